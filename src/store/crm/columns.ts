@@ -45,7 +45,7 @@ export const SQL_TYPES: Readonly<Record<CrmForm, string>> = {
   number: 'ANY',
 }
 
-/** The API does not document the names of its types, so all common spellings are recognised. Others are text. */
+/** The API does not document its names of types, so common spellings are recognised. Any other type is text. */
 const FORMS: readonly { form: CrmForm; types: RegExp }[] = [
   { form: 'boolean', types: /^(bool|boolean|checkbox|flag|yesno)$/ },
   {
@@ -97,13 +97,13 @@ export function labelsOf(columns: readonly CrmColumn[], fields: readonly CrmFiel
   return columns.map(({ field, column }) => taken.take(identifier(labels.get(field)?.trim() || column)))
 }
 
-/** A name that can be used in SQL. SQLite ends SQL text at a NUL, even inside quotes. */
+/** A name for use inside SQL quotes. NUL is replaced, since SQLite ends SQL text there, even inside quotes. */
 export function identifier(name: string): string {
   const plain = name.toWellFormed().replaceAll('\u0000', '\ufffd')
   return plain === '' ? 'unnamed' : plain
 }
 
-/** A key of a record as `crm_fields.name` stores it: lone surrogates cannot be stored as UTF-8. */
+/** A field name of a record as `crm_fields.name` stores it. Lone surrogates are replaced: UTF-8 cannot hold them. */
 export function storedName(key: string): string {
   return key.toWellFormed()
 }
@@ -132,9 +132,10 @@ export function createNames(taken: Iterable<string>): Names {
 }
 
 /**
- * For formats that store numbers as doubles. By number column, the name of its additional column, which has the exact
- * digits of values that a double cannot hold.
+ * Names of additional columns, by the name of their number column. An export format stores numbers as doubles; the
+ * additional column holds the exact digits of a value that a double cannot hold.
  * @param all every column of the table
+ * @param numbers the number columns
  */
 export function exactNames(all: readonly string[], numbers: readonly string[]): ReadonlyMap<string, string> {
   const taken = createNames(all)
@@ -143,7 +144,7 @@ export function exactNames(all: readonly string[], numbers: readonly string[]): 
 
 const fold = (name: string): string => name.toLowerCase()
 
-/** The value for the column. Null when it does not fit; `crm_records.fields` has it then. */
+/** The value as the column stores it. Null when the value does not fit: then only `crm_records.fields` has it. */
 export function cellOf(form: CrmForm, value: unknown): CrmCell {
   return value === null || value === undefined ? null : CELLS[form](value)
 }

@@ -6,7 +6,10 @@ import { dropTable, dropViews } from './sql.ts'
 import { createCrmTableStates, tablesOf } from './state.ts'
 import type { CrmTables } from './tables.ts'
 
-/** Drops the typed tables of earlier processes and all mention of them, and returns CrmTables that do nothing. */
+/**
+ * Switches the typed tables off. Drops those of earlier processes, and removes their names from `crm_objects`,
+ * `crm_fields`, the views and the dictionary. Returns CrmTables that do nothing.
+ */
 export function disableCrmTables(db: Sqlite, prepare: Prepare): CrmTables {
   db.transaction(() => {
     const states = createCrmTableStates(prepare)

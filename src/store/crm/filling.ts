@@ -7,18 +7,18 @@ import type { CrmRow, CrmTableRows } from './rows.ts'
 import { dropTable, freeName, isTableError, lastId, namesInUse, renameTable } from './sql.ts'
 import type { CrmTableState, CrmTableStates, TypedTable } from './state.ts'
 
-/** Fills the next table of an object in batches, replaces the present table by it, and empties the replaced table. */
+/** Fills the next table of an object in batches, replaces the present table with it, and empties the replaced table. */
 export interface CrmTableFilling {
   /**
-   * An object whose tables have work to do. The first table of an object waits until the object's list was read to its
-   * end, unless `all` is true.
+   * An object with a table to fill or to empty. Unless `all` is true, the first table of an object waits until the
+   * object's list was read to its end, the list is unavailable, or reading `crm_records` fails.
    */
   objectWithWork(options: { all: boolean }): string | undefined
-  /** Whether the tables of this object have work to do. */
+  /** Whether this object has a table to fill or to empty now. */
   isReady(object: string): boolean
   /**
-   * Runs a batch for an object until about `until` by the clock; at least one record or EMPTY_BATCH_ROWS rows. True
-   * when a table was replaced: the caller then has to publish it.
+   * Fills or empties a table of an object until `clock.elapsed()` reaches `until`, but always handles the first record
+   * or the first EMPTY_BATCH_ROWS rows. True when a table was replaced: the caller must then call `publish`.
    */
   runBatch(object: string, until: number): boolean
 }
@@ -31,7 +31,7 @@ export interface CrmTableFillingDeps {
   rows: Pick<CrmTableRows, 'put'>
 }
 
-/** Records read at a time. A batch has no time for more when records have thousands of fields. */
+/** Records read at a time. When records have thousands of fields, a batch has no time for more. */
 const READ_RECORDS = 5
 /** Rows deleted between two checks of the clock while a table is emptied. */
 const EMPTY_BATCH_ROWS = 20
@@ -74,7 +74,7 @@ export function createCrmTableFilling(deps: CrmTableFillingDeps): CrmTableFillin
   }
 }
 
-/** Fills a table, continuing after the last id in it. Returns whether it is complete. */
+/** Fills a table, continuing after the last id in it. Returns whether the table is complete. */
 function createFiller({ prepare, clock, db, rows }: CrmTableFillingDeps) {
   const someRecords = prepare<CrmRow>(
     `SELECT id, fields, created_at AS createdAt, updated_at AS updatedAt, _deleted_at AS deletedAt
@@ -93,7 +93,7 @@ function createFiller({ prepare, clock, db, rows }: CrmTableFillingDeps) {
   }
 }
 
-/** Replaces the present table. Readers see the old table until the commit, then the new one. */
+/** Replaces the present table with the next one. Readers see the old table until the commit, then the new one. */
 function replaceTable(
   db: Sqlite,
   object: string,
@@ -111,18 +111,18 @@ function replaceTable(
   return { made: { table: name, columns: next.columns }, leaving: left }
 }
 
-/** Empties a table in batches, then drops it. Returns whether it is dropped. */
+/** Empties a table in batches, then drops it. Returns true when no work on the table is left. */
 function createEmptier({ db, clock }: CrmTableFillingDeps) {
   return (table: string, until: number): boolean => {
     if (!hasTable(db, table)) return true
-    // By id, since a CRM field may be named `rowid`.
+    // Not by rowid, since a CRM field may have the name `rowid`.
     const remove = db.prepare(
       `DELETE FROM ${quote(table)} WHERE "id" IN (SELECT "id" FROM ${quote(table)} LIMIT ${EMPTY_BATCH_ROWS})`,
     )
     try {
       while (remove.run().changes > 0) if (clock.elapsed() >= until) return false
     } catch (error) {
-      // A trigger or foreign key of other people may forbid deleting its rows.
+      // A trigger or foreign key that parley did not create may forbid the DELETE. The table is then dropped full.
       if (!isTableError(error)) throw error
     }
     dropTable(db, table)

@@ -9,7 +9,10 @@ import { type CrmTableState, type CrmTableStates, tablesOf } from './state.ts'
 
 /** Creates typed tables from the CRM metadata, and publishes their names for people. */
 export interface CrmTableMetadata {
-  /** Creates an empty next table when the columns of an object have changed. Drops the tables of a removed object. */
+  /**
+   * Creates an empty next table when an object has no table yet or its columns have changed. Drops the tables of an
+   * object that no longer exists.
+   */
   plan(object: string): void
   /** Writes the names of an object's table and columns to `crm_objects`, `crm_fields`, the views and the dictionary. */
   publish(object: string): void
@@ -60,7 +63,7 @@ export function nameFor(object: string): string {
   return `crm_${identifier(object)}`
 }
 
-/** The state without tables that someone has dropped. */
+/** The state without tables that another program has dropped. */
 function withoutDropped(db: Sqlite, state: CrmTableState | undefined): CrmTableState {
   const { made, next, leaving = [] } = state ?? {}
   const isMade = made && hasTable(db, made.table)
@@ -122,7 +125,7 @@ function createPublisher({ db, prepare, states }: CrmTableMetadataDeps): CrmTabl
       if (column !== published) setColumn.run(column, object, name)
     }
     const hasNewViews = made !== undefined && replaceViews(db, viewsOf(made.table, made.columns, fields))
-    // Nothing else about the present table changes until the next one replaces it.
+    // While the next table is being filled, the texts about the present one change only together with its views.
     if (made && next && !hasNewViews) return
     replaceViews(db, dealViews(db))
     // A new table also changes the descriptions of relations to it, in all objects.

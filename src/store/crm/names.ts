@@ -4,7 +4,7 @@ import type { CrmField } from './columns.ts'
 
 /** SQL for the name of a relation's target, or its id when no name is known. Pure. */
 
-/** Fields with the name of a record. The API does not document which; the first that is not empty counts. */
+/** Fields that may hold a record's name. The API does not document which field does; the first non-empty one counts. */
 const NAME_FIELDS = ['name', 'full_name', 'display_name', 'label', 'title']
 
 /** Resources of the API whose rows have an id and a name. */
@@ -21,7 +21,7 @@ export function nameOfTarget({ target }: Pick<CrmField, 'target'>, id: string): 
   if (resource !== null && NAMED_RESOURCES.has(resource)) {
     return `coalesce((SELECT nullif(n.name, '') FROM ${quote(resource)} n WHERE n.id = ${id}), ${id})`
   }
-  // SQLite ends SQL text at a NUL.
+  // SQLite ends SQL text at a NUL, so this object cannot be named in it.
   if (object === null || object.includes('\u0000')) return id
   const fields = NAME_FIELDS.map(field => `nullif(n.fields ->> '${field}', '')`).join(', ')
   const name = `SELECT coalesce(${fields}) FROM crm_records n WHERE n.object = '${object.replaceAll("'", "''")}' AND n.id = ${id}`

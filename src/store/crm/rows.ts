@@ -16,7 +16,10 @@ import type { NotedRecord, WrittenRecords } from './written-records.ts'
 /** Writes records to typed tables. */
 export interface CrmTableRows {
   put(table: TypedTable, record: CrmRow): void
-  /** Applies the noted records to an object's tables. A table that is being filled skips ids it has not reached yet. */
+  /**
+   * Copies an object's records that WrittenRecords has noted into its tables. The table that is being filled gets only
+   * ids that it has reached: later ids follow when it is filled.
+   */
   follow(object: string): void
 }
 
@@ -37,7 +40,7 @@ export interface CrmTableRowsDeps {
 }
 
 export function createCrmTableRows({ db, states, notes }: CrmTableRowsDeps): CrmTableRows {
-  /** By columns: another table has another array. The same array with another name means the table was renamed. */
+  /** By the `columns` array: each table has a separate one. A renamed table keeps it, so the name is compared too. */
   const writers = new WeakMap<readonly CrmColumn[], { table: string; writer: CrmTableWriter }>()
   const writerOf = ({ table, columns }: TypedTable): CrmTableWriter => {
     const known = writers.get(columns)
@@ -72,7 +75,7 @@ function write(writer: CrmTableWriter, record: NotedRecord, values: Values): voi
 
 type Values = readonly (readonly [field: string, value: unknown])[]
 
-/** Empty for JSON that is nested too deep to parse losslessly. Such a record is complete in `crm_records` only. */
+/** Empty for JSON that is nested too deep to be parsed without loss. Only `crm_records` has all of such a record. */
 function valuesOf(json: string | null): Values {
   if (json === null) return []
   try {

@@ -61,7 +61,10 @@ export function createTable(
   }
 }
 
-/** Renames a table without checking or changing views: a view over an earlier table of that name may be outdated. */
+/**
+ * Renames a table without checking or changing views. A view may still select columns of the earlier table with this
+ * name until `publish` replaces the view, and SQLite would refuse the rename because of it.
+ */
 export function renameTable(db: Sqlite, from: string, to: string): void {
   db.pragma('legacy_alter_table = ON')
   try {
@@ -71,13 +74,16 @@ export function renameTable(db: Sqlite, from: string, to: string): void {
   }
 }
 
-/** The greatest id in a table; '' where there is none. */
+/** The greatest id in a table; '' for an empty table. */
 export function lastId(db: Sqlite, table: string): string {
   const sql = `SELECT coalesce(max("id"), '') FROM ${quote(table)}`
   return onlyRow(db.prepare<unknown[], string>(sql).pluck())
 }
 
-/** Drops a table. When foreign keys of other people's tables prevent that, the table stays and is theirs. */
+/**
+ * Drops a table. When a foreign key of a table that parley did not create prevents that, the table stays and parley no
+ * longer uses it.
+ */
 export function dropTable(db: Sqlite, table: string): void {
   drop(db, `DROP TABLE IF EXISTS ${quote(table)}`)
 }
@@ -95,7 +101,7 @@ function drop(db: Sqlite, sql: string): void {
   }
 }
 
-/** SQLite errors caused by the table itself or by objects that other people created on it, not by disk or lock. */
+/** SQLite errors of the table itself, or of objects on it that parley did not create. Not errors of disk or lock. */
 const TABLE_ERROR_CODE = /^SQLITE_(ERROR|CONSTRAINT|MISMATCH|TOOBIG|RANGE|SCHEMA|LOCKED)/
 
 export function isTableError(error: unknown): boolean {
@@ -104,7 +110,10 @@ export function isTableError(error: unknown): boolean {
   return code === undefined || TABLE_ERROR_CODE.test(code)
 }
 
-/** The views without deleted rows: one with the names of the columns, one with labels and with names instead of ids. */
+/**
+ * The two views without deleted rows. `live_…` has the column names of the table; `labelled_…` has labels as column
+ * names, and names in place of ids.
+ */
 export function viewsOf(
   table: string,
   columns: readonly CrmColumn[],

@@ -12,7 +12,7 @@ export interface TypedTable {
 export interface CrmTableState {
   /** The present table, which people read. */
   made?: TypedTable
-  /** The table that replaces it once complete. It holds every record up to the greatest id in it. */
+  /** The table that replaces `made` once it is complete. It holds every record up to the greatest id in it. */
   next?: TypedTable
   /** Replaced tables, which are emptied in batches before they are dropped: dropping a large table takes long. */
   leaving: readonly string[]

@@ -13,14 +13,21 @@ import { createWrittenRecords } from './written-records.ts'
  * Typed tables: one per CRM object, with a column for each field, consistent with `crm_records` at every commit.
  *
  * When the metadata requires other columns, a next table is created, filled in batches, and then replaces the present
- * one. Readers see either table, each with every record. The first table of an object is filled once the object's list
- * was read to its end: filling it page by page would rewrite its indices many times. A table that fails is dropped, and
- * created again when the metadata changes or at the next start. It never fails a sync.
+ * one. Readers see one of the two tables, always with every record. The first table of an object is filled once the
+ * object's list was read to its end: filling it page by page would rewrite its indices many times. A table that causes
+ * an error is dropped, and created again when the metadata changes or at the next start. Such an error never stops the
+ * reading of the API.
  */
 export interface CrmTables {
-  /** Applies what the current transaction wrote to the tables. Call it last in that transaction. */
+  /**
+   * Updates the typed tables with the CRM records and metadata that the current transaction wrote. Call it as the last
+   * step of that transaction.
+   */
   follow(): void
-  /** Creates and fills all tables, one batch per transaction, until done or aborted. For a process that is idle. */
+  /**
+   * Completes all tables, one batch per transaction, until none has work left or the signal aborts. Call it when the
+   * process has nothing else to do.
+   */
   finish(signal?: AbortSignal): Promise<void>
   /** Stops filling in the background. */
   close(): void
@@ -43,14 +50,14 @@ export function createCrmTables({ transaction, ...deps }: CrmTablesDeps): CrmTab
   let isFilling = false
   let isClosed = false
 
-  /** After an error of the disk it ends; the next `follow` starts it again. */
+  /** Ends after an error, such as a full disk. The next `follow` starts it again. */
   const fillInBackground = async () => {
     if (isFilling) return
     isFilling = true
     try {
       while (!isClosed && steps.isUnfinished()) await transaction(() => steps.runBatch(BATCH_MS))
     } catch {
-      // The next write of the sync meets the same error and reports it.
+      // The next commit of the store fails with the same error and reports it.
     } finally {
       isFilling = false
     }
@@ -73,7 +80,10 @@ export function createCrmTables({ transaction, ...deps }: CrmTablesDeps): CrmTab
   }
 }
 
-/** The steps inside a transaction. Each has a savepoint, so a table that fails is dropped without other effects. */
+/**
+ * The steps inside a transaction. Each has a savepoint: when a table causes an error, only that step is rolled back.
+ * The tables of the object are then dropped.
+ */
 function createSteps({ db, prepare, clock }: Omit<CrmTablesDeps, 'transaction'>) {
   const notes = createWrittenRecords(db, prepare)
   const states = createCrmTableStates(prepare)
@@ -91,7 +101,7 @@ function createSteps({ db, prepare, clock }: Omit<CrmTablesDeps, 'transaction'>)
     }
   }
 
-  /** Small tables are filled at once, within BATCH_MS in all. */
+  /** Plans and publishes the tables of these objects. Small tables are also filled, within BATCH_MS in all. */
   const followMetadata = (names: readonly string[]) => {
     const until = clock.elapsed() + BATCH_MS
     for (const object of names) {
@@ -104,7 +114,7 @@ function createSteps({ db, prepare, clock }: Omit<CrmTablesDeps, 'transaction'>)
   }
 
   return {
-    /** Catches up with writes made while no process kept the typed tables. */
+    /** Call it at the start: an earlier process may have changed the metadata without updating the typed tables. */
     begin: () =>
       db
         .transaction(() => {

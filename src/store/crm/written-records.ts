@@ -1,8 +1,8 @@
 import type { Prepare, Sqlite } from '../database/connection.ts'
 
 /**
- * Records which CRM records and objects a transaction writes. Temporary triggers of this connection write to temporary
- * tables, so a rollback removes the notes too, and other connections have no triggers.
+ * Notes which CRM records and objects a transaction writes. Temporary triggers of this connection store the notes in
+ * temporary tables. Therefore a rollback removes the notes too, and other connections have no such triggers.
  */
 export interface WrittenRecords {
   hasAny(): boolean
@@ -17,11 +17,11 @@ export interface WrittenRecords {
 
 export interface NotedRecord {
   id: string
-  /** True when its id is `upTo` or smaller: a table that is filled in the order of ids already has it. */
+  /** True when the id is `upTo` or smaller. A table that is filled in the order of ids up to `upTo` has it already. */
   reached: boolean
   /** False when only `deletedAt` was written; `fields` is then null. */
   whole: boolean
-  /** True when the row was deleted. */
+  /** True when `crm_records` no longer has the row. A row that is only marked with `_deleted_at` is still there. */
   gone: boolean
   fields: string | null
   createdAt: string | null

@@ -9,14 +9,16 @@ interface SpaceNeed {
   /** Path of the file that needs the space. */
   file: string
   bytes: number
-  /** The error, and the end of its hint. */
+  /** Message of the error. */
   message: string
+  /** Code of the error. */
   code: string
+  /** End of the hint, with its punctuation. */
   advice: string
 }
 
 /**
- * @param free bytes in the folder of the file
+ * @param free bytes that may still be written to the folder of the file
  * @throws StopError 73
  */
 export function requireSpace(free: number, { file, bytes, message, code, advice }: SpaceNeed): void {

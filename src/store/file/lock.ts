@@ -18,7 +18,7 @@ export interface HeldLock {
   release(): void
 }
 
-/** `isLocked` takes the lock for an instant; this wait bridges it. */
+/** How long to wait for the lock: `isLocked` of another process holds it for a moment. */
 const PATIENCE_MS = 250
 
 /**
@@ -61,7 +61,7 @@ export function isLocked(path: string): boolean | undefined {
   const lock = new Database(file, { timeout: 0, fileMustExist: true })
   try {
     lock.pragma('journal_mode = MEMORY')
-    // Released at once, since a process that takes the lock in this moment would find it held.
+    // Released at once: meanwhile, a process that wants to write would find the lock held.
     lock.exec('BEGIN IMMEDIATE; ROLLBACK')
     return false
   } catch (error) {

@@ -45,7 +45,7 @@ function secondNameError(message: string, hint: string): StopError {
 }
 
 /**
- * Whether this path is a mount point. Comparing the devices of file and folder does not answer that: a bind mount
+ * Whether this path is a mount point. The device numbers of file and folder are not enough to decide: a bind mount
  * within one file system has the same device, and on an overlay every file has another device than its folder.
  * @param mountinfo text of `/proc/self/mountinfo`, see proc_pid_mountinfo(5)
  */

@@ -5,23 +5,23 @@ import { wholeName } from './copy-names.ts'
 
 /** Removes partial copies and old copies. Only asynchronous calls, since the disk of a copy may be slow or not answer. */
 
-/** Removes a partial copy, unless it was renamed. */
+/** Removes a partial copy, if it still has its partial name. */
 export async function removePartial(part: string): Promise<void> {
   await rm(part, { force: true })
   await rm(`${part}-journal`, { force: true })
 }
 
-/** A partial file not modified for an hour has no writer: only its fsync and verification leave it unmodified. */
+/** A writer modifies its partial file all the time, except in fsync and verification, which take less time. */
 const ABANDONED_MS = HOUR_MS
 
 interface Partials {
   /** Path of the complete copy. */
   of: string
-  /** Whether the partial copies of another name in the same folder are removed too. */
+  /** Given the name of another complete copy in the same folder: whether its partial copies are removed too. */
   isAlike?: (name: string) => boolean
   /**
-   * This machine's clock, in ms since the epoch: files that may have a writer stay. Undefined when the caller holds the
-   * lock of the database, so that there is no writer.
+   * This machine's clock, in ms since the epoch. Files that may have a writer stay. Undefined to remove all files: when
+   * the caller holds the lock of the database, no other process writes one.
    */
   now?: number
 }
@@ -42,12 +42,12 @@ export async function removePartials({ of: file, isAlike = () => false, now }: P
   return removed
 }
 
-/** A time in the future counts as old too: it was written under a wrong clock. */
+/** A file time in the future counts as old too: the clock was wrong when the file was written. */
 async function isAbandoned(path: string, now: number | undefined): Promise<boolean> {
   if (now === undefined) return true
   const modifiedAt = await stat(path).then(
     ({ mtimeMs }) => mtimeMs,
-    // The file may belong to another user.
+    // A file that cannot be examined counts as new.
     () => now,
   )
   return Math.abs(now - modifiedAt) > ABANDONED_MS

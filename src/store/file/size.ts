@@ -14,12 +14,12 @@ export function fileBytes(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0
 }
 
-/** The size of a database: what is in the WAL counts. */
+/** The size of a database, including the pages that are only in the WAL. */
 export function databaseBytes(db: Sqlite): number {
   return pragmaNumber(db, 'page_count') * pragmaNumber(db, 'page_size')
 }
 
-/** The size of a copy: what is in the WAL counts, free pages do not. */
+/** The size of a copy of this database: as `databaseBytes`, without the free pages. */
 export function contentBytes(db: Sqlite): number {
   return (pragmaNumber(db, 'page_count') - pragmaNumber(db, 'freelist_count')) * pragmaNumber(db, 'page_size')
 }
@@ -31,7 +31,7 @@ function pragmaNumber(db: Sqlite, name: string): number {
 /** Free bytes for this user, as statfs(2) reports them. */
 export const freeOnDisk = (folder: string): number => freeBytesIn(statfsSync(folder))
 
-/** The same, for a disk that may be slow or not answer. */
+/** As `freeOnDisk`, for a disk that may be slow or not answer. */
 export const freeOnSlowDisk = async (folder: string): Promise<number> => freeBytesIn(await statfs(folder))
 
 const freeBytesIn = ({ bavail, bsize }: { bavail: number; bsize: number }) => bavail * bsize

@@ -20,7 +20,7 @@ export function openWritableFile(file: string, mode: number, timeout = 100): Dat
   return db
 }
 
-/** Between creation and chmod, another user could open the file and keep the descriptor. */
+/** Creates a file with mode 0600. With more rights, another user could open it before the chmod and keep it open. */
 function createForOwnerOnly<T>(create: () => T): T {
   const umask = process.umask(0o077)
   try {
@@ -44,7 +44,7 @@ export function octalMode(mode: number): string {
   return mode.toString(8).padStart(4, '0')
 }
 
-/** Sets the mode of those of these files that exist. Returns the files that had another mode. */
+/** Sets the mode of the files that exist. Returns those that had another mode. */
 export function applyMode(files: readonly string[], wanted: number): ModeChange[] {
   return files.flatMap(path => {
     const stats = statSync(path, { throwIfNoEntry: false })

@@ -1,14 +1,15 @@
-/** `workerData` of the checkpoint thread. It answers each message, a FileWork, with whether the work was done. */
+/** `workerData` of the checkpoint thread. Each message is a FileWork; the answer says whether it was done. */
 export interface CheckpointWorkerData {
   /** Path of the database. */
   path: string
-  /** One Int32 that both threads see: a value of ORDER_STATE. */
+  /** One Int32 that the writer's thread and the checkpoint thread share: a value of ORDER_STATE. */
   state: SharedArrayBuffer
 }
 
 /**
- * State of the order. none → given (the writer posts it) → taken (the thread begins) → none (the thread is done).
- * The writer may move given back to none; it has to wait for an order that is taken.
+ * An order is one FileWork that the writer posts to the checkpoint thread. Its states:
+ * none → given (the writer posts it) → taken (the thread begins the work) → none (the thread has ended the work).
+ * The writer may withdraw an order that is given (→ none), but must wait for the end of an order that is taken.
  */
 export const ORDER_STATE = { none: 0, given: 1, taken: 2 } as const
 

@@ -3,8 +3,8 @@ import Database from 'better-sqlite3'
 import { type CheckpointWorkerData, FILE_WORK, type FileWork, ORDER_STATE } from './checkpoint-order.ts'
 
 /**
- * The program of the thread in checkpoints.ts. Each message names work on the whole file. It imports next to nothing:
- * a thread loads its modules into memory again.
+ * The program of the thread in checkpoints.ts. Each message names work on the whole file. The program imports as little
+ * as possible, because a thread loads a second copy of each module into memory.
  */
 
 const { path, state: shared } = workerData as CheckpointWorkerData
@@ -18,7 +18,7 @@ parentPort?.on('message', (work: FileWork) => {
   parentPort?.postMessage(wasDone)
 })
 
-/** Opens a connection for this work only: the last one to close must be a read-only one of the main thread. */
+/** Opens a connection for this work only. It may not stay open: `closeDatabase` must close the last one. */
 function tryWork(work: FileWork): boolean {
   try {
     const db = new Database(path, { fileMustExist: true, timeout: 0 })

@@ -4,14 +4,18 @@ import { onlyRow } from '../database/statements.ts'
 import { type CheckpointWorkerData, FILE_WORK, type FileWork, ORDER_STATE } from './checkpoint-order.ts'
 
 /**
- * Checkpoints: moving the content of the WAL into the database. On the event loop this would block everything while
- * the disk writes some ten megabytes, so a thread with a separate connection does it. The writer waits meanwhile: next
- * to an active writer a checkpoint never reaches the end of the WAL, so the WAL would never restart and would grow.
+ * Checkpoints move the content of the WAL into the database. On the event loop, a checkpoint would block everything
+ * while the disk writes tens of megabytes, so a thread with a separate connection runs it. The writer waits meanwhile.
+ * If it kept writing, no checkpoint would reach the end of the WAL. SQLite could then never reuse the WAL, which would
+ * grow without limit.
  */
 export interface Checkpoints {
   /** Called after each commit; takes about a microsecond. */
   isDue(): boolean
-  /** Runs a checkpoint, or the scheduled work. Never rejects: the next checkpoint moves what this one could not. */
+  /**
+   * Runs the oldest scheduled work, or a checkpoint when none is scheduled. Never rejects: what a checkpoint could not
+   * move stays in the WAL for the next one.
+   */
   run(): Promise<void>
   /** Runs this work after the next commit instead of a checkpoint. Resolves to whether it was done; never rejects. */
   schedule(work: FileWork): Promise<boolean>
@@ -27,15 +31,15 @@ export interface CheckpointOptions {
 }
 
 /**
- * 8000 pages of 4 KB are 32 MB. Storing one page of a list changes hundreds of index pages at random. The more changes
- * gather in the WAL, the more of them fall on the same database page, which a checkpoint writes once.
+ * 8000 database pages of 4 KB are 32 MB. To store one response of a list, SQLite changes hundreds of index pages at
+ * random. The more changes collect in the WAL, the more of them affect the same page, which a checkpoint writes once.
  */
 const PAGES = 8000
 
 /** The compiled program. It is missing when parley runs from its sources, as in tests; then there is no thread. */
 const PROGRAM = new URL('./checkpoint-worker.js', import.meta.url)
 
-/** Longest wait of `close`. After it the disk is taken as stuck; the next process to open the database reads the WAL. */
+/** Longest wait of `close`, for a disk that does not answer. The next process to open the database reads the WAL. */
 const CLOSE_PATIENCE_MS = 30_000
 
 /** The thread needs next to no heap; SQLite allocates outside of it. */
@@ -50,7 +54,7 @@ export function createCheckpoints(db: Sqlite, options: CheckpointOptions = {}): 
   let dueAt = pages
   let scheduled: ScheduledWork[] = []
 
-  /** Pages of the WAL that are not in the database yet. 0 when SQLite cannot say; the next commit asks again. */
+  /** Pages of the WAL that are not in the database yet. 0 when SQLite fails; the next commit tries again. */
   const pendingPages = (): number => {
     try {
       const { log, checkpointed } = onlyRow(walState)
@@ -67,7 +71,7 @@ export function createCheckpoints(db: Sqlite, options: CheckpointOptions = {}): 
       scheduled = others
       const work = first?.work ?? 'move'
       const wasDone = (await thread.run(work)) || tryOnThisThread(db, work)
-      // Pages that a reader or a full disk kept in the WAL are retried after `pages` more, not at each commit.
+      // A reader or a full disk can keep pages in the WAL. They are retried after `pages` more, not at each commit.
       dueAt = pendingPages() + pages
       first?.resolve(wasDone)
     },
@@ -90,18 +94,18 @@ function tryOnThisThread(db: Sqlite, work: FileWork): boolean {
     for (const sql of FILE_WORK[work]) db.exec(sql)
     return true
   } catch {
-    // On a full disk the WAL keeps everything; the next commit reports the error.
+    // On a full disk nothing is lost: the content stays in the WAL, and the next commit reports the error.
     return false
   }
 }
 
 interface Thread {
-  /** Resolves to false when the work was not done; never rejects. */
+  /** Resolves to false when the caller has to do the work itself; never rejects. */
   run(work: FileWork): Promise<boolean>
   close(): void
 }
 
-/** Starts the thread with the first checkpoint, so that a short process does not pay for it. */
+/** The thread starts with the first checkpoint, so a short process runs without it. */
 function createThread(path: string, program: URL): Thread {
   const shared = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT)
   const state = new Int32Array(shared)
@@ -122,7 +126,7 @@ function createThread(path: string, program: URL): Thread {
   }
   const start = (): Worker => {
     const workerData: CheckpointWorkerData = { path, state: shared }
-    // Without the options of this process: modules that they preload would be loaded twice.
+    // Without the Node options of this process: the thread would load the modules that they preload a second time.
     return new Worker(program, { workerData, execArgv: [], resourceLimits: LIMITS })
       .on('message', settle)
       .on('error', giveUp)

@@ -10,12 +10,12 @@ import { createRequests } from '../sync/requests.ts'
 export interface Maintenance {
   /**
    * Moves the content of the WAL into the database as far as readers permit, and truncates a large WAL that no reader
-   * needs. Waits for no reader. Not allowed inside a transaction.
+   * needs. Does not wait for readers. Not allowed inside a transaction.
    */
   checkpoint(): Promise<Checkpoint>
   /** Updates the statistics of SQLite's query planner where they are stale. Not allowed inside a transaction. */
   optimize(): void
-  /** Deletes one batch of old rows, inside a transaction. True while there is more; the next call continues there. */
+  /** Examines one batch of rows and deletes the old ones. Call it in a transaction until it returns false. */
   prune(bounds: PruneBounds): boolean
   /** The faults of the file, one sentence each; empty when it is intact. */
   checkIntegrity(): string[]
@@ -24,19 +24,19 @@ export interface Maintenance {
 /** The result of a checkpoint, in bytes. */
 export interface Checkpoint {
   moved: number
-  /** What stays in the WAL because a reader's snapshot needs it. */
+  /** Not moved, because a reader still reads an older state of the database. */
   held: number
   /** Size of the `-wal` file afterwards. */
   wal: number
 }
 
-/** What may be deleted. Instants as the warehouse writes them. */
+/** What may be deleted. The instants have the form in which the warehouse stores them. */
 export interface PruneBounds {
-  /** Deletes runs that ended before it, and requests that were done before it. */
+  /** Runs that ended before this instant are deleted, and requests of other processes that were done before it. */
   runsBefore: string
-  /** Deletes successful runs without changes that ended before it, except the newest of each resource and lane. */
+  /** Successful runs without changes that ended before it are deleted, except the newest run of a resource and lane. */
   quietBefore: string
-  /** Deletes rejects that were resolved before it. */
+  /** Rejects that were resolved before it are deleted. */
   rejectsBefore: string
   /** Rows examined in one batch. */
   limit: number
@@ -44,7 +44,7 @@ export interface PruneBounds {
   onPurged(): void
 }
 
-/** A larger WAL, which grew behind a long reader, is truncated. A smaller one is overwritten from its start. */
+/** A `-wal` file above this size is truncated: it grew while a reader was in the way. SQLite reuses a smaller file. */
 const LARGE_WAL_BYTES = 64 * 1024 * 1024
 
 /** Rows that SQLite samples of each index for its statistics. */
@@ -71,8 +71,8 @@ export function createMaintenance(
 }
 
 /**
- * SQLite 3.40 (Debian 12) loses rows of a join on an indexed virtual column when it uses a Bloom filter. It uses none
- * for a table without index statistics, so the statistics of tables with virtual columns are deleted.
+ * A reader with SQLite 3.40 (Debian 12) loses rows of a join on an indexed virtual column when it uses a Bloom filter.
+ * It uses none for a table without index statistics, so the statistics of tables with virtual columns are deleted.
  */
 function dropComputedColumnStatistics(db: Sqlite): void {
   if (!hasTable(db, 'sqlite_stat1')) return
@@ -109,8 +109,9 @@ function walState(db: Sqlite): WalState {
 }
 
 /**
- * Truncates the `-wal` file when all of it is in the database and no connection reads it. The busy timeout is 0: SQLite
- * would wait for a reader on the event loop. When a reader is in the way (`busy` 1), try again later.
+ * Truncates the `-wal` file when all of it is in the database and no connection reads it. The busy timeout is 0,
+ * because SQLite would otherwise block the event loop while it waits for a reader. `busy` 1 means that a reader
+ * prevented it: call again later.
  */
 export function truncateWal(db: Sqlite): WalState {
   const [state] = withoutWaiting(db, () => db.pragma('wal_checkpoint(TRUNCATE)') as WalState[])
@@ -144,7 +145,7 @@ interface RunRow {
   quiet: number
 }
 
-/** Reads the runs in the order of their ids: a batch costs the same however many runs there are, and needs no index. */
+/** Reads the runs in the order of their ids. A batch then costs the same in a table of any size, and needs no index. */
 function createRunPruner(prepare: Prepare): PruneBatch {
   const next = prepare<RunRow>(
     `SELECT id, resource || ' ' || lane AS feed, ended_at AS endedAt,
@@ -153,7 +154,10 @@ function createRunPruner(prepare: Prepare): PruneBatch {
   )
   const remove = prepare('DELETE FROM sync_runs WHERE id = ?')
   let lastId = 0
-  /** By resource and lane: the id of the last quiet run seen. It is deleted when a later run of them is seen. */
+  /**
+   * By resource and lane: the id of the last run examined, if that run is quiet and old. It is deleted when a later run
+   * of the same resource and lane is examined.
+   */
   const latestQuiet = new Map<string, number>()
   return ({ runsBefore, quietBefore, limit }) => {
     const runs = next.all(lastId, limit)
@@ -171,7 +175,7 @@ function createRunPruner(prepare: Prepare): PruneBatch {
   }
 }
 
-/** Reads the rejects in batches as well: an item may be large, so examining all of them at once could take long. */
+/** Examines the rejects in batches too: a rejected item may be large, so to read them all at once could take long. */
 function createRejectPruner(prepare: Prepare): PruneBatch {
   const next = prepare<{ id: number; at: string | null }>(
     'SELECT id, resolved_at AS at FROM sync_rejects WHERE id > ? ORDER BY id LIMIT ?',

@@ -2,7 +2,7 @@ import { constants, setPriority } from 'node:os'
 import Database from 'better-sqlite3'
 import type { RebuildInput } from './rebuild.ts'
 
-/** The program of the child process in rebuild.ts. It rewrites one database, answers with its success, and exits. */
+/** The program of the child process in rebuild.ts. It rewrites a database, answers whether it succeeded, and exits. */
 
 // A terminal sends these signals to parent and child. The parent handles them and kills this child.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined)

@@ -60,7 +60,7 @@ export function removeUnfinishedCopies(file: string): void {
   for (const copy of upgradeCopiesOf(file)) if (copy.endsWith('.part')) rmSync(copy, { force: true })
 }
 
-/** Whether the copy has the same `writer` in `sync_meta`. Each process that writes records itself and its start there. */
+/** Whether the copy has the same `writer` in `sync_meta`. Each writing process stores its PID and its start there. */
 function hasSameWriter(db: Sqlite, path: string): boolean {
   try {
     db.prepare('ATTACH ? AS earlier').run(path)

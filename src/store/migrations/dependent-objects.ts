@@ -19,9 +19,9 @@ export interface LeftOut extends SchemaObject {
 }
 
 /**
- * Drops every view, every trigger, and every index that parley did not create. SQLite refuses to rename a table that a
- * view or trigger names, and dropping a table or view drops its triggers and indices too.
- * @returns a function that creates them again and returns those that failed
+ * Drops every view, every trigger, and those indices on parley's tables that parley did not create. SQLite may refuse
+ * to rename a table that a view or trigger names, and dropping a table or view drops its triggers and indices too.
+ * @returns a function that creates the dropped objects again and returns those that failed
  */
 export function dropDependentObjects(db: Sqlite, own: OwnObjects): () => LeftOut[] {
   const all = db
@@ -45,7 +45,7 @@ export function dropDependentObjects(db: Sqlite, own: OwnObjects): () => LeftOut
   }
 }
 
-/** Replaces a view and keeps the triggers that other people created on it. */
+/** Replaces a view and keeps its triggers, which parley did not create. */
 export function replaceView(db: Sqlite, { name, sql }: { name: string; sql: string }): void {
   const triggers = db
     .prepare<unknown[], string>("SELECT sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?")

@@ -30,7 +30,7 @@ export interface UpgradeOptions {
   migrations?: string
   /** Called before an upgrade, which can take minutes. Not called for a new database. */
   onUpgrade?: (upgrade: Upgrade) => void
-  /** Called for each view, trigger or index of other people that could not be created again. */
+  /** Called for each view, trigger or index that could not be created again after the upgrade. */
   onLeftOut?: ((object: LeftOut) => void) | undefined
   /** Bytes that this process may still write to the disk of a folder. */
   freeBytes?: (folder: string) => number
@@ -53,13 +53,13 @@ export function migrate(db: Sqlite, file: string, options: UpgradeOptions = {}):
   for (const object of applyMigrations(db, file, folder, pending)) onLeftOut?.(object)
 }
 
-/** The table of drizzle's migrator, so that drizzle's tools can read it. */
+/** The same table that drizzle's migrator creates, so that drizzle's tools can read it. */
 const CREATE_JOURNAL_TABLE =
   'CREATE TABLE IF NOT EXISTS "__drizzle_migrations" (id SERIAL PRIMARY KEY, hash text NOT NULL, created_at numeric)'
 
 /**
  * drizzle's migrator is not used, because it commits before foreign keys can be checked. Foreign keys must be off on
- * the connection: rebuilding a table would otherwise delete its cascading children.
+ * the connection: otherwise, when a migration rebuilds a table, its child rows would be deleted by ON DELETE CASCADE.
  */
 function applyMigrations(db: Sqlite, file: string, folder: string, pending: readonly Migration[]): LeftOut[] {
   const own = ownObjects(folder)
@@ -110,7 +110,7 @@ function refuseOrphans(db: Sqlite, file: string, own: OwnObjects): void {
   }
 }
 
-/** The error for a table of other people that has the name of a table that a migration creates. */
+/** The error when a table that parley did not create has the name of a table that a migration creates. */
 function tableNameTaken(file: string, error: unknown): StopError | undefined {
   const name = /^table [`"]?(\w+)[`"]? already exists$/.exec(error instanceof Error ? error.message : '')?.[1]
   if (name === undefined) return undefined

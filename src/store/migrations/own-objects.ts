@@ -1,4 +1,4 @@
-/** The tables and indices that parley's migrations create. All others belong to other people. */
+/** The tables and indices that parley's migrations create, so without typed CRM tables and full-text indices. */
 export interface OwnObjects {
   tables: ReadonlySet<string>
   indices: ReadonlySet<string>

@@ -6,7 +6,10 @@ import type { OwnObjects } from './own-objects.ts'
 /** A table with foreign keys that refer to missing rows. */
 export interface BrokenReferences {
   table: string
-  /** False for a table of other people. SQLite does not enforce foreign keys for programs that leave them off. */
+  /**
+   * False for a table that parley did not create. Such a table can have broken references, because SQLite does not
+   * enforce foreign keys on a connection that leaves them off.
+   */
   isOwn: boolean
   /** Rows with a broken reference. Undefined when the foreign key names columns without a unique index. */
   rows: number | undefined

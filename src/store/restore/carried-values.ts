@@ -4,7 +4,7 @@ import type { Writer } from '../sync/writer-note.ts'
 
 /** Updates the values in `sync_meta` of a copy that replaces the database. */
 
-/** Values that the current database has and the copy must take over, as stored: the copy's own are older. */
+/** Values of the current database that the copy takes over, as stored in `sync_meta`. The copy has older ones. */
 export interface CarriedNotes {
   requestsToday: string | undefined
   learnedRate: string | undefined
@@ -18,10 +18,10 @@ interface NoteUpdate {
   now: string
 }
 
-/** Keys that a daemon wrote while the copy was made. They do not apply to the restored database. */
+/** Keys about the process that wrote the warehouse when it was copied. They do not apply to the restored database. */
 const PROCESS_KEYS = [META.daemonState, META.unreachable]
 
-/** Call it before the copy is renamed. The copy may be of any earlier version. */
+/** Call this before the copy is renamed. The copy may be of any earlier version. */
 export function updateNotes(file: string, { carried, writer, now }: NoteUpdate): void {
   const db = openWritableFile(file, 0o600)
   try {
@@ -47,7 +47,7 @@ export function updateNotes(file: string, { carried, writer, now }: NoteUpdate):
   }
 }
 
-/** The count of the later day; of the same day, the larger one, so that the daily limit is never exceeded. Pure. */
+/** The count of the later day. For the same day: the larger count, so that the daily limit is never exceeded. Pure. */
 export function laterRequests(copy: string | undefined, present: string | undefined): string | undefined {
   const noted = [copy, present].flatMap(text =>
     text === undefined ? [] : [{ text, said: requestsIn(text) }],

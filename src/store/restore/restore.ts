@@ -19,8 +19,8 @@ import { type CurrentDatabase, finishEarlierSwap, takeOutOfUse } from './swap.ts
 
 /**
  * Replaces the database with a copy of a warehouse. The copy is written next to the database, verified, fsynced, and
- * then renamed. Killed at any instant, the path names either the old database or the complete new one. The old database
- * is kept under another name.
+ * then renamed. When the process is killed, the path names either the old database or the complete new one. It can name
+ * no file only without hard links, or when the old database is damaged. The old database is kept under another name.
  */
 export interface Restored {
   database: string
@@ -40,7 +40,7 @@ export interface RestoreOptions {
   file: string
   /** Permission bits of the new database when there is no old one. */
   mode: number
-  /** The workspace that the settings name, if they do. */
+  /** The workspace that the settings name; undefined when they name none. */
   workspace: WantedWorkspace | undefined
   clock: Clock
   pid: number
@@ -136,7 +136,7 @@ function inspectSource(file: string, wanted: WantedWorkspace | undefined): CopyF
   }
 }
 
-/** Settings may name no workspace. The copy must still be of the workspace of the current database. */
+/** The copy must be of the workspace of the current database, even when the settings name no workspace. */
 function refuseOtherWorkspaceThanCurrent(
   current: CurrentDatabase,
   { workspace }: CopyFacts,
@@ -154,7 +154,7 @@ function refuseOtherWorkspaceThanCurrent(
   )
 }
 
-/** Hints for errors of the copy, by error code. The hints of `openDatabase` name database.path, which is not at fault. */
+/** Hints for errors of the copy, by error code. The hints of `openDatabase` are about database.path. */
 const HINTS: Readonly<Record<string, string>> = {
   'database-foreign': 'Use a snapshot or another copy of a warehouse. Nothing was changed.',
   'database-newer': 'Install the newer version again, or use an older copy. Nothing was changed.',

@@ -13,10 +13,10 @@ import { META, readMeta } from '../sync/meta.ts'
 import { type CarriedNotes, NOTHING_CARRIED } from './carried-values.ts'
 
 /**
- * The database that a copy replaces, taken out of use. A program that still had it open would delete the -wal of the
- * new database when it closes the old one, and its unfinished writes would be rolled back in the new one. Leaving WAL
- * mode removes the -wal and -shm files, which SQLite permits only to the last connection; an exclusive lock then keeps
- * other programs out during the rename.
+ * The database that a copy replaces, taken out of use: no other program has it open. Such a program would delete the
+ * -wal of the new database when it closes the old one, and SQLite would apply the journal of its open transaction to
+ * the new database. First this process leaves WAL mode, which removes the -wal and -shm files. SQLite permits this only
+ * to the last connection. Then an exclusive lock keeps other programs out during the rename.
  */
 export interface CurrentDatabase {
   /** Undefined when there is no database or it cannot be read. */
@@ -54,7 +54,7 @@ export function takeOutOfUse(database: string, now: number): CurrentDatabase {
   }
 }
 
-/** The file is not a SQLite database or is corrupt, so it is moved away without opening it. */
+/** True when the file is corrupt or not a SQLite database. Such a file is renamed without being opened. */
 function isDamaged(error: unknown): boolean {
   return error instanceof StopError && /^SQLITE_(NOTADB|CORRUPT)/.test(errorCode(error.cause) ?? '')
 }
@@ -88,7 +88,10 @@ function takeReadable(database: string, aside: string): CurrentDatabase {
   }
 }
 
-/** Gives the old database its new name. Without hard links it is renamed, and for an instant the path names no file. */
+/**
+ * Gives the old database its new name. On a file system without hard links it is renamed, and the path names no file
+ * until the copy is renamed.
+ */
 function linkAside(database: string, aside: string): void {
   try {
     linkSync(database, aside)
@@ -113,7 +116,7 @@ function requireSoleUse(database: string, work: () => unknown): void {
   }
 }
 
-/** A database of a newer version may be replaced: that is how a downgrade works. */
+/** Refuses a database that parley did not create. One of a newer version is allowed: a downgrade restores a copy. */
 function refuseForeign(database: string): void {
   try {
     openDatabase({ path: database, readonly: true }).close()

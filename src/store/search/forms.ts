@@ -1,6 +1,7 @@
 /**
- * Which texts match a term: case and full or half width do not matter. The indices hold the texts unfolded, so that
- * plain SQL triggers keep them up to date, whatever program writes. Therefore the term is expanded to all forms. Pure.
+ * Which texts match a term: case and full or half width do not matter. The indices hold the texts as stored: SQL
+ * triggers keep them up to date in every program that writes, and SQL cannot convert widths. Therefore a search expands
+ * the term to all its forms. Pure.
  */
 
 /** For each character of one spelling of the term, the characters that count as equal to it. */

@@ -8,7 +8,7 @@ export const SEARCH_KINDS = ['message', 'transcript', 'meeting', 'summary', 'act
 export type SearchKind = (typeof SEARCH_KINDS)[number]
 
 export interface SearchQuestion {
-  /** Each must occur in one of the row's texts. */
+  /** Each term must occur in one of the row's texts. */
   terms: readonly string[]
   kinds: readonly SearchKind[]
   /** RFC 3339 instants; `from` is inclusive, `to` exclusive. */
@@ -24,8 +24,9 @@ export interface Sql {
 }
 
 /**
- * How candidate rows are found, whose texts are then compared. `index`: through the full-text index, plus the rows after
- * `mark`, which it does not have. `time`: all rows, newest first, until there are enough hits.
+ * How the statement finds rows whose texts it then compares with the terms. `index`: through the full-text index, plus
+ * the rows after `mark`, which are not in it yet. `isWhole`: there are no such rows. `time`: all rows, newest first,
+ * until there are enough hits.
  */
 export type Access = { by: 'index'; match: string; mark: number; isWhole: boolean } | { by: 'time' }
 
@@ -62,7 +63,7 @@ const MAX_TRIGRAMS = 32
 
 /**
  * The FTS5 query: every trigram of every term, in any form of the term. Undefined when all terms are shorter than three
- * characters. Of a very long term some trigrams are enough, since the texts of the hits are compared anyway.
+ * characters. For a very long term some trigrams are enough, since the statement compares the texts of the hits anyway.
  */
 export function matchOf(terms: readonly string[]): string | undefined {
   const asked = terms.flatMap(term => {
@@ -239,7 +240,7 @@ function placeSql(place: SearchedTable, question: SearchQuestion, access: Access
   }
 }
 
-/** CROSS JOIN fixes the join order: from the hits, or from the newest meeting on. */
+/** CROSS JOIN fixes the join order: the statement starts with the hits, or with the newest meeting. */
 function from({ table }: SearchedTable, access: Access): string {
   if (table === 'messages') return 'messages r'
   if (table === 'meetings') return 'meetings m'
@@ -260,7 +261,7 @@ function accessCondition({ index }: SearchedTable, access: Access): Sql {
   return { sql: `(${inIndex} OR ${key} > ?)`, values: [access.match, access.mark] }
 }
 
-/** As the `live_` views have it; of a meeting that is withheld, the title is left out as well. */
+/** The condition of the `live_` views. In addition, it excludes the title of a withheld meeting. */
 function liveCondition(table: string): string {
   if (table === 'messages') return 'r._deleted_at IS NULL'
   const { openWhen } = tableNamed('meetings')

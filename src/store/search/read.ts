@@ -71,7 +71,6 @@ function coverage(db: Sqlite, { name, source }: SearchIndex, marks: ReadonlyMap<
   return { mark: marks.get(name) ?? 0, newest: newest ?? 0 }
 }
 
-/** Share of the rows that are not indexed yet. */
 function unindexedShare(covered: readonly Coverage[]): number {
   const sum = (value: (one: Coverage) => number) => covered.reduce((total, one) => total + value(one), 0)
   const total = sum(({ newest }) => newest)
@@ -82,7 +81,7 @@ function unindexedShare(covered: readonly Coverage[]): number {
 const MIN_INDEX_HITS = 500
 
 /**
- * Rare terms: through the index, reading every hit. Frequent terms: through the newest rows, which contain enough hits.
+ * Rare terms: the index finds every hit. Frequent terms: the newest rows are read, since they contain enough hits.
  * Both cost about the same when the number of hits is sqrt(rows × limit).
  */
 function accessTo(
@@ -101,10 +100,13 @@ function accessTo(
   return hits + left < most ? { by: 'index', match, mark, isWhole: left === 0 } : { by: 'time' }
 }
 
-/** Most trigrams in one query for a short term. */
+/** A short term counts as frequent when more trigrams than this begin with it. */
 const MAX_RUNS = 200
 
-/** The FTS5 query when all terms have one or two characters; undefined when all of them are frequent. */
+/**
+ * The FTS5 query when all terms have one or two characters. It leaves out frequent terms, and terms whose lower case is
+ * uncertain (`startsOf`). Undefined when no term is left.
+ */
 function matchOfShort(
   db: Sqlite,
   name: SearchTable,

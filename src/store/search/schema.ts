@@ -17,13 +17,13 @@ export interface SearchIndex {
   objects: ReadonlyMap<string, string>
   /** SQL that indexes the source rows with `@after` < `_id` <= `@upTo`, with their children. */
   fill: string
-  /** SQL for the source rows after a given `_id`: their `id`, and the `bytes` of text to index for each. */
+  /** SQL for the source rows after a given `_id`: their `_id` as `id`, and the cost of indexing each as `bytes`. */
   weigh: string
 }
 
 export type SearchTable = 'search_messages' | 'search_transcripts' | 'search_meetings'
 
-/** The table of marks: how far each index is built. An index without a row does not exist. */
+/** The table of marks: how far each index is built. A search does not use an index that has no row there. */
 export const MARKS = 'search_indices'
 
 /** `state`: `kept`, or a step of purging deleted texts from the index; see IndexState in search.ts. */
@@ -42,7 +42,10 @@ interface IndexedTable {
   keyed: readonly string[]
   /** SQL of the key in the index. @param owner the source row to which the row belongs */
   key(row: string, owner: string): string
-  /** SQL condition for rows whose positions fit into the key. Others are not indexed; they would need thousands. */
+  /**
+   * SQL condition for rows whose positions fit into the key. Other rows are not indexed: they occur only in a meeting
+   * with more than 65,000 chapters or a million items.
+   */
   fits?(row: string): string
   /** Column with the `id` of the source row. Undefined when this table is the source. */
   ownedBy?: string
@@ -54,9 +57,9 @@ const MAX_PLACE = 2 ** PLACE_BITS - 1
 const MAX_SECTION = 2 ** (OWNER_BITS - PLACE_BITS) - 1
 
 /**
- * The key of a meeting's text in the index. Children of a meeting have no integer key, so theirs is composed of the
- * meeting's `_id`, a section and a place. Section 0: the title at place 0, then the action items. Section n + 1: the
- * title of chapter n at place 0, then its items.
+ * The key of a meeting's text in the index. Children of a meeting have no integer key, so the key in the index consists
+ * of the meeting's `_id`, a section and a place. Section 0: the title at place 0, then the action items. Section n + 1:
+ * the title of chapter n at place 0, then its items.
  */
 const meetingKey = (owner: string, section: string, place: string) =>
   `(${owner}._id << ${OWNER_BITS}) + (${section} << ${PLACE_BITS}) + ${place}`
@@ -121,7 +124,7 @@ function index(name: SearchTable, { source, columns, parts }: Composition): Sear
 
 /**
  * An index over one table reads its texts from that table (`content=`). An index over several tables is contentless and
- * keeps column sizes: without them `count(*)` fails, and with it tools that count the rows of every table.
+ * stores column sizes. Without them, `count(*)` on it fails, and so does a tool that counts the rows of every table.
  */
 function createTable(
   name: SearchTable,
@@ -137,7 +140,7 @@ function createTable(
 
 const mark = (name: SearchTable) => `(SELECT indexed_up_to FROM ${MARKS} WHERE name = '${name}')`
 
-/** Triggers for rows up to the mark; later rows are indexed by `fill`. FTS5 deletes an entry by its original texts. */
+/** Triggers for rows up to the mark; `fill` indexes later rows. To delete an entry, FTS5 needs its original texts. */
 function triggers(
   name: SearchTable,
   source: string,
@@ -206,7 +209,7 @@ function fill(
   ${selects.join('\n  UNION ALL\n  ')} ORDER BY 1`
 }
 
-/** The cost of indexing a row without its text, as bytes of text. */
+/** The cost of indexing a row without its text, expressed in bytes of text. */
 const ROW_BYTES = 64
 
 function weigh(source: string, parts: readonly IndexedTable[]): string {

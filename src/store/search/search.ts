@@ -5,21 +5,21 @@ import { hasTable } from '../database/tables.ts'
 import { CREATE_MARKS, MARKS, SEARCH_INDICES, type SearchIndex } from './schema.ts'
 
 /**
- * Creates, fills, purges and drops the full-text indices, in small transactions. Each leaves the indices consistent, so
- * a process can end between any two. The next step is determined from the database alone.
+ * Creates, fills, purges and drops the full-text indices, in small transactions. Each transaction leaves the indices
+ * consistent, so the process can end after any of them. The database alone determines the next step.
  */
 export interface SearchIndices {
-  /** Whether `advance` has work to do. Quick; writes nothing. */
+  /** Whether `advance` has work to do. It is quick and writes nothing. */
   isDue(isWanted: boolean): boolean
   /** Whether any index exists, complete or not. */
   exists(): boolean
   /**
-   * Does the next piece of work: towards complete indices when wanted, else towards none. Call inside a transaction.
-   * False when no work is left.
-   * @param mayGoOn called every few milliseconds: whether the piece may continue
+   * Does the next piece of work: builds the indices when they are wanted, else drops them. Call it in a transaction.
+   * Returns false when no work is left.
+   * @param mayGoOn called every few milliseconds; the piece ends when it returns false
    */
   advance(isWanted: boolean, mayGoOn: () => boolean): boolean
-  /** Indexed row keys and all row keys, summed over the indices. */
+  /** How far the indices are built, in row keys (`_id`) of their source tables, summed over the indices. */
   progress(): SearchProgress
   /**
    * Makes a purge of the indices due. Call inside the transaction that deletes texts. `advance` then rewrites the
@@ -40,7 +40,7 @@ interface IndexMark {
 }
 
 /**
- * FTS5 stores a deletion as a new entry next to the old one; merging all segments of the index removes both.
+ * FTS5 stores a deletion as a new entry next to the old one. Merging all FTS5 segments of the index removes both.
  * kept → to be joined (`forget`) → being joined (the merge has begun) → kept (the merge is complete).
  */
 type IndexState = 'kept' | 'to be joined' | 'being joined'
@@ -52,7 +52,10 @@ const BLOCKS = 40
 const BATCH_BYTES = 32_768
 
 export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prepare }): SearchIndices {
-  /** The state of the indices once checked: all exist, or none. Only this process changes them, so it stays true. */
+  /**
+   * True once a check has found all indices, false once it has found none, else undefined. The result stays valid,
+   * because only this process changes the indices.
+   */
   let known: boolean | undefined
 
   const marks = (): ReadonlyMap<string, IndexMark> => {
@@ -94,8 +97,8 @@ export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prep
   }
 
   /**
-   * Merges about `blocks` blocks of an index's segments; a negative number begins a merge of all segments. False when
-   * there is nothing to merge.
+   * Merges about `blocks` blocks of an index's FTS5 segments. A negative number begins a merge of all segments. Returns
+   * false when there is nothing to merge.
    */
   const mergeParts = (name: string, blocks: number): boolean => {
     const changes = prepare<number>('SELECT total_changes()').pluck()
@@ -105,7 +108,7 @@ export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prep
     return onlyRow(changes) - before >= 2
   }
 
-  /** One step of a purge. The first begins a merge of all segments, further ones continue it. False when none is due. */
+  /** One step of a purge: the first begins a merge of all FTS5 segments, others continue it. False if none is due. */
   const purgeStep = ({ name, state }: IndexMark): boolean => {
     if (state === 'kept') return false
     const isUnderWay = mergeParts(name, state === 'to be joined' ? -BLOCKS : BLOCKS)
@@ -118,7 +121,7 @@ export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prep
     let bytes = BATCH_BYTES
     let didAny = false
     do {
-      // Fewer segments are faster to search. Automatic merges are off: their duration could not be limited.
+      // A search is faster with fewer FTS5 segments. Automatic merges are off: their duration could not be limited.
       if (!mergeParts(index.name, BLOCKS)) {
         if (!fill(index, bytes)) {
           const mark = marks().get(index.name)
@@ -168,7 +171,7 @@ export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prep
   }
 }
 
-/** Number of schema objects of complete indices, with the table of marks. */
+/** Number of schema objects when all indices are complete, including the table of marks. */
 const OBJECT_COUNT = SEARCH_INDICES.reduce((count, { objects }) => count + objects.size, 1)
 
 function hasMarks(db: Sqlite): boolean {
@@ -207,7 +210,7 @@ function isWhole({ objects, name }: SearchIndex, present: ReadonlyMap<string, Se
   )
 }
 
-/** One step towards the wanted objects: outdated indices are dropped first, one after the other. */
+/** One step towards the wanted schema objects. Outdated indices are dropped first, one after the other. */
 function takeStep(db: Sqlite, isWanted: boolean): void {
   const present = searchObjects(db)
   const kept = new Set(
@@ -218,7 +221,7 @@ function takeStep(db: Sqlite, isWanted: boolean): void {
   const outdated = [...present.values()].filter(({ name }) => name !== MARKS && !kept.has(name))
   const triggers = outdated.filter(({ type }) => type === 'trigger')
   const tables = outdated.filter(({ type }) => type === 'table')
-  // Without triggers an index gets stale, so its mark goes in the same transaction.
+  // Without triggers an index becomes outdated, so its mark is deleted in the same transaction.
   for (const { name } of triggers) db.exec(`DROP TRIGGER ${quote(name)}`)
   if (present.has(MARKS)) for (const { name } of tables) forgetMark(db, name)
   const [table] = tables
@@ -228,8 +231,8 @@ function takeStep(db: Sqlite, isWanted: boolean): void {
 }
 
 /**
- * Drops the triggers and marks before a migration: a migration cannot rebuild a table that a trigger names, and its
- * writes would be missing from the indices. `advance` builds the indices again afterwards.
+ * Drops the triggers and marks before a migration, because a migration cannot rebuild a table that a trigger names.
+ * Without triggers the writes of the migration are missing from the indices, so `advance` builds them again afterwards.
  */
 export function invalidateSearch(db: Sqlite): void {
   const present = searchObjects(db)
@@ -262,7 +265,7 @@ function rename(db: Sqlite, from: string, to: string): void {
   }
 }
 
-/** Deletes a batch of blocks, or drops the empty index. Dropping a large index would block: its pages are overwritten. */
+/** Deletes a batch of blocks, or drops an empty index. Dropping a large one takes long: secure_delete overwrites it. */
 function empty(db: Sqlite, name: string): void {
   const data = quote(`${name}_data`)
   // SQLite lets only FTS5 write its internal tables, unless unsafe mode is on.

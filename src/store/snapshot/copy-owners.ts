@@ -32,7 +32,8 @@ export function ownersOf(paths: readonly string[], signal: AbortSignal, program 
 
 /**
  * Whether this warehouse may remove a copy. Two warehouses whose files have the same name may share a folder, so the
- * identity decides. A copy that cannot be read counts as ours only in the folder named after our database.
+ * identity decides. When one of the two identities is unknown, `isInOwnFolder` decides: true for a copy in a place that
+ * is named after this database.
  * @param own identity of this warehouse
  */
 export function isOurs(

@@ -44,7 +44,7 @@ export async function keepSnapshot(
   const others = (await keptSnapshots(database, folder, clock.now())).filter(({ path }) => path !== file)
   if (others.length < keep) return { ...snapshot, removed: [], stuck: [] }
   const paths = others.map(({ path }) => path)
-  // Not fatal, the snapshot exists. Without owners, only the folder named after this database is pruned.
+  // A failure here is not fatal: the snapshot exists. Without owners, only the default folder is pruned.
   const [own, ...found] = await owners([database, ...paths], signal).catch((): Owner[] => [])
   const isInOwnFolder = isOwnFolder(folder, database)
   const ours = others.filter((_, at) =>
@@ -54,7 +54,7 @@ export async function keepSnapshot(
 }
 
 /**
- * The kept snapshots, newest first. Snapshots with a future instant come last: the clock has been set back since.
+ * The kept snapshots, newest first. Snapshots with a future instant come last: they were made under a wrong clock.
  * @param now ms since the epoch, by this machine's clock
  */
 export async function keptSnapshots(
@@ -88,7 +88,7 @@ async function namesIn(folder: string): Promise<string[]> {
   }
 }
 
-/** Creates the folder and its missing parents. Users that may read the snapshots may enter them. */
+/** Creates the folder and its missing parents. Users that may read the snapshots may enter these folders. */
 async function ensureFolder(folder: string, database: string, wanted: number): Promise<void> {
   try {
     const outermost = await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -109,5 +109,5 @@ async function ensureFolder(folder: string, database: string, wanted: number): P
 const foldersFrom = (outer: string, inner: string): string[] =>
   inner.length <= outer.length ? [outer] : [...foldersFrom(outer, dirname(inner)), inner]
 
-/** Read and search permission, when the mode permits reading. */
+/** The bits for reading and entering a folder, when the mode has the bit `read`; else 0. */
 const enterable = (mode: number, read: number): number => ((mode & read) === 0 ? 0 : read + (read >> 2))

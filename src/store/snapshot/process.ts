@@ -16,8 +16,8 @@ export interface SnapshotInput {
 }
 
 /**
- * The answer of the child process. A failure has a code of SQLite or of the system, `unsound` when the copy failed
- * verification, or `other` when the earlier snapshot is of another warehouse.
+ * The answer of the child process. The `code` of a failure is one of SQLite or of the system, `unsound` when the copy
+ * failed verification, `other` when the earlier snapshot is of another warehouse, or `unknown`.
  */
 export type SnapshotAnswer = WholeCopy | { failed: { about: 'database' | 'snapshot'; code: string } }
 

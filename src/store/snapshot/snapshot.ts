@@ -23,7 +23,7 @@ export interface Snapshot {
   path: string
   bytes: number
   durationMs: number
-  /** When it was started, by this machine's clock: an RFC 3339 instant. It holds everything committed before. */
+  /** When it was started: an RFC 3339 instant by this machine's clock. It has everything committed before. */
   startedAt: string
   /** The rows of `sync_status`, read from the snapshot. */
   resources: readonly StatusRow[]
@@ -38,7 +38,7 @@ export interface SnapshotOptions {
   mode: number
   /** Path of an earlier snapshot in the same folder, expected to be of the same warehouse. */
   earlier?: string | undefined
-  /** Whether a name in the same folder belongs to this series of snapshots. Their stale partial files are removed. */
+  /** Whether a name in the same folder is of this series of snapshots. Abandoned partial files of it are removed. */
   isAlike?: (name: string) => boolean
   clock: Clock
   /** Aborts the snapshot, which leaves no file; the promise then rejects with the signal's reason. */
@@ -53,7 +53,8 @@ const PROGRAM = new URL('./worker.js', import.meta.url)
 
 /**
  * @throws StopError 64 when `file` may not be replaced; 73 when the database cannot be read or the snapshot cannot be
- * written; 75 when too much is written meanwhile; 78 when the earlier snapshot is of another warehouse
+ * written; 75 when the WAL grows too much meanwhile, the database is locked, or the child process ends early; 78 when
+ * the earlier snapshot is of another warehouse
  */
 export async function makeSnapshot(options: SnapshotOptions): Promise<Snapshot> {
   const [database, file] = [resolvedPath(options.database), resolvedPath(options.file)]
@@ -86,7 +87,7 @@ async function writeSnapshot(options: SnapshotOptions): Promise<Snapshot> {
       earlier: options.earlier,
       statusSql: STATUS_ROWS,
     })
-    // Again, since a warehouse may have been created at this path meanwhile.
+    // Checked again, since a warehouse may have been created at this path meanwhile.
     await refuseTarget(database, file)
     await moveIntoPlace(part, file, { database, mode })
     return { path: file, bytes, durationMs: clock.elapsed() - begun, startedAt, resources: status }
@@ -112,7 +113,7 @@ async function copyDatabase(options: SnapshotOptions, input: SnapshotInput): Pro
   throw fault instanceof StopError ? fault : cutOffError(database, code)
 }
 
-/** All that the API published before this instant is in the rows; null when a resource was never read completely. */
+/** The rows have all that the API published before this instant. Null when a resource was never read completely. */
 export function completeAsOf(resources: readonly StatusRow[]): string | null {
   const offered = resources.filter(({ state }) => state !== 'unavailable')
   const instants = offered.map(({ complete_as_of }) => complete_as_of)
@@ -127,7 +128,10 @@ function bytesOf(database: string): number {
   })
 }
 
-/** Growth of the WAL during a snapshot, which keeps it from shrinking: at most this or the size of the database. */
+/**
+ * A snapshot reads for a long time, and the WAL cannot be reused meanwhile. It may grow by this or by the size of the
+ * database, whichever is larger.
+ */
 const MAX_WAL_GROWTH_BYTES = 1024 ** 3
 const CHECK_INTERVAL_MS = 1000
 

@@ -42,7 +42,7 @@ async function refuseWithoutFolder(file: string): Promise<void> {
   })
 }
 
-/** SQLite would apply these files to the new snapshot. */
+/** Refuses a path that has companion files. SQLite would apply a `-wal` or `-journal` file to the new snapshot. */
 async function refuseCompanions(file: string): Promise<void> {
   for (const end of COMPANIONS) {
     if ((await statOf(`${file}${end}`)) === undefined) continue
@@ -53,7 +53,7 @@ async function refuseCompanions(file: string): Promise<void> {
   }
 }
 
-/** The target of the link may be on a disk that is not mounted. */
+/** Refuses a symbolic link to a missing file: that file may be on a disk that is not mounted. */
 async function refuseBrokenLink(file: string): Promise<void> {
   if ((await statOf(file, lstat)) === undefined) return
   throw refusal(
@@ -102,8 +102,8 @@ const GROUP_RIGHTS = 0o070
 const SET_GROUP_ID = 0o2000
 
 /**
- * Gives a file or folder the group of the database, so that the same users can read both. A folder with the setgid bit
- * sets its own group, which is kept.
+ * Gives a file or folder the group of the database, so that the same users can read both. In a folder with the setgid
+ * bit, the system gives new files the group of that folder; they keep it.
  * @returns the mode to set: without group permissions when the group could not be set
  */
 export async function modeFor(path: string, database: string, mode: number): Promise<number> {
@@ -128,13 +128,13 @@ async function fsyncFolder(folder: string): Promise<void> {
       await handle.close()
     }
   } catch {
-    // Some file systems do not support it, and this user may not be allowed to read the folder. The file is complete.
+    // Some file systems do not support this, or this user may not read the folder. The snapshot is complete anyway.
   }
 }
 
 const SYSTEM_CODE = /^(SQLITE_\w+|E(?!RR_)[A-Z0-9]+)$/
 
-/** Turns an error of SQLite or of the system while writing the snapshot into a StopError (73); others are unchanged. */
+/** Turns an error of SQLite or of the system while writing the snapshot into a StopError (73). Returns others as is. */
 export function targetError(error: unknown, file: string): unknown {
   const code = errorCode(error) ?? ''
   if (error instanceof ParleyError || !SYSTEM_CODE.test(code)) return error

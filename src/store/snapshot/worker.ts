@@ -9,8 +9,8 @@ import { ownerOf } from './copy-owner.ts'
 import type { SnapshotAnswer, SnapshotInput } from './process.ts'
 
 /**
- * The program of the child process in process.ts. It writes one copy, verifies it, answers, and exits. It imports next
- * to nothing: the modules of a child process take memory again.
+ * The program of the child process in process.ts. It writes one copy, verifies it, answers, and exits. It imports as
+ * little as possible, because a child process loads a second copy of each module into memory.
  */
 
 // A terminal sends these signals to parent and child. The parent handles them and kills this child.
@@ -20,7 +20,7 @@ process.once('message', (input: SnapshotInput) => {
   lowerPriority()
   const answer = makeCopy(input)
   process.send?.(answer, undefined, undefined, lost => {
-    // The parent is gone: no process will rename the copy.
+    // The parent has ended, so no process will rename the copy.
     if (lost) rmSync(input.part, { force: true })
     if (process.connected) process.disconnect()
   })
@@ -70,14 +70,14 @@ function headerNumbers(db: Database.Database): unknown[] {
   return ['application_id', 'user_version'].map(name => db.pragma(name, { simple: true }))
 }
 
-/** False when one of the files is too old to have an identity, or cannot be read. */
+/** False also when one of the two files has no identity, because its version stored none, or cannot be read. */
 function isOfOtherWarehouse({ database, earlier }: SnapshotInput): boolean {
   if (earlier === undefined) return false
   const [own, its] = [ownerOf(database).identity, ownerOf(earlier).identity]
   return own !== undefined && its !== undefined && own !== its
 }
 
-/** Reading the API has precedence. */
+/** The process that reads the API gets the processor first. */
 function lowerPriority(): void {
   try {
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL)

@@ -102,7 +102,7 @@ export interface StatusQuestion {
   now: number
   /** An open connection. Default: a read-only connection that is closed afterwards. */
   db?: Sqlite
-  /** State of the calling daemon. It is newer than the stored one, which a full disk can keep from being written. */
+  /** State of the calling daemon. It replaces the stored state, which is outdated when a full disk prevents writes. */
   daemon?: DaemonState
   /** The rows of `sync_status`, when the caller has them already. */
   rows?: readonly StatusRow[]
@@ -154,7 +154,7 @@ function unreachableOf(note: UnreachableNote | undefined): UnreachableReport | n
   return report
 }
 
-/** Null while a backfill runs whose start is later than the stored end: that end is an earlier backfill's. */
+/** Null when the last writer is a backfill that began after the stored end: the end is that of an earlier backfill. */
 function backfillOf(status: Status, writer: WriterState | null): BackfillEnd | null {
   const end = storedNote<BackfillEnd>(status, META.backfillEnd)
   if (end === undefined) return null
@@ -162,10 +162,10 @@ function backfillOf(status: Status, writer: WriterState | null): BackfillEnd | n
   return isEarlier ? null : end
 }
 
-/** The daemon stores the time every minute. After this long without, it cannot write. */
+/** The daemon stores the time every minute. When the stored time is older than this, the daemon cannot write. */
 const SILENT_MS = 3 * MINUTE_MS
 
-/** The stored state; corrected when the daemon is gone without storing that, or runs but can no longer write. */
+/** The stored state. It is corrected when the daemon ended without storing that, or runs but can no longer write. */
 function daemonOf(status: Status, writer: WriterState | null, now: number): DaemonReport | null {
   const state = storedNote<DaemonState>(status, META.daemonState)
   if (state === undefined || state.state === 'stopped') return state ?? null

@@ -132,7 +132,7 @@ function readAll(db: Sqlite, file: string, rows: readonly StatusRow[] | undefine
   }
 }
 
-/** Keys that describe the processes of a warehouse. In a copy of it they mean nothing. */
+/** Keys that describe the processes of a warehouse. No process writes a copy, so they do not apply to it. */
 const PROCESS_KEYS = [META.writer, META.daemonState, META.unreachable]
 
 /**

@@ -8,13 +8,13 @@ import { STATUS_ROWS, type StatusRow } from './status.ts'
  * during that read, or within MAX_AGE_MS after it, share its result.
  */
 export interface StatusRows {
-  /** Undefined when the caller should read them itself: the warehouse is small, or the thread failed. Never rejects. */
+  /** Undefined when the caller has to read the rows: the warehouse is small, or the thread failed. Never rejects. */
   read(path: string): Promise<readonly StatusRow[] | undefined>
 }
 
 export interface StatusRowsOptions {
   clock: Clock
-  /** From this size on a thread reads them. Below, counting takes less time than starting a thread. */
+  /** From this size on, a thread reads the rows. For a smaller file, counting is faster than starting a thread. */
   largeBytes?: number
   /** URL of the thread's program. */
   program?: URL

@@ -16,8 +16,9 @@ export function dealViews(db: Sqlite): readonly View[] {
 }
 
 /**
- * One row per event. Of several copies of one e-mail the smallest id counts; of several links to one activity, DIRECT
- * counts before DERIVED. A deleted deal has no rows. A deal whose record is not stored (yet) has rows.
+ * One row per event. An e-mail with several copies has one row, that of the smallest id. An activity with several links
+ * to a deal has one row, that of the DIRECT link if there is one. A deleted deal has no rows. A deal without a stored
+ * record has rows for its activities.
  */
 const DEAL_TIMELINE = `
 SELECT l.context_id AS deal_id, a.occurred_at AS at,
@@ -82,7 +83,7 @@ const COLUMNS_OF = (object: string) =>
   `FROM crm_objects o JOIN crm_fields f ON f.object = o.name
    WHERE o.name = '${object}' AND o.table_name IS NOT NULL AND f.column_name IS NOT NULL`
 
-/** The relation to the object `stage`, else the field named `stage_id`. */
+/** Finds the field with a deal's stage: the relation to the object `stage`, else the field named `stage_id`. */
 const STAGE_COLUMN = `
 SELECT f.name AS field, o.table_name AS deals, f.column_name AS column ${COLUMNS_OF(DEAL)}
   AND (f.relation_target_object = '${STAGE}' OR f.name = 'stage_id') AND instr(f.name, char(0)) = 0
@@ -100,7 +101,7 @@ const columnsWith = ({
 
 /**
  * SQL that turns a JSON value into an id as the typed table stores it: text, with every digit of a number. Only strings
- * are parsed as JSON: a value nested deeper than 1,000 levels would make SQLite fail the whole query.
+ * are parsed as JSON, because the whole query would fail at a value that is nested deeper than 1,000 levels.
  */
 const idIn = (json: string) => `iif(${json} GLOB '"*', ${json} ->> '$', nullif(${json}, 'null'))`
 

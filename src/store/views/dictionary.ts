@@ -38,7 +38,7 @@ export function fillDictionary(prepare: Prepare, state: Pick<State, 'meta' | 'se
   createCrmDictionary(prepare).refresh()
 }
 
-/** A sample typed table: its rows are part of the digest, so that a change of their texts rewrites the dictionary. */
+/** A sample typed table. Its rows are part of the digest, so a version with other texts rewrites the dictionary. */
 const SAMPLE: CrmObjectDescription = {
   name: 'o',
   label: 'O',
@@ -61,7 +61,7 @@ function digestOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex')
 }
 
-/** Positions come from the database: a column that a migration added comes last there, whatever its declaration says. */
+/** The positions are those in the database: a column that a migration added is last there, wherever it is declared. */
 function rowsInTableOrder(prepare: Prepare, table: DescribedTable): DictionaryRow[] {
   const places = new Map(
     prepare<[string, number]>('SELECT name, cid FROM pragma_table_xinfo(?)').raw().all(table.name),
@@ -160,7 +160,7 @@ interface ColumnRow {
 
 function tablesByObject(prepare: Prepare): ReadonlyMap<string, ObjectRow> {
   const objects = prepare<ObjectRow>(
-    // Without tables that someone has dropped: their views cannot be read.
+    // Without tables that another program has dropped: their views cannot be read.
     `SELECT o.name, o.label, o.table_name AS "table" FROM crm_objects o
      JOIN sqlite_master s ON s.type = 'table' AND s.name = o.table_name ORDER BY o.name`,
   ).all()

@@ -13,7 +13,7 @@ export function replaceViews(db: Sqlite, views: readonly View[]): boolean {
       .all(),
   )
   const tables = tableNames(db)
-  // A table of other people that has the name of a view is left alone.
+  // A table that parley did not create may have the name of a view. It stays, and that view is not created.
   const outdated = views
     .map(withComment)
     .filter(({ name, sql }) => present.get(name) !== sql && !tables.has(name))

@@ -13,7 +13,10 @@ export function syncStatus(resources: readonly Resource[]): string {
   return resources.map(statusOf).join('\nUNION ALL\n')
 }
 
-/** While the API is unreachable, no resource is `ok`. The writer stores the reason in `sync_meta`. */
+/**
+ * SQL of a value from the note in `sync_meta` that the API is unreachable. NULL when there is no note, or when the note
+ * does not concern the resource.
+ */
 const unreachable = (value: string) => `(SELECT ${value} FROM sync_meta m
     WHERE m.key = '${META.unreachable}' AND r.unavailable_since IS NULL
       AND r.resource IN (SELECT value FROM json_each(m.value, '$.resources')))`
@@ -32,7 +35,7 @@ const STATE = `CASE
     WHEN w.waiting > 0 OR s.unreachable IS NOT NULL THEN 'waiting'
     ELSE 'ok' END`
 
-/** Every state but `ok` has a reason, in the order of `STATE`. */
+/** Every state but `ok` has a reason. An unreachable API is the reason unless the resource itself fails. */
 function reasonOf({ status }: Resource): string {
   const waits = `'Not ready in the API yet: ${status.waitsFor ?? 'answers'} (' || w.waiting || ')'`
   return `CASE
@@ -45,7 +48,7 @@ function reasonOf({ status }: Resource): string {
 
 function statusOf(resource: Resource): string {
   const { name } = resource
-  // The LIMIT keeps SQLite from merging the inner query into the outer, where it would count once for every use.
+  // The LIMIT keeps SQLite from merging the inner query into the outer one, which would repeat a count for each use.
   return `SELECT '${name}' AS resource, ${STATE} AS state, ${reasonOf(resource)} AS reason, s.live AS rows_live,
   ${deletedRows(resource.status)} AS rows_deleted, ${newestOf(resource.status)} AS newest_at, s.fresh_as_of,
   ${completeAsOf(resource)} AS complete_as_of, s.live AS backfill_done, ${totalOf(resource.status)} AS backfill_total,
@@ -66,7 +69,7 @@ FROM (
 const counted = (table: string, where?: string) =>
   `(SELECT count(*) FROM ${quote(table)}${where === undefined ? '' : ` WHERE ${where}`})`
 
-/** Without an index of the live rows: all rows minus the deleted ones, which both are counted in an index. */
+/** Without an index of live rows: all rows minus the deleted ones, because SQLite counts both of these in an index. */
 function liveRowsCounted({ table, where }: StatusSource): string {
   if (where !== undefined) return counted(table, `_deleted_at IS NULL AND ${where}`)
   const { kind, livesWith } = tableNamed(table)
@@ -75,7 +78,7 @@ function liveRowsCounted({ table, where }: StatusSource): string {
   return `${counted(table)} - ${counted(table, '_deleted_at IS NOT NULL')}`
 }
 
-/** Whether an index over all rows contains `_deleted_at`. Other counts use that index too, so it is cached. */
+/** Whether an index over all rows contains `_deleted_at`. Other counts read that index too, so its pages are cached. */
 function hasLiveInIndex(table: string): boolean {
   return tableNamed(table).indices.some(
     ({ columns, where }) => where === undefined && columns.includes('_deleted_at'),
@@ -105,7 +108,7 @@ function newestOf({ table, where, newest }: StatusSource): string {
 
 const SEGMENTED: readonly Feed['mode'][] = ['timeline', 'snapshot', 'periodic']
 
-/** The oldest `listed_at` of the resource's segments. NULL while an available segment was never read to its end. */
+/** The oldest `listed_at` of the resource's available segments. NULL while one of them was never read to its end. */
 function completeAsOf({ feeds }: Resource): string {
   const listed = Object.entries(feeds).filter(([, feed]) => SEGMENTED.includes(feed.mode))
   if (listed.length === 0) return 's.complete_as_of'
