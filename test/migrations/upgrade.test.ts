@@ -226,7 +226,7 @@ describe('the copy before an upgrade', () => {
     const error = refusalOf(() => openWarehouse({ path, freeBytes: () => LARGE_BYTES }))
     expect([error.code, error.exitStatus]).toEqual(['no-space-for-backup', EXIT_STATUS.databaseUnavailable])
     expect(error.hint).toMatch(
-      /needs 1[5-9](\.\d)? MB in .+: free [3-7]\.\d MB more.+the version before still works/,
+      /^Free [3-7]\.\d MB more in .+ \(needed: 1[5-9](\.\d)? MB\).+the previous version still works/,
     )
     expect(Buffer.concat(bytes()).equals(before)).toBe(true)
     expect(copiesBeside(path)).toEqual([])

@@ -26,7 +26,7 @@ export function requireSpace(free: number, { file, bytes, message, code, advice 
   const folder = dirname(file)
   throw new StopError(message, {
     code,
-    hint: `It needs ${sizeText(bytes)} in ${folder}: free ${sizeText(bytes - free)} more${advice}`,
+    hint: `Free ${sizeText(bytes - free)} more in ${folder} (needed: ${sizeText(bytes)})${advice}`,
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })
 }

@@ -41,7 +41,7 @@ export function writeUpgradeCopy(
     bytes: bytes * (1 + UPGRADE_SHARE),
     message: `No space for the copy of ${file} that parley writes before an upgrade`,
     code: 'no-space-for-backup',
-    advice: ' and start it again. Nothing was changed, and the version before still works.',
+    advice: ', then start parley again. Nothing was changed, and the previous version still works.',
   })
   const part = `${path}.part`
   try {

@@ -118,7 +118,7 @@ function tableNameTaken(file: string, error: unknown): StopError | undefined {
     `${file} has a table ${name} that parley did not create, and this version needs that name`,
     {
       code: 'table-name-taken',
-      hint: `Rename that table: ALTER TABLE ${name} RENAME TO my_${name}. Nothing was changed, and the version before still works.`,
+      hint: `Rename that table: ALTER TABLE ${name} RENAME TO my_${name}. Nothing was changed, and the previous version still works.`,
       cause: error,
       exitStatus: EXIT_STATUS.databaseUnavailable,
     },

@@ -37,7 +37,7 @@ export function runSnapshotProcess(
 }
 
 export const cutOffError = (database: string, how: string): StopError =>
-  new StopError(`The snapshot of ${database} failed: the process that writes it ended early (${how})`, {
+  new StopError(`Cannot copy ${database}: the process that writes the copy ended early (${how})`, {
     code: 'snapshot-cut-off',
     hint: 'Try again. If it fails again, check the limits of this user or service on memory and processes.',
     exitStatus: EXIT_STATUS.unfinished,

@@ -161,7 +161,7 @@ async function whileWalIsSmall<T>(
 
 const outrunError = (database: string) =>
   new StopError(
-    `The snapshot of ${database} was stopped: the -wal file grew too large while it was written`,
+    `The snapshot of ${database} was stopped: the -wal file grew too large while the snapshot was written`,
     {
       code: 'snapshot-outrun',
       hint: 'Try again when parley writes less, for example after the backfill.',
