@@ -25,7 +25,7 @@ export interface App {
   session(resources: readonly ResourceName[], work: Pick<SessionDeps, 'observer' | 'access'>): Session
   /** Saves the learned rate and the day's request count, so that a restart starts from them. */
   saveLearned(): Promise<void>
-  /** Saves the same and closes everything, in the reverse order of opening. */
+  /** Closes the client and the governor, saves the learned rate and the day's request count, and closes the store. */
   close(): Promise<void>
 }
 
@@ -147,10 +147,12 @@ export async function openApp({
       await client.close()
       governor.close()
       try {
-        // The database holds the reserved count, so that a killed process never sends more than the day allows.
+        // While the process runs, the database holds the reserved count, so that a kill cannot lead to more requests
+        // than the day allows. A normal end stores the count of used requests.
         await save(governor.state().usedToday)
       } catch {
-        // Losing the learned rate is harmless, and the failing database was reported by the write that found it.
+        // To lose the learned rate is harmless. A database that fails has usually made an earlier write fail, and that
+        // write reported it.
       } finally {
         store.close()
       }
@@ -163,7 +165,7 @@ const GRACE_MS = 10_000
 
 /**
  * A signal that aborts `GRACE_MS` after the given one.
- * @param onStop called with that time as soon as the given signal aborts
+ * @param onStop called with `GRACE_MS` as soon as the given signal aborts
  */
 export function afterGrace(
   clock: Clock,
@@ -180,7 +182,7 @@ export function afterGrace(
   return cancel.signal
 }
 
-/** The learned rate is saved with an API response, at most this often. A killed process loses no more than this. */
+/** The least time between two saves of the learned rate. A killed process loses what it learned since the last save. */
 const SAVE_RATE_EVERY_MS = 5000
 
 function throttle(clock: Clock, work: () => void): () => void {
@@ -192,7 +194,6 @@ function throttle(clock: Clock, work: () => void): () => void {
   }
 }
 
-/** The limits that the settings put on the requests. */
 export function requestCeilings({ api }: ApiSettings): GovernorOptions['ceilings'] {
   return {
     requestsPerSecond: api.maxRequestsPerSecond,

@@ -3,9 +3,10 @@
  * Turns the command line into an exit status. Only this file ends the process.
  *
  * The options of the first line save memory and cost no time:
- * - `--max-semi-space-size=8` limits the young generation to 8 MB instead of 16, which saves 20 MB.
- * - `--initial-old-space-size=24` and `--heap-growing-percent=20` start a collection at 24 MB, then after each growth by
- *   a fifth. Without them an idle daemon keeps garbage for minutes, several times the size of its live objects.
+ * - `--max-semi-space-size=8` limits each semi-space of the young generation to 8 MB instead of 16, which saves 20 MB.
+ * - `--initial-old-space-size=24` and `--heap-growing-percent=20` start a garbage collection at 24 MB, then after each
+ *   growth by a fifth. Without them an idle daemon keeps garbage for minutes, several times the size of its live
+ *   objects.
  * - `MALLOC_ARENA_MAX=2` makes all threads share two malloc arenas, which saves 12 MB while transcripts, records and
  *   message texts are read.
  */
@@ -96,7 +97,8 @@ async function main(argv: readonly string[]): Promise<ExitStatus> {
   const run: Run = { status: EXIT_STATUS.done, signal: undefined }
   try {
     const program = await createProgram(commandName, run)
-    // For `help NAME` with an unknown name, commander would print the help of the whole program.
+    // For `help NAME` with an unknown NAME, commander would print the help of the whole program. When it parses NAME
+    // alone, it reports an unknown command.
     const isKnown = commandName === undefined || Object.hasOwn(COMMANDS, commandName)
     await program.parseAsync(isKnown ? argv : [strayOption(argv) ?? commandName], { from: 'user' })
     return run.status
@@ -108,7 +110,10 @@ async function main(argv: readonly string[]): Promise<ExitStatus> {
   }
 }
 
-/** An option in the place of the command. Commander would report the next word as an unknown command instead. */
+/**
+ * The first argument when it is an option, as in `--database FILE status`. Without this check, FILE would be reported
+ * as an unknown command.
+ */
 function strayOption([first]: readonly string[]): string | undefined {
   return first?.startsWith('-') && first !== '-h' && first !== '--help' ? first : undefined
 }
@@ -170,7 +175,7 @@ async function loadCommand(command: Command, definition: CommandDefinition, run:
   })
 }
 
-/** The first signal aborts the returned signal; a second one ends the process at once. */
+/** The first SIGTERM or SIGINT aborts the returned AbortSignal. The second one ends the process at once. */
 function stopSignal(): AbortSignal {
   const controller = new AbortController()
   const stop = (by: string) => {
@@ -184,7 +189,7 @@ function stopSignal(): AbortSignal {
     )
   }
   process.on('SIGTERM', stop).on('SIGINT', stop)
-  // Only when the parent process opened an IPC channel, as parley demo does.
+  // Node emits this event only when the parent process opened an IPC channel, as parley demo does.
   process.on('disconnect', () => stop('the end of its parent process'))
   return controller.signal
 }
@@ -218,7 +223,10 @@ function faultText(error: unknown): string {
   return error instanceof SyntaxError ? [error.name, ...frames].join('\n') : stack
 }
 
-/** Commander reports a printed help or version as an error with exit code 0. Help for a missing command has code `commander.help`. */
+/**
+ * Commander reports a printed help or version as an error with exit code 0. When the command is missing, it prints the
+ * help, and the error has the code `commander.help`.
+ */
 function usageExplanation(error: CommanderError, command: string | undefined): Explanation {
   if (error.exitCode === 0) return { status: EXIT_STATUS.done, lines: [] }
   if (error.code === 'commander.help') return { status: EXIT_STATUS.usage, lines: [] }

@@ -85,7 +85,7 @@ export function flagValues(command: Command, keys: readonly SettingKey[]): Setti
   return { ...Object.fromEntries(flags), config: values[CONFIG_OPTION.attributeName()] }
 }
 
-/** Its help is the first sentence of the setting's description. */
+/** The flag of a setting, with the first sentence of the description as its help. The flag of a secret takes a file. */
 function settingOption(key: SettingKey): Option {
   const { flag, placeholder, secret, description, default: usual } = settingNamed(key)
   const meaning = secret
@@ -95,7 +95,7 @@ function settingOption(key: SettingKey): Option {
   return new Option(`${flag} <${placeholder}>`, `${meaning} (${note})`).helpGroup('Settings:')
 }
 
-/** For commands that only read the warehouse: other wrong settings are warnings. */
+/** For commands that only read the warehouse: they use `database.path`, and any other wrong setting is a warning. */
 export const DATABASE_ONLY = {
   requireApi: false,
   used: ['database.path'],

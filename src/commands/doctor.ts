@@ -136,7 +136,7 @@ function usedToday(db: Sqlite | undefined): number {
   return db ? readRequestsToday(key => readMeta(db, key), utcDay(systemClock().now())) : 0
 }
 
-/** For each request whose response is unusable. */
+/** A request whose response is unusable is sent at most this many times. */
 const MAX_ATTEMPTS = 3
 
 async function runApiChecks(
@@ -177,7 +177,7 @@ async function runApiChecks(
   }
 }
 
-/** In the order in which a backfill would meet the problems. */
+/** Of several problems, the one that a backfill would meet first decides the exit status. This is the order. */
 const STATUS_ORDER: readonly ExitStatus[] = [
   EXIT_STATUS.settings,
   EXIT_STATUS.databaseUnavailable,
@@ -185,7 +185,7 @@ const STATUS_ORDER: readonly ExitStatus[] = [
   EXIT_STATUS.apiUnavailable,
 ]
 
-/** As text, each finding is printed at once and each hint only once. As JSON, everything is printed at the end. */
+/** As text, each finding is printed immediately, and a hint only the first time. JSON is printed at the end. */
 function createReport({ stdout, env }: CommandContext, json: boolean) {
   const findings: Finding[] = []
   const hints = new Set<string>()

@@ -45,10 +45,13 @@ export interface HandOverOptions {
   clock: Clock
 }
 
-/** `done`: the work ran here. `writer`: the process that will do it; undefined when it is not known. */
+/**
+ * - `done`: the work ran here;
+ * - `writer`: another process writes the warehouse, so the request is stored. Undefined when the process is not known.
+ */
 export type HandOverResult<T> = { done: T } | { writer: Writer | undefined }
 
-/** Runs the work in a transaction. If another process is writing the warehouse, stores the request for it instead. */
+/** Runs the work in a transaction. If another process is writing the warehouse, only stores the request. */
 export async function runOrHandOver<T>(
   order: HandOverOptions,
   request: NewRequest,
@@ -78,7 +81,7 @@ async function runHere<T>(
   }
 }
 
-/** Which process writes the warehouse, and when the request will be done. */
+/** Which process writes the warehouse, and when the request will be applied. */
 export function handOverSentence(writer: Writer | undefined): string {
   const next =
     writer?.command === 'daemon'

@@ -21,7 +21,7 @@ interface InitOptions {
   stdout?: true
 }
 
-/** All settings have a flag. For a secret it names the file that contains it. */
+/** Every setting has a flag. The flag of a secret names a file that contains the secret. */
 const FLAGS = SETTING_LIST.map(([key]) => key)
 
 export const initCommand: CommandDefinition<InitOptions> = {
@@ -85,7 +85,7 @@ function tomlValues(flags: SettingFlags, cwd: string): { [Key in SettingKey]?: s
   )
 }
 
-/** Asks for the API key; undefined when it is left out. @throws StopError 64 for an invalid key, 75 after Ctrl-C */
+/** Asks for the API key; undefined when the user skips it. @throws StopError 64 for an invalid key, 75 after Ctrl-C */
 async function promptForKey({
   stdin,
   stderr,

@@ -70,7 +70,7 @@ export interface SettingsRequest {
 
 export interface LoadedSettings<S extends Settings = Settings> {
   settings: S
-  /** Sentences about settings that work but should be changed. */
+  /** Sentences about settings that work but should be changed, and about wrong ones that the caller does not use. */
   warnings: string[]
   /**
    * Where each value came from: a file's path, `environment NAME`, `flag --name`, or `default`. For a secret in
@@ -228,7 +228,7 @@ function environmentLayer(env: Environment, found: SettingFindings): Layer {
   return layer
 }
 
-/** A systemd credential is readable for its unit only, whatever its file mode. */
+/** The mode of a systemd credential is not checked: systemd lets only the unit read it. */
 function secretFileCandidate(key: SettingKey, secret: string, env: Environment): Candidate | undefined {
   const name = fileEnvironmentName(key)
   const named = given(env, name)
@@ -362,7 +362,10 @@ function sourceText(environmentValue: Candidate | undefined): string {
     : `${environmentValue.value} (${environmentValue.source})`
 }
 
-/** The checked value; undefined when it is wrong, and the problem is recorded. Overruled secret files are not read. */
+/**
+ * The checked value. It is undefined when it is wrong, which is recorded as a problem. It is also undefined for a
+ * secret file that is not read, because another source overrules it or because the command sends no requests.
+ */
 function readCandidate(
   key: SettingKey,
   { value, source, inFile }: Candidate,
@@ -392,7 +395,7 @@ interface SecretFile {
   path: string
   /** The source of the path. */
   source: string
-  /** What is in it. */
+  /** The name of its content in messages. */
   secret: string
   /** The setting whose value it is. */
   key: SettingKey

@@ -9,7 +9,7 @@ export interface KindContext {
   resourceNames?: readonly string[] | undefined
 }
 
-/** A kind of value: describes and reads it in one place, so that both agree. */
+/** A kind of value: its description and its check are in one place, so that they agree. */
 export interface SettingKind<T> {
   /** The allowed values, as a phrase that follows "expected". */
   allowed(within?: KindContext): string

@@ -333,7 +333,10 @@ export function environmentName(key: SettingKey): string {
   return settingNamed(key).environment ?? `PARLEY_${key.replace('.', '_').toUpperCase()}`
 }
 
-/** The key in a settings file that names the file with a secret. A relative path starts at the folder of the settings file. */
+/**
+ * The key in a settings file that names the file with a secret. A relative path starts at the folder of the settings
+ * file.
+ */
 export function fileKey(key: SettingKey): string {
   return `${key}_file`
 }
@@ -348,7 +351,7 @@ export function credentialName(key: SettingKey): string {
   return key.replace('.', '_')
 }
 
-/** The secret settings, each with the name of its value. */
+/** The secret settings, each with the name of its value in messages. */
 export const SECRETS: readonly (readonly [SettingKey, string])[] = SETTING_LIST.flatMap(
   ([key, { secret }]) => (secret === undefined ? [] : [[key, secret] as const]),
 )

@@ -24,7 +24,7 @@ const [ENTER, ERASE, INTERRUPT] = ['\r\n\u0004', '\u0008\u007f', '\u0003']
  * @returns the trimmed answer; undefined after Ctrl-C
  */
 export function askSecret({ text, keyboard, write, signal }: SecretQuestion): Promise<string | undefined> {
-  // Before the question is printed: in raw mode nothing typed is echoed, and Ctrl-C arrives as a character.
+  // Raw mode starts before the question is printed. From then on nothing typed is echoed, and Ctrl-C is a character.
   keyboard.setRawMode?.(true)
   write(text)
   return new Promise(resolve => {

@@ -36,7 +36,7 @@ export function durationText(ms: number): string {
     .join(' ')
 }
 
-/** As `duration`, but at least one second. For countdowns and elapsed times. */
+/** As `durationText`, but at least one second. For countdowns and elapsed times. */
 export function wholeSecondsText(ms: number): string {
   return durationText(Math.max(ms, SECOND_MS))
 }
@@ -68,7 +68,7 @@ export function shortText(text: string, most: number): string {
   return characters.length > most ? `${characters.slice(0, most - 1).join('')}…` : characters.join('')
 }
 
-/** Breaks text between words into lines of at most `width` characters, safe to print. A longer word gets its own line. */
+/** Breaks text between words into lines of at most `width` characters, safe to print. A longer word stays whole. */
 export function wrapText(text: string, width: number): string[] {
   const lines: string[] = []
   let line = ''

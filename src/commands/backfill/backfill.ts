@@ -113,7 +113,7 @@ async function runBackfill({
     cancel,
     isWorkspaceRenamed,
   })
-  // On a terminal the bars and the summary replace these log lines.
+  // On a terminal the bars and the summary replace the log lines about the start and the end of the backfill.
   const whole = area ? undefined : log
   const { version } = context
   whole?.info('Backfill started', startFields({ version, pid: process.pid, settings, resources }))

@@ -6,7 +6,7 @@ import { styledText } from '../../terminal/colours.ts'
 import { countText, durationText, rateText, wholeSecondsText } from '../../terminal/wording.ts'
 import { wholeNumber } from '../../whole-number.ts'
 
-/** The display of a running backfill: one line for each active resource, and two or three for the whole. Pure. */
+/** The display of a running backfill: one line for each active resource, and two or three for the whole run. Pure. */
 
 export interface ResourceBar {
   resource: ResourceName
@@ -28,7 +28,7 @@ export interface Overall {
   governor: GovernorState
   /** Set while the API does not respond or refuses everything. */
   trouble: Unreachable | undefined
-  /** When waiting suspected deletions are confirmed, in ms since the epoch. */
+  /** End of the wait to confirm suspected deletions, in ms since the epoch; undefined when there is no wait. */
   confirmingUntil: number | undefined
   /** In ms since the epoch. */
   now: number

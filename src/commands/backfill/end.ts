@@ -12,7 +12,6 @@ interface BackfillFacts {
   durationMs: number
 }
 
-/** Logs how a backfill ended and its counts. */
 export function logBackfillEnd(
   log: Pick<Log, 'info' | 'error'>,
   end: { result: ExitStatus } | { error: unknown },
@@ -35,7 +34,10 @@ export function logBackfillEnd(
   })
 }
 
-/** Saves how a backfill ended, for `parley status`. A failed write is ignored: the backfill's own error reports a full disk. */
+/**
+ * Saves how a backfill ended, for `parley status`. A failed write is ignored, so that the command reports the result of
+ * the backfill and not the failed write.
+ */
 export async function saveBackfillEnd(
   { store, clock }: Pick<App, 'store' | 'clock'>,
   end: { result: ExitStatus } | { error: unknown },

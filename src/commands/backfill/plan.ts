@@ -106,7 +106,7 @@ interface Cost {
   certainty: Amount['certainty']
   /** At the fastest rate; null when no rate is known. */
   seconds: number | null
-  /** One for each assumed rate, the slowest first; a single one when the API's limit is known. */
+  /** One estimate for each assumed rate, the slowest first; a single estimate when the API's limit is known. */
   estimates: readonly { per_second: number; seconds: number }[]
 }
 

@@ -98,7 +98,7 @@ export function createProgressView(deps: ProgressDeps): ProgressView {
   }
 }
 
-/** A bar for each resource that has sent a request and is not finished. */
+/** A bar for each unfinished resource for which a request was sent. */
 function barsOf(progress: readonly ResourceProgress[], outlooks: readonly ResourceOutlook[]): ResourceBar[] {
   return progress.flatMap(({ resource, counts, finished }, index) => {
     const workload = outlooks[index]?.workload
@@ -174,7 +174,7 @@ function createProgressLog({ log }: ProgressDeps) {
     /** Logs each newly finished resource once. */
     finished(progress: readonly ResourceProgress[]) {
       for (const { resource, counts, finished, isUnread } of progress) {
-        // The reason why a resource is unreadable was logged when it was found.
+        // For a resource that could not be read, the reason was logged earlier.
         if (!finished || isUnread || loggedResources.has(resource)) continue
         loggedResources.add(resource)
         const isUnchanged = counts.rowsChanged + counts.rowsDeleted === 0

@@ -16,7 +16,10 @@ export interface SearchUpdate {
 /** Work is done in batches of this length. The signal is checked between two batches. */
 const BATCH_MS = 200
 
-/** A final step of a backfill: adds new rows to the full-text indices. Returns true when the indices are complete. */
+/**
+ * A final step of a backfill: adds new rows to the full-text indices, or drops the indices when `search.enabled` is
+ * false. Returns true when no work is left.
+ */
 export async function updateSearchIndices({
   app,
   settings,

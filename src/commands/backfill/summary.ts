@@ -22,7 +22,7 @@ export interface Summary {
 export interface ResourceSummary extends ResourceResult {
   /** The resource's row of `sync_status` after the run. */
   status: StatusRow
-  /** Items that the API has not ready yet. The next run requests them again. */
+  /** Number of items that are not ready in the API yet. The next run requests them again. */
   waiting: number
   /** Whether the mass-deletion guard holds back deletions. */
   isHeldBack: boolean
@@ -35,7 +35,10 @@ export interface SummaryDeps {
   durationMs: number
 }
 
-/** Undefined when the database failed or nothing was read. */
+/**
+ * Undefined when the database failed, when an error ended the run before any row was read, and after an error that is
+ * not a ParleyError.
+ */
 export function summarize({ app, backfill, end, durationMs }: SummaryDeps): Summary | undefined {
   const error = 'error' in end ? end.error : undefined
   if (error !== undefined && !(error instanceof ParleyError)) return undefined
@@ -58,7 +61,7 @@ export function summarize({ app, backfill, end, durationMs }: SummaryDeps): Summ
   }
 }
 
-/** The result of a run that an error ended, from its progress. */
+/** The result so far of a run that an error ended. */
 function partialResult(backfill: Backfill): BackfillResult {
   const { requests, throttled, resources } = backfill.progress()
   return {

@@ -45,7 +45,7 @@ export interface DaemonDemo {
   parley: string
 }
 
-/** So low that loading the history takes minutes, while new items must still arrive quickly. */
+/** Low, so that loading the history takes minutes. Meanwhile the demo shows that new items still arrive quickly. */
 const LIMIT: Limit = { rate: 60, burst: 30 }
 /** A day becomes a minute and a half. */
 const INTERVAL_SCALE = '0.001'
@@ -160,7 +160,7 @@ interface LogLine {
   reason?: string
 }
 
-/** Prints two kinds of lines of the daemon's log: the address of its status server, and warnings. */
+/** Prints two kinds of lines of the daemon's log: the address of its status server, and warnings and errors. */
 function showDaemonLog({ stderr }: ChildProcess, say: (line: string) => void): void {
   if (!stderr) return
   createInterface({ input: stderr }).on('line', line => {
@@ -238,7 +238,7 @@ function createStateReader({ demo, db, world, clock }: DemoView): () => Promise<
   }
 }
 
-/** Prints each event once, when it has arrived in the warehouse. */
+/** Prints each event once: an API problem immediately, a change when it has arrived in the warehouse. */
 function createEventPrinter({ world, clock, say }: DemoView): () => void {
   const printed = new Set<unknown>()
   return () => {

@@ -9,8 +9,8 @@ const DEMO = 'demo'
 const MODE = 0o600
 
 /**
- * Creates an empty warehouse that is marked as created by a demo. Replaces a file with that mark.
- * @throws StopError 64 when the file exists without the mark; the file is not changed
+ * Creates an empty warehouse that is marked as created by a demo. Replaces a file with that mark, or an empty database.
+ * @throws StopError 64 when the file is any other database; the file is not changed
  */
 export async function createDemoDatabase(file: string): Promise<void> {
   const [{ readDatabase }, { lockDatabase }, { openStoreInTurn }] = await Promise.all([

@@ -46,8 +46,8 @@ export const CLI = fileURLToPath(
 )
 
 /**
- * Children run in a separate process group, so that Ctrl-C reaches only this process, which then ends them in order. The
- * IPC channel ends a child when this process dies, even by SIGKILL.
+ * Children run in a separate process group, so that Ctrl-C reaches only this process, which then ends them in order.
+ * The IPC channel ends a child when this process dies, even by SIGKILL.
  */
 const OWN_GROUP = { detached: true } as const
 
@@ -78,7 +78,10 @@ export async function waitForService(
   throw new Error('parley simulate ended before it listened')
 }
 
-/** Calls the control plane of a simulator: a POST when there is a body. @throws Error when it does not accept the call */
+/**
+ * Calls the control plane of a simulator: a POST when there is a body, otherwise a GET.
+ * @throws Error when the simulator does not accept the call
+ */
 export async function controlSimulator(url: string, path: string, body?: unknown): Promise<unknown> {
   const sent = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
   const response = await fetch(`${url}/_simulator/${path}`, sent)

@@ -2,8 +2,9 @@ import { type DescribedTable, fullMeaning } from '../../dictionary/described-tab
 import { INTERNAL_TABLES, SEARCH_TABLES } from '../../dictionary/sync-tables.ts'
 
 /**
- * Metadata for Datasette (https://docs.datasette.io/en/stable/metadata.html). The file `parley.db` has the name
- * `parley`. Facts without a metadata field, such as a unit that is not stated, are part of the descriptions. Pure.
+ * Metadata for Datasette (https://docs.datasette.io/en/stable/metadata.html). Datasette has no field for some facts,
+ * such as the meaning of NULL. The descriptions contain them. Pure.
+ * @param database the name that Datasette gives the database: `parley` for the file `parley.db`
  */
 export function datasetteMetadata(database: string, tables: readonly DescribedTable[]): object {
   const described = Object.fromEntries(tables.map(table => [table.name, metadataOf(table)]))
@@ -23,7 +24,7 @@ export function datasetteMetadata(database: string, tables: readonly DescribedTa
   }
 }
 
-/** Datasette passes units to the library Pint, which must know their names. */
+/** The names of units in Pint, the library to which Datasette passes them. Any other unit is left out. */
 const PINT: Readonly<Record<string, string>> = {
   milliseconds: 'ms',
   seconds: 's',

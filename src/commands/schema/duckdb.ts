@@ -11,9 +11,10 @@ import { viewStatements } from '../../store/views/views.ts'
 
 /**
  * SQL for DuckDB: attaches the file read-only and creates a view for every table and view, with types from the
- * dictionary. Tables are read through the attached file. Views of live rows use the warehouse's definitions over the
- * typed views. Views that only SQLite can run, and tables that mix numbers and text in a column, are queried through
- * SQLite. Pure.
+ * dictionary. Pure.
+ * - A table is read through the attached file.
+ * - A live view of a table that a resource declares has the same SQL as in the warehouse, over the typed views.
+ * - SQLite itself runs the query for any other view, and for a table that mixes numbers and text in a column.
  */
 
 const ATTACHED = 'parley_file'
@@ -87,18 +88,18 @@ function typedView(table: DescribedTable): string {
 }
 
 function typedColumn(table: DescribedTable, { name, kind, mayMisfit }: DescribedColumn): string {
-  // DuckDB does not see generated columns of an attached table.
+  // DuckDB does not see generated columns of an attached table. The view computes them again.
   const computed = TABLES.get(table.name)?.table.columns[name]?.computed
   if (computed !== undefined) return `${computed} AS ${quote(name)}`
   const type = TYPES[kind]
   if (type === undefined) return quote(name)
   const source = (mayMisfit && VALID_PART[kind]?.(quote(name))) || quote(name)
   const value = `TRY_CAST(${source} AS ${type})`
-  // DuckDB reads 1e400 as infinity, which would make every sum infinite.
+  // DuckDB reads 1e400 as infinity, which would make every sum infinite. Such a value becomes NULL.
   return `${kind === 'any' ? `CASE WHEN isfinite(${value}) THEN ${value} END` : value} AS ${quote(name)}`
 }
 
-/** The part of a value to cast, in the warehouse's own format: DuckDB's casts accept more formats. */
+/** SQL for the part of a value in the warehouse's own format. DuckDB's casts alone would accept more formats. */
 const VALID_PART: Readonly<Partial<Record<DescribedKind, (column: string) => string>>> = {
   timestamp: column => `nullif(regexp_extract(${column}, '^\\d{4}-\\d\\d-\\d\\dT[0-9:.]{12}Z$'), '')`,
   date: column => `nullif(regexp_extract(${column}, '^(\\d{4}-\\d\\d-\\d\\d)($|[T ])', 1), '')`,

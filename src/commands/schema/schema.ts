@@ -77,7 +77,7 @@ async function answer({ all, name, options, path, stdout }: SchemaQuestion): Pro
   return `${(chosen ? tablePage(chosen, width) : listPage(all, width)).join('\n')}\n`
 }
 
-/** @throws StopError 64 for an unknown table, or when the format covers the whole file */
+/** @throws StopError 64 for an unknown table, and for any table with `--datasette` or `--duckdb` */
 function findTable(name: string, all: readonly DescribedTable[], options: SchemaOptions): DescribedTable {
   const format = options.datasette ? '--datasette' : options.duckdb ? '--duckdb' : undefined
   if (format !== undefined) {

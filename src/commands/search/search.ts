@@ -89,7 +89,7 @@ function countSentence(count: number, limit: number): string {
 const MAX_CHARACTERS = 1000
 const MAX_TERMS = 30
 
-/** An argument of several words counts as those words. */
+/** The arguments are joined: one argument with two words is the same as two arguments. */
 function parseTerms(args: readonly string[]): string[] {
   const typed = args.join(' ')
   const terms = termsOf(typed)

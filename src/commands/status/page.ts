@@ -192,7 +192,7 @@ const STATE_TEXT: Readonly<Record<string, string>> = {
   withheld: 'withheld (403)',
 }
 
-/** Explains why there are fewer texts than e-mails: for some the API has no text. */
+/** Says how many e-mails have a text, or how many meetings a transcript, and why the others have none. */
 function stateSentences({ resource, by_state: counts }: ResourceReport): string[] {
   const wording = resourceNamed(resource).status.byState
   if (wording === undefined || counts === null) return []
