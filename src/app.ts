@@ -217,10 +217,13 @@ export function createApiClient({ api }: ApiSettings, clock: Clock): Client {
 
 function warnOfOtherAddress(log: Log, held: Workspace | undefined, { baseUrl }: ApiSettings['api']): void {
   if (held === undefined || held.base_url === baseUrl) return
-  log.warn('The database was last filled from another address; check that it serves the same workspace', {
-    address: held.base_url,
-    setting: 'api.base_url',
-  })
+  log.warn(
+    'The database was last filled from another address; check that api.base_url serves the same workspace',
+    {
+      address: held.base_url,
+      setting: 'api.base_url',
+    },
+  )
 }
 
 function logModeChange(log: Log, { path, found, wanted, isApplied }: ModeChange): void {

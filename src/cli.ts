@@ -190,7 +190,7 @@ function stopSignal(): AbortSignal {
   }
   process.on('SIGTERM', stop).on('SIGINT', stop)
   // Node emits this event only when the parent process opened an IPC channel, as parley demo does.
-  process.on('disconnect', () => stop('the end of its parent process'))
+  process.on('disconnect', () => stop('the end of the parent process'))
   return controller.signal
 }
 

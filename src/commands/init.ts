@@ -151,7 +151,7 @@ function nextSteps({ path, keyFile, missing, found }: NextStepsInput): string[] 
     ...(open.length === 0 ? [] : [`Fill in ${open.join(' and ')} under [api].`]),
     ...(missing.includes('api.key')
       ? [
-          `Put the API key in ${join(dirname(path), keyFile)}, readable by you alone (chmod 600), and name it under [api]: key_file = "${keyFile}"`,
+          `Put the API key in ${join(dirname(path), keyFile)}, readable by you alone (chmod 600), and name that file under [api]: key_file = "${keyFile}"`,
         ]
       : []),
     `Check the settings: parley doctor${named}`,

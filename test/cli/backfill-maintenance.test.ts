@@ -52,7 +52,7 @@ test.concurrent('a backfill whose clock is 40 days ahead purges nothing and warn
   const { status, stderr } = await backfillAhead(place, 40)
   expect(status).toBe(EXIT_STATUS.done)
   expect(stderr).toContain(
-    'Purged nothing: the clock of this machine differs too much from the clock of the API',
+    'Purged nothing: the clocks of this machine and of the API differ by more than a day; correct the clock of this machine',
   )
   const db = new Database(place.file, { readonly: true })
   expect(db.prepare("SELECT name FROM teams WHERE id = 'gone'").pluck().get()).toBe(WORDS)

@@ -163,27 +163,27 @@ test.concurrent.each<[args: string[], message: string, hint: string]>([
   [
     ['schema', 'meetngs'],
     '"meetngs" is not a table or view that parley schema describes',
-    'Did you mean meetings? parley schema lists them all.',
+    'Did you mean meetings? Run parley schema for the list of tables and views.',
   ],
   [
     ['schema', 'deals'],
     '"deals" is not a table or view that parley schema describes',
-    'Did you mean deal_timeline or deal_stage_history? parley schema lists them all.',
+    'Did you mean deal_timeline or deal_stage_history? Run parley schema for the list of tables and views.',
   ],
   [
     ['schema', 'xyz'],
     '"xyz" is not a table or view that parley schema describes',
-    'parley schema lists them all.',
+    'Run parley schema for the list of tables and views.',
   ],
   [
     ['schema', 'search_messages'],
     '"search_messages" is not a table or view that parley schema describes',
-    'Full-text index of subjects and texts of e-mails; its rowid is `messages._id`. drizzle/README.md says how to use it. parley schema lists them all.',
+    'Full-text index of subjects and texts of e-mails; its rowid is `messages._id`. drizzle/README.md says how to use it. Run parley schema for the list of tables and views.',
   ],
   [
     ['schema', 'sync_tasks'],
     '"sync_tasks" is not a table or view that parley schema describes',
-    'It is internal to parley and may change. parley schema lists them all.',
+    'It is internal to parley and may change. Run parley schema for the list of tables and views.',
   ],
   [
     ['schema', 'teams', '--duckdb'],

@@ -168,7 +168,7 @@ test.concurrent.for([
   [
     '--from "2026-03-05" is not before --to "2026-03-04"',
     ['x', '--from', '2026-03-05', '--to', '2026-03-04'],
-    'A day given with --to is included, an instant is not.',
+    'Choose a --to after --from. A day given with --to is included, an instant is not.',
   ],
   [
     "option '--sql' cannot be used with option '--json'",

@@ -57,7 +57,9 @@ test.concurrent('status distinguishes a running writer from a killed one', async
   await silent.asked
   const during = await parley(['status'], { cwd })
   expect(during.status).toBe(EXIT_STATUS.done)
-  expect(during.stdout).toContain(`\nBeing written by parley backfill, process ${running.child.pid}, since `)
+  expect(during.stdout).toContain(
+    `\nparley backfill, process ${running.child.pid}, is writing the warehouse. It started `,
+  )
   expect(during.stdout).toMatch(/\nmessages +backfilling +0 /)
   running.child.kill('SIGKILL')
   await running.ended
@@ -351,7 +353,7 @@ messages     1,000  under 1 s  2 h 1 min  1 y 40 d
   for (const sentence of [
     'Requested and not started yet: resync of meetings (1 min ago).',
     'The daemon has been paused for 2 min 10 s: the API asks for it. It resumes in 41 s.',
-    'Being written by parley daemon, process 4711, since 10 days ago (2026-04-21T02:00:00.000Z).',
+    'parley daemon, process 4711, is writing the warehouse. It started 10 days ago (2026-04-21T02:00:00.000Z).',
     'The daemon took its last snapshot 8 h ago: /w.db.snapshots/w-2026-05-01T034000Z.db, 2.6 GB.',
     "The daemon's last snapshot failed 1 h ago: Cannot write the snapshot: the disk is full.",
   ]) {

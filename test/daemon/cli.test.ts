@@ -94,7 +94,7 @@ describe('while a daemon runs', () => {
     const status = async () => (await runCommand(place, ['status'])).stdout
     const daemon = startDaemon(context, place)
     await loaded(place.file)
-    expect(await status()).toContain(`Being written by parley daemon, process ${daemon.pid}`)
+    expect(await status()).toContain(`parley daemon, process ${daemon.pid}, is writing the warehouse.`)
     expect(await status()).toContain('The daemon has been running for')
     daemon.signal('SIGTERM')
     await daemon.ended

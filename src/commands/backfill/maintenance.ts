@@ -16,7 +16,9 @@ export async function maintainAfterBackfill(deps: MaintainDeps, server: number |
   try {
     const due = dueNow(deps, server)
     if (due === 'clocks-differ')
-      log.warn('Purged nothing: the clock of this machine differs too much from the clock of the API')
+      log.warn(
+        'Purged nothing: the clocks of this machine and of the API differ by more than a day; correct the clock of this machine',
+      )
     if (due === 'maintenance') await maintain({ ...deps, signal })
     if (due === 'cleaning') await clean({ ...deps, signal })
     // Not under the time limit: it runs at most once a week, and a partial rebuild has no effect.

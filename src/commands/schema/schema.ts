@@ -95,7 +95,7 @@ function findTable(name: string, all: readonly DescribedTable[], options: Schema
   if (found) return found
   throw new StopError(`${JSON.stringify(name)} is not a table or view that parley schema describes`, {
     code: 'unknown-table',
-    hint: [...hintsFor(name, all), 'parley schema lists them all.'].join(' '),
+    hint: [...hintsFor(name, all), 'Run parley schema for the list of tables and views.'].join(' '),
     exitStatus: EXIT_STATUS.usage,
   })
 }

@@ -121,7 +121,7 @@ function parseBounds(given: Pick<SearchOptions, 'from' | 'to'>): Pick<SearchQues
   if (from === undefined || to === undefined || from < to) return { from, to }
   throw usageError(
     `--from ${JSON.stringify(given.from)} is not before --to ${JSON.stringify(given.to)}`,
-    'A day given with --to is included, an instant is not.',
+    'Choose a --to after --from. A day given with --to is included, an instant is not.',
   )
 }
 

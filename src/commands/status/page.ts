@@ -247,7 +247,7 @@ function writerSentence(writer: WriterState | null, now: number): string {
   if (writer === null) return 'No process is writing the warehouse.'
   const who = `parley ${writer.command}, process ${writer.pid}`
   const since = `${relativeTime(writer.since, now)} (${writer.since})`
-  if (writer.running) return `Being written by ${who}, since ${since}.`
+  if (writer.running) return `${who}, is writing the warehouse. It started ${since}.`
   if (writer.died) {
     return `No process is writing the warehouse. The last one, ${who}, started ${since}, was killed. The next one continues where it stopped.`
   }
