@@ -21,7 +21,7 @@ export function backoffMs({ jitter, ...growth }: Backoff, failures: number, rand
   return jitter === 0 ? longest : longest * (1 - jitter + jitter * random())
 }
 
-/** The wait with no random share, for due times stored in the database, which need no spreading. */
+/** The wait without a random share. For waits that only one process has, such as due times in the database. */
 export function longestBackoffMs(
   { firstMs, mostMs }: Pick<Backoff, 'firstMs' | 'mostMs'>,
   failures: number,

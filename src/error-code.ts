@@ -1,6 +1,6 @@
 /** The codes of errors of the system and of libraries, such as `ENOENT` or `SQLITE_BUSY`. Pure. */
 
-/** Undefined for anything else than an error with a code. */
+/** Undefined for anything but an error with a code. */
 export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }

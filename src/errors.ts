@@ -1,6 +1,6 @@
 /**
- * The errors that parley raises on purpose, one class for each way of recovery, and the exit statuses. The message says
- * people what happened; the class tells the program what to do.
+ * The errors that parley raises on purpose, one class for each way of recovery, and the exit statuses. The message
+ * tells people what happened. The class tells the program what to do.
  */
 
 import { safeLines } from './safe-text.ts'
@@ -46,7 +46,10 @@ export class RetryError extends ParleyError {}
 /** Recovery: stop reading this resource in this run and go on with the others. */
 export class ResourceError extends ParleyError {}
 
-/** Recovery: none. The process ends with the given exit status. */
+/**
+ * Recovery: none. A command ends with the exit status. The daemon ends, or waits and starts a new session
+ * (`daemon/recovery.ts`).
+ */
 export class StopError extends ParleyError {
   readonly exitStatus: ExitStatus
 

@@ -33,7 +33,7 @@ export function jsonPage(value: unknown): string {
   return `${escapedJson(JSON.stringify(value, null, 2))}\n`
 }
 
-/** Line feeds stay: JSON escapes those inside strings, so the others all stand between values. */
+/** Line feeds stay. JSON escapes line feeds inside strings, so all others are between values. */
 function escapedJson(json: string): string {
   return json.replace(UNSAFE, found =>
     found === LINE_FEED ? found : `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`,

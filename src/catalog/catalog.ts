@@ -9,9 +9,9 @@ export const CATALOG: readonly Resource[] = parentsFirst(DECLARATIONS)
 export interface PlacedTable {
   table: Table
   resource: ResourceName
-  /** The table that stores the payload's own row; undefined for that table itself. */
+  /** For a child table: the table that stores the payload's own row. */
   root?: Table
-  /** The table one level up; undefined for the payload's own table. */
+  /** For a child table: the table one level up. */
   parent?: Table
 }
 
@@ -30,8 +30,8 @@ export function resourceNamed(name: ResourceName): Resource {
 }
 
 /**
- * The rows that the rows of a table belong to; undefined for a table whose rows have their own life. A key that begins
- * with the key of the payload's own row says which row; without it, the payload is one document.
+ * The table that owns the rows of this table, and the columns that join both; undefined for a table whose rows have
+ * their own life. There are no columns when the payload is one document: all rows then belong to its single row.
  */
 export function ownerOf({ table, root }: PlacedTable): LivesWith | undefined {
   if (table.livesWith) return table.livesWith

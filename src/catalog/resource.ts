@@ -100,7 +100,7 @@ export interface Table {
   indices: readonly Index[]
   /** Lists inside the payload. Each is a separate table whose rows are replaced together with the payload's row. */
   children: readonly Child[]
-  /** Payload fields that the feed stores itself. They have no column and do not go to `_extra`. */
+  /** Payload fields that the handler of the feed stores. They have no column and do not go to `_extra`. */
   feedFields: readonly string[]
   /** True where two endpoints return different sets of fields. `_extra` then keeps the unknown fields of both. */
   mergesExtra: boolean
@@ -125,7 +125,7 @@ export interface Cascade {
   on: Readonly<Record<string, string>>
   /** `tombstone` sets `_deleted_at`; `remove` deletes the rows, for tables without `_deleted_at`. */
   effect: 'tombstone' | 'remove'
-  /** No row is stored in the other table while this table's row is deleted, even when its answer arrives later. */
+  /** No row is stored in the other table while this table's row is deleted, even from an answer that arrives later. */
   blocksInserts?: true
 }
 
@@ -267,13 +267,13 @@ export const child = (
 
 // ---------------------------------------------------------------------------------------------- feeds
 
-/** `any`: the API's description does not state it. The first answer decides. */
+/** `any`: the API's description does not state the paging of this list. The first answer shows it. */
 export type ListPaging = 'v2-cursor' | 'v1-cursor' | 'v1-page' | 'any'
 
 /**
  * HTTP statuses that are expected answers of an endpoint rather than faults:
- * - `absent`: the API does not publish what was asked for;
- * - `withheld`: it exists, but the key may not read it;
+ * - `absent`: the API does not publish the requested item;
+ * - `withheld`: the item exists, but the API key may not read it;
  * - `unavailable`: the workspace does not offer the endpoint.
  */
 export type Expected = Readonly<Partial<Record<number, 'absent' | 'withheld' | 'unavailable'>>>
@@ -304,7 +304,7 @@ export type Evidence =
   | { by: 'ids'; path: string }
   /** The detail feed of the same resource reads each missing key. */
   | { by: 'detail' }
-  /** The API has no read for a single key. A second complete pass, started after the first ended, must miss it too. */
+  /** The API has no read for a single key. A second complete pass, after the first, must also lack the row. */
   | { by: 'second-pass' }
   /** A complete read of the list that does not return the row. For rows that only express membership. */
   | { by: 'list' }
@@ -362,11 +362,11 @@ export interface TimelineFeed {
   table: string
   /** The column of the event time. */
   time: string
-  /** The query parameters of the bounds. Both bounds are inclusive. */
+  /** The query parameters for the bounds of a segment. Both bounds are inclusive. */
   bounds: { from: string; to: string }
   evidence: Evidence
   followUps?: readonly (FollowUp | RecordFollowUp)[]
-  /** Keys in a column of another table that this table lacks. They are requested as `ids`, as in the evidence. */
+  /** A column of another table with keys of this table. Keys without a row here are requested as in `evidence`. */
   lookup?: { resource: ResourceName; table: string; column: string; where: string }
   expected?: Expected
 }
@@ -422,7 +422,7 @@ export interface ItemFeed {
   table: string
   /**
    * Rows that still need their first read: those of `table` that meet `where`. A partial index serves the condition.
-   * With `afterListOf`, a row waits until that resource's list has been read to a day before the row's time.
+   * With `afterListOf`, a row waits until that resource's list has been read down to a day before the row's time.
    */
   pending?: { table: string; key: string; where: string; time: string; afterListOf?: ResourceName }
   /** True: every backfill reads all rows again. False: only rows that are missing, changed or due. */
@@ -431,10 +431,13 @@ export interface ItemFeed {
   boundBySince: boolean
   /** The answer is final once this column has this value. Until then it is read again at growing intervals. */
   readyWhen?: { column: string; is: string }
-  /** `resource.feed` that reads the row of which this is a part. It says what a refusal of the part means. */
+  /**
+   * `resource.feed` that reads the row of which this is a part. After a refusal of the part, that feed reads the row
+   * again. Its answer shows what the refusal means.
+   */
   partOf?: string
   followUps?: readonly FollowUp[]
-  /** For `links`: the snapshot feed of the records, and the kinds of associations, each stored in this direction. */
+  /** For `links`: the snapshot feed of the records, and the pairs of objects. Each pair is stored in this order. */
   associations?: { of: string; kinds: readonly (readonly [string, string])[] }
   expected?: Expected
 }
@@ -472,7 +475,7 @@ export interface Derivation {
   into: string
   /** The column of `from` with the key of the merged row. */
   groupBy: string
-  /** Computes that column for a row that is not stored yet. `cell` returns the row's value of a column. */
+  /** Computes the value of `groupBy` for a row that is not stored yet. `cell` returns the row's value of a column. */
   groupOf(cell: (column: string) => SourceRow[string]): string
   /**
    * Child tables, merged as well: `into` gets one row per distinct key of `from`. The first column of each table is
@@ -488,7 +491,7 @@ export interface Derivation {
   mergeMetadata: readonly string[]
 }
 
-/** A history table: one row for each key of a JSON column whose value differs from the one read before. */
+/** A history table: one row for each value in a JSON object that differs from the value read before, by its key. */
 export interface History {
   of: string
   column: string
@@ -504,7 +507,7 @@ export interface StatusSource {
   newest?: string
   /** For a resource that completes rows of another one: SQL condition for a live row that still needs its read. */
   pending?: string
-  /** What reads that the API is not ready for will bring, as a plural noun. */
+  /** What the API may still be preparing, as a plural noun such as `transcripts`. `sync_status` shows it. */
   waitsFor?: string
   /** For a resource that completes rows of another one: how its rows are counted by the outcome of their read. */
   byState?: CountedByState
@@ -529,7 +532,10 @@ export interface UnusedRead {
   /** The table whose columns the item is checked against. */
   table: string
   expected?: Expected
-  /** Fields of the items next to it in the path that hold the last id. Default: their own ids. */
+  /**
+   * Fields that hold the last id of the path. They are fields of the items in the list at the path without that id.
+   * Default: the id field of these items.
+   */
   idFields?: readonly string[]
 }
 
@@ -539,7 +545,7 @@ export interface Resource {
   area: ResourceArea
   /** Resources whose rows the requests of this one are built from. */
   parents: readonly ResourceName[]
-  /** `parley resync` of that resource reads this one again too, since each read belongs to one of the other's rows. */
+  /** `parley resync` of that resource also reads this one again: each read here belongs to a row of that resource. */
   readAgainWith?: ResourceName
   /** Tables that this resource owns, without their children. */
   tables: readonly Table[]

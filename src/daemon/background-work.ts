@@ -8,9 +8,12 @@ import { maintainNightly } from './nightly.ts'
 import { maintainSearch, type SearchDeps } from './search-maintenance.ts'
 import { makeSnapshots } from './snapshots.ts'
 
-/** The background work of a session: maintenance, snapshots, search indices, other processes' requests. */
+/**
+ * The work of a session next to reading the API: maintenance, snapshots, full-text indices, the clock, the learned
+ * rate, and requests of other processes (`sync_requests`).
+ */
 export interface BackgroundWork {
-  /** Resolves when all of it has ended, after the signal. */
+  /** Resolves after the signal, when all background work has ended. */
   ended: Promise<void>
 }
 
@@ -21,7 +24,7 @@ export interface BackgroundWorkDeps {
   signal: AbortSignal
   /** The API's clock in ms since the epoch; undefined before the first response. */
   serverTime(): number | undefined
-  /** Ends the session, so that requests of other processes are handled before the next. */
+  /** Ends the session. Requests of other processes are handled before the next session. */
   endSession(): void
 }
 
@@ -37,11 +40,11 @@ export function startBackgroundWork({
   endSession,
 }: BackgroundWorkDeps): BackgroundWork {
   const { clock, store } = app
-  /** Requests of other processes are handled between two sessions, when nothing is in progress. */
+  /** Ends the session when another process has stored a request: requests are handled between two sessions only. */
   const listen = async () => {
     if (store.requests.changedByOthers() && store.requests.open().length > 0) endSession()
   }
-  /** A failure, as on a full disk, is logged. The work is tried again when it is next due. */
+  /** Logs a failure, such as a full disk. The work runs again when it is next due. */
   const loggingFailures = (work: () => Promise<unknown>) => async () => {
     try {
       await work()
@@ -53,7 +56,7 @@ export function startBackgroundWork({
   const duties = [
     followClock()
       .then(() => noteClock(app))
-      // This fails on a full disk. `sleep` below tries again every second.
+      // This fails on a full disk. The writes of the session then fail too, and the next session calls this again.
       .catch(() => undefined),
     every(clock, LISTEN_MS, signal, followClock),
     every(clock, KEEP_LEARNED_MS, signal, loggingFailures(app.saveLearned)),

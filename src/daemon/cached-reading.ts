@@ -10,7 +10,7 @@ interface CachedReading<T> {
   startedAt: number
 }
 
-/** Reuses one reading for all calls within a second. Failed readings are not reused. */
+/** Reuses one reading for all calls with the same argument within a second. Failed readings are not reused. */
 export function createCachedReading<T>(
   read: (of: string) => Promise<T>,
   { elapsed }: Pick<Clock, 'elapsed'>,

@@ -31,9 +31,9 @@ import { readsFor } from './webhook-reads.ts'
 /**
  * The daemon: a sequence of sessions, until a signal stops it or an error cannot be recovered from.
  *
- * Between two sessions everything is closed but the database's lock and the status server. The next session therefore
- * sees a changed key, other settings or a repaired disk. The lock is kept so that no backfill starts while the daemon
- * waits.
+ * Between two sessions the daemon keeps only the database's lock and the status server. It opens everything else again,
+ * so the next session uses a changed key, other settings or a repaired disk. The lock keeps a backfill from starting
+ * while the daemon waits.
  *
  * The states are those of `DaemonState`: `running` during a session, `waiting` between a recoverable error and the next
  * session, `stopped` at the end. `recoveryFrom` decides between `waiting` and `stopped`.
@@ -68,7 +68,8 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
   let wasAnsweredBefore = false
   let timesLost = 0
   try {
-    // The lock comes first: when another process holds it, that is the error to report, and not a taken port.
+    // The lock comes before the server. When another daemon runs, this one fails at the lock and does not warn about
+    // the taken port.
     lock.on(current.settings.database)
     served = await startServer(parts, current, log)
     const { settings, version, pid } = parts
@@ -100,7 +101,7 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
       wasAnsweredBefore ||= end.wasAnswered || end.wasAnsweredBefore
       if (recovery.kind === 'end') throw end.error
       current.state = waitingState(clock, recovery.reason, recovery.ms)
-      // After `reloading` too: systemd considers the reload unfinished until it gets `ready`.
+      // A reload may have started this session. systemd considers a reload unfinished until it gets `ready`.
       serviceManager.ready(`waiting: ${recovery.reason}`)
       log.error('The daemon waits and tries again', {
         reason: recovery.reason,
@@ -132,10 +133,10 @@ interface SessionWork {
   log: Log
   lock: LockKeeper
   observer: SessionObserver
-  /** Databases that this process has opened. When one disappears, the daemon waits for it and does not create it. */
+  /** Paths of the databases that this process has opened. When such a file is missing, the daemon waits for it. */
   opened: Set<string>
   onTransaction(ms: number): void
-  /** Aborted when the settings are to be reloaded, which needs a new session. */
+  /** Aborted on a request to reload the settings. New settings need a new session. */
   next: AbortSignal
   /** Results of the earlier sessions. */
   before: Pick<SessionEnd, 'wasAnsweredBefore' | 'timesLost'>
@@ -185,7 +186,7 @@ async function runShift({
   try {
     await note(current.state)
     serviceManager.ready('running')
-    // Before the session starts, since a rebuild blocks all writes.
+    // A rebuild blocks all writes, so it runs before the session starts.
     await rebuildLarge({ store: app.store, clock, log, settings, signal: stopNew })
     const { serverTime } = session
     duties = startBackgroundWork({
@@ -207,7 +208,7 @@ async function runShift({
   const end = { error, hasStarted: true, wasAnswered, wasAnsweredBefore, timesLost }
   const after = stateAfter(clock, end, stop)
   const lost = accessLossNote(after, end, chosenResources(settings))
-  // On a full disk neither can be stored. The log and the status server have them as well.
+  // Both writes fail on a full disk. The log and the status server still report the state.
   if (after) await note(after).catch(() => undefined)
   if (lost) await app.store.transaction(() => app.store.state.noteUnreachable(lost)).catch(() => undefined)
   delete current.app
@@ -217,7 +218,7 @@ async function runShift({
 }
 
 interface LockKeeper {
-  /** Takes the lock of this database unless it is held already. @throws StopError (75) */
+  /** Takes the lock of this database unless this process holds it. @throws StopError (75) when another process does */
   on(database: ApiSettings['database']): HeldLock
   release(): void
 }
@@ -241,7 +242,7 @@ function createLockKeeper(clock: Clock): LockKeeper {
   }
 }
 
-/** The note for `sync_status` while the daemon waits for a key or for access; undefined in all other cases. */
+/** What `sync_status` shows while the daemon waits for a new key or for access; undefined in all other cases. */
 function accessLossNote(
   state: DaemonState | undefined,
   { error }: SessionResult,
@@ -279,7 +280,7 @@ function createReloads({ reload, onReload, serviceManager }: DaemonParts, curren
   return {
     /** Aborted when a reload is requested. */
     next: () => requested.signal,
-    /** Reloads the settings, on request or because they may have been corrected after an error. */
+    /** Reloads the settings: on request, and after an error, since a person may have corrected them. */
     take(log: Log) {
       const isRequested = requested.signal.aborted
       requested = new AbortController()

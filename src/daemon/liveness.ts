@@ -1,9 +1,9 @@
 import { MINUTE_MS } from '../clock.ts'
 
-/** Even on a slow disk a commit takes milliseconds and a checkpoint seconds. */
+/** A longer write counts as stuck. Even on a slow disk a commit takes milliseconds and a checkpoint seconds. */
 const STUCK_MS = 5 * MINUTE_MS
 
-/** True while writes end, else the reason. Pure. @param blockedMs for how long the current write has been running */
+/** True while no write is stuck, else the reason. Pure. @param blockedMs how long the current write has been running */
 export function livenessAfter(blockedMs: number): true | string {
   if (blockedMs < STUCK_MS) return true
   return `no commit or checkpoint of the database has ended for ${Math.floor(blockedMs / MINUTE_MS)} minutes`

@@ -4,18 +4,21 @@ import { clean, type Due, dueNow, dueRebuild, type MaintainDeps, maintain } from
 export interface SessionControl {
   /** The API's clock in ms since the epoch; undefined before the first response. */
   serverTime(): number | undefined
-  /** Ends the session, so that a large database is rebuilt before the next. */
+  /** Ends the session. A large database is rebuilt before the next session. */
   endSession(): void
 }
 
 /** How often the clock is checked. One long timer would be late after the machine was suspended. */
 const LOOK_MS = 1000
-/** After maintenance or cleaning, failed or not: the disk may be full, or a reader may still need the `-wal`. */
+/**
+ * The wait after maintenance or cleaning, with or without an error. Both may leave work: the disk may be full, or a
+ * reader may need the `-wal`.
+ */
 const RETRY_MS = 10 * MINUTE_MS
 /** How long to wait for the API's clock before a warning is logged. */
 const PATIENCE_MS = HOUR_MS
 
-/** Runs maintenance every night until the signal; at once where a night was missed. */
+/** Runs maintenance every night until the signal. After a missed night it runs at once. */
 export async function maintainNightly(
   deps: MaintainDeps,
   { serverTime, endSession }: SessionControl,
@@ -44,7 +47,7 @@ export async function maintainNightly(
   }
 }
 
-/** Logs a delay only once per session. */
+/** Returns a function that logs why maintenance is delayed, once per session. */
 function createDelayWarning({ clock, log }: MaintainDeps): (due: 'clocks-differ' | 'unknown') => void {
   const began = clock.elapsed()
   let isLogged = false

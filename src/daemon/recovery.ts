@@ -20,7 +20,7 @@ export interface SessionEnd {
   timesLost: number
 }
 
-/** Access may return at any time, and each attempt costs one request per list. */
+/** The wait before the next session. Access may return at any time, but each attempt costs one request per list. */
 const LOST_ACCESS_WAIT = { firstMs: MINUTE_MS, mostMs: 60 * MINUTE_MS }
 
 /** Pure. */
@@ -28,13 +28,14 @@ export function recoveryFrom(end: SessionEnd): Recovery {
   const { error, hasStarted: hadBegun, wasAnswered } = end
   if (!(error instanceof StopError)) return { kind: 'end' }
   const wait = (reason: string, ms = MINUTE_MS): Recovery => ({ kind: 'wait', ms, reason })
-  // The key was accepted in this session, so it may have been replaced: the new key is read and tried once.
+  // The API accepted the key earlier in this session, so the workspace may have a new key. The next session reads the
+  // key again. When the API refuses that key at once, the daemon ends.
   if (error.code === 'unauthorized') return wasAnswered ? wait(messageWithHint(error)) : { kind: 'end' }
   if (isAccessLost(error)) {
     if (!wasAnswered && !end.wasAnsweredBefore) return { kind: 'end' }
     return wait(messageWithHint(error), longestBackoffMs(LOST_ACCESS_WAIT, end.timesLost))
   }
-  // Someone may have replaced the database file by that of another workspace, and may put it back.
+  // Someone may have put the database of another workspace at this path, and may put the right one back.
   const isOther = error.code === 'other-workspace'
   const isRecoverable =
     isOther ||
@@ -43,7 +44,7 @@ export function recoveryFrom(end: SessionEnd): Recovery {
   return isRecoverable && hadBegun ? wait(error.message) : { kind: 'end' }
 }
 
-/** Includes the hint, since `parley status` and `/readyz` only show the reason, and only a person can end this wait. */
+/** Includes the hint: a person has to act, and `parley status` and `/readyz` show only this text. */
 function messageWithHint({ message, hint }: StopError): string {
   return hint === undefined ? message : `${message}. ${hint}`
 }

@@ -19,14 +19,14 @@ import { createCachedReading } from './cached-reading.ts'
 export interface CurrentState {
   settings: ApiSettings
   state: DaemonState
-  /** Undefined between two sessions. */
+  /** Undefined between two sessions, as is `session`. */
   app?: App
   session?: Session
 }
 
 export interface ReportSources {
   metrics: MetricSources
-  /** What `parley status --json` prints. Its rows may be a few seconds old. */
+  /** What `parley status --json` prints. The rows of the resources may be a few seconds old. */
   status(): Promise<StatusReport>
 }
 

@@ -20,8 +20,8 @@ export interface SearchDeps {
 }
 
 /**
- * Builds the full-text indices once their resources are complete for the first time, and updates them every 30 s.
- * Drops them where `search.enabled` is off.
+ * Builds the full-text indices as soon as their resources are loaded, then updates them every 30 s. Drops them when
+ * `search.enabled` is off.
  */
 export async function maintainSearch({ store, clock, log, settings, signal }: SearchDeps): Promise<void> {
   const isWanted = settings.search.enabled
@@ -54,7 +54,7 @@ export async function maintainSearch({ store, clock, log, settings, signal }: Se
 
 const SEARCHED = CATALOG.filter(({ isSearched }) => isSearched).map(({ name }) => name)
 
-/** Whether every searched resource is complete, or cannot be read at the moment. */
+/** Whether each searched resource that is synced has been complete once, fails, or is unavailable. */
 function isLoaded({ state }: OpenStore, { resources }: SearchDeps['settings']['sync']): boolean {
   return SEARCHED.filter(name => resources?.includes(name) ?? true)
     .map(state.get)

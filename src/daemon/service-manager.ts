@@ -105,7 +105,7 @@ function watchdogInterval(env: Environment): number | undefined {
   return /^[1-9]\d*$/.test(microseconds) ? Number(microseconds) / 1000 : undefined
 }
 
-/** Without control characters: some would end the line, and NUL cannot be in a process's arguments. */
+/** Shortens the text and removes control characters: some would end the line, and an argument cannot contain NUL. */
 function oneLine(text: string): string {
   const characters = [
     ...text
@@ -135,8 +135,8 @@ function createQueue(send: (words: readonly string[]) => Promise<void>) {
 }
 
 /**
- * The child process gets only the environment that it needs. It ends after systemd has read the message: systemd looks
- * up the sender by its process id, and could not attribute the message to the service once the sender is gone.
+ * Sends each message by systemd-notify, with only the environment that it needs. systemd-notify ends after systemd has
+ * read the message: systemd finds the service by the sender's process id, so the sender must still exist.
  */
 function createSender(env: { NOTIFY_SOCKET: string; PATH: string }, log: Log) {
   let hasWarned = false

@@ -23,20 +23,20 @@ export interface SnapshotDuty {
   owners?: KeepOptions['owners']
 }
 
-/** How often the clock is checked, in case it was set. */
+/** The longest sleep between two checks of the clock, which may be set at any time. */
 const LOOK_MS = MINUTE_MS
-/** How often a snapshot that waits for maintenance checks whether that has finished. */
+/** How often a snapshot that waits for maintenance checks whether the maintenance has ended. */
 const HELD_LOOK_MS = 1000
 /**
  * How long a snapshot waits for maintenance that is due. Maintenance cannot run when the disk is full, the API does not
- * answer or the clock is wrong. A backup that still holds content to be purged is then better than none.
+ * answer or the clock is wrong. A backup that still holds content to be purged is then better than no backup.
  */
 const MAX_HOLD_MS = HOUR_MS
 
 /**
- * Makes snapshots on the schedule of `snapshot.every` until the signal; at once where there is none yet, or where one
- * was missed. Maintenance that is due goes first: a snapshot made before it would keep the content that it purges for
- * another term. A failure is logged, and the next snapshot is made as scheduled.
+ * Makes snapshots on the schedule of `snapshot.every` until the signal. The first snapshot and a missed snapshot are
+ * made at once. Maintenance that is due runs first: a snapshot from before it would keep the content that it
+ * purges. After a failure, the next snapshot is made as scheduled.
  */
 export async function makeSnapshots(duty: SnapshotDuty): Promise<void> {
   const { clock, settings, signal } = duty
@@ -60,7 +60,10 @@ export async function makeSnapshots(duty: SnapshotDuty): Promise<void> {
   }
 }
 
-/** Call it at every check: the time of the hold counts from the first check at which maintenance is due. */
+/**
+ * Returns a function that says whether a snapshot must wait for maintenance. Call the function at every check: the wait
+ * counts from the first check at which maintenance is due.
+ */
 function createHold({ clock, isMaintenanceDue }: SnapshotDuty): () => boolean {
   let since: number | undefined
   return () => {
@@ -69,7 +72,7 @@ function createHold({ clock, isMaintenanceDue }: SnapshotDuty): () => boolean {
   }
 }
 
-/** When the newest snapshot was made. One from the future, made before the clock was set back, counts as made now. */
+/** When the newest snapshot was made; now, when its time is in the future because the clock was set back since. */
 async function newestSnapshot({ clock, settings }: SnapshotDuty): Promise<number | undefined> {
   const { database, snapshot } = settings
   const [newest] = await keptSnapshots(database.path, snapshot.folder, clock.now())
@@ -116,7 +119,7 @@ function lastReport({ state }: SnapshotDuty['store']): SnapshotReport {
   return parseNote<SnapshotReport>(state.meta(META.snapshots)) ?? NEVER_MADE
 }
 
-/** Once snapshots are off, the status no longer shows that the last one is old or has failed. */
+/** Clears the report when snapshots are off. Otherwise the status would show that the last one is old or failed. */
 async function clearReport(store: SnapshotDuty['store']): Promise<void> {
   if (lastReport(store) !== NEVER_MADE) await saveReport(store, null)
 }
@@ -125,6 +128,6 @@ async function saveReport(store: SnapshotDuty['store'], report: SnapshotReport |
   try {
     await store.transaction(() => store.state.setMeta(META.snapshots, JSON.stringify(report)))
   } catch {
-    // On a full disk it cannot be stored. The log has it as well.
+    // The write fails on a full disk. The log has the same facts.
   }
 }

@@ -58,7 +58,7 @@ const WORDS: readonly (readonly [RegExp, string])[] = [
   [/\) \/ (\d+)\b/g, ') // $1'],
   [/\bSELECT value FROM/g, "SELECT value ->> '$$' FROM"],
   [/\b(json_type\([\w.]+\)) = 'text'/g, "$1 = 'VARCHAR'"],
-  // In DuckDB ->> binds weaker than a comparison.
+  // In DuckDB a comparison binds more tightly than ->>, so ->> gets parentheses.
   [/\b[\w.]+ ->> (?:[\w.]+|'[^']*')/g, '($&)'],
 ]
 

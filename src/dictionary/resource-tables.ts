@@ -169,7 +169,7 @@ function nullMeaningOf(
 ): string {
   if (notNull) return NEVER_NULL
   const stated = nullMeans ?? table.nullMeans ?? MISSING
-  // A table that is content as a whole loses rows, not values.
+  // When a whole table is content, a purge removes rows and leaves no NULL.
   return content && !table.content && mayBePurged ? orPurged(stated) : stated
 }
 

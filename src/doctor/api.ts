@@ -7,7 +7,7 @@ import { checkAccessLog } from './access-log.ts'
 import { createFinder, type Finding } from './check.ts'
 import { checkEndpoints } from './endpoints.ts'
 
-/** Checks of the API: connection, key, workspace, every endpoint, and the clock difference. */
+/** Checks of the API: connection, key, workspace, clock difference, every endpoint, and the access log. */
 export interface ApiContext {
   api: ApiReader
   access: ApiAccess
@@ -37,7 +37,7 @@ export async function* checkApi(context: ApiContext): AsyncGenerator<Finding> {
   yield createFinder('API').ok(`${context.access.baseUrl} answers`)
   yield createFinder('key').ok(`accepted; from ${context.access.keySource}`)
   yield workspaceFinding(replies, context.access)
-  // When the whole workspace is refused, findings for each endpoint would repeat the same.
+  // When the API refuses the whole workspace, each endpoint's finding would only repeat that.
   if (isAccessGone(replies)) return
   const clocks = clockDifference(replies)
   if (clocks) yield clocks.finding
@@ -58,7 +58,7 @@ function encryptionFinding(baseUrl: string): Finding {
   return line.warning('plain http: the API key is sent unencrypted', 'Set api.base_url to an https URL.')
 }
 
-/** The proxy variables that are set, by name only: their values may contain a password. */
+/** A finding when proxy variables are set. It names them without their values, which may contain a password. */
 export function ignoredProxyFindings(
   env: Readonly<Record<string, string | undefined>>,
   baseUrl: string,
@@ -100,7 +100,7 @@ function isAccessGone(replies: readonly ReaderReply<unknown>[]): boolean {
   return replies.every(reply => reply.kind === 'refused' && [403, 404].includes(reply.status))
 }
 
-/** After this many responses that do not have the API's format, and none that has, another site is at the address. */
+/** When this many responses lack the API's format, and none has it, `api.base_url` leads to another site. */
 const MIN_FOREIGN_ANSWERS = 3
 
 function isOtherSite(replies: readonly ReaderReply<unknown>[]): boolean {

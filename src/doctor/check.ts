@@ -1,7 +1,12 @@
 import type { Expected } from '../catalog/resource.ts'
 import type { ExitStatus } from '../errors.ts'
 
-/** The result of a check. `note`: for information; `warning`: works, but should be changed; `wrong`: a backfill would fail. */
+/**
+ * The result of a check:
+ * - `note`: for information;
+ * - `warning`: a backfill would run, but something should be changed;
+ * - `wrong`: a backfill would fail.
+ */
 export interface Finding {
   mark: 'ok' | 'note' | 'warning' | 'wrong'
   check: string
@@ -35,7 +40,7 @@ export function createFinder(check: string) {
 
 export type Finder = ReturnType<typeof createFinder>
 
-/** What a refusal means that a resource declares as expected. */
+/** The meaning of each kind of refusal that a resource can declare as expected. */
 export const MEANINGS: Readonly<Record<NonNullable<Expected[number]>, string>> = {
   absent: 'not published (allowed)',
   withheld: 'withheld (allowed): visible to its attendees only',

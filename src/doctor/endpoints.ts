@@ -10,7 +10,7 @@ import { compileParser } from '../engine/parse/parse.ts'
 import { EXIT_STATUS, RetryError } from '../errors.ts'
 import { createFinder, type Finding, MEANINGS, NEWER_VERSION_HINT } from './check.ts'
 
-/** One cheap request to each endpoint of the API, as the resources declare it. */
+/** Sends one cheap request to each endpoint that the resources declare. */
 
 interface Endpoint {
   /** Each parameter has the name of the item whose id it takes: `/v1/teams/{team}`. */
@@ -45,7 +45,10 @@ const ENDPOINTS: readonly Endpoint[] = CATALOG.flatMap(({ name, feeds, unusedRea
   })),
 ])
 
-/** None for a list with a scope in its query, which is the list of another feed, and for the access log. */
+/**
+ * The endpoints of a feed. A list with its scope in the query has none here, since another feed reads the same list.
+ * The access log has none here, since `access-log.ts` checks it.
+ */
 function endpointsOf(feed: Feed): Omit<Endpoint, 'resource'>[] {
   const { table, expected } = feed
   switch (feed.mode) {
@@ -107,7 +110,7 @@ function singular(list: string): string {
 const parametersOf = (route: string): string[] =>
   [...route.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
 
-/** For each parameter of other routes that takes an id of this list: the fields that may hold it. */
+/** The parameters of other routes that take an id of this list's items, each with the fields that may hold the id. */
 function idsGivenBy({ route, ids = [] }: Endpoint): readonly (readonly [string, readonly string[]])[] {
   const list = route.slice(route.lastIndexOf('/') + 1)
   const others = UNUSED_READS.filter(({ path }) => path.slice(0, path.lastIndexOf('/')) === route)

@@ -50,7 +50,7 @@ export const MACHINE_CHECKS: readonly MachineCheck[] = [
   writer,
 ]
 
-/** Opens an existing database for reading. An error is returned for the check that reports it. */
+/** Opens an existing database for reading. A StopError is returned, and the check `database` reports it. */
 export function openForChecks(path: string): Pick<MachineContext, 'db' | 'openError'> {
   if (!existsSync(path)) return { db: undefined, openError: undefined }
   try {
@@ -149,7 +149,7 @@ function databaseWorkspace({ database, db, workspace }: MachineContext): Finding
   ]
 }
 
-/** @throws the error itself when parley did not raise it on purpose */
+/** @throws any error that is not a StopError */
 function stopFinding(line: Finder, error: unknown): Finding {
   if (!(error instanceof StopError)) throw error
   return line.wrong(error.message, error.exitStatus, error.hint ?? 'Check database.path.')
@@ -221,7 +221,7 @@ function foreignKeys({ db }: MachineContext): Finding[] {
     : [line.ok('PRAGMA foreign_key_check found no error'), ...findings]
 }
 
-/** The result of a check of the whole database, or the finding that it failed. */
+/** The result of a check of the whole database, or a finding when the check cannot run. */
 function runPragma<T>(line: Finder, sql: string, check: () => T): { found: T } | { finding: Finding } {
   try {
     return { found: check() }
@@ -272,8 +272,8 @@ function writer({ database, db }: MachineContext): Finding[] {
 }
 
 /**
- * The process that holds the lock, from /proc/locks. Taking the lock as a test could make a process that starts at that
- * moment fail.
+ * The process that holds the lock, from /proc/locks; `unknown` where the system has no such file. This check does not
+ * try to take the lock: a process that starts at that moment would fail.
  */
 function lockHolder(file: string): number | undefined | 'unknown' {
   const stats = readStats(file)

@@ -64,7 +64,10 @@ const KINDS: Readonly<Record<CrmForm, ExportKind>> = {
   date: 'day',
 }
 
-/** People name CRM objects. Other characters than ASCII letters and digits are replaced, and a digest keeps names unique. */
+/**
+ * People name CRM objects, so the name of a table may have any characters. In the folder's name only ASCII letters,
+ * digits and `_` remain. When that changes the name, a digest keeps it unique.
+ */
 function folderOf(table: string): string {
   const plain = table.replaceAll(/[^A-Za-z0-9_]+/g, '_').slice(0, MAX_NAME_LENGTH)
   if (plain === table) return table

@@ -67,7 +67,7 @@ export interface TableSummary {
 export async function exportWarehouse(options: ExportOptions): Promise<ExportSummary> {
   const { db, target } = options
   requireCurrent(db)
-  // Sorting may need more space than there is memory.
+  // Sorting may need more memory than the machine has.
   db.pragma('temp_store = FILE')
   db.exec('BEGIN')
   try {
@@ -75,7 +75,7 @@ export async function exportWarehouse(options: ExportOptions): Promise<ExportSum
   } catch (error) {
     throw targetError(error, target.path)
   } finally {
-    // Some errors end the transaction.
+    // Some errors of SQLite have already ended the transaction.
     if (db.inTransaction) db.exec('ROLLBACK')
   }
 }
@@ -198,7 +198,7 @@ function filesOfUnknownTables(target: Target, all: readonly ExportTable[]): stri
     .flatMap(folder => target.files(folder).map(({ path }) => path))
 }
 
-/** Tables that this export left out keep their entry in the earlier manifest. */
+/** A table that `--tables` left out keeps its entry from the earlier manifest. */
 function mergedTables(
   all: readonly ExportTable[],
   earlier: readonly ManifestTable[],

@@ -5,7 +5,7 @@ import type { ExportColumn } from './tables.ts'
 
 /**
  * A digest of every cell of a file's rows, in order. It shows whether the file is still equal to the database.
- * Timestamps would not: neither a purge nor a transcript that is read again changes one.
+ * Timestamps cannot show that: a purge and a new read of a transcript change cells but no timestamp.
  */
 export interface Fingerprint {
   add(cells: readonly StoredCell[]): void
@@ -52,7 +52,7 @@ export interface Mark {
 }
 
 export interface FileMark extends Mark {
-  /** Folder of the table that the file was written for. A file that was copied to another folder is recognised by it. */
+  /** Folder of the table that the file was written for. It differs when someone copied the file to another folder. */
   folder: string
 }
 

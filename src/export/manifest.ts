@@ -15,7 +15,7 @@ export interface TargetFile extends Mark {
 
 export const FORMAT = 'parley-parquet-1'
 
-/** `manifest.json`: the files of an export. The files that it lists are complete tables. */
+/** `manifest.json`: the files of an export. The files that it lists for a table hold all rows of that table. */
 export interface Manifest {
   format: typeof FORMAT
   parley: string
@@ -23,9 +23,9 @@ export interface Manifest {
   workspace: Workspace | null
   /** Number of migrations that were applied to the warehouse. */
   schema_version: number
-  /** The instant of this export. A file may be from an earlier one and has its own. */
+  /** The instant of this export. A file from an earlier export has an earlier `exported_at`. */
   exported_at: string
-  /** State of the resources at that instant, in the order of the catalogue. */
+  /** State of the resources at the instant of this export, in the order of the catalogue. */
   resources: readonly ManifestResource[]
   tables: readonly ManifestTable[]
 }
@@ -54,7 +54,7 @@ export interface ManifestFile {
   rows: number
   bytes: number
   fingerprint: string
-  /** When the file was written, or last compared equal to the warehouse; null where no manifest has it. */
+  /** When the file was written, or last compared equal to the warehouse; null when no manifest recorded it. */
   exported_at: string | null
 }
 
@@ -96,7 +96,7 @@ export function manifestTable(
   }
 }
 
-/** Whether the value is a manifest of this format. Without one, the files are recognised by their own marks. */
+/** Whether the value is a manifest of this format. Without a manifest, each file is recognised by its own mark. */
 export function isManifest(value: unknown): value is Manifest {
   return (
     typeof value === 'object' &&

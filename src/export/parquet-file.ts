@@ -137,7 +137,8 @@ function openFile(path: string, mode: number): OpenFile {
     if (isOpen) closeSync(handle)
     isOpen = false
   }
-  // The writer of the library keeps the whole file. It never goes back, so the buffer is written out when it is full.
+  // The library's writer would keep the whole file in memory. It never changes earlier bytes, so a full buffer can be
+  // written to the file.
   writer.ensure = size => {
     if (writer.index > 0 && writer.index + size > CHUNK_BYTES) drain()
     grow(size)

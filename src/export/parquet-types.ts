@@ -29,8 +29,8 @@ export interface ParquetType {
 }
 
 /**
- * Has both the old and the new annotation, since readers support one or the other. JSON columns are plain strings too:
- * some readers treat columns annotated as JSON as bytes.
+ * Has both the old and the new annotation, since some readers support only one of them. JSON columns are plain strings
+ * too: some readers return a column that is annotated as JSON as bytes.
  */
 const STRING: ParquetType = {
   name: 'STRING',

@@ -25,14 +25,14 @@ export interface MonthRange {
 const afterMonth = (month: string): string => `${month}~`
 
 export interface RowQueries {
-  /** Parameters, where the table has a time: the first instant of the range and the first after it. */
+  /** With two parameters where the table has a time: the start of the range, and the exclusive end, both as text. */
   withTime: string
   /** Undefined where the table has no time. */
   withoutTime: string | undefined
   count: string
 }
 
-/** Each row has the cells of `sourcesOf` its columns, and then its month. Pure. */
+/** Each row has the cells of the columns in `sourcesOf`, followed by its month. Pure. */
 export function rowQueries({ name, columns, rows }: ExportTable): RowQueries {
   const { time, from, order } = rows
   const cells = sourcesOf(columns)

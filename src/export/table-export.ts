@@ -8,7 +8,7 @@ import { createRowReader, type MonthRange, type RowReader } from './rows.ts'
 import type { ExportTable } from './tables.ts'
 import { filePath, type Target } from './target.ts'
 
-/** Updates the files of one table to the rows of one instant. Only partitions that differ are written. */
+/** Updates the files of one table to its rows at the instant of the export. Only partitions that differ are written. */
 
 export interface TableWork {
   db: Sqlite

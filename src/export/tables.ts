@@ -11,7 +11,7 @@ export interface ExportColumn {
   kind: ExportKind
   /** The warehouse's column. Default: `name`. */
   source?: string
-  /** A value that does not fit the kind is exported as NULL; in any other column it is an error. */
+  /** True: a value that does not fit the kind is exported as NULL. Otherwise such a value is an error. */
   mayMisfit?: boolean
 }
 
@@ -40,7 +40,7 @@ export interface RowSource {
 }
 
 export interface Time {
-  /** The column's name for the manifest, with its table where that is another one. */
+  /** The column's name for the manifest; `table.column` where the column is in another table. */
   column: string
   /** SQL expression of the time. Its month is the partition. */
   sql: string
@@ -95,7 +95,7 @@ const ENTITY_COLUMNS: readonly ExportColumn[] = [
 
 const EXTRA: ExportColumn = { name: '_extra', kind: 'json' }
 
-/** Rows are ordered by their own time, or by that of the row they belong to: a transcript is in its meeting's month. */
+/** By the rows' own time, or that of the rows that own them: a transcript is in its meeting's month. */
 function timeOf(placed: PlacedTable): RowSource | undefined {
   const { table } = placed
   const own = TIMES[table.name]

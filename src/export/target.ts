@@ -47,7 +47,7 @@ const NO_MONTH = '__HIVE_DEFAULT_PARTITION__'
 
 const PART = 'part-00000.parquet'
 const MANIFEST = 'manifest.json'
-/** The lock of this name marks the folder as an export of parley and keeps a second export out. */
+/** A lock of this name marks the folder as an export of parley, and prevents two exports at the same time. */
 const LOCKED_NAME = '.parley-export'
 const LOCK = `${LOCKED_NAME}-lock`
 
@@ -115,7 +115,7 @@ function filesIn(path: string, folder: string): TargetFile[] {
   })
 }
 
-/** Folders of other programs may not be readable. */
+/** Whether this user can read the folder. A folder of another program may be unreadable. */
 function isOpenFolder(path: string): boolean {
   try {
     readdirSync(path)
@@ -178,14 +178,14 @@ function lockFolder(path: string, mode: number, clock: Clock): HeldLock {
   }
 }
 
-/** Removes a file, and the folders of its month and table if they are empty then. */
+/** Removes a file, and then the folders of its month and its table if they are empty. */
 function removeWithin(path: string, place: string): void {
   rmSync(place, { force: true })
   removeIfEmpty(dirname(place))
   if (dirname(dirname(place)) !== path) removeIfEmpty(dirname(dirname(place)))
 }
 
-/** A folder with files of other programs stays. */
+/** Keeps a folder that has files of other programs. */
 function removeIfEmpty(folder: string): void {
   if (existsSync(folder) && readdirSync(folder).length === 0) rmdirSync(folder)
 }

@@ -216,7 +216,8 @@ export const meetingsResource = resource({
   name: 'meetings',
   about: 'Meetings with attendees, summaries, action items and CRM links',
   area: 'meetings',
-  // An activity reveals its meeting at once. The list has the meetings without a public CRM record, which have no activity.
+  // A new activity names its meeting at once. Only the list has meetings without a public CRM record: no activity names
+  // them.
   parents: ['activities'],
   tables: [meetings],
   feeds: {

@@ -64,7 +64,7 @@ const messageCopies = entity('message_copies', {
         whenPurged: "'pending'",
       },
     ),
-    // Most e-mails have one copy, so a new copy is due by default. The merge clears it where another copy comes first.
+    // Most e-mails have one copy, so 1 is the default. The merge sets NULL where another copy is read first.
     _text_due: own(
       'integer',
       'Internal: 1 while this is the copy of its e-mail whose text is to be read next.',

@@ -1,8 +1,8 @@
 import { Cron } from 'croner'
 
 /**
- * Calendar work, in the machine's time zone. Only this file uses croner. Work that involves the API is scheduled by
- * intervals instead, which `sync.interval_scale` multiplies.
+ * Work at fixed times of the day, in the machine's time zone. Only this file uses croner. Reads of the API are
+ * scheduled by intervals instead, which `sync.interval_scale` multiplies.
  */
 export const CALENDAR = {
   /** Purging, pruning and optimizing, at a time of night with few queries. */

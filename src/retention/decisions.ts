@@ -5,8 +5,10 @@ import { isOurs } from '../store/snapshot/copy-owners.ts'
  * Decides which maintenance is due and which copies may be removed, from the clocks and from what is stored in the
  * database. All functions are pure.
  *
- * The rule: nothing is destroyed because of one clock. This machine's clock may be wrong by years, after a flat battery
- * or before NTP. So everything that removes content waits until the API's clock is known and both agree within a day.
+ * The rule: one clock alone never decides that content is removed. This machine's clock may be wrong by years, after a
+ * flat battery or before NTP. So everything that removes content waits until the API's clock is known and the two
+ * clocks agree within a day.
+ *
  * An instant that was recorded under a wrong clock is recognised when it contradicts an instant that was recorded under
  * a right one. Its age is then counted from the first check under a right clock.
  */
@@ -29,8 +31,8 @@ export function clockTrust({ machine, server }: Clocks): ClockTrust {
 }
 
 /**
- * Whether calendar work is due: at the next occurrence after it was last done, or now if it never was. A `doneAt` in the
- * future was recorded under a wrong clock and is ignored.
+ * Whether calendar work is due: an occurrence has passed since it was last done, or it was never done. A `doneAt` in
+ * the future was recorded under a wrong clock, and counts as never done.
  * @param doneAt in ms since the epoch
  * @param next the next occurrence after an instant
  */
@@ -47,8 +49,8 @@ export interface Copy {
   /** Identity of the warehouse. Undefined where the file is damaged, or a version without identities made it. */
   identity: string | undefined
   /**
-   * When the last maintenance before the copy ended. Maintenance only runs under a right clock, so the copy is not
-   * older. Undefined before the first maintenance.
+   * When the last maintenance before the copy ended. Maintenance only runs under a right clock, so the copy cannot be
+   * older than this instant. Undefined before the first maintenance.
    */
   maintainedAt: number | undefined
   /** True in the folder that is named after this database and is only for its snapshots. */
@@ -71,8 +73,8 @@ export interface CopyRules {
 }
 
 /**
- * - `recount`: the copy's age cannot be known; it is counted from now.
- * - `ask`: the copy is old and may be of this warehouse; the operator has to decide.
+ * - `recount`: the copy's age is unknown, and is counted from now;
+ * - `ask`: the copy is old and may be of this warehouse, and the operator has to decide.
  */
 export type Fate = 'keep' | 'remove' | 'recount' | 'ask'
 
@@ -97,7 +99,7 @@ export function fatesOf(copies: readonly Copy[], rules: CopyRules): Fate[] {
       return copy.identity === undefined && since !== undefined && since < before ? 'ask' : 'keep'
     if (since === undefined) return 'recount'
     if (since >= before) return 'keep'
-    // The only backup is removed when it may hold purged content, but not because of its age alone.
+    // The newest snapshot may be the only backup. It is removed when it may hold purged content, not for its age alone.
     const isNewest = copy.isSnapshot && since === newest
     const mayHoldPurged = purgedAt !== undefined && purgedAt > createdNotBefore(copy, now) - AGREED_WITHIN_MS
     return isNewest && !mayHoldPurged ? 'keep' : 'remove'
@@ -113,11 +115,11 @@ function createdAt(copy: Copy, now: number): number | undefined {
   return plausibleNameTime(copy, now) ?? (isPossible(modifiedAt, copy, now) ? modifiedAt : undefined)
 }
 
-/** An instant before which the copy was certainly not made. Its file time does not count: a recount changes it. */
+/** The copy was certainly not made before this instant. Its file time does not count, since `recount` sets it. */
 const createdNotBefore = (copy: Copy, now: number): number =>
   plausibleNameTime(copy, now) ?? copy.maintainedAt ?? 0
 
-/** The instant in the file name, unless the clock was wrong. The name is older than the file's last change. */
+/** The instant in the file name; undefined when there is none, when it is later than the last change, or impossible. */
 function plausibleNameTime(copy: Copy, now: number): number | undefined {
   const { namedAt, modifiedAt } = copy
   if (namedAt === undefined || namedAt > modifiedAt + TOLERANCE_MS) return undefined

@@ -14,11 +14,12 @@ import { type ClockTrust, clockTrust, isMissed, type Rebuild, rebuildFor } from 
 import { removeOldCopies } from './old-copies.ts'
 
 /**
- * Nightly maintenance. It purges the content of rows that were deleted `retention.withdrawn_days` ago, from the
- * database's files and from every copy that parley made. It prunes the run history and optimizes the file.
+ * Nightly maintenance. It purges the content of rows that were deleted `retention.withdrawn_days` ago and removes the
+ * remains from the database's files. It removes copies of the warehouse of that age, which may hold such content. It
+ * prunes the run history and optimizes the file.
  *
- * Each step records in the database what it leaves for a later step, in the same transaction. After a kill the next
- * maintenance continues from these records.
+ * In the same transaction, each step records in the database what it leaves for a later step. If the process is killed,
+ * the next maintenance continues from these records.
  */
 
 export interface MaintainDeps {
@@ -32,7 +33,7 @@ export interface MaintainDeps {
 
 /** Rows per transaction. The sync writes between two transactions. */
 const BATCH_ROWS = 200
-/** How long runs without any change are kept. */
+/** How many days runs that changed nothing are kept. */
 const QUIET_DAYS = 1
 
 /** Small enough that the sync is not delayed, including what FTS5 writes at the end of each piece. */
@@ -41,7 +42,8 @@ export const SEARCH_PIECE: Pick<BuildOptions, 'pieceMs' | 'share'> = { pieceMs: 
 /**
  * - `maintenance`: all steps;
  * - `cleaning`: only the removal of purged content from the `-wal` and the free space;
- * - `apart`, `unknown`: maintenance is due, but the clocks disagree or the API's clock is not known.
+ * - `clocks-differ`: maintenance is due, but this machine's clock and the API's differ;
+ * - `unknown`: maintenance is due, but the API's clock is not known.
  */
 export type Due = 'maintenance' | 'cleaning' | 'nothing' | Exclude<ClockTrust, 'agreed'>
 
@@ -68,7 +70,7 @@ export function isMaintenanceDue({
   return isMissed(doneAt, clock.now(), after => nextOccurrence(CALENDAR.maintenance, after))
 }
 
-/** Call it only when `dueNow` returns `maintenance`: it uses this machine's clock. */
+/** Call it only when `dueNow` returns `maintenance`: it trusts this machine's clock. */
 export async function maintain(deps: MaintainDeps): Promise<void> {
   const { store, clock, log, settings, signal } = deps
   const began = clock.elapsed()
@@ -77,7 +79,7 @@ export async function maintain(deps: MaintainDeps): Promise<void> {
   const { withdrawnDays, runsDays } = settings.retention
   const before = withdrawnDays === 'never' ? undefined : daysAgo(withdrawnDays)
   await store.transaction(() => {
-    // Instants from before the first maintenance may have been recorded under a wrong clock: they are counted again.
+    // Before the first maintenance, deletions may have been recorded under a wrong clock. All their waits start again.
     const isFirst =
       store.state.meta(META.firstMaintainedAt) === undefined &&
       store.state.meta(META.maintainedAt) === undefined
@@ -133,8 +135,9 @@ export function dueRebuild({ store, clock }: Pick<MaintainDeps, 'store' | 'clock
 const SPACE_FACTOR = 2.1
 
 /**
- * Rebuilds a large file if that is due. Nothing else may be in progress, since it blocks all writes. When the signal
- * ends it, or when space is missing, the file stays as it is; the next attempt is a week later.
+ * Rebuilds a large database file if that is due. Call it when nothing else is in progress, since a rebuild blocks all
+ * writes. When the signal ends the rebuild, or the disk lacks space, the file stays as it is. The next attempt is a
+ * week later.
  */
 export async function rebuildLarge(
   { store, clock, log, signal }: MaintainDeps,
@@ -169,7 +172,10 @@ async function tryToRemoveOldCopies(deps: MaintainDeps, before: number | undefin
   }
 }
 
-/** Removes purged content from the full-text indices, including what an earlier process purged. */
+/**
+ * Removes purged content from the full-text indices, including content that an earlier process purged. False when the
+ * signal ended it.
+ */
 async function updateSearch({ store, clock, settings, signal }: MaintainDeps): Promise<boolean> {
   const isWanted = settings.search.enabled
   // Indices that do not exist yet are built once history is loaded.

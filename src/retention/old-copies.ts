@@ -11,7 +11,7 @@ import type { OpenStore } from '../store/store.ts'
 import { META, parseNote } from '../store/sync/meta.ts'
 import { type Copy, type CopyRules, fatesOf } from './decisions.ts'
 
-/** Removes old copies of the warehouse that parley made, since they hold content that is purged later. */
+/** Removes old copies of the warehouse that parley made, since they may hold content that was purged later. */
 
 export interface OldCopiesDeps {
   store: Pick<OpenStore, 'db' | 'state' | 'transaction'>
@@ -22,8 +22,8 @@ export interface OldCopiesDeps {
 }
 
 /**
- * Removes copies of this warehouse that are too old, even when snapshots are off now. Removes unfinished copies that
- * killed processes left. Call it only while this machine's clock is known to be right.
+ * Removes copies of this warehouse that are older than `before`, even when snapshots are off now. Also removes
+ * unfinished copies that killed processes left. Call it only while this machine's clock is known to be right.
  * @returns the number of removed files
  */
 export async function removeOldCopies(
@@ -76,7 +76,7 @@ export async function removeOldCopies(
   return count
 }
 
-/** Records the current snapshot folder, and returns all that were recorded since the database has its current path. */
+/** Records the current snapshot folders. Returns all folders recorded while the database had its current path. */
 export async function noteSnapshotFolder({
   store: { state, transaction },
   settings: {
@@ -86,7 +86,7 @@ export async function noteSnapshotFolder({
 }: Pick<OldCopiesDeps, 'store' | 'settings'>): Promise<string[]> {
   const database = resolve(path)
   const noted = parseNote<SnapshotFolders>(state.meta(META.snapshotFolders))
-  // After the database was moved or copied, the snapshots at the earlier path belong to the database that is there now.
+  // When the database was moved or copied, snapshots in the earlier folders belong to the database at the earlier path.
   const earlier = noted?.database === database ? noted.folders : []
   const present = [
     defaultSnapshotFolder(database),

@@ -21,7 +21,7 @@ export interface WorkspaceFigures {
 
 export type SnapshotFigures = Pick<SnapshotReport, 'made_at' | 'failed_at'>
 
-/** The values of one scrape. A value that is undefined could not be read; its gauges have no value then. */
+/** The values of one scrape. When a value is undefined, its gauges have no value. */
 export interface Figures {
   version: string
   workspace: WorkspaceFigures | undefined
@@ -33,7 +33,7 @@ export interface Figures {
   backlog: Readonly<Record<string, number>> | undefined
   resources: readonly ResourceFigures[] | undefined
   database: DatabaseFigures | undefined
-  /** Undefined where no snapshot was ever scheduled. */
+  /** Undefined before the first snapshot, and while snapshots are off. */
   snapshot: SnapshotFigures | undefined
   loopDelay: LoopDelay
   residentBytes: number

@@ -18,7 +18,7 @@ const RESOLUTION_MS = 20
 export function startLoopDelayMonitor(): LoopDelayMonitor {
   const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
   histogram.enable()
-  // The histogram has the time between two timers, which includes the resolution itself.
+  // The histogram records the time between two runs of its timer, which includes the resolution.
   const delay = (ns: number) => (histogram.count === 0 ? 0 : Math.max(0, ns / 1e6 - RESOLUTION_MS) / 1000)
   return {
     async take() {
@@ -35,7 +35,7 @@ export function startLoopDelayMonitor(): LoopDelayMonitor {
   }
 }
 
-/** An overdue timer is only recorded when it runs. A reset before that would lose it. */
+/** The histogram records a delay only when the overdue timer runs. A reset before that would lose the delay. */
 async function letTimersRun(): Promise<void> {
   await new Promise(setImmediate)
   await new Promise(setImmediate)

@@ -17,7 +17,7 @@ import { NUDGE_KINDS, type NudgeKind } from './nudge.ts'
 export interface Metrics {
   /** A request got its response, or failed. */
   recordRequest(request: SentRequest): void
-  /** A pass ended. */
+  /** A run ended. */
   recordPass(pass: PassOutcome): void
   /** A transaction, committed or rolled back, blocked the event loop for this time. */
   recordTransaction(durationMs: number): void
@@ -42,15 +42,15 @@ export interface SentRequest {
 export interface PassOutcome {
   resource: string
   lane: string
-  /** One of a few words, such as `done`. */
+  /** As in `sync_runs`, such as `complete`. */
   outcome: string
 }
 
 export type NudgeRefusal = (typeof NUDGE_REFUSALS)[number]
 
 /**
- * The sources of the gauges, read at each scrape. A source that throws is counted as missing, and the scrape has no
- * value for it.
+ * The sources of the gauges, read at each scrape. When a source throws, `parley_scrape_missing_total` counts it and its
+ * gauges have no value.
  */
 export interface MetricSources {
   version: string
@@ -61,7 +61,7 @@ export interface MetricSources {
   rate(): RateFigures | undefined
   database(): DatabaseFigures | undefined
   snapshot(): SnapshotFigures | undefined
-  /** Both count rows, and so are read every 15 s at most. */
+  /** `resources` and `backlog` count rows, so they are read every 15 s at most. */
   resources(): Awaitable<readonly ResourceFigures[] | undefined>
   backlog(): Readonly<Record<string, number>> | undefined
 }

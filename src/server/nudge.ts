@@ -1,10 +1,10 @@
 /**
- * Reads which rows a webhook of the product is about. A webhook means "look now"; ids in it are a bonus. The sender is
- * not trusted, and the API's description does not give the envelope (section Events). So any JSON is accepted, nothing
- * in it is stored, and all work on it is bounded.
+ * Finds the rows that a webhook of the product is about. The API's description (section Events) does not specify the
+ * body, and the sender is not trusted. So any JSON is accepted, nothing in it is stored, and the work on it is limited.
+ * A webhook only decides what is read from the API next.
  */
 
-/** The rows and lists that a webhook suggests to read now. */
+/** The rows and lists to read now because of a webhook. */
 export interface Nudge {
   kind: NudgeKind
   /** Ids as sent: 1 to 200 printable ASCII characters, no duplicates, at most 100 in all three lists together. */
@@ -32,7 +32,7 @@ export type NudgeKind = (typeof NUDGE_KINDS)[number]
 const PAYLOAD_FIELDS = ['data', 'payload', 'event', 'object', 'resource']
 
 const ACTIVITY_NAMES = ['activity', 'message', 'object_change_event']
-/** Things that a webhook may name, but that are not read because of it. */
+/** Kinds of things whose ids in a webhook are ignored. */
 const IGNORED_NAMES = ['member', 'user', 'team', 'collection', 'workspace', 'event', 'webhook']
 /** Names that count as field names, in singular and plural. Other names count only as values of a type field. */
 const KNOWN_NAMES = new Set([
@@ -79,7 +79,7 @@ function kindOf(body: unknown): NudgeKind {
   for (const [, value] of [...top, ...payloads]) {
     if (typeof value !== 'string') continue
     if (value.startsWith('record.activity_link.')) return 'record.activity_link.*'
-    // The API may drop the suffix.
+    // The API may drop the suffix `.beta`.
     const kind = NUDGE_KINDS.find(known => known === value || known === `${value}.beta`)
     if (kind !== undefined) return kind
   }
@@ -112,8 +112,8 @@ const snakeCase = (name: string): string =>
   name.replace(/[a-z0-9][A-Z]/g, ([before, capital]) => `${before}_${capital}`).toLowerCase()
 
 /**
- * The things in an object's own fields. What an id identifies is in the name of its field (`meeting_id`), in a type
- * field next to it (`context_type`), or in the name of the field that holds the object (`"meeting": {"id": …}`).
+ * The things that an object's own fields name. The kind of a thing is in the name of the id's field (`meeting_id`), in
+ * a type field next to it (`context_type`), or in the name of the field that holds the object (`"meeting": {"id": …}`).
  * `record_id` with `record_object_type` does not count: the API cannot look up an id of the CRM behind the product.
  */
 function thingsIn(node: Node, kind: NudgeKind): Thing[] {

@@ -80,7 +80,7 @@ function readHandlers({ live, ready, status, metrics }: Answers): Readonly<Recor
   }
 }
 
-/** In a separate scope. The secret is checked before the body is read. */
+/** Call it with a separate Fastify scope. The secret is checked before the body is read. */
 function addNudgeRoutes(scope: FastifyInstance, answers: Answers, secret: string): void {
   const { clock, metrics } = answers
   const gate = createNudgeGate(secret, clock)
@@ -123,7 +123,7 @@ function givenSecret({ headers, params }: FastifyRequest): string | undefined {
   return (params as { secret?: string }).secret
 }
 
-/** Undefined when the body is not JSON. The parser's own error would quote the body. */
+/** Undefined when the body is not JSON. The error of `JSON.parse` is dropped, since it would quote the body. */
 function parseBody(body: string): unknown {
   try {
     return JSON.parse(body)
@@ -132,7 +132,7 @@ function parseBody(body: string): unknown {
   }
 }
 
-/** Closes the connection when the request has a body, so that the client does not go on sending it. */
+/** Closes the connection when the request may have a body, so that the client stops sending it. */
 export function refuse(reply: FastifyReply, status: number, error: string): FastifyReply {
   const { method } = reply.request
   if (method !== 'GET' && method !== 'HEAD') reply.header('connection', 'close')

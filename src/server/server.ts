@@ -5,7 +5,7 @@ import { isLoopback, isLoopbackHeader } from '../loopback.ts'
 import { type Answers, addRoutes, refuse } from './routes.ts'
 import { clearSocketPath, codeOf } from './socket-file.ts'
 
-/** The status server: health, metrics and status over HTTP, and webhooks as nudges. Only this file uses Fastify. */
+/** The status server: health, metrics and status over HTTP, and a route for webhooks. Only this file loads Fastify. */
 
 export interface StatusServerDeps extends Answers {
   /** The value of `http.listen`. */
@@ -114,7 +114,7 @@ async function createApp(deps: StatusServerDeps): Promise<FastifyInstance> {
   const { requestMs = 10_000 } = deps
   const { default: fastify } = await import('fastify')
   const app: FastifyInstance = fastify({
-    // Fastify's logger would log paths.
+    // Fastify's logger would log paths, and the path of a webhook may contain the secret.
     logger: false,
     bodyLimit: MAX_BODY_BYTES,
     requestTimeout: requestMs,

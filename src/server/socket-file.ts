@@ -12,7 +12,7 @@ const MAX_PATH_BYTES = 107
  */
 export async function clearSocketPath(path: string): Promise<string | undefined> {
   if (Buffer.byteLength(path) > MAX_PATH_BYTES) return 'ENAMETOOLONG'
-  // For a missing folder Node would report EACCES.
+  // The folder is checked first, since Node reports EACCES for a missing folder.
   const folder = await stat(dirname(path)).catch(codeOf)
   if (typeof folder === 'string') return folder
   const found = await lstat(path).catch(codeOf)

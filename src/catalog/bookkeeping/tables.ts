@@ -95,7 +95,7 @@ export const TASK_TABLE = bookkeepingTable({
   indices: {
     by_round: { on: ['feed', 'round'] },
     by_due: { on: ['feed', 'due_at'] },
-    // Most rows are done until their next time; `sync_status` counts the others.
+    // Only the tasks that `sync_status` counts. They are few: tasks still to read, and tasks that wait for the API.
     open: { on: ['feed', 'round', 'waiting', 'deadline'], where: 'waiting OR round = 0' },
   },
 })
