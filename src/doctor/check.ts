@@ -43,7 +43,7 @@ export type Finder = ReturnType<typeof createFinder>
 /** The meaning of each kind of refusal that a resource can declare as expected. */
 export const MEANINGS: Readonly<Record<NonNullable<Expected[number]>, string>> = {
   absent: 'not published (allowed)',
-  withheld: 'withheld (allowed): visible to its attendees only',
+  withheld: 'withheld (allowed): only the attendees of the meeting may read it',
   unavailable: 'not offered to this workspace (allowed)',
 }
 

@@ -256,8 +256,8 @@ function writer({ database, db }: MachineContext): Finding[] {
   const recorded = db && readWriter(db)
   if (holder === 'unknown') {
     const last = recorded
-      ? `the last was process ${recorded.pid} (parley ${recorded.command}), started ${recorded.since}`
-      : 'no earlier one is recorded'
+      ? `the last writer was process ${recorded.pid} (parley ${recorded.command}), started ${recorded.since}`
+      : 'no earlier writer is recorded'
     return [line.note(`this system does not show whether a process holds the lock; ${last}`)]
   }
   if (holder === undefined) return [line.ok('no process holds the lock')]

@@ -209,7 +209,7 @@ const FAULTS: readonly { codes: readonly string[]; says: string; hint: string }[
   },
   {
     codes: ['ENOTDIR', 'EISDIR', 'EEXIST', 'ENOTEMPTY', 'ENOENT', 'ENAMETOOLONG'],
-    says: 'another file or folder is in the way',
+    says: 'a path in it is taken, missing or too long',
     hint: 'Check what is in the folder, or choose another one.',
   },
   { codes: ['EIO'], says: 'reading or writing failed', hint: 'Check the disk.' },

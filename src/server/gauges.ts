@@ -106,7 +106,7 @@ export const GAUGES: readonly GaugeDefinition[] = [
   },
   {
     name: 'parley_fresh_seconds',
-    help: 'Seconds since the last complete read of the newest end started. No value before the first.',
+    help: 'Seconds since the last complete read of the newest rows or of the list began. No value before the first.',
     labels: ['resource'],
     values: ({ resources = [], serverNow }) =>
       resources.flatMap(({ resource, fresh_as_of: at }) =>

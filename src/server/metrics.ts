@@ -160,10 +160,12 @@ function createCounters(registry: Registry) {
       registers: [registry],
     }),
     throttled: counter('parley_throttled_total', 'Requests that the API refused as too many (429).', []),
-    passes: counter('parley_passes_total', 'Passes, by outcome.', ['resource', 'lane', 'outcome']),
+    passes: counter('parley_passes_total', 'Ended runs, by outcome.', ['resource', 'lane', 'outcome']),
     nudges: counter('parley_nudges_total', 'Webhooks that were accepted.', ['kind']),
     refusedNudges: counter('parley_nudges_refused_total', 'Webhooks that were refused.', ['reason']),
-    missing: counter('parley_scrape_missing_total', 'Failed reads of a part of these values.', ['part']),
+    missing: counter('parley_scrape_missing_total', 'Values that a scrape could not read, by part.', [
+      'part',
+    ]),
   }
   // Start at 0, so that the first event shows as an increase.
   for (const kind of NUDGE_KINDS) counters.nudges.inc({ kind }, 0)
