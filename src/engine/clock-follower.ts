@@ -3,22 +3,22 @@ import type { Store } from '../store/store.ts'
 import { META } from '../store/sync/meta.ts'
 
 /**
- * Due times are stored by this machine's clock. When the clock was ahead and is set back, they move back with it.
- * Otherwise nothing would be read until the clock reaches the wrong time again.
+ * Due times are stored by this machine's clock. When that clock was ahead and is set back, the stored due times are
+ * moved back by the same amount. Otherwise nothing would be read until the clock reaches those times again.
  */
 
 type Deps = { clock: Clock; store: Pick<Store, 'state' | 'tasks' | 'segments' | 'transaction'> }
 
-/** A smaller difference is an ordinary correction of the clock. */
+/** A smaller difference is an ordinary correction of the clock, and moves no due time. */
 const JUMP_MS = 5000
 
 /**
- * The first call compares this machine's clock with the time that the previous process stored; later calls compare it
- * with the time of the previous call.
+ * Returns a function that moves the due times back if the clock was set back. Its first call compares this machine's
+ * clock with the time that the previous process stored. Each later call compares it with the time of the previous call.
  */
 export function createClockFollower({ clock, store }: Deps): () => Promise<void> {
   const noted = store.state.meta(META.clock)
-  /** The clock at `measuredAt`; at first the value that the previous process noted last. */
+  /** What the clock showed at `measuredAt`; at first the time that the previous process stored last. */
   let expected = noted === undefined ? clock.now() : Date.parse(noted)
   let measuredAt = clock.elapsed()
   return async () => {
@@ -33,7 +33,7 @@ export function createClockFollower({ clock, store }: Deps): () => Promise<void>
   }
 }
 
-/** Called before any due time is stored, so that a later process knows that this clock was ahead. */
+/** Call it before any due time is stored, so that a later process can tell that this clock was ahead. */
 export async function noteClock({ clock, store }: Deps): Promise<void> {
   await store.transaction(() => store.state.setMeta(META.clock, isoInstant(clock.now())))
 }

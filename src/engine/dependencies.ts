@@ -17,7 +17,10 @@ export interface EngineDeps {
   options: EngineOptions
   /** In catalogue order, parents included. */
   resources: readonly ResourceName[]
-  /** The daemon's interval for the newest end. A backfill stores due times by it, since a daemon may follow. */
+  /**
+   * The daemon's interval for the newest end of each list. A backfill uses it to store due times, since a daemon may
+   * follow.
+   */
   pollMs: number
   /** Saves the learned limits of the API. Called inside the transaction of every answer. */
   saveLearned?: () => void

@@ -3,7 +3,7 @@ import { resourceWithParts } from '../store/sync/resync.ts'
 import type { EngineContext } from './context.ts'
 import { acceptDeletions } from './deletions/apply.ts'
 
-/** Executes and logs the open requests of other processes. To be called inside a transaction. */
+/** Executes and logs what commands in other processes request, such as a resync. Call it inside a transaction. */
 export function processRequests(context: EngineContext): void {
   const { store, log, now } = context
   for (const { id, kind, resource } of store.requests.open()) {

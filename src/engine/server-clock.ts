@@ -26,16 +26,19 @@ interface Lead {
 
 /** A `Date` header is cut to the second. */
 const CUT_MS = 1000
-/** Two correct clocks may seem to differ by this much: some servers update their `Date` only once a second. */
+/** The bounds of two correct answers may disagree by this much: some servers update `Date` only once a second. */
 const SLACK_MS = 1000
-/** Clocks drift apart by a few seconds a day. */
+/** How fast the two clocks may drift apart: 1e-4 is about 9 seconds a day. */
 const DRIFT = 1e-4
 /** A larger difference is logged. */
 const WARN_MS = 30_000
 
 export function createServerClock(clock: Clock, log: Log): ServerClock {
   let known: (Lead & { at: number }) | undefined
-  /** An answer that contradicts all before it. A single one may be wrong; a second that agrees with it is accepted. */
+  /**
+   * The bounds of an answer that contradicts all earlier answers. A single such answer may be wrong. When a second one
+   * agrees with it, the bounds of the second replace `known`.
+   */
   let doubted: Lead | undefined
   let warned = false
 

@@ -23,7 +23,7 @@ type Factories = {
   ) => (Source | undefined)[]
 }
 
-/** The sources of each sync mode: its own, and those that find what it misses. */
+/** By mode: the sources that read a feed, and those that check or look up single rows for it. */
 const SOURCES: Factories = {
   timeline(context, resource, name, feed) {
     tileAxis(context, `${resource.name}.${name}`)

@@ -26,11 +26,11 @@ export interface PageSteps<Parsed, Found, Outcome> {
   advance(page: ParsedPage<Parsed>, found: Found): Outcome
 }
 
-/** A page as it was answered. */
+/** A page that the API returned. */
 export interface ListPage {
   page: Page
   reply: Reply
-  /** In its pass, as it was before this page. */
+  /** As it was before this page, with the start and the round of its pass. */
   segment: Segment
 }
 

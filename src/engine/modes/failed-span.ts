@@ -25,7 +25,7 @@ export interface FailedSpan {
   queryOf(segment: Segment): Query
 }
 
-/** Does what `nextForPage` decides. A span is reported only when it is put off. */
+/** Carries out the step that `nextForPage` chooses. Only `wait` and `step-over` report the failure. */
 export function narrowSpan(context: EngineContext, span: FailedSpan): void {
   const { segment, base, error } = span
   const attempts = segment.attempts + 1
@@ -55,7 +55,7 @@ export function narrowSpan(context: EngineContext, span: FailedSpan): void {
 function shrink(context: EngineContext, span: FailedSpan, attempts: number, limit: number): void {
   const rest = unreadPart(context, span)
   const query = { ...span.queryOf(rest), limit: String(limit) }
-  // In a span that was stepped over, all requests of one try count as one failure.
+  // A new try of a stepped-over span may need several requests. They count as one failure.
   const state = isSteppedOver(rest) ? {} : { attempts, retryAt: null }
   context.store.segments.save({ ...rest, query, ...state })
 }
@@ -75,7 +75,7 @@ function cut(context: EngineContext, span: FailedSpan, attempts: number, at: num
 function stepOver(context: EngineContext, span: FailedSpan, failures: number): void {
   const { list, feed, segment, error } = span
   const rest = unreadPart(context, span)
-  // The failures before the bad row was alone are not failures of that row.
+  // Failures from before the first step over do not count: they may not be failures of the bad row.
   const attempts = isSteppedOver(segment) ? failures : 1
   const retryAt = context.after(aloneBackoffMs(attempts))
   context.store.segments.save({ ...rest, query: null, attempts, retryAt })
@@ -89,7 +89,7 @@ function stepOver(context: EngineContext, span: FailedSpan, failures: number): v
 
 const whereOf = ({ list }: FailedSpan): FeedName => ({ resource: list.resource, feed: list.id })
 
-/** The part that the pass has not read, as a span that is read from its top. */
+/** The part that the pass has not read, as a segment whose next pass begins at its top. */
 function unreadPart({ store: { segments } }: EngineContext, { segment }: FailedSpan): Segment {
   const { passStartedAt, passRound, edgeAt } = segment
   const isCut = edgeAt !== null && canCutAtEdge(segment)
@@ -98,7 +98,7 @@ function unreadPart({ store: { segments } }: EngineContext, { segment }: FailedS
   return { ...rest, ...(segment.listedAt !== null && { passStartedAt, passRound }) }
 }
 
-/** Spans that were stepped over have a separate feed for rejects, since a complete round does not resolve them. */
+/** The rejects of stepped-over spans have a separate feed name, so that a complete round does not resolve them. */
 const unreadFeed = ({ id }: ListOf) => `${id}.unread`
 
 const spanName = ({ from, to }: Segment) => `${from} ${to}`

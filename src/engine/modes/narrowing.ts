@@ -11,34 +11,35 @@ import { DAY, HOUR, MINUTE, WEEK } from '../due/intervals.ts'
 /** After this many failures in a row the whole feed counts as failing, not the single request. */
 export const MOST_FAILURES_IN_A_ROW = 10
 
-/** Attempts of a request that is a part of a failed one: some part is expected to fail and will be divided further. */
+/** Attempts of a request for a part of what failed. Few, since one part is expected to fail and is divided further. */
 export const ATTEMPTS_OF_A_PART = 2
 
 type Growth = Omit<Backoff, 'jitter'>
 
-/** How long to wait before a key or span that fails alone is asked for again. */
+/** The wait of a key, or of a span that cannot be divided further. */
 const ALONE: Growth = { firstMs: 2 * HOUR, mostMs: WEEK }
 
 /**
- * The most failures in a row that narrowing one page down can cause. After more, the whole list fails, and the newest
- * span must not be cut. (Half a minute of errors once cut it two weeks ahead, and new rows waited for audits.)
+ * The most failures in a row that narrowing one page can cause. After more, the whole list fails, and the newest span
+ * must not be cut: a short outage could cut it weeks in the future. New rows would then be read at the interval of
+ * older spans.
  */
 export const FAILURES_OF_ONE_PAGE = 4
 
-/** How long to wait for a feed that answers nothing. */
+/** The wait of a page of a list. It is shorter than `ALONE`, since the other rows of the page wait too. */
 const FEED: Growth = { firstMs: 5_000, mostMs: 15 * MINUTE }
 
-/** How long to wait before a key, or a span that cannot be divided further, is asked for again, in ms. */
+/** How long to wait before a key, or a span that cannot be divided further, is requested again, in ms. */
 export function aloneBackoffMs(failures: number): number {
   return longestBackoffMs(ALONE, failures)
 }
 
-/** How long to wait before the same page is asked for again, in ms. */
+/** How long to wait before the same page is requested again, in ms. */
 export function pageBackoffMs(failures: number): number {
   return longestBackoffMs(FEED, failures)
 }
 
-/** The two parts to ask for after a request for several keys failed; none for a single key. */
+/** The two parts to request after a request for several keys failed; none for a single key. */
 export function halves<T>(keys: readonly T[]): (readonly T[])[] {
   if (keys.length < 2) return []
   const middle = Math.ceil(keys.length / 2)
@@ -47,13 +48,13 @@ export function halves<T>(keys: readonly T[]): (readonly T[])[] {
 
 /** A page of any list that failed. */
 export interface FailedPage {
-  /** Failures at this place, this one included. */
+  /** Failed requests of the segment since its last full-size page, this one included. */
   attempts: number
-  /** Rows asked for. */
+  /** Rows requested. */
   limit: number
   /** The error's code. */
   code: string
-  /** True when the same request may succeed a little later. */
+  /** True in the daemon: the failure may pass, so the same page is tried again before it is narrowed. */
   mayPass: boolean
 }
 
@@ -70,13 +71,13 @@ export interface FailedTimelinePage extends FailedPage {
 }
 
 export type NextForPage =
-  /** The same page after a wait. */
+  /** Request the same page after a wait. */
   | { step: 'wait' }
-  /** The same place with `limit` rows a page. */
+  /** Request the same rows with `limit` rows a page. */
   | { step: 'shrink'; limit: number }
-  /** A page of one row fails: cut the span at this instant, in ms, and ask for each part. */
+  /** A page of one row fails: cut the span at this instant, in ms, and read both parts. */
   | { step: 'cut'; at: number }
-  /** The bad row is alone. */
+  /** The span cannot be divided further: put it off, so that other spans are read. */
   | { step: 'step-over' }
 
 const LIMITS = [10, 1]
@@ -84,14 +85,17 @@ const LIMITS = [10, 1]
 /** Queries round the upper bound up by a millisecond, so a narrower span would hold the same rows. */
 const NARROWEST_MS = 2
 
-/** In a span with an open end, the first cut is this near, and each further one four times as far. */
+/**
+ * How far from its known end a span with an open end is cut. The newest span is cut at least this far after now. Each
+ * failure multiplies the distance by four.
+ */
 const FIRST_REACH_MS = 1000
 const LONGEST_REACH_MS = 100 * 365 * DAY
 
-/** In a span that cannot be divided, smaller pages pay only if they soon reach the bad row. */
+/** In a span that cannot be divided, smaller pages pay only if at most this many rows precede the failed page. */
 const MOST_ROWS_AGAIN = 100
 
-/** The year 1: earlier years are written with a sign, so their text does not sort by time. */
+/** The year 1. Years before 0 are written with a sign, so their text does not sort by time. */
 const EARLIEST_MS = Date.parse('0001-01-01T00:00:00.000Z')
 
 export function nextForPage(page: FailedTimelinePage): NextForPage {
@@ -113,11 +117,11 @@ export interface FailedPeriodPage extends FailedPage {
   to: string | null
   /** Failures of the whole feed in a row, this one included. */
   feedFailures: number
-  /** True when another period was answered in this process. */
+  /** True when a request for a period has succeeded in this process. */
   isAnswered: boolean
 }
 
-/** A log's period is cut only if other periods are answered: each part then has fewer rows. */
+/** A period is cut only if a period of the log was answered before. Otherwise the whole log may be failing. */
 export function nextForPeriod({
   from,
   to,
@@ -136,7 +140,7 @@ export function nextForPeriod({
 /** Periods of this length or shorter are not divided. */
 export const SHORTEST_PERIOD_MS = MINUTE
 
-/** A list that cannot be cut is read from its top with smaller pages, once. */
+/** For a list that cannot be cut: it is read again from its top with smaller pages, once. */
 export function nextForPass(page: FailedPage): Extract<NextForPage, { step: 'wait' | 'shrink' }> {
   const [smaller = 1] = LIMITS
   const isFirst = page.attempts <= 2 || page.code === TOO_LARGE
@@ -193,7 +197,7 @@ export function isSteppedOver({ from, to, retryAt }: Pick<Segment, 'from' | 'to'
 /** After this many smaller pages in a row, larger pages are requested again. */
 const PAGES_BEFORE_GROWTH = 10
 
-/** How many rows to ask for after `pages` pages of `limit` rows were answered; at most `most`. */
+/** How many rows to request after `pages` pages of `limit` rows have succeeded; at most `most`. */
 export function limitAfter(pages: number, limit: number, most: number): number {
   return pages < PAGES_BEFORE_GROWTH ? limit : Math.min(most, limit * 10)
 }

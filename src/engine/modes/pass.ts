@@ -10,7 +10,7 @@ import type { Reply } from '../scheduler/job.ts'
 
 export type { Query }
 
-/** The segment with the start of its pass, by the server's clock, and its round: both as of the first page. */
+/** The segment with the start of its pass, by the server's clock, and the pass's round. The first page sets both. */
 export function segmentInPass(
   segment: Segment,
   context: EngineContext,
@@ -42,14 +42,14 @@ export function segmentAfterPass(segment: Segment): Segment {
   }
 }
 
-/** The segment with its pass to start again from the top. Stored rows stay. */
+/** The segment with no pass, so that the next request begins again from the top. Stored rows stay. */
 export function segmentToRestart(segment: Segment): Segment {
   return { ...segment, ...NO_PASS, restarts: segment.restarts + 1 }
 }
 
 /**
- * The segment after its pass has failed. It keeps its checkpoint, unless the cursor is dead: every later run would ask
- * with it again.
+ * The segment after its pass has failed. It keeps its checkpoint, unless the cursor is dead: every later run would fail
+ * with the same cursor.
  */
 export function segmentAfterFailure(segment: Segment, error: ParleyError): Segment {
   const isDead = Object.values(DEAD_CURSORS).some(({ code }) => code === error.code)
@@ -57,7 +57,7 @@ export function segmentAfterFailure(segment: Segment, error: ParleyError): Segme
 }
 
 export interface LoopGuards {
-  /** Notes the page that is about to be requested. The first page of a pass forgets the earlier pass. */
+  /** Records that this page is about to be requested. The first page of a pass removes the records of the last pass. */
   asking(segment: Segment): void
   /** Whether this pass has already requested the next page. */
   repeats(segment: Segment, next: Query | null): boolean
@@ -65,8 +65,8 @@ export interface LoopGuards {
 }
 
 /**
- * Notices passes whose cursors form a loop. Kept in memory: after a restart a loop is read at most once more. A request
- * for the same page again, because its answer was lost, is no loop.
+ * Detects passes whose cursors form a loop. Kept in memory: after a restart, a loop is read at most once more. It is no
+ * loop when a request repeats a page because the first answer was lost.
  */
 export function createLoopGuards(): LoopGuards {
   const guards = new Map<number, CursorGuard>()
@@ -107,8 +107,8 @@ export function deadCursorError(cause: DeadCursor): ResourceError {
 }
 
 /**
- * Cuts a segment at an instant; with a pass under way, its newer part then counts as listed. Returns the older part,
- * which keeps the time when the whole was last listed.
+ * Cuts a segment at an instant. If a pass of the segment has read rows, the newer part counts as listed by that pass.
+ * Returns the older part. It has no pass, and keeps the time when the whole segment was last listed.
  */
 export function cutOff(segments: Segments, segment: Segment, at: string): Segment {
   const { listedAt, listedRound } = segment
@@ -125,19 +125,19 @@ export function cutOff(segments: Segments, segment: Segment, at: string): Segmen
 export function splitPass(segments: Segments, segment: Segment, at: string): void {
   const { listedAt, listedRound, passStartedAt, passRound } = segment
   const rest = segments.cut(segment, at)
-  // If the part was listed before, it is only due at once when it continues the current pass.
+  // A part that was listed before is due at once only while it belongs to the current pass.
   segments.save({ ...rest, listedAt, listedRound, ...(listedAt !== null && { passStartedAt, passRound }) })
 }
 
-/** Whether the pass stands below its segment's top and above its end. */
+/** Whether the pass has come to an instant strictly inside its segment, where the segment can be cut. */
 export function canCutAtEdge({ edgeAt, from, to }: Segment): boolean {
   return edgeAt !== null && (to === null || edgeAt < to) && (from === null || edgeAt > from)
 }
 
 /**
- * Goes on after a dead cursor of a timeline. The pass has no gap so far, so the segment is cut where the pass stands:
- * the newer part counts as listed, and the older part gets a separate query, which needs no cursor. A pass that has
- * made no progress restarts once.
+ * Continues a timeline after a dead cursor. The pass has left no gap, so the segment is cut at the pass's last row. The
+ * newer part counts as listed. The older part is read by a separate pass, which begins without a cursor. A pass that
+ * has made no progress restarts once.
  * @throws ResourceError when the pass was already restarted
  */
 export function recoverFromDeadCursor(segments: Segments, segment: Segment, cause: DeadCursor): void {

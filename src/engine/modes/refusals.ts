@@ -17,7 +17,7 @@ const REFUSAL_HINTS: Readonly<Record<number, string>> = {
   404: 'Check api.base_url and api.workspace_id; the API may not offer this here.',
 }
 
-/** An answer with a record other than the one requested. It is tried again. */
+/** The error for an answer with a record other than the one requested. The request is retried. */
 export function wrongIdentityError(): RetryError {
   return new RetryError('The API returned a record other than the one requested', {
     code: 'wrong-identity',
@@ -44,7 +44,7 @@ export function handleRefusal(
 
 /**
  * The message includes the remedy, since `parley status` and the summary of a backfill show nothing else.
- * @param what the refused part of the resource, where it is not the whole
+ * @param what the refused part of the resource; empty for the whole resource
  */
 export function accessLostError(status: number, message: string, what = ''): ResourceError {
   const part = what === '' ? '' : `${what}: `

@@ -8,14 +8,17 @@ import type { FeedName } from '../feeds.ts'
 import { accessLostError } from './refusals.ts'
 
 /**
- * The API may refuse one scope of a feed, such as the records of one CRM object, as not offered. What follows depends on
- * what the scope's list returned before:
+ * The API may refuse one scope of a feed as unavailable, such as the records of one CRM object. What the engine does
+ * depends on what the scope's list returned before. The waits are those of the daemon, unscaled:
  *
- * | history       | the resource | asked again                                     |
- * | ------------- | ------------ | ----------------------------------------------- |
- * | has-rows      | is failing   | after 5 s, then after longer waits up to 15 min  |
- * | was-listed    | goes on      | after a minute, then after longer waits          |
- * | never-offered | goes on      | before a day is over, also by the next process   |
+ * | history       | the resource   | the scope is requested again                       |
+ * | ------------- | -------------- | -------------------------------------------------- |
+ * | has-rows      | is failing     | after 5 s, then after longer waits up to 15 min    |
+ * | was-listed    | is not failing | after a minute, then after longer waits up to 18 h |
+ * | never-offered | is not failing | after 18 h by its list, after a day by its tasks   |
+ *
+ * In a backfill, the scope waits until the next run. `has-rows`: live rows of the scope are stored. `was-listed`: none
+ * are, but a pass over the list was completed.
  */
 export type ScopeHistory = 'has-rows' | 'was-listed' | 'never-offered'
 
@@ -24,7 +27,7 @@ export interface ScopeList {
   /** `resource.feed` */
   list: string
   feed: Feed
-  /** As the list names it: the object. */
+  /** The scope of the list, such as a CRM object. */
   scope: string
 }
 
@@ -37,7 +40,7 @@ export function scopeHistory(
   return wasListed ? 'was-listed' : 'never-offered'
 }
 
-/** Whether a scope has a list that was not refused as not offered at its last read. */
+/** Whether the list has a segment for the scope, and its last read was not refused as unavailable. */
 export function isOffered(
   { store }: Pick<EngineContext, 'store'>,
   { list, scope }: Pick<ScopeList, 'list' | 'scope'>,
@@ -55,7 +58,7 @@ interface ScopeRefusal {
   message: string
 }
 
-/** Makes the tasks of a refused scope wait, so that tasks of other scopes go on. */
+/** Makes the tasks of a refused scope wait. Tasks of other scopes are not affected. */
 export function refuseTasks(context: EngineContext, refusal: ScopeRefusal, of: ScopeList): void {
   const { where, scope } = refusal
   const history = scopeHistory(context, of)
@@ -67,7 +70,10 @@ export function refuseTasks(context: EngineContext, refusal: ScopeRefusal, of: S
   else markScopeUnavailable(context, refusal, history)
 }
 
-/** Backs off a refused scope that has rows. Its parent row may be about to go; otherwise the key lost a permission. */
+/**
+ * Backs off a refused scope that has rows. If its parent row is suspected, the refusal is expected and is not reported.
+ * Otherwise it is reported as a lost permission, and the parent row is read again to find out whether it still exists.
+ */
 export function failScope(
   context: EngineContext,
   { where, scope, tasks, status, message }: ScopeRefusal,
@@ -86,14 +92,14 @@ function parentOf({ feed, scope }: ScopeList): RowKey | undefined {
   return { table: feed.scope.table, scope: '', key: scope }
 }
 
-/** Has a row, and the list that names it, read again at once. */
+/** Makes a row, and the list that names it, due at once. */
 function readAgainAtOnce(context: EngineContext, { table, key }: RowKey): void {
   const resource = TABLES.get(table)?.resource
   context.store.tasks.demand({ feed: `${resource}.detail`, key, dueAt: context.now() })
   context.demandedLists.add(`${resource}.list`)
 }
 
-/** Stops asking for a refused scope without rows for a while. */
+/** Makes a refused scope without rows wait, and records why it is unavailable. */
 export function markScopeUnavailable(
   context: EngineContext,
   { where, scope, status, message }: ScopeRefusal,

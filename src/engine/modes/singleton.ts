@@ -11,7 +11,7 @@ import { writeRows } from '../follow-ups/write.ts'
 import type { Job, Reply, Source } from '../scheduler/job.ts'
 import { handleRefusal } from './refusals.ts'
 
-/** Reads one document once each round. Its row has the id 1. */
+/** Reads a resource that is one document. The document is stored in one row, with the id 1. */
 export function createSingleton(
   context: EngineContext,
   resource: Resource,

@@ -4,17 +4,21 @@ import type { ParseReport } from './report.ts'
 
 /** Logs where payloads differ from the declarations: once per field and warehouse, and without any customer data. */
 
-/** Most unknown fields of one table to name. More do not mean a new API version, but an object keyed by values. */
+/**
+ * The most unknown fields of one table that are logged by name. A new version of the API adds fewer. More names are
+ * probably values that an object uses as keys.
+ */
 const MOST_NAMES = 20
 const LONGEST_NAME = 64
 const API_NAME = /^[a-z][a-z0-9_]*$/i
 
-/** Stands for every name in an object. */
+/** Logged instead of a name that may be customer data, and instead of names beyond `MOST_NAMES`. */
 const ANY = '*'
 
 /**
- * The name of an unknown field in the log. The API names an item's own fields. An object inside the item may be keyed
- * by customer data, such as the names of a CRM's fields, so all its unknown fields share one name.
+ * The name under which an unknown field is logged. The API chooses the names of an item's own fields. An object inside
+ * the item may use customer data as keys, such as the names of a CRM's fields. So all unknown fields of such an object
+ * are logged under one name.
  *
  * @param path of the object that has the field, ending with a dot; empty for the item
  */

@@ -18,12 +18,12 @@ interface Leaf {
   column: Column
 }
 
-/** What one place of a payload may hold. */
+/** What the declarations say about one place of a payload. */
 interface PayloadNode {
   leaf?: Leaf
   list?: CompiledChild
   taken?: true
-  /** The column that the request has filled; the payload should hold the same value. */
+  /** Index of a column that is filled from the request. The payload should hold the same value here. */
   requested?: number
   fields: Map<string, PayloadNode>
 }
@@ -54,7 +54,10 @@ interface RowPlace {
   cells: Cell[]
   work: Work
   path: string
-  /** Parse the row's lists after its cells: child rows repeat its key, which may come after them in the payload. */
+  /**
+   * These functions parse the row's lists. They run after all cells are filled: child rows repeat the row's key, which
+   * may come after the lists in the payload.
+   */
   lists: (() => void)[]
 }
 
@@ -250,7 +253,7 @@ const CONVERT: Readonly<Record<ColumnKind, (value: unknown) => Converted | undef
   boolean: value => (typeof value === 'boolean' ? exactly(value ? 1 : 0) : undefined),
   timestamp: value => {
     if (typeof value !== 'string') return undefined
-    // A day without a time can be sorted among instants, but is less precise than the column.
+    // A day without a time is stored as its midnight, so that it sorts among instants.
     if (isDay(value)) return { cell: `${value}T00:00:00.000Z`, exact: false }
     const instant = readInstant(value)
     return instant && { cell: instant.text, exact: instant.exact }

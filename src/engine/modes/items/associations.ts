@@ -1,9 +1,9 @@
-/** Which kinds of records can be associated, and in which direction associations are asked for. Pure. */
+/** Which kinds of records can be associated, and in which direction associations are requested. Pure. */
 
 /** The two objects, in the order in which associations are stored. */
 export type AssociationKind = readonly [string, string]
 
-/** A task's scope: the object whose list is filtered, and the object of the record that it is filtered by. */
+/** The scope of a task. The request filters the list of the object `listed` by a record of the object `asking`. */
 export interface Direction {
   listed: string
   asking: string
@@ -30,12 +30,12 @@ export function directionsOf([one, other]: AssociationKind): readonly [Direction
   ]
 }
 
-/** The directions in which a record of this object can ask. */
+/** The directions whose requests are filtered by a record of this object. */
 export function directionsFrom(kinds: readonly AssociationKind[], object: string): Direction[] {
   return kinds.flatMap(directionsOf).filter(({ asking }) => asking === object)
 }
 
-/** True when the record that asks is the first of the stored association. */
+/** True when the record of the object `asking` is stored as the first of an association. */
 export function isForward(kinds: readonly AssociationKind[], { listed, asking }: Direction): boolean {
   return kinds.some(([from, to]) => from === asking && to === listed)
 }

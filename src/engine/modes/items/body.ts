@@ -21,7 +21,7 @@ import {
   whereOf,
 } from './item-handler.ts'
 
-/** The answer is a message with its text, which goes to the merged message. */
+/** The answer is a copy of a message with its text. The text is stored in the merged message. */
 export const bodyAnswer: ItemHandler = { answer: storeBody, absent: bodyAbsent }
 
 function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void {
@@ -37,10 +37,10 @@ function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply
   const fits = typeof text === 'string' || text == null
   if (!fits) report.drift(feed.table, 'text', 'unexpected type')
   const item = fits ? parsed : withExtra(parsed, 'text', text)
-  // List and single read may differ: if both wrote the row, it would seem to change with each of them.
+  // A list and a single read may show different values. If both wrote the row, it would seem to change each time.
   const options = { ticket: reply.ticket, now: context.now(), keepsLive: true, shownBy: 'single' } as const
   const stored = writeRows(context, where, feed.table, [item], options)
-  // A later read was stored already.
+  // Nothing was stored, for example because the answer of a later request was stored already.
   const [entry] = stored
   if (entry === undefined) return
   const wasRead = context.store.merge.textState(task.key) === 'present'
@@ -65,7 +65,7 @@ function mayLag({ table }: ItemFeed, { item, written: { before } }: StoredItem):
   )
 }
 
-/** List and single read may also differ permanently, so after these waits the answer is accepted. */
+/** A list and a single read may also differ permanently, so the answer that follows the last wait is accepted. */
 const LAGGING_AGAIN_MS = [5_000, 30_000, 5 * MINUTE]
 
 function askLaggingAgain(context: EngineContext, work: ItemWork): void {
@@ -80,12 +80,12 @@ function withExtra(item: ParsedItem, field: string, value: unknown): ParsedItem 
   return { ...item, extra: encodeJson({ ...known, [field]: value }) }
 }
 
-/** A text is a part of its message and has separate suspicions. */
+/** The text is a part of its message, with suspicions separate from those of the message. */
 const textOf = ({ feed, task }: ItemWork): RowKey => ({ table: tableOfPart(feed), scope: '', key: task.key })
 
 /**
- * Denies a stored text, or that a message has none. Returns true when it was the first denial: the state stays, and is
- * asked for an hour later.
+ * Denies a stored text, or after a 404 the stored state `empty`. Returns true if a second denial has to confirm this:
+ * the stored state then stays, and the text is read again an hour later.
  */
 function denyText(context: EngineContext, work: ItemWork, means: Denial): boolean {
   const { store } = context
@@ -109,7 +109,7 @@ function bodyAbsent(context: EngineContext, work: ItemWork): void {
 const BODY_YOUNG_MS = 30 * DAY
 const YOUNG_BODY = { firstMs: 2 * HOUR, mostMs: WEEK }
 
-/** Hidden bodies may be shown later: asked for often while the message is young, then once in 30 days. */
+/** A hidden text may be shown later. A young message is read again after growing waits, an old one every 30 days. */
 function bodyAgain(context: EngineContext, work: ItemWork, waiting: boolean): void {
   const { task } = work
   const age = task.sortAt === null ? 0 : context.clock.now() - Date.parse(task.sortAt)

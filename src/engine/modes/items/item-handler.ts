@@ -16,12 +16,12 @@ export interface ItemHandler {
   query?(work: ItemWork): Readonly<Record<string, string>>
   /** Parameters of the path other than the key. */
   params?(task: Task): Readonly<Record<string, string>>
-  /** The list that answers, when its scopes may not be offered. */
+  /** The list that is requested, if the workspace may not offer all of its scopes. */
   list?(work: ItemWork): ScopeList
-  /** Writes the tasks of this round once the parents are read; no task is read before that. */
+  /** Writes the tasks of this round. It runs once the parents are read, and no task is read before it has ended. */
   plan?(context: EngineContext, id: string): Batches
   answer(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void
-  /** 404, or 403 where that is declared as withheld. */
+  /** Handles a refusal, such as a 404, that the feed declares as `absent` or `withheld`. */
   absent(context: EngineContext, work: ItemWork, meaning: 'absent' | 'withheld'): void
 }
 
@@ -30,21 +30,21 @@ export interface ItemWork {
   id: string
   feed: ItemFeed
   task: Task
-  /** True when the item's own list has another page. */
+  /** True when the answer is a list and has another page. */
   more: boolean
-  /** The ticket of its first page, which is prolonged until the last page is stored. */
+  /** For a list of several pages: the ticket of its first page, which stays open until the last page is stored. */
   ticket: number | undefined
-  /** When the request for its first page was sent. */
+  /** When the first request was sent: for a list, that of its first page. */
   sentAt: string | undefined
   cursor: Readonly<Record<string, string>> | null
   gathered: string[]
-  /** Cursors of the pages requested so far. */
+  /** Cursors of the pages that were requested, or are requested next. */
   asked: string[]
 }
 
 export const whereOf = ({ resource, id }: ItemWork) => ({ resource: resource.name, feed: id })
 
-/** The scope of an answer's rejects. A record may be asked for in several directions, each with a separate answer. */
+/** The scope of an answer's rejects. One key may have several scopes, each with a separate answer. */
 export function rejectScope({ scope, key }: Pick<Task, 'scope' | 'key'>): string {
   return scope === '' ? key : `${scope} ${key}`
 }
@@ -81,7 +81,7 @@ export function readAgain(context: EngineContext, work: ItemWork, afterMs: numbe
 
 const NOT_READY = { firstMs: 10 * MINUTE, mostMs: DAY }
 
-/** Schedules the read that confirms a suspicion. A backfill makes it at that time too, not in its next round. */
+/** Schedules the read that confirms a suspicion. In a backfill too, it is due at that time and not once per round. */
 export function recheckAfter(context: EngineContext, { task }: ItemWork, afterMs: number): void {
   context.store.tasks.done(task, {
     round: BY_DUE_TIME,
@@ -91,7 +91,7 @@ export function recheckAfter(context: EngineContext, { task }: ItemWork, afterMs
   })
 }
 
-/** Asks for an item that the API has not finished: at growing intervals until a deadline, then weekly. */
+/** Schedules the next read of an item that the API has not finished: at growing intervals for a week, then weekly. */
 export function waitUntilReady(context: EngineContext, work: ItemWork): void {
   const attempts = work.task.attempts + 1
   const deadline = work.task.deadline ?? context.after(WEEK)
@@ -100,20 +100,20 @@ export function waitUntilReady(context: EngineContext, work: ItemWork): void {
   scheduleRead(context, work, { afterMs, attempts, deadline, waiting: true })
 }
 
-/** The interval for items that may still change: it grows with their age. Pure except for the clock. */
+/** The interval for an item that may still change: a tenth of its age, from an hour to a week. */
 export function rereadAfterMs({ clock }: EngineContext, happenedAt: string | null): number {
   const age = happenedAt === null ? WEEK : clock.now() - Date.parse(happenedAt)
   return Math.min(Math.max(age / 10, HOUR), WEEK)
 }
 
-/** After a refused part, reads the row that it belongs to, which shows what the refusal means. */
+/** After a part was refused, makes the row that it belongs to due: its read shows what the refusal means. */
 export function askDetail({ store, now }: EngineContext, { feed, task }: ItemWork): void {
   if (feed.partOf !== undefined && task.attempts === 0)
     store.tasks.demand({ feed: feed.partOf, key: task.key, dueAt: now() })
 }
 
 /**
- * Removes the task of a part whose row was deleted or withheld while the request was in flight. Returns whether it was:
+ * Removes the task of a part whose row is deleted or withheld, perhaps since the request was sent. Returns true if so:
  * then the answer must not be stored. When the row comes back, its parts are read again.
  */
 export function dropIfGone({ store }: EngineContext, { feed, task }: ItemWork): boolean {

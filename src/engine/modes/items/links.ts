@@ -25,9 +25,9 @@ import {
 import { type ItemHandler, type ItemWork, readAgain, recheckAfter, rejectScope } from './item-handler.ts'
 
 /**
- * The answer is the list of records associated with the requested one, perhaps in several pages. Each kind of
- * association has a direction in which all its records are read at intervals. A changed record is read once, in its own
- * direction.
+ * The answer is the list of records associated with the requested record, perhaps in several pages. For each kind of
+ * association, the plan chooses the object whose records are all requested at intervals. A changed record of the other
+ * object is requested once.
  */
 export const linksAnswer: ItemHandler = {
   plan: planLinks,
@@ -40,12 +40,12 @@ export const linksAnswer: ItemHandler = {
 
 // ----------------------------------------------------------------------------------------------- plan
 
-/** The input of the last plan, so that the next one looks only at new records. */
+/** The input of the last plan, so that the next plan looks only at new and deleted records. */
 interface Plan {
-  /** The newest record that it knew, by `_id`. */
+  /** The newest record at that time, by `_id`. */
   upTo: number
   at: string
-  /** Records by object, tombstones included. */
+  /** The number of records of each object, deleted ones included. */
   sizes: Readonly<Record<string, number>>
   /** Scopes of the chosen directions. */
   scopes: readonly string[]
@@ -53,13 +53,16 @@ interface Plan {
 
 const UNPLANNED: Plan = { upTo: 0, at: '', sizes: {}, scopes: [] }
 
-/** The side changes only when it has this many times the records of the other, since a change reads all again. */
+/**
+ * The direction changes only when the requested object has more than this many times the records of the other one:
+ * after a change, all records are read again.
+ */
 const MUCH_LARGER = 2
 
 /**
- * Plans each kind of association from the side with fewer records. The cost depends only on records that were added or
- * removed since the plan in the database. The new plan is stored last, so an interrupted run plans again. Records that
- * are added or removed meanwhile wait for the next plan.
+ * Writes the tasks of each kind of association, in the direction that needs fewer requests. The cost depends only on
+ * the records that were added or deleted since the last plan. The new plan is stored at the end, so a run that was
+ * interrupted plans again. Records that are added or deleted during the plan wait for the next one.
  */
 function* planLinks(context: EngineContext, id: string): Batches {
   const { store, now, schedule } = context
@@ -88,7 +91,8 @@ function* planLinks(context: EngineContext, id: string): Batches {
     associationTasks.removeDeleted(tasksOf(direction), last.at)
   for (const direction of directions.map(opposite)) {
     const scope = scopeOf(direction)
-    // In the daemon, changed records have tasks there. A backfill reads all in the chosen direction anyway.
+    // In the daemon, these tasks are those of changed records, unless the last plan chose this direction. A backfill
+    // does not need them, since it reads all associations in the chosen direction.
     if (schedule.isTimed && !last.scopes.includes(scope)) continue
     while (associationTasks.removeSome({ feed: id, scope }, REMOVED_AT_ONCE)) yield
   }
@@ -183,7 +187,7 @@ function askNext(context: EngineContext, work: ItemWork, askAgainMs: number | un
   const { store } = context
   const { task, id } = work
   const current = store.tasks.find(task)
-  // It was asked for again while the request was in flight: the task already has its due time.
+  // The task was made due again while the request was in flight, so it already has its next due time.
   if (current && current.dueAt !== task.dueAt) return
   if (askAgainMs !== undefined) recheckAfter(context, work, askAgainMs)
   else if (lastPlan(store, id).scopes.includes(task.scope)) readAgain(context, work, WEEK)
@@ -191,11 +195,10 @@ function askNext(context: EngineContext, work: ItemWork, askAgainMs: number | un
 }
 
 /**
- * Makes the stored associations of a record those of the answer. Both records of an association show it, so those that
- * a later request for the other record has decided stay as they are; an answer for a third record says nothing about
- * this association. A missing association becomes suspected;
- * `askAgainMs` says when the next answer can confirm that. Returns undefined when a later answer for this record was
- * already stored, or the record was deleted meanwhile.
+ * Stores the associations of a record as the answer lists them. An association that the answer does not list becomes
+ * suspected, and `askAgainMs` says when the next answer can confirm that. The answers for both of its records show an
+ * association. So it stays as it is when the answer to a later request for the other record is already stored. Returns
+ * undefined when a later answer for this record is already stored, or when this record is deleted.
  */
 function replaceLinks(
   context: EngineContext,
@@ -234,7 +237,7 @@ function replaceLinks(
   return { askAgainMs }
 }
 
-/** False for an unknown record. */
+/** False for a record that is not stored. */
 function isDeletedRecord({ stored }: Store, { associations }: ItemFeed, object: string, id: string): boolean {
   if (!associations) return false
   const { table } = feedNamed(associations.of).feed

@@ -35,7 +35,7 @@ function storeResults(context: EngineContext, work: ItemWork, value: unknown, re
   else readAgain(context, work, rereadAfterMs(context, task.sortAt))
 }
 
-/** No result is published, now or ever. The meeting's detail shows whether the meeting itself still is. */
+/** The API has no results: not yet, or no longer. The meeting's detail shows whether the meeting still exists. */
 function resultsAbsent(context: EngineContext, work: ItemWork): void {
   if (dropIfGone(context, work)) return
   askDetail(context, work)
@@ -44,7 +44,7 @@ function resultsAbsent(context: EngineContext, work: ItemWork): void {
   else waitUntilReady(context, work)
 }
 
-/** Denies stored results that the answer does not have. Returns a verdict that needs a second answer, if there is one. */
+/** Denies stored results that the answer does not list. If one now needs a second denial, returns its verdict. */
 function denyMissing(
   context: EngineContext,
   { feed, task }: ItemWork,

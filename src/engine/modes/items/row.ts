@@ -57,7 +57,7 @@ const REFUSED: Readonly<
   Record<'absent' | 'withheld', Record<RowState, (context: EngineContext, work: ItemWork) => void>>
 > = {
   absent: {
-    // Known by name only: it may be published later.
+    // Only the key of the row is known. It may be published later.
     unknown: (context, work) =>
       work.feed.readyWhen ? askGrowing(context, work) : readAgain(context, work, DAY),
     open: denyAbsent,
@@ -73,7 +73,7 @@ const REFUSED: Readonly<
   },
 }
 
-/** A row is gone when both its list and its single read have denied it. While the list names it, a 404 is a fault. */
+/** A row is gone when both its list and its single read deny it. While the list names it, a 404 confirms nothing. */
 function denyAbsent(context: EngineContext, work: ItemWork): void {
   const confirms = isUnlisted(context, work.resource.name, work.task.key)
   const verdict = noteDenial(context, rowOf(work), { confirms })
@@ -87,7 +87,7 @@ function denyWithheld(context: EngineContext, work: ItemWork): void {
   else readWithheldAgain(context, work)
 }
 
-/** Analysts see nothing of this meeting, so a 403 changes nothing for them and needs no confirmation. */
+/** The row is not stored, or it is deleted. A 403 then changes nothing for analysts and needs no confirmation. */
 function noteWithheld(context: EngineContext, work: ItemWork): void {
   context.counts(work.resource.name).rowsChanged += context.store.withhold(
     work.feed.table,
@@ -101,7 +101,7 @@ function readWithheldAgain(context: EngineContext, work: ItemWork): void {
   readAgain(context, work, Math.min(rereadAfterMs(context, work.task.sortAt), DAY))
 }
 
-/** Asks again when a second refusal can count; after that at growing intervals, until a pass of the list decides. */
+/** Schedules a read for when a second refusal counts. After that, reads at growing intervals until the list decides. */
 function askAgain(context: EngineContext, work: ItemWork, askAgainMs: number): void {
   if (askAgainMs === 0) askGrowing(context, work)
   else recheckAfter(context, work, askAgainMs)

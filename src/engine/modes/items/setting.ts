@@ -13,7 +13,7 @@ import { type ItemHandler, type ItemWork, readAgain, recheckAfter } from './item
 /** The answer is a document of unknown shape, stored in one column of its playbook. */
 export const settingAnswer: ItemHandler = { answer: storeSetting, absent: settingAbsent }
 
-/** A setting is a part of its playbook and has separate suspicions. */
+/** The setting is a part of its playbook, with suspicions separate from those of the playbook. */
 const partOf = ({ feed, task }: ItemWork): RowKey => ({ table: tableOfPart(feed), scope: '', key: task.key })
 
 function storeSetting(context: EngineContext, work: ItemWork, value: unknown): void {

@@ -3,15 +3,15 @@ import type { Task } from '../../../store/sync/tasks.ts'
 
 /**
  * The order in which the keys of a feed are read: in batches, newest first. A batch is read completely before the next
- * one, so every key has its turn even if more falls due than can be read. Keys that came since alternate with it, since
- * a batch may take minutes.
+ * one, so every key has its turn even if more keys fall due than can be read. A batch may take minutes. So keys that
+ * fall due after it was loaded alternate with its keys.
  */
 export interface TaskQueue {
   /** The next task that can be read now. */
   take(): Task | undefined
   /** Leaves out a key that is read out of order. */
   drop(task: Task): void
-  /** False while a task can be read. Looks for new ones first. */
+  /** True when no task can be read. Loads the next batch first if the current one is used up. */
   isEmpty(): boolean
   succeeded(): void
   failed(): void
@@ -21,23 +21,23 @@ export interface TaskQueue {
 
 export interface TaskQueueDeps {
   clock: Pick<Clock, 'elapsed'>
-  /** The keys that are due, newest first, at most a batch. */
+  /** Loads a batch of keys that are due, newest first. */
   load(): readonly Task[]
   /** False for a key that is being read, or whose scope waits. */
   isFree(task: Task): boolean
-  /** In the daemon new keys fall due while a batch is read. */
+  /** True in the daemon, where new keys fall due while a batch is read. */
   isTimed: boolean
 }
 
-/** After this many failures in a row the oldest go first: all of the newest may be bad. */
+/** After this many failures in a row, the oldest keys of the batch go first: all of the newest keys may be bad. */
 const NEIGHBOURS_IN_A_ROW = 5
 
-/** How often new keys are looked for while a batch is read. */
+/** How long to wait before looking again for new keys while a batch is read, in ms. */
 const LOOK_MS = 2000
 
 export function createTaskQueue({ clock, load, isFree, isTimed }: TaskQueueDeps): TaskQueue {
   let batch: Task[] = []
-  /** Keys that came since the batch. */
+  /** Keys that fell due after the batch was loaded. */
   let arrived: Task[] = []
   let lookedAt = Number.NEGATIVE_INFINITY
   let isTurnOfArrived = false

@@ -22,7 +22,7 @@ import {
 
 export const transcriptAnswer: ItemHandler = { answer: storeTranscript, absent: transcriptAbsent }
 
-/** Treats the answer as one payload, so that its list is replaced as a whole and unknown fields are kept. */
+/** Declares the answer as one payload, so that its entries are replaced together and their unknown fields are kept. */
 const TRANSCRIPT: Table = entity('transcript', {
   about: 'The answer of a transcript read.',
   key: ['id'],
@@ -53,7 +53,7 @@ function storeTranscript(context: EngineContext, work: ItemWork, value: unknown,
   readAgain(context, work, rereadAfterMs(context, task.sortAt))
 }
 
-/** An answer without entries is a denial when entries are stored; otherwise it sets the transcript's state. */
+/** An answer without entries is a denial if entries are stored. Otherwise it sets the transcript's state. */
 function refuseTranscript(context: EngineContext, work: ItemWork, means: Denial): void {
   const { feed, task } = work
   if (!context.store.transcripts.hasEntries(task.key)) {

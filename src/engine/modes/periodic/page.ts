@@ -18,19 +18,19 @@ export interface PeriodWork {
   feed: PeriodicFeed
   guards: LoopGuards
   undated: UndatedEntries
-  /** The API ignores the end parameter, so pages reach beyond their period. */
+  /** The API ignores the parameter for the end of a period, so pages contain later entries too. */
   isEndIgnored: boolean
 }
 
 interface Entries {
   /** All entries of the page. */
   listed: readonly ParsedItem[]
-  /** Those of the period. */
+  /** The entries that belong to the period. */
   inside: readonly ParsedItem[]
   numbered: Numbered
 }
 
-/** A log only grows: no entry of it is ever missing. A page that shows that the end is ignored is not stored. */
+/** A log only grows, so no entry is ever missing. The page that shows that the API ignores the end is not stored. */
 export function periodSteps(context: EngineContext, work: PeriodWork): PageSteps<Entries, void, true> {
   const { resource, id, feed, undated, isEndIgnored } = work
   const where = { resource: resource.name, feed: id }
@@ -71,7 +71,8 @@ function advance(context: EngineContext, work: PeriodWork, read: ParsedPage<Entr
   const { page, segment, parsed } = read
   const { listed, inside, numbered } = parsed
   const timeOf = timeColumn(work.feed)
-  // Undated entries appear in every period. If they counted, no period would be empty and none would be the oldest.
+  // Undated entries appear in every period. If they counted, no period would be empty, and older periods would be added
+  // without end.
   const dated = inside.filter(entry => timeOf(entry) !== null).length
   const { edgeAt, edgeKeys } = numbered
   const reached = { ...segmentAfterPage(segment, page, dated), ...NOT_FAILED, edgeAt, edgeKeys }
@@ -84,12 +85,12 @@ function advance(context: EngineContext, work: PeriodWork, read: ParsedPage<Entr
   } else segments.save(reached)
 }
 
-/** Entries at or after the exclusive end. */
+/** True for an entry at or after the exclusive end of the period. */
 function isBeyond(time: string | null, { to }: Segment): boolean {
   return time !== null && to !== null && time >= to
 }
 
-/** Entries without a time cannot be assigned to a period, so every period that lists them has them. */
+/** An entry without a time cannot be assigned to a period, so it belongs to every period that lists it. */
 function isInside(time: string | null, { from, to }: Segment): boolean {
   if (time === null) return true
   return (from === null || time >= from) && (to === null || time < to)
@@ -102,9 +103,9 @@ interface Numbered {
 }
 
 /**
- * The API gives entries no id, so theirs is a digest of all fields and of a number among equal entries. Equal entries
- * have the same time and follow each other, perhaps across two pages, so the checkpoint keeps the digests from the end
- * of the last page.
+ * The API gives entries no id. Their id is a digest of all their fields and of a number that tells equal entries apart.
+ * Equal entries have the same time and follow each other, perhaps across two pages. So the checkpoint keeps the digests
+ * of the entries at the end of the last page.
  */
 function identify(
   entries: readonly ParsedItem[],
@@ -134,7 +135,7 @@ function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 32)
 }
 
-/** A period is closed when it was read at least this long after its end. */
+/** A period is closed, and not read again, once it was read at least this long after its end. */
 const SETTLED_AFTER_MS = HOUR
 
 function endPeriod(

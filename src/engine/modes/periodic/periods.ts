@@ -11,7 +11,7 @@ const LONGEST_PERIOD_MS = 31 * DAY
 
 const EMPTY_IN_A_ROW = 3
 
-/** The newest period stays open until the next one follows. While a period is open, the log falls due again. */
+/** Whether the newest period is open. An open period falls due again, and then the next period is added. */
 export function isNewestOpen([newest]: readonly Segment[]): boolean {
   return newest !== undefined && !newest.closed
 }
@@ -36,7 +36,7 @@ export function planPeriods(context: EngineContext, id: string): void {
   extendBack(context, id)
 }
 
-/** Removes or reopens periods of the future, which a clock that was ahead has planned. */
+/** A clock that was ahead leaves periods of the future. They are removed, or reopened if they have begun. */
 function dropFuture({ store }: EngineContext, id: string, now: number): void {
   for (const period of store.segments.of(id, '')) {
     if (period.from !== null && Date.parse(period.from) > now) store.segments.remove(period)
@@ -52,7 +52,7 @@ function addPeriod({ store, options }: EngineContext, id: string, from: number, 
   store.segments.add({ feed: id, scope: '', ...bounds })
 }
 
-/** Each hour closes a period, so closed neighbours are joined while a request may still name the joined span. */
+/** About one period is closed each hour. Closed neighbours are joined, up to the longest span a request may name. */
 function joinClosed(segments: Segments, id: string): void {
   let newer: Segment | undefined
   for (const period of segments.of(id, '')) {
@@ -65,12 +65,15 @@ function spanMs(from: string | null, to: string | null): number {
   return Date.parse(to ?? '') - Date.parse(from ?? '')
 }
 
-/** A period that was stepped over may never be readable, so older ones do not wait for it. */
+/**
+ * True for a period that was never read to its end. A period as short as a stepped-over one does not count: it may
+ * never be readable, and older periods would wait for it indefinitely.
+ */
 function isUnread({ listedAt, from, to }: Segment): boolean {
   return listedAt === null && !(spanMs(from, to) <= SHORTEST_PERIOD_MS)
 }
 
-/** Once the oldest period is read, adds the one before it, until the length of three in a row is empty. */
+/** Once the oldest period was read, adds the one before it, until a span of three full periods has no entries. */
 function extendBack(context: EngineContext, id: string): void {
   const periods = context.store.segments.of(id, '')
   const last = periods.at(-1)

@@ -10,9 +10,10 @@ import { refusalError } from '../refusals.ts'
 import { snapshotSteps } from './page.ts'
 
 /**
- * Reads the newest end of a list of keys at the list's usual interval, when a whole pass takes so long that passes are
- * rarer. It stops at the first page without new keys, and denies nothing. If the list is in another order, the next
- * whole pass brings the keys that it missed. Kept in memory: a restart costs one more read.
+ * Reads the newest end of a list of keys between two passes over the whole list. It does so at the list's usual
+ * interval, when passes take so long that they are rarer than that. It stops at the first page without new keys, and
+ * denies no row. If the list does not return the newest keys first, the next whole pass brings the missed keys. The
+ * cursor is kept in memory: a restart costs one more read.
  */
 export function createNewestKeys(
   context: EngineContext,
@@ -46,7 +47,7 @@ export function createNewestKeys(
 
   const isKnown = (key: string) => store.tasks.find({ feed: `${resource.name}.detail`, key }) !== undefined
 
-  /** Infinite while a whole pass is due sooner or under way. */
+  /** Infinite while a whole pass is due or under way, or is no rarer than the usual interval, or the feed backs off. */
   const waitMs = (): number => {
     const [pass] = store.segments.of(id, '')
     if (!pass?.listedAt || pass.passStartedAt !== null || backoffs.isWaiting(id))

@@ -21,12 +21,12 @@ export interface SnapshotWork {
   resource: Resource
   id: string
   feed: SnapshotFeed
-  /** By scope: whether the API accepts `limit`, for lists whose parameters the spec does not show. */
+  /** By scope, for lists whose parameters the spec does not show: whether the API accepts `limit`. */
   limits: Map<string, 'accepted' | 'refused'>
   guards: LoopGuards
-  /** When each pass of this process requested its first page, by scope and `elapsed`. */
+  /** By scope: when this process requested the first page of the pass, by `elapsed`. */
   startedAt: ReadonlyMap<string, number>
-  /** The end of the pass, as far as it is not done with its last page. */
+  /** The batches of `endPass` that are left after the first, which runs with the last page. */
   rest?: Batches | undefined
 }
 
@@ -41,7 +41,7 @@ interface ListedKey {
   sortAt: string | null
 }
 
-/** The rows that a pass has not seen by its end are missing, so each page only notes what it shows. */
+/** Each page only notes the keys that it shows. The end of the pass finds the missing rows. */
 export function snapshotSteps(context: EngineContext, work: SnapshotWork): PageSteps<Listed, void, void> {
   const { store } = context
   const { resource, id, feed } = work
@@ -110,7 +110,7 @@ function addMembers(
   context.counts(resource.name).rowsChanged += context.store.links.addMembers(table, scope, keys)
 }
 
-/** Has the rows that a list of keys names read one by one; those that were denied before, at once. */
+/** Adds a first read for each new key that the list names. A row that was denied or unlisted is read again at once. */
 function readListed(
   context: EngineContext,
   resource: ResourceName,
@@ -161,15 +161,16 @@ function advance(context: EngineContext, work: SnapshotWork, { page, segment }: 
   }
 }
 
-/** Duration of the pass. For one that an earlier process began, the duration of the last known pass stays. */
+/** Duration of the pass. If an earlier process began it, the stored duration of an earlier pass stays. */
 function passMs({ clock }: EngineContext, { startedAt }: SnapshotWork, pass: Segment): number | null {
   const began = startedAt.get(pass.scope)
   return began === undefined ? pass.passMs : Math.round(clock.elapsed() - began)
 }
 
 /**
- * The limit with which a list of unknown shape restarts when it turns out to have more pages: the largest that its
- * paging style allows. A restart is needed because a cursor is valid only with the query that returned it.
+ * The limit with which a list of unknown shape restarts when its first page shows that there are more: the largest that
+ * its paging style allows. A restart is needed because a cursor is valid only with the query that returned it.
+ * Undefined when no restart is needed.
  */
 function largerLimit(page: Page, pass: Segment, limits: SnapshotWork['limits']): string | undefined {
   const { next, recognised } = page

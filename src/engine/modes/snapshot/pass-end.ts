@@ -13,7 +13,7 @@ import type { Batches } from '../../scheduler/batches.ts'
 import { isAskable } from '../keys/key-requests.ts'
 import { segmentAfterPass } from '../pass.ts'
 
-/** Keys that are compared, or forgotten, in one transaction. */
+/** How many keys one transaction compares or forgets. */
 const KEYS_AT_ONCE = 2000
 
 /** A pass over a whole list, whose last page is stored. */
@@ -22,7 +22,10 @@ export interface EndedPass {
   id: string
   feed: SnapshotFeed
   pass: Segment
-  /** The list's size changed during the pass, which may have hidden a row between two pages: no row counts as missing. */
+  /**
+   * The list's size changed during the pass. A row may have moved to a page that was already read, so no row counts as
+   * missing.
+   */
   resized: boolean
 }
 
@@ -58,7 +61,7 @@ export function* forgetSeen({ store }: Pick<EngineContext, 'store'>, feed: strin
   while (store.seen.forget(feed, scope, KEYS_AT_ONCE)) yield
 }
 
-/** Returns how many rows of the range are newly suspected. @param before how many others of the pass are */
+/** Returns how many rows of the range are newly suspected. @param before how many the pass has suspected so far */
 function denyUnseen(context: EngineContext, ended: EndedPass, range: KeyRange, before: number): number {
   const { id, feed, pass } = ended
   const { evidence, table } = feed
@@ -73,7 +76,7 @@ function denyUnseen(context: EngineContext, ended: EndedPass, range: KeyRange, b
   )
 }
 
-/** A pass confirms only denials from before its start. */
+/** Denies these rows. A pass confirms only suspicions that are older than its start. */
 function denyByPass(
   context: EngineContext,
   { feed: { table }, pass }: EndedPass,
@@ -98,8 +101,8 @@ interface Unlisted {
 }
 
 /**
- * Rows that the list does not show are read one by one, and that read decides. They are noted as unlisted, so that a
- * row that still exists is not read again for that reason within a week.
+ * Makes the single read due for each row that the list does not show. That read decides whether the row is gone. The
+ * rows are noted as unlisted, so that a row that still exists is not read again for that reason within a week.
  */
 function readUnlisted(
   context: EngineContext,

@@ -4,11 +4,11 @@ import type { EngineContext } from '../../context.ts'
 /** The scopes of a list, such as the objects of the record lists. A list without scopes has the scope ''. */
 export interface Scopes {
   asked: readonly string[]
-  /** Those that were backing off when the scopes were collected. */
+  /** The scopes that were backing off when the scopes were collected. */
   waiting: readonly string[]
 }
 
-/** Adds a segment for each new scope and removes those of scopes that no longer exist. */
+/** Adds a segment for each new scope, and removes the segments of scopes that no longer exist. */
 export function updateScopes(
   { store, backoffs }: EngineContext,
   id: string,

@@ -2,17 +2,17 @@ import type { Segment } from '../../../store/sync/segments.ts'
 
 /**
  * Decides where to cut a long pass, so that several passes read the rest at the same time. The end and the density of a
- * history are unknown, so a cut relies on the pages read so far. It divides the pass with the most pages left, and only
- * while it pays, since each cut may cost a page that is not full. Pure.
+ * history are unknown, so they are estimated from the pages read so far. A cut divides the pass with the most pages
+ * left. Each cut may cost a page that is not full, so the number of cuts is limited. Pure.
  */
 
-/** All segments that are due and awaited, with the progress of their passes. */
+/** The due segments that may bring new rows (`Schedule.isAwaited`), and the progress of their passes. */
 export interface AwaitedPasses {
   /** Newest first. */
   open: readonly Segment[]
   /** Pages read so far. */
   pages: number
-  /** Passes so far, including those that have not begun. */
+  /** Passes so far, including open segments whose pass has not begun. */
   passes: number
   /** Time of the newest row. */
   newest: string
@@ -33,17 +33,18 @@ const UNEVEN = 3
 const FEWEST_PAGES = 6
 /** A history is expected to go on for at most this many times the part that was read. */
 const GOES_ON = 2
-/** After this many pages, a pass is judged by its own density, capped at this multiple of the average. */
+/** A pass with fewer pages than this counts as at most as dense as the average of all passes. */
 const TELLING_PAGES = 4
+/** A pass with more pages counts as at most this many times as dense as the average. */
 const DENSEST = 4
 
-/** How far a pass has come, in ms of event time. */
+/** How far a pass has come. Its edge is the time of its last row. Spans in ms of event time. */
 interface PassProgress {
   segment: Segment
   edge: number
   /** From the newest instant down to the edge. */
   done: number
-  /** Expected below the edge. */
+  /** Expected from the edge down to the end of the pass. */
   left: number
 }
 
@@ -57,7 +58,7 @@ export function nextCut({ open, pages, passes, newest }: AwaitedPasses): Cut | u
   if (!longest) return undefined
   const expected = sum(begun, leftOf) + sum(open, segment => pagesToStart(segment, density))
   const left = Math.min(expected, GOES_ON * pages)
-  // One cut is free: otherwise the first could never be made.
+  // The first cut is free. Otherwise a list of fewer than `PAGES_FOR_A_CUT` pages would never be cut.
   const cutsLeft = 2 + Math.floor((pages + left) / PAGES_FOR_A_CUT) - passes
   const even = left / (open.length + cutsLeft)
   if (cutsLeft < 1 || leftOf(longest) < Math.max(FEWEST_PAGES, UNEVEN * even)) return undefined
@@ -67,7 +68,7 @@ export function nextCut({ open, pages, passes, newest }: AwaitedPasses): Cut | u
   return isWithin ? { segment, at } : undefined
 }
 
-/** Rows at the exact instant of a cut are read twice, and a full hour may have many. */
+/** Moves a cut off full seconds: rows at the exact instant of a cut are read twice, and a full hour may have many. */
 function unround(instant: number): string {
   return new Date(Math.floor(instant / 1000) * 1000 + UNROUND_MS).toISOString()
 }
@@ -84,7 +85,7 @@ function progressOf(segment: Segment, newest: number): PassProgress | undefined 
   return { segment, edge, done, left: Math.max(0, Math.min(toBound, GOES_ON * (newest - edge))) }
 }
 
-/** In pages per ms. Capped, since a few pages may lie in a dense hour, or many rows at one instant. */
+/** In pages per ms. Capped, since the few pages of a pass may come from one busy hour, or even from one instant. */
 function densityOf({ segment, done }: PassProgress, average: number): number {
   const own = segment.pages / done
   return Math.min(own, segment.pages < TELLING_PAGES ? average : DENSEST * average)

@@ -39,7 +39,7 @@ export interface TimelineWork {
   underWay: ReadonlySet<number>
 }
 
-/** `advance` returns whether the pass made progress: an API that ignores bounds may return the same rows again. */
+/** `advance` returns whether the pass made progress. It makes none if the API ignores bounds and repeats rows. */
 export function timelineSteps(
   context: EngineContext,
   work: TimelineWork,
@@ -81,7 +81,7 @@ function advance(
 ): boolean {
   const { segments } = context.store
   const { resource, list, feed, base } = work
-  // A span that cannot be divided counts as failed until it is read to its end: its first rows may be readable.
+  // A span that cannot be divided counts as failed until it is read to its end, even if its first rows can be read.
   const isAlone = isNarrowest(segment.from, segment.to)
   const reached: Segment = {
     ...segmentAfterPage(segment, page, page.items.length - edge.beyond),
@@ -99,7 +99,7 @@ function advance(
   else if (work.guards.repeats(segment, page.next)) recoverFromDeadCursor(segments, reached, 'repeated')
   else if (edge.reached !== null && edge.reached > (segment.from ?? '') && context.schedule.isLong(segment)) {
     const rest = cutOff(segments, reached, edge.reached)
-    // The rest belongs to the current pass of the head, so it is due at once, whenever it was last listed.
+    // The rest belongs to the current pass of the newest segment, so it is due at once, even if it was listed recently.
     const { passStartedAt, passRound } = segment
     segments.save({ ...rest, passStartedAt, passRound })
     markFresh(context, resource, segment)
@@ -114,7 +114,10 @@ interface LargerPages {
   limit: number
 }
 
-/** After some smaller pages the rest of the span is read with larger ones: a cursor is valid only with its query. */
+/**
+ * Reads the rest of a span with larger pages, after some smaller ones. A cursor is valid only with its own query, so
+ * the rest becomes a separate segment with a new query.
+ */
 function enlargePages(
   { store: { segments } }: EngineContext,
   { feed }: TimelineWork,
@@ -174,10 +177,10 @@ function markFresh({ store }: EngineContext, { name }: Resource, { passStartedAt
 
 /** The span of event time that a page covers completely, and the keys that were seen in it. */
 interface Edge {
-  /** The newer end of the span; null for the end of the axis. */
+  /** The newer end of the span; null for the newest end of the time axis. */
   above: string | null
   aboveIncluded: boolean
-  /** The older end. */
+  /** The older end of the span; null for the oldest end of the time axis. */
   below: string | null
   belowIncluded: boolean
   seen: ReadonlySet<string>
@@ -191,9 +194,9 @@ interface Edge {
 }
 
 /**
- * Rows at the exact instant of a page's end may continue on the next page, so that instant is covered only once the
- * next page has passed it. The lower bound of a segment is inclusive even when times are cut to the millisecond. The
- * upper bound is not: a row within that millisecond may lie above it, where the neighbour lists it.
+ * The rows at the exact instant where a page ends may continue on the next page. So the span includes that instant only
+ * after the next page has passed it. The span includes the lower bound of its segment, even when times are cut to the
+ * millisecond. It excludes the upper bound: a row of the same millisecond may be newer, and the newer segment lists it.
  */
 function passEdge(
   { feed, base }: TimelineWork,
@@ -205,7 +208,7 @@ function passEdge(
   const [oldest] = [...times, ...(segment.edgeAt === null ? [] : [segment.edgeAt])].sort()
   const reached = oldest ?? null
   const first = segment.pages === 0
-  // A query that goes on below the segment ends once all rows at the exact bound were seen.
+  // After a split, the query reaches below its segment. The pass then ends at the first row before the segment's bound.
   const bound = base[feed.bounds.from] === segment.from ? null : segment.from
   const isBeyond = (time: Cell | undefined) => bound !== null && typeof time === 'string' && time < bound
   const isEnd = page.next === null || isBeyond(reached)
@@ -226,8 +229,9 @@ function passEdge(
 }
 
 /**
- * Suspects stored rows within the span that the list did not show, if they were stored before the request. Rows that
- * seem to be from the future were stored under a clock that was ahead. Returns how many are newly suspected.
+ * Suspects stored rows within the span that the list did not show, if they were stored before the request. A row whose
+ * first-seen time is in the future was stored under a clock that was ahead, so it is suspected too. Returns how many
+ * rows are newly suspected.
  */
 function denyMissing(context: EngineContext, { list, feed }: TimelineWork, edge: Edge, reply: Reply): number {
   const { store, now } = context

@@ -14,12 +14,12 @@ export function baseQuery({ list, bounds }: TimelineFeed, { from, to }: Segment)
   }
 }
 
-/** True for a pass with smaller pages than usual, after one failed. */
+/** True for a pass with smaller pages than usual, which follows a failed page. */
 export function isPart(feed: TimelineFeed, base: Query): boolean {
   return Number(base['limit']) < fullLimit(feed)
 }
 
-/** The API cuts bounds to the millisecond but its times are finer, so a query rounds the upper bound up. */
+/** The API cuts bounds to the millisecond, but event times are finer. So a query rounds its upper bound up. */
 function nextMillisecond(instant: string): string {
   return new Date(Date.parse(instant) + 1).toISOString()
 }

@@ -8,18 +8,18 @@ import { cutOff } from '../pass.ts'
 
 /**
  * Cuts and joins the segments of a timeline. A segment falls due by the age of its newest end, so its oldest end should
- * not be much older. The newest segment should fit on a page. Ends of segments do not move as they age, so that a quiet
- * poll moves nothing.
+ * not be much older. The newest segment should fit on one page. An end of a segment stays where it is while it ages, so
+ * that a poll that finds nothing new changes no segment.
  */
 
-/** Segments younger than this fall due alike. */
+/** An end of a segment that is younger than this counts as this old. */
 const YOUNG_MS = 10 * MINUTE
-/** Segments older than this fall due alike. */
+/** Segments older than this are never cut, and are joined: all of them fall due after the longest interval. */
 const OLD_MS = 56 * DAY
 /** The oldest end should be at most this many times as old as the newest; at twice that, the segment is cut. */
 const SPAN = 3
 
-/** Rows in the newest segment: half a page, so that a quiet poll needs one page. */
+/** Rows in the newest segment: half a page, so that a poll needs one page even if it finds some new rows. */
 const HEAD_ROWS = 50
 /** The newest segment reaches back at least this far, even if rows are dated in the future. */
 const HEAD_MS = MINUTE
@@ -42,7 +42,7 @@ export function tileByAge(
 
   const begins = headBegins(context, feed)
   let [head, ...older] = segments.of(id, '')
-  // If it was cut because a page failed, it grows back.
+  // A newest segment that was cut because a page failed grows back.
   for (const next of older) {
     const isShort = head && head.from !== null && head.from > (begins ?? '')
     if (!head || !isShort || !movable(head) || !movable(next)) break
@@ -73,7 +73,7 @@ export function cutAt({ from, to }: Pick<Segment, 'from' | 'to'>, now: number): 
   return new Date(now - SPAN * newest).toISOString()
 }
 
-/** Whether two neighbours would span no more than one segment should. Pure. */
+/** Whether two neighbours may be joined: together they would not span too much. Pure. */
 export function fits(newer: Pick<Segment, 'to'>, older: Pick<Segment, 'from'>, now: number): boolean {
   if (newer.to === null) return false
   const newest = ageOf(newer.to, now)
@@ -85,8 +85,9 @@ function ageOf(at: string, now: number): number {
 }
 
 /**
- * The oldest instant of the newest segment; undefined while one page holds all rows. An instant with more than a page
- * of rows goes to the older neighbour, since otherwise each poll would list all of them.
+ * The oldest instant of the newest segment; undefined while the table has no more than `HEAD_ROWS` rows. So many rows
+ * may share this instant that the segment would not fit on a page. Then the instant goes to the older segment.
+ * Otherwise each poll would list all these rows.
  */
 function headBegins({ store, server }: EngineContext, feed: TimelineFeed): string | undefined {
   const at = store.rowTimes.afterNewest(feed, HEAD_ROWS)

@@ -16,9 +16,10 @@ import { timelineSteps } from './page.ts'
 import { baseQuery, isPart } from './query.ts'
 
 /**
- * Reads newest-first lists that filter only on event time. Segments tile the time axis. A pass reads a segment page by
- * page, and each page shows which stored rows in its span the list no longer has. One source for each lane: the newest
- * end, segments that were never read, and segments that are read again.
+ * Reads lists that return the newest rows first and filter only on event time. Segments cover the time axis without
+ * gaps. A pass reads a segment page by page. Each page shows which stored rows in its span the list no longer has.
+ * There is one source for each lane: `head` reads the newest segment, `history` segments that were never read, `audit`
+ * segments that are read again.
  */
 export function createTimeline(
   context: EngineContext,
@@ -38,7 +39,7 @@ export function createTimeline(
   const due = () => dueSegments(context, list)
 
   const pageJob = (asked: Segment): Job => {
-    // The older part of its pass may have been cut off while the request was in flight.
+    // A split may have moved the older part of this pass to another segment while the request was in flight.
     const current = () => store.segments.find(asked.id) ?? asked
     const base = asked.query ?? baseQuery(feed, asked)
     const query = { ...base, ...asked.cursor }
@@ -52,7 +53,7 @@ export function createTimeline(
         const steps = timelineSteps(context, { resource, list, feed, base, guards, underWay })
         const page = { where, paging: feed.list.paging, query, segment }
         if (applyPage(context, page, { value, reply }, steps)) {
-          // The whole list had failed and now answers: its other segments need not wait any longer.
+          // The whole list had failed and can be read again, so its other segments end their waits.
           if (feedFailures > FAILURES_OF_ONE_PAGE) store.segments.retryNow(id)
           feedFailures = 0
         }
@@ -98,8 +99,8 @@ export function createTimeline(
 }
 
 /**
- * Splits long passes while more requests could be made than there are segments to read. Counts pages and passes from
- * the first awaited pass until none is left. Kept in memory: the cuts themselves are stored.
+ * Splits long passes while the API would take more requests than there are segments to read. To decide, it counts pages
+ * and passes from the first awaited pass until no segment is awaited. The counts are in memory; the cuts are stored.
  */
 function createPassSplitter(context: EngineContext, list: ListOf, { table, time }: TimelineFeed) {
   const { store, schedule, server } = context
@@ -107,7 +108,7 @@ function createPassSplitter(context: EngineContext, list: ListOf, { table, time 
   let pages = 0
   let hasSpareRequests = false
 
-  /** Time of the newest row. Rows dated in the future say nothing about the past. */
+  /** Time of the newest row, without rows dated in the future: they would distort the estimate. */
   const newest = () => store.rowTimes.newest({ table, time }, isoInstant(server.now()))
 
   return {
@@ -140,7 +141,7 @@ function createPassSplitter(context: EngineContext, list: ListOf, { table, time 
 
 const TIMELINE_LANES = ['head', 'history', 'audit'] as const
 
-/** Adds one segment for the whole axis at first, and cuts the segments at the owner's bound. */
+/** Adds a segment for the whole time axis if there is none, and cuts the segments at `sync.since`. */
 export function tileAxis(context: EngineContext, feed: string): void {
   const { store, options } = context
   if (store.segments.of(feed, '').length === 0) store.segments.add({ feed, scope: '', from: null, to: null })
@@ -148,7 +149,7 @@ export function tileAxis(context: EngineContext, feed: string): void {
   if (since === null) return
   for (const segment of store.segments.of(feed, '')) {
     if (!hasWithin(segment, since)) continue
-    // A cursor is valid only with its query, so a current pass is first cut where it stands, then below at the bound.
+    // A cursor is valid only with its own query. So a pass in progress is cut at its last row first, then at the bound.
     const rest = segment.edgeAt === null ? segment : cutOff(store.segments, segment, segment.edgeAt)
     if (hasWithin(rest, since)) cutOff(store.segments, rest, since)
   }

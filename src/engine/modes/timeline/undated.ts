@@ -5,9 +5,9 @@ import type { EngineContext } from '../../context.ts'
 import type { Missing } from '../../deletions/probe-later.ts'
 
 /**
- * Rows of a timeline whose time cannot be parsed belong to no segment, so their keys are noted whenever a list shows
- * them. Every other segment was read at least once between two passes over the oldest one, so undated rows that are
- * not noted at the end of the oldest segment are missing.
+ * An undated row of a timeline is a row whose time cannot be parsed. It belongs to no segment, so its key is noted
+ * whenever a page shows it. Between two passes over the oldest segment, every other segment is read at least once. So
+ * an undated row whose key is not noted when a pass over the oldest segment ends is missing.
  */
 
 export function noteUndated(
@@ -23,10 +23,10 @@ export function noteUndated(
   }
 }
 
-/** Keys forgotten per statement; there are few undated rows. */
+/** How many noted keys one statement removes. There are few undated rows. */
 const FORGOTTEN_AT_ONCE = 1000
 
-/** Call it at the end of the oldest segment. Notes from then on count for its next pass. */
+/** Call it when a pass over the oldest segment ends. It removes all notes, so later notes count for the next pass. */
 export function missingUndated(
   { store, now }: EngineContext,
   feedId: string,
