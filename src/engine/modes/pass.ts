@@ -90,7 +90,7 @@ export type DeadCursor = 'refused' | 'repeated'
 const DEAD_CURSORS: Readonly<Record<DeadCursor, { code: string; message: string }>> = {
   refused: {
     code: 'cursor-refused',
-    message: 'The API refused its own cursor, and again after the list was restarted from the top',
+    message: 'The API refused a cursor that it had returned, and again after the list was read from the top',
   },
   repeated: {
     code: 'paging-stuck',
