@@ -10,13 +10,13 @@ import { createState, type ResourceState } from './sync/resource-state.ts'
 import { createSegments, type Segment } from './sync/segments.ts'
 import { BY_DUE_TIME } from './sync/tasks.ts'
 
-/** What a warehouse holds, for an estimate before a run. Only reads, while another process may be writing. */
+/** What a warehouse holds, for an estimate before a run. It only reads; another process may write meanwhile. */
 export interface Inventory {
   state(resource: ResourceName): ResourceState
   meta(key: string): string | undefined
   /** Newest first. */
   segments(feed: string): Segment[]
-  /** Live rows with a time in this span. A bound that is null does not count. */
+  /** Number of live rows with a time of `from` or later and before `to`. Null is unbounded. */
   countRows(of: TimedTable, span: { from: string | null; to: string | null }): number
   /** The newest time of a live row; null when there is none. */
   newestTime(of: TimedTable): string | null
@@ -24,7 +24,7 @@ export interface Inventory {
   liveValues(table: string, column: string): string[]
   /** The tasks of a feed, and how many of them a round of a backfill reads. */
   countTasks(query: TaskCount): { all: number; due: number }
-  /** Rows whose first read is outstanding and has no task yet. */
+  /** Number of rows whose first read is outstanding and that have no task yet. */
   countFirstReads(feed: string, pending: Pending, since: string | null): number
   close(): void
 }

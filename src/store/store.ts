@@ -51,7 +51,10 @@ import { fillDictionary } from './views/dictionary.ts'
 import { fillQuestions } from './views/questions.ts'
 import { openWarehouse } from './warehouse.ts'
 
-/** The warehouse as the engine sees it. All except `transaction` and `purger.clean` is called inside a transaction. */
+/**
+ * The warehouse as the engine sees it. Call functions that write inside `transaction` or `attempt`, unless their
+ * comment says otherwise.
+ */
 export interface Store {
   /** The database file. */
   path: string
@@ -90,11 +93,11 @@ export interface Store {
   write: Write
 }
 
-/** The warehouse as the process sees that opened it. */
+/** The warehouse for the process that opened it as its writer. */
 export interface OpenStore extends Store {
   db: Sqlite
   prepare: Prepare
-  /** Releases the file. The last connection to close is a read-only one. */
+  /** Closes the database, and releases the lock unless the caller holds it. */
   close(): void
 }
 
@@ -121,12 +124,12 @@ export interface StoreOptions {
   onTransaction?: ((ms: number) => void) | undefined
 }
 
-/** How long opening waits for another program's transaction. */
+/** How long opening waits while another program has a transaction open. */
 const BUSY_PATIENCE_MS = 10_000
 const BUSY_PAUSE_MS = 50
 
 /**
- * Opens the warehouse as its only writer. Waits on the clock while another program has a transaction open.
+ * Opens the warehouse as its only writer. Tries again for a while when another program has a transaction open.
  * @throws StopError 73 when it cannot be opened, 75 when another process writes it
  */
 export async function openStoreInTurn(options: StoreOptions): Promise<OpenStore> {

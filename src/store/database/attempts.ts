@@ -3,10 +3,14 @@ import { isBusy } from './faults.ts'
 
 /** Transactions for synchronous callers, which need the result at once and cannot wait for the write lock. */
 export interface Attempts {
-  /** Commits all of the work or none of it. Undefined while another program holds the write lock; await `freed` then. */
+  /**
+   * Commits all of the work or none of it. Returns undefined while another program holds the write lock; then call
+   * `waitUntilFree` and try again.
+   */
   attempt<T>(work: () => T): { value: T } | undefined
   /**
-   * False when no attempt has failed since the last call. True once the other program has released the write lock.
+   * Resolves to false at once when no attempt has failed since the last call. Else resolves to true when the other
+   * program has released the write lock.
    * @throws StopError (75) when that takes longer than a transaction waits for the lock
    */
   waitUntilFree(): Promise<boolean>
@@ -14,7 +18,7 @@ export interface Attempts {
 
 export interface AttemptsDeps {
   db: Sqlite
-  /** Waits for the write lock on the clock, not on the event loop. */
+  /** Waits for the write lock in short tries, so that the event loop is not blocked for long. */
   transaction(work: () => void): Promise<void>
 }
 
@@ -24,12 +28,12 @@ export function createAttempts({ db, transaction }: AttemptsDeps): Attempts {
   return {
     attempt(work) {
       try {
-        // Immediate: SQLite refuses the write lock to a deferred transaction that has already read, without waiting.
+        // Immediate: SQLite may refuse the write lock to a deferred transaction that has already read.
         return { value: withoutWaiting(db, () => db.transaction(work).immediate()) }
       } catch (error) {
         if (db.inTransaction || !isBusy(error)) throw error
         other ??= transaction(() => undefined)
-        // `freed` reports the rejection.
+        // `waitUntilFree` reports the rejection.
         other.catch(() => undefined)
         return undefined
       }
@@ -46,7 +50,7 @@ export function createAttempts({ db, transaction }: AttemptsDeps): Attempts {
   }
 }
 
-/** With a busy timeout, SQLite would block the event loop. */
+/** Sets the busy timeout to 0 during `work`. Otherwise SQLite would block the event loop while it waits for a lock. */
 export function withoutWaiting<T>(db: Sqlite, work: () => T): T {
   const busyTimeout = db.pragma('busy_timeout', { simple: true })
   db.pragma('busy_timeout = 0')

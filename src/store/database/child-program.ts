@@ -7,7 +7,7 @@ export interface ChildProgram {
   input: object
   /** The complete environment of the child. It inherits nothing, because the parent's environment holds secrets. */
   env?: Record<string, string>
-  /** Kills the child; the promise then rejects with the signal's reason. */
+  /** Aborting it kills the child. The promise then rejects with the signal's reason. */
   signal: AbortSignal
   /** The error for a child that ended without an answer. @param how the error, the signal or the exit status */
   noAnswerError(how: string): Error
@@ -18,7 +18,7 @@ const EXEC_ARGV = ['--max-semi-space-size=2']
 
 /**
  * Resolves with the program's answer when its process has ended. A thread would not do: a thread that is inside SQLite
- * cannot be terminated, so a stop would have to wait for it.
+ * cannot be terminated, so stopping parley would have to wait for it.
  */
 export function runProgram<Answer>({
   program,

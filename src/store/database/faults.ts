@@ -109,7 +109,7 @@ function isDiskFull(file: string): boolean {
   }
 }
 
-/** A reader that may not write the `-shm` is refused as `READONLY_RECOVERY` while a writer is about to fill it. */
+/** `READONLY_RECOVERY`: the reader may not write the `-shm`, and a writer has emptied it and is about to rebuild it. */
 const BUSY = /^SQLITE_(BUSY|READONLY_RECOVERY)/
 
 export function isBusy(error: unknown): boolean {
@@ -117,7 +117,6 @@ export function isBusy(error: unknown): boolean {
   return BUSY.test(errorCode(error) ?? '') || isBusy(error.cause)
 }
 
-/** Typically an sqlite3 shell with an open transaction. */
 export function databaseBusy(file: string, cause?: Error): StopError {
   return new StopError(`The database ${file} is locked by another program`, {
     code: 'database-busy',

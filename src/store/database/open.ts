@@ -23,11 +23,11 @@ export interface OpenOptions {
   migrations?: string | undefined
 }
 
-/** SQLite waits on the event loop, so this wait is short. Transactions repeat it on the clock. */
+/** SQLite blocks the event loop while it waits, so this wait is short. Transactions then pause and try again. */
 const BUSY_TIMEOUT_MS = 100
 
 /**
- * Opens a warehouse without upgrading it. Opened for writing, a missing file is created empty.
+ * Opens a warehouse without upgrading it. When it is opened for writing, a missing file is created empty.
  * @throws StopError (73) when it cannot be opened, parley did not create it, or a newer version of parley wrote it
  */
 export function openDatabase(options: OpenOptions): Sqlite {
@@ -73,8 +73,8 @@ function configure(db: Sqlite): void {
   // Foreign keys of tables that other people added must neither block a write nor cascade from one. parley writes and
   // deletes the rows of its own child tables explicitly, parents first.
   db.pragma('foreign_keys = OFF')
-  // From the first write on. A value that is overwritten today may have to be purged later, and the purge finds rows,
-  // not their remains in free space.
+  // For every write: a value that is overwritten today may have to be purged later, and a purge does not reach the
+  // remains of rows in free space.
   db.pragma('secure_delete = ON')
   db.pragma('temp_store = MEMORY')
   db.pragma('cache_size = -8000')

@@ -8,10 +8,10 @@ const RETRY_MS = 10
 /**
  * Opens a database for reading and reads from it, which makes SQLite keep its `-wal` and `-shm` open.
  *
- * A writer that starts empties the `-shm` shortly before it takes the lock to rebuild it. Until then SQLite refuses a
- * reader that may not write the `-shm`, without calling the busy handler, so this function retries.
+ * When a writer starts, it empties the `-shm` shortly before it takes the lock to rebuild it. Until it has the lock,
+ * SQLite refuses a reader that may not write the `-shm`, and does not call the busy handler. So this function retries.
  * @param timeout busy timeout of the connection in ms
- * @param pause blocks the event loop
+ * @param pause waits between two tries, and blocks the event loop
  * @throws the error of SQLite
  */
 export function openReader(file: string, timeout: number, pause: (ms: number) => void = sleep): Sqlite {

@@ -11,19 +11,19 @@ import { databaseError, isBusy } from './faults.ts'
  */
 export interface Transaction {
   <T>(work: () => T): Promise<T>
-  /** Number of commits so far. A cached result of a query is stale once it has grown. */
+  /** Number of commits so far. When it has grown, the cached result of a query is stale. */
   commits(): number
-  /** Calls `listener` after every commit. The returned function ends that. */
+  /** Calls `listener` after every commit. The returned function removes the listener. */
   onCommit(listener: () => void): () => void
   /** Milliseconds since the running commit or checkpoint began; 0 when none is running. */
   blockedMs(): number
 }
 
-/** How long a commit waits for another connection that writes. parley has one writer, so it is another program's. */
+/** How long a commit waits while another process holds the write lock. */
 const BUSY_PATIENCE_MS = 10_000
 const BUSY_PAUSE_MS = 50
 
-/** Turns of the event loop that a commit waits for more answers, at most. */
+/** Most turns of the event loop for which a commit waits for more answers. */
 const MAX_TURNS = 4
 
 /** Hundreds of answers may queue while the disk is busy. They are committed in batches of about this duration. */
@@ -73,7 +73,7 @@ export function createTransaction({
       return { error }
     }
   }
-  /** Runs at least one, then more until MAX_COMMIT_MS have passed. */
+  /** Runs at least one entry of the batch, then more until MAX_COMMIT_MS have passed. */
   const runSome = db.transaction((batch: readonly Waiting[]): Settled[] => {
     const began = clock.elapsed()
     const settled: Settled[] = []
@@ -107,8 +107,8 @@ export function createTransaction({
   }
 
   /**
-   * Waits until the answers that have arrived are parsed and their successors are sent. undici sends in the next turn
-   * of the event loop; a commit in between would delay those requests.
+   * Waits until the answers that have arrived are parsed and the next requests are sent. undici sends in the next turn
+   * of the event loop; a commit before that turn would delay these requests.
    */
   const waitForArrivedAnswers = async () => {
     let before = 0
@@ -125,7 +125,7 @@ export function createTransaction({
       file?.requireUnmoved()
       return true
     } catch {
-      // The next commit reports it.
+      // The next commit reports that the file was moved.
       return false
     }
   }

@@ -6,7 +6,7 @@ import type { State } from '../sync/resource-state.ts'
 /** The workspace whose rows a database holds, as `status --json` prints it. */
 export interface Workspace {
   id: string
-  /** Base URL of the API from which it was last read. */
+  /** Base URL of the API from which the workspace was last read. */
   base_url: string
 }
 

@@ -24,7 +24,8 @@ export interface PurgeQueue {
 }
 
 export function createPurgeQueue(prepare: Prepare): PurgeQueue {
-  // An instant before the last maintenance comes from a clock that is behind: the wait starts at the next maintenance.
+  // An instant before the last maintenance comes from a clock that is behind. The wait then starts at the next
+  // maintenance.
   const note = prepare(
     `INSERT INTO sync_erasures (table_name, scope, key, withdrawn_at)
      SELECT @table, @scope, @key, iif(@at < coalesce((SELECT value FROM sync_meta WHERE key = @maintained), ''), @never, @at)
@@ -65,7 +66,7 @@ export function createPurgeQueue(prepare: Prepare): PurgeQueue {
   }
 }
 
-/** Later than every instant; `Purger.restartWaits` replaces it. */
+/** Marks a row whose wait has not started: later than every instant. `Purger.restartWaits` replaces it. */
 const NOT_COUNTED = '9999-12-31T23:59:59.999Z'
 
 /**

@@ -12,28 +12,30 @@ import { META } from '../sync/meta.ts'
 import type { State } from '../sync/resource-state.ts'
 import { isUnpublished } from './purge-queue.ts'
 
-/** Removes the content of rows that were deleted or withheld a while ago. Their keys, times, states and numbers stay. */
+/** Removes the content of rows that were deleted or withheld earlier. Their keys, times, states and numbers stay. */
 export interface Purger {
   /**
    * Purges a batch of the rows that were deleted or withheld before an instant, oldest first. Call it inside a
-   * transaction; `more` says whether another batch waits. After `limit` changed rows of any table, the batch ends: a
-   * meeting may have thousands of rows below it. A purged row is not purged again unless it comes back and is deleted
-   * again.
+   * transaction. `more` says whether rows are left for another batch. The batch ends after `limit` changed rows of any
+   * table, since a meeting may have thousands of child rows. A purged row is not purged again unless it comes back and
+   * is deleted again.
    */
   purge(options: { before: string; limit: number; now: string }): { purged: number; more: boolean }
   /**
-   * Restarts the wait of rows that were queued under a wrong clock. Call it inside a transaction, under a right clock.
-   * `all` restarts every wait, when no earlier clock is known to have been right. Returns the number of rows.
+   * Restarts the wait of rows whose instant is after `now`: a clock that was ahead queued them, or their wait has not
+   * started. Call it inside a transaction, while this machine's clock is right. `all` restarts every wait: use it when
+   * no earlier clock is known to have been right. Returns the number of rows.
    */
   restartWaits(now: string, options: { all: boolean }): number
-  /** Has the files cleaned after content was removed in another way. Call it in the transaction that removes it. */
+  /** Records, for `remains`, that content was removed without `purge`. Call it in the same transaction. */
   notePurged(now: string): void
-  /** Where SQLite's files may still hold purged content. Noted in the database until they are cleaned. */
+  /** Where SQLite's files may still hold purged content. The database stores this until `clean` removes the content. */
   remains(): Remains
   /**
-   * Removes purged content from SQLite's files. Call it outside a transaction, after the last batch. A rebuild writes
-   * the whole file again, while nothing else writes it: SQLite leaves copies behind when it moves rows between pages,
-   * and purging does not reach these. `in-memory` takes memory of the file's size, `on-disk` twice its size on disk.
+   * Removes purged content from SQLite's files. Call it outside a transaction, after the last batch. SQLite leaves
+   * copies behind when it moves rows between pages, and purging does not reach these copies. A rebuild writes the whole
+   * file again without them; no other process may write meanwhile. `in-memory` needs as much memory as the file is
+   * large, `on-disk` about twice as much free space on the disk.
    */
   clean(options: CleanOptions): Promise<Cleaned>
 }
@@ -41,17 +43,17 @@ export interface Purger {
 export interface Remains {
   /** True while the WAL may hold purged content. */
   inLog: boolean
-  /** True while free space in the file may hold pieces of it. */
+  /** True while free space in the file may hold pieces of purged content. */
   inFile: boolean
   /** Size of the database without its WAL. */
   bytes: number
 }
 
-/** The signal ends a rebuild on disk, which leaves the file as it was. */
+/** The signal ends a rebuild on disk. The file is then unchanged. */
 export type CleanOptions = { rebuild: 'in-memory' | 'none' } | { rebuild: 'on-disk'; signal: AbortSignal }
 
 export interface Cleaned {
-  /** False when no rebuild was requested, or another process wrote: free space may hold pieces. */
+  /** False when no rebuild was requested or it failed. Free space may then still hold pieces of purged content. */
   rebuilt: boolean
   /** False while a reader keeps the WAL: try again later. */
   logCleared: boolean
@@ -64,9 +66,9 @@ export interface PurgerDeps {
   prepare: Prepare
   state: Pick<State, 'meta' | 'setMeta' | 'forgetMeta'>
   transaction(work: () => void): Promise<void>
-  /** Does it off the event loop; returns false when it was not done. */
+  /** Does this work off the event loop. Resolves to false when it was not done. */
   work(what: FileWork): Promise<boolean>
-  /** Rebuilds the file on its disk; returns false when it was not done. */
+  /** Rebuilds the file on its disk. Resolves to false when it was not done. */
   rebuildOnDisk(signal: AbortSignal): Promise<boolean>
 }
 
@@ -147,7 +149,7 @@ function createRowPurger(prepare: Prepare, table: Table): RowPurger {
   const ofKey = descendants(table).flatMap(({ table: child }) => statement(prepare, child, childOf(child)))
   const rejects = rejectsOf(table).map(({ resource, feed }) => ({
     names: [resource, feed],
-    // Nothing of them may stay, not even the digest: with it, the same item would count as known when it comes again.
+    // The whole row is removed. If its digest stayed, the same item would count as known when it is received again.
     remove: prepare('DELETE FROM sync_rejects WHERE resource = ? AND _feed = ? AND _scope = ?'),
   }))
   const parts = partsOf(table).map(({ part, columns, from }) => ({
@@ -184,7 +186,7 @@ function statement(prepare: Prepare, table: Table, where: string) {
   return sql === undefined ? [] : [prepare(sql)]
 }
 
-/** Undefined for a table of keys only. */
+/** SQL that empties the content of rows; undefined for a table without content. */
 function blank({ name, kind, columns }: Table, where: string): string | undefined {
   const sets = Object.entries(columns).flatMap(([column, { content, whenPurged }]) =>
     content || whenPurged !== undefined ? [`${quote(column)} = ${whenPurged ?? 'NULL'}`] : [],
@@ -195,7 +197,7 @@ function blank({ name, kind, columns }: Table, where: string): string | undefine
 
 interface PurgedPart {
   part: Table
-  /** Columns of the part that name its row, and the columns of the row's key that they repeat. */
+  /** `columns` of the part repeat the columns `from` of the key of the row to which it belongs. */
   columns: readonly string[]
   from: readonly string[]
 }
@@ -214,7 +216,10 @@ interface NamedFeed {
   feed: string
 }
 
-/** Feeds whose rejects are noted under a key of this table: those of its rows, of its follow-ups, and of its scopes. */
+/**
+ * Feeds whose rejects have a key of this table as their scope. They read rows of this table, their follow-ups, or a
+ * list for each row.
+ */
 function rejectsOf(table: Table): NamedFeed[] {
   const key = table.key.at(-1) ?? ''
   const followUpFeeds = new Set(CATALOG.flatMap(resource => followUpsOf(resource, table.name, key)))
@@ -248,8 +253,8 @@ function isReadByKey({ stores, table }: Extract<Feed, { mode: 'item' }>, name: s
 }
 
 /**
- * An ANALYZE that a person runs by hand copies values from the indices, mail addresses among them. The planner works
- * without them: parley's own ANALYZE takes no samples.
+ * Removes the samples that an ANALYZE by another program may have copied from the indices, such as e-mail addresses.
+ * The planner does not need them: parley's own ANALYZE takes no samples.
  */
 function forgetSamples(db: Sqlite): void {
   if (hasTable(db, 'sqlite_stat4')) db.exec('DELETE FROM sqlite_stat4')

@@ -10,7 +10,7 @@ import { quote } from '../database/sql.ts'
 export interface Seen {
   note(feed: string, scope: string, key: string): void
   hasAny(feed: string, scope: string): boolean
-  /** Forgets `atMost` keys. Returns whether there may be more. */
+  /** Forgets up to `atMost` keys. Returns whether there may be more. */
   forget(feed: string, scope: string, atMost: number): boolean
   /** The last key of the range of `size` rows after `after`; undefined when fewer are left. */
   rangeEnd(rows: ListedRows, after: string, size: number): string | undefined
@@ -24,7 +24,7 @@ export interface ListedRows {
   scope: string
 }
 
-/** Keys after `after` and up to `upTo`, inclusive; up to the last key when it is undefined. */
+/** Keys greater than `after`, up to and including `upTo`. When `upTo` is undefined, up to the last key. */
 export interface KeyRange {
   after: string
   upTo: string | undefined
@@ -52,7 +52,7 @@ export function createSeen(prepare: Prepare): Seen {
     },
     unseen(feed, { table, scope }, range) {
       const { name, key, inScope, isLive } = keysOf(tableNamed(table))
-      // An index has the keys in the order of `sync_seen`; whether a row is live is checked for unseen keys only.
+      // Finds the unseen keys through an index in the order of `sync_seen`, and reads only the rows of these keys.
       const unseen = prepare<string>(
         `WITH unseen AS MATERIALIZED (
            SELECT ${key} AS key FROM ${name} t WHERE ${inScope} AND ${inRange(key, range)}

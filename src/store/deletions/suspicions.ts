@@ -11,7 +11,10 @@ export interface RowKey {
   key: string
 }
 
-/** What a denial says: the row is no longer published; it exists but may not be read; its list of parts is empty. */
+/**
+ * What a denial says of a row. `absent`: it is no longer published. `withheld`: it exists but may not be read. `empty`:
+ * its list of parts is empty.
+ */
 export type Denial = SuspicionRow['means']
 
 type SuspicionRow = RowOf<typeof SUSPICION_TABLE>
@@ -27,7 +30,7 @@ export interface Suspicion {
 /** Rows that the API has denied and that analysts still see. `engine/deletions/suspicion.ts` describes the states. */
 export interface Suspicions {
   find(row: RowKey): Suspicion | undefined
-  /** Notes a first denial; replaces one with another meaning. */
+  /** Records a first denial. Replaces an earlier suspicion of the row, confirmed or not. */
   note(row: RowKey, denial: Pick<Suspicion, 'since' | 'means'>): void
   confirm(row: RowKey): void
   /** Ends the suspicion of a row that the API shows. Returns whether there was one. */

@@ -23,7 +23,7 @@ export interface Tombstones {
    * live before.
    */
   tombstone(table: string, keys: readonly (readonly string[])[], now: string): number
-  /** Marks rows, unknown ones included, as existing but not readable. Returns how many rows changed. */
+  /** Marks rows as existing but not readable, and adds those that are not stored. Returns how many rows changed. */
   withhold(table: string, keys: readonly (readonly string[])[], now: string): number
 }
 
@@ -88,7 +88,7 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
     return count
   }
 
-  /** If the row comes back, its first read must not wait for a task that was put off. */
+  /** Removes the tasks of a row: if it comes back, its first read must not wait for a task that was put off. */
   const forgetFirstRead = (name: string, key: readonly string[]) => {
     for (const feed of FIRST_READS.get(name) ?? []) {
       prepare("DELETE FROM sync_tasks WHERE feed = ? AND scope = '' AND key = ?").run(feed, key.at(-1))
@@ -108,7 +108,7 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
   return { tombstone, withhold }
 }
 
-/** By table: the item feeds whose first reads are its pending rows. */
+/** By table: the item feeds that read its pending rows. */
 const FIRST_READS: ReadonlyMap<string, readonly string[]> = firstReads()
 
 function firstReads(): Map<string, string[]> {

@@ -1,7 +1,7 @@
 /**
  * Keeps an older answer from overwriting a newer one. Each request gets a ticket when it starts; tickets grow. The
  * ticket that wrote a key is remembered only while an earlier request is in flight, so usually nothing is remembered.
- * Memory is enough: after a crash no earlier request can still be answered.
+ * The tickets are not stored: after a crash, no answer to an earlier request can arrive.
  */
 export interface Freshness {
   begin(): number

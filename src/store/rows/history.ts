@@ -14,7 +14,7 @@ export type NoteChanges = (
 
 export function createHistory(prepare: Prepare, { into }: History): NoteChanges {
   const insert = prepare(
-    // Two changes within a millisecond have the same key. They become one, from the first value to the last.
+    // Two changes of a field in one millisecond have the same key. They become one change, from first to last value.
     `INSERT INTO ${quote(into)} (object, record_id, field, observed_at, old_value, new_value)
      VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET new_value = excluded.new_value`,
   )
@@ -22,7 +22,7 @@ export function createHistory(prepare: Prepare, { into }: History): NoteChanges 
     const old = fieldsOf(before)
     const fresh = fieldsOf(after)
     for (const field of new Set([...old.keys(), ...fresh.keys()])) {
-      // Most fields of a changed record are unchanged. Comparing their JSON texts would cost more than all the rest.
+      // Most fields of a changed record did not change. Skipping them here saves encoding their values as JSON.
       if (isIdentical(old.get(field), fresh.get(field))) continue
       const [from, to] = [jsonTextOf(old, field), jsonTextOf(fresh, field)]
       if (!sameJson(from, to)) insert.run(object, id, field, now, from, to)

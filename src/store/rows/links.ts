@@ -7,7 +7,7 @@ import { keyOfRow, type RowKey } from '../deletions/suspicions.ts'
 export interface Links {
   /** Adds members of a scope; the table's key is the scope and the member. Returns how many are new. */
   addMembers(table: string, scope: string, keys: readonly string[]): number
-  /** The associations of one record in a table whose key is an object, a record, another object, another record. */
+  /** The associations of one record, in a table with the key columns object, record, other object, other record. */
   ofRecord(table: string, record: AssociatedRecord): AssociationsOfRecord
 }
 
@@ -16,7 +16,7 @@ export interface AssociatedRecord {
   id: string
   /** The object of the records at the other end. */
   otherObject: string
-  /** True when the record stands first in the table's key. */
+  /** True when the record comes first in the table's key. */
   isFirst: boolean
 }
 

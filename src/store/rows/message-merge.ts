@@ -23,7 +23,7 @@ export interface Group {
   /** `header_message_id` of the merged row. */
   key: string
   /**
-   * True when a value of a copy was replaced or a copy was removed. A copy that is only added completes the e-mail: that
+   * True when a value of a copy was replaced or a copy was removed. A copy that is only added completes the e-mail, and
    * does not set `_changed_at`, even if values of the merged row differ afterwards.
    */
   isReplaced: boolean
@@ -106,7 +106,7 @@ export function createMessageMerge(prepare: Prepare, derivation: Derivation): Me
   const copies = (key: string) => copiesOf.all(key)
   const copyWith = (id: string) => findCopy.get(id)
 
-  /** Marks the copy that is read next in `_text_due`. */
+  /** Plans which copy is read next and stores the plan: `_text_due` is set for this copy, and NULL for the others. */
   const storePlan = (live: readonly MessageCopy[], from: number | null): TextPlan => {
     const plan = planText(live, from)
     for (const copy of live) {

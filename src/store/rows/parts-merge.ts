@@ -26,7 +26,7 @@ export function createPartsMerge(prepare: Prepare, { from, into }: Derivation['p
   const [ownerKey = '', position = ''] = tableNamed(from).key.map(quote)
   const columns = [...partKey, ...values]
   const fill = values.map(column => `${column} = coalesce(${column}, excluded.${column})`)
-  // Ordered by position, so that within one owner the first part wins too.
+  // Ordered by position: when an owner has two parts with the same key, the first part's values win.
   const add = prepare(
     `INSERT INTO ${quote(into)} (${[ownKey, ...columns].join(', ')})
      SELECT ?, ${columns.join(', ')} FROM ${quote(from)}

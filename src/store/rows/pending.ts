@@ -13,18 +13,18 @@ export interface PendingRow {
 }
 
 export interface PendingRows {
-  /** The newest of them. Rows with a task are left out: the task has its own due time. */
+  /** The newest pending rows. Rows with a task are left out: the task has its own due time. */
   newest(pending: Pending, range: PendingRange): PendingRow[]
   /** The row with this key, if its first read is outstanding. */
   find(pending: Pending, key: string): PendingRow | undefined
-  /** All of them, those with a task included. */
+  /** The number of pending rows, including rows with a task. */
   count(pending: Pending): number
-  /** Those without a task of the feed, and with an event time of at least `since` or none. */
+  /** The number of pending rows without a task of the feed, whose event time is `since`, later, or missing. */
   countWithoutTask(pending: Pending, range: Pick<PendingRange, 'feed' | 'since'>): number
 }
 
 export interface PendingRange {
-  /** The feed whose tasks count. */
+  /** Rows with a task of this feed are left out. */
   feed: string
   /** Only rows with a later event time; null for any. */
   after: string | null

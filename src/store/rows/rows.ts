@@ -35,7 +35,7 @@ interface Comparison {
 const SAME: Comparison = { difference: 'none', isExtraAlone: true }
 
 export interface WriterOptions {
-  /** Columns without a source in the payload that the items have values for. */
+  /** Columns that parley fills and for which the items have values. */
   filled?: readonly string[] | undefined
   /** True: a live row keeps its columns and children, and only gains fields without a column. */
   keepsLive?: boolean | undefined
@@ -109,7 +109,7 @@ export function createRowWriter(
       replacesExtra(foundExtra, extra) ||
       written.some(({ column, index }, at) => replacesCell(column, found[index] ?? null, values[at] ?? null))
     update.run(...values, extra, now, isReplaced ? now : null, ...key)
-    // Parents before their children, since replacing a row removes the rows below it.
+    // Parents before their children, as in the schema's foreign keys. Each child table is replaced explicitly.
     if (hasOtherChildren)
       for (const child of children) child.replace(rootKey, item.children.get(child.name) ?? [])
     const isExtraAlone = !deleted && !hasOtherCells && compared.every(each => each.isExtraAlone)
@@ -135,7 +135,10 @@ function rowSql(table: Table, written: readonly string[]) {
   }
 }
 
-/** A writer for a child table. The first key column holds the root's key; without it, the whole table is the child. */
+/**
+ * A writer for a child table. Its first key column repeats the root row's key. In a table without such a column, all
+ * rows belong to the only root row.
+ */
 function createChildWriter(prepare: Prepare, table: Table): ChildWriter {
   const columns = Object.entries(table.columns)
   const [first = ''] = table.key
@@ -220,7 +223,10 @@ function createExtras(table: Table, shown: ShownFields, by: ShownBy) {
     typeof extra === 'string'
       ? Object.entries(decodeJson(extra).value as object).filter(([name]) => !declaredFields(table).has(name))
       : []
-  /** Whether the API has dropped a missing field: this endpoint showed it before. Of a field in lists, lists decide. */
+  /**
+   * Whether the API has dropped a field that is missing from the answer. It has done so if this endpoint returned the
+   * field before. Of a field that lists have returned, only another list can show that it was dropped.
+   */
   const isDropped = (field: string): boolean =>
     shown.has(table.name, by, field) && (by === 'list' || !shown.has(table.name, 'list', field))
   const keptOf = (stored: Cell) => undeclared(stored).filter(([name]) => !isDropped(name))
@@ -277,7 +283,7 @@ export interface RowWriters {
   to(table: string, options?: WriterOptions): RowWriter
   /**
    * Replaces the rows of a child table that is read separately, such as a transcript, and updates the times of the row
-   * to which they belong. False when nothing changed, or when that row may not be stored because it was deleted.
+   * to which they belong. Returns false when nothing changed, or when that row is deleted or withheld.
    */
   replaceChildren(table: string, rootKey: string, rows: readonly ParsedRow[], now: string): boolean
 }

@@ -22,7 +22,7 @@ type FieldsByEndpoint = Readonly<Record<string, readonly string[]>>
 export function createShownFields(prepare: Prepare): ShownFields {
   const meta = createMeta(prepare)
   let last: { text: string | undefined; noted: FieldsByEndpoint } = { text: undefined, noted: {} }
-  /** Reads the database each time, since a rollback also removes what was noted; caches only the parsed JSON. */
+  /** Reads the database each time, since a rollback may have removed fields. Caches only the parsed JSON. */
   const stored = (): FieldsByEndpoint => {
     const text = meta.get(META.shownFields)
     if (text !== last.text) last = { text, noted: parseNote<FieldsByEndpoint>(text) ?? {} }

@@ -12,9 +12,12 @@ export interface RowTimes {
   isMoreThan(column: TimeColumn, rows: number, from: string): boolean
   /** The latest time up to an instant, deleted rows included; null when there is none. */
   newest(column: TimeColumn, upTo: string): string | null
-  /** Rows with a time in the span, first stored before `known.before` or after `known.now`. */
+  /**
+   * Live rows with a time in the span that were first stored before `known.before`. Rows first stored after `known.now`
+   * are included: a clock that was ahead stored them.
+   */
   within(column: TimeColumn, span: TimeSpan, known: { before: string; now: string }): TimedRow[]
-  /** Ids of rows without a time that the pass has not seen, first stored before `known.before` or after `known.now`. */
+  /** Ids of live rows without a time that the pass has not seen. `known` as in `within`. */
   undated(column: TimeColumn, feed: string, known: { before: string; now: string }): string[]
   /** Whether a live row has no time. */
   hasUndated(column: TimeColumn): boolean
@@ -28,7 +31,7 @@ export interface RowTimes {
    * Scans the table for each of them.
    */
   removeUndatedCopies(column: TimeColumn, since: string): void
-  /** Rows with a time in the span that have no task of the feed, in no particular order. */
+  /** Live rows with a time in the span that have no task of the feed, in no particular order. */
   unasked(column: TimeColumn, feed: string, span: Unasked): TimedRow[]
 }
 
@@ -53,7 +56,7 @@ export interface Unasked {
   keys: string
   /** Keys to leave out. */
   but: readonly string[]
-  /** Only rows first stored before `before` or after `now`. */
+  /** Only rows first stored before `before`, or after `now`: a clock that was ahead stored these. */
   before: string
   now: string
   limit: number

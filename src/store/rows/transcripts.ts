@@ -14,7 +14,7 @@ export interface Transcripts {
   count(): number
 }
 
-/** `meetings.transcript_state` by what the API answered. */
+/** `meetings.transcript_state` after each kind of denial. */
 export const STATE_AFTER: Readonly<Record<Denial, string>> = {
   absent: 'gone',
   withheld: 'withheld',

@@ -19,7 +19,7 @@ export interface WriteOptions {
   /** Ticket of the request that brought the items: an older answer never overwrites a newer one. */
   ticket: number
   now: string
-  /** parley's own columns that the items' cells contain. */
+  /** Columns that parley fills and for which the items have values. */
   filled?: readonly string[]
   /** The kind of endpoint that sent the items; default a list. */
   shownBy?: ShownBy
@@ -28,8 +28,8 @@ export interface WriteOptions {
 }
 
 /**
- * Stores items of one table and returns them. Leaves out items that a later request has already written, and items that
- * belong to a deleted row.
+ * Stores items of one table and returns the stored ones. Leaves out items that a later request has already written, and
+ * items that belong to a deleted or withheld row.
  */
 export type Write = (table: string, items: readonly ParsedItem[], options: WriteOptions) => StoredItem[]
 
@@ -42,7 +42,7 @@ export interface WriteDeps {
   merges: ReadonlyMap<string, MergedTable>
   histories: ReadonlyMap<string, NoteRow>
   stored: Pick<StoredRows, 'isLive'>
-  /** Records whose data the warehouse holds, before the first row. */
+  /** Stores which workspace the rows belong to. Called before rows are stored. */
   claim(): void
 }
 
@@ -63,7 +63,7 @@ export function createWrite(deps: WriteDeps): Write {
     for (const item of items) {
       const key = keyIndexes.map(index => item.cells[index] ?? null)
       const row = key.join('\u0000')
-      // An item that does not write the columns must not block the answer of an earlier list request, which does.
+      // An item that leaves the columns as they are must not make an earlier list request outdated.
       const order = keepsLive && deps.stored.isLive(name, key) ? `${name} without columns` : name
       if (freshness.isOutdated(ticket, name, row) || !freshness.admits(ticket, order, row)) continue
       if (isBlocked?.(column => item.cells[columns.indexOf(column)] ?? null)) continue
@@ -89,7 +89,7 @@ export interface MergedTable {
   into: string
   /** The column of a copy's row with the key of its merged row. */
   groupBy: string
-  /** That key, from a copy's cells. */
+  /** Computes the key of the merged row from a copy's cells. */
   groupOf(cells: readonly (Cell | undefined)[]): string
 }
 
@@ -110,7 +110,7 @@ export function createMerges(prepare: Prepare) {
   return { merges, merge: first.merge }
 }
 
-/** The current group of a row and its previous one. */
+/** The group to which a row belongs now, and the group to which it belonged before the write. */
 function groupsOf({ groupOf }: MergedTable, item: ParsedItem, { before, isReplaced }: Written): Group[] {
   return [item.cells, ...(before ? [before] : [])].map(cells => ({ key: groupOf(cells), isReplaced }))
 }
@@ -130,7 +130,7 @@ export function createHistories(prepare: Prepare): ReadonlyMap<string, NoteRow> 
 function noteRow(note: NoteChanges, columns: readonly string[], column: string): NoteRow {
   const [object, id, value] = ['object', 'id', column].map(name => columns.indexOf(name))
   return ({ cells }, { status, before }, now) => {
-    // The content of a purged row is unknown, so its revival is no change.
+    // The earlier content of a purged row is unknown, so no change is recorded when the row comes back.
     if (!before || (status === 'revived' && before[value ?? -1] === null)) return
     const text = (from: readonly unknown[]) => String(from[value ?? -1] ?? '{}')
     const record = { object: String(cells[object ?? -1]), id: String(cells[id ?? -1]) }

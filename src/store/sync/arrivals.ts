@@ -5,8 +5,8 @@ import type { Prepare, Sqlite } from '../database/connection.ts'
 import { hasTable } from '../database/tables.ts'
 
 /**
- * Counts how late rows appear: the lag from an event to the moment when its row was first seen. The buckets grow by a
- * constant factor, so years of lags need only a few hundred rows.
+ * Counts how late rows appear. A lag is the time from an event until its row was first seen. Lags are counted in
+ * buckets whose bounds grow by 9 % each, so lags of up to 30 years need only a few hundred buckets.
  */
 
 export interface Arrivals {
@@ -43,13 +43,13 @@ export function createArrivals(prepare: Prepare): Arrivals {
   }
 }
 
-/** 0 below a second. Pure. */
+/** Number of the bucket of a lag: 0 for a lag below a second. Pure. */
 export function bucketOf(lagMs: number): number {
   if (lagMs < SECOND) return 0
   return Math.min(1 + Math.floor(Math.log(lagMs / SECOND) / Math.log(GROWTH)), LAST_BUCKET)
 }
 
-/** Summarizes the buckets of one resource; undefined without any. Pure. */
+/** Summarizes the buckets of one resource; undefined when it has none. Pure. */
 export function summarize(buckets: readonly LagBucket[]): LagSummary | undefined {
   const ordered = [...buckets].sort((a, b) => a.bucket - b.bucket)
   const last = ordered.at(-1)
@@ -67,7 +67,7 @@ export function summarize(buckets: readonly LagBucket[]): LagSummary | undefined
   return { rows, medianMs: quantile(0.5), p99Ms: quantile(0.99), longestMs: last.longest_ms }
 }
 
-/** The summary of every resource with counted lags. A database of an older version has none. */
+/** The summary of every resource with counted lags. Empty for a database of an older version, which counts none. */
 export function readArrivals(db: Sqlite): ReadonlyMap<ResourceName, LagSummary> {
   if (!hasTable(db, 'sync_arrivals')) return new Map()
   const rows = db

@@ -3,16 +3,16 @@ import { quote } from '../database/sql.ts'
 import { onlyRow } from '../database/statements.ts'
 
 /**
- * The tasks that read the associations of records, one per record, for many records at a time. `records` is the table
- * of the records. A `+` before a column keeps SQLite from the index by object, through which it would look at all
- * records.
+ * The tasks that read the associations of records, one task for each record. Each function handles many records.
+ * `records` is the table of the records. In the SQL, `+object` keeps SQLite from using the index on `object`: with it,
+ * SQLite would examine all records of the object instead of a range.
  */
 export interface AssociationTasks {
   /** The `_id` of the newest record; 0 when there is none. */
   newestRecord(records: string): number
   /** The number of records of each object in a range, deleted ones included. */
   countByObject(records: string, range: RecordRange): ReadonlyMap<string, number>
-  /** Adds a task for each live record of a range. */
+  /** Adds a task for each live record of a range whose id matches the GLOB pattern `keys`. */
   addRange(tasks: TasksOfRecords, range: RecordRange, options: { keys: string; dueAt: string }): void
   /** Removes the tasks of records that were deleted since an instant. */
   removeDeleted(tasks: TasksOfRecords, since: string): void
@@ -27,7 +27,7 @@ export interface TasksOfRecords {
   object: string
 }
 
-/** By `_id`: after `after`, up to `upTo`, inclusive. */
+/** Records with an `_id` greater than `after`, up to and including `upTo`. */
 export interface RecordRange {
   after: number
   upTo: number

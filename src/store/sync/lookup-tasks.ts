@@ -3,14 +3,17 @@ import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
 import { onlyRow } from '../database/statements.ts'
 
-/** A column of another table with keys that a timeline's table may lack, as its feed declares it. */
+/** Another table, and its column with keys that a timeline's table may lack. The timeline's feed declares it. */
 export type LookupSource = NonNullable<TimelineFeed['lookup']>
 
-/** The tasks that read keys which only rows of another table name. */
+/** The tasks that read rows which a timeline did not show but rows of another table refer to. */
 export interface LookupTasks {
   /** The highest rowid of the other table; 0 when it is empty. */
   newestRow(source: LookupSource): number
-  /** Keys that rows of the source refer to and the table lacks. @param range rowids greater than `after`, up to `upTo` */
+  /**
+   * Keys that live rows of the source refer to and that `table` does not have.
+   * @param range rowids of the source greater than `after`, up to and including `upTo`
+   */
   unknownKeys(table: string, source: LookupSource, range: { after: number; upTo: number }): string[]
   /** Removes the feed's tasks for keys that the table has by now. */
   removeKnown(feed: string, table: string): void

@@ -15,7 +15,7 @@ export const META = {
   writer: 'writer',
   /** The daemon's current state, for `parley status`, `/readyz` and systemd's status. */
   daemonState: 'daemon_state',
-  /** When and how the last backfill ended; a killed one does not count. */
+  /** When and how the last backfill ended. A killed backfill does not store this. */
   backfillEnd: 'backfill_end',
   learnedRate: 'learned_rate',
   requestsToday: 'requests_today',
@@ -25,7 +25,7 @@ export const META = {
   clock: 'clock',
   /** When the last maintenance ended. Stored only while this machine's clock agreed with the API's. */
   maintainedAt: 'maintained_at',
-  /** When the first maintenance ended. Before it, no clock was known to be right. */
+  /** When the first maintenance began. Earlier instants in the database may have been recorded under a wrong clock. */
   firstMaintainedAt: 'first_maintained_at',
   /** When content was last purged, by a clock that agreed with the API's. */
   purgedAt: 'erased_at',
@@ -41,7 +41,7 @@ export const META = {
   dictionary: 'dictionary',
   /** Digest of the questions from which `parley_questions` was filled. */
   questions: 'questions',
-  /** Results of the daemon's snapshots; null once it makes none. */
+  /** Result of the daemon's last snapshot; null after snapshots were turned off. */
   snapshots: 'snapshots',
 } as const
 

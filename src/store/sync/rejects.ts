@@ -4,12 +4,18 @@ import type { Prepare } from '../database/connection.ts'
 
 /** Items that could not be stored. Every received item is either stored or has a row here. */
 export interface Rejects {
-  /** Adds an item; for a known one, only updates `last_seen_at`. `scope` is the list or record that contained it. */
+  /**
+   * Adds an item. An item that already has a row gets a new `last_seen_at` and `reason`, and is no longer resolved.
+   * `scope` is the list or record that contained the item.
+   */
   note(
     reject: { resource: string; feed: string; scope: string; item: unknown; reason: string },
     now: string,
   ): void
-  /** Resolves items last seen before `before`: a complete pass since then did not show them. */
+  /**
+   * Resolves the items of a feed and scope that were last seen before `before`: a complete pass or a later answer has
+   * not rejected them again. A null scope means all scopes.
+   */
   resolve(feed: string, scope: string | null, before: string, now: string): void
 }
 

@@ -15,7 +15,7 @@ const REQUEST_KINDS = REQUEST_TABLE.columns.kind.values
 
 export type RequestKind = (typeof REQUEST_KINDS)[number]
 
-/** A request from another process to the one that writes the warehouse: a row of `sync_requests`. */
+/** A request of another process to the process that writes the warehouse: a row of `sync_requests`. */
 export interface Request {
   id: number
   kind: RequestKind
@@ -31,7 +31,7 @@ export interface Requests {
   done(id: number, now: string): void
   /** Removes requests that were done before an instant. */
   forget(before: string): void
-  /** Whether another process has written since the last call; true the first time. It takes microseconds. */
+  /** Whether another connection has written since the last call. The first call returns true. It takes microseconds. */
   changedByOthers(): boolean
 }
 
@@ -56,12 +56,12 @@ export function createRequests(prepare: Prepare): Requests {
   }
 }
 
-/** As `open`, for a connection that may only read. A database of an older version has none. */
+/** The open requests, read through a connection that may only read. A database of an older version has none. */
 export function readRequests(db: Sqlite): Request[] {
   return takesRequests(db) ? openRequests(sql => db.prepare(sql)) : []
 }
 
-/** Unknown requests of a newer version stay open. */
+/** Leaves out requests that only a newer version of parley knows. They stay open. */
 function openRequests(prepare: Prepare): Request[] {
   const rows = prepare<Request>(
     `SELECT id, kind, resource, asked_at AS askedAt FROM sync_requests
@@ -76,7 +76,7 @@ function takesRequests(db: Sqlite): boolean {
   return hasTable(db, 'sync_requests')
 }
 
-/** The writer's transactions are short, but there may be many of them. */
+/** How long to try while the writer holds the write lock. Its transactions are short, but there may be many. */
 const PATIENCE_MS = 10_000
 const PAUSE_MS = 50
 
@@ -91,7 +91,7 @@ export async function askWriter(
   clock: Clock,
 ): Promise<Writer | undefined> {
   const file = resolvedPath(path)
-  // Closed last: a reader keeps the -wal and -shm files, even if the writer has ended meanwhile.
+  // This read-only connection is closed last, so that SQLite keeps the -wal and -shm files if the writer has ended.
   const reader = openDatabase({ path: file, readonly: true })
   try {
     if (!takesRequests(reader)) throw requestsUnsupported(file)

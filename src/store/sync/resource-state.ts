@@ -11,7 +11,7 @@ export interface ResourceState {
   resource: ResourceName
   /** Number of the current round; 0 before the first. */
   round: number
-  /** True from the start of a resumable round until all its feeds have ended, possibly in a later process. */
+  /** True from the start of a `resumable` round until it ends. A later process continues an open round. */
   roundOpen: boolean
   roundStartedAt: string | null
   firstCompleteAt: string | null
@@ -29,15 +29,18 @@ export interface State {
   get(resource: ResourceName): ResourceState
   /** False until the resource has been complete once. Cached, since every request reads it. */
   wasComplete(resource: ResourceName): boolean
-  /** Begins a round and returns its number. Only a resumable round is open, so the next backfill continues it. */
+  /**
+   * Begins a round and returns its number. A `resumable` round is open until it ends, so that the next backfill
+   * continues it. A `timed` round is never open.
+   */
   beginRound(
     resource: ResourceName,
     kind: 'resumable' | 'timed',
     options: { at: string; confirming: boolean },
   ): number
   /**
-   * Ends a round; `asOf` is its start by the server's clock. The mass-deletion guard keeps counting deletions whose
-   * count began after `deletionsSince`.
+   * Ends a round. `asOf` is the start of the round by the server's clock. A complete round resets the count of deleted
+   * rows, unless that count began after `deletionsSince`.
    */
   endRound(
     resource: ResourceName,
@@ -50,17 +53,17 @@ export interface State {
   fresh(resource: ResourceName, asOf: string): void
   failing(resource: ResourceName, reason: string, now: string): void
   unavailable(resource: ResourceName, reason: string, now: string): void
-  /** Clears a failure. `reason` is an optional remark that `sync_status` shows. */
+  /** Records that the resource is neither failing nor unavailable. `reason` is a remark that `sync_status` shows. */
   healthy(resource: ResourceName, reason?: string | null): void
   hold(resource: ResourceName, since: string | null): void
   /** Counts deleted rows for the mass-deletion guard. */
   deleted(resource: ResourceName, rows: number, now: string): void
-  /** Resets that count. */
+  /** Resets the count of deleted rows. */
   forgetDeleted(resource: ResourceName): void
   nextRun(resource: ResourceName, at: string | null): void
-  /** Whether the API has ever answered a run that wrote this warehouse. */
+  /** Whether the API has ever answered a request for this warehouse. */
   wasEverAnswered(): boolean
-  /** Stores the trouble for the views and other processes; undefined clears it. */
+  /** Stores why the API cannot be read, for the views and other processes. Undefined: it can be read. */
   noteUnreachable(noted: UnreachableNote | undefined): void
   meta(key: string): string | undefined
   setMeta(key: string, value: string): void

@@ -14,7 +14,7 @@ export interface Marked {
   reads: number
 }
 
-/** The resource, and those that are read again with it. */
+/** The resource, and the resources that `parley resync` reads again with it. */
 export function resourceWithParts(resource: ResourceName): readonly ResourceName[] {
   const parts = CATALOG.filter(({ readAgainWith }) => readAgainWith === resource)
   return [resource, ...parts.map(({ name }) => name)]
@@ -22,7 +22,7 @@ export function resourceWithParts(resource: ResourceName): readonly ResourceName
 
 /**
  * Marks resources to be read from the start: removes the checkpoints of their lists and makes their single reads due.
- * Rows stay as they are. To be called inside a transaction.
+ * Rows stay as they are. Call it inside a transaction.
  */
 export type Resync = (resources: readonly ResourceName[], now: string) => Marked[]
 
@@ -54,14 +54,14 @@ export function createResync(deps: ResyncDeps): Resync {
     })
 }
 
-/** A timeline keeps one segment without ends, since its segments have to cover the whole time axis. */
+/** A timeline gets one new segment without bounds, since its segments must cover the whole time axis. */
 function forgetLists({ prepare, segments }: ResyncDeps, id: string, feed: Feed): void {
   prepare('DELETE FROM sync_segments WHERE feed = ?').run(id)
   prepare('DELETE FROM sync_seen WHERE feed = ?').run(id)
   if (feed.mode === 'timeline') segments.add({ feed: id, scope: '', from: null, to: null })
 }
 
-/** The rows that were read singly before, for feeds that keep no task after the read. */
+/** SQL conditions for rows that had their single read, for feeds that keep no task after the read. */
 const WAS_READ: Readonly<Partial<Record<ItemFeed['stores'], string>>> = {
   body: "text_state <> 'pending'",
   transcript: "transcript_state <> 'pending' AND access = 'open'",

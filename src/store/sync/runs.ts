@@ -3,7 +3,7 @@ import type { RUN_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import type { ResourceName } from '../../catalog/names.ts'
 import type { Prepare } from '../database/connection.ts'
 
-/** The counts of one process's work on a resource: a row of `sync_runs`. */
+/** The counts of a run, as `sync_runs` has them. */
 export interface RunCounts {
   requests: number
   throttled: number

@@ -24,7 +24,7 @@ export interface Segment {
   passRound: number | null
   pages: number
   rows: number
-  /** Event time of the last row of the pass, and the keys that it saw at that instant. */
+  /** Event time of the last row that the pass has read, and the keys of the rows that it read with this time. */
   edgeAt: string | null
   edgeKeys: readonly string[]
   totalSize: number | null
@@ -34,34 +34,41 @@ export interface Segment {
   listedAt: string | null
   /** The round in which that pass began. */
   listedRound: number
+  /** True for a period of a log that was read long enough after its end. It is not read again. */
   closed: boolean
   /** Since when the list is unavailable. Meanwhile the resource can be complete without it. */
   unavailableSince: string | null
-  /** Failed requests since the last answer of full size. */
+  /** Failed requests since the last page that was read with the usual limit. */
   attempts: number
   /** After a failure, the segment is not read before this instant, by this machine's clock. */
   retryAt: string | null
-  /** Duration of the last pass that a single process made from first to last page; null when there is none. */
+  /** Duration of the last pass that one process read from the first to the last page; null when there is none. */
   passMs: number | null
 }
 
 export interface Segments {
   /** Newest first. */
   of(feed: string, scope?: string): Segment[]
-  /** As it is stored now; undefined once it was removed. */
+  /** The segment as it is stored now; undefined when it was removed. */
   find(id: number): Segment | undefined
   add(segment: Pick<Segment, 'feed' | 'scope' | 'from' | 'to'>): Segment
   save(segment: Segment): void
   remove(segment: Segment): void
-  /** Cuts a segment at an instant within it. Returns the older part, a new row. Both ends are inclusive. */
+  /**
+   * Cuts a segment at an instant within it. The segment keeps the newer part. Returns the older part, which is a new
+   * segment. Both parts include the instant.
+   */
   cut(segment: Segment, at: string): Segment
   /** Ends the waits after failures. */
   retryNow(feed: string): void
-  /** Moves the waits after failures back with this machine's clock. */
+  /** Moves every `retryAt` after `now` back by `ms`, because this machine's clock was set back. */
   moveBack(ms: number, now: string): void
   /** Joins two neighbours and returns the result, which has the earlier `listedAt` of both. */
   join(newer: Segment, older: Segment): Segment
-  /** Everything newer than this instant was listed, or waits after a failure. Null: the whole axis; undefined: nothing. */
+  /**
+   * The instant down to which the feed was listed without a gap, from its newest end. A segment that waits after a
+   * failure counts as listed. Null: the whole time axis; undefined: nothing.
+   */
   listedDownTo(feed: string): string | null | undefined
 }
 
@@ -199,7 +206,7 @@ export function createSegments(prepare: Prepare): Segments {
     listedDownTo(feed) {
       let reached: string | null | undefined
       for (const segment of segmentsOf(feed)) {
-        // A segment that waits after a failure may never be read, so it does not hold up older rows.
+        // A segment that waits after a failure may never be read. Older rows must not wait for it.
         if (segment.listedAt === null && segment.retryAt === null) return segment.edgeAt ?? reached
         reached = segment.from
       }

@@ -48,40 +48,43 @@ export interface DueQuery {
 }
 
 export interface Tasks {
-  /** Adds a first read; an existing task is left as it is. */
+  /** Adds a first read. An existing task stays as it is. */
   add(task: TaskKey & { sortAt?: string | null; dueAt: string; attempts?: number }): void
-  /** Makes a key due because of an event; a task that waits for the same or a later event is left as it is. */
+  /** Makes a key due because of an event at `sortAt`. A task with the same or a later `sortAt` stays as it is. */
   announce(task: TaskKey & { sortAt: string | null; dueAt: string }): void
-  /** Makes a key due at once, whether it was read before or not. */
+  /**
+   * Makes a key due at `dueAt`, whether it was read before or not. A round of a backfill that reads every key reads it
+   * even earlier.
+   */
   demand(task: TaskKey & { sortAt?: string | null; dueAt: string }): void
-  /** Makes a key due at a time, whether it was read before or not. A backfill reads it then too. */
+  /** Makes a key due at `dueAt`, whether it was read before or not. No round of a backfill reads it earlier. */
   askAt(task: TaskKey & { dueAt: string }): void
-  /** The last due time, within a span, of these resources' probes and of their keys from `askAt`. */
+  /** The latest due time within a span, of these resources' probes and of their tasks with `round` `BY_DUE_TIME`. */
   latestAsked(resources: readonly string[], span: { after: string; upTo: string }): string | undefined
   /** The tasks that are due in a round of a backfill. */
   due(query: DueQuery): Task[]
-  /** The tasks that are due by their time. */
+  /** The tasks whose due time has come, in the order `first`. */
   dueBy(query: Omit<DueQuery, 'round' | 'everyRound'> & { first: TaskOrder }): Task[]
-  /** When the first task of a feed is due, without those of the given scopes. */
+  /** The earliest due time of the tasks of a feed, except those of the given scopes. */
   nextDue(feed: string, exceptScopes: readonly string[]): string | undefined
   /** Whether a first read, or a read that `demand` asked for, is due. */
   hasFirst(feed: string, now: string, exceptScopes: readonly string[]): boolean
   find(task: TaskKey): Task | undefined
   /** Records that a key was read in a round, and when it is due again. */
   done(task: TaskKey, next: Reread): void
-  /** Records one more failed request for a key in a round, and when it is due again. Its attempts stay. */
+  /** Records one more failed request for a key in a round, and when it is due again. Leaves `attempts` unchanged. */
   putOff(task: TaskKey, next: Pick<Reread, 'round' | 'dueAt' | 'sortAt'>): void
   remove(task: TaskKey): void
   /** Removes the tasks of these keys. Returns the keys that had one. */
   removeAll(feed: string, scope: string, keys: readonly string[]): string[]
-  /** Removes the tasks of all other keys in a range. */
+  /** Removes the tasks of a range whose keys are not among `keys`. */
   keepOnly(feed: string, scope: string, keys: readonly string[], range: KeyRange): void
-  /** Skips all tasks of a scope in this round. */
+  /** Skips all tasks of a scope in a round, and sets when they are due again. */
   skipScope(feed: string, scope: string, next: Pick<Reread, 'round' | 'dueAt'>): void
   countDue(feed: string, now: string): number
-  /** Moves future due times back with this machine's clock. */
+  /** Moves every due time after `now` back by `ms`, because this machine's clock was set back. */
   moveBack(ms: number, now: string): void
-  /** Number of keys whose content the API has not ready yet. */
+  /** Number of tasks with `waiting`: the API has not finished their content, or their last request failed. */
   countWaiting(feed: string): number
 }
 
@@ -94,10 +97,10 @@ export interface Reread {
   sortAt?: string | null
 }
 
-/** The round of tasks that even a backfill reads at their due time, and not in each round. */
+/** Value of `round` for tasks that a backfill reads at their due time, not once in each round. */
 export const BY_DUE_TIME = -1
 
-/** Longer than any interval, however it is scaled. */
+/** Longer than any interval after scaling by `sync.interval_scale`. */
 const LONGEST_DELAY_MS = 10 * 365 * DAY_MS
 
 const ORDERS: Readonly<Record<TaskOrder, string>> = { newest: 'sort_at DESC', 'longest-due': 'due_at' }
@@ -164,7 +167,7 @@ export function createTasks(prepare: Prepare): Tasks {
      WHERE feed = @feed AND round < @round AND round > ${BY_DUE_TIME} AND waiting AND (waiting OR round = 0) AND ${isAsked}
      UNION ALL ${select('newest', 'sync_tasks_by_due', `due_at <= @now AND round < @round AND (NOT waiting OR round = ${BY_DUE_TIME})`)}`,
   )
-  // No wait is this long: a clock that was far ahead stored such a time, so the task is due.
+  // A due time after @never is further ahead than any wait. A clock that was far ahead stored it, so the task is due.
   const dueIn = (order: TaskOrder) =>
     prepare<TaskRow>(select(order, 'sync_tasks_by_due', 'due_at <= @now', 'due_at > @never'))
   const dueBy = { newest: dueIn('newest'), 'longest-due': dueIn('longest-due') }

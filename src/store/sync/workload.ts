@@ -3,7 +3,7 @@ import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
 import { onlyRow } from '../database/statements.ts'
 
-/** The done and the remaining part of a resource's round, to show progress. Only reads. */
+/** How much of a resource's round is done, to show progress. */
 export interface Workload {
   /** Rows of the lists in this round. */
   lists?: Share & {
@@ -48,7 +48,7 @@ export function createWorkload(prepare: Prepare): ReadWorkload {
     `SELECT count(*) FROM sync_tasks WHERE feed = @feed AND round > 0 AND round < @round
        AND (waiting OR due_at <= @now)`,
   ).pluck()
-  /** By table, the rows before this round, counted once. */
+  /** By table: its number of rows at the first call. Later calls do not count it again. */
   const known = new Map<string, number>()
 
   const rowsBefore = (table: string) => {
