@@ -58,7 +58,7 @@ export function startBackgroundWork({
       .then(() => noteClock(app))
       // This fails on a full disk. The writes of the session then fail too, and the next session calls this again.
       .catch(() => undefined),
-    every(clock, LISTEN_MS, signal, followClock),
+    every(clock, LISTEN_MS, signal, loggingFailures(followClock)),
     every(clock, KEEP_LEARNED_MS, signal, loggingFailures(app.saveLearned)),
     every(clock, LISTEN_MS, signal, listen),
     maintainNightly({ store, clock, log, settings, signal }, { serverTime, endSession }),

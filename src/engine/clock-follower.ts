@@ -22,14 +22,16 @@ export function createClockFollower({ clock, store }: Deps): () => Promise<void>
   let expected = noted === undefined ? clock.now() : Date.parse(noted)
   let measuredAt = clock.elapsed()
   return async () => {
-    const behindMs = expected + clock.elapsed() - measuredAt - clock.now()
-    expected = clock.now()
-    measuredAt = clock.elapsed()
-    if (behindMs < JUMP_MS) return
-    await store.transaction(() => {
-      for (const dueTimes of [store.tasks, store.segments])
-        dueTimes.moveBack(behindMs, isoInstant(clock.now()))
-    })
+    const [now, elapsed] = [clock.now(), clock.elapsed()]
+    const behindMs = expected + elapsed - measuredAt - now
+    if (behindMs >= JUMP_MS) {
+      await store.transaction(() => {
+        for (const dueTimes of [store.tasks, store.segments]) dueTimes.moveBack(behindMs, isoInstant(now))
+      })
+    }
+    // Only now: if the transaction fails, the next call finds the same jump.
+    expected = now
+    measuredAt = elapsed
   }
 }
 
