@@ -1,5 +1,5 @@
 import { readPage } from '../api/paging.ts'
-import type { ApiReader } from '../api/reader.ts'
+import type { ApiReader, ReaderReply } from '../api/reader.ts'
 import type { Query } from '../api/request.ts'
 import { resourceNamed } from '../catalog/catalog.ts'
 import type { PeriodicFeed } from '../catalog/resource.ts'
@@ -26,13 +26,7 @@ export async function checkAccessLog(api: ApiReader, endParameter: string, now: 
   // The API's description does not say whether a period is required.
   const needsPeriod = bare.kind === 'refused' && bare.status === 400
   const newest = needsPeriod ? await ask({ limit: '1', [FEED.from]: isoInstant(now - DAY_MS) }) : bare
-  if (newest.kind === 'failed') {
-    return line.wrong(
-      newest.message,
-      EXIT_STATUS.apiUnavailable,
-      newest.hint ?? 'Run parley doctor again later.',
-    )
-  }
+  if (newest.kind === 'failed') return notAnswered(line, newest)
   if (newest.kind === 'refused' && newest.status !== 400) {
     const meaning = FEED.expected?.[newest.status]
     if (meaning) return line.note(`${newest.status}: ${MEANINGS[meaning]}`)
@@ -42,10 +36,18 @@ export async function checkAccessLog(api: ApiReader, endParameter: string, now: 
   if (end === undefined) return line.note(`200, but there is no entry to test ?${endParameter}= with`)
   const from = isoInstant(Date.parse(end) - DAY_MS)
   const before = await ask({ limit: '50', [FEED.from]: from, [endParameter]: end })
+  if (before.kind === 'failed') return notAnswered(line, before)
   if (before.kind !== 'answer' || before.value.some(time => time >= end)) {
     return endParameterRefused(line, endParameter)
   }
   return line.ok(`200, and ?${endParameter}= ends a period`)
+}
+
+function notAnswered(
+  line: Finder,
+  { message, hint }: Extract<ReaderReply<unknown>, { kind: 'failed' }>,
+): Finding {
+  return line.wrong(message, EXIT_STATUS.apiUnavailable, hint ?? 'Run parley doctor again later.')
 }
 
 function endParameterRefused(line: Finder, endParameter: string): Finding {

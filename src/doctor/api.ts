@@ -29,7 +29,7 @@ export async function* checkApi(context: ApiContext): AsyncGenerator<Finding> {
       }
     }
   } catch (error) {
-    if (!(error instanceof StopError) || !(error.code in CHECK_BY_STOP_CODE)) throw error
+    if (!isExpectedStop(error)) throw error
     yield* findings
     yield stopFinding(error)
     return
@@ -46,7 +46,7 @@ export async function* checkApi(context: ApiContext): AsyncGenerator<Finding> {
   try {
     yield await checkAccessLog(context.api, context.accessLogEndParameter, serverNow)
   } catch (error) {
-    if (!(error instanceof StopError) || error.code !== DAY_USED_UP) throw error
+    if (!isExpectedStop(error)) throw error
     yield stopFinding(error)
   }
 }
@@ -78,6 +78,10 @@ const CHECK_BY_STOP_CODE: Readonly<Record<string, string>> = {
   unauthorized: 'key',
   'api-silent': 'API',
   [DAY_USED_UP]: 'requests',
+}
+
+function isExpectedStop(error: unknown): error is StopError {
+  return error instanceof StopError && error.code in CHECK_BY_STOP_CODE
 }
 
 function stopFinding(error: StopError): Finding {

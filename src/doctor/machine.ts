@@ -273,7 +273,8 @@ function writer({ database, db }: MachineContext): Finding[] {
 
 /**
  * The process that holds the lock, from /proc/locks; `unknown` where the system has no such file. This check does not
- * try to take the lock: a process that starts at that moment would fail.
+ * try to take the lock: a process that starts at that moment would fail. Nor does it compare the device, which btrfs and
+ * overlayfs show differently in that file.
  */
 function lockHolder(file: string): number | undefined | 'unknown' {
   const stats = readStats(file)

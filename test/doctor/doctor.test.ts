@@ -9,6 +9,8 @@ import { lockDatabase } from '../../src/store/file/lock.ts'
 import { type Ended, emptyFolder, parley } from '../cli/parley.ts'
 import { type Place, placeFor, serveAnswers, serveWorkspace, startWorkspace } from './api-server.ts'
 
+const LOG = '/v1/public-api-access-logs'
+
 interface Finding {
   mark: string
   check: string
@@ -182,6 +184,12 @@ test('doctor tests the name of the parameter that ends an access-log period', as
     status: EXIT_STATUS.apiUnavailable,
   })
   expect(wrong(await findings(around, ['--access-log-end-parameter', 'until']))).toEqual([])
+})
+
+test('a failed request is no sign that the API does not accept the parameter that ends a period', async () => {
+  const faults = [{ kind: 'status', status: 500, route: LOG, requestHas: 'to=' }] as const
+  const [found] = wrong(await findings(await place({ faults })))
+  expect(found).toMatchObject({ check: `GET ${LOG}`, found: expect.stringContaining('500') })
 })
 
 test('a response of another shape is described by its fields, never by its values', async () => {
