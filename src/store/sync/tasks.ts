@@ -205,7 +205,9 @@ export function createTasks(prepare: Prepare): Tasks {
     "UPDATE sync_tasks SET due_at = strftime('%Y-%m-%dT%H:%M:%fZ', due_at, ?) WHERE due_at > ?",
   )
   const countDue = prepare<number>('SELECT count(*) FROM sync_tasks WHERE feed = ? AND due_at <= ?').pluck()
-  const waiting = prepare<number>('SELECT count(*) FROM sync_tasks WHERE feed = ? AND waiting').pluck()
+  const waiting = prepare<number>(
+    'SELECT count(*) FROM sync_tasks WHERE feed = ? AND waiting AND failures = 0',
+  ).pluck()
 
   return {
     add: ({ feed, scope = '', key, sortAt = null, dueAt, attempts = 0 }) => {

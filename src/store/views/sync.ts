@@ -60,7 +60,7 @@ FROM (
     ${unreachable("json_extract(m.value, '$.kind')")} AS unreachable, ${UNREACHABLE_REASON} AS unreachable_reason
   FROM sync_resources r WHERE resource = '${name}' LIMIT 1
 ) s JOIN (
-  SELECT coalesce(sum(waiting AND coalesce(deadline, '~') > strftime('%Y-%m-%dT%H:%M:%fZ', 'now')), 0) AS waiting,
+  SELECT coalesce(sum(waiting AND failures = 0 AND coalesce(deadline, '~') > strftime('%Y-%m-%dT%H:%M:%fZ', 'now')), 0) AS waiting,
     count(*) AS open
   FROM sync_tasks WHERE feed >= '${name}.' AND feed < '${name}/' AND (waiting OR round = 0)
 ) w`
