@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ResourceName } from '../../src/catalog/names.ts'
+import { probeLater } from '../../src/engine/deletions/probe-later.ts'
 import { confirmationMs } from '../../src/engine/deletions/recheck.ts'
 import { message, minutesBack, startTrial, uuid } from '../engine/trial-backfill.ts'
 import { startTimed } from '../engine/trial-timed.ts'
@@ -146,4 +147,20 @@ test('a backfill waits until the confirming read is due, although the clock of t
   server.observe(server.now() + 900, 0)
   const wait = confirmationMs(timed.context, ['teams'])
   expect(wait).toBeGreaterThanOrEqual(Date.parse(String(dueAt)) - clock.now())
+})
+
+test('rows whose deletion is confirmed and held back do not count as newly missed', async () => {
+  const api = await startScriptedApi()
+  const trial = await startTrial(api)
+  const { context } = await startTimed(api, trial, ['messages'])
+  const place = { table: 'message_copies', probe: 'messages.list.probe', scope: '' }
+  const missing = [1, 2, 3].map(number => ({ key: uuid(number), at: null }))
+  await trial.store.transaction(() => {
+    for (const { key } of missing.slice(1)) {
+      const row = { table: place.table, scope: '', key }
+      context.store.suspicions.note(row, { since: minutesBack(10), means: 'absent' })
+      context.store.suspicions.confirm(row)
+    }
+    expect(probeLater(context, place, missing)).toBe(1)
+  })
 })

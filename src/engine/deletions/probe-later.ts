@@ -28,14 +28,14 @@ export function probeLater(
   // Only a clock that was ahead stores a later due time than this. Such a task does not count.
   const latest = isoInstant(context.clock.now() + longestWaitMs(context.options))
   const isAsked = (key: string) => (tasks.find({ feed: probe, scope, key })?.dueAt ?? '~') <= latest
-  const suspects = missing.filter(({ key }) => !isAsked(key))
+  const suspects = missing.flatMap(row => {
+    if (isAsked(row.key)) return []
+    const verdict = noteDenial(context, { table, scope, key: row.key }, { confirms: false })
+    return verdict.state === 'confirmed' ? [] : [{ ...row, askAgainMs: verdict.askAgainMs }]
+  })
   const isMany = before + suspects.length > MANY_MISSING
-  for (const { key, at } of suspects) {
-    const verdict = noteDenial(context, { table, scope, key }, { confirms: false })
-    if (verdict.state === 'confirmed') continue
-    const dueAt = isMany
-      ? context.after(CONFIRM_MANY_AFTER_MS)
-      : isoInstant(context.clock.now() + verdict.askAgainMs)
+  for (const { key, at, askAgainMs } of suspects) {
+    const dueAt = isMany ? context.after(CONFIRM_MANY_AFTER_MS) : isoInstant(context.clock.now() + askAgainMs)
     tasks.demand({ feed: probe, scope, key, sortAt: at, dueAt })
   }
   return suspects.length
