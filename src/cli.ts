@@ -104,7 +104,10 @@ async function main(argv: readonly string[]): Promise<ExitStatus> {
     return run.status
   } catch (error) {
     const stopped = run.signal?.aborted && error instanceof Error && error.name === 'AbortError'
-    const { status, lines } = explanationOf(stopped ? run.signal?.reason : error, commandName)
+    const { status, lines } = explanationOf(stopped ? run.signal?.reason : error, {
+      command: commandName,
+      argv,
+    })
     if (lines.length > 0) process.stderr.write(`${safeLines(lines.join('\n'))}\n`)
     return status
   }
@@ -200,8 +203,13 @@ interface Explanation {
   lines: readonly string[]
 }
 
-function explanationOf(error: unknown, command: string | undefined): Explanation {
-  if (error instanceof CommanderError) return usageExplanation(error, command)
+interface CommandLine {
+  command: string | undefined
+  argv: readonly string[]
+}
+
+function explanationOf(error: unknown, line: CommandLine): Explanation {
+  if (error instanceof CommanderError) return usageExplanation(error, line)
   if (error instanceof ParleyError) {
     const hint = error.hint === undefined ? [] : [`hint: ${error.hint}`]
     return { status: exitStatusOf(error), lines: [`parley: ${error.message}`, ...hint] }
@@ -227,12 +235,13 @@ function faultText(error: unknown): string {
  * Commander reports a printed help or version as an error with exit code 0. When the command is missing, it prints the
  * help, and the error has the code `commander.help`.
  */
-function usageExplanation(error: CommanderError, command: string | undefined): Explanation {
+function usageExplanation(error: CommanderError, { command, argv }: CommandLine): Explanation {
   if (error.exitCode === 0) return { status: EXIT_STATUS.done, lines: [] }
   if (error.code === 'commander.help') return { status: EXIT_STATUS.usage, lines: [] }
   const [message = '', suggestion] = error.message.replace(/^error: /, '').split('\n')
   const program = command !== undefined && Object.hasOwn(COMMANDS, command) ? `parley ${command}` : 'parley'
-  const isStray = error.code === 'commander.unknownOption' && command !== undefined && program === 'parley'
+  const isStray =
+    error.code === 'commander.unknownOption' && command !== undefined && strayOption(argv) !== undefined
   const advice = isStray ? 'Write options after the command.' : suggestion?.replace(/^\(|\)$/g, '')
   const guess = advice === undefined ? '' : `${advice} `
   return {

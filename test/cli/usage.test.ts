@@ -49,6 +49,11 @@ test.each<[args: string[], message: string, hint: string]>([
     'Write options after the command. Run parley --help for the usage.',
   ],
   [
+    ['--json', 'status'],
+    "unknown option '--json'",
+    'Write options after the command. Run parley status --help for the usage.',
+  ],
+  [
     ['init', '--forc'],
     "unknown option '--forc'",
     'Did you mean --force? Run parley init --help for the usage.',
