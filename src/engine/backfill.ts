@@ -56,7 +56,7 @@ export interface ResourceResult extends RunCounts {
 export interface BackfillResult {
   /** True when every chosen resource was read completely. */
   complete: boolean
-  /** True when a signal ended the run early. */
+  /** True when the run ended before a resource was read: a signal ended it, or new reads fell due all the time. */
   interrupted: boolean
   resources: readonly ResourceResult[]
   requests: number

@@ -47,14 +47,20 @@ export async function saveBackfillEnd(
   await store.transaction(() => store.state.setMeta(META.backfillEnd, noted)).catch(() => undefined)
 }
 
+/** Why a backfill that no signal stopped did not read everything. */
+const REASONS: Readonly<Partial<Record<ExitStatus, string>>> = {
+  [EXIT_STATUS.apiUnavailable]: 'Some resources failed',
+  [EXIT_STATUS.unfinished]: 'The run ended before everything was read',
+}
+
 function endReport(
   end: { result: ExitStatus } | { error: unknown },
   signal: AbortSignal,
 ): Omit<BackfillEnd, 'ended_at'> {
   const stop = signal.aborted ? signal.reason : undefined
   if ('result' in end) {
-    const reason = stop === undefined ? 'Some resources failed' : reasonOf(stop)
-    return { exit_status: end.result, reason: end.result === EXIT_STATUS.done ? null : reason }
+    const reason = stop === undefined ? REASONS[end.result] : reasonOf(stop)
+    return { exit_status: end.result, reason: end.result === EXIT_STATUS.done ? null : (reason ?? null) }
   }
   const isStopped = stop !== undefined && end.error instanceof Error && end.error.name === 'AbortError'
   const error = isStopped ? stop : end.error

@@ -62,7 +62,7 @@ const SCHEMA = [
   trigger('field_delete', 'DELETE ON main.crm_fields', noteObject('OLD.object')),
   trigger(
     'field_update',
-    'UPDATE OF position, label, type, is_active, relation_type, relation_target_object ON main.crm_fields',
+    'UPDATE OF position, label, type, is_active, relation_type, relation_target_object, relation_target_resource ON main.crm_fields',
     noteObject('NEW.object'),
   ),
 ].join('\n')
