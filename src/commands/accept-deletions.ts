@@ -20,7 +20,7 @@ async function acceptOrHandOver(resource: ResourceName, order: HandOverOptions):
   const handled = await runOrHandOver(order, { kind: 'accept-deletions', resource }, store => {
     const counts = { requests: 0, throttled: 0, rowsRead: 0, rowsChanged: 0, rowsDeleted: 0 }
     const now = () => isoInstant(order.clock.now())
-    return acceptDeletions({ store, now, counts: () => counts }, resource)
+    return acceptDeletions({ store, now, runs: { counts: () => counts } }, resource)
   })
   if ('writer' in handled) {
     return [`Requested: apply the held-back deletions of ${resource}.`, handOverSentence(handled.writer)]

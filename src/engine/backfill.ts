@@ -12,7 +12,7 @@ import type { EngineDeps } from './dependencies.ts'
 import { byRounds } from './due/by-rounds.ts'
 import { noteNextDue, type ScheduledResource } from './due/due.ts'
 import { backoffForTheRun } from './due/feed-backoff.ts'
-import { areListsRead, feedsReadWhole } from './due/rounds.ts'
+import { areListsRead, feedsReadWhole } from './due/round-end.ts'
 import { processRequests } from './requests.ts'
 import type { Source } from './scheduler/job.ts'
 import { noProgress, type SchedulerProgress } from './scheduler/progress.ts'
@@ -93,8 +93,8 @@ export function createBackfill(deps: BackfillDeps): Backfill {
   }
 
   const isUnread = (name: ResourceName): boolean =>
-    context.failure(name) !== undefined ||
-    (context.unavailability(name) !== undefined && context.counts(name).rowsRead === 0)
+    context.runs.failure(name) !== undefined ||
+    (context.backoffs.reason(name) !== undefined && context.runs.counts(name).rowsRead === 0)
 
   /**
    * Rows that this run suspects are requested once more, minutes later. No other request is left by then, so the run
@@ -155,7 +155,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
       ...(confirmingUntil === undefined ? {} : { confirmingUntil }),
       resources: chosen.map(({ name }) => ({
         resource: name,
-        counts: context.counts(name),
+        counts: context.runs.counts(name),
         finished: sources.size > 0 && isFinished(name),
         isUnread: isUnread(name),
       })),
@@ -230,7 +230,7 @@ function beginRound(context: EngineContext, chosen: readonly Resource[]): Readon
     if (roundOpen || goesOn) continue
     const confirming = isHoldOver(context, resource)
     if (confirming) forgetConfirmed(context, resource)
-    context.beginRound(resource, 'resumable', { at: now, confirming })
+    context.rounds.begin(resource, 'resumable', { at: now, confirming })
   }
   return new Map(
     states.map(({ resource, firstCompleteAt }) => [
@@ -258,19 +258,19 @@ function endRound(
   const result = (outcome: RunOutcome, reason?: string): ResourceResult => ({
     resource: name,
     outcome,
-    ...context.counts(name),
+    ...context.runs.counts(name),
     ...(reason === undefined ? {} : { reason }),
   })
   if (!finished) return result('stopped')
   settleRead(context, resource)
-  const failure = context.failure(name)
+  const failure = context.runs.failure(name)
   if (failure) {
     // After an interruption the round stays open, and the next run continues it.
     if (!interrupted) state.endRound(name, { complete: false, asOf, now, deletionsSince: now })
     return result('failed', failure.message)
   }
   for (const feed of feedsReadWhole(resource)) rejects.resolve(feed, null, roundStartedAt, now)
-  const reason = context.unavailability(name)
+  const reason = context.backoffs.reason(name)
   const whole = reason !== undefined && isWhollyUnavailable(context, resource)
   if (whole) state.unavailable(name, reason, now)
   else state.healthy(name, reason ?? null)
@@ -282,15 +282,15 @@ function endRound(
 /** A failed single read or scope does not keep the deletions from being applied; a failed list does. */
 function settleRead(context: EngineContext, resource: Resource): void {
   const { name } = resource
-  if (context.failure(name) && !areListsRead(context, resource)) return
+  if (context.runs.failure(name) && !areListsRead(context, resource)) return
   applyDeletions(context, name, true)
 }
 
 /** A resource with several scopes is available while one of them is, even without rows. */
 function isWhollyUnavailable(context: EngineContext, { name, feeds }: Resource): boolean {
   const passes = Object.keys(feeds).flatMap(feed => context.store.segments.of(`${name}.${feed}`))
-  if (passes.some(({ listedRound }) => listedRound === context.round(name))) return false
-  return context.counts(name).rowsRead === 0
+  if (passes.some(({ listedRound }) => listedRound === context.rounds.number(name))) return false
+  return context.runs.counts(name).rowsRead === 0
 }
 
 function closeRuns(

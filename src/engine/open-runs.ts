@@ -6,7 +6,7 @@ import type { EngineContext } from './context.ts'
 import { applyDeletions } from './deletions/apply.ts'
 import { nextDueMs } from './due/due.ts'
 import { HOUR, scaled } from './due/intervals.ts'
-import { isFullyRead, noteRecovery, type ResourceOutcome, recordOutcome } from './due/rounds.ts'
+import { isFullyRead, noteRecovery, type ResourceOutcome, recordOutcome } from './due/round-end.ts'
 import type { Job, Lane, Source } from './scheduler/job.ts'
 
 /**
@@ -68,9 +68,9 @@ export function createOpenRuns(deps: OpenRunsDeps): OpenRuns {
   /** When this makes the resource complete, idle children that waited for it are complete too. */
   const recordOutcomes = (resource: Resource): ResourceOutcome => {
     const { name } = resource
-    const wasComplete = context.wasComplete(name)
+    const wasComplete = context.rounds.wasComplete(name)
     const outcome = recordOutcome(context, resource, isTrusted())
-    if (wasComplete || !context.wasComplete(name)) return outcome
+    if (wasComplete || !context.rounds.wasComplete(name)) return outcome
     for (const other of resources) {
       const isWaiting = other.parents.includes(name) && !runs.has(other.name) && isIdle(other.name)
       if (isWaiting) recordOutcomes(other)
@@ -88,7 +88,7 @@ export function createOpenRuns(deps: OpenRunsDeps): OpenRuns {
     const run = runs.get(name)
     if (!run || !isIdle(name)) return
     const outcome = recordOutcomes(resource)
-    const counts = context.counts(name)
+    const counts = context.runs.counts(name)
     storeEnd(context, resource, { id: run.id, outcome })
     store.state.nextRun(name, isoInstant(clock.now() + nextDueMs(context, resource, sourcesOf(name))))
     deps.onRunEnd({ resource: name, lane: run.lane, outcome })
@@ -103,7 +103,7 @@ export function createOpenRuns(deps: OpenRunsDeps): OpenRuns {
       duration_ms: Math.round(clock.elapsed() - run.began),
     })
     runs.delete(name)
-    context.beginRun(name)
+    context.runs.begin(name)
     replan(resource, counts.rowsChanged)
   }
 
@@ -121,7 +121,8 @@ export function createOpenRuns(deps: OpenRunsDeps): OpenRuns {
     },
     review(resource) {
       const { name, parents } = resource
-      const isReady = !context.wasComplete(name) && parents.every(context.wasComplete) && isIdle(name)
+      const isReady =
+        !context.rounds.wasComplete(name) && parents.every(context.rounds.wasComplete) && isIdle(name)
       if (runs.has(name)) endIfIdle(resource)
       else if (isReady) recordOutcomes(resource)
       if (!runs.has(name)) return
@@ -131,7 +132,12 @@ export function createOpenRuns(deps: OpenRunsDeps): OpenRuns {
     closeAll(stopped) {
       for (const [name, { id }] of runs) {
         const error = stopped instanceof StopError ? { error: stopped.message } : {}
-        store.runs.end(id, { outcome: 'stopped', counts: context.counts(name), now: context.now(), ...error })
+        store.runs.end(id, {
+          outcome: 'stopped',
+          counts: context.runs.counts(name),
+          now: context.now(),
+          ...error,
+        })
       }
     },
   }
@@ -142,10 +148,11 @@ function storeEnd(
   { name }: Resource,
   { id, outcome }: { id: number; outcome: ResourceOutcome },
 ): void {
-  const error = outcome === 'unavailable' ? context.unavailability(name) : context.failure(name)?.message
+  const error =
+    outcome === 'unavailable' ? context.backoffs.reason(name) : context.runs.failure(name)?.message
   context.store.runs.end(id, {
     outcome,
-    counts: context.counts(name),
+    counts: context.runs.counts(name),
     now: context.now(),
     ...(error === undefined ? {} : { error }),
   })

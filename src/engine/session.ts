@@ -83,7 +83,7 @@ export function createSession(deps: SessionDeps): Session {
     backoffs,
     schedule: made => byTime(made, { pollMs }),
     // Once a parent has been complete, its rows are stored, so its children need not wait until it is idle.
-    isFinished: name => context.wasComplete(name) || isIdle(name),
+    isFinished: name => context.rounds.wasComplete(name) || isIdle(name),
   })
   let scheduler: Scheduler | undefined
 
@@ -215,5 +215,5 @@ function statusOf(sent: Sent): SentStatus {
 /** Closes the round that a backfill left open, and begins the daemon's. */
 function adoptRound(context: EngineContext, name: ResourceName): void {
   const { round, roundOpen } = context.store.state.get(name)
-  if (round === 0 || roundOpen) context.beginRound(name, 'timed')
+  if (round === 0 || roundOpen) context.rounds.begin(name, 'timed')
 }

@@ -326,7 +326,7 @@ describe('an object whose records are refused', () => {
     await timed.drain()
     expect(world.asked()).toEqual(['invoice 5'])
     expect(tasks(trial)).toEqual([])
-    expect(String(timed.context.unavailability('crm_records'))).not.toContain('invoice')
+    expect(String(timed.context.backoffs.reason('crm_records'))).not.toContain('invoice')
   })
 
   test('a 400 makes the resource fail, and the record is read with the next list', async () => {
@@ -415,7 +415,7 @@ describe('the records that a changed record points at', () => {
     const { trial, timed } = await watch(world)
     world.records['deal'] = { 1: deal(1, { stage_id: uuid(32) }) }
     world.publish()
-    timed.context.beginRound('crm_records', 'timed', { confirming: true })
+    timed.context.rounds.begin('crm_records', 'timed', { confirming: true })
     await timed.drain()
     expect(trial.column("SELECT count(*) FROM crm_record_changes WHERE field = 'stage_id'")).toEqual([1])
     expect(world.asked()).toEqual([])

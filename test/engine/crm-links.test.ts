@@ -25,7 +25,7 @@ async function watch(world: CrmWorld): Promise<Watched> {
     const before = world.askedLinks().length
     if (list === 'activities.list') timed.context.demandedLists.add(list)
     // A confirming round reads every list of a resource.
-    if (list === 'crm_records.list') timed.context.beginRound('crm_records', 'timed', { confirming: true })
+    if (list === 'crm_records.list') timed.context.rounds.begin('crm_records', 'timed', { confirming: true })
     await timed.drain()
     return world.askedLinks().slice(before).sort()
   }

@@ -107,7 +107,7 @@ describe('an older answer that arrives late', () => {
     await trial.store.transaction(() => trial.store.tombstone('members', [['a']], timed.context.now()))
     await early.apply()
     expect(trial.column('SELECT count(*) FROM live_members')).toEqual([0])
-    timed.context.beginRound('members', 'timed', { confirming: true })
+    timed.context.rounds.begin('members', 'timed', { confirming: true })
     await timed.drain()
     expect(trial.column('SELECT count(*) FROM live_members')).toEqual([1])
   })

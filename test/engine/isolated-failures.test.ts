@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
-import { recordOutcome } from '../../src/engine/due/rounds.ts'
+import { recordOutcome } from '../../src/engine/due/round-end.ts'
 import {
   refused,
   type ScriptedAnswer,
@@ -302,7 +302,7 @@ describe('a list of which one scope fails', () => {
       await trial.store.transaction(() => {
         for (const name of RESOURCES) recordOutcome(timed.context, resourceNamed(name), true)
       })
-      for (const name of RESOURCES) timed.context.beginRun(name)
+      for (const name of RESOURCES) timed.context.runs.begin(name)
     }
     const asked = () => api.requests.filter(({ params: [object] }) => object === 'company').length
     await settle()

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
 import { latenessAt, noteLateness } from '../../src/engine/due/lateness.ts'
-import { recordOutcome } from '../../src/engine/due/rounds.ts'
+import { recordOutcome } from '../../src/engine/due/round-end.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { startScriptedApi } from '../support/scripted-api.ts'
 import { startTrial, stateOf } from './trial-backfill.ts'

@@ -20,7 +20,7 @@ test('unanswered requests count as sent and not as answered', () => {
     retry('timeout'),
     retry('server'),
   ]
-  for (const sent of outcomes) countRequest({ counts: () => counts }, progress, 'members', sent)
+  for (const sent of outcomes) countRequest({ runs: { counts: () => counts } }, progress, 'members', sent)
   expect(progress).toMatchObject({ requests: 5, answered: 3, accepted: 1, throttled: 1 })
   expect(counts).toMatchObject({ requests: 5, throttled: 1 })
 })

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
-import { recordOutcome } from '../../src/engine/due/rounds.ts'
+import { recordOutcome } from '../../src/engine/due/round-end.ts'
 import { refused, type ScriptedRequest } from '../support/scripted-api.ts'
 import { type CrmWorld, event, startCrm } from './crm-world.ts'
 import { outcomeOf, startTrial, stateOf, type Trial, uuid } from './trial-backfill.ts'
@@ -25,12 +25,12 @@ async function watch(world: CrmWorld): Promise<Watched> {
   const timed = await startTimed(world.api, trial, RESOURCES)
   const run = async (list?: string) => {
     if (list === 'activities.list') timed.context.demandedLists.add(list)
-    if (list === 'crm_records.list') timed.context.beginRound('crm_records', 'timed', { confirming: true })
+    if (list === 'crm_records.list') timed.context.rounds.begin('crm_records', 'timed', { confirming: true })
     await timed.drain()
     await trial.store.transaction(() => {
       for (const name of RESOURCES) recordOutcome(timed.context, resourceNamed(name), true)
     })
-    for (const name of RESOURCES) timed.context.beginRun(name)
+    for (const name of RESOURCES) timed.context.runs.begin(name)
   }
   return { trial, timed, run }
 }
@@ -119,7 +119,7 @@ describe('a single 404 for an object that has records', () => {
     const { context, drain, moveClock } = watched.timed
     const readLists = async () => {
       world.publish()
-      context.beginRound('crm_records', 'timed', { confirming: true })
+      context.rounds.begin('crm_records', 'timed', { confirming: true })
       await drain()
     }
     const found = world.records['deal'] ?? {}
@@ -128,10 +128,10 @@ describe('a single 404 for an object that has records', () => {
     refuse('deal', 'ids', 1)
     moveClock(10 * MINUTE)
     await drain()
-    expect(context.failure('crm_records')?.code).toBe('lost-404')
+    expect(context.runs.failure('crm_records')?.code).toBe('lost-404')
     world.records['deal'] = found
     await readLists()
-    expect(context.failure('crm_records')).toBeUndefined()
+    expect(context.runs.failure('crm_records')).toBeUndefined()
   })
 
   test('a 404 fails a backfill, and the next one completes', async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
-import { recordOutcome } from '../../src/engine/due/rounds.ts'
+import { recordOutcome } from '../../src/engine/due/round-end.ts'
 import {
   refused,
   type ScriptedAnswer,
@@ -83,17 +83,17 @@ test('a round of the daemon ends without a scope that fails, and keeps the rejec
     await trial.store.transaction(() => {
       for (const name of resources) recordOutcome(timed.context, resourceNamed(name), true)
     })
-    for (const name of resources) timed.context.beginRun(name)
+    for (const name of resources) timed.context.runs.begin(name)
   }
   const open = "SELECT count(*) FROM sync_rejects WHERE resource = 'crm_records' AND resolved_at IS NULL"
   await run()
   expect(trial.column(open)).toEqual([2])
   answers['deal'] = records('deal', [1])
   answers['company'] = refused(500)
-  const round = timed.context.round('crm_records')
+  const round = timed.context.rounds.number('crm_records')
   trial.passTime(86_400_000)
   await run()
-  expect(timed.context.round('crm_records')).toBe(round + 1)
+  expect(timed.context.rounds.number('crm_records')).toBe(round + 1)
   expect(trial.column(open)).toEqual([1])
   expect(stateOf(trial, 'crm_records')).toBe('failing')
 })

@@ -195,7 +195,7 @@ describe('segments in the daemon', () => {
     const timed = await startTimed(api, trial, ['messages'])
     await timed.drain()
     const before = segmentsOf(trial).length
-    timed.context.beginRound('messages', 'timed', { confirming: true })
+    timed.context.rounds.begin('messages', 'timed', { confirming: true })
     let most = 0
     for (let page = 0; page < 40; page += 1) {
       const asked = await timed.ask('messages.list')

@@ -7,7 +7,7 @@ import { createContext, type EngineContext } from '../../src/engine/context.ts'
 import { byTime } from '../../src/engine/due/by-time.ts'
 import { nextDueMs } from '../../src/engine/due/due.ts'
 import { growingBackoff } from '../../src/engine/due/feed-backoff.ts'
-import { settleInTime } from '../../src/engine/due/rounds.ts'
+import { settleInTime } from '../../src/engine/due/round-end.ts'
 import type { Job, Source } from '../../src/engine/scheduler/job.ts'
 import { createSources } from '../../src/engine/sources.ts'
 import { ParleyError, ResourceError, RetryError } from '../../src/errors.ts'
@@ -84,12 +84,13 @@ export async function startTimed(
     }),
     schedule: made => byTime(made, { pollMs }),
     isFinished: name =>
-      context.wasComplete(name) || sources.every(source => source.resource !== name || source.finished()),
+      context.rounds.wasComplete(name) ||
+      sources.every(source => source.resource !== name || source.finished()),
   })
   await store.transaction(() => {
     for (const resource of CATALOG.filter(({ name }) => resources.includes(name))) {
       if (store.state.get(resource.name).roundOpen || store.state.get(resource.name).round === 0)
-        context.beginRound(resource.name, 'timed')
+        context.rounds.begin(resource.name, 'timed')
       sources.push(...createSources(context, resource))
     }
   })

@@ -5,6 +5,7 @@ import { ResourceError } from '../../errors.ts'
 import { columnsOfRow } from '../../store/deletions/suspicions.ts'
 import type { EngineContext } from '../context.ts'
 import { DAY, scaled } from '../due/intervals.ts'
+import type { RunRecords } from '../run-records.ts'
 import { undecidedSince } from './denial.ts'
 import { guardDecision, type Loss, liveRowsToCount } from './guard.ts'
 import { tableOfPart } from './row-parts.ts'
@@ -20,7 +21,7 @@ import { tableOfPart } from './row-parts.ts'
 const HOLD_MS = DAY
 
 /** The part of the context that `acceptDeletions` needs, so that a command can call it without an engine. */
-export type ApplyContext = Pick<EngineContext, 'store' | 'counts' | 'now'>
+export type ApplyContext = Pick<EngineContext, 'store' | 'now'> & { runs: Pick<RunRecords, 'counts'> }
 
 type Confirmed = ReturnType<EngineContext['store']['suspicions']['confirmedRows']>[number]
 
@@ -32,7 +33,7 @@ export function applyDeletions(
 ): void {
   const { state } = context.store
   const { heldSince } = state.get(resource)
-  if (heldSince !== null && context.isConfirming(resource)) {
+  if (heldSince !== null && context.rounds.isConfirming(resource)) {
     if (!isRoundComplete || hasUndecided(context, resource)) return
     state.hold(resource, null)
     applyConfirmed(context, resource)
@@ -206,7 +207,7 @@ function remove(
   if (table.kind === 'child') {
     const clear = ({ key, means }: Confirmed) => store.transcripts.clear(key, means, context.now())
     const cleared = rows.reduce((sum, row) => sum + clear(row), 0)
-    context.counts(resource).rowsChanged += cleared
+    context.runs.counts(resource).rowsChanged += cleared
     store.state.deleted(resource, cleared, context.now())
     return
   }
@@ -217,8 +218,8 @@ function remove(
   const absent = rows.filter(({ means }) => means === 'absent').map(columnsOfRow)
   const withheld = rows.filter(({ means }) => means === 'withheld').map(columnsOfRow)
   const deleted = store.tombstone(table.name, absent, context.now())
-  context.counts(resource).rowsDeleted += deleted
-  context.counts(resource).rowsChanged += store.withhold(table.name, withheld, context.now())
+  context.runs.counts(resource).rowsDeleted += deleted
+  context.runs.counts(resource).rowsChanged += store.withhold(table.name, withheld, context.now())
   store.state.deleted(resource, deleted + withheld.length, context.now())
 }
 
@@ -286,7 +287,7 @@ function reportHold(context: EngineContext, resource: ResourceName): void {
   const { heldSince } = store.state.get(resource)
   const command = `parley accept-deletions ${resource}`
   const until = new Date(Date.parse(heldSince ?? context.now()) + scaled(HOLD_MS, options)).toISOString()
-  context.fail(
+  context.runs.fail(
     { resource, feed: `${resource}.round` },
     new ResourceError(
       `${HELD_REASON}${rows} rows of ${table} is held back until a complete pass after ${until} confirms it (limit: 20 rows and 20 %). To delete them now: ${command}`,

@@ -32,7 +32,7 @@ export function createProbes(
     // It exists although no list shows it: requested again after a week.
     found(task) {
       store.suspicions.end(rowOf(feed, task))
-      store.tasks.done(task, { round: context.round(resource.name), dueAt: context.after(WEEK) })
+      store.tasks.done(task, { round: context.rounds.number(resource.name), dueAt: context.after(WEEK) })
     },
     missing(task) {
       const row = rowOf(feed, task)

@@ -29,11 +29,11 @@ export function noteUnlisted(
   store.tasks.keepOnly(feed, '', keys, range)
   const isDue = (key: string) => {
     const known = store.tasks.find({ feed, key })
-    return known === undefined || known.dueAt <= now() || context.isConfirming(resource)
+    return known === undefined || known.dueAt <= now() || context.rounds.isConfirming(resource)
   }
   const due = keys.filter(isDue)
   for (const key of due) {
-    store.tasks.done({ feed, key }, { round: context.round(resource), dueAt: context.after(WEEK) })
+    store.tasks.done({ feed, key }, { round: context.rounds.number(resource), dueAt: context.after(WEEK) })
   }
   return due
 }

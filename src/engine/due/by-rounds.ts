@@ -14,15 +14,16 @@ export function byRounds(context: EngineContext): Schedule {
         confirmMs === undefined
           ? isNewEnough(list, segment, context.options) &&
             putOffMs(segment, context) === 0 &&
-            (isDueInRound(segment, context.round(list.resource)) || isRecheckDue(context, list, segment))
+            (isDueInRound(segment, context.rounds.number(list.resource)) ||
+              isRecheckDue(context, list, segment))
           : confirmMs === 0
       return isDue ? 0 : Number.POSITIVE_INFINITY
     },
     intervalMs: () => Number.POSITIVE_INFINITY,
     overdue: () => 0,
-    laneOf: ({ resource }) => (context.wasComplete(resource) ? 'audit' : 'history'),
+    laneOf: ({ resource }) => (context.rounds.wasComplete(resource) ? 'audit' : 'history'),
     dueTasks: ({ resource, ...query }) =>
-      store.tasks.due({ ...query, round: context.round(resource), now: context.now() }),
+      store.tasks.due({ ...query, round: context.rounds.number(resource), now: context.now() }),
     isLong: () => false,
     isAwaited: () => true,
     isTimed: false,

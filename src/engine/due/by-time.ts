@@ -33,7 +33,8 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
     if (listedAt === null || passStartedAt !== null || unavailableSince !== null) return 0
     if (isInFuture(listedAt)) return 0
     const isUrgent = context.demandedLists.has(list.id) && (list.feed.mode !== 'timeline' || to === null)
-    const isUnconfirmed = context.isConfirming(list.resource) && listedRound < context.round(list.resource)
+    const isUnconfirmed =
+      context.rounds.isConfirming(list.resource) && listedRound < context.rounds.number(list.resource)
     if (isUrgent || isUnconfirmed) return 0
     return Math.max(0, dueAgainAt(list, segment, listedAt) - server.now())
   }
@@ -48,7 +49,8 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
       return lateMs > 0 ? lateMs / intervalMs(list, segment) : 0
     },
     laneOf(list, segment) {
-      if (list.feed.mode !== 'timeline') return context.wasComplete(list.resource) ? 'audit' : 'history'
+      if (list.feed.mode !== 'timeline')
+        return context.rounds.wasComplete(list.resource) ? 'audit' : 'history'
       if (!segment || segment.listedAt === null) return 'history'
       if (segment.to === null) return 'head'
       // A pass in progress without a cursor is the unread rest of a pass that was cut or restarted.

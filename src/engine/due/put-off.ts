@@ -19,13 +19,13 @@ export function putOff(
 ): void {
   for (const task of tasks) {
     context.store.tasks.putOff(task, {
-      round: context.round(where.resource),
+      round: context.rounds.number(where.resource),
       dueAt: context.after(aloneBackoffMs(task.failures + 1)),
       sortAt: task.sortAt,
     })
   }
   const isUnread = () => tasks.some(task => (context.store.tasks.find(task)?.failures ?? 0) > 0)
-  context.fail(where, error, { isUnread })
+  context.runs.fail(where, error, { isUnread })
 }
 
 /**
@@ -52,5 +52,5 @@ export function putOffList(
 /** Reports that a part of a list could not be read. */
 export function failList(context: EngineContext, where: FeedName, error: ParleyError): void {
   const isUnread = () => context.store.segments.of(where.feed).some(({ retryAt }) => retryAt !== null)
-  context.fail(where, error, { isUnread })
+  context.runs.fail(where, error, { isUnread })
 }

@@ -1,146 +1,53 @@
 import type { ResourceName } from '../../catalog/names.ts'
-import type { Resource } from '../../catalog/resource.ts'
-import { isoInstant } from '../../clock.ts'
-import type { Segment } from '../../store/sync/segments.ts'
-import type { EngineContext } from '../context.ts'
-import { applyDeletions, forgetConfirmed, isHoldOver } from '../deletions/apply.ts'
-import { isSteppedOver } from '../modes/narrowing.ts'
-import { isNewEnough } from './due-segments.ts'
-import { hasFirstReads } from './first-reads.ts'
-import { DAY, scaled } from './intervals.ts'
-import { latenessOf } from './lateness.ts'
+import type { Store } from '../../store/store.ts'
 
-/**
- * The feeds that a complete round reads completely. A reject of such a feed that the round did not show again is
- * resolved. This includes rejects from before `sync.since` or from a closed period: no later pass would resolve them,
- * and a reject stores the content of its item. If the item is listed again, it is rejected again.
- */
-export function feedsReadWhole({ name, feeds }: Resource): string[] {
-  return Object.entries(feeds).flatMap(([feed, { mode }]) => (mode === 'item' ? [] : [`${name}.${feed}`]))
+/** The rounds of all resources. Reads are cached, since they are far more frequent than new rounds. */
+export interface Rounds {
+  /** The number of a resource's current round. */
+  number(resource: ResourceName): number
+  /** True in a round that reads every list once more to confirm suspected deletions. */
+  isConfirming(resource: ResourceName): boolean
+  /** Opens a resource's next round. */
+  begin(resource: ResourceName, kind: RoundKind, options?: RoundOptions): void
+  /** False until the resource has been complete once. */
+  wasComplete(resource: ResourceName): boolean
 }
 
-export type ResourceOutcome = 'complete' | 'failed' | 'unavailable'
+export type RoundKind =
+  /** A backfill's. When it is interrupted, the next backfill continues it. */
+  | 'resumable'
+  /** The daemon's. Lists fall due by time. */
+  | 'timed'
 
-/**
- * Applies deletions, records the resource's state, and ends the round if it is complete. Called when nothing more of
- * the resource is due, or when its round can end during a run (`isFullyRead`).
- * @param trusted false while a refusal does not show that a row is gone: no deletions are applied
- */
-export function recordOutcome(context: EngineContext, resource: Resource, trusted: boolean): ResourceOutcome {
-  const { name } = resource
-  const { state } = context.store
-  const roundStartedAt = state.get(name).roundStartedAt ?? context.now()
-  const isComplete = isRoundComplete(context, resource)
-  if (trusted) settleInTime(context, name, isComplete)
-  const now = context.now()
-  const hasFailed = context.failure(name) !== undefined
-  const reason = context.unavailability(name)
-  const whole = !hasFailed && reason !== undefined && isWhollyWaiting(context, resource)
-  const isHeldBack = state.get(name).heldSince !== null
-  if (!hasFailed) state.succeeded(name, now)
-  if (whole) state.unavailable(name, reason, now)
-  else if (!hasFailed && !isHeldBack && isReadAsDue(context, resource)) state.healthy(name, reason ?? null)
-  // The round can be complete without a failed part that waits separately (`isLeftOut`).
-  if ((isComplete || whole) && !isHeldBack) {
-    resolveRejects(context, resource, roundStartedAt)
-    const asOf = isoInstant(context.server.from(Date.parse(roundStartedAt)))
-    state.endRound(name, {
-      complete: true,
-      asOf,
-      now,
-      deletionsSince: isoInstant(context.clock.now() - scaled(DAY, context.options)),
-    })
-    context.beginRound(name, 'timed')
+export interface RoundOptions {
+  /** A common start of the rounds of several resources; default now. */
+  at?: string
+  /** Every list is read once more, to confirm deletions that the mass-deletion guard holds back. */
+  confirming?: boolean
+}
+
+export function createRounds({ state }: Pick<Store, 'state'>, now: () => string): Rounds {
+  const numbers = new Map<ResourceName, number>()
+  const confirming = new Set<ResourceName>()
+  const number = (resource: ResourceName): number => {
+    const known = numbers.get(resource)
+    if (known !== undefined) return known
+    const { round, heldRound } = state.get(resource)
+    numbers.set(resource, round)
+    if (heldRound === round) confirming.add(resource)
+    return round
   }
-  if (hasFailed) return 'failed'
-  return whole ? 'unavailable' : 'complete'
-}
-
-/**
- * Whether the round may end during a run: every list was read since the round began, and no first read is due. Under a
- * tight rate limit some read is always due, so the run itself may never end.
- */
-export function isFullyRead(context: EngineContext, resource: Resource): boolean {
-  return isRoundComplete(context, resource) && !hasFirstReads(context, resource)
-}
-
-/** Clears the failure in the resource's state, during a long run, once the failed part was read. */
-export function noteRecovery(context: EngineContext, resource: Resource): void {
-  const { state } = context.store
-  const { failingSince, heldSince } = state.get(resource.name)
-  if (failingSince === null || heldSince !== null || !context.hasRecovered(resource.name)) return
-  if (isReadAsDue(context, resource))
-    state.healthy(resource.name, context.unavailability(resource.name) ?? null)
-}
-
-/** Resolves the rejects that no list has shown since the round began. Rejects of lists that could not be read stay. */
-function resolveRejects(context: EngineContext, resource: Resource, before: string): void {
-  const { segments, rejects } = context.store
-  for (const feed of feedsReadWhole(resource)) {
-    const all = segments.of(feed)
-    const read = all.filter(({ retryAt }) => retryAt === null)
-    // In a list without scopes, a reject has the key of its row as its scope, which says nothing about the segment.
-    const isScoped = read.every(({ scope }) => scope !== '')
-    if (read.length === all.length) rejects.resolve(feed, null, before, context.now())
-    else if (isScoped) for (const { scope } of read) rejects.resolve(feed, scope, before, context.now())
+  return {
+    number,
+    isConfirming(resource) {
+      number(resource)
+      return confirming.has(resource)
+    },
+    begin(resource, kind, { at = now(), confirming: confirms = false } = {}) {
+      if (confirms) confirming.add(resource)
+      else confirming.delete(resource)
+      numbers.set(resource, state.beginRound(resource, kind, { at, confirming: confirms }))
+    },
+    wasComplete: state.wasComplete,
   }
-}
-
-function isReadAsDue(context: EngineContext, resource: Resource): boolean {
-  const hasFailed = context.backoffs.waitsUntil(resource.name, 'failed') !== undefined
-  return !hasFailed && !hasPutOff(context, resource) && latenessOf(context, resource) === undefined
-}
-
-/** Applies deletions. When a hold of the mass-deletion guard is over, it begins the confirming round instead. */
-export function settleInTime(context: EngineContext, name: ResourceName, isRoundComplete: boolean): void {
-  if (isHoldOver(context, name) && !context.isConfirming(name)) {
-    forgetConfirmed(context, name)
-    context.beginRound(name, 'timed', { confirming: true })
-    return
-  }
-  applyDeletions(context, name, isRoundComplete)
-}
-
-/** Whether every list was read completely since the round began, and every parent was complete at least once. */
-function isRoundComplete(context: EngineContext, resource: Resource): boolean {
-  return resource.parents.every(context.wasComplete) && areListsRead(context, resource)
-}
-
-/** Whether every list was read completely since the round began, regardless of single reads. */
-export function areListsRead(context: EngineContext, { name, feeds }: Resource): boolean {
-  const lists = Object.entries(feeds).flatMap(([feedName, feed]) =>
-    feed.mode === 'item' ? [] : [[feedName, feed] as const],
-  )
-  const round = context.round(name)
-  const segments = lists.map(([feedName, feed]) => {
-    const list = { resource: name, id: `${name}.${feedName}`, feed }
-    const all = context.store.segments.of(list.id).filter(one => !isLeftOut(one))
-    return all.filter(one => isNewEnough(list, one, context.options))
-  })
-  return segments.every(all => all.length > 0 && all.every(one => one.closed || one.listedRound >= round))
-}
-
-/** Whether the round can be complete without a segment: it is unavailable, its scope waits, or it was stepped over. */
-function isLeftOut(segment: Segment): boolean {
-  const { unavailableSince, retryAt, scope } = segment
-  return unavailableSince !== null || (retryAt !== null && scope !== '') || isSteppedOver(segment)
-}
-
-/** Whether a part of a list failed and waits for its next try. */
-function hasPutOff({ store }: EngineContext, { name, feeds }: Resource): boolean {
-  return Object.keys(feeds).some(feed =>
-    store.segments.of(`${name}.${feed}`).some(({ retryAt }) => retryAt !== null),
-  )
-}
-
-/** Whether every feed waits. A list with scopes also counts as waiting when all its scopes are unavailable. */
-function isWhollyWaiting({ backoffs, store }: EngineContext, { name, feeds }: Resource): boolean {
-  return Object.entries(feeds).every(([feedName, feed]) => {
-    const id = `${name}.${feedName}`
-    const isScoped = feed.mode === 'snapshot' && feed.scope !== undefined
-    return (
-      backoffs.isWaiting(id) ||
-      (isScoped && store.segments.of(id).every(one => one.unavailableSince !== null))
-    )
-  })
 }

@@ -42,7 +42,7 @@ export function writeRecordTasks(
   if (feed.mode === 'snapshot') demandChanged(context, reference, feed)
   else if (feed.mode === 'item' && feed.associations) {
     // Until the resource was complete once, all associations are read anyway, except perhaps those of a revived record.
-    if (written.status !== 'revived' && !context.wasComplete(resource)) return
+    if (written.status !== 'revived' && !context.rounds.wasComplete(resource)) return
     demandAssociations(context, reference, feed, feed.associations)
   }
 }

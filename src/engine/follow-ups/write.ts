@@ -15,7 +15,7 @@ export function storeRows(
   options: WriteOptions,
 ): StoredItem[] {
   const stored = context.store.write(table, items, options)
-  const counts = context.counts(resource)
+  const counts = context.runs.counts(resource)
   counts.rowsRead += items.length
   counts.rowsChanged += stored.filter(({ written }) => written.status !== 'unchanged').length
   return stored

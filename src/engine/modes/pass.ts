@@ -22,7 +22,7 @@ export function segmentInPass(
     ...segment,
     unavailableSince: null,
     passStartedAt: segment.passStartedAt ?? reply.serverSentAt,
-    passRound: segment.passRound ?? context.round(feed.resource),
+    passRound: segment.passRound ?? context.rounds.number(feed.resource),
   }
 }
 

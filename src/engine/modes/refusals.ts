@@ -1,6 +1,7 @@
 import type { Expected } from '../../catalog/resource.ts'
 import { ResourceError, RetryError } from '../../errors.ts'
 import type { EngineContext } from '../context.ts'
+import { markUnavailable } from '../due/back-off.ts'
 import type { FeedName } from '../feeds.ts'
 
 /** The error for a refusal that no declaration expects. Pure. */
@@ -39,7 +40,7 @@ export function handleRefusal(
   const wasRead = context.store.segments.of(feed.feed).some(({ listedAt }) => listedAt !== null)
   if (wasRead && status in REMEDIES) throw accessLostError(status, message)
   if (expected?.[status] !== 'unavailable') throw refusalError(status, message)
-  context.markUnavailable(feed, `The API answers ${status}: ${message}`)
+  markUnavailable(context, feed, `The API answers ${status}: ${message}`)
 }
 
 /**

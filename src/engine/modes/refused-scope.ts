@@ -3,6 +3,7 @@ import type { Feed } from '../../catalog/resource.ts'
 import type { RowKey } from '../../store/deletions/suspicions.ts'
 import type { Task } from '../../store/sync/tasks.ts'
 import type { EngineContext } from '../context.ts'
+import { backOff, markUnavailable } from '../due/back-off.ts'
 import { DAY } from '../due/intervals.ts'
 import type { FeedName } from '../feeds.ts'
 import { accessLostError } from './refusals.ts'
@@ -63,7 +64,7 @@ export function refuseTasks(context: EngineContext, refusal: ScopeRefusal, of: S
   const { where, scope } = refusal
   const history = scopeHistory(context, of)
   if (history === 'never-offered') {
-    const round = context.round(where.resource)
+    const round = context.rounds.number(where.resource)
     context.store.tasks.skipScope(where.feed, scope, { round, dueAt: context.after(DAY) })
   }
   if (history === 'has-rows') failScope(context, refusal, of)
@@ -83,7 +84,7 @@ export function failScope(
   if (parent && context.store.suspicions.find(parent)) context.backoffs.failed(where.feed, scope)
   else {
     if (parent) readAgainAtOnce(context, parent)
-    context.backOff(where, accessLostError(status, message, of.scope), { scope, tasks })
+    backOff(context, where, accessLostError(status, message, of.scope), { scope, tasks })
   }
 }
 
@@ -106,5 +107,5 @@ export function markScopeUnavailable(
   history: Exclude<ScopeHistory, 'has-rows'>,
 ): void {
   const reason = `${scope}: the API answers ${status}: ${message}`
-  context.markUnavailable(where, reason, { scope, wasOffered: history === 'was-listed' })
+  markUnavailable(context, where, reason, { scope, wasOffered: history === 'was-listed' })
 }

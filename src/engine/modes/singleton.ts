@@ -5,6 +5,7 @@ import type { ParsedItem } from '../../catalog/row.ts'
 import { encodeJson } from '../../json.ts'
 import type { EngineContext } from '../context.ts'
 import { noteDenial } from '../deletions/denial.ts'
+import { backOff } from '../due/back-off.ts'
 import { partsOf } from '../due/due.ts'
 import type { ListOf } from '../due/schedule.ts'
 import { writeRows } from '../follow-ups/write.ts'
@@ -41,7 +42,7 @@ export function createSingleton(
     store.segments.save({
       ...segment,
       listedAt: reply.serverSentAt,
-      listedRound: context.round(resource.name),
+      listedRound: context.rounds.number(resource.name),
     })
     store.state.fresh(resource.name, reply.serverSentAt)
   }
@@ -64,7 +65,7 @@ export function createSingleton(
       else handleRefusal(context, where, feed.expected, status, message)
     },
     failed(error) {
-      context.backOff(where, error)
+      backOff(context, where, error)
     },
     over() {
       underWay = false
@@ -97,7 +98,7 @@ function toItem(
   const item =
     feed.stores === 'document'
       ? { cells: columns.map(() => null), extra: null, children: new Map(), feedFields: {} }
-      : context.parser(feed.table)(record, context.report({ resource, feed: id }, ''))
+      : context.parsing.parser(feed.table)(record, context.parsing.report({ resource, feed: id }, ''))
   if (!item) return undefined
   const cells = columns.map((column, index) => {
     if (column === 'id') return 1

@@ -1,6 +1,6 @@
 import type { Sent } from '../../api/client.ts'
 import type { ResourceName } from '../../catalog/names.ts'
-import type { EngineContext } from '../context.ts'
+import type { RunRecords } from '../run-records.ts'
 import type { Unreachable } from './reachability.ts'
 
 /** The requests of a run so far and their results. */
@@ -34,12 +34,12 @@ export function noProgress(): SchedulerProgress {
 
 /** Counts a finished request for the run and for its resource. */
 export function countRequest(
-  context: Pick<EngineContext, 'counts'>,
+  context: { runs: Pick<RunRecords, 'counts'> },
   progress: SchedulerProgress,
   resource: ResourceName,
   sent: Sent,
 ): void {
-  const counts = context.counts(resource)
+  const counts = context.runs.counts(resource)
   counts.requests += 1
   progress.requests += 1
   if (sent.kind === 'answer') progress.accepted += 1

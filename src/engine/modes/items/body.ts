@@ -27,8 +27,8 @@ export const bodyAnswer: ItemHandler = { answer: storeBody, absent: bodyAbsent }
 function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void {
   const { feed, task } = work
   const where = whereOf(work)
-  const report = context.report(where, task.key)
-  const parsed = context.parser(feed.table)(recordOf(work, value), report)
+  const report = context.parsing.report(where, task.key)
+  const parsed = context.parsing.parser(feed.table)(recordOf(work, value), report)
   if (!parsed) {
     readAgain(context, work, DAY)
     return
@@ -49,7 +49,7 @@ function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply
   else if (denyText(context, work, 'empty')) return
   const result: TextResult = given ? { state: 'present', text: text.toWellFormed() } : { state: 'empty' }
   if (context.store.merge.applyText(task.key, result, context.now()))
-    context.counts(where.resource).rowsChanged += 1
+    context.runs.counts(where.resource).rowsChanged += 1
   if (!given) bodyAgain(context, work, false)
   else if (wasRead && mayLag(feed, entry)) askLaggingAgain(context, work)
   else context.store.tasks.remove(task)

@@ -68,7 +68,7 @@ interface Again {
 export function scheduleRead(context: EngineContext, { resource, task }: ItemWork, next: Again): void {
   const { afterMs, ...rest } = next
   context.store.tasks.done(task, {
-    round: context.round(resource.name),
+    round: context.rounds.number(resource.name),
     dueAt: context.after(afterMs),
     sortAt: task.sortAt,
     ...rest,

@@ -154,13 +154,16 @@ function linksQuery({ task, cursor }: ItemWork): Readonly<Record<string, string>
 
 function storeLinks(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void {
   const page = readPage('v2-cursor', value, linksQuery(work))
-  const report = context.report({ resource: work.resource.name, feed: work.id }, rejectScope(work.task))
+  const report = context.parsing.report(
+    { resource: work.resource.name, feed: work.id },
+    rejectScope(work.task),
+  )
   const keys = page.items.flatMap(item => {
     const key = recordId(item)
     if (key === undefined) report.reject(work.feed.table, item, 'no identity: id is missing')
     return key === undefined ? [] : [key]
   })
-  context.counts(work.resource.name).rowsRead += keys.length
+  context.runs.counts(work.resource.name).rowsRead += keys.length
   const gathered = [...new Set([...work.gathered, ...keys])]
   if (page.next !== null && work.asked.includes(page.next['cursor'] ?? '')) throw deadCursorError('repeated')
   if (page.next !== null) {
@@ -206,7 +209,7 @@ function replaceLinks(
   related: readonly string[],
   ticket: number,
 ): { askAgainMs: number | undefined } | undefined {
-  const { store, counts } = context
+  const { store, runs } = context
   const { task, feed, resource } = work
   const { freshness } = store
   if (!freshness.admits(ticket, feed.table, `${task.scope} ${task.key}`)) return undefined
@@ -221,7 +224,7 @@ function replaceLinks(
   const known = new Set(associations.stored())
   const other = scopeOf({ listed: asking, asking: listed })
   const isOpen = (key: string) => !freshness.isOutdated(ticket, feed.table, `${other} ${key}`)
-  const tally = counts(resource.name)
+  const tally = runs.counts(resource.name)
   let askAgainMs: number | undefined
   for (const key of known) {
     if (!isOpen(key)) continue

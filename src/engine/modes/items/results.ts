@@ -25,8 +25,8 @@ function storeResults(context: EngineContext, work: ItemWork, value: unknown, re
   const { feed, task } = work
   const where = whereOf(work)
   if (dropIfGone(context, work)) return
-  const parse = context.parser(feed.table)
-  const report = context.report(where, task.key)
+  const parse = context.parsing.parser(feed.table)
+  const report = context.parsing.report(where, task.key)
   const items = readDataList(value).flatMap(item => parse(item, report, task.key) ?? [])
   writeRows(context, where, feed.table, items, { ticket: reply.ticket, now: context.now() })
   const verdict = denyMissing(context, work, new Set(items.map(({ cells }) => cells[0])))

@@ -24,7 +24,10 @@ export const rowAnswer: ItemHandler = { answer: storeRow, absent: rowAbsent }
 function storeRow(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void {
   const { feed, task } = work
   const where = whereOf(work)
-  const item = context.parser(feed.table)(recordOf(work, value), context.report(where, task.key))
+  const item = context.parsing.parser(feed.table)(
+    recordOf(work, value),
+    context.parsing.report(where, task.key),
+  )
   if (!item) {
     readAgain(context, work, DAY)
     return
@@ -89,7 +92,7 @@ function denyWithheld(context: EngineContext, work: ItemWork): void {
 
 /** The row is not stored, or it is deleted. A 403 then changes nothing for analysts and needs no confirmation. */
 function noteWithheld(context: EngineContext, work: ItemWork): void {
-  context.counts(work.resource.name).rowsChanged += context.store.withhold(
+  context.runs.counts(work.resource.name).rowsChanged += context.store.withhold(
     work.feed.table,
     [[work.task.key]],
     context.now(),

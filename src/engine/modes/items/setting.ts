@@ -18,7 +18,7 @@ const partOf = ({ feed, task }: ItemWork): RowKey => ({ table: tableOfPart(feed)
 
 function storeSetting(context: EngineContext, work: ItemWork, value: unknown): void {
   const read = work.feed.read as ReadRequest
-  context.counts(work.resource.name).rowsRead += 1
+  context.runs.counts(work.resource.name).rowsRead += 1
   context.store.suspicions.end(partOf(work))
   replaceSetting(context, work, encodeJson(readSingle(value, read.placement)))
   readAgain(context, work, WEEK)
@@ -50,5 +50,5 @@ function replaceSetting(context: EngineContext, work: ItemWork, setting: string 
   const { parts } = context.store
   const part = columnOf(work)
   if (sameJson(parts.get(part), setting)) return
-  context.counts(work.resource.name).rowsChanged += parts.replace(part, setting, context.now())
+  context.runs.counts(work.resource.name).rowsChanged += parts.replace(part, setting, context.now())
 }

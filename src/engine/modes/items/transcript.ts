@@ -39,9 +39,9 @@ function storeTranscript(context: EngineContext, work: ItemWork, value: unknown,
   const list = readDataList(value)
   if (dropIfGone(context, work)) return
   const entries = options.words ? list : list.map(withoutWords)
-  const parsed = parseTranscript({ entries }, context.report(whereOf(work), task.key), task.key)
+  const parsed = parseTranscript({ entries }, context.parsing.report(whereOf(work), task.key), task.key)
   const rows = parsed?.children.get(feed.table) ?? []
-  const counts = context.counts(work.resource.name)
+  const counts = context.runs.counts(work.resource.name)
   counts.rowsRead += rows.length
   if (rows.length === 0) {
     refuseTranscript(context, work, 'empty')

@@ -94,7 +94,7 @@ function askAgain(context: EngineContext, { where }: ChangesWork, asked: Task, t
     return
   }
   store.tasks.done(task, {
-    round: context.round(where.resource),
+    round: context.rounds.number(where.resource),
     dueAt: isoInstant(clock.now() + afterMs),
     attempts: task.attempts + 1,
   })

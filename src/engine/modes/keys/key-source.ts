@@ -173,8 +173,8 @@ function storeRecords(
   { feed, reads }: KeyWork,
   { records, scope, reply }: Found,
 ): Present {
-  const report = context.report({ ...reads.where, feed: reads.list }, scope)
-  const parse = context.parser(feed.table)
+  const report = context.parsing.report({ ...reads.where, feed: reads.list }, scope)
+  const parse = context.parsing.parser(feed.table)
   const items = records.flatMap(record => parse(record, report, scope) ?? []).filter(reads.isWanted)
   const shownBy = feed.evidence.by === 'ids' ? 'list' : 'single'
   const options = { ticket: reply.ticket, now: context.now(), shownBy } as const

@@ -22,7 +22,7 @@ export function createLookup(
   const timeAt = Object.keys(tableNamed(feed.table).columns).indexOf(feed.time)
   const { since } = context.options
   const readTomorrow = (task: Task) =>
-    context.store.tasks.done(task, { round: context.round(resource.name), dueAt: context.after(DAY) })
+    context.store.tasks.done(task, { round: context.rounds.number(resource.name), dueAt: context.after(DAY) })
   let plannedUpTo = 0
   const plan = createBatchPlan(context, {
     canBegin: isListed,

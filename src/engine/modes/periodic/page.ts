@@ -37,8 +37,8 @@ export function periodSteps(context: EngineContext, work: PeriodWork): PageSteps
   const timeOf = timeColumn(feed)
   return {
     parse({ page, segment }) {
-      const parse = context.parser(feed.table)
-      const report = context.report(where, '')
+      const parse = context.parsing.parser(feed.table)
+      const report = context.parsing.report(where, '')
       const listed = page.items.flatMap(item => parse(item, report) ?? [])
       if (!isEndIgnored && listed.some(entry => isBeyond(timeOf(entry), segment))) return undefined
       const inside = listed.filter(entry => isInside(timeOf(entry), segment))

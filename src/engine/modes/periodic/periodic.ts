@@ -4,6 +4,7 @@ import { isoInstant } from '../../../clock.ts'
 import { type ParleyError, ResourceError } from '../../../errors.ts'
 import { NO_PASS, type Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
+import { backOff } from '../../due/back-off.ts'
 import { dueSegments } from '../../due/due.ts'
 import { HOUR } from '../../due/intervals.ts'
 import { putOffList } from '../../due/put-off.ts'
@@ -66,7 +67,7 @@ export function createPeriodic(
         const page = { where, paging: feed.list.paging, query, segment: period }
         if (applyPage(context, page, { value, reply }, steps)) return
         endIgnored = true
-        context.fail(where, endParameterError(options.accessLogEndParameter))
+        context.runs.fail(where, endParameterError(options.accessLogEndParameter))
       },
       refused(status, message) {
         if (status === 400 && period.cursor) {
@@ -76,7 +77,7 @@ export function createPeriodic(
         }
         if (status === 400 && !endIgnored && period.to !== null) {
           endIgnored = true
-          context.fail(where, endParameterError(options.accessLogEndParameter))
+          context.runs.fail(where, endParameterError(options.accessLogEndParameter))
           return
         }
         handleRefusal(context, where, feed.expected, status, message)
@@ -120,7 +121,7 @@ export function createPeriodic(
         else handleRefusal(context, where, feed.expected, status, message)
       },
       failed(error) {
-        context.backOff(where, error)
+        backOff(context, where, error)
       },
       over() {
         underWay = false

@@ -1,6 +1,7 @@
 import { readPage } from '../../../api/paging.ts'
 import type { Resource, SnapshotFeed } from '../../../catalog/resource.ts'
 import type { EngineContext } from '../../context.ts'
+import { backOff } from '../../due/back-off.ts'
 import { scaled, usualIntervalMs } from '../../due/intervals.ts'
 import { keyOf } from '../../parse/key.ts'
 import type { Job, Source } from '../../scheduler/job.ts'
@@ -86,7 +87,7 @@ export function createNewestKeys(
       },
       failed(error) {
         end()
-        context.backOff(where, error)
+        backOff(context, where, error)
       },
       over() {
         underWay = false

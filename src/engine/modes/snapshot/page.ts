@@ -81,9 +81,9 @@ function parse(
   { resource, id, feed }: SnapshotWork,
   { page, segment }: ListPage,
 ): Listed {
-  const report = context.report({ resource: resource.name, feed: id }, segment.scope)
+  const report = context.parsing.report({ resource: resource.name, feed: id }, segment.scope)
   if (isOfRows(feed)) {
-    const parseItem = context.parser(feed.table)
+    const parseItem = context.parsing.parser(feed.table)
     const rows = page.items.flatMap(item => parseItem(item, report, segment.scope) ?? [])
     const { columns, key } = tableNamed(feed.table)
     const keyAt = Object.keys(columns).indexOf(key.at(-1) ?? '')
@@ -95,7 +95,7 @@ function parse(
       report.reject(feed.table, item, `no identity: ${feed.keyFields.join(' or ')} is missing or not text`)
     return key === undefined ? [] : [{ key, sortAt: timeOf(item, feed.timeField) }]
   })
-  context.counts(resource.name).rowsRead += keys.length
+  context.runs.counts(resource.name).rowsRead += keys.length
   return { rows: [], keys }
 }
 
@@ -107,7 +107,7 @@ function addMembers(
 ): void {
   const keys = listed.map(({ key }) => key)
   endSuspicions(context, table, scope, keys)
-  context.counts(resource.name).rowsChanged += context.store.links.addMembers(table, scope, keys)
+  context.runs.counts(resource.name).rowsChanged += context.store.links.addMembers(table, scope, keys)
 }
 
 /** Adds a first read for each new key that the list names. A row that was denied or unlisted is read again at once. */

@@ -49,8 +49,8 @@ export function timelineSteps(
   const where = { resource: resource.name, feed: list.id }
   return {
     parse({ page }) {
-      const parse = context.parser(feed.table)
-      const report = context.report(where, '')
+      const parse = context.parsing.parser(feed.table)
+      const report = context.parsing.report(where, '')
       return page.items.flatMap(item => parse(item, report) ?? [])
     },
     storeRows({ parsed, reply, segment }) {

@@ -1,0 +1,50 @@
+import type { ParleyError } from '../../errors.ts'
+import { safeText } from '../../safe-text.ts'
+import type { Task } from '../../store/sync/tasks.ts'
+import type { EngineContext } from '../context.ts'
+import type { FeedName } from '../feeds.ts'
+
+/** Makes a feed wait, or one scope of it, and records why. */
+
+export interface FailedPart {
+  scope: string
+  /**
+   * The tasks of the failed request; none for a list. Something else may finish them first, such as a list that shows
+   * their rows, just as a list may lose its scope.
+   */
+  tasks?: readonly Task[] | undefined
+}
+
+/** After every instant. */
+const NEVER = '~'
+
+/** The feed, or a part of it, failed. The resource is failing until that part is read. */
+export function backOff(
+  { store, backoffs, runs, demandedLists, now }: EngineContext,
+  where: FeedName,
+  error: ParleyError,
+  { scope, tasks }: FailedPart = { scope: '' },
+): void {
+  backoffs.failed(where.feed, scope)
+  // Due as soon as the backoff ends, since the resource stays failing until this feed is read.
+  if (scope === '') demandedLists.add(where.feed)
+  const isDue = (task: Task) => (store.tasks.find(task)?.dueAt ?? NEVER) <= now()
+  const isLeft = () => tasks?.some(isDue) ?? store.segments.of(where.feed, scope).length > 0
+  runs.fail(where, error, { isUnread: () => backoffs.hasFailed(where.feed, scope) && isLeft() })
+}
+
+/** This workspace does not offer the feed, or one scope of it. */
+export function markUnavailable(
+  { store, backoffs, log }: EngineContext,
+  { resource, feed }: FeedName,
+  why: string,
+  { scope = '', wasOffered = false } = {},
+): void {
+  const reason = safeText(why)
+  if (backoffs.reason(resource) === undefined) {
+    const isNoted = store.state.get(resource).reason === reason
+    const say = isNoted ? log.debug : log.info
+    say('Resource is unavailable: the workspace does not offer it', { resource, reason })
+  }
+  backoffs.unavailable(feed, scope, { reason, wasOffered })
+}
