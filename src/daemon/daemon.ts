@@ -80,7 +80,7 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
     })
     while (!stop.aborted) {
       log = await parts.createLog(current.settings)
-      const end = await runShift({
+      const end = await runSession({
         parts,
         current,
         log,
@@ -145,7 +145,7 @@ interface SessionWork {
 type SessionResult = Omit<SessionEnd, 'error'> & { error?: unknown }
 
 /** Opens the database, runs one session and closes everything. Errors are returned, not thrown. */
-async function runShift({
+async function runSession({
   parts,
   current,
   log,
@@ -342,7 +342,7 @@ async function startServer(
   })
   return {
     address: server.address,
-    observer: { onRequest: metrics.recordRequest, onRunEnd: metrics.recordPass },
+    observer: { onRequest: metrics.recordRequest, onRunEnd: metrics.recordRun },
     onTransaction: metrics.recordTransaction,
     async close() {
       await server.close()

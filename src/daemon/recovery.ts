@@ -25,7 +25,7 @@ const LOST_ACCESS_WAIT = { firstMs: MINUTE_MS, mostMs: 60 * MINUTE_MS }
 
 /** Pure. */
 export function recoveryFrom(end: SessionEnd): Recovery {
-  const { error, hasStarted: hadBegun, wasAnswered } = end
+  const { error, hasStarted, wasAnswered } = end
   if (!(error instanceof StopError)) return { kind: 'end' }
   const wait = (reason: string, ms = MINUTE_MS): Recovery => ({ kind: 'wait', ms, reason })
   // The API accepted the key earlier in this session, so the workspace may have a new key. The next session reads the
@@ -41,7 +41,7 @@ export function recoveryFrom(end: SessionEnd): Recovery {
     isOther ||
     error.exitStatus === EXIT_STATUS.databaseUnavailable ||
     error.exitStatus === EXIT_STATUS.unfinished
-  return isRecoverable && hadBegun ? wait(error.message) : { kind: 'end' }
+  return isRecoverable && hasStarted ? wait(error.message) : { kind: 'end' }
 }
 
 /** Includes the hint: a person has to act, and `parley status` and `/readyz` show only this text. */

@@ -18,7 +18,7 @@ export interface Metrics {
   /** A request got its response, or failed. */
   recordRequest(request: SentRequest): void
   /** A run ended. */
-  recordPass(pass: PassOutcome): void
+  recordRun(run: RunOutcome): void
   /** A transaction, committed or rolled back, blocked the event loop for this time. */
   recordTransaction(durationMs: number): void
   recordNudge(kind: NudgeKind): void
@@ -39,7 +39,7 @@ export interface SentRequest {
   durationMs: number
 }
 
-export interface PassOutcome {
+export interface RunOutcome {
   resource: string
   lane: string
   /** As in `sync_runs`, such as `complete`. */
@@ -113,7 +113,7 @@ export function createMetrics({ clock, sources }: MetricsOptions): Metrics {
       counters.durations.observe({ route }, durationMs / 1000)
       if (status === 429) counters.throttled.inc()
     },
-    recordPass: ({ resource, lane, outcome }) => counters.passes.inc({ resource, lane, outcome }),
+    recordRun: ({ resource, lane, outcome }) => counters.passes.inc({ resource, lane, outcome }),
     recordTransaction: durationMs => counters.transactions.observe(durationMs / 1000),
     recordNudge: kind => counters.nudges.inc({ kind }),
     recordRefusedNudge: reason => counters.refusedNudges.inc({ reason }),

@@ -33,7 +33,7 @@ test('every sample follows its help and type, and has a name with a unit', async
     rate: () => ({ ratePerSecond: 10, concurrency: 4, inFlight: 1 }),
   })
   metrics.recordRequest({ route: '/v1/members', lane: 'audit', status: 200, durationMs: 12 })
-  metrics.recordPass({ resource: 'members', lane: 'audit', outcome: 'complete' })
+  metrics.recordRun({ resource: 'members', lane: 'audit', outcome: 'complete' })
   metrics.recordNudge('unknown')
   const text = await metrics.text()
   const lines = text.split('\n')
@@ -139,7 +139,7 @@ test('every promised gauge and counter is exported', async () => {
     workspace: () => ({ id: 'acme', baseUrl: 'https://api.example.com' }),
   })
   metrics.recordRequest({ route: '/v1/teams', lane: 'audit', status: 'transport', durationMs: 120 })
-  metrics.recordPass({ resource: 'teams', lane: 'audit', outcome: 'complete' })
+  metrics.recordRun({ resource: 'teams', lane: 'audit', outcome: 'complete' })
   metrics.recordNudge('playbook.updated.beta')
   metrics.recordRefusedNudge('bad-body')
   const samples = samplesOf(await metrics.text())

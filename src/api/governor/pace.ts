@@ -252,7 +252,7 @@ function mayBeConcurrency(state: PaceState, { othersInFlight, waitMs = 0 }: Thro
   if (isAlone || state.rate.limited || waitMs > MAX_CONCURRENCY_WAIT_MS) return false
   const { doubt } = state
   if (!doubt || !isSoon(state, doubt)) return true
-  // Repeated refusals soon after each other, or one with far fewer requests in flight, must have another reason.
+  // After several such refusals in a row, or one with far fewer requests in flight, the rate must be the reason.
   return doubt.times < MAX_DOUBTS && othersInFlight.now >= doubt.othersInFlight * FAR_FEWER
 }
 

@@ -38,8 +38,8 @@ export function noteUnlisted(
   return due
 }
 
-/** Removes the notes of keys that the list shows. Returns the keys that had a note. */
-export function noteListed(
+/** Removes the notes of unlisted rows that the list now shows. Returns their keys. */
+export function forgetUnlisted(
   { store }: EngineContext,
   resource: ResourceName,
   keys: readonly string[],

@@ -8,7 +8,7 @@ import type { StoredItem } from '../../../store/rows/write.ts'
 import { NO_PASS, type Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
 import { endSuspicions } from '../../deletions/denial.ts'
-import { noteListed } from '../../deletions/unlisted.ts'
+import { forgetUnlisted } from '../../deletions/unlisted.ts'
 import { storeRows, writeFollowUps } from '../../follow-ups/write.ts'
 import { keyOf } from '../../parse/key.ts'
 import type { Batches } from '../../scheduler/batches.ts'
@@ -123,7 +123,7 @@ function readListed(
   const keys = listed.map(({ key }) => key)
   const deniedKeys = new Set([
     ...endSuspicions(context, table, '', keys),
-    ...noteListed(context, resource, keys),
+    ...forgetUnlisted(context, resource, keys),
   ])
   for (const { key, sortAt } of listed) {
     if (deniedKeys.has(key)) tasks.demand({ feed, key, sortAt, dueAt })
