@@ -267,7 +267,7 @@ export function isAnotherSite({ foreign, healthChecks }: Reach): boolean {
   return foreign.answers >= FOREIGN_ANSWERS && foreign.routes.size >= Math.min(FOREIGN_ANSWERS, known)
 }
 
-/** The state after a wait of `ms` that the API or a setting asked for. The wait does not count as silence. */
+/** The state after parley itself waited for `ms`, such as after a 429. The wait does not count as silence. */
 export function withoutWait(reach: Reach, ms: number): Reach {
   const { silence } = reach
   return silence ? { ...reach, silence: { ...silence, quietSince: silence.quietSince + ms } } : reach

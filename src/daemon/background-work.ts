@@ -40,7 +40,10 @@ export function startBackgroundWork({
   endSession,
 }: BackgroundWorkDeps): BackgroundWork {
   const { clock, store } = app
-  /** Ends the session when another process has stored a request: requests are handled between two sessions only. */
+  /**
+   * Ends the session when another process, such as `parley resync`, has written to `sync_requests`: what it asks for is
+   * done between two sessions only.
+   */
   const listen = async () => {
     if (store.requests.changedByOthers() && store.requests.open().length > 0) endSession()
   }

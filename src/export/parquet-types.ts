@@ -29,8 +29,8 @@ export interface ParquetType {
 }
 
 /**
- * Has both the old and the new annotation, since some readers support only one of them. JSON columns are plain strings
- * too: some readers return a column that is annotated as JSON as bytes.
+ * Text, declared in both ways of Parquet (`converted_type` is the older one), since some readers know only one. JSON
+ * columns have this type too: if a column is declared as JSON, some readers return bytes.
  */
 const STRING: ParquetType = {
   name: 'STRING',

@@ -115,7 +115,7 @@ function createdAt(copy: Copy, now: number): number | undefined {
   return plausibleNameTime(copy, now) ?? (isPossible(modifiedAt, copy, now) ? modifiedAt : undefined)
 }
 
-/** The copy was certainly not made before this instant. Its file time does not count, since `recount` sets it. */
+/** The copy was not made before this instant. Its file time does not count: parley sets it for the fate `recount`. */
 const createdNotBefore = (copy: Copy, now: number): number =>
   plausibleNameTime(copy, now) ?? copy.maintainedAt ?? 0
 

@@ -18,7 +18,7 @@ export interface Metrics {
   /** A request got its response, or failed. */
   recordRequest(request: SentRequest): void
   /** A run ended. */
-  recordRun(run: RunOutcome): void
+  recordRun(run: EndedRun): void
   /** A transaction, committed or rolled back, blocked the event loop for this time. */
   recordTransaction(durationMs: number): void
   recordNudge(kind: NudgeKind): void
@@ -39,7 +39,7 @@ export interface SentRequest {
   durationMs: number
 }
 
-export interface RunOutcome {
+export interface EndedRun {
   resource: string
   lane: string
   /** As in `sync_runs`, such as `complete`. */

@@ -44,7 +44,7 @@ export interface Reachability {
   refusedInARow(): number
   /** Stores the end of a pause that the API or the settings cause, so that `parley status` can show it. */
   noteWait(untilMs: number | undefined): void
-  /** Excludes a wait for a permit from the silence of the API. */
+  /** Does not count a wait of parley itself, such as a pause after a 429, as silence of the API. */
   excludeWait(ms: number): void
   /** Time until the run gives up, in ms; infinite in the daemon. */
   patienceLeftMs(): number

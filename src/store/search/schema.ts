@@ -26,7 +26,7 @@ export type SearchTable = 'search_messages' | 'search_transcripts' | 'search_mee
 /** The table of marks: how far each index is built. A search does not use an index that has no row there. */
 export const MARKS = 'search_indices'
 
-/** `state`: `kept`, or a step of purging deleted texts from the index; see IndexState in search.ts. */
+/** `state`: `kept` when no deleted text has to be purged from the index; else the step of that purge (`IndexState`). */
 export const CREATE_MARKS = `CREATE TABLE ${MARKS} (
   name TEXT PRIMARY KEY NOT NULL,
   indexed_up_to INTEGER NOT NULL DEFAULT 0,

@@ -32,7 +32,10 @@ export interface ItemWork {
   task: Task
   /** True when the answer is a list and has another page. */
   more: boolean
-  /** For a list of several pages: the ticket of its first page, which stays open until the last page is stored. */
+  /**
+   * For a list of several pages: the number of its first request in `store.freshness`. The whole list counts as one
+   * request that is in flight until its last page, so an older page never overwrites what a later request wrote.
+   */
   ticket: number | undefined
   /** When the first request was sent: for a list, that of its first page. */
   sentAt: string | undefined
