@@ -11,7 +11,7 @@ import {
   text,
   uniqueIndex,
 } from 'drizzle-orm/sqlite-core'
-import type { BookkeepingTable } from '../src/catalog/bookkeeping/table.ts'
+import type { BookkeepingTable } from '../src/catalog/bookkeeping/table-declaration.ts'
 import { BOOKKEEPING } from '../src/catalog/bookkeeping/tables.ts'
 import { type PlacedTable, TABLES } from '../src/catalog/catalog.ts'
 import type { Column, ColumnKind, Table } from '../src/catalog/resource.ts'

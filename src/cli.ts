@@ -155,7 +155,7 @@ async function createProgram(named: string | undefined, run: Run): Promise<Comma
 async function loadCommand(command: Command, definition: CommandDefinition, run: Run): Promise<void> {
   const [{ configureCommand, flagValues }, { processEnvironment }] = await Promise.all([
     import('./commands/command.ts'),
-    import('./config/config.ts'),
+    import('./config/load-settings.ts'),
   ])
   configureCommand(command, definition).action(async () => {
     const signal = stopSignal()

@@ -1,6 +1,6 @@
 import { writeSync } from 'node:fs'
 import pino, { type Logger } from 'pino'
-import type { Settings } from './config/config.ts'
+import type { Settings } from './config/load-settings.ts'
 import { ParleyError } from './errors.ts'
 import { safeLines } from './safe-text.ts'
 

@@ -3,7 +3,7 @@ import { promisify } from 'node:util'
 import { gunzip, gunzipSync } from 'node:zlib'
 import { type Dispatcher, Pool } from 'undici'
 import type { Clock } from '../clock.ts'
-import type { ApiAccess } from './access.ts'
+import type { ApiAccess } from './access-errors.ts'
 import {
   classifyAnswer,
   classifyFailure,

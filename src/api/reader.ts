@@ -1,12 +1,12 @@
 import type { Clock } from '../clock.ts'
 import { EXIT_STATUS, ParleyError, RetryError, StopError } from '../errors.ts'
-import { type ApiAccess, noAnswer, unauthorized } from './access.ts'
+import { type ApiAccess, noAnswer, unauthorized } from './access-errors.ts'
 import type { RetryCause } from './classify.ts'
 import type { Client, Sent } from './client.ts'
 import type { Governor } from './governor/governor.ts'
+import { failureText, permitResult } from './outcome-texts.ts'
 import type { ApiRequest } from './request.ts'
 import { retryDecision } from './retry.ts'
-import { failureText, permitResult } from './verdict.ts'
 
 /**
  * Sends one request after another, with retries, for commands that read from the API without storing anything. The

@@ -1,6 +1,6 @@
 import { DECLARATIONS } from './declarations.ts'
-import type { ResourceName } from './names.ts'
 import type { Child, Feed, LivesWith, Resource, Table } from './resource.ts'
+import type { ResourceName } from './resource-names.ts'
 
 /** Every resource, parents first. */
 export const CATALOG: readonly Resource[] = parentsFirst(DECLARATIONS)

@@ -5,7 +5,7 @@
  * a sync mode, its endpoint, its paging, and the error statuses that are expected answers.
  */
 
-import type { ResourceName } from './names.ts'
+import type { ResourceName } from './resource-names.ts'
 
 export type ColumnKind = 'text' | 'integer' | 'real' | 'boolean' | 'timestamp' | 'date' | 'json'
 

@@ -1,4 +1,4 @@
-import type { ResourceName } from '../catalog/names.ts'
+import type { ResourceName } from '../catalog/resource-names.ts'
 import { isoInstant } from '../clock.ts'
 import type { AcceptedDeletions } from '../engine/deletions/apply.ts'
 import { countText } from '../terminal/wording.ts'

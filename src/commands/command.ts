@@ -6,7 +6,7 @@ import {
   loadSettings,
   type SettingFlags,
   type SettingsRequest,
-} from '../config/config.ts'
+} from '../config/load-settings.ts'
 import { SETTING_LIST, type SettingKey, settingNamed } from '../config/settings.ts'
 import type { ExitStatus } from '../errors.ts'
 import type { Keyboard } from '../terminal/ask-secret.ts'

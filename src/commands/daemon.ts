@@ -1,4 +1,4 @@
-import { RESOURCE_NAMES } from '../catalog/names.ts'
+import { RESOURCE_NAMES } from '../catalog/resource-names.ts'
 import { EXIT_STATUS } from '../errors.ts'
 import { hasColours } from '../terminal/colours.ts'
 import { type CommandDefinition, loadCommandSettings, settingsOfSections } from './command.ts'

@@ -61,7 +61,7 @@ export const exportCommand: CommandDefinition<ExportCommandOptions> = {
       { exportWarehouse },
     ] = await Promise.all([
       import('../store/database/open.ts'),
-      import('../store/database/faults.ts'),
+      import('../store/database/sqlite-errors.ts'),
       import('../store/status/status.ts'),
       import('../export/target.ts'),
       import('../export/export.ts'),

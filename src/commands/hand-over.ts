@@ -1,5 +1,5 @@
 import { Argument } from 'commander'
-import type { ResourceName } from '../catalog/names.ts'
+import type { ResourceName } from '../catalog/resource-names.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import type { OpenStore } from '../store/store.ts'

@@ -3,8 +3,13 @@ import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:f
 import { devNull } from 'node:os'
 import { basename, dirname, extname, join, resolve } from 'node:path'
 import { Option } from 'commander'
-import { type Environment, loadSettings, type SettingFlags, settingsFilePath } from '../config/config.ts'
 import { renderSettingsFile } from '../config/documents.ts'
+import {
+  type Environment,
+  loadSettings,
+  type SettingFlags,
+  settingsFilePath,
+} from '../config/load-settings.ts'
 import {
   environmentName,
   fileEnvironmentName,

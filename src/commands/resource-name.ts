@@ -1,4 +1,4 @@
-import { RESOURCE_NAMES, type ResourceName } from '../catalog/names.ts'
+import { RESOURCE_NAMES, type ResourceName } from '../catalog/resource-names.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { suggestion } from '../nearest-name.ts'
 

@@ -1,4 +1,4 @@
-import type { ResourceName } from '../catalog/names.ts'
+import type { ResourceName } from '../catalog/resource-names.ts'
 import { isoInstant } from '../clock.ts'
 import type { Marked } from '../store/sync/resync.ts'
 import { countText } from '../terminal/wording.ts'

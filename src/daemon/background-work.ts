@@ -1,6 +1,6 @@
 import type { App } from '../app.ts'
 import { type Clock, MINUTE_MS } from '../clock.ts'
-import type { ApiSettings } from '../config/config.ts'
+import type { ApiSettings } from '../config/load-settings.ts'
 import { createClockFollower, noteClock } from '../engine/clock-follower.ts'
 import type { Log } from '../log.ts'
 import { isMaintenanceDue } from '../retention/maintain.ts'

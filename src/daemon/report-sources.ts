@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import type { App } from '../app.ts'
 import type { Clock } from '../clock.ts'
-import type { ApiSettings } from '../config/config.ts'
+import type { ApiSettings } from '../config/load-settings.ts'
 import type { Session } from '../engine/session.ts'
 import type { MetricSources } from '../server/metrics.ts'
 import { databaseSizes } from '../store/file/size.ts'
@@ -13,7 +13,7 @@ import {
 } from '../store/status/report.ts'
 import { createStatusRows } from '../store/status/thread.ts'
 import { META, parseNote } from '../store/sync/meta.ts'
-import { createCachedReading } from './cached-reading.ts'
+import { createCachedReading } from './memo.ts'
 
 /** The current session, as the parts that outlive a session see it. */
 export interface CurrentState {

@@ -1,10 +1,10 @@
 import { CATALOG } from '../catalog/catalog.ts'
 import type { Clock } from '../clock.ts'
-import type { ApiSettings } from '../config/config.ts'
+import type { ApiSettings } from '../config/load-settings.ts'
 import type { Log } from '../log.ts'
 import { SEARCH_PIECE } from '../retention/maintain.ts'
 import { buildSearch } from '../store/search/build.ts'
-import { createSearchIndices } from '../store/search/search.ts'
+import { createSearchIndices } from '../store/search/indices.ts'
 import type { OpenStore } from '../store/store.ts'
 
 /** Long enough for most new e-mails to get their text, so that they are indexed once and not twice. */

@@ -5,7 +5,7 @@
 
 import { type ExecFileException, execFile } from 'node:child_process'
 import type { Clock } from '../clock.ts'
-import type { Environment } from '../config/config.ts'
+import type { Environment } from '../config/load-settings.ts'
 import { errorCode } from '../error-code.ts'
 import type { Log } from '../log.ts'
 

@@ -1,4 +1,4 @@
-import type { Settings } from '../config/config.ts'
+import type { Settings } from '../config/load-settings.ts'
 import { propertiesOf, SETTING_LIST, type SettingKey } from '../config/settings.ts'
 
 /** The keys of all settings whose value differs, including secrets. Pure. */

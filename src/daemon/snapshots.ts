@@ -1,5 +1,5 @@
 import { type Clock, HOUR_MS, isoInstant, MINUTE_MS } from '../clock.ts'
-import type { Settings } from '../config/config.ts'
+import type { Settings } from '../config/load-settings.ts'
 import { ParleyError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { nextOccurrence } from '../retention/calendar.ts'

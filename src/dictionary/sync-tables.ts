@@ -1,4 +1,4 @@
-import { type BookkeepingTable, isDescribed } from '../catalog/bookkeeping/table.ts'
+import { type BookkeepingTable, isDescribed } from '../catalog/bookkeeping/table-declaration.ts'
 import {
   BOOKKEEPING,
   DICTIONARY_TABLE,

@@ -1,4 +1,4 @@
-import { type ApiAccess, NOT_THIS_API } from '../api/access.ts'
+import { type ApiAccess, NOT_THIS_API } from '../api/access-errors.ts'
 import type { ApiReader, ReaderReply } from '../api/reader.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
 import { isLoopbackUrl } from '../loopback.ts'

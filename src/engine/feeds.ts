@@ -1,6 +1,6 @@
 import { CATALOG } from '../catalog/catalog.ts'
-import type { ResourceName } from '../catalog/names.ts'
 import type { Feed } from '../catalog/resource.ts'
+import type { ResourceName } from '../catalog/resource-names.ts'
 
 export interface FeedName {
   resource: ResourceName

@@ -1,5 +1,5 @@
-import type { ResourceName } from '../catalog/names.ts'
 import type { Resource } from '../catalog/resource.ts'
+import type { ResourceName } from '../catalog/resource-names.ts'
 import { isoInstant } from '../clock.ts'
 import { StopError } from '../errors.ts'
 import type { EngineContext } from './context.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type CrmForm, exactNames, formOf } from '../store/crm/columns.ts'
-import type { Sqlite } from '../store/database/connection.ts'
 import { quote } from '../store/database/sql.ts'
+import type { Sqlite } from '../store/database/sqlite-types.ts'
 import type { ExportKind } from './parquet-types.ts'
 import type { ExportColumn, ExportTable } from './tables.ts'
 

@@ -1,7 +1,7 @@
 import { type Clock, isoInstant } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { suggestion } from '../nearest-name.ts'
-import type { Sqlite } from '../store/database/connection.ts'
+import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { workspaceOf } from '../store/database/workspace.ts'
 import { appliedMigrations, newestMigration } from '../store/migrations/journal.ts'
 import { noWarehouseError, readStatus } from '../store/status/status.ts'

@@ -1,4 +1,4 @@
-import type { ResourceName } from '../catalog/names.ts'
+import type { ResourceName } from '../catalog/resource-names.ts'
 import type { Workspace } from '../store/database/workspace.ts'
 import type { StatusRow } from '../store/status/status.ts'
 import type { Mark } from './fingerprint.ts'

@@ -1,5 +1,5 @@
-import type { Sqlite } from '../store/database/connection.ts'
 import { quote } from '../store/database/sql.ts'
+import type { Sqlite } from '../store/database/sqlite-types.ts'
 import type { StoredCell } from './parquet-types.ts'
 import { type ExportTable, sourcesOf } from './tables.ts'
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { Sqlite } from '../store/database/connection.ts'
+import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { createFingerprint, type Mark } from './fingerprint.ts'
 import type { TargetFile } from './manifest.ts'
 import { createParquetFile } from './parquet-file.ts'

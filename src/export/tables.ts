@@ -1,6 +1,6 @@
 import { ownerOf, type PlacedTable, TABLES } from '../catalog/catalog.ts'
-import type { ResourceName } from '../catalog/names.ts'
 import type { ColumnKind } from '../catalog/resource.ts'
+import type { ResourceName } from '../catalog/resource-names.ts'
 import { quote } from '../store/database/sql.ts'
 import type { ExportKind } from './parquet-types.ts'
 

@@ -1,17 +1,17 @@
 import { dirname } from 'node:path'
 import { type Clock, DAY_MS, isoInstant } from '../clock.ts'
-import type { Settings } from '../config/config.ts'
+import type { Settings } from '../config/load-settings.ts'
 import type { Log } from '../log.ts'
 import type { FreeBytes } from '../store/file/free-space.ts'
 import { freeOnSlowDisk } from '../store/file/size.ts'
 import { type BuildOptions, buildSearch } from '../store/search/build.ts'
-import { createSearchIndices } from '../store/search/search.ts'
+import { createSearchIndices } from '../store/search/indices.ts'
 import type { ownersOf } from '../store/snapshot/copy-owners.ts'
 import type { OpenStore } from '../store/store.ts'
 import { META } from '../store/sync/meta.ts'
 import { CALENDAR, nextOccurrence } from './calendar.ts'
-import { type ClockTrust, clockTrust, isMissed, type Rebuild, rebuildFor } from './decisions.ts'
 import { removeOldCopies } from './old-copies.ts'
+import { type ClockTrust, clockTrust, isMissed, type Rebuild, rebuildFor } from './what-to-remove.ts'
 
 /**
  * Nightly maintenance. It purges the content of rows that were deleted `retention.withdrawn_days` ago and removes the

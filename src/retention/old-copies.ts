@@ -1,15 +1,15 @@
 import { stat, utimes } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
-import type { Settings } from '../config/config.ts'
+import type { Settings } from '../config/load-settings.ts'
 import type { Log } from '../log.ts'
 import { keptByRestores, snapshotInstant, upgradeCopiesOf } from '../store/file/copy-names.ts'
-import { removeFiles, removePartials } from '../store/file/partial.ts'
+import { removeFiles, removePartials } from '../store/file/partial-copies.ts'
 import { removeUnfinishedCopies } from '../store/migrations/backup.ts'
 import { ownersOf } from '../store/snapshot/copy-owners.ts'
 import { defaultSnapshotFolder, isOwnFolder, keptSnapshots } from '../store/snapshot/kept-snapshots.ts'
 import type { OpenStore } from '../store/store.ts'
 import { META, parseNote } from '../store/sync/meta.ts'
-import { type Copy, type CopyRules, fatesOf } from './decisions.ts'
+import { type Copy, type CopyRules, fatesOf } from './what-to-remove.ts'
 
 /** Removes old copies of the warehouse that parley made, since they may hold content that was purged later. */
 

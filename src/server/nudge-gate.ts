@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Clock } from '../clock.ts'
-import { createAllowance } from './allowance.ts'
+import { createAllowance } from './token-bucket.ts'
 
 /** Decides whether a webhook is accepted, before its body is read. */
 export interface NudgeGate {

@@ -1,6 +1,6 @@
 import type { FieldKind } from './content/objects.ts'
-import { mix, mixBelow } from './draw.ts'
 import type { ItemState, Items } from './items.ts'
+import { mix, mixBelow } from './random.ts'
 import type { ContextType } from './world/activities.ts'
 import { SALT } from './world/scene.ts'
 import type { World } from './world/world.ts'

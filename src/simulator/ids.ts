@@ -1,4 +1,4 @@
-import { mix } from './draw.ts'
+import { mix } from './random.ts'
 
 /** Ids that can be converted back to their index, so that no table of ids is needed. */
 export interface Ids {

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import type { Environment } from '../config/config.ts'
+import type { Environment } from '../config/load-settings.ts'
 import type { Output } from './output.ts'
 
 /** Whether the stream is a terminal that shows colours, and the user has not set `NO_COLOR`. */

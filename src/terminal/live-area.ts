@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util'
-import type { Environment } from '../config/config.ts'
+import type { Environment } from '../config/load-settings.ts'
 import type { Output } from './output.ts'
 
 /** The last lines of a terminal. They are redrawn in place while log lines are written above them. */

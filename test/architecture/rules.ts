@@ -27,7 +27,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
     'store/file/writable.ts',
     'store/file/lock.ts',
     'store/sync/requests.ts',
-    'store/maintenance/checkpoint-worker.ts',
+    'store/maintenance/wal-checkpoint-worker.ts',
     'store/status/worker.ts',
     'store/snapshot/worker.ts',
     'store/maintenance/rebuild-worker.ts',
@@ -42,7 +42,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   pino: ['log.ts'],
   'pino-pretty': ['log.ts'],
   'prom-client': ['server/metrics.ts'],
-  'smol-toml': ['config/config.ts'],
+  'smol-toml': ['config/load-settings.ts'],
   undici: ['api/client.ts'],
 }
 
@@ -52,7 +52,7 @@ const SCHEMA_LIBRARIES = ['drizzle-orm', 'zod']
 const TIME = ['clock.ts', 'simulator/']
 /** The only files that may use a part of the platform. A path that ends with a slash stands for the whole folder. */
 const PLATFORM: Readonly<Record<string, readonly string[]>> = {
-  'process.env': ['config/config.ts'],
+  'process.env': ['config/load-settings.ts'],
   'process.exit': ['cli.ts'],
   'process.exitCode': ['cli.ts'],
   'process.abort': [],
@@ -71,7 +71,7 @@ const PLATFORM: Readonly<Record<string, readonly string[]>> = {
   // SQLite refuses its first write at once when another program writes, however long it may wait.
   'a deferred transaction': [
     // They only read.
-    'store/search/read.ts',
+    'store/search/run-search.ts',
     'store/status/status.ts',
     // They are savepoints in an immediate one.
     'store/database/transaction.ts',
@@ -95,7 +95,7 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
   ],
   'node:fs.readFileSync': [
     'cli.ts',
-    'config/config.ts',
+    'config/load-settings.ts',
     'commands/doctor.ts',
     // The questions.
     'dictionary/questions.ts',
@@ -104,7 +104,7 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
     // The manifest.
     'export/target.ts',
     // /proc/self/mountinfo.
-    'store/file/names.ts',
+    'store/file/path-checks.ts',
     // The migrations.
     'store/migrations/journal.ts',
     'store/migrations/migrate.ts',
@@ -176,7 +176,7 @@ const simulatorAlone = perImport(({ path }, found) =>
 
 /** Without the files of this folder, no statement can be prepared. */
 const DATABASE = 'store/database/'
-const WITHOUT_STATEMENTS = ['store/database/faults.ts']
+const WITHOUT_STATEMENTS = ['store/database/sqlite-errors.ts']
 
 const engineWithoutSql = perImport(({ path }, { module }) =>
   path.startsWith('engine/') && module.startsWith(DATABASE) && !WITHOUT_STATEMENTS.includes(module)
@@ -197,8 +197,8 @@ const KNOW_THE_SIMULATOR = [
   'commands/simulate.ts',
   'commands/demo/demo.ts',
   'commands/demo/changes.ts',
-  'commands/demo/world.ts',
-  'commands/demo/year.ts',
+  'commands/demo/change-driver.ts',
+  'commands/demo/daily-changes.ts',
 ]
 
 const simulatorUnknown = perImport(({ path }, { module }) =>

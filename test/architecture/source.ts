@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, posix, sep } from 'node:path'
 import ts from 'typescript'
-import { RESOURCE_NAMES } from '../../src/catalog/names.ts'
+import { RESOURCE_NAMES } from '../../src/catalog/resource-names.ts'
 
 export interface Import {
   /** A path from src/ for files of ours, else the package's name or `node:…`. */

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { updateSearchIndices } from '../../src/commands/backfill/search.ts'
 import { createLog } from '../../src/log.ts'
-import { createSearchIndices } from '../../src/store/search/search.ts'
+import { createSearchIndices } from '../../src/store/search/indices.ts'
 import { found, putMeeting } from '../store/searchable.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 

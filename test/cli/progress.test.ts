@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { GovernorState } from '../../src/api/governor/governor.ts'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
-import type { ResourceName } from '../../src/catalog/names.ts'
+import type { ResourceName } from '../../src/catalog/resource-names.ts'
 import { drawBars, type Overall, type ResourceBar } from '../../src/commands/backfill/bars.ts'
 import {
   type AnswerSample,

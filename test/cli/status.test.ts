@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
-import { RESOURCE_NAMES } from '../../src/catalog/names.ts'
+import { RESOURCE_NAMES } from '../../src/catalog/resource-names.ts'
 import { isoInstant, systemClock } from '../../src/clock.ts'
 import { type StatusPageOptions, statusPage } from '../../src/commands/status/page.ts'
 import { stoppedState } from '../../src/daemon/state.ts'

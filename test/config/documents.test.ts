@@ -2,8 +2,8 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { loadSettings } from '../../src/config/config.ts'
 import { renderSettingsFile, renderSettingsReference } from '../../src/config/documents.ts'
+import { loadSettings } from '../../src/config/load-settings.ts'
 import { SETTING_LIST, SETTINGS } from '../../src/config/settings.ts'
 
 const FOLDER = new URL('../../config/', import.meta.url).pathname

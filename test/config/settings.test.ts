@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { loadSettings, type SettingFlags } from '../../src/config/config.ts'
+import { loadSettings, type SettingFlags } from '../../src/config/load-settings.ts'
 import type { SettingKey } from '../../src/config/settings.ts'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
-import type { ResourceName } from '../../src/catalog/names.ts'
+import type { ResourceName } from '../../src/catalog/resource-names.ts'
 import type { SimulatorOptions } from '../../src/simulator/server.ts'
 import { compareWarehouse, type Difference } from '../support/compare.ts'
 import { type ExpectedOptions, expectedWarehouse } from '../support/expected.ts'

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Settings } from '../../src/config/config.ts'
+import type { Settings } from '../../src/config/load-settings.ts'
 import { makeSnapshots } from '../../src/daemon/snapshots.ts'
 import { createLog } from '../../src/log.ts'
 import { readStatusReport } from '../../src/store/status/report.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { CATALOG } from '../../src/catalog/catalog.ts'
-import { CONFIRM_AFTER_MS } from '../../src/engine/deletions/suspicion.ts'
+import { CONFIRM_AFTER_MS } from '../../src/engine/deletions/deletion-states.ts'
 import { message, minutesBack, startTrial, type Trial, uuid } from '../engine/trial-backfill.ts'
 import { startTimed } from '../engine/trial-timed.ts'
 import {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { verdictOf } from '../../src/engine/deletions/deletion-states.ts'
 import { guardDecision, type Loss } from '../../src/engine/deletions/guard.ts'
-import { verdictOf } from '../../src/engine/deletions/suspicion.ts'
 import type { Suspicion } from '../../src/store/deletions/suspicions.ts'
 
 const NOW = Date.parse('2026-03-04T12:00:00.000Z')

@@ -6,8 +6,8 @@ import { expect, test } from 'vitest'
 import { commented } from '../../drizzle/comments.ts'
 import { fullMeaning, sqlComment } from '../../src/dictionary/described-table.ts'
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
-import type { Sqlite } from '../../src/store/database/connection.ts'
-import { openWarehouse } from '../../src/store/warehouse.ts'
+import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
+import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { emptyFolder } from '../cli/parley.ts'
 
 const FOLDER = fileURLToPath(new URL('../../drizzle', import.meta.url))

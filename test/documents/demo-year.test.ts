@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { changesOf, momentsOf } from '../../src/commands/demo/year.ts'
+import { changesOf, momentsOf } from '../../src/commands/demo/daily-changes.ts'
 
 const DAY_MS = 86_400_000
 

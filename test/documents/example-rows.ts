@@ -1,7 +1,7 @@
 import { TABLES } from '../../src/catalog/catalog.ts'
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
-import type { Sqlite } from '../../src/store/database/connection.ts'
 import { quote } from '../../src/store/database/sql.ts'
+import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 
 /** Stores one live row in every table that is no view: what the dictionary shows as examples. */
 export function storeExamples(db: Sqlite): void {

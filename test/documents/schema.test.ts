@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { withSchema } from '../../drizzle/document.ts'
 import { isInternal } from '../../src/dictionary/sync-tables.ts'
-import { openWarehouse } from '../../src/store/warehouse.ts'
+import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { emptyFolder } from '../cli/parley.ts'
 
 const PAGE = new URL('../../drizzle/README.md', import.meta.url)

@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { linksAnswer } from '../../src/engine/modes/items/links.ts'
-import { type Batches, type BatchPlan, byRange, createBatchPlan } from '../../src/engine/scheduler/batches.ts'
+import { linksAnswer } from '../../src/engine/modes/items/record-links.ts'
+import {
+  type Batches,
+  type BatchPlan,
+  byRange,
+  createBatchPlan,
+} from '../../src/engine/scheduler/batch-plan.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 import { startCrm } from './crm-world.ts'
 import { startTrial } from './trial-backfill.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { CONFIRM_AFTER_MS } from '../../src/engine/deletions/suspicion.ts'
+import { CONFIRM_AFTER_MS } from '../../src/engine/deletions/deletion-states.ts'
 import { refused } from '../support/scripted-api.ts'
 import { at, type CrmWorld, event, linkTo, startCrm } from './crm-world.ts'
 import { outcomeOf, startTrial, stateOf, type Trial, uuid } from './trial-backfill.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { CONFIRM_AFTER_MS } from '../../src/engine/deletions/suspicion.ts'
+import { CONFIRM_AFTER_MS } from '../../src/engine/deletions/deletion-states.ts'
 import { v2Page } from '../support/scripted-api.ts'
 import { type CrmWorld, event, startCrm } from './crm-world.ts'
 import { startTrial, type Trial, uuid } from './trial-backfill.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { growingBackoff } from '../../src/engine/due/feed-backoff.ts'
+import { growingBackoff } from '../../src/engine/due/feed-waits.ts'
 import { auditInterval, passInterval } from '../../src/engine/due/intervals.ts'
 import { cutAt, fits } from '../../src/engine/modes/timeline/tiling.ts'
 import { createServerClock } from '../../src/engine/server-clock.ts'

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { createClient } from '../../src/api/client.ts'
 import { createGovernor } from '../../src/api/governor/governor.ts'
-import type { ResourceName } from '../../src/catalog/names.ts'
+import type { ResourceName } from '../../src/catalog/resource-names.ts'
 import type { Clock } from '../../src/clock.ts'
 import { createSession } from '../../src/engine/session.ts'
 import { createLog } from '../../src/log.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { RESOURCE_NAMES } from '../../src/catalog/names.ts'
+import { RESOURCE_NAMES } from '../../src/catalog/resource-names.ts'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 import {
   numberedPage,

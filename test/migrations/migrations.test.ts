@@ -6,10 +6,10 @@ import { generateSQLiteDrizzleJson, generateSQLiteMigration } from 'drizzle-kit/
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { CLUSTERED, SCHEMA } from '../../drizzle/schema.ts'
 import { TABLES } from '../../src/catalog/catalog.ts'
-import type { Sqlite } from '../../src/store/database/connection.ts'
 import { quote } from '../../src/store/database/sql.ts'
+import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { newestMigration } from '../../src/store/migrations/journal.ts'
-import { openWarehouse } from '../../src/store/warehouse.ts'
+import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { newFolder } from '../store/temporary-store.ts'
 
 const FOLDER = fileURLToPath(new URL('../../drizzle/', import.meta.url))

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { openWarehouse } from '../../src/store/warehouse.ts'
+import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { newFolder, openAt } from '../store/temporary-store.ts'
 import { journalIn, migrationsOf, PRESENT } from './older-version.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { CATALOG } from '../../src/catalog/catalog.ts'
-import type { ResourceName } from '../../src/catalog/names.ts'
+import type { ResourceName } from '../../src/catalog/resource-names.ts'
 import { isoInstant } from '../../src/clock.ts'
 import { schedulesOf } from '../../src/engine/due/lateness.ts'
 import { virtualClock } from '../api/virtual-clock.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createTurns } from '../../src/engine/due/turns.ts'
+import { createTurns } from '../../src/engine/due/overload-order.ts'
 
 /** A part of a list. Each request takes one unit of time. */
 interface Made {

@@ -11,7 +11,7 @@ import {
   isMissed,
   ON_DISK_UP_TO_BYTES,
   rebuildFor,
-} from '../../src/retention/decisions.ts'
+} from '../../src/retention/what-to-remove.ts'
 
 const NOW = Date.parse('2026-03-04T10:00:00.000Z')
 const daysAgo = (days: number) => NOW - days * DAY_MS

@@ -6,15 +6,15 @@ import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { closeDatabase } from '../../src/store/database/close.ts'
-import type { Sqlite } from '../../src/store/database/connection.ts'
 import { openDatabase } from '../../src/store/database/open.ts'
+import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { createTransaction } from '../../src/store/database/transaction.ts'
 import {
   type CheckpointOptions,
   type Checkpoints,
   createCheckpoints,
-} from '../../src/store/maintenance/checkpoints.ts'
-import { openWarehouse } from '../../src/store/warehouse.ts'
+} from '../../src/store/maintenance/wal-checkpoints.ts'
+import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { newFolder, temporaryStore } from './temporary-store.ts'
 
 const PAGES = 200

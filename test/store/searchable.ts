@@ -1,8 +1,8 @@
 import { systemClock } from '../../src/clock.ts'
 import { buildSearch } from '../../src/store/search/build.ts'
+import { createSearchIndices } from '../../src/store/search/indices.ts'
 import { SEARCH_KINDS, type SearchKind, termsOf } from '../../src/store/search/query.ts'
-import { readSearch } from '../../src/store/search/read.ts'
-import { createSearchIndices } from '../../src/store/search/search.ts'
+import { readSearch } from '../../src/store/search/run-search.ts'
 import type { TemporaryStore } from './temporary-store.ts'
 import { putOwn, putTranscript } from './unique-texts.ts'
 

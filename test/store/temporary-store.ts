@@ -5,7 +5,7 @@ import { onTestFinished } from 'vitest'
 import { tableNamed } from '../../src/catalog/catalog.ts'
 import { systemClock } from '../../src/clock.ts'
 import { compileParser } from '../../src/engine/parse/parse.ts'
-import type { StoredItem } from '../../src/store/rows/write.ts'
+import type { StoredItem } from '../../src/store/rows/write-items.ts'
 import { type OpenStore, openStore } from '../../src/store/store.ts'
 
 export interface TemporaryStore extends OpenStore {

@@ -1,6 +1,6 @@
 import { CATALOG, TABLES, tableNamed } from '../../src/catalog/catalog.ts'
+import type { ParsedItem } from '../../src/catalog/parsed-item.ts'
 import { entity, requestKey, type Table } from '../../src/catalog/resource.ts'
-import type { ParsedItem } from '../../src/catalog/row.ts'
 import { compileParser } from '../../src/engine/parse/parse.ts'
 import { canonicalInstant, isDay } from '../../src/instant.ts'
 import { encodeJson } from '../../src/json.ts'

@@ -2,8 +2,8 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 import { duckdbStatements } from '../../src/commands/schema/duckdb.ts'
 import type { DescribedTable } from '../../src/dictionary/described-table.ts'
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
-import type { Sqlite } from '../../src/store/database/connection.ts'
 import { quote } from '../../src/store/database/sql.ts'
+import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { manifestOf } from '../export/exporting.ts'
 
 /**

@@ -3,10 +3,10 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writ
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { Sqlite } from '../../src/store/database/connection.ts'
 import { openDatabase } from '../../src/store/database/open.ts'
+import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { writeWholeCopy } from '../../src/store/file/whole-copy.ts'
-import { openWarehouse } from '../../src/store/warehouse.ts'
+import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { PROGRAM } from '../cli/parley.ts'
 import { expand, readUnit } from './unit-file.ts'
 

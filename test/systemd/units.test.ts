@@ -13,7 +13,7 @@ import {
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { loadSettings } from '../../src/config/config.ts'
+import { loadSettings } from '../../src/config/load-settings.ts'
 import { credentialName, environmentName, SECRETS, SETTING_LIST } from '../../src/config/settings.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { requirePrograms } from './tools.ts'

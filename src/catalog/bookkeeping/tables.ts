@@ -1,4 +1,4 @@
-import { type BookkeepingTable, bookkeepingTable } from './table.ts'
+import { type BookkeepingTable, bookkeepingTable } from './table-declaration.ts'
 
 /** The tables in which parley keeps its own state. `store/` has their verbs. */
 

@@ -1,5 +1,5 @@
 import type { GovernorState } from '../../api/governor/governor.ts'
-import { RESOURCE_NAMES, type ResourceName } from '../../catalog/names.ts'
+import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource-names.ts'
 import { isoInstant } from '../../clock.ts'
 import type { Unreachable } from '../../engine/scheduler/reachability.ts'
 import { styledText } from '../../terminal/colours.ts'

@@ -1,6 +1,6 @@
 import type { App } from '../../app.ts'
 import { resourceNamed } from '../../catalog/catalog.ts'
-import type { ResourceName } from '../../catalog/names.ts'
+import type { ResourceName } from '../../catalog/resource-names.ts'
 import { type Clock, isoInstant } from '../../clock.ts'
 import type { Backfill, ResourceProgress } from '../../engine/backfill.ts'
 import type { Log } from '../../log.ts'

@@ -1,5 +1,5 @@
 import type { App } from '../../app.ts'
-import type { Settings } from '../../config/config.ts'
+import type { Settings } from '../../config/load-settings.ts'
 import type { Log } from '../../log.ts'
 import { buildSearch } from '../../store/search/build.ts'
 import type { LiveArea } from '../../terminal/live-area.ts'

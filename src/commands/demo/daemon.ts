@@ -3,12 +3,13 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { type Clock, MINUTE_MS, systemClock } from '../../clock.ts'
 import { EXIT_STATUS, type ExitStatus } from '../../errors.ts'
-import type { Sqlite } from '../../store/database/connection.ts'
+import type { Sqlite } from '../../store/database/sqlite-types.ts'
 import { hasColours } from '../../terminal/colours.ts'
 import { createLiveArea, isRedrawable, type LiveArea } from '../../terminal/live-area.ts'
 import { wholeNumber } from '../../whole-number.ts'
 import { type AnswerSample, recentRate, withSample } from '../backfill/forecast.ts'
 import type { CommandContext } from '../command.ts'
+import { createDemoWorld, type DemoWorld } from './change-driver.ts'
 import {
   type DemoScreen,
   type DemoState,
@@ -27,7 +28,6 @@ import {
   startSimulator,
   waitForService,
 } from './processes.ts'
-import { createDemoWorld, type DemoWorld } from './world.ts'
 
 /** `parley demo --daemon`: a workspace that keeps changing, and the real daemon that follows it. */
 

@@ -4,13 +4,14 @@ import { basename, relative, resolve } from 'node:path'
 import { Option } from 'commander'
 import { DAY_MS, isoInstant, systemClock } from '../../clock.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../../errors.ts'
-import type { Sqlite } from '../../store/database/connection.ts'
+import type { Sqlite } from '../../store/database/sqlite-types.ts'
 import { hasColours, styledText } from '../../terminal/colours.ts'
 import { table } from '../../terminal/table.ts'
 import { shortText } from '../../terminal/wording.ts'
 import { wholeNumber } from '../../whole-number.ts'
 import type { CommandContext, CommandDefinition } from '../command.ts'
-import { createDemoDatabase } from './file.ts'
+import { passDays } from './daily-changes.ts'
+import { createDemoDatabase } from './demo-database.ts'
 import {
   CLI,
   type DemoSizes,
@@ -23,7 +24,6 @@ import {
   waitForService,
 } from './processes.ts'
 import { type DemoQuestion, demoQuestions } from './questions.ts'
-import { passDays } from './year.ts'
 
 export interface DemoOptions {
   database: string

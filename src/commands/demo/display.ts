@@ -1,4 +1,4 @@
-import type { ResourceName } from '../../catalog/names.ts'
+import type { ResourceName } from '../../catalog/resource-names.ts'
 import { isoInstant } from '../../clock.ts'
 import type { ResourceReport } from '../../store/status/report.ts'
 import { styledText } from '../../terminal/colours.ts'
@@ -6,7 +6,7 @@ import { table } from '../../terminal/table.ts'
 import { textWidth } from '../../terminal/text-width.ts'
 import { countText, durationText, rateText, relativeTime, wholeSecondsText } from '../../terminal/wording.ts'
 import { wholeNumber } from '../../whole-number.ts'
-import type { DemoEvent } from './world.ts'
+import type { DemoEvent } from './change-driver.ts'
 
 /** The display of a running daemon demo, and its summary. Pure. */
 

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { devNull } from 'node:os'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
-import type { Environment } from '../../config/config.ts'
+import type { Environment } from '../../config/load-settings.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 
 /** The processes of a demo: a simulator, and the real parley. */

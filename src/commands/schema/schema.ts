@@ -45,7 +45,7 @@ export const schemaCommand: CommandDefinition<SchemaOptions> = {
   async run(context, { args: [name], options, flags }) {
     const { settings } = loadCommandSettings(context, { args: [], options, flags }, DATABASE_ONLY)
     const path = resolve(context.cwd, settings.database.path)
-    const { readCrmTablesAt } = await import('../../store/views/dictionary.ts')
+    const { readCrmTablesAt } = await import('../../store/views/fill-dictionary.ts')
     const all = [...DICTIONARY, ...readCrmTablesAt(path)]
     if (!existsSync(path)) {
       context.stderr.write(

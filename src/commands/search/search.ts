@@ -51,7 +51,7 @@ export const searchCommand: CommandDefinition<SearchOptions> = {
       ...parseBounds(options),
       limit: parseLimit(options.limit),
     }
-    const { readSearch } = await import('../../store/search/read.ts')
+    const { readSearch } = await import('../../store/search/run-search.ts')
     const path = resolve(context.cwd, settings.database.path)
     const { rows, sql, unindexed } = readSearch(path, question, { run: options.sql !== true })
     const { stdout, stderr, env } = context

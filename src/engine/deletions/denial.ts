@@ -2,7 +2,7 @@ import { isoInstant } from '../../clock.ts'
 import type { Denial, RowKey } from '../../store/deletions/suspicions.ts'
 import type { EngineContext } from '../context.ts'
 import { MINUTE, scaled } from '../due/intervals.ts'
-import { CONFIRM_AFTER_MS, type Verdict, verdictOf } from './suspicion.ts'
+import { CONFIRM_AFTER_MS, type Verdict, verdictOf } from './deletion-states.ts'
 
 /** Records denials. The modes call these functions in the transaction that stores the answer. */
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts'
-import type { EngineOptions } from '../dependencies.ts'
 import { MINUTE, scaled } from '../due/intervals.ts'
+import type { EngineOptions } from '../engine-options.ts'
 
 /**
  * Counts the rows that the passes over a list miss. When one pass misses more than 500 rows, an error of the API is

@@ -1,4 +1,4 @@
-import type { ResourceName } from '../../catalog/names.ts'
+import type { ResourceName } from '../../catalog/resource-names.ts'
 import type { KeyRange } from '../../store/deletions/seen-keys.ts'
 import type { EngineContext } from '../context.ts'
 import { WEEK } from '../due/intervals.ts'

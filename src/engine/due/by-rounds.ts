@@ -1,7 +1,7 @@
 import type { EngineContext } from '../context.ts'
 import { confirmingReadMs, isRecheckDue } from '../deletions/recheck.ts'
-import { isDueInRound, isNewEnough, putOffMs } from './due-segments.ts'
 import type { Schedule } from './schedule.ts'
+import { isDueInRound, isNewEnough, putOffMs } from './segment-conditions.ts'
 
 /** The schedule of a backfill: each list and key is due once per round, and the run ends when none is left. */
 export function byRounds(context: EngineContext): Schedule {

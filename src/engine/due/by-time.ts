@@ -1,9 +1,9 @@
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
 import { confirmingReadMs, recheckAt } from '../deletions/recheck.ts'
-import { isNewEnough, putOffMs } from './due-segments.ts'
 import { auditInterval, MINUTE, passInterval, scaled, usualIntervalMs } from './intervals.ts'
 import type { ListOf, Schedule } from './schedule.ts'
+import { isNewEnough, putOffMs } from './segment-conditions.ts'
 
 /** The schedule of the daemon: lists fall due at intervals, single reads at the time stored in their task. */
 export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): Schedule {

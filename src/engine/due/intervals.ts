@@ -1,6 +1,6 @@
 import type { Feed, ItemFeed, TimelineFeed } from '../../catalog/resource.ts'
 import type { Segment } from '../../store/sync/segments.ts'
-import type { EngineOptions } from '../dependencies.ts'
+import type { EngineOptions } from '../engine-options.ts'
 
 /** Lengths of time, in ms, and their scaling by `sync.interval_scale`. */
 

@@ -1,14 +1,14 @@
-import type { ResourceName } from '../../catalog/names.ts'
 import type { Resource } from '../../catalog/resource.ts'
+import type { ResourceName } from '../../catalog/resource-names.ts'
 import { isoInstant } from '../../clock.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
 import { applyDeletions, forgetConfirmed, isHoldOver } from '../deletions/apply.ts'
 import { isSteppedOver } from '../modes/narrowing.ts'
-import { isNewEnough } from './due-segments.ts'
 import { hasFirstReads } from './first-reads.ts'
 import { DAY, scaled } from './intervals.ts'
 import { latenessOf } from './lateness.ts'
+import { isNewEnough } from './segment-conditions.ts'
 
 /**
  * The feeds that a complete round reads completely. A reject of such a feed that the round did not show again is

@@ -1,4 +1,4 @@
-import type { ResourceName } from '../../catalog/names.ts'
+import type { ResourceName } from '../../catalog/resource-names.ts'
 import type { Store } from '../../store/store.ts'
 
 /** The rounds of all resources. Reads are cached, since they are far more frequent than new rounds. */

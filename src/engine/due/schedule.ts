@@ -1,5 +1,5 @@
-import type { ResourceName } from '../../catalog/names.ts'
 import type { Feed, ItemFeed } from '../../catalog/resource.ts'
+import type { ResourceName } from '../../catalog/resource-names.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { Task, TaskOrder } from '../../store/sync/tasks.ts'
 import type { Lane } from '../scheduler/job.ts'

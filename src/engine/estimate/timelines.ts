@@ -3,12 +3,12 @@ import type { SourceRow, TimelineFeed } from '../../catalog/resource.ts'
 import { isoInstant } from '../../clock.ts'
 import type { ListOf } from '../due/schedule.ts'
 import { FEEDS } from '../feeds.ts'
+import { type Stored, spanOf } from './already-stored.ts'
 import { type Amount, about, atLeast, exactly, pages, sum } from './amount.ts'
-import { type ListCount, largestPage, pageSize, type SeenKey } from './first-pages.ts'
+import { type ListCount, largestPage, pageSize, type SeenKey } from './list-length.ts'
 import { type PageReader, rowsOf } from './page-reader.ts'
 import { type Estimate, type Span, sampleList } from './sample.ts'
 import { additionOf, singleReads } from './single-reads.ts'
-import { type Stored, spanOf } from './stored.ts'
 
 /** Samples lists that can be filtered by time. */
 

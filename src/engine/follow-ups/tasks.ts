@@ -1,7 +1,7 @@
 import { tableNamed } from '../../catalog/catalog.ts'
+import type { Cell } from '../../catalog/parsed-item.ts'
 import type { FollowUp } from '../../catalog/resource.ts'
-import type { Cell } from '../../catalog/row.ts'
-import type { StoredItem } from '../../store/rows/write.ts'
+import type { StoredItem } from '../../store/rows/write-items.ts'
 import type { Store } from '../../store/store.ts'
 import { feedNamed } from '../feeds.ts'
 

@@ -1,6 +1,6 @@
+import type { ParsedItem } from '../../catalog/parsed-item.ts'
 import type { FollowUp, RecordFollowUp } from '../../catalog/resource.ts'
-import type { ParsedItem } from '../../catalog/row.ts'
-import type { StoredItem, WriteOptions } from '../../store/rows/write.ts'
+import type { StoredItem, WriteOptions } from '../../store/rows/write-items.ts'
 import type { EngineContext } from '../context.ts'
 import type { FeedName } from '../feeds.ts'
 import { writeRecordTasks } from './changed-records.ts'

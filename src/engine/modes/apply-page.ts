@@ -1,6 +1,6 @@
 import { type Page, readPage } from '../../api/paging.ts'
 import type { ListPaging } from '../../catalog/resource.ts'
-import type { StoredItem } from '../../store/rows/write.ts'
+import type { StoredItem } from '../../store/rows/write-items.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
 import type { FeedName } from '../feeds.ts'
@@ -8,7 +8,7 @@ import type { Reply } from '../scheduler/job.ts'
 import { type Query, segmentInPass } from './pass.ts'
 
 /**
- * How every list mode stores a page, in the transaction of its answer. A mode says what happens in each of five steps.
+ * How every list mode stores a page, in the transaction of its answer (`scheduler/attempts.ts`). A mode says what happens in each of five steps.
  * Their order matters:
  *
  * 1. Parse. An item that cannot be stored is rejected; the rest of the page still commits.

@@ -1,7 +1,7 @@
 import { readSingle } from '../../api/paging.ts'
 import { tableNamed } from '../../catalog/catalog.ts'
+import type { ParsedItem } from '../../catalog/parsed-item.ts'
 import type { Resource, SingletonFeed } from '../../catalog/resource.ts'
-import type { ParsedItem } from '../../catalog/row.ts'
 import { encodeJson } from '../../json.ts'
 import type { EngineContext } from '../context.ts'
 import { noteDenial } from '../deletions/denial.ts'

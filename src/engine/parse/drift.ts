@@ -1,4 +1,4 @@
-import type { ResourceName } from '../../catalog/names.ts'
+import type { ResourceName } from '../../catalog/resource-names.ts'
 import type { Log } from '../../log.ts'
 import type { ParseReport } from './report.ts'
 

@@ -1,5 +1,5 @@
+import type { Cell, ParsedItem, ParsedRow } from '../../catalog/parsed-item.ts'
 import type { Child, Column, ColumnKind, Table } from '../../catalog/resource.ts'
-import type { Cell, ParsedItem, ParsedRow } from '../../catalog/row.ts'
 import { isDay, readInstant } from '../../instant.ts'
 import { encodeJson, exactNumber } from '../../json.ts'
 import { unknownFieldName } from './drift.ts'

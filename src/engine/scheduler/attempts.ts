@@ -1,19 +1,19 @@
-import { unauthorized } from '../../api/access.ts'
+import { unauthorized } from '../../api/access-errors.ts'
 import type { RetryCause } from '../../api/classify.ts'
 import type { Client, Sent } from '../../api/client.ts'
 import type { Permit } from '../../api/governor/governor.ts'
+import { failureText, permitResult } from '../../api/outcome-texts.ts'
 import { retryDecision } from '../../api/retry.ts'
-import { failureText, permitResult } from '../../api/verdict.ts'
 import { isoInstant } from '../../clock.ts'
 import { type ParleyError, ResourceError, RetryError, StopError } from '../../errors.ts'
 import type { EngineContext } from '../context.ts'
-import { handlerError, withRequest } from './faults.ts'
 import type { ListHealthCheck } from './health-checks.ts'
 import type { EndlessWork, Job, Lane } from './job.ts'
+import { handlerError, withRequest } from './job-errors.ts'
 import type { Attempt } from './lanes.ts'
 import { createPendingAttempts, type PendingAttempts } from './pending-attempts.ts'
-import { countRequest, type SchedulerProgress } from './progress.ts'
 import type { Reachability } from './reachability.ts'
+import { countRequest, type SchedulerProgress } from './request-counts.ts'
 
 /** Sends requests, applies their outcomes and retries failures. */
 export interface RequestAttempts extends Pick<PendingAttempts, 'park' | 'isParked' | 'takeDue' | 'waitMs'> {

@@ -1,4 +1,4 @@
-import type { ResourceName } from '../../catalog/names.ts'
+import type { ResourceName } from '../../catalog/resource-names.ts'
 import type { ParleyError } from '../../errors.ts'
 import type { Log, LogFields } from '../../log.ts'
 

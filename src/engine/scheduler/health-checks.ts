@@ -1,7 +1,7 @@
 import type { HealthCheck } from '../../api/reach.ts'
 import type { Query } from '../../api/request.ts'
-import type { ResourceName } from '../../catalog/names.ts'
 import type { Feed, Resource } from '../../catalog/resource.ts'
+import type { ResourceName } from '../../catalog/resource-names.ts'
 
 export interface ListHealthCheck extends HealthCheck {
   resource: ResourceName

@@ -1,9 +1,9 @@
 import type { Sent } from '../../api/client.ts'
 import type { ApiRequest } from '../../api/request.ts'
-import type { ResourceName } from '../../catalog/names.ts'
 import type { Expected } from '../../catalog/resource.ts'
+import type { ResourceName } from '../../catalog/resource-names.ts'
 import type { ParleyError } from '../../errors.ts'
-import type { Batches } from './batches.ts'
+import type { Batches } from './batch-plan.ts'
 
 /**
  * The unit of work: one request and the handlers of its outcomes. A list's checkpoint is in the database, so every page

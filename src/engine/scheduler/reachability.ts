@@ -1,5 +1,6 @@
-import { type ApiAccess, accessGone, noAnswer } from '../../api/access.ts'
+import { type ApiAccess, accessGone, noAnswer } from '../../api/access-errors.ts'
 import type { Sent } from '../../api/client.ts'
+import { failureCause, failureText } from '../../api/outcome-texts.ts'
 import {
   isAbandoned,
   isAccessInDoubt,
@@ -19,8 +20,7 @@ import {
   withoutWait,
 } from '../../api/reach.ts'
 import type { ApiRequest } from '../../api/request.ts'
-import { failureCause, failureText } from '../../api/verdict.ts'
-import type { ResourceName } from '../../catalog/names.ts'
+import type { ResourceName } from '../../catalog/resource-names.ts'
 import { isoInstant } from '../../clock.ts'
 import type { StopError } from '../../errors.ts'
 import { META } from '../../store/sync/meta.ts'

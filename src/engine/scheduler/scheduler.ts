@@ -1,16 +1,16 @@
 import PQueue from 'p-queue'
 import type { Permit } from '../../api/governor/governor.ts'
 import type { Resource } from '../../catalog/resource.ts'
-import { databaseError } from '../../store/database/faults.ts'
+import { databaseError } from '../../store/database/sqlite-errors.ts'
 import type { EngineContext } from '../context.ts'
-import type { EngineDeps } from '../dependencies.ts'
+import type { EngineDeps } from '../engine-options.ts'
 import { createRequestAttempts } from './attempts.ts'
 import { healthChecksOf } from './health-checks.ts'
 import type { EndlessWork, Source } from './job.ts'
 import { type Attempt, createLanes } from './lanes.ts'
 import { type Decision, decide, decideWithoutJob } from './next-step.ts'
-import { noProgress, type SchedulerProgress } from './progress.ts'
 import { createReachability } from './reachability.ts'
+import { noProgress, type SchedulerProgress } from './request-counts.ts'
 
 /**
  * Chooses which job's request is sent next. It waits for a permit first and chooses the job then, so no job waits in a

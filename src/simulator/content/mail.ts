@@ -1,4 +1,4 @@
-import type { Draw } from '../draw.ts'
+import type { Draw } from '../random.ts'
 
 /** Subjects and bodies of e-mails about selling software to companies. */
 

@@ -1,5 +1,5 @@
-import { mix } from '../draw.ts'
 import type { Cursors } from '../http/paging.ts'
+import { mix } from '../random.ts'
 import { SALT } from '../world/scene.ts'
 
 export const FAULT_KINDS = [

@@ -1,4 +1,4 @@
-import { mix } from '../draw.ts'
+import { mix } from '../random.ts'
 import type { Position } from '../timeline.ts'
 import type { RequestQuery } from './query.ts'
 

@@ -1,5 +1,5 @@
-import { at, mix, mixBelow } from '../draw.ts'
 import { DAY, formatInstant } from '../instants.ts'
+import { at, mix, mixBelow } from '../random.ts'
 import { SALT, type Scene } from './scene.ts'
 
 export interface AccessLogEntry {

@@ -1,7 +1,7 @@
-import { mix, mixBelow } from '../draw.ts'
 import { createIds } from '../ids.ts'
 import { formatInstant } from '../instants.ts'
 import { createItems, type Items } from '../items.ts'
+import { mix, mixBelow } from '../random.ts'
 import { createTimeline, type Timeline } from '../timeline.ts'
 import type { Customers } from './crm/customers.ts'
 import type { DealHistory } from './crm/deals.ts'

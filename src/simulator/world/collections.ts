@@ -1,6 +1,6 @@
-import { at, mix, mixBelow } from '../draw.ts'
 import { DAY, formatInstant } from '../instants.ts'
 import { createItems, type Items } from '../items.ts'
+import { at, mix, mixBelow } from '../random.ts'
 import { compare, published } from './people.ts'
 import { SALT, type Scene, spread } from './scene.ts'
 

@@ -1,6 +1,6 @@
 import { personName } from '../content/people.ts'
-import { at, mix, mixBelow } from '../draw.ts'
 import { createItems, type Items } from '../items.ts'
+import { at, mix, mixBelow } from '../random.ts'
 import { quote, SALT, type Scene } from './scene.ts'
 
 export const WORKSPACE_DOMAIN = 'parley-demo.example'

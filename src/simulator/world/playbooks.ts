@@ -1,8 +1,8 @@
 import { answerTo, PLAYBOOK_NAMES, QUESTIONS } from '../content/playbooks.ts'
-import { at, createDraw, mix, mixBelow } from '../draw.ts'
 import { createIds } from '../ids.ts'
 import { formatInstant, MINUTE } from '../instants.ts'
 import { createItems, type Items } from '../items.ts'
+import { at, createDraw, mix, mixBelow } from '../random.ts'
 import { SALT, type Scene, spread } from './scene.ts'
 
 export interface Playbooks {

@@ -1,9 +1,9 @@
-import type { Prepare, Sqlite } from '../database/connection.ts'
+import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { dealViews } from '../views/deals.ts'
-import { createCrmDictionary } from '../views/dictionary.ts'
+import { createCrmDictionary } from '../views/fill-dictionary.ts'
 import { replaceViews } from '../views/replace.ts'
 import { dropTable, dropViews } from './sql.ts'
-import { createCrmTableStates, tablesOf } from './state.ts'
+import { createCrmTableStates, tablesOf } from './table-state.ts'
 import type { CrmTables } from './tables.ts'
 
 /**

@@ -1,11 +1,11 @@
 import type { Clock } from '../../clock.ts'
-import type { Prepare, Sqlite } from '../database/connection.ts'
+import { hasTable } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
-import { hasTable } from '../database/tables.ts'
+import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { nameFor } from './metadata.ts'
 import type { CrmRow, CrmTableRows } from './rows.ts'
 import { dropTable, freeName, isTableError, lastId, namesInUse, renameTable } from './sql.ts'
-import type { CrmTableState, CrmTableStates, TypedTable } from './state.ts'
+import type { CrmTableState, CrmTableStates, TypedTable } from './table-state.ts'
 
 /** Fills the next table of an object in batches, replaces the present table with it, and empties the replaced table. */
 export interface CrmTableFilling {

@@ -1,11 +1,11 @@
-import type { Prepare, Sqlite } from '../database/connection.ts'
-import { hasTable } from '../database/tables.ts'
+import { hasTable } from '../database/existing-tables.ts'
+import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { dealViews } from '../views/deals.ts'
-import { createCrmDictionary } from '../views/dictionary.ts'
+import { createCrmDictionary } from '../views/fill-dictionary.ts'
 import { replaceViews } from '../views/replace.ts'
 import { type CrmColumn, type CrmField, columnsOf, identifier } from './columns.ts'
 import { createTable, dropTable, dropViews, namesInUse, viewsOf } from './sql.ts'
-import { type CrmTableState, type CrmTableStates, tablesOf } from './state.ts'
+import { type CrmTableState, type CrmTableStates, tablesOf } from './table-state.ts'
 
 /** Creates typed tables from the CRM metadata, and publishes their names for people. */
 export interface CrmTableMetadata {

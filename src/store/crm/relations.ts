@@ -1,6 +1,6 @@
 import type { ChangesRead } from '../../catalog/resource.ts'
-import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import type { Prepare } from '../database/sqlite-types.ts'
 
 /** A field whose value is the key of another row: a record of `targetObject`, or a row of `targetResource`. */
 export interface RelationField {

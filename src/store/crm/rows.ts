@@ -1,6 +1,6 @@
 import { decodeJson, isExactNumber } from '../../json.ts'
-import type { Sqlite } from '../database/connection.ts'
 import { placeholders, quote } from '../database/sql.ts'
+import type { Sqlite } from '../database/sqlite-types.ts'
 import {
   type CrmCell,
   type CrmColumn,
@@ -10,7 +10,7 @@ import {
   TRAILING_COLUMNS,
 } from './columns.ts'
 import { lastId } from './sql.ts'
-import type { CrmTableStates, TypedTable } from './state.ts'
+import type { CrmTableStates, TypedTable } from './table-state.ts'
 import type { NotedRecord, WrittenRecords } from './written-records.ts'
 
 /** Writes records to typed tables. */

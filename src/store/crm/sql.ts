@@ -1,6 +1,6 @@
 import { errorCode } from '../../error-code.ts'
-import type { Sqlite } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import type { Sqlite } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import type { View } from '../views/replace.ts'
 import {
@@ -13,7 +13,7 @@ import {
   SQL_TYPES,
   TRAILING_COLUMNS,
 } from './columns.ts'
-import { nameOfTarget } from './names.ts'
+import { nameOfTarget } from './target-names.ts'
 
 /** SQL that creates, names, shows and drops typed tables. */
 

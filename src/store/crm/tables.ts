@@ -1,12 +1,12 @@
 import type { Clock } from '../../clock.ts'
-import type { Prepare, Sqlite } from '../database/connection.ts'
+import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { dealViews } from '../views/deals.ts'
 import { replaceViews } from '../views/replace.ts'
 import { createCrmTableFilling } from './filling.ts'
 import { createCrmTableMetadata } from './metadata.ts'
 import { createCrmTableRows } from './rows.ts'
 import { isTableError } from './sql.ts'
-import { createCrmTableStates } from './state.ts'
+import { createCrmTableStates } from './table-state.ts'
 import { createWrittenRecords } from './written-records.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { Prepare, Sqlite } from '../database/connection.ts'
+import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 
 /**
  * Notes which CRM records and objects a transaction writes. Temporary triggers of this connection store the notes in

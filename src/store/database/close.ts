@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3'
-import type { Sqlite } from './connection.ts'
+import type { Sqlite } from './sqlite-types.ts'
 
 /**
  * Closes the database and keeps its `-wal` and `-shm` files. Without them, a reader that may not write the folder

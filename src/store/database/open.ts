@@ -1,12 +1,12 @@
 import { resolve } from 'node:path'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
-import { refuseSecondName, resolvedPath } from '../file/names.ts'
+import { refuseSecondName, resolvedPath } from '../file/path-checks.ts'
 import { openWritableFile } from '../file/writable.ts'
 import { appliedMigrations, newestMigration } from '../migrations/journal.ts'
 import { closeKeepingWal } from './close.ts'
-import type { Sqlite } from './connection.ts'
-import { databaseError } from './faults.ts'
 import { openReader } from './reader.ts'
+import { databaseError } from './sqlite-errors.ts'
+import type { Sqlite } from './sqlite-types.ts'
 import { refuseOtherWorkspace, type WantedWorkspace } from './workspace.ts'
 
 /** Stored in the header of every warehouse, where parley and file(1) recognise it: the letters `parl`. */

@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3'
-import type { Sqlite } from './connection.ts'
+import type { Sqlite } from './sqlite-types.ts'
 
 /** How long a reader that may not write the `-shm` waits for a writer that rebuilds it. */
 const MAX_WAIT_MS = 1000

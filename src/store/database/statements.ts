@@ -1,4 +1,4 @@
-import type { Prepare, Sqlite, Statement } from './connection.ts'
+import type { Prepare, Sqlite, Statement } from './sqlite-types.ts'
 
 export function statementCache(db: Sqlite): Prepare {
   const statements = new Map<string, Statement>()

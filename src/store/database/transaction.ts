@@ -1,8 +1,8 @@
 import type { Clock } from '../../clock.ts'
 import type { FileWatch } from '../file/identity.ts'
-import type { Checkpoints } from '../maintenance/checkpoints.ts'
-import type { Sqlite } from './connection.ts'
-import { databaseError, isBusy } from './faults.ts'
+import type { Checkpoints } from '../maintenance/wal-checkpoints.ts'
+import { databaseError, isBusy } from './sqlite-errors.ts'
+import type { Sqlite } from './sqlite-types.ts'
 
 /**
  * Runs `work` in a transaction and resolves when it is committed. `work` is synchronous, so no network request can be

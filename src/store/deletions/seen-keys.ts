@@ -1,7 +1,7 @@
 import { tableNamed } from '../../catalog/catalog.ts'
 import type { Table } from '../../catalog/resource.ts'
-import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import type { Prepare } from '../database/sqlite-types.ts'
 
 /**
  * Keys that a pass over a list has seen, kept until the rows that it did not see are known. A list may have a million

@@ -1,7 +1,7 @@
-import type { RowOf } from '../../catalog/bookkeeping/table.ts'
+import type { RowOf } from '../../catalog/bookkeeping/table-declaration.ts'
 import type { SUSPICION_TABLE } from '../../catalog/bookkeeping/tables.ts'
-import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 
 /** One row of a table. `scope` holds all key columns but the last, joined by NUL; '' where the key is one column. */
@@ -27,7 +27,7 @@ export interface Suspicion {
   confirmed: boolean
 }
 
-/** Rows that the API has denied and that analysts still see. `engine/deletions/suspicion.ts` describes the states. */
+/** Rows that the API has denied and that analysts still see. `engine/deletions/deletion-states.ts` describes the states. */
 export interface Suspicions {
   find(row: RowKey): Suspicion | undefined
   /** Records a first denial. Replaces an earlier suspicion of the row, confirmed or not. */

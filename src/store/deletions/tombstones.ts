@@ -1,7 +1,7 @@
 import { CATALOG, tableNamed } from '../../catalog/catalog.ts'
 import type { Cascade, Derivation, Table } from '../../catalog/resource.ts'
-import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import type { Freshness } from '../rows/freshness.ts'
 import type { Group, MessageMerge } from '../rows/message-merge.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { existsSync, readdirSync } from 'node:fs'
 import { basename, dirname, join, parse } from 'node:path'
-import { timeStamp } from './names.ts'
+import { timeStamp } from './path-checks.ts'
 
 /**
  * The names of all copies of a database that parley makes. Only files with such a name are ever removed:

@@ -3,11 +3,11 @@ import { dirname, resolve } from 'node:path'
 import Database from 'better-sqlite3'
 import { type Clock, isoInstant } from '../../clock.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
-import { databaseError, isBusy } from '../database/faults.ts'
 import { readDatabase } from '../database/open.ts'
+import { databaseError, isBusy } from '../database/sqlite-errors.ts'
 import { readWriter, type Writer, writerText } from '../sync/writer-note.ts'
 import { identityOf, isSameFile } from './identity.ts'
-import { refuseSecondName, resolvedPath } from './names.ts'
+import { refuseSecondName, resolvedPath } from './path-checks.ts'
 import { applyMode, openWritableFile } from './writable.ts'
 
 export interface HeldLock {

@@ -1,6 +1,6 @@
 import { statfsSync, statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
-import type { Sqlite } from '../database/connection.ts'
+import type { Sqlite } from '../database/sqlite-types.ts'
 
 /** Sizes of databases and free space, in bytes. Child processes load this file, so it imports little. */
 

@@ -1,6 +1,6 @@
 import { closeSync, fsyncSync, openSync, renameSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { Sqlite } from '../database/connection.ts'
+import type { Sqlite } from '../database/sqlite-types.ts'
 
 /** Copies a database: before an upgrade, and for snapshots. Child processes load this file, so it imports little. */
 

@@ -1,9 +1,9 @@
-import { withoutWaiting } from '../database/attempts.ts'
-import type { Prepare, Sqlite } from '../database/connection.ts'
-import { hasTable } from '../database/tables.ts'
+import { hasTable } from '../database/existing-tables.ts'
+import { withoutWaiting } from '../database/immediate-transaction.ts'
+import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { fileBytes } from '../file/size.ts'
+import { brokenReferences } from '../migrations/broken-references.ts'
 import { ownObjects } from '../migrations/migrate.ts'
-import { brokenReferences } from '../migrations/references.ts'
 import { createRequests } from '../sync/requests.ts'
 
 /** Upkeep of the database file. Each call is short except `checkIntegrity`, which reads the whole file. */

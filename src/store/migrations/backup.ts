@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { Sqlite } from '../database/connection.ts'
+import type { Sqlite } from '../database/sqlite-types.ts'
 import { upgradeCopiesOf, upgradeCopyPath } from '../file/copy-names.ts'
 import { requireSpace } from '../file/free-space.ts'
 import { contentBytes, freeOnDisk } from '../file/size.ts'

@@ -1,6 +1,6 @@
-import type { Sqlite } from '../database/connection.ts'
+import { tableNames } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
-import { tableNames } from '../database/tables.ts'
+import type { Sqlite } from '../database/sqlite-types.ts'
 import type { OwnObjects } from './own-objects.ts'
 
 /** A view, a trigger, or an index that parley did not create. */

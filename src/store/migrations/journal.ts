@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import type { Sqlite } from '../database/connection.ts'
-import { hasTable } from '../database/tables.ts'
+import { hasTable } from '../database/existing-tables.ts'
+import type { Sqlite } from '../database/sqlite-types.ts'
 
 /** The folder where `npm run schema` writes the migrations. The path is the same from `src` and from `dist`. */
 export const FOLDER = fileURLToPath(new URL('../../../drizzle', import.meta.url))

@@ -1,6 +1,6 @@
 import { tableNamed } from '../../catalog/catalog.ts'
-import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import type { Prepare } from '../database/sqlite-types.ts'
 import { keyOfRow, type RowKey } from '../deletions/suspicions.ts'
 
 /** The rows of link tables, which join two keys and have no content. */

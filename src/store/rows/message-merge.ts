@@ -1,6 +1,6 @@
 import type { Derivation, SourceRow } from '../../catalog/resource.ts'
-import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import type { Prepare } from '../database/sqlite-types.ts'
 import { createPartsMerge } from './parts-merge.ts'
 
 /**

@@ -1,5 +1,5 @@
-import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import type { Prepare } from '../database/sqlite-types.ts'
 
 /** A part that has a separate single read and is stored in one column of its row. */
 export interface PartColumn {

@@ -1,5 +1,5 @@
+import type { Cell } from '../../catalog/parsed-item.ts'
 import type { Column } from '../../catalog/resource.ts'
-import type { Cell } from '../../catalog/row.ts'
 import { decodeJson } from '../../json.ts'
 
 /**

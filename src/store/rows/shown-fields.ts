@@ -1,4 +1,4 @@
-import type { Prepare } from '../database/connection.ts'
+import type { Prepare } from '../database/sqlite-types.ts'
 import { createMeta, META, parseNote } from '../sync/meta.ts'
 
 /** The kind of endpoint: a list, or the read of a single row. The two return different fields. */

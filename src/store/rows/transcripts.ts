@@ -1,7 +1,7 @@
-import type { Prepare } from '../database/connection.ts'
+import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import type { Denial } from '../deletions/suspicions.ts'
-import type { RowWriters } from './rows.ts'
+import type { RowWriters } from './payload-writer.ts'
 
 /** The state and the stored entries of each meeting's transcript. */
 export interface Transcripts {

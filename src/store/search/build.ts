@@ -1,6 +1,6 @@
 import type { Clock } from '../../clock.ts'
 import type { OpenStore } from '../store.ts'
-import { createSearchIndices, type SearchProgress } from './search.ts'
+import { createSearchIndices, type SearchProgress } from './indices.ts'
 
 export interface BuildOptions {
   store: Pick<OpenStore, 'db' | 'prepare' | 'transaction'>

@@ -1,12 +1,12 @@
 import { dirname, sep } from 'node:path'
 import { type Clock, isoInstant } from '../../clock.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
-import { databaseBusy, databaseError } from '../database/faults.ts'
 import { readDatabase } from '../database/open.ts'
+import { databaseBusy, databaseError } from '../database/sqlite-errors.ts'
 import { partialPath } from '../file/copy-names.ts'
 import { type FreeBytes, requireSpace } from '../file/free-space.ts'
-import { resolvedPath } from '../file/names.ts'
-import { removePartial, removePartials } from '../file/partial.ts'
+import { removePartial, removePartials } from '../file/partial-copies.ts'
+import { resolvedPath } from '../file/path-checks.ts'
 import { contentBytes, databaseSizes, freeOnSlowDisk } from '../file/size.ts'
 import {
   isWarehouse,
@@ -15,7 +15,7 @@ import {
   STATUS_ROWS,
   type StatusRow,
 } from '../status/status.ts'
-import { cutOffError, runSnapshotProcess, type SnapshotInput, type WholeCopy } from './process.ts'
+import { cutOffError, runSnapshotProcess, type SnapshotInput, type WholeCopy } from './copy-process.ts'
 import { folderError, moveIntoPlace, refuseTarget, targetError } from './target.ts'
 
 /** A consistent copy of the warehouse in one file. A child process writes it. */

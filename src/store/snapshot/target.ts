@@ -2,8 +2,8 @@ import { chmod, chown, lstat, open, rename, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { errorCode, isMissingFile } from '../../error-code.ts'
 import { EXIT_STATUS, ParleyError, StopError } from '../../errors.ts'
-import { databaseFault } from '../database/faults.ts'
 import { APPLICATION_ID } from '../database/open.ts'
+import { databaseFault } from '../database/sqlite-errors.ts'
 
 /**
  * The target path of a snapshot: whether it may be replaced, and its mode and group. Only asynchronous calls, since the

@@ -6,11 +6,11 @@ import { openReader } from '../database/reader.ts'
 import { writeWholeCopy } from '../file/whole-copy.ts'
 import type { StatusRow } from '../status/status.ts'
 import { ownerOf } from './copy-owner.ts'
-import type { SnapshotAnswer, SnapshotInput } from './process.ts'
+import type { SnapshotAnswer, SnapshotInput } from './copy-process.ts'
 
 /**
- * The program of the child process in process.ts. It writes one copy, verifies it, answers, and exits. It imports as
- * little as possible, because a child process loads a second copy of each module into memory.
+ * The program of the child process in copy-process.ts. It writes one copy, verifies it, answers, and exits. It imports
+ * as little as possible, because a child process loads a second copy of each module into memory.
  */
 
 // A terminal sends these signals to parent and child. The parent handles them and kills this child.

@@ -1,8 +1,8 @@
-import type { RowOf } from '../../catalog/bookkeeping/table.ts'
+import type { RowOf } from '../../catalog/bookkeeping/table-declaration.ts'
 import type { ARRIVAL_TABLE } from '../../catalog/bookkeeping/tables.ts'
-import type { ResourceName } from '../../catalog/names.ts'
-import type { Prepare, Sqlite } from '../database/connection.ts'
-import { hasTable } from '../database/tables.ts'
+import type { ResourceName } from '../../catalog/resource-names.ts'
+import { hasTable } from '../database/existing-tables.ts'
+import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 
 /**
  * Counts how late rows appear. A lag is the time from an event until its row was first seen. Lags are counted in

@@ -1,5 +1,5 @@
-import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 
 /**

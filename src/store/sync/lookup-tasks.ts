@@ -1,6 +1,6 @@
 import type { TimelineFeed } from '../../catalog/resource.ts'
-import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 
 /** Another table, and its column with keys that a timeline's table may lack. The timeline's feed declares it. */

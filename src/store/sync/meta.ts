@@ -1,5 +1,5 @@
-import type { Prepare, Sqlite } from '../database/connection.ts'
-import { hasTable } from '../database/tables.ts'
+import { hasTable } from '../database/existing-tables.ts'
+import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 
 /** Names of the values in `sync_meta`, which concern the whole database. */
 export const META = {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { encodeJson } from '../../json.ts'
-import type { Prepare } from '../database/connection.ts'
+import type { Prepare } from '../database/sqlite-types.ts'
 
 /** Items that could not be stored. Every received item is either stored or has a row here. */
 export interface Rejects {

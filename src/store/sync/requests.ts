@@ -1,13 +1,13 @@
 import Database from 'better-sqlite3'
 import { REQUEST_TABLE } from '../../catalog/bookkeeping/tables.ts'
-import { RESOURCE_NAMES, type ResourceName } from '../../catalog/names.ts'
+import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource-names.ts'
 import { type Clock, isoInstant } from '../../clock.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
-import type { Prepare, Sqlite } from '../database/connection.ts'
-import { databaseBusy, databaseError, isBusy } from '../database/faults.ts'
+import { hasTable } from '../database/existing-tables.ts'
 import { openDatabase } from '../database/open.ts'
-import { hasTable } from '../database/tables.ts'
-import { resolvedPath } from '../file/names.ts'
+import { databaseBusy, databaseError, isBusy } from '../database/sqlite-errors.ts'
+import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
+import { resolvedPath } from '../file/path-checks.ts'
 import { readWriter, type Writer } from './writer-note.ts'
 
 /** `resync`: read a resource again. `accept-deletions`: apply what the mass-deletion guard holds back. */

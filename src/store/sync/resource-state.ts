@@ -1,8 +1,8 @@
-import type { RowOf } from '../../catalog/bookkeeping/table.ts'
+import type { RowOf } from '../../catalog/bookkeeping/table-declaration.ts'
 import type { RESOURCE_TABLE } from '../../catalog/bookkeeping/tables.ts'
-import { RESOURCE_NAMES, type ResourceName } from '../../catalog/names.ts'
+import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource-names.ts'
 import { safeText } from '../../safe-text.ts'
-import type { Prepare } from '../database/connection.ts'
+import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import { createMeta, META } from './meta.ts'
 

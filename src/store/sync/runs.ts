@@ -1,7 +1,7 @@
-import type { RowOf } from '../../catalog/bookkeeping/table.ts'
+import type { RowOf } from '../../catalog/bookkeeping/table-declaration.ts'
 import type { RUN_TABLE } from '../../catalog/bookkeeping/tables.ts'
-import type { ResourceName } from '../../catalog/names.ts'
-import type { Prepare } from '../database/connection.ts'
+import type { ResourceName } from '../../catalog/resource-names.ts'
+import type { Prepare } from '../database/sqlite-types.ts'
 
 /** The counts of a run, as `sync_runs` has them. */
 export interface RunCounts {

@@ -1,7 +1,7 @@
-import type { RowOf } from '../../catalog/bookkeeping/table.ts'
+import type { RowOf } from '../../catalog/bookkeeping/table-declaration.ts'
 import { SEGMENT_TABLE } from '../../catalog/bookkeeping/tables.ts'
-import type { Prepare } from '../database/connection.ts'
 import { movedBack } from '../database/sql.ts'
+import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 
 /**
@@ -21,6 +21,7 @@ export interface Segment {
   cursor: Readonly<Record<string, string>> | null
   /** Start of the current pass, by the server's clock. */
   passStartedAt: string | null
+  /** The round of the resource in which the pass in progress began; null when there is none. */
   passRound: number | null
   pages: number
   rows: number

@@ -1,8 +1,8 @@
-import type { RowOf } from '../../catalog/bookkeeping/table.ts'
+import type { RowOf } from '../../catalog/bookkeeping/table-declaration.ts'
 import type { TASK_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import { DAY_MS, isoInstant } from '../../clock.ts'
-import type { Prepare } from '../database/connection.ts'
 import { movedBack } from '../database/sql.ts'
+import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import { inRange, type KeyRange } from '../deletions/seen-keys.ts'
 

@@ -1,6 +1,6 @@
 import type { Feed, ItemFeed, Resource } from '../../catalog/resource.ts'
-import type { Prepare } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 
 /** How much of a resource's round is done, to show progress. */

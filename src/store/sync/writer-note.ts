@@ -1,4 +1,4 @@
-import type { Sqlite } from '../database/connection.ts'
+import type { Sqlite } from '../database/sqlite-types.ts'
 import { META, parseNote, readMeta } from './meta.ts'
 
 /** The process that writes to a database, as it recorded itself in `sync_meta` when it took the lock. */

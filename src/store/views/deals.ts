@@ -1,6 +1,6 @@
-import type { Sqlite } from '../database/connection.ts'
+import { hasColumn } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
-import { hasColumn } from '../database/tables.ts'
+import type { Sqlite } from '../database/sqlite-types.ts'
 import type { View } from './replace.ts'
 
 /** Views about CRM deals. The stage history depends on the names of this workspace's CRM fields and tables. */

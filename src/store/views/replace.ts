@@ -1,7 +1,7 @@
 import { sqlComment } from '../../dictionary/described-table.ts'
 import { describedTable } from '../../dictionary/dictionary.ts'
-import type { Sqlite } from '../database/connection.ts'
-import { tableNames } from '../database/tables.ts'
+import { tableNames } from '../database/existing-tables.ts'
+import type { Sqlite } from '../database/sqlite-types.ts'
 import { replaceView } from '../migrations/dependent-objects.ts'
 
 /** Creates the views that are missing and replaces those whose SQL differs. Returns whether it wrote any. */

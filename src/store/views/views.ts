@@ -1,7 +1,7 @@
 import { CATALOG, ownerOf, type PlacedTable, TABLES, tableNamed } from '../../catalog/catalog.ts'
 import type { LivesWith } from '../../catalog/resource.ts'
-import type { Sqlite } from '../database/connection.ts'
 import { quote } from '../database/sql.ts'
+import type { Sqlite } from '../database/sqlite-types.ts'
 import { dealViews } from './deals.ts'
 import { replaceViews, type View } from './replace.ts'
 import { syncCoverage, syncStatus } from './sync.ts'

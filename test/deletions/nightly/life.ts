@@ -1,5 +1,5 @@
 import { CATALOG } from '../../../src/catalog/catalog.ts'
-import type { ResourceName } from '../../../src/catalog/names.ts'
+import type { ResourceName } from '../../../src/catalog/resource-names.ts'
 import { isoInstant } from '../../../src/clock.ts'
 import { resourceWithParts } from '../../../src/store/sync/resync.ts'
 import { type RunOptions, startTrial, type Trial } from '../../engine/trial-backfill.ts'

@@ -1,11 +1,11 @@
 import type { ItemFeed } from '../../../catalog/resource.ts'
-import { bodyAnswer } from './body.ts'
+import { settingAnswer } from './execution-setting.ts'
 import type { ItemHandler } from './item-handler.ts'
-import { linksAnswer } from './links.ts'
-import { resultsAnswer } from './results.ts'
-import { rowAnswer } from './row.ts'
-import { settingAnswer } from './setting.ts'
+import { bodyAnswer } from './message-body.ts'
+import { resultsAnswer } from './playbook-results.ts'
+import { linksAnswer } from './record-links.ts'
 import { transcriptAnswer } from './transcript.ts'
+import { rowAnswer } from './whole-record.ts'
 
 /** The handler for each kind of item. */
 export const ITEM_ANSWERS: Readonly<Record<ItemFeed['stores'], ItemHandler>> = {

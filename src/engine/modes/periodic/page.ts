@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { tableNamed } from '../../../catalog/catalog.ts'
+import type { ParsedItem } from '../../../catalog/parsed-item.ts'
 import type { PeriodicFeed, Resource } from '../../../catalog/resource.ts'
-import type { ParsedItem } from '../../../catalog/row.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
 import { HOUR, scaled } from '../../due/intervals.ts'

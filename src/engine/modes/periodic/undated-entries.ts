@@ -1,7 +1,7 @@
+import type { ParsedItem } from '../../../catalog/parsed-item.ts'
 import type { PeriodicFeed } from '../../../catalog/resource.ts'
-import type { ParsedItem } from '../../../catalog/row.ts'
 import { DAY_MS, isoInstant } from '../../../clock.ts'
-import type { StoredItem } from '../../../store/rows/write.ts'
+import type { StoredItem } from '../../../store/rows/write-items.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
 

@@ -2,8 +2,8 @@ import type { TimelineFeed } from '../../../catalog/resource.ts'
 import { isoInstant } from '../../../clock.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
-import { isNewEnough } from '../../due/due-segments.ts'
 import { DAY, MINUTE } from '../../due/intervals.ts'
+import { isNewEnough } from '../../due/segment-conditions.ts'
 import { cutOff } from '../pass.ts'
 
 /**

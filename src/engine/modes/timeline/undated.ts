@@ -1,6 +1,6 @@
 import { tableNamed } from '../../../catalog/catalog.ts'
+import type { ParsedItem } from '../../../catalog/parsed-item.ts'
 import type { TimelineFeed } from '../../../catalog/resource.ts'
-import type { ParsedItem } from '../../../catalog/row.ts'
 import type { EngineContext } from '../../context.ts'
 import type { Missing } from '../../deletions/probe-later.ts'
 

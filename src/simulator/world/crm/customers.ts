@@ -1,6 +1,6 @@
 import { companyName, personName } from '../../content/people.ts'
-import { mix, mixBelow } from '../../draw.ts'
 import { createItems, type Items } from '../../items.ts'
+import { mix, mixBelow } from '../../random.ts'
 import { SALT, type Scene } from '../scene.ts'
 
 /** Companies, contacts and deals, and the links between them. */

@@ -1,6 +1,6 @@
 import { STAGES } from '../../content/objects.ts'
-import { mixBelow } from '../../draw.ts'
 import { coarsen } from '../../instants.ts'
+import { mixBelow } from '../../random.ts'
 import { SALT, type Scene, spread } from '../scene.ts'
 import type { Customers } from './customers.ts'
 

@@ -6,9 +6,9 @@ import {
   objectDefinitions,
   PIPELINES,
 } from '../../content/objects.ts'
-import { at, createDraw, type Draw, mix } from '../../draw.ts'
 import { coarsen, DAY, formatDay, formatInstant } from '../../instants.ts'
 import { createItems, type Items } from '../../items.ts'
+import { at, createDraw, type Draw, mix } from '../../random.ts'
 import type { People } from '../people.ts'
 import { quote, SALT, type Scene, spread } from '../scene.ts'
 import type { Customers } from './customers.ts'

@@ -1,0 +1,80 @@
+import type { ResourceName } from '../catalog/resource-names.ts'
+import type { ParleyError } from '../errors.ts'
+import type { Log } from '../log.ts'
+import type { Store } from '../store/store.ts'
+import type { RunCounts } from '../store/sync/runs.ts'
+import type { FeedName } from './feeds.ts'
+import { createFailureLog, type FailureLines } from './scheduler/failure-log.ts'
+
+/** The counts and failures of each resource's run so far. */
+export interface RunRecords {
+  counts(resource: ResourceName): RunCounts
+  /** Resets the counts and failures of a resource's run. */
+  begin(resource: ResourceName): void
+  /** Reports that a part of the feed could not be read. `sync_status` shows the first reason of a run. */
+  fail(feed: FeedName, error: ParleyError, options?: FailOptions): void
+  /** The first failure of the resource's run that is still unread. */
+  failure(resource: ResourceName): ParleyError | undefined
+  /** True when the resource's run had failures and has since read everything that failed. */
+  hasRecovered(resource: ResourceName): boolean
+}
+
+export interface FailOptions {
+  lines?: FailureLines
+  /** Whether the failed part is still unread. By default it stays unread until the run ends. */
+  isUnread?: () => boolean
+}
+
+interface RunRecord {
+  counts: RunCounts
+  /** In the order in which they happened. */
+  failures: Failure[]
+  hasFailed: boolean
+}
+
+interface Failure extends Pick<Required<FailOptions>, 'isUnread'> {
+  error: ParleyError
+}
+
+export interface RunRecordsDeps {
+  store: Pick<Store, 'state'>
+  log: Log
+  now(): string
+}
+
+export function createRunRecords({ store, log, now }: RunRecordsDeps): RunRecords {
+  const records = new Map<ResourceName, RunRecord>()
+  const failureLog = createFailureLog(log)
+
+  const recordOf = (resource: ResourceName): RunRecord => {
+    const known = records.get(resource)
+    if (known) return known
+    const counts = { requests: 0, throttled: 0, rowsRead: 0, rowsChanged: 0, rowsDeleted: 0 }
+    const fresh: RunRecord = { counts, failures: [], hasFailed: false }
+    records.set(resource, fresh)
+    return fresh
+  }
+
+  const failure = (resource: ResourceName): ParleyError | undefined => {
+    const record = recordOf(resource)
+    record.failures = record.failures.filter(({ isUnread }) => isUnread())
+    return record.failures[0]?.error
+  }
+
+  return {
+    counts: resource => recordOf(resource).counts,
+    begin(resource) {
+      if (failure(resource) === undefined) failureLog.recovered(resource)
+      records.delete(resource)
+    },
+    fail({ resource, feed }, error, { lines, isUnread = () => true } = {}) {
+      const record = recordOf(resource)
+      record.hasFailed = true
+      record.failures.push({ error, isUnread })
+      store.state.failing(resource, error.message, now())
+      failureLog.failed({ resource, feed }, error, lines)
+    },
+    failure,
+    hasRecovered: resource => recordOf(resource).hasFailed && failure(resource) === undefined,
+  }
+}

@@ -1,0 +1,39 @@
+import type { Client } from '../api/client.ts'
+import type { Governor } from '../api/governor/governor.ts'
+import type { ResourceName } from '../catalog/resource-names.ts'
+import type { Clock } from '../clock.ts'
+import type { Log } from '../log.ts'
+import type { Store } from '../store/store.ts'
+
+/** What a backfill and a session of the daemon are given. */
+export interface EngineDeps {
+  store: Store
+  client: Client
+  governor: Governor
+  clock: Clock
+  log: Log
+  /** A number from 0 up to 1, for jitter. */
+  random: () => number
+  options: EngineOptions
+  /** In catalogue order, parents included. */
+  resources: readonly ResourceName[]
+  /**
+   * The daemon's interval for the newest end of each list. A backfill uses it to store due times, since a daemon may
+   * follow.
+   */
+  pollMs: number
+  /** Saves the learned limits of the API. Called inside the transaction of every answer. */
+  saveLearned?: () => void
+  /** Stops the start of new jobs. */
+  stopNew: AbortSignal
+  /** Cancels the requests in flight. */
+  cancel: AbortSignal
+}
+
+export interface EngineOptions {
+  /** Only records with an event time since this instant are requested. */
+  since: string | null
+  intervalScale: number
+  accessLogEndParameter: string
+  words: boolean
+}

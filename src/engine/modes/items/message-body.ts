@@ -1,0 +1,119 @@
+import { longestBackoffMs } from '../../../backoff.ts'
+import { tableNamed } from '../../../catalog/catalog.ts'
+import type { ParsedItem } from '../../../catalog/parsed-item.ts'
+import type { ItemFeed } from '../../../catalog/resource.ts'
+import { decodeJson, encodeJson } from '../../../json.ts'
+import type { Denial, RowKey } from '../../../store/deletions/suspicions.ts'
+import type { TextResult } from '../../../store/rows/message-merge.ts'
+import type { StoredItem } from '../../../store/rows/write-items.ts'
+import type { EngineContext } from '../../context.ts'
+import { noteDenial } from '../../deletions/denial.ts'
+import { tableOfPart } from '../../deletions/row-parts.ts'
+import { DAY, HOUR, MINUTE, WEEK } from '../../due/intervals.ts'
+import { writeRows } from '../../follow-ups/write.ts'
+import type { Reply } from '../../scheduler/job.ts'
+import {
+  type ItemHandler,
+  type ItemWork,
+  readAgain,
+  recordOf,
+  scheduleRead,
+  whereOf,
+} from './item-handler.ts'
+
+/** The answer is a copy of a message with its text. The text is stored in the merged message. */
+export const bodyAnswer: ItemHandler = { answer: storeBody, absent: bodyAbsent }
+
+function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void {
+  const { feed, task } = work
+  const where = whereOf(work)
+  const report = context.parsing.report(where, task.key)
+  const parsed = context.parsing.parser(feed.table)(recordOf(work, value), report)
+  if (!parsed) {
+    readAgain(context, work, DAY)
+    return
+  }
+  const { text } = parsed.feedFields
+  const fits = typeof text === 'string' || text == null
+  if (!fits) report.drift(feed.table, 'text', 'unexpected type')
+  const item = fits ? parsed : withExtra(parsed, 'text', text)
+  // A list and a single read may show different values. If both wrote the row, it would seem to change each time.
+  const options = { ticket: reply.ticket, now: context.now(), keepsLive: true, shownBy: 'single' } as const
+  const stored = writeRows(context, where, feed.table, [item], options)
+  // Nothing was stored, for example because the answer of a later request was stored already.
+  const [entry] = stored
+  if (entry === undefined) return
+  const wasRead = context.store.merge.textState(task.key) === 'present'
+  const given = typeof text === 'string'
+  if (given) context.store.suspicions.end(textOf(work))
+  else if (denyText(context, work, 'empty')) return
+  const result: TextResult = given ? { state: 'present', text: text.toWellFormed() } : { state: 'empty' }
+  if (context.store.merge.applyText(task.key, result, context.now()))
+    context.runs.counts(where.resource).rowsChanged += 1
+  if (!given) bodyAgain(context, work, false)
+  else if (wasRead && mayLag(feed, entry)) askLaggingAgain(context, work)
+  else context.store.tasks.remove(task)
+}
+
+/**
+ * A message is read again after it changed. If the answer differs from the list, a lagging replica may have sent it,
+ * with the old text.
+ */
+function mayLag({ table }: ItemFeed, { item, written: { before } }: StoredItem): boolean {
+  return Object.values(tableNamed(table).columns).some(
+    ({ source }, index) => source.from === 'payload' && before?.[index] !== item.cells[index],
+  )
+}
+
+/** A list and a single read may also differ permanently, so the answer that follows the last wait is accepted. */
+const LAGGING_AGAIN_MS = [5_000, 30_000, 5 * MINUTE]
+
+function askLaggingAgain(context: EngineContext, work: ItemWork): void {
+  const { task } = work
+  const afterMs = LAGGING_AGAIN_MS[task.attempts]
+  if (afterMs === undefined) context.store.tasks.remove(task)
+  else scheduleRead(context, work, { afterMs, attempts: task.attempts + 1, waiting: true })
+}
+
+function withExtra(item: ParsedItem, field: string, value: unknown): ParsedItem {
+  const known = item.extra === null ? {} : (decodeJson(item.extra).value as object)
+  return { ...item, extra: encodeJson({ ...known, [field]: value }) }
+}
+
+/** The text is a part of its message, with suspicions separate from those of the message. */
+const textOf = ({ feed, task }: ItemWork): RowKey => ({ table: tableOfPart(feed), scope: '', key: task.key })
+
+/**
+ * Denies a stored text, or after a 404 the stored state `empty`. Returns true if a second denial has to confirm this:
+ * the stored state then stays, and the text is read again an hour later.
+ */
+function denyText(context: EngineContext, work: ItemWork, means: Denial): boolean {
+  const { store } = context
+  const state = store.merge.textState(work.task.key)
+  if (state !== 'present' && !(state === 'empty' && means === 'absent')) {
+    store.suspicions.end(textOf(work))
+    return false
+  }
+  const verdict = noteDenial(context, textOf(work), { means, afterMs: HOUR })
+  if (verdict.state === 'suspected') scheduleRead(context, work, { afterMs: HOUR, waiting: true })
+  else store.suspicions.end(textOf(work))
+  return verdict.state === 'suspected'
+}
+
+function bodyAbsent(context: EngineContext, work: ItemWork): void {
+  if (denyText(context, work, 'absent')) return
+  context.store.merge.applyText(work.task.key, { state: 'gone' }, context.now())
+  bodyAgain(context, work, true)
+}
+
+const BODY_YOUNG_MS = 30 * DAY
+const YOUNG_BODY = { firstMs: 2 * HOUR, mostMs: WEEK }
+
+/** A hidden text may be shown later. A young message is read again after growing waits, an old one every 30 days. */
+function bodyAgain(context: EngineContext, work: ItemWork, waiting: boolean): void {
+  const { task } = work
+  const age = task.sortAt === null ? 0 : context.clock.now() - Date.parse(task.sortAt)
+  const attempts = task.attempts + 1
+  const interval = age < BODY_YOUNG_MS ? longestBackoffMs(YOUNG_BODY, attempts) : BODY_YOUNG_MS
+  scheduleRead(context, work, { afterMs: interval, attempts, waiting })
+}

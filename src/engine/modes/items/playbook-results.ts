@@ -1,0 +1,65 @@
+import { readDataList } from '../../../api/paging.ts'
+import { tableNamed } from '../../../catalog/catalog.ts'
+import type { Cell } from '../../../catalog/parsed-item.ts'
+import type { EngineContext } from '../../context.ts'
+import type { Verdict } from '../../deletions/deletion-states.ts'
+import { noteDenial } from '../../deletions/denial.ts'
+import { writeRows } from '../../follow-ups/write.ts'
+import type { Reply } from '../../scheduler/job.ts'
+import {
+  askDetail,
+  dropIfGone,
+  type ItemHandler,
+  type ItemWork,
+  readAgain,
+  recheckAfter,
+  rereadAfterMs,
+  waitUntilReady,
+  whereOf,
+} from './item-handler.ts'
+
+/** The answer is the complete list of a meeting's results, each stored as a row. */
+export const resultsAnswer: ItemHandler = { answer: storeResults, absent: resultsAbsent }
+
+function storeResults(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void {
+  const { feed, task } = work
+  const where = whereOf(work)
+  if (dropIfGone(context, work)) return
+  const parse = context.parsing.parser(feed.table)
+  const report = context.parsing.report(where, task.key)
+  const items = readDataList(value).flatMap(item => parse(item, report, task.key) ?? [])
+  writeRows(context, where, feed.table, items, { ticket: reply.ticket, now: context.now() })
+  const verdict = denyMissing(context, work, new Set(items.map(({ cells }) => cells[0])))
+  if (verdict?.state === 'suspected') recheckAfter(context, work, verdict.askAgainMs)
+  else if (items.length === 0) waitUntilReady(context, work)
+  else readAgain(context, work, rereadAfterMs(context, task.sortAt))
+}
+
+/** The API has no results: not yet, or no longer. The meeting's detail shows whether the meeting still exists. */
+function resultsAbsent(context: EngineContext, work: ItemWork): void {
+  if (dropIfGone(context, work)) return
+  askDetail(context, work)
+  const verdict = denyMissing(context, work, new Set())
+  if (verdict?.state === 'suspected') recheckAfter(context, work, verdict.askAgainMs)
+  else waitUntilReady(context, work)
+}
+
+/** Denies stored results that the answer does not list. If one now needs a second denial, returns its verdict. */
+function denyMissing(
+  context: EngineContext,
+  { feed, task }: ItemWork,
+  listed: ReadonlySet<Cell | undefined>,
+): Verdict | undefined {
+  const stored = context.store.stored.liveIdsWith(feed.table, requestColumn(feed.table), task.key)
+  const missing = stored.filter(id => !listed.has(id))
+  const verdicts = missing.map(key => noteDenial(context, { table: feed.table, scope: '', key }))
+  return verdicts.find(({ state }) => state === 'suspected')
+}
+
+/** The column that has the key of the request. */
+function requestColumn(table: string): string {
+  const columns = Object.entries(tableNamed(table).columns)
+  const found = columns.find(([, { source }]) => source.from === 'request')
+  if (!found) throw new TypeError(`${table} has no column with the key of the request`)
+  return found[0]
+}

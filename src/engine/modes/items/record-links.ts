@@ -1,0 +1,258 @@
+import { PAGING, readPage } from '../../../api/paging.ts'
+import type { ItemFeed } from '../../../catalog/resource.ts'
+import type { AssociationsOfRecord } from '../../../store/rows/links.ts'
+import type { Store } from '../../../store/store.ts'
+import type { TasksOfRecords } from '../../../store/sync/association-tasks.ts'
+import type { EngineContext } from '../../context.ts'
+import { noteDenial } from '../../deletions/denial.ts'
+import { DAY, WEEK } from '../../due/intervals.ts'
+import { feedNamed } from '../../feeds.ts'
+import { keyOf } from '../../parse/key.ts'
+import { UUID_GLOB } from '../../parse/uuid.ts'
+import { type Batches, byRange } from '../../scheduler/batch-plan.ts'
+import type { Reply } from '../../scheduler/job.ts'
+import { deadCursorError } from '../pass.ts'
+import type { ScopeList } from '../refused-scope.ts'
+import {
+  type AssociationKind,
+  type Direction,
+  directionOf,
+  directionsOf,
+  isForward,
+  opposite,
+  scopeOf,
+} from './associations.ts'
+import { type ItemHandler, type ItemWork, readAgain, recheckAfter, rejectScope } from './item-handler.ts'
+
+/**
+ * The answer is the list of records associated with the requested record, perhaps in several pages. For each kind of
+ * association, the plan chooses the object whose records are all requested at intervals. A changed record of the other
+ * object is requested once.
+ */
+export const linksAnswer: ItemHandler = {
+  plan: planLinks,
+  params: ({ scope }) => ({ scope: directionOf(scope).listed }),
+  list: scopeListOf,
+  query: linksQuery,
+  answer: storeLinks,
+  absent: (context, work) => readAgain(context, work, DAY),
+}
+
+// ----------------------------------------------------------------------------------------------- plan
+
+/** The input of the last plan, so that the next plan looks only at new and deleted records. */
+interface Plan {
+  /** The newest record at that time, by `_id`. */
+  upTo: number
+  at: string
+  /** The number of records of each object, deleted ones included. */
+  sizes: Readonly<Record<string, number>>
+  /** Scopes of the chosen directions. */
+  scopes: readonly string[]
+}
+
+const UNPLANNED: Plan = { upTo: 0, at: '', sizes: {}, scopes: [] }
+
+/**
+ * The direction changes only when the requested object has more than this many times the records of the other one:
+ * after a change, all records are read again.
+ */
+const MUCH_LARGER = 2
+
+/**
+ * Writes the tasks of each kind of association, in the direction that needs fewer requests. The cost depends only on
+ * the records that were added or deleted since the last plan. The new plan is stored at the end, so a run that was
+ * interrupted plans again. Records that are added or deleted during the plan wait for the next one.
+ */
+function* planLinks(context: EngineContext, id: string): Batches {
+  const { store, now, schedule } = context
+  const { associationTasks } = store
+  const { table, kinds } = declaredAssociations(id)
+  const last = lastPlan(store, id)
+  const at = now()
+  const upTo = associationTasks.newestRecord(table)
+  const sizes = yield* grownSizes(store, table, last, upTo)
+  const directions = kinds.map(kind => chooseDirection(kind, sizes, last.scopes))
+  const scopes = directions.map(scopeOf)
+  const tasksOf = (direction: Direction): TasksOfRecords => ({
+    feed: id,
+    scope: scopeOf(direction),
+    records: table,
+    object: direction.asking,
+  })
+  for (const direction of directions) {
+    const after = last.scopes.includes(scopeOf(direction)) ? last.upTo : 0
+    // The API refuses an id that is no UUID (spec: related_id).
+    yield* byRange(after, upTo, range =>
+      associationTasks.addRange(tasksOf(direction), range, { keys: UUID_GLOB, dueAt: now() }),
+    )
+  }
+  for (const direction of kinds.flatMap(directionsOf))
+    associationTasks.removeDeleted(tasksOf(direction), last.at)
+  for (const direction of directions.map(opposite)) {
+    const scope = scopeOf(direction)
+    // In the daemon, these tasks are those of changed records, unless the last plan chose this direction. A backfill
+    // does not need them, since it reads all associations in the chosen direction.
+    if (schedule.isTimed && !last.scopes.includes(scope)) continue
+    while (associationTasks.removeSome({ feed: id, scope }, REMOVED_AT_ONCE)) yield
+  }
+  store.state.setMeta(planName(id), JSON.stringify({ upTo, at, sizes, scopes } satisfies Plan))
+}
+
+const REMOVED_AT_ONCE = 5000
+
+function declaredAssociations(id: string): { table: string; kinds: readonly AssociationKind[] } {
+  const { feed } = feedNamed(id)
+  if (feed.mode !== 'item' || !feed.associations) throw new TypeError(`${id} declares no associations`)
+  return { table: feedNamed(feed.associations.of).feed.table, kinds: feed.associations.kinds }
+}
+
+const planName = (id: string) => `plan of ${id}`
+
+function lastPlan({ state }: Store, id: string): Plan {
+  const text = state.meta(planName(id))
+  return text === undefined ? UNPLANNED : (JSON.parse(text) as Plan)
+}
+
+function* grownSizes(
+  { associationTasks }: Store,
+  table: string,
+  { upTo: after, sizes }: Plan,
+  upTo: number,
+): Generator<undefined, Record<string, number>, undefined> {
+  const all = { ...sizes }
+  yield* byRange(after, upTo, range => {
+    for (const [object, rows] of associationTasks.countByObject(table, range))
+      all[object] = (all[object] ?? 0) + rows
+  })
+  return all
+}
+
+function chooseDirection(
+  kind: AssociationKind,
+  sizes: Readonly<Record<string, number>>,
+  asked: readonly string[],
+): Direction {
+  const size = (object: string) => sizes[object] ?? 0
+  const directions = directionsOf(kind)
+  const kept = directions.find(direction => asked.includes(scopeOf(direction)))
+  if (kept && size(kept.asking) <= MUCH_LARGER * size(kept.listed)) return kept
+  const [first, second] = directions
+  return size(first.asking) <= size(first.listed) ? first : second
+}
+
+// --------------------------------------------------------------------------------------------- answer
+
+function scopeListOf({ feed, task }: ItemWork): ScopeList {
+  const of = feed.associations?.of ?? ''
+  return { list: of, feed: feedNamed(of).feed, scope: directionOf(task.scope).listed }
+}
+
+function linksQuery({ task, cursor }: ItemWork): Readonly<Record<string, string>> {
+  return { related_id: task.key, limit: String(PAGING['v2-cursor'].maxLimit), ...cursor }
+}
+
+function storeLinks(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void {
+  const page = readPage('v2-cursor', value, linksQuery(work))
+  const report = context.parsing.report(
+    { resource: work.resource.name, feed: work.id },
+    rejectScope(work.task),
+  )
+  const keys = page.items.flatMap(item => {
+    const key = recordId(item)
+    if (key === undefined) report.reject(work.feed.table, item, 'no identity: id is missing')
+    return key === undefined ? [] : [key]
+  })
+  context.runs.counts(work.resource.name).rowsRead += keys.length
+  const gathered = [...new Set([...work.gathered, ...keys])]
+  if (page.next !== null && work.asked.includes(page.next['cursor'] ?? '')) throw deadCursorError('repeated')
+  if (page.next !== null) {
+    if (work.ticket === undefined) {
+      work.ticket = reply.ticket
+      context.store.freshness.prolong(reply.ticket)
+    }
+    work.more = true
+    work.cursor = page.next
+    work.asked.push(page.next['cursor'] ?? '')
+    work.gathered = gathered
+    return
+  }
+  const replaced = replaceLinks(context, work, gathered, work.ticket ?? reply.ticket)
+  if (replaced) askNext(context, work, replaced.askAgainMs)
+}
+
+/** The spec shows this list's items as objects, so a bare string is no item. */
+function recordId(item: unknown): string | undefined {
+  return typeof item === 'string' ? undefined : keyOf(item, ['id'])
+}
+
+function askNext(context: EngineContext, work: ItemWork, askAgainMs: number | undefined): void {
+  const { store } = context
+  const { task, id } = work
+  const current = store.tasks.find(task)
+  // The task was made due again while the request was in flight, so it already has its next due time.
+  if (current && current.dueAt !== task.dueAt) return
+  if (askAgainMs !== undefined) recheckAfter(context, work, askAgainMs)
+  else if (lastPlan(store, id).scopes.includes(task.scope)) readAgain(context, work, WEEK)
+  else store.tasks.remove(task)
+}
+
+/**
+ * Stores the associations of a record as the answer lists them. An association that the answer does not list becomes
+ * suspected, and `askAgainMs` says when the next answer can confirm that. The answers for both of its records show an
+ * association. So it stays as it is when the answer to a later request for the other record is already stored. Returns
+ * undefined when a later answer for this record is already stored, or when this record is deleted.
+ */
+function replaceLinks(
+  context: EngineContext,
+  work: ItemWork,
+  related: readonly string[],
+  ticket: number,
+): { askAgainMs: number | undefined } | undefined {
+  const { store, runs } = context
+  const { task, feed, resource } = work
+  const { freshness } = store
+  if (!freshness.admits(ticket, feed.table, `${task.scope} ${task.key}`)) return undefined
+  const { listed, asking } = directionOf(task.scope)
+  const isGone = (object: string, id: string) => isDeletedRecord(store, feed, object, id)
+  if (isGone(asking, task.key)) {
+    store.tasks.remove(task)
+    return undefined
+  }
+  const associations = associationsOfRecord(store, work)
+  const wanted = new Set(related)
+  const known = new Set(associations.stored())
+  const other = scopeOf({ listed: asking, asking: listed })
+  const isOpen = (key: string) => !freshness.isOutdated(ticket, feed.table, `${other} ${key}`)
+  const tally = runs.counts(resource.name)
+  let askAgainMs: number | undefined
+  for (const key of known) {
+    if (!isOpen(key)) continue
+    if (wanted.has(key)) store.suspicions.end(associations.row(key))
+    else {
+      const verdict = noteDenial(context, associations.row(key))
+      if (verdict.state === 'suspected') askAgainMs = verdict.askAgainMs
+    }
+  }
+  for (const key of wanted) {
+    if (!known.has(key) && isOpen(key) && !isGone(listed, key)) tally.rowsChanged += associations.add(key)
+  }
+  return { askAgainMs }
+}
+
+/** False for a record that is not stored. */
+function isDeletedRecord({ stored }: Store, { associations }: ItemFeed, object: string, id: string): boolean {
+  if (!associations) return false
+  const { table } = feedNamed(associations.of).feed
+  return stored.state({ table, scope: object, key: id }) === 'deleted'
+}
+
+function associationsOfRecord({ links }: Store, { task, feed }: ItemWork): AssociationsOfRecord {
+  const { listed, asking } = directionOf(task.scope)
+  const isFirst = isForward(kindsOf(feed), { listed, asking })
+  return links.ofRecord(feed.table, { object: asking, id: task.key, otherObject: listed, isFirst })
+}
+
+function kindsOf({ associations }: ItemFeed): readonly AssociationKind[] {
+  return associations?.kinds ?? []
+}

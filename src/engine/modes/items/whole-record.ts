@@ -1,0 +1,116 @@
+import { tableNamed } from '../../../catalog/catalog.ts'
+import type { RowState } from '../../../store/rows/row-state.ts'
+import type { EngineContext } from '../../context.ts'
+import { noteDenial } from '../../deletions/denial.ts'
+import { isUnlisted } from '../../deletions/unlisted.ts'
+import { DAY, MINUTE } from '../../due/intervals.ts'
+import { writeRows } from '../../follow-ups/write.ts'
+import type { Reply } from '../../scheduler/job.ts'
+import {
+  type ItemHandler,
+  type ItemWork,
+  readAgain,
+  recheckAfter,
+  recordOf,
+  rereadAfterMs,
+  scheduleRead,
+  waitUntilReady,
+  whereOf,
+} from './item-handler.ts'
+
+/** The answer is the whole payload of the requested row: meetings, playbooks, CRM objects. */
+export const rowAnswer: ItemHandler = { answer: storeRow, absent: rowAbsent }
+
+function storeRow(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void {
+  const { feed, task } = work
+  const where = whereOf(work)
+  const item = context.parsing.parser(feed.table)(
+    recordOf(work, value),
+    context.parsing.report(where, task.key),
+  )
+  if (!item) {
+    readAgain(context, work, DAY)
+    return
+  }
+  const columns = Object.keys(tableNamed(feed.table).columns)
+  const access = columns.indexOf('access')
+  if (access >= 0) item.cells[access] = 'open'
+  const filled = access >= 0 ? ['access'] : []
+  writeRows(
+    context,
+    where,
+    feed.table,
+    [item],
+    { ticket: reply.ticket, now: context.now(), filled },
+    feed.followUps,
+  )
+  const ready = !feed.readyWhen || item.cells[columns.indexOf(feed.readyWhen.column)] === feed.readyWhen.is
+  if (ready) readAgain(context, work, rereadAfterMs(context, task.sortAt))
+  else waitUntilReady(context, work)
+}
+
+/** Handles a refusal of the row. Its meaning depends on the stored row, and on whether the list names it. */
+function rowAbsent(context: EngineContext, work: ItemWork, means: 'absent' | 'withheld'): void {
+  REFUSED[means][context.store.stored.state(rowOf(work))](context, work)
+}
+
+const rowOf = ({ feed, task }: ItemWork) => ({ table: feed.table, scope: '', key: task.key })
+
+const REFUSED: Readonly<
+  Record<'absent' | 'withheld', Record<RowState, (context: EngineContext, work: ItemWork) => void>>
+> = {
+  absent: {
+    // Only the key of the row is known. It may be published later.
+    unknown: (context, work) =>
+      work.feed.readyWhen ? askGrowing(context, work) : readAgain(context, work, DAY),
+    open: denyAbsent,
+    withheld: denyAbsent,
+    // The task comes back when a list or an activity names the row again.
+    deleted: (context, work) => context.store.tasks.remove(work.task),
+  },
+  withheld: {
+    unknown: noteWithheld,
+    deleted: noteWithheld,
+    open: denyWithheld,
+    withheld: readWithheldAgain,
+  },
+}
+
+/** A row is gone when both its list and its single read deny it. While the list names it, a 404 confirms nothing. */
+function denyAbsent(context: EngineContext, work: ItemWork): void {
+  const confirms = isUnlisted(context, work.resource.name, work.task.key)
+  const verdict = noteDenial(context, rowOf(work), { confirms })
+  if (verdict.state === 'suspected') askAgain(context, work, verdict.askAgainMs)
+  else readAgain(context, work, DAY)
+}
+
+function denyWithheld(context: EngineContext, work: ItemWork): void {
+  const verdict = noteDenial(context, rowOf(work), { means: 'withheld' })
+  if (verdict.state === 'suspected') askAgain(context, work, verdict.askAgainMs)
+  else readWithheldAgain(context, work)
+}
+
+/** The row is not stored, or it is deleted. A 403 then changes nothing for analysts and needs no confirmation. */
+function noteWithheld(context: EngineContext, work: ItemWork): void {
+  context.runs.counts(work.resource.name).rowsChanged += context.store.withhold(
+    work.feed.table,
+    [[work.task.key]],
+    context.now(),
+  )
+  readWithheldAgain(context, work)
+}
+
+function readWithheldAgain(context: EngineContext, work: ItemWork): void {
+  readAgain(context, work, Math.min(rereadAfterMs(context, work.task.sortAt), DAY))
+}
+
+/** Schedules a read for when a second refusal counts. After that, reads at growing intervals until the list decides. */
+function askAgain(context: EngineContext, work: ItemWork, askAgainMs: number): void {
+  if (askAgainMs === 0) askGrowing(context, work)
+  else recheckAfter(context, work, askAgainMs)
+}
+
+function askGrowing(context: EngineContext, work: ItemWork): void {
+  const attempts = work.task.attempts + 1
+  scheduleRead(context, work, { afterMs: Math.min(5 * MINUTE * 2 ** attempts, DAY), attempts, waiting: true })
+}

@@ -1,0 +1,101 @@
+import { tableNamed } from '../../../catalog/catalog.ts'
+import type { Resource, SnapshotFeed } from '../../../catalog/resource.ts'
+import { isoInstant } from '../../../clock.ts'
+import type { StoredItem } from '../../../store/rows/write-items.ts'
+import type { Task } from '../../../store/sync/tasks.ts'
+import type { EngineContext } from '../../context.ts'
+import { probeLater } from '../../deletions/probe-later.ts'
+import { MINUTE } from '../../due/intervals.ts'
+import type { FeedName } from '../../feeds.ts'
+import { changedFeed, writeRecordTasks } from '../../follow-ups/changed-records.ts'
+import { followRelations } from '../../follow-ups/relations.ts'
+import type { Source } from '../../scheduler/job.ts'
+import { createKeySource } from './key-source.ts'
+
+/** Reads records ahead of their list: those that an activity says have changed, and new ones that those point at. */
+export function createChanges(
+  context: EngineContext,
+  resource: Resource,
+  name: string,
+  feed: SnapshotFeed,
+): Source | undefined {
+  const { evidence, changes } = feed
+  if (evidence.by !== 'ids' || !changes) return undefined
+  const { store } = context
+  const list = `${resource.name}.${name}`
+  const where = { resource: resource.name, feed: changedFeed(list) }
+  const work: ChangesWork = { where, list, feed, updated: changes.updated }
+  return createKeySource(context, feed, evidence, {
+    where,
+    list,
+    lane: 'head',
+    everyRound: false,
+    isReady: () => true,
+    isWanted: () => true,
+    found(asked, entry) {
+      // The task may have been updated while the request was in flight.
+      const task = store.tasks.find(asked) ?? asked
+      const step = task.sortAt === null ? task.attempts : 0
+      if (entry) followRelations(context, list, feed, { object: task.scope, entry, step })
+      if (entry && task.sortAt !== null && task.attempts === 0) followUnchanged(context, feed, entry)
+      if (task.sortAt === null || (entry && hasCaughtUp(work, entry, task.sortAt))) store.tasks.remove(task)
+      else askAgain(context, work, asked, task)
+    },
+    missing(asked) {
+      const task = store.tasks.find(asked) ?? asked
+      if (store.stored.state({ table: feed.table, scope: task.scope, key: task.key }) === 'open') {
+        probeLater(context, { table: feed.table, probe: `${list}.probe`, scope: task.scope }, [
+          { key: task.key, at: null },
+        ])
+        store.tasks.remove(task)
+      } else if (task.sortAt === null) store.tasks.remove(task)
+      else askAgain(context, work, asked, task)
+    },
+  })
+}
+
+/** A record may be unchanged because something that belongs to it has changed: its follow-ups are written anyway. */
+function followUnchanged(
+  context: EngineContext,
+  { followUps = [], table }: SnapshotFeed,
+  entry: StoredItem,
+): void {
+  if (entry.written.status !== 'unchanged') return
+  const written = { ...entry.written, status: 'changed' } as const
+  for (const followUp of followUps) writeRecordTasks(context, followUp, table, { ...entry, written })
+}
+
+interface ChangesWork {
+  where: FeedName
+  list: string
+  feed: SnapshotFeed
+  updated: string
+}
+
+/** Whether an answer already shows a change that happened at an instant. */
+function hasCaughtUp(
+  { feed, updated }: ChangesWork,
+  { item, written }: StoredItem,
+  happenedAt: string,
+): boolean {
+  const updatedAt = item.cells[Object.keys(tableNamed(feed.table).columns).indexOf(updated)]
+  return typeof updatedAt === 'string' ? updatedAt >= happenedAt : written.status !== 'unchanged'
+}
+
+/** The API may show a change a little after it announces it. These are retries, so `sync.interval_scale` does not apply. */
+const ASKED_AGAIN_AFTER_MS = [5_000, 30_000, 5 * MINUTE]
+
+function askAgain(context: EngineContext, { where }: ChangesWork, asked: Task, task: Task): void {
+  const { store, clock } = context
+  if (task.sortAt !== asked.sortAt) return
+  const afterMs = ASKED_AGAIN_AFTER_MS[task.attempts]
+  if (afterMs === undefined) {
+    store.tasks.remove(task)
+    return
+  }
+  store.tasks.done(task, {
+    round: context.rounds.number(where.resource),
+    dueAt: isoInstant(clock.now() + afterMs),
+    attempts: task.attempts + 1,
+  })
+}

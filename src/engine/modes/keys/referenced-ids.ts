@@ -1,0 +1,63 @@
+import { tableNamed } from '../../../catalog/catalog.ts'
+import type { Resource, TimelineFeed } from '../../../catalog/resource.ts'
+import type { Task } from '../../../store/sync/tasks.ts'
+import type { EngineContext } from '../../context.ts'
+import { DAY } from '../../due/intervals.ts'
+import { byRange, createBatchPlan } from '../../scheduler/batch-plan.ts'
+import type { Source } from '../../scheduler/job.ts'
+import { isAskable } from './key-requests.ts'
+import { createKeySource } from './key-source.ts'
+
+/** Reads ids that rows of another table name and the list did not show, once each round. */
+export function createLookup(
+  context: EngineContext,
+  resource: Resource,
+  name: string,
+  feed: TimelineFeed,
+  isListed: () => boolean,
+): Source | undefined {
+  const { evidence, lookup } = feed
+  if (evidence.by !== 'ids' || !lookup) return undefined
+  const where = { resource: resource.name, feed: `${resource.name}.${name}.lookup` }
+  const timeAt = Object.keys(tableNamed(feed.table).columns).indexOf(feed.time)
+  const { since } = context.options
+  const readTomorrow = (task: Task) =>
+    context.store.tasks.done(task, { round: context.rounds.number(resource.name), dueAt: context.after(DAY) })
+  let plannedUpTo = 0
+  const plan = createBatchPlan(context, {
+    canBegin: isListed,
+    *batches() {
+      plannedUpTo = yield* planLookup(context, where.feed, { ...feed, lookup }, plannedUpTo)
+    },
+  })
+  const source = createKeySource(context, feed, evidence, {
+    where,
+    list: `${resource.name}.${name}`,
+    lane: 'items',
+    everyRound: true,
+    isReady: plan.isReady,
+    // Rows older than `--since` are loaded, and merged, when the bound is lifted.
+    isWanted: ({ cells }) => since === null || String(cells[timeAt] ?? since) >= since,
+    found: readTomorrow,
+    missing: readTomorrow,
+  })
+  return { ...source, replan: plan.invalidate }
+}
+
+/** Plans look-ups for the rows that are new since the last plan. Returns the highest rowid. */
+function* planLookup(
+  { store, now }: EngineContext,
+  id: string,
+  { table, lookup, evidence }: TimelineFeed & { lookup: NonNullable<TimelineFeed['lookup']> },
+  after: number,
+): Generator<undefined, number, undefined> {
+  const { lookupTasks, tasks } = store
+  const upTo = lookupTasks.newestRow(lookup)
+  lookupTasks.removeKnown(id, table)
+  yield* byRange(after, upTo, range => {
+    for (const key of lookupTasks.unknownKeys(table, lookup, range)) {
+      if (isAskable(evidence, key)) tasks.add({ feed: id, key, dueAt: now() })
+    }
+  })
+  return upTo
+}

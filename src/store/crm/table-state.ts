@@ -1,0 +1,75 @@
+import type { Prepare } from '../database/sqlite-types.ts'
+import { createMeta } from '../sync/meta.ts'
+import type { CrmColumn } from './columns.ts'
+
+/** The state of the typed tables, stored in `sync_meta` in the transaction that changes them. */
+
+export interface TypedTable {
+  table: string
+  columns: readonly CrmColumn[]
+}
+
+export interface CrmTableState {
+  /** The present table, which people read. */
+  made?: TypedTable
+  /** The table that replaces `made` once it is complete. It holds every record up to the greatest id in it. */
+  next?: TypedTable
+  /** Replaced tables, which are emptied in batches before they are dropped: dropping a large table takes long. */
+  leaving: readonly string[]
+}
+
+export function tablesOf({ made, next, leaving }: CrmTableState): string[] {
+  return [made, next].flatMap(table => (table ? [table.table] : [])).concat(leaving)
+}
+
+export interface CrmTableStates {
+  /** The current states by object. A table keeps the same `columns` array until another table replaces it. */
+  all(): ReadonlyMap<string, CrmTableState>
+  save(object: string, state: CrmTableState): void
+  remove(object: string): void
+}
+
+const PREFIX = 'crm_table '
+/** Key of a counter of writes. After a rollback it differs from the counter in memory, so the states are read again. */
+const COUNT = 'crm_tables'
+
+export function createCrmTableStates(prepare: Prepare): CrmTableStates {
+  const meta = createMeta(prepare)
+  const read = prepare<[string, string]>('SELECT key, value FROM sync_meta WHERE key >= ? AND key < ?').raw()
+  let known = new Map<string, CrmTableState>()
+  let knownAt: string | undefined
+
+  const storedCount = () => meta.get(COUNT) ?? '0'
+  const reload = () => {
+    const at = storedCount()
+    if (at === knownAt) return
+    const rows = read.all(PREFIX, `${PREFIX.trimEnd()}!`)
+    known = new Map(
+      rows.map(([key, value]) => [key.slice(PREFIX.length), JSON.parse(value) as CrmTableState]),
+    )
+    knownAt = at
+  }
+  const raiseCount = () => {
+    knownAt = String(Number(storedCount()) + 1)
+    meta.set(COUNT, knownAt)
+  }
+
+  return {
+    all: () => {
+      reload()
+      return known
+    },
+    save(object, state) {
+      reload()
+      meta.set(PREFIX + object, JSON.stringify(state))
+      known.set(object, state)
+      raiseCount()
+    },
+    remove(object) {
+      reload()
+      meta.remove(PREFIX + object)
+      known.delete(object)
+      raiseCount()
+    },
+  }
+}

@@ -1,0 +1,27 @@
+import type { Sqlite } from './sqlite-types.ts'
+
+/** What a database contains: it may be of another version, or have tables that parley did not create. */
+
+export function hasTable(db: Sqlite, name: string): boolean {
+  return hasObject(db, 'table', name)
+}
+
+export function hasView(db: Sqlite, name: string): boolean {
+  return hasObject(db, 'view', name)
+}
+
+export function hasColumn(db: Sqlite, table: string, column: string): boolean {
+  const sql = 'SELECT 1 FROM pragma_table_info(?) WHERE name = ?'
+  return db.prepare(sql).get(table, column) !== undefined
+}
+
+/** The names of all tables, without views. */
+export function tableNames(db: Sqlite): ReadonlySet<string> {
+  const names = db.prepare<unknown[], string>("SELECT name FROM sqlite_master WHERE type = 'table'")
+  return new Set(names.pluck().all())
+}
+
+function hasObject(db: Sqlite, type: 'table' | 'view', name: string): boolean {
+  const sql = 'SELECT 1 FROM sqlite_master WHERE type = ? AND name = ?'
+  return db.prepare(sql).get(type, name) !== undefined
+}

@@ -1,0 +1,40 @@
+import { resolve } from 'node:path'
+import { closeKeepingWal } from './database/close.ts'
+import { APPLICATION_ID, type OpenOptions, openDatabase } from './database/open.ts'
+import { databaseError } from './database/sqlite-errors.ts'
+import type { Sqlite } from './database/sqlite-types.ts'
+import { applyMode, type ModeChange } from './file/writable.ts'
+import { migrate, type UpgradeOptions } from './migrations/migrate.ts'
+import { ensureViews } from './views/views.ts'
+
+export interface WarehouseOptions extends Omit<OpenOptions, 'readonly'>, UpgradeOptions {
+  migrations?: string
+  /** With it, existing files get the mode too. Called for each file that had another mode. */
+  onMode?: ((change: ModeChange) => void) | undefined
+}
+
+/**
+ * Opens the warehouse for writing and brings schema and views up to this version. The caller holds the lock.
+ * @throws StopError (73) when it cannot be opened or migrated, parley did not create it, or a newer version wrote it
+ */
+export function openWarehouse(options: WarehouseOptions): Sqlite {
+  const { path, mode = 0o600, workspace, onMode, ...upgrade } = options
+  const file = resolve(path)
+  const db = openDatabase({ path, mode, workspace, migrations: upgrade.migrations })
+  try {
+    // Before the first table, so that a database whose creation was interrupted is recognised as parley's.
+    if (db.pragma('application_id', { simple: true }) !== APPLICATION_ID) {
+      db.pragma(`application_id = ${APPLICATION_ID}`)
+    }
+    migrate(db, file, upgrade)
+    ensureViews(db)
+    // SQLite creates -wal and -shm with the mode of the database; files that exist already are changed here.
+    if (onMode) for (const change of applyMode(filesOf(file), mode)) onMode(change)
+    return db
+  } catch (error) {
+    closeKeepingWal(db)
+    throw databaseError(error, file)
+  }
+}
+
+const filesOf = (file: string): string[] => ['', '-wal', '-shm'].map(suffix => `${file}${suffix}`)

@@ -1,0 +1,70 @@
+import type { ItemFeed } from '../../catalog/resource.ts'
+import { quote } from '../database/sql.ts'
+import type { Prepare } from '../database/sqlite-types.ts'
+import { onlyRow } from '../database/statements.ts'
+
+/** Rows whose first single read is outstanding, as an item feed declares them. */
+export type Pending = NonNullable<ItemFeed['pending']>
+
+export interface PendingRow {
+  key: string
+  /** Event time. */
+  at: string | null
+}
+
+export interface PendingRows {
+  /** The newest pending rows. Rows with a task are left out: the task has its own due time. */
+  newest(pending: Pending, range: PendingRange): PendingRow[]
+  /** The row with this key, if its first read is outstanding. */
+  find(pending: Pending, key: string): PendingRow | undefined
+  /** The number of pending rows, including rows with a task. */
+  count(pending: Pending): number
+  /** The number of pending rows without a task of the feed, whose event time is `since`, later, or missing. */
+  countWithoutTask(pending: Pending, range: Pick<PendingRange, 'feed' | 'since'>): number
+}
+
+export interface PendingRange {
+  /** Rows with a task of this feed are left out. */
+  feed: string
+  /** Only rows with a later event time; null for any. */
+  after: string | null
+  /** Only rows with this event time, a later one or none; null for any. */
+  since: string | null
+  limit: number
+}
+
+export function createPendingRows(prepare: Prepare): PendingRows {
+  return {
+    newest({ table, key, where, time }, range) {
+      const rowTime = `t.${quote(time)}`
+      const rows = prepare<PendingRow>(
+        `SELECT t.${quote(key)} AS key, ${rowTime} AS at FROM ${quote(table)} t
+         WHERE ${where} AND (@after IS NULL OR ${rowTime} > @after) AND ${withoutTask(key, time)}
+         ORDER BY ${rowTime} DESC LIMIT @limit`,
+      )
+      return rows.all(range)
+    },
+    find({ table, key, where, time }, value) {
+      const row = prepare<PendingRow>(
+        `SELECT ${quote(key)} AS key, ${quote(time)} AS at FROM ${quote(table)} WHERE ${quote(key)} = ? AND ${where}`,
+      )
+      return row.get(value)
+    },
+    count({ table, where }) {
+      return onlyRow(prepare<number>(`SELECT count(*) FROM ${quote(table)} WHERE ${where}`).pluck())
+    },
+    countWithoutTask({ table, key, where, time }, range) {
+      const count = prepare<number>(
+        `SELECT count(*) FROM ${quote(table)} t WHERE ${where} AND ${withoutTask(key, time)}`,
+      )
+      return onlyRow(count.pluck(), range)
+    },
+  }
+}
+
+/** The condition on a row `t`: no task of the feed has its key, and it is not older than `since`. */
+function withoutTask(key: string, time: string): string {
+  const at = `t.${quote(time)}`
+  return `(@since IS NULL OR ${at} IS NULL OR ${at} >= @since)
+    AND NOT EXISTS (SELECT 1 FROM sync_tasks s WHERE s.feed = @feed AND s.scope = '' AND s.key = t.${quote(key)})`
+}

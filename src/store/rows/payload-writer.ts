@@ -1,0 +1,318 @@
+import { descendants, tableNamed } from '../../catalog/catalog.ts'
+import type { Cell, ParsedItem, ParsedRow } from '../../catalog/parsed-item.ts'
+import type { Column, Table } from '../../catalog/resource.ts'
+import { decodeJson, encodeJson, isSameValue } from '../../json.ts'
+import { placeholders, quote } from '../database/sql.ts'
+import type { Prepare } from '../database/sqlite-types.ts'
+import { onlyRow } from '../database/statements.ts'
+import type { PurgeQueue } from '../deletions/purge-queue.ts'
+import { replacesCell, replacesExtra } from './replacement.ts'
+import { createShownFields, type ShownBy, type ShownFields } from './shown-fields.ts'
+
+/** Writes payloads: a row and all rows below it. Rows that did not change are not rewritten. */
+
+export type WriteStatus = 'inserted' | 'changed' | 'revived' | 'unchanged'
+
+export interface Written {
+  status: WriteStatus
+  /** Whether a stored value was replaced by another or removed, which sets `_changed_at`. */
+  isReplaced: boolean
+  /** Whether only fields without a column differ, such as a URL that the API signs again for each answer. */
+  isExtraAlone: boolean
+  /** The stored cells before the write, in column order; undefined for a new row. */
+  before?: readonly Cell[]
+}
+
+/** `completed`: rows or values were only added. `replaced`: some were changed or removed. */
+type Difference = 'none' | 'completed' | 'replaced'
+
+/** How the given rows differ from the stored ones, and whether only in fields without a column. */
+interface Comparison {
+  difference: Difference
+  isExtraAlone: boolean
+}
+
+const SAME: Comparison = { difference: 'none', isExtraAlone: true }
+
+export interface WriterOptions {
+  /** Columns that parley fills and for which the items have values. */
+  filled?: readonly string[] | undefined
+  /** True: a live row keeps its columns and children, and only gains fields without a column. */
+  keepsLive?: boolean | undefined
+  /** The kind of endpoint that returned the rows. Default `list`. */
+  shownBy?: ShownBy | undefined
+}
+
+export type RowWriter = (item: ParsedItem, now: string) => Written
+
+interface ChildWriter {
+  name: string
+  compare(rootKey: Cell, rows: readonly ParsedRow[]): Comparison
+  replace(rootKey: Cell, rows: readonly ParsedRow[]): void
+  insert(rows: readonly ParsedRow[]): void
+}
+
+/** A writer for one table. It leaves the columns that parley fills unchanged, unless `filled` names them. */
+export function createRowWriter(
+  prepare: Prepare,
+  table: Table,
+  shown: ShownFields,
+  { filled = [], keepsLive = false, shownBy = 'list' }: WriterOptions = {},
+): RowWriter {
+  const all = Object.entries(table.columns)
+  const written = all
+    .map(([name, column], index) => ({ name, column, index }))
+    .filter(({ name, column }) => column.source.from !== 'parley' || filled.includes(name))
+  const keyIndexes = table.key.map(name => all.findIndex(([column]) => column === name))
+  const rootKeyIndex = keyIndexes.at(-1) ?? 0
+  const sql = rowSql(
+    table,
+    written.map(({ name }) => name),
+  )
+  const insert = prepare(sql.insert)
+  const select = prepare<Cell[]>(sql.select).raw()
+  const update = prepare(sql.update)
+  const children = descendants(table).map(({ table: child }) => createChildWriter(prepare, child))
+
+  const extras = createExtras(table, shown, shownBy)
+
+  return (item, now) => {
+    if (table.mergesExtra) extras.note(item.extra)
+    const values = written.map(({ index }) => item.cells[index] ?? null)
+    if (insert.run(...values, item.extra, now, now).changes === 1) {
+      for (const child of children) child.insert(item.children.get(child.name) ?? [])
+      return { status: 'inserted', isReplaced: false, isExtraAlone: false }
+    }
+    const key = keyIndexes.map(index => item.cells[index] ?? null)
+    const found = onlyRow(select, ...key)
+    const foundExtra = found[all.length] ?? null
+    const deleted = found[all.length + 1] != null
+    if (keepsLive && !deleted) {
+      const extra = extras.added(foundExtra, item.extra)
+      if (sameJson(foundExtra, extra)) return unchanged(found)
+      const kept = written.map(({ index }) => found[index] ?? null)
+      const isReplaced = replacesExtra(foundExtra, extra)
+      update.run(...kept, extra, now, isReplaced ? now : null, ...key)
+      return { status: 'changed', isReplaced, isExtraAlone: true, before: found }
+    }
+    const extra = table.mergesExtra ? extras.merged(foundExtra, item.extra) : item.extra
+    const rootKey = item.cells[rootKeyIndex] ?? null
+    const compared = children.map(child => child.compare(rootKey, item.children.get(child.name) ?? []))
+    const hasOtherChildren = compared.some(({ difference }) => difference !== 'none')
+    const hasOtherCells = written.some(
+      ({ column, index }, at) => !sameCell(column, found[index] ?? null, values[at] ?? null),
+    )
+    const same = !hasOtherChildren && !hasOtherCells && sameJson(foundExtra, extra)
+    if (same && !deleted) return unchanged(found)
+    const isReplaced =
+      compared.some(({ difference }) => difference === 'replaced') ||
+      replacesExtra(foundExtra, extra) ||
+      written.some(({ column, index }, at) => replacesCell(column, found[index] ?? null, values[at] ?? null))
+    update.run(...values, extra, now, isReplaced ? now : null, ...key)
+    // Parents before their children, as in the schema's foreign keys. Each child table is replaced explicitly.
+    if (hasOtherChildren)
+      for (const child of children) child.replace(rootKey, item.children.get(child.name) ?? [])
+    const isExtraAlone = !deleted && !hasOtherCells && compared.every(each => each.isExtraAlone)
+    return { status: deleted ? 'revived' : 'changed', isReplaced, isExtraAlone, before: found }
+  }
+}
+
+function unchanged(before: readonly Cell[]): Written {
+  return { status: 'unchanged', isReplaced: false, isExtraAlone: false, before }
+}
+
+function rowSql(table: Table, written: readonly string[]) {
+  const name = quote(table.name)
+  const columns = [...written, '_extra', '_first_seen_at', '_synced_at'].map(quote)
+  const key = table.key.map(column => `${quote(column)} = ?`).join(' AND ')
+  const sets = [...written, '_extra', '_synced_at'].map(column => `${quote(column)} = ?`)
+  return {
+    insert: `INSERT INTO ${name} (${columns.join(', ')}) VALUES (${placeholders(columns.length)})
+      ON CONFLICT DO NOTHING`,
+    select: `SELECT ${Object.keys(table.columns).map(quote).join(', ')}, _extra, _deleted_at FROM ${name} WHERE ${key}`,
+    update: `UPDATE ${name} SET ${sets.join(', ')}, _changed_at = coalesce(?, _changed_at), _deleted_at = NULL
+      WHERE ${key}`,
+  }
+}
+
+/**
+ * A writer for a child table. Its first key column repeats the root row's key. In a table without such a column, all
+ * rows belong to the only root row.
+ */
+function createChildWriter(prepare: Prepare, table: Table): ChildWriter {
+  const columns = Object.entries(table.columns)
+  const [first = ''] = table.key
+  const inherits = table.columns[first]?.source.from === 'parent'
+  const where = inherits ? `WHERE ${quote(first)} = ?` : ''
+  const key = (rootKey: Cell) => (inherits ? [rootKey] : [])
+  const names = [...columns.map(([name]) => name), '_extra'].map(quote).join(', ')
+  const insertRow = prepare(
+    `INSERT INTO ${quote(table.name)} (${names}) VALUES (${placeholders(columns.length + 1)})`,
+  )
+  const select = prepare<Cell[]>(`SELECT ${names} FROM ${quote(table.name)} ${where}`).raw()
+  const remove = prepare(`DELETE FROM ${quote(table.name)} ${where}`)
+  const keyIndexes = table.key.map(name => columns.findIndex(([column]) => column === name))
+  const keyOf = (cells: readonly (Cell | undefined)[]) => keyIndexes.map(index => cells[index]).join('\u0000')
+  const insert = (rows: readonly ParsedRow[]) => {
+    for (const row of rows) insertRow.run(...row.cells, row.extra)
+  }
+  return {
+    name: table.name,
+    insert,
+    compare(rootKey, rows) {
+      const present = select.all(...key(rootKey))
+      if (present.length === 0)
+        return rows.length === 0 ? SAME : { difference: 'completed', isExtraAlone: false }
+      const byKey = new Map(present.map(cells => [keyOf(cells), cells]))
+      let { difference, isExtraAlone } = SAME
+      for (const row of rows) {
+        const name = keyOf(row.cells)
+        const of = compareRow(columns, byKey.get(name), row)
+        if (of.difference !== 'none' && difference !== 'replaced') difference = of.difference
+        isExtraAlone &&= of.isExtraAlone
+        if (difference === 'replaced' && !isExtraAlone) break
+        byKey.delete(name)
+      }
+      if (byKey.size === 0 || (difference === 'replaced' && !isExtraAlone))
+        return { difference, isExtraAlone }
+      return { difference: 'replaced', isExtraAlone: false }
+    },
+    replace(rootKey, rows) {
+      remove.run(...key(rootKey))
+      insert(rows)
+    },
+  }
+}
+
+function compareRow(
+  columns: readonly (readonly [name: string, Column])[],
+  stored: readonly Cell[] | undefined,
+  row: ParsedRow,
+): Comparison {
+  if (!stored) return { difference: 'completed', isExtraAlone: false }
+  const extra = stored[columns.length] ?? null
+  const isExtraAlone = columns.every(
+    ([, column], index) =>
+      column.source.from === 'parley' || sameCell(column, stored[index] ?? null, row.cells[index] ?? null),
+  )
+  if (isExtraAlone && sameJson(extra, row.extra)) return SAME
+  const isReplaced =
+    replacesExtra(extra, row.extra) ||
+    columns.some(
+      ([, column], index) =>
+        column.source.from !== 'parley' &&
+        replacesCell(column, stored[index] ?? null, row.cells[index] ?? null),
+    )
+  return { difference: isReplaced ? 'replaced' : 'completed', isExtraAlone }
+}
+
+function sameCell(column: Column, stored: Cell, given: Cell): boolean {
+  return stored === given || (column.kind === 'json' && sameJson(stored, given))
+}
+
+/** Whether two JSON texts have the same value. The order of an object's fields does not count. */
+export function sameJson(stored: Cell, given: Cell): boolean {
+  if (stored === given) return true
+  if (typeof stored !== 'string' || typeof given !== 'string') return false
+  return isSameValue(decodeJson(stored).value, decodeJson(given).value)
+}
+
+/** Merges `_extra` for a table whose rows come from a list and from single reads, each with different fields. */
+function createExtras(table: Table, shown: ShownFields, by: ShownBy) {
+  const undeclared = (extra: Cell): [string, unknown][] =>
+    typeof extra === 'string'
+      ? Object.entries(decodeJson(extra).value as object).filter(([name]) => !declaredFields(table).has(name))
+      : []
+  /**
+   * Whether the API has dropped a field that is missing from the answer. It has done so if this endpoint returned the
+   * field before. Of a field that lists have returned, only another list can show that it was dropped.
+   */
+  const isDropped = (field: string): boolean =>
+    shown.has(table.name, by, field) && (by === 'list' || !shown.has(table.name, 'list', field))
+  const keptOf = (stored: Cell) => undeclared(stored).filter(([name]) => !isDropped(name))
+
+  return {
+    note: (given: string | null) =>
+      shown.note(
+        table.name,
+        by,
+        undeclared(given).map(([name]) => name),
+      ),
+    /** Keeps the fields that only the other endpoint shows; all others come from this answer. */
+    merged(stored: Cell, given: string | null): string | null {
+      const kept = keptOf(stored)
+      if (kept.length === 0) return given
+      const fresh = given === null ? [] : Object.entries(decodeJson(given).value as object)
+      return encodeJson(Object.fromEntries([...kept, ...fresh]))
+    },
+    /** As `merged`, and keeps the stored fields that have a column: this endpoint does not write columns. */
+    added(stored: Cell, given: string | null): string | null {
+      const before = typeof stored === 'string' ? Object.entries(decodeJson(stored).value as object) : []
+      const kept = before.filter(([name]) => declaredFields(table).has(name) || !isDropped(name))
+      const all = Object.fromEntries([...kept, ...undeclared(given)])
+      return Object.keys(all).length === 0 ? null : encodeJson(all)
+    },
+  }
+}
+
+const DECLARED_FIELDS = new Map<string, ReadonlySet<string>>()
+
+function declaredFields(table: Table): ReadonlySet<string> {
+  const known = DECLARED_FIELDS.get(table.name)
+  if (known) return known
+  const fields = new Set(
+    Object.values(table.columns).flatMap(({ source }) =>
+      source.from === 'payload' ? source.path.slice(0, 1) : [],
+    ),
+  )
+  for (const { list } of table.children) if (list[0] !== undefined) fields.add(list[0])
+  DECLARED_FIELDS.set(table.name, fields)
+  return fields
+}
+
+/** SQL that sets `_synced_at` and `_changed_at` of the row to which a child table's rows belong. */
+function ownerUpdateSql({ livesWith }: Table): string | undefined {
+  const [key] = Object.values(livesWith?.on ?? {})
+  if (!livesWith || key === undefined) return undefined
+  return `UPDATE ${quote(livesWith.table)} SET _synced_at = ?, _changed_at = coalesce(?, _changed_at)
+    WHERE ${quote(key)} = ?`
+}
+
+export interface RowWriters {
+  /** The writer of a table. The same arguments return the same writer. */
+  to(table: string, options?: WriterOptions): RowWriter
+  /**
+   * Replaces the rows of a child table that is read separately, such as a transcript, and updates the times of the row
+   * to which they belong. Returns false when nothing changed, or when that row is deleted or withheld.
+   */
+  replaceChildren(table: string, rootKey: string, rows: readonly ParsedRow[], now: string): boolean
+}
+
+export function createRowWriters(
+  prepare: Prepare,
+  purgeQueue: Pick<PurgeQueue, 'insertBlocker'>,
+): RowWriters {
+  const shown = createShownFields(prepare)
+  const writers = new Map<string, RowWriter>()
+  const childWriters = new Map<string, ChildWriter>()
+  return {
+    to(table, options = {}) {
+      const { filled = [], keepsLive = false, shownBy = 'list' } = options
+      const name = [table, keepsLive, shownBy, ...filled].join(' ')
+      const writer = writers.get(name) ?? createRowWriter(prepare, tableNamed(table), shown, options)
+      writers.set(name, writer)
+      return writer
+    },
+    replaceChildren(table, rootKey, rows, now) {
+      const writer = childWriters.get(table) ?? createChildWriter(prepare, tableNamed(table))
+      childWriters.set(table, writer)
+      if (purgeQueue.insertBlocker(table)?.(() => rootKey)) return false
+      const { difference } = writer.compare(rootKey, rows)
+      if (difference === 'none') return false
+      writer.replace(rootKey, rows)
+      const touch = ownerUpdateSql(tableNamed(table))
+      if (touch) prepare(touch).run(now, difference === 'replaced' ? now : null, rootKey)
+      return true
+    },
+  }
+}

@@ -1,0 +1,83 @@
+import { tableNamed } from '../../catalog/catalog.ts'
+import { quote } from '../database/sql.ts'
+import type { Prepare } from '../database/sqlite-types.ts'
+import { onlyRow } from '../database/statements.ts'
+import { columnsOfRow, type RowKey } from '../deletions/suspicions.ts'
+
+/** `unknown`: not stored. `open`: live and readable. `withheld`: live, but the API refuses its content. `deleted`. */
+export type RowState = 'unknown' | 'open' | 'withheld' | 'deleted'
+
+/** Answers which rows are stored, in any table. */
+export interface StoredRows {
+  /** @param row of an entity table */
+  state(row: RowKey): RowState
+  /** Whether a row with this key is stored, deleted or not. */
+  has(table: string, key: readonly string[]): boolean
+  /** Whether an entity table has a live row with this key. */
+  isLive(table: string, key: readonly unknown[]): boolean
+  /** Whether a table has live rows of a scope. The scope is the first column of its key. */
+  hasLiveOf(table: string, scope: string): boolean
+  /** The values of a column of all live rows, sorted. */
+  liveValues(table: string, column: string): string[]
+  /** The ids of the live rows that have a value in a column. */
+  liveIdsWith(table: string, column: string, value: string): string[]
+  /** The number of live rows that refer to a row. @param on column of the table → column of the row's key */
+  countDependants(row: RowKey, dependants: Dependants): number
+}
+
+export interface Dependants {
+  table: string
+  on: Readonly<Record<string, string>>
+}
+
+export function createStoredRows(prepare: Prepare): StoredRows {
+  const find = (table: string, condition = 'true') =>
+    prepare(`SELECT 1 FROM ${quote(table)} WHERE ${isRow(tableNamed(table).key)} AND ${condition}`)
+  return {
+    state(row) {
+      const { name, key, openWhen = 'true' } = tableNamed(row.table)
+      const state = prepare<RowState>(
+        `SELECT iif(_deleted_at IS NOT NULL, 'deleted', iif(${openWhen}, 'open', 'withheld')) FROM ${quote(name)}
+         WHERE ${isRow(key)}`,
+      )
+      return state.pluck().get(...columnsOfRow(row)) ?? 'unknown'
+    },
+    has: (table, key) => find(table).get(...key) !== undefined,
+    isLive: (table, key) => find(table, '_deleted_at IS NULL').get(...key) !== undefined,
+    hasLiveOf(table, scope) {
+      const { name, key } = tableNamed(table)
+      const [first = ''] = key
+      const any = prepare(
+        `SELECT 1 FROM ${quote(name)} WHERE ${quote(first)} = ? AND _deleted_at IS NULL LIMIT 1`,
+      )
+      return any.get(scope) !== undefined
+    },
+    liveValues(table, column) {
+      const values = prepare<string>(
+        `SELECT ${quote(column)} FROM ${quote(table)} WHERE _deleted_at IS NULL ORDER BY 1`,
+      )
+      return values.pluck().all()
+    },
+    liveIdsWith(table, column, value) {
+      const ids = prepare<string>(
+        `SELECT id FROM ${quote(table)} WHERE ${quote(column)} = ? AND _deleted_at IS NULL`,
+      )
+      return ids.pluck().all(value)
+    },
+    countDependants(row, { table, on }) {
+      const { kind } = tableNamed(table)
+      const isLive = kind === 'entity' ? '_deleted_at IS NULL' : 'true'
+      const count = prepare<number>(
+        `SELECT count(*) FROM ${quote(table)} WHERE ${isRow(Object.keys(on))} AND ${isLive}`,
+      )
+      const key = columnsOfRow(row)
+      const values = Object.values(on).map(column => key[tableNamed(row.table).key.indexOf(column)])
+      return onlyRow(count.pluck(), ...values)
+    },
+  }
+}
+
+/** The SQL condition that these columns have the bound values. */
+function isRow(columns: readonly string[]): string {
+  return columns.map(column => `${quote(column)} = ?`).join(' AND ')
+}

@@ -1,0 +1,139 @@
+import { CATALOG, tableNamed } from '../../catalog/catalog.ts'
+import type { Cell, ParsedItem } from '../../catalog/parsed-item.ts'
+import type { Prepare } from '../database/sqlite-types.ts'
+import type { PurgeQueue } from '../deletions/purge-queue.ts'
+import { keyOfRow, type Suspicions } from '../deletions/suspicions.ts'
+import { createHistory, type NoteChanges } from './field-history.ts'
+import type { Freshness } from './freshness.ts'
+import { createMessageMerge, type Group, type MessageMerge } from './message-merge.ts'
+import type { RowWriters, Written } from './payload-writer.ts'
+import type { StoredRows } from './row-state.ts'
+import type { ShownBy } from './shown-fields.ts'
+
+export interface StoredItem {
+  item: ParsedItem
+  written: Written
+}
+
+export interface WriteOptions {
+  /** Ticket of the request that brought the items: an older answer never overwrites a newer one. */
+  ticket: number
+  now: string
+  /** Columns that parley fills and for which the items have values. */
+  filled?: readonly string[]
+  /** The kind of endpoint that sent the items; default a list. */
+  shownBy?: ShownBy
+  /** A live row keeps its columns from the list; only fields without a column are added. */
+  keepsLive?: boolean
+}
+
+/**
+ * Stores items of one table and returns the stored ones. Leaves out items that a later request has already written, and
+ * items that belong to a deleted or withheld row.
+ */
+export type Write = (table: string, items: readonly ParsedItem[], options: WriteOptions) => StoredItem[]
+
+export interface WriteDeps {
+  suspicions: Pick<Suspicions, 'hasAny' | 'end'>
+  purgeQueue: PurgeQueue
+  freshness: Freshness
+  rows: RowWriters
+  /** By table. */
+  merges: ReadonlyMap<string, MergedTable>
+  histories: ReadonlyMap<string, NoteRow>
+  stored: Pick<StoredRows, 'isLive'>
+  /** Stores which workspace the rows belong to. Called before rows are stored. */
+  claim(): void
+}
+
+export function createWrite(deps: WriteDeps): Write {
+  const { suspicions, purgeQueue, freshness, rows, merges, histories } = deps
+  return (name, items, { ticket, now, filled, shownBy, keepsLive = false }) => {
+    if (items.length > 0) deps.claim()
+    const table = tableNamed(name)
+    const columns = Object.keys(table.columns)
+    const keyIndexes = table.key.map(column => columns.indexOf(column))
+    const write = rows.to(name, { filled, shownBy, keepsLive })
+    const merged = merges.get(name)
+    const history = histories.get(name)
+    const isSuspected = suspicions.hasAny(name)
+    const isBlocked = purgeQueue.insertBlocker(name)
+    const stored: StoredItem[] = []
+    const groups: Group[] = []
+    for (const item of items) {
+      const key = keyIndexes.map(index => item.cells[index] ?? null)
+      const row = key.join('\u0000')
+      // An item that leaves the columns as they are must not make an earlier list request outdated.
+      const order = keepsLive && deps.stored.isLive(name, key) ? `${name} without columns` : name
+      if (freshness.isOutdated(ticket, name, row) || !freshness.admits(ticket, order, row)) continue
+      if (isBlocked?.(column => item.cells[columns.indexOf(column)] ?? null)) continue
+      const written = write(item, now)
+      if (isSuspected) suspicions.end(keyOfRow(name, key.map(String)))
+      if (written.status !== 'unchanged') {
+        if (written.status !== 'inserted') purgeQueue.forget(name, key.map(String))
+        if (merged && !written.isExtraAlone) groups.push(...groupsOf(merged, item, written))
+        if (written.status === 'revived' && merged) merged.merge.resetText(String(key.at(-1)))
+        history?.(item, written, now)
+      }
+      stored.push({ item, written })
+    }
+    merged?.merge.refresh(groups, now)
+    if (merged) purgeQueue.updateMerged(merged, new Set(groups.map(({ key }) => key)))
+    return stored
+  }
+}
+
+export interface MergedTable {
+  merge: MessageMerge
+  /** The table of the merged rows. */
+  into: string
+  /** The column of a copy's row with the key of its merged row. */
+  groupBy: string
+  /** Computes the key of the merged row from a copy's cells. */
+  groupOf(cells: readonly (Cell | undefined)[]): string
+}
+
+export function createMerges(prepare: Prepare) {
+  const merges = new Map<string, MergedTable>()
+  for (const { derivation } of CATALOG) {
+    if (!derivation) continue
+    const columns = Object.keys(tableNamed(derivation.from).columns)
+    merges.set(derivation.from, {
+      merge: createMessageMerge(prepare, derivation),
+      into: derivation.into,
+      groupBy: derivation.groupBy,
+      groupOf: cells => derivation.groupOf(column => cells[columns.indexOf(column)] ?? null),
+    })
+  }
+  const [first] = merges.values()
+  if (!first) throw new TypeError('No resource declares a merge')
+  return { merges, merge: first.merge }
+}
+
+/** The group to which a row belongs now, and the group to which it belonged before the write. */
+function groupsOf({ groupOf }: MergedTable, item: ParsedItem, { before, isReplaced }: Written): Group[] {
+  return [item.cells, ...(before ? [before] : [])].map(cells => ({ key: groupOf(cells), isReplaced }))
+}
+
+export type NoteRow = (item: ParsedItem, written: Written, now: string) => void
+
+export function createHistories(prepare: Prepare): ReadonlyMap<string, NoteRow> {
+  const histories = new Map<string, NoteRow>()
+  for (const { history } of CATALOG) {
+    if (!history) continue
+    const columns = Object.keys(tableNamed(history.of).columns)
+    histories.set(history.of, noteRow(createHistory(prepare, history), columns, history.column))
+  }
+  return histories
+}
+
+function noteRow(note: NoteChanges, columns: readonly string[], column: string): NoteRow {
+  const [object, id, value] = ['object', 'id', column].map(name => columns.indexOf(name))
+  return ({ cells }, { status, before }, now) => {
+    // The earlier content of a purged row is unknown, so no change is recorded when the row comes back.
+    if (!before || (status === 'revived' && before[value ?? -1] === null)) return
+    const text = (from: readonly unknown[]) => String(from[value ?? -1] ?? '{}')
+    const record = { object: String(cells[object ?? -1]), id: String(cells[id ?? -1]) }
+    note(record, text(before), text(cells), now)
+  }
+}

@@ -1,0 +1,237 @@
+import { createHash } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { DICTIONARY_TABLE } from '../../catalog/bookkeeping/tables.ts'
+import {
+  type CrmFieldDescription,
+  type CrmObjectDescription,
+  crmTables,
+} from '../../dictionary/crm-tables.ts'
+import type { DescribedKind, DescribedTable } from '../../dictionary/described-table.ts'
+import {
+  DICTIONARY,
+  type DictionaryRow,
+  describedTable,
+  dictionaryRows,
+} from '../../dictionary/dictionary.ts'
+import { formOf } from '../crm/columns.ts'
+import { labelledView, liveView } from '../crm/sql.ts'
+import { hasColumn } from '../database/existing-tables.ts'
+import { readDatabase } from '../database/open.ts'
+import type { Prepare } from '../database/sqlite-types.ts'
+import { createMeta, META } from '../sync/meta.ts'
+import type { State } from '../sync/resource-state.ts'
+
+/** Fills the table `data_dictionary`: from the declarations of this version, and from the CRM metadata. */
+
+const COLUMNS = Object.keys(DICTIONARY_TABLE.columns)
+
+/** Rewrites the dictionary when the declarations have changed since the last time. Call inside a transaction. */
+export function fillDictionary(prepare: Prepare, state: Pick<State, 'meta' | 'setMeta'>): void {
+  const rows = DICTIONARY.flatMap(table => rowsInTableOrder(prepare, table))
+  const digest = digestOf([rows, crmTables(SAMPLE)])
+  if (state.meta(META.dictionary) === digest) return
+  const insert = inserter(prepare)
+  prepare('DELETE FROM data_dictionary').run()
+  prepare('DELETE FROM sync_meta WHERE key >= ? AND key < ?').run(...DIGEST_KEY_RANGE)
+  for (const row of rows) insert.run(...row)
+  state.setMeta(META.dictionary, digest)
+  createCrmDictionary(prepare).refresh()
+}
+
+/** A sample typed table. Its rows are part of the digest, so a version with other texts rewrites the dictionary. */
+const SAMPLE: CrmObjectDescription = {
+  name: 'o',
+  label: 'O',
+  table: 't',
+  liveView: 'l',
+  labelledView: 'v',
+  fields: (['text', 'any', 'boolean', 'timestamp', 'date'] as const).map(kind => ({
+    isRelation: kind === 'text',
+    name: 'f',
+    label: 'F',
+    type: 'x',
+    kind,
+    column: 'f',
+    labelledColumn: 'F',
+    refersTo: ['t.id'],
+  })),
+}
+
+function digestOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value)).digest('hex')
+}
+
+/** The positions are those in the database: a column that a migration added is last there, wherever it is declared. */
+function rowsInTableOrder(prepare: Prepare, table: DescribedTable): DictionaryRow[] {
+  const places = new Map(
+    prepare<[string, number]>('SELECT name, cid FROM pragma_table_xinfo(?)').raw().all(table.name),
+  )
+  return dictionaryRows(table).map(([name, column, position, ...rest]) => [
+    name,
+    column,
+    places.get(column) ?? position,
+    ...rest,
+  ])
+}
+
+export interface CrmDictionary {
+  /**
+   * Updates the rows about an object's typed table and its views (default: of all objects), and removes the rows about
+   * tables that are gone. Writes only what differs. Call it in the transaction that changed the table, after
+   * `crm_objects.table_name`, `crm_fields.column_name` and the views are written.
+   */
+  refresh(object?: string): void
+}
+
+export function createCrmDictionary(prepare: Prepare): CrmDictionary {
+  const insert = inserter(prepare)
+  const storedRows = prepare<DictionaryRow>(
+    `SELECT ${COLUMNS.join(', ')} FROM data_dictionary WHERE table_name = ?`,
+  ).raw()
+  const remove = prepare('DELETE FROM data_dictionary WHERE table_name = ?')
+  const removeColumn = prepare('DELETE FROM data_dictionary WHERE table_name = ? AND column_name = ?')
+  const names = prepare<string>('SELECT DISTINCT table_name FROM data_dictionary').pluck()
+  const meta = createMeta(prepare)
+  const digestKeys = prepare<string>('SELECT key FROM sync_meta WHERE key >= ? AND key < ?').pluck()
+
+  const write = (object: CrmObjectDescription) => {
+    const digest = digestOf(object)
+    if (meta.get(DIGEST_KEY_PREFIX + object.name) === digest) return
+    for (const table of crmTables(object)) writeTable(table)
+    meta.set(DIGEST_KEY_PREFIX + object.name, digest)
+  }
+  const writeTable = (table: DescribedTable) => {
+    const rows = new Map(storedRows.all(table.name).map(row => [row[1], row]))
+    for (const row of dictionaryRows(table)) {
+      const before = rows.get(row[1])
+      if (!before || row.some((cell, index) => cell !== before[index])) insert.run(...row)
+      rows.delete(row[1])
+    }
+    for (const column of rows.keys()) removeColumn.run(table.name, column)
+  }
+
+  return {
+    refresh(object) {
+      const tables = tablesByObject(prepare)
+      for (const name of digestKeys.all(...DIGEST_KEY_RANGE)) {
+        if (!tables.has(name.slice(DIGEST_KEY_PREFIX.length))) meta.remove(name)
+      }
+      const known = new Set(
+        [...tables.values()].flatMap(({ table }) => [table, liveView(table), labelledView(table)]),
+      )
+      for (const described of readCrmObjects(prepare, object)) write(described)
+      for (const name of names.all()) {
+        if (!known.has(name) && !describedTable(name)) remove.run(name)
+      }
+    },
+  }
+}
+
+/** Keys in `sync_meta`: this prefix and the object's name. Their value is the digest of the object's dictionary rows. */
+const DIGEST_KEY_PREFIX = `${META.dictionary} `
+/** The first such key (included) and the first key after them (excluded). */
+const DIGEST_KEY_RANGE = [DIGEST_KEY_PREFIX, `${META.dictionary}!`] as const
+
+const inserter = (prepare: Prepare) =>
+  prepare(
+    `REPLACE INTO data_dictionary (${COLUMNS.join(', ')}) VALUES (${COLUMNS.map(() => '?').join(', ')})`,
+  )
+
+interface ObjectRow {
+  name: string
+  label: string | null
+  table: string
+}
+
+interface TypedFieldRow {
+  name: string
+  label: string | null
+  type: string | null
+  column: string
+  isRelation: number
+  targetObject: string | null
+  targetResource: string | null
+}
+
+interface ColumnRow {
+  name: string
+  type: string
+}
+
+function tablesByObject(prepare: Prepare): ReadonlyMap<string, ObjectRow> {
+  const objects = prepare<ObjectRow>(
+    // Without tables that another program has dropped: their views cannot be read.
+    `SELECT o.name, o.label, o.table_name AS "table" FROM crm_objects o
+     JOIN sqlite_master s ON s.type = 'table' AND s.name = o.table_name ORDER BY o.name`,
+  ).all()
+  return new Map(objects.map(object => [object.name, object]))
+}
+
+/** The objects that have a typed table, with its columns. @param only name of one object; default all */
+function readCrmObjects(prepare: Prepare, only?: string): CrmObjectDescription[] {
+  const tables = tablesByObject(prepare)
+  const fieldsOf = prepare<TypedFieldRow>(
+    `SELECT name, label, type, column_name AS "column", relation_type = 'MANY_TO_ONE' AS isRelation,
+       relation_target_object AS targetObject, relation_target_resource AS targetResource
+     FROM crm_fields WHERE object = ? AND column_name IS NOT NULL`,
+  )
+  const columnsOf = prepare<ColumnRow>('SELECT name, type FROM pragma_table_info(?) ORDER BY cid')
+  const objects = [...tables.values()].filter(({ name }) => only === undefined || name === only)
+  return objects.map(({ name, label, table }) => {
+    const fields = new Map(fieldsOf.all(name).map(field => [field.column, field]))
+    const shown = columnsOf.all(labelledView(table))
+    // The labelled view has its columns in the order of the table.
+    const described = columnsOf.all(table).flatMap((column, index) => {
+      const field = fields.get(column.name)
+      return field ? [describedField(field, column, shown[index]?.name ?? column.name, tables)] : []
+    })
+    return {
+      name,
+      label,
+      table,
+      liveView: liveView(table),
+      labelledView: labelledView(table),
+      fields: described,
+    }
+  })
+}
+
+function describedField(
+  { name, label, type, isRelation, targetObject, targetResource }: TypedFieldRow,
+  column: ColumnRow,
+  shown: string,
+  tables: ReadonlyMap<string, ObjectRow>,
+): CrmFieldDescription {
+  const target = tables.get(targetObject ?? '')?.table ?? targetResource
+  return {
+    name,
+    label,
+    type,
+    column: column.name,
+    labelledColumn: shown,
+    isRelation: isRelation === 1,
+    kind: kindOf(column.type, isRelation === 1 ? null : type),
+    refersTo: isRelation === 1 && target !== null ? [`${target}.id`] : [],
+  }
+}
+
+/** From the type of the column; for a text column, from the CRM's type of the field. */
+function kindOf(declared: string, type: string | null): DescribedKind {
+  const byColumn: Readonly<Record<string, DescribedKind>> = { INTEGER: 'boolean', ANY: 'any' }
+  const form = formOf(type)
+  return byColumn[declared] ?? (form === 'timestamp' || form === 'date' ? form : 'text')
+}
+
+/**
+ * The typed tables of the warehouse at this path. None when there is no file yet, or when the version that wrote it had
+ * no typed tables.
+ * @throws StopError (73) when the file cannot be read or is not a warehouse
+ */
+export function readCrmTablesAt(path: string): DescribedTable[] {
+  if (!existsSync(path)) return []
+  return readDatabase({ path }, db =>
+    hasColumn(db, 'crm_fields', 'column_name')
+      ? readCrmObjects(sql => db.prepare(sql)).flatMap(crmTables)
+      : [],
+  )
+}
