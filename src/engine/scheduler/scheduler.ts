@@ -9,8 +9,10 @@ import { healthChecksOf } from './health-checks.ts'
 import type { EndlessWork, Source } from './job.ts'
 import { type Attempt, createLanes } from './lanes.ts'
 import { type Decision, decide, decideWithoutJob } from './next-step.ts'
+import { createPermits } from './permits.ts'
 import { createReachability } from './reachability.ts'
 import { noProgress, type SchedulerProgress } from './request-counts.ts'
+import { createWaiting } from './waiting.ts'
 
 /**
  * Chooses which job's request is sent next. It waits for a permit first and chooses the job then, so no job waits in a
@@ -44,9 +46,6 @@ export interface SchedulerDeps
 /** The longest wait with a permit that no job could use. */
 const KEPT_MS = 1000
 
-/** Shared, since an abort without a reason creates a new exception each time. */
-const WOKEN = new Error('The wait is over')
-
 /** The access to the API before the first request. */
 export interface AccessBefore {
   /** Access counts as lost when all lists are refused again this long after the first refusals. In ms. */
@@ -73,17 +72,15 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     random: deps.random,
   })
   progress.trouble = reachability.trouble
-  let kept: Permit | undefined
   let stopped: unknown
-  let wake: () => void = () => undefined
   const ending = new AbortController()
   const noMore = AbortSignal.any([stopNew, ending.signal])
-  noMore.addEventListener('abort', () => wake(), { once: true })
+  const { wake, wait } = createWaiting(clock, noMore)
+  const permits = createPermits({ governor, reachability, clock, noMore })
 
   const stop = (reason: unknown) => {
     stopped ??= reason
     ending.abort()
-    wake()
   }
 
   const attempts = createRequestAttempts({
@@ -107,42 +104,17 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   /** Resolves when a job is over, a retry falls due, or `mostMs` have passed. In the last case it returns true. */
   const waitForChange = async (mostMs = Number.POSITIVE_INFINITY): Promise<boolean> => {
     const nearest = Math.min(attempts.waitMs(), reachability.patienceLeftMs(), mostMs, lanes.waitMs())
-    const timer = new AbortController()
-    let isWoken = false
-    await new Promise<void>(resolve => {
-      wake = () => {
-        isWoken = true
-        resolve()
-      }
-      if (noMore.aborted) wake()
-      void clock.sleep(Math.max(nearest, 1), timer.signal).then(resolve)
-    })
-    timer.abort(WOKEN)
+    const isWoken = await wait(nearest)
     return !isWoken && nearest === mostMs
   }
 
   /** Waits while no source has a job. A commit may give one to any of them. */
   const waitForWork = async () => {
-    const endListening = store.transaction.onCommit(() => wake())
+    const endListening = store.transaction.onCommit(wake)
     const isDue = await waitForChange(endless?.idleMs())
     endListening()
     // After a commit, the lanes ask the sources again by themselves.
     if (isDue) lanes.askAll()
-  }
-
-  const dropKept = () => {
-    kept?.cancel()
-    kept = undefined
-  }
-
-  const nextPermit = async (): Promise<Permit | undefined> => {
-    const asked = clock.elapsed()
-    const isPaused = governor.state().pausedUntil !== undefined
-    if (isPaused) dropKept()
-    const permit = kept ?? (await governor.permit(noMore))
-    kept = undefined
-    if (isPaused) reachability.excludeWait(clock.elapsed() - asked)
-    return permit
   }
 
   const run = (work: () => Promise<void>, after: () => void) => {
@@ -165,18 +137,18 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     const { route } = chosen.job.request
     const reason = endless ? undefined : reachability.abandonedReason(route)
     if (reason !== undefined) {
-      kept = permit
+      permits.keep(permit)
       await attempts.refuse(chosen, reason)
       lanes.askAgain(chosen.job.feed)
     } else if (reachability.restMs(route) > 0) {
-      kept = permit
+      permits.keep(permit)
       attempts.park(chosen)
     } else run(() => attempts.perform(chosen, permit), afterAttempt(chosen))
   }
 
   const sendHealthCheck = async (feed: string) => {
     const check = healthChecks.find(each => each.feed === feed)
-    const permit = await nextPermit()
+    const permit = await permits.next()
     if (permit && check)
       run(
         () => attempts.sendHealthCheck(check, permit),
@@ -196,11 +168,11 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
 
   /** Sends the most urgent job. False when no work is left or the run is over. */
   const send = async (): Promise<boolean> => {
-    const permit = await nextPermit()
+    const permit = await permits.next()
     if (!permit) return false
     // Much may have changed during a long wait for the permit.
     if (decision().step !== 'send') {
-      kept = permit
+      permits.keep(permit)
       return true
     }
     const chosen = lanes.choose(lane => (lane === 'retry' ? attempts.takeDue() : undefined))
@@ -226,7 +198,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
       isEndless: endless !== undefined,
     })
     if (next === 'keep') {
-      kept = permit
+      permits.keep(permit)
       // The end of a long pass commits for seconds. Meanwhile other sources get work.
       await waitForChange(endless && KEPT_MS)
       return true
@@ -261,7 +233,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
         // The answers in flight are still stored before the warehouse is closed.
         stop(databaseError(error, store.path))
       }
-      dropKept()
+      permits.drop()
       await queue.onIdle()
       attempts.endPending()
       reachability.end()

@@ -1,0 +1,43 @@
+import type { Governor, Permit } from '../../api/governor/governor.ts'
+import type { Clock } from '../../clock.ts'
+import type { Reachability } from './reachability.ts'
+
+/** The scheduler's permits. One that no job could use is kept for the next job. */
+export interface Permits {
+  /** Undefined when the run is over. */
+  next(): Promise<Permit | undefined>
+  keep(permit: Permit): void
+  /** Returns a kept permit to the governor. */
+  drop(): void
+}
+
+export interface PermitsDeps {
+  governor: Governor
+  reachability: Pick<Reachability, 'excludeWait'>
+  clock: Pick<Clock, 'elapsed'>
+  /** Ends all waits. */
+  noMore: AbortSignal
+}
+
+export function createPermits({ governor, reachability, clock, noMore }: PermitsDeps): Permits {
+  let kept: Permit | undefined
+  const drop = () => {
+    kept?.cancel()
+    kept = undefined
+  }
+  return {
+    async next() {
+      const askedAt = clock.elapsed()
+      const isPaused = governor.state().pausedUntil !== undefined
+      if (isPaused) drop()
+      const permit = kept ?? (await governor.permit(noMore))
+      kept = undefined
+      if (isPaused) reachability.excludeWait(clock.elapsed() - askedAt)
+      return permit
+    },
+    keep(permit) {
+      kept = permit
+    },
+    drop,
+  }
+}
