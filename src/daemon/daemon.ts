@@ -3,7 +3,7 @@ import { withParents } from '../catalog/catalog.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../catalog/resource-names.ts'
 import type { Clock } from '../clock.ts'
 import type { ApiSettings } from '../config/load-settings.ts'
-import { type SettingKey, settingNamed } from '../config/settings.ts'
+import type { SettingKey } from '../config/settings.ts'
 import type { Unreachable } from '../engine/scheduler/reachability.ts'
 import type { SessionObserver } from '../engine/session.ts'
 import { EXIT_STATUS, type ExitStatus, exitStatusOf, ParleyError, reasonOf, StopError } from '../errors.ts'
@@ -292,12 +292,8 @@ function createReloads({ reload, onReload, serviceManager }: DaemonParts, curren
         current.settings = fresh
         for (const setting of changed) {
           const needsRestart = NEEDS_RESTART.includes(setting)
-          const effect = settingNamed(setting).secret
-            ? undefined
-            : needsRestart
-              ? 'takes effect after a restart'
-              : 'takes effect now'
-          log.info('A setting has changed', { setting, ...(effect === undefined ? {} : { reason: effect }) })
+          const reason = needsRestart ? 'takes effect after a restart' : 'takes effect now'
+          log.info('A setting has changed', { setting, reason })
         }
         if (isRequested && changed.length === 0) log.info('The settings were reloaded; none has changed')
       } catch (error) {

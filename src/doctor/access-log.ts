@@ -33,7 +33,8 @@ export async function checkAccessLog(api: ApiReader, endParameter: string, now: 
     return line.wrong(`${newest.status}: ${newest.message}`, EXIT_STATUS.apiUnavailable, NEWER_VERSION_HINT)
   }
   const end = newest.kind === 'answer' ? newest.value[0] : isoInstant(now)
-  if (end === undefined) return line.note(`200, but there is no entry to test ?${endParameter}= with`)
+  if (end === undefined)
+    return line.note(`200, but no entry, so access_log.end_parameter (${endParameter}) could not be tested`)
   const from = isoInstant(Date.parse(end) - DAY_MS)
   const before = await ask({ limit: '50', [FEED.from]: from, [endParameter]: end })
   if (before.kind === 'failed') return notAnswered(line, before)

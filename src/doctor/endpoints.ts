@@ -209,21 +209,27 @@ function itemsFinding(
   }
   if (table === undefined) return line.ok('200')
   const unknown = new Set<string>()
-  const strange = new Set<string>()
+  const misfits = new Set<string>()
+  const rejects = new Set<string>()
   const parse = compileParser(tableNamed(table))
   for (const item of items) {
     parse(
       item,
       {
-        drift: (_table, field, reason) => void (reason === 'unknown field' ? unknown : strange).add(field),
-        reject: (_table, _item, reason) => void strange.add(reason),
+        drift: (_table, field, reason) => void (reason === 'unknown field' ? unknown : misfits).add(field),
+        reject: (_table, _item, reason) => void rejects.add(reason),
       },
       owner,
     )
   }
-  if (strange.size > 0) {
-    const hint = 'These values are stored in _extra. A newer version of parley may have columns for them.'
-    return line.warning(`200, unexpected type in: ${[...strange].join(', ')}`, hint)
+  if (rejects.size > 0) {
+    const hint = 'parley keeps such items in sync_rejects. A newer version may be able to store them.'
+    return line.warning(`200, with items that cannot be stored: ${[...rejects].join(', ')}`, hint)
+  }
+  if (misfits.size > 0) {
+    const hint =
+      'These values do not fit their columns and are stored in _extra. A newer version may fit them.'
+    return line.warning(`200, unexpected type in: ${[...misfits].join(', ')}`, hint)
   }
   if (unknown.size === 0) return line.ok('200')
   return line.note(`200, unknown fields (stored in _extra): ${[...unknown].join(', ')}`)

@@ -190,8 +190,16 @@ function removeIfEmpty(folder: string): void {
   if (existsSync(folder) && readdirSync(folder).length === 0) rmdirSync(folder)
 }
 
+interface TargetFault {
+  codes: readonly string[]
+  says: string
+  hint: string
+  /** True when the message names the path inside the folder. */
+  isAtPath?: true
+}
+
 /** Message and hint by error code of the file system. */
-const FAULTS: readonly { codes: readonly string[]; says: string; hint: string }[] = [
+const FAULTS: readonly TargetFault[] = [
   {
     codes: ['ENOSPC', 'EDQUOT', 'EFBIG'],
     says: 'the disk is full',
@@ -208,10 +216,18 @@ const FAULTS: readonly { codes: readonly string[]; says: string; hint: string }[
     hint: 'Check the owner and mode of the folder, or choose another one.',
   },
   {
-    codes: ['ENOTDIR', 'EISDIR', 'EEXIST', 'ENOTEMPTY', 'ENOENT', 'ENAMETOOLONG'],
-    says: 'a path in it is taken, missing or too long',
-    hint: 'Check what is in the folder, or choose another one.',
+    codes: ['ENOTDIR', 'EISDIR', 'EEXIST', 'ENOTEMPTY'],
+    says: 'something else is in the way',
+    isAtPath: true,
+    hint: 'Move it away, or choose another folder.',
   },
+  {
+    codes: ['ENOENT'],
+    says: 'a folder or file is missing',
+    isAtPath: true,
+    hint: 'Check whether another program removed it, then run the export again.',
+  },
+  { codes: ['ENAMETOOLONG'], says: 'its path is too long', hint: 'Choose a folder with a shorter path.' },
   { codes: ['EIO'], says: 'reading or writing failed', hint: 'Check the disk.' },
 ]
 
@@ -222,7 +238,8 @@ export function targetError(error: unknown, path: string): unknown {
   const code = found === 'SQLITE_CANTOPEN' && isReadOnly(join(path, LOCKED_NAME)) ? 'EROFS' : found
   const fault = FAULTS.find(({ codes }) => codes.includes(code))
   if (!fault) return error
-  return new StopError(`Cannot export to ${path}: ${fault.says} (${code})`, {
+  const at = fault.isAtPath && error instanceof Error && 'path' in error ? ` at ${error.path}` : ''
+  return new StopError(`Cannot export to ${path}: ${fault.says}${at} (${code})`, {
     code: 'export-unwritable',
     hint: fault.hint,
     cause: error,

@@ -44,7 +44,7 @@ test('after SIGHUP the daemon names the settings that have changed and applies t
     expect.arrayContaining([
       ['sync.poll_seconds', 'takes effect now'],
       ['transcripts.words', 'takes effect now'],
-      ['http.nudge_secret', undefined],
+      ['http.nudge_secret', 'takes effect after a restart'],
     ]),
   )
   expect(changes(daemon)).toHaveLength(3)

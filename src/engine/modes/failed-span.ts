@@ -107,7 +107,7 @@ const spanName = ({ from, to }: Segment) => `${from} ${to}`
 export function noteUnread(context: EngineContext, list: ListOf, span: Segment, error: ParleyError): void {
   const { from, to } = span
   const where = { resource: list.resource, feed: unreadFeed(list) }
-  const reason = `The first page of this span cannot be read: ${error.message}`
+  const reason = `The API fails to list this span, and a later run requests it again: ${error.message}`
   context.store.rejects.note({ ...where, scope: spanName(span), item: { from, to }, reason }, context.now())
   failList(context, { resource: list.resource, feed: list.id }, error)
 }

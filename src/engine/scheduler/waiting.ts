@@ -1,7 +1,7 @@
 import type { Clock } from '../../clock.ts'
 
 /** The scheduler's waits, one at a time. */
-export interface Waiting {
+export interface SchedulerWaits {
   /** Ends the wait in progress. */
   wake(): void
   /** Resolves after `ms`, or earlier when it is woken. Returns whether it was woken. */
@@ -12,7 +12,7 @@ export interface Waiting {
 const WOKEN = new Error('The wait is over')
 
 /** @param noMore ends the wait in progress and all later ones */
-export function createWaiting(clock: Pick<Clock, 'sleep'>, noMore: AbortSignal): Waiting {
+export function createWaiting(clock: Pick<Clock, 'sleep'>, noMore: AbortSignal): SchedulerWaits {
   let wake: () => void = () => undefined
   noMore.addEventListener('abort', () => wake(), { once: true })
   return {

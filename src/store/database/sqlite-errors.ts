@@ -38,8 +38,8 @@ const DATABASE_FAULTS: readonly (DatabaseFault & { codes: RegExp })[] = [
   },
   {
     codes: /^(ENOENT|ENOTDIR)/,
-    problem: 'there is no such file or folder',
-    hint: 'Check database.path.',
+    problem: 'the file or its folder does not exist',
+    hint: 'If the folder is missing, create it with mkdir -p. Otherwise check database.path.',
   },
   {
     codes: /^SQLITE_NOTADB/,
