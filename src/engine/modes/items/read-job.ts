@@ -1,0 +1,59 @@
+import { fillPath } from '../../../api/request.ts'
+import type { ItemFeed } from '../../../catalog/resource.ts'
+import type { EngineContext } from '../../context.ts'
+import { putOff } from '../../due/put-off.ts'
+import type { FeedName } from '../../feeds.ts'
+import type { Job } from '../../scheduler/job.ts'
+import { MOST_FAILURES_IN_A_ROW } from '../narrowing.ts'
+import { refusalError } from '../refusals.ts'
+import { refuseTasks } from '../refused-scope.ts'
+import { type ItemHandler, type ItemWork, rejectScope } from './item-handler.ts'
+import type { TaskQueue } from './task-queue.ts'
+
+/** What the reads of a feed share. */
+export interface ItemReads {
+  where: FeedName
+  feed: ItemFeed
+  handler: ItemHandler
+  queue: Pick<TaskQueue, 'succeeded' | 'failed' | 'failures'>
+  /** The job is over, whether it was answered or not. */
+  over(work: ItemWork): void
+}
+
+/** The single read of an item, or of one page of its list. */
+export function readJob(context: EngineContext, reads: ItemReads, work: ItemWork): Job {
+  const { store, backoffs } = context
+  const { where, feed, handler, queue } = reads
+  const { task } = work
+  return {
+    ...where,
+    scope: task.scope,
+    expected: feed.expected,
+    request: {
+      resource: where.resource,
+      route: feed.read.path,
+      path: fillPath(feed.read.path, { key: task.key, ...handler.params?.(task) }),
+      ...(handler.query ? { query: handler.query(work) } : {}),
+    },
+    answer(value, reply) {
+      work.sentAt ??= reply.sentAt
+      store.rejects.resolve(where.feed, rejectScope(task), work.sentAt, context.now())
+      handler.answer(context, work, value, reply)
+      queue.succeeded()
+    },
+    refused(status, message) {
+      const meaning = feed.expected?.[status]
+      const list = meaning === 'unavailable' ? handler.list?.(work) : undefined
+      if (list) refuseTasks(context, { where, scope: task.scope, tasks: [task], status, message }, list)
+      else if (meaning === undefined || meaning === 'unavailable') throw refusalError(status, message)
+      else handler.absent(context, work, meaning)
+      queue.succeeded()
+    },
+    failed(error) {
+      queue.failed()
+      if (queue.failures() >= MOST_FAILURES_IN_A_ROW) backoffs.failed(where.feed, '')
+      putOff(context, where, [task], error)
+    },
+    over: () => reads.over(work),
+  }
+}
