@@ -1,0 +1,41 @@
+import { isoInstant } from '../../../clock.ts'
+import type { EngineContext } from '../../context.ts'
+import { backOff } from '../../due/back-off.ts'
+import { HOUR } from '../../due/intervals.ts'
+import type { Job } from '../../scheduler/job.ts'
+import { handleRefusal } from '../refusals.ts'
+import type { PeriodReads } from './period-job.ts'
+
+/**
+ * Periods follow the server's clock, so a request is made to learn it when no answer has shown it yet. Even a 400
+ * shows it; the first period's request then finds out what is refused.
+ */
+export function clockJob(
+  context: EngineContext,
+  { list, feed }: Pick<PeriodReads, 'list' | 'feed'>,
+  over: () => void,
+): Job {
+  const { server, clock, options } = context
+  const where = { resource: list.resource, feed: list.id }
+  const now = server.now()
+  const query = {
+    limit: '1',
+    [feed.from]: isoInstant(now - HOUR),
+    [options.accessLogEndParameter]: isoInstant(now),
+  }
+  const assumeClock = () => {
+    if (!server.isKnown()) server.observe(clock.now(), 0)
+  }
+  return {
+    ...where,
+    expected: feed.expected,
+    request: { resource: list.resource, route: feed.list.path, path: feed.list.path, query },
+    answer: assumeClock,
+    refused(status, message) {
+      if (status === 400) assumeClock()
+      else handleRefusal(context, where, feed.expected, status, message)
+    },
+    failed: error => backOff(context, where, error),
+    over,
+  }
+}

@@ -1,0 +1,89 @@
+import { PAGING } from '../../../api/paging.ts'
+import type { PeriodicFeed, Resource } from '../../../catalog/resource.ts'
+import { ResourceError } from '../../../errors.ts'
+import type { Segment } from '../../../store/sync/segments.ts'
+import type { EngineContext } from '../../context.ts'
+import type { ListOf } from '../../due/schedule.ts'
+import type { Job } from '../../scheduler/job.ts'
+import { applyPage } from '../apply-page.ts'
+import { resolveUnread } from '../failed-span.ts'
+import { ATTEMPTS_OF_A_PART } from '../narrowing.ts'
+import { deadCursorError, type LoopGuards, type Query, segmentToRestart } from '../pass.ts'
+import { handleRefusal } from '../refusals.ts'
+import { narrowPeriod } from './failed-period.ts'
+import { periodSteps } from './page.ts'
+import type { UndatedEntries } from './undated-entries.ts'
+
+/** What the requests of a log share. */
+export interface PeriodReads {
+  resource: Resource
+  list: ListOf
+  feed: PeriodicFeed
+  guards: LoopGuards
+  undated: UndatedEntries
+  /** The API has shown that it does not accept the parameter for the end of a period. */
+  isEndIgnored: boolean
+  /** Failures of the feed in a row. */
+  feedFailures: number
+  /** True after the first answer of this process. */
+  isAnswered: boolean
+}
+
+/** The request of a period's next page. Updates `reads` with what its outcome shows. */
+export function periodJob(
+  context: EngineContext,
+  reads: PeriodReads,
+  period: Segment,
+  over: () => void,
+): Job {
+  const { list, feed } = reads
+  const where = { resource: list.resource, feed: list.id }
+  const query = queryOf(context, reads, period)
+  const ignoreEnd = () => {
+    reads.isEndIgnored = true
+    context.runs.fail(where, endParameterError(context.options.accessLogEndParameter))
+  }
+  return {
+    ...where,
+    expected: feed.expected,
+    request: { resource: list.resource, route: feed.list.path, path: feed.list.path, query },
+    ...(period.attempts > 0 ? { attempts: ATTEMPTS_OF_A_PART } : {}),
+    answer(value, reply) {
+      resolveUnread(context, list, period)
+      reads.feedFailures = 0
+      reads.isAnswered = true
+      const page = { where, paging: feed.list.paging, query, segment: period }
+      const steps = periodSteps(context, { ...reads, id: list.id })
+      if (!applyPage(context, page, { value, reply }, steps)) ignoreEnd()
+    },
+    refused(status, message) {
+      if (status === 400 && period.cursor) {
+        if (period.restarts > 0) throw deadCursorError('refused')
+        context.store.segments.save(segmentToRestart(period))
+      } else if (status === 400 && !reads.isEndIgnored && period.to !== null) ignoreEnd()
+      else handleRefusal(context, where, feed.expected, status, message)
+    },
+    failed(error) {
+      reads.feedFailures += 1
+      narrowPeriod(context, { ...reads, period, error })
+    },
+    over,
+  }
+}
+
+function queryOf({ options }: EngineContext, { feed, isEndIgnored }: PeriodReads, period: Segment): Query {
+  const hasEnd = !isEndIgnored && period.to !== null
+  return {
+    limit: String(PAGING[feed.list.paging].maxLimit),
+    ...(period.from !== null && { [feed.from]: period.from }),
+    ...(hasEnd && { [options.accessLogEndParameter]: period.to }),
+    ...period.cursor,
+  }
+}
+
+function endParameterError(parameter: string): ResourceError {
+  return new ResourceError(`The API does not accept ?${parameter}= as the end of a period`, {
+    code: 'end-parameter',
+    hint: 'Set access_log.end_parameter to the name that the API uses. Until then, periods are read without an end.',
+  })
+}
