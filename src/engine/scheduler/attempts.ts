@@ -1,30 +1,28 @@
 import { unauthorized } from '../../api/access-errors.ts'
 import type { RetryCause } from '../../api/classify.ts'
-import type { Client, Sent } from '../../api/client.ts'
+import type { Sent } from '../../api/client.ts'
 import type { Permit } from '../../api/governor/governor.ts'
-import { failureText, permitResult } from '../../api/outcome-texts.ts'
+import { failureText } from '../../api/outcome-texts.ts'
 import { retryDecision } from '../../api/retry.ts'
 import { isoInstant } from '../../clock.ts'
 import { type ParleyError, ResourceError, RetryError, StopError } from '../../errors.ts'
-import type { EngineContext } from '../context.ts'
 import type { ListHealthCheck } from './health-checks.ts'
-import type { EndlessWork, Job, Lane } from './job.ts'
+import type { Job } from './job.ts'
 import { handlerError, withRequest } from './job-errors.ts'
 import type { Attempt } from './lanes.ts'
 import { createPendingAttempts, type PendingAttempts } from './pending-attempts.ts'
-import type { Reachability } from './reachability.ts'
-import { countRequest, type SchedulerProgress } from './request-counts.ts'
+import { createSender, type Sender, type SenderDeps } from './sender.ts'
 
 /** Sends requests, applies their outcomes and retries failures. */
-export interface RequestAttempts extends Pick<PendingAttempts, 'park' | 'isParked' | 'takeDue' | 'waitMs'> {
+export interface RequestAttempts
+  extends Pick<PendingAttempts, 'park' | 'isParked' | 'takeDue' | 'waitMs'>,
+    Pick<Sender, 'unanswered'> {
   /** Sends the request and applies the outcome. Never rejects: errors that end the run go to `stop`. */
   perform(attempt: Attempt, permit: Permit): Promise<void>
   /** Sends a request only to find out whether the API can be reached. Its answer is not stored. Never rejects. */
   sendHealthCheck(check: ListHealthCheck, permit: Permit): Promise<void>
   /** Fails the job without a request, since its route has been silent for too long. */
   refuse(attempt: Attempt, reason: string): Promise<void>
-  /** Number of requests in flight without an answer. */
-  unanswered(): number
   /**
    * When only declared refusals are left, their requests are retried and the refusals accepted. False when there are
    * none.
@@ -34,18 +32,8 @@ export interface RequestAttempts extends Pick<PendingAttempts, 'park' | 'isParke
   endPending(): void
 }
 
-export interface RequestAttemptsDeps {
-  context: EngineContext
-  client: Client
-  reachability: Reachability
-  progress: SchedulerProgress
+export interface RequestAttemptsDeps extends SenderDeps {
   random: () => number
-  /** Present in the daemon. */
-  endless: EndlessWork | undefined
-  /** Cancels the requests in flight. */
-  cancel: AbortSignal
-  /** End of the governor's pause, in ms since the epoch. */
-  pausedUntil(): number | undefined
   stop(error: unknown): void
   /** Saves the learned limits of the API. Called inside the transaction of every answer. */
   saveLearned?: () => void
@@ -56,29 +44,7 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
   const { clock, store, log } = context
   const pending = createPendingAttempts({ clock, reachability, abandonsRoutes: endless === undefined })
   let acceptsRefusals = false
-  let unanswered = 0
-
-  const send = async (
-    { resource, feed, request, expected }: Sendable,
-    lane: Lane,
-    permit: Permit,
-  ): Promise<Sent> => {
-    unanswered += 1
-    reachability.noteSending(request)
-    const sent = await deps.client.send(request, cancel).finally(() => {
-      unanswered -= 1
-    })
-    countRequest(context, progress, resource, sent)
-    endless?.onSent(request, lane, sent)
-    permit.settle(permitResult(sent))
-    const isDeclared = sent.kind === 'refused' && expected?.[sent.status] !== undefined
-    reachability.observe({ feed, request, isDeclared }, sent)
-    progress.turnedAwayInARow = reachability.refusedInARow()
-    if (sent.kind === 'retry' && sent.cause === 'throttled') reachability.noteWait(deps.pausedUntil())
-    const silent = reachability.silenceError()
-    if (silent) throw silent
-    return sent
-  }
+  const { send, unanswered } = createSender(deps)
 
   const perform = async (tried: Attempt, permit: Permit) => {
     const { job, lane } = tried
@@ -195,7 +161,7 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
         deps.stop(error)
       }
     },
-    unanswered: () => unanswered,
+    unanswered,
     acceptRefusals() {
       if (progress.turnedAway > 0 || pending.retryUnconfirmed() === 0) return false
       acceptsRefusals = true
@@ -204,8 +170,6 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
     endPending: pending.end,
   }
 }
-
-type Sendable = Pick<Job, 'resource' | 'feed' | 'request' | 'expected'>
 
 /** Applies an outcome to its job inside a transaction. Returns the error, if there is one. */
 async function applyOutcome(
