@@ -150,7 +150,7 @@ describe('the entries of the access log', () => {
     const trial = await startTrial(api)
     await trial.run(['access_logs'])
     isOdd = false
-    trial.moveClock(3 * HOUR)
+    trial.passTime(3 * HOUR)
     await trial.run(['access_logs'])
     expect(trial.column('SELECT occurred_at FROM access_logs')).toEqual([a.occurred_at, a.occurred_at])
     const requests = api.requests.length
@@ -186,7 +186,8 @@ describe('the entries of the access log', () => {
       { ...entry(DAY, 'a'), occurred_at: null },
       { ...entry(DAY, 'b'), occurred_at: null },
     ]
-    const list = log(() => [entry(DAY, 'a')], 50)
+    const dated = entry(DAY, 'a')
+    const list = log(() => [dated], 50)
     api.on(ROUTE, async request => {
       const { body } = await list(request)
       const { data } = body as { data: object[] }

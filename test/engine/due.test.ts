@@ -5,6 +5,9 @@ import { cutAt, fits } from '../../src/engine/modes/timeline/tiling.ts'
 import { createServerClock } from '../../src/engine/server-clock.ts'
 import { createLog } from '../../src/log.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
+import { startScriptedApi } from '../support/scripted-api.ts'
+import { startTrial, uuid } from './trial-backfill.ts'
+import { startTimed } from './trial-timed.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE
@@ -202,5 +205,22 @@ describe('the estimate of the server’s clock', () => {
     const far = await started(31_000)
     for (let answers = 0; answers < 5; answers += 1) far.answer()
     expect([near.warnings(), far.warnings()]).toEqual([0, 1])
+  })
+})
+
+describe('the next due time of tasks that are never read', () => {
+  test.each([
+    ['a text from before sync.since', 'message_bodies', 'message_bodies.read', uuid(1)],
+    ['a key that no list of ids can name', 'messages', 'messages.list.probe', 'no uuid'],
+  ] as const)('%s keeps no idle daemon awake', async (_what, resource, feed, key) => {
+    const api = await startScriptedApi()
+    const trial = await startTrial(api)
+    const since = new Date(Date.now() - DAY).toISOString()
+    const { context, drain, nextDueMs } = await startTimed(api, trial, [resource], { since })
+    await trial.store.transaction(() =>
+      trial.store.tasks.demand({ feed, key, sortAt: ago(365 * DAY), dueAt: context.now() }),
+    )
+    await drain()
+    expect(nextDueMs()).toBeGreaterThan(0)
   })
 })

@@ -46,6 +46,7 @@ export interface TimedOptions {
   intervalScale?: number
   /** Default: never. Lists are due when a test says so. */
   pollMs?: number
+  since?: string
   /** Default: this machine's clock, which only `moveClock` moves. */
   clock?: Clock
 }
@@ -54,7 +55,7 @@ export async function startTimed(
   api: ScriptedApi,
   trial: Trial,
   resources: readonly ResourceName[],
-  { intervalScale = 1, pollMs = Number.POSITIVE_INFINITY, clock: given }: TimedOptions = {},
+  { intervalScale = 1, pollMs = Number.POSITIVE_INFINITY, since, clock: given }: TimedOptions = {},
 ): Promise<TimedSources> {
   const { store } = trial
   let moved = 0
@@ -75,7 +76,7 @@ export async function startTimed(
     store,
     clock,
     log,
-    options: { since: null, intervalScale, accessLogEndParameter: 'to', words: true },
+    options: { since: since ?? null, intervalScale, accessLogEndParameter: 'to', words: true },
     backoffs: growingBackoff({
       elapsed: () => clock.elapsed() + moved,
       random: () => 0,

@@ -1,6 +1,7 @@
 import type { Feed, ItemFeed, Resource } from '../../catalog/resource.ts'
 import { isoInstant } from '../../clock.ts'
 import type { Segment } from '../../store/sync/segments.ts'
+import type { TaskBounds } from '../../store/sync/tasks.ts'
 import type { EngineContext } from '../context.ts'
 import { confirmingReadMs } from '../deletions/recheck.ts'
 import type { Source } from '../scheduler/job.ts'
@@ -73,11 +74,11 @@ function dueKeys({ store, now }: EngineContext, id: string, { pending }: ItemFee
 /** How long until the resource has something to read, in ms, at most a day. `sources`: all sources of the resource. */
 export function nextDueMs(context: EngineContext, resource: Resource, sources: readonly Source[]): number {
   const { backoffs, clock, options } = context
-  const feeds = [...new Set(sources.map(({ feed }) => feed))]
+  const feeds = new Map(sources.map(({ feed, bounds }) => [feed, bounds]))
   const backoffEnd = backoffs.waitsUntil(resource.name) ?? Number.POSITIVE_INFINITY
   const waits = [
     ...listsOf(resource).flatMap(list => partsOf(context, list).map(({ waitMs }) => waitMs)),
-    ...feeds.map(feed => tasksWaitMs(context, feed)),
+    ...[...feeds].map(([feed, bounds]) => tasksWaitMs(context, feed, bounds)),
     ...sources.map(source => source.waitMs?.() ?? Number.POSITIVE_INFINITY),
     backoffEnd - clock.elapsed(),
   ]
@@ -85,9 +86,9 @@ export function nextDueMs(context: EngineContext, resource: Resource, sources: r
 }
 
 /** How long until the first task of a feed is due, in ms. Tasks do not count while their scope backs off. */
-function tasksWaitMs({ store, backoffs, clock }: EngineContext, feed: string): number {
+function tasksWaitMs({ store, backoffs, clock }: EngineContext, feed: string, bounds?: TaskBounds): number {
   if (backoffs.isWaiting(feed)) return Number.POSITIVE_INFINITY
-  const dueAt = store.tasks.nextDue(feed, backoffs.waitingScopes(feed))
+  const dueAt = store.tasks.nextDue(feed, backoffs.waitingScopes(feed), bounds)
   return dueAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(dueAt) - clock.now()
 }
 

@@ -1,7 +1,7 @@
 import type { Feed, ItemFeed } from '../../catalog/resource.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import type { Segment } from '../../store/sync/segments.ts'
-import type { Task, TaskOrder } from '../../store/sync/tasks.ts'
+import type { Task, TaskBounds, TaskOrder } from '../../store/sync/tasks.ts'
 import type { Lane } from '../scheduler/job.ts'
 
 /** Decides when lists and single reads are due: once in each round of a backfill, by time in the daemon. */
@@ -32,17 +32,14 @@ export interface ListOf {
   feed: Exclude<Feed, ItemFeed>
 }
 
-export interface TaskQuery {
+export interface TaskQuery extends TaskBounds {
   resource: ResourceName
   feed: string
   /** In a backfill: true for all keys in each round; false for those that are due or that the API had not ready yet. */
   everyRound: boolean
-  since: string | null
   limit: number
   /** Which tasks are taken when more than `limit` are due. A backfill always takes the newest first. */
   first: TaskOrder
   /** Scopes that cannot be read now. */
   exceptScopes?: readonly string[]
-  /** GLOB pattern of SQLite that the keys have to match. */
-  keys?: string
 }

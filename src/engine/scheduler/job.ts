@@ -3,6 +3,7 @@ import type { ApiRequest } from '../../api/request.ts'
 import type { Expected } from '../../catalog/resource.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import type { ParleyError } from '../../errors.ts'
+import type { TaskBounds } from '../../store/sync/tasks.ts'
 import type { Batches } from './batch-plan.ts'
 
 /**
@@ -51,6 +52,8 @@ export interface Source {
   resource: ResourceName
   feed: string
   readonly lane: Exclude<Lane, 'retry'>
+  /** Which tasks of the feed are read; default all. The others never fall due. */
+  readonly bounds?: TaskBounds
   /** The next request that can be sent now, if there is one. */
   next(): Job | undefined
   /** True when, as far as it is known now, this run has no more work for the source. */

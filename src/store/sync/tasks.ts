@@ -31,20 +31,24 @@ export interface TaskKey {
 /** By event time, or by due time. */
 export type TaskOrder = 'newest' | 'longest-due'
 
-export interface DueQuery {
+/** Which tasks of a feed are read. */
+export interface TaskBounds {
+  /** Leaves out keys with an earlier event time; default none. */
+  since?: string | null
+  /** GLOB pattern that the keys have to match; default any key. */
+  keys?: string
+}
+
+export interface DueQuery extends TaskBounds {
   feed: string
   /** Leaves out keys that this round has read already. */
   round: number
   /** True to read all keys again each round; else only those that wait for the API or are due at `now`. */
   everyRound: boolean
   now: string
-  /** Leaves out keys with an earlier event time. */
-  since: string | null
   limit: number
   /** Scopes that cannot be read now; default none. */
   exceptScopes?: readonly string[]
-  /** GLOB pattern that the keys have to match; default any key. */
-  keys?: string
 }
 
 export interface Tasks {
@@ -66,7 +70,7 @@ export interface Tasks {
   /** The tasks whose due time has come, in the order `first`. */
   dueBy(query: Omit<DueQuery, 'round' | 'everyRound'> & { first: TaskOrder }): Task[]
   /** The earliest due time of the tasks of a feed, except those of the given scopes. */
-  nextDue(feed: string, exceptScopes: readonly string[]): string | undefined
+  nextDue(feed: string, exceptScopes: readonly string[], bounds?: TaskBounds): string | undefined
   /** Whether a first read, or a read that `demand` asked for, is due. */
   hasFirst(feed: string, now: string, exceptScopes: readonly string[]): boolean
   find(task: TaskKey): Task | undefined
@@ -120,8 +124,9 @@ const toTask = (row: TaskRow): Task => ({
 })
 
 /** The parameters of a query, with its defaults. */
-function parametersOf<Q extends Pick<DueQuery, 'exceptScopes' | 'keys'>>(query: Q) {
-  return { ...query, keys: query.keys ?? null, exceptScopes: JSON.stringify(query.exceptScopes ?? []) }
+function parametersOf<Q extends TaskBounds & Pick<DueQuery, 'exceptScopes'>>(query: Q) {
+  const { since = null, keys = null, exceptScopes = [] } = query
+  return { ...query, since, keys, exceptScopes: JSON.stringify(exceptScopes) }
 }
 
 export function createTasks(prepare: Prepare): Tasks {
@@ -173,7 +178,7 @@ export function createTasks(prepare: Prepare): Tasks {
   const dueBy = { newest: dueIn('newest'), 'longest-due': dueIn('longest-due') }
   const nextDue = prepare<string>(
     `SELECT due_at FROM sync_tasks INDEXED BY sync_tasks_by_due
-     WHERE feed = ? AND scope NOT IN (SELECT value FROM json_each(?)) ORDER BY due_at LIMIT 1`,
+     WHERE feed = @feed AND ${isAsked} ORDER BY due_at LIMIT 1`,
   ).pluck()
   const first = prepare(
     `SELECT 1 FROM sync_tasks INDEXED BY sync_tasks_open
@@ -230,7 +235,7 @@ export function createTasks(prepare: Prepare): Tasks {
       const never = isoInstant(Date.parse(query.now) + LONGEST_DELAY_MS)
       return dueBy[first].all({ ...parametersOf(query), never }).map(toTask)
     },
-    nextDue: (feed, exceptScopes) => nextDue.get(feed, JSON.stringify(exceptScopes)),
+    nextDue: (feed, exceptScopes, bounds) => nextDue.get(parametersOf({ feed, exceptScopes, ...bounds })),
     hasFirst: (feed, now, exceptScopes) => first.get(feed, now, JSON.stringify(exceptScopes)) !== undefined,
     find: ({ feed, scope = '', key }) => {
       const row = find.get(feed, scope, key)

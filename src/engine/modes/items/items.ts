@@ -1,5 +1,5 @@
 import type { ItemFeed, Resource } from '../../../catalog/resource.ts'
-import type { Task, TaskOrder } from '../../../store/sync/tasks.ts'
+import type { Task, TaskBounds, TaskOrder } from '../../../store/sync/tasks.ts'
 import type { EngineContext } from '../../context.ts'
 import { firstRead, firstReads } from '../../due/first-reads.ts'
 import type { FeedName } from '../../feeds.ts'
@@ -23,6 +23,7 @@ export function createItems(
   const id = `${resource.name}.${name}`
   const where = { resource: resource.name, feed: id }
   const handler = ITEM_ANSWERS[feed.stores]
+  const bounds = { since: feed.boundBySince ? context.options.since : null }
   const plan = planOf(context, resource, id, handler)
   const underWay = new Set<string>()
   /** Items whose own list has another page. */
@@ -33,7 +34,7 @@ export function createItems(
     clock,
     isFree,
     isTimed: schedule.isTimed,
-    load: () => dueItems(context, where, feed),
+    load: () => dueItems(context, where, feed, bounds),
   })
   const isReady = () => plan?.isReady() ?? true
 
@@ -63,6 +64,7 @@ export function createItems(
     {
       ...where,
       lane: 'head',
+      bounds,
       next() {
         const keys = urgent.keys.get(id)
         if (!keys || keys.size === 0 || isWaiting()) return undefined
@@ -80,6 +82,7 @@ export function createItems(
     {
       ...where,
       lane: 'items',
+      bounds,
       next() {
         if (isWaiting()) {
           // Lists that must wait restart later. While a list is open, the store has to remember every write.
@@ -114,13 +117,13 @@ function planOf(
 }
 
 /** The first reads and the tasks of a feed that are due, newest first; in the daemon also those due the longest. */
-function dueItems(context: EngineContext, where: FeedName, feed: ItemFeed): Task[] {
-  const { schedule, backoffs, options } = context
+function dueItems(context: EngineContext, where: FeedName, feed: ItemFeed, bounds: TaskBounds): Task[] {
+  const { schedule, backoffs } = context
   const dueTasks = (first: TaskOrder) =>
     schedule.dueTasks({
       ...where,
       everyRound: feed.everyRound,
-      since: feed.boundBySince ? options.since : null,
+      ...bounds,
       limit: schedule.batchSize,
       first,
       exceptScopes: backoffs.waitingScopes(where.feed),

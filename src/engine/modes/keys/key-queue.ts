@@ -1,7 +1,6 @@
-import type { Task } from '../../../store/sync/tasks.ts'
+import type { Task, TaskBounds } from '../../../store/sync/tasks.ts'
 import type { EngineContext } from '../../context.ts'
 import type { FeedName } from '../../feeds.ts'
-import { UUID_GLOB } from '../../parse/uuid.ts'
 import { KEY_REQUESTS, type KeyEvidence, MOST_IDS } from './key-requests.ts'
 
 /** The due tasks of a feed that is read by key, those first that have been due the longest. */
@@ -16,6 +15,7 @@ export interface KeyQueueOptions {
   where: FeedName
   evidence: KeyEvidence
   everyRound: boolean
+  bounds: TaskBounds
   /** False for a key that is being read, or whose scope waits. */
   isFree(task: Task): boolean
 }
@@ -24,7 +24,7 @@ export interface KeyQueueOptions {
 const BATCH_SIZE = 2 * MOST_IDS
 
 export function createKeyQueue(context: EngineContext, options: KeyQueueOptions): KeyQueue {
-  const { where, evidence, everyRound, isFree } = options
+  const { where, evidence, everyRound, bounds, isFree } = options
   const { store, schedule, backoffs } = context
   let batch: Task[] = []
 
@@ -32,12 +32,10 @@ export function createKeyQueue(context: EngineContext, options: KeyQueueOptions)
     schedule.dueTasks({
       ...where,
       everyRound,
-      since: null,
       limit: BATCH_SIZE,
       first: 'longest-due',
       exceptScopes: backoffs.waitingScopes(where.feed),
-      // A hint from outside may name any key, and one key that is no UUID makes the API refuse the whole request.
-      ...(evidence.by === 'ids' ? { keys: UUID_GLOB } : {}),
+      ...bounds,
     })
 
   /** False for a task that was done or removed since the batch was loaded. */

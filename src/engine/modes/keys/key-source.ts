@@ -7,6 +7,7 @@ import type { EngineContext } from '../../context.ts'
 import { putOff } from '../../due/put-off.ts'
 import type { FeedName } from '../../feeds.ts'
 import { writeRows } from '../../follow-ups/write.ts'
+import { UUID_GLOB } from '../../parse/uuid.ts'
 import type { Job, Reply, Source } from '../../scheduler/job.ts'
 import { nameOf } from '../items/task-queue.ts'
 import { ATTEMPTS_OF_A_PART, halves, MOST_FAILURES_IN_A_ROW } from '../narrowing.ts'
@@ -76,7 +77,9 @@ export function createKeySource(
   let failures = 0
   const isWaiting = (scope = '') => backoffs.isWaiting(where.feed, scope)
   const isFree = (task: Task) => !underWay.has(nameOf(task)) && !isWaiting(task.scope)
-  const queue = createKeyQueue(context, { where, evidence, everyRound, isFree })
+  // A hint from outside may name any key, and one key that is no UUID makes the API refuse the whole request.
+  const bounds = evidence.by === 'ids' ? { keys: UUID_GLOB } : {}
+  const queue = createKeyQueue(context, { where, evidence, everyRound, bounds, isFree })
 
   const readJob = (page: KeyPage): Job => {
     const { tasks, first, isPart } = page
@@ -116,6 +119,7 @@ export function createKeySource(
   return {
     ...where,
     lane,
+    bounds,
     next() {
       if (isWaiting() || !reads.isReady()) return undefined
       const page = continued.shift() ?? firstPage(queue.take() ?? [])
