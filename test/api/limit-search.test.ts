@@ -42,6 +42,19 @@ test.each<[string, LimitRule, number]>([
   expect(refusals).toBeLessThanOrEqual(5)
 })
 
+test('a window of ten seconds that a slow start has used up is not taken for a slow bucket', () => {
+  const limiter = createLimiter({ kind: 'sliding-window', count: 100, windowMs: 10_000 })
+  // The first requests wait for others, such as those of a parent.
+  const used = Array.from({ length: 100 }, (_, sent) => 7900 * (sent / 100) ** 0.6)
+  let search: RateSearch = NEW_SEARCH
+  for (const at of [...used, 7902, 8100, 8300]) {
+    const accepted = limiter.admit(at).isAllowed
+    search = withAnswer(search, { at, accepted })
+    if (!accepted) search = withRefusal(search, 40)
+  }
+  expect(nextStep(search)?.rate).toBeGreaterThan(5)
+})
+
 test('no search starts before the first refusal', () => {
   expect(nextStep(withAnswer(NEW_SEARCH, { at: 0, accepted: true }))).toBeUndefined()
 })

@@ -1,6 +1,6 @@
 /**
- * Finds the rates that explain an API's answers, for several kinds of limit: a token bucket, and a fixed or sliding
- * window of one second. Each kind is modelled as a meter, which accepted requests raise and time lowers. A limit has a
+ * Finds the rates that explain an API's answers, for several kinds of limit: a token bucket, a fixed or sliding window
+ * of one second, and a sliding window of ten seconds. Each kind is modelled as a meter, which accepted requests raise and time lowers. A limit has a
  * size: it accepts a request if the meter then stays within that size, and refuses it otherwise. So a limit explains
  * the answers if the size that the accepted requests need is below the size at which a refused request would fit. Pure.
  */
@@ -39,17 +39,25 @@ const TOLERANCE = 0.1
 const MAX_MISFIT = 1
 /** A meter up to this level counts as empty. No limit refuses a request while its meter is empty. */
 const EMPTY = 0.02
-/** Only windows of a second are modelled. Longer windows are recognised by their long pauses. */
 const WINDOW_MS = 1000
+/**
+ * Without a window of this length, 100 in any 10 s that a slow start used up would look like a slow bucket with a large
+ * burst, and all requests at that slow rate would confirm it. Longer windows are recognised by their long pauses.
+ */
+const LONG_WINDOW_MS = 10_000
 /** The start of a fixed window is unknown. This many starts are tried, evenly spread over one window. */
 const PHASES = 10
 
 /** The answers must be in the order of sending. Undefined if no limit of any kind explains them. */
 export function explainingRates(answers: readonly RateAnswer[], range: RateRange): RateRange | undefined {
   const bucket = bucketRates(answers, range)
-  const window = windowRates(answers, range)
-  if (bucket === undefined || window === undefined) return bucket ?? window
-  return { least: Math.min(bucket.least, window.least), most: Math.max(bucket.most, window.most) }
+  const windows = [windowRates(answers, range), longWindowRates(answers, range)]
+  const found = [bucket, ...windows].filter(rates => rates !== undefined)
+  if (found.length === 0) return undefined
+  return {
+    least: Math.min(...found.map(({ least }) => least)),
+    most: Math.max(...found.map(({ most }) => most)),
+  }
 }
 
 function bucketRates(answers: readonly RateAnswer[], range: RateRange): RateRange | undefined {
@@ -75,10 +83,18 @@ function windowRates(answers: readonly RateAnswer[], range: RateRange): RateRang
   ]
   const read = meters.map(meter => sizes(answers, meter))
   const best = read.reduce((one, other) => (misfitOf(other) < misfitOf(one) ? other : one))
+  return ratesOfWindow(best, WINDOW_MS, range)
+}
+
+function longWindowRates(answers: readonly RateAnswer[], range: RateRange): RateRange | undefined {
+  return ratesOfWindow(sizes(answers, slidingWindow(LONG_WINDOW_MS)), LONG_WINDOW_MS, range)
+}
+
+function ratesOfWindow(found: LimitSizes, windowMs: number, range: RateRange): RateRange | undefined {
   // The size of a window is a whole number of requests, so it is at least one below the level that was refused.
-  if (misfitOf(best) + 1 > MAX_MISFIT) return undefined
-  const most = Math.min(range.most, (1000 * (best.refused - 1)) / WINDOW_MS)
-  return { least: Math.min(most, (1000 * best.accepted) / WINDOW_MS), most }
+  if (misfitOf(found) + 1 > MAX_MISFIT) return undefined
+  const most = Math.min(range.most, (1000 * (found.refused - 1)) / windowMs)
+  return { least: Math.min(most, (1000 * found.accepted) / windowMs), most }
 }
 
 interface LimitSizes {
@@ -136,14 +152,14 @@ function fixedWindow(phase: number): Meter {
   }
 }
 
-function slidingWindow(): Meter {
+function slidingWindow(windowMs = WINDOW_MS): Meter {
   const recent: { at: number; count: number }[] = []
   let oldest = 0
   let level = 0
   let lastAt = 0
   return {
     levelAt: at => {
-      for (let first = recent[oldest]; first && first.at <= at - WINDOW_MS; first = recent[oldest]) {
+      for (let first = recent[oldest]; first && first.at <= at - windowMs; first = recent[oldest]) {
         level -= first.count
         oldest += 1
       }
