@@ -19,7 +19,7 @@ import { newFolder, temporaryStore } from './temporary-store.ts'
 
 const PAGES = 200
 /** Threads can only run compiled programs. */
-const PROGRAM = new URL('../../dist/store/maintenance/checkpoint-worker.js', import.meta.url)
+const PROGRAM = new URL('../../dist/store/maintenance/wal-checkpoint-worker.js', import.meta.url)
 const PAGE_BYTES = 4096 + 24
 
 interface Writer {
@@ -87,7 +87,7 @@ const PARENT = "import { parentPort, workerData } from 'node:worker_threads';"
 
 /** Threads that fail in several ways. */
 const BROKEN: Readonly<Record<string, URL>> = {
-  'is not there': new URL('file:///nowhere/checkpoint-worker.js'),
+  'is not there': new URL('file:///nowhere/wal-checkpoint-worker.js'),
   'fails at its start': program('throw new Error("no memory")'),
   'ends when it is asked': program(`${PARENT} parentPort.on('message', () => process.exit(1))`),
   'cannot open the file': program(`${PARENT} parentPort.on('message', () => parentPort.postMessage(false))`),

@@ -39,7 +39,7 @@ const DATABASE_FAULTS: readonly (DatabaseFault & { codes: RegExp })[] = [
   {
     codes: /^(ENOENT|ENOTDIR)/,
     problem: 'the file or its folder does not exist',
-    hint: 'If the folder is missing, create it with mkdir -p. Otherwise check database.path.',
+    hint: 'Check database.path. If its folder is missing, create it with mkdir -p.',
   },
   {
     codes: /^SQLITE_NOTADB/,
