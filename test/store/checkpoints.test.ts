@@ -167,8 +167,8 @@ describe('a checkpoint in its thread', () => {
     const path = join(newFolder(), 'parley.db')
     const source = (name: string) => new URL(`../../src/store/${name}.ts`, import.meta.url).href
     const script = `
-      import { openWarehouse } from '${source('warehouse')}'
-      import { createCheckpoints } from '${source('maintenance/checkpoints')}'
+      import { openWarehouse } from '${source('open-warehouse')}'
+      import { createCheckpoints } from '${source('maintenance/wal-checkpoints')}'
       await createCheckpoints(openWarehouse({ path: '${path}' }), { program: new URL('${PROGRAM}') }).run()
       console.log('done')`
     const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script])
