@@ -5,7 +5,7 @@ import { cutAt, fits } from '../../src/engine/modes/timeline/tiling.ts'
 import { createServerClock } from '../../src/engine/server-clock.ts'
 import { createLog } from '../../src/log.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
-import { startScriptedApi } from '../support/scripted-api.ts'
+import { refused, startScriptedApi } from '../support/scripted-api.ts'
 import { startTrial, uuid } from './trial-backfill.ts'
 import { startTimed } from './trial-timed.ts'
 
@@ -224,3 +224,18 @@ describe('the next due time of tasks that are never read', () => {
     expect(nextDueMs()).toBeGreaterThan(0)
   })
 })
+
+test.each([
+  ['bot_definition', '/v1/bot-definition'],
+  ['access_logs', '/v1/public-api-access-logs'],
+] as const)(
+  '%s counts as failed when its first request fails, before it has a segment',
+  async (resource, route) => {
+    const api = await startScriptedApi()
+    api.on(route, () => refused(410))
+    const trial = await startTrial(api)
+    const { context, drain } = await startTimed(api, trial, [resource])
+    await drain()
+    expect(context.runs.failure(resource)).toBeDefined()
+  },
+)

@@ -29,7 +29,9 @@ export function backOff(
   // Due as soon as the backoff ends, since the resource stays failing until this feed is read.
   if (scope === '') demandedLists.add(where.feed)
   const isDue = (task: Task) => (store.tasks.find(task)?.dueAt ?? NEVER) <= now()
-  const isLeft = () => tasks?.some(isDue) ?? store.segments.of(where.feed, scope).length > 0
+  // A whole feed may have failed before it has any segment.
+  const hasList = () => scope === '' || store.segments.of(where.feed, scope).length > 0
+  const isLeft = () => tasks?.some(isDue) ?? hasList()
   runs.fail(where, error, { isUnread: () => backoffs.hasFailed(where.feed, scope) && isLeft() })
 }
 
