@@ -75,6 +75,8 @@ export interface Silence {
    * `since`. Once the API is away, it is `since`, because a gateway may send such failures. `withoutWait` moves it.
    */
   readonly quietSince: number
+  /** Time in ms after `since` that parley itself waited. */
+  readonly waitedMs: number
   readonly failures: number
   readonly routes: ReadonlySet<string>
   /** Whether every failed request failed to connect. Such a failure concerns all routes. */
@@ -270,7 +272,9 @@ export function isAnotherSite({ foreign, healthChecks }: Reach): boolean {
 /** The state after parley itself waited for `ms`, such as after a 429. The wait does not count as silence. */
 export function withoutWait(reach: Reach, ms: number): Reach {
   const { silence } = reach
-  return silence ? { ...reach, silence: { ...silence, quietSince: silence.quietSince + ms } } : reach
+  if (silence === undefined) return reach
+  const { quietSince, waitedMs } = silence
+  return { ...reach, silence: { ...silence, quietSince: quietSince + ms, waitedMs: waitedMs + ms } }
 }
 
 function foreignAfter(before: ForeignAnswers | undefined, event: ReachEvent): ForeignAnswers | undefined {
@@ -412,7 +416,7 @@ function silenceAfter(reach: Reach, event: Extract<ReachEvent, { kind: 'failed' 
   }
   if (!before.isAway && !isConfirmed(reach, failed)) return failed
   const trials = failed.trials + 1
-  const quietSince = before.isAway ? before.quietSince : before.since
+  const quietSince = before.isAway ? before.quietSince : before.since + before.waitedMs
   return { ...failed, isAway: true, quietSince, trials, nextTrialAt: at + backoffMs(AWAY, trials, random) }
 }
 
@@ -420,6 +424,7 @@ function noSilence(at: number): Silence {
   return {
     since: at,
     quietSince: at,
+    waitedMs: 0,
     failures: 0,
     routes: new Set(),
     neverConnected: true,

@@ -4,7 +4,7 @@ import { type ApiAccess, noAnswer, unauthorized } from './access-errors.ts'
 import type { RetryCause } from './classify.ts'
 import type { Client, Sent } from './client.ts'
 import type { Governor } from './governor/governor.ts'
-import { failureText, permitResult } from './outcome-texts.ts'
+import { CUT_OFF, failureText, permitResult } from './outcome-texts.ts'
 import type { ApiRequest } from './request.ts'
 import { retryDecision } from './retry.ts'
 
@@ -82,7 +82,7 @@ export function createApiReader(deps: ApiReaderDeps): ApiReader {
       permit.settle(permitResult(sent))
       return sent
     } catch (error) {
-      permit.cancel()
+      permit.settle(CUT_OFF)
       throw error
     }
   }

@@ -12,6 +12,7 @@ import {
   startReach,
   troubleOf,
   whileSending,
+  withoutWait,
 } from '../../src/api/reach.ts'
 
 const LISTS = ['activities', 'messages', 'members', 'teams']
@@ -190,6 +191,12 @@ describe('an API that does not answer', () => {
   test('gateway errors use up the patience of a run too', () => {
     const { reach } = follow(doubtful, 100_000, (name, at) => failed(name, at, { status: 502 }))
     expect(patienceLeftMs(reach, 120_000, 100_000)).toBe(20_000)
+  })
+
+  test("parley's own waits before the API went away do not use up the patience of a run", () => {
+    const waited = withoutWait(doubtful, 60_000)
+    const { reach } = follow(waited, 100_000, (name, at) => failed(name, at, { status: 502 }))
+    expect(patienceLeftMs(reach, 120_000, 100_000)).toBe(80_000)
   })
 })
 

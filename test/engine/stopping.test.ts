@@ -323,6 +323,23 @@ describe('a failing resource', () => {
 })
 
 describe('an interrupted round', () => {
+  test('requests that the stop cuts off count for the day, since the API received them', async () => {
+    const api = await startScriptedApi()
+    api.on('/v1/members', () => never)
+    const trial = await startTrial(api)
+    const stop = new AbortController()
+    const running = trial.run(['members'], { signal: stop.signal })
+    expect(
+      await until(
+        () => api.requests.length,
+        asked => asked > 0,
+      ),
+    ).toBeGreaterThan(0)
+    stop.abort()
+    await running
+    expect(trial.counted()).toBe(api.requests.length)
+  })
+
   test('the next run continues the round, and does not read the same again', async () => {
     const api = await startScriptedApi()
     const asked = signal()

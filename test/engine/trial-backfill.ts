@@ -25,6 +25,8 @@ export interface Trial {
   passTime(ms: number): void
   clock: Clock
   run(resources: readonly ResourceName[], options?: RunOptions): Promise<BackfillResult>
+  /** The requests of the last run that count for the ceiling of a day. */
+  counted(): number
   /** The rows of a query as objects. */
   all(sql: string): Record<string, unknown>[]
   /** The first column of a query. */
@@ -48,6 +50,7 @@ export async function startTrial(api: ScriptedApi): Promise<Trial> {
   const path = join(folder, 'parley.db')
   const system = systemClock()
   let moved = 0
+  let counted = 0
   let passed = 0
   /** Stops the run. Only waits to confirm deletions sleep with this signal, and the clock jumps to their end. */
   let ended: AbortSignal | undefined
@@ -83,6 +86,7 @@ export async function startTrial(api: ScriptedApi): Promise<Trial> {
       moved += ms
     },
     passTime,
+    counted: () => counted,
     all,
     column: sql => store.db.prepare(sql).pluck().all(),
     async run(resources, options = {}) {
@@ -122,6 +126,7 @@ export async function startTrial(api: ScriptedApi): Promise<Trial> {
           cancel: ended,
         }).run()
       } finally {
+        counted = governor.state().usedToday
         governor.close()
         await client.close()
       }

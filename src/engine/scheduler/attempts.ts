@@ -2,7 +2,7 @@ import { unauthorized } from '../../api/access-errors.ts'
 import type { RetryCause } from '../../api/classify.ts'
 import type { Sent } from '../../api/client.ts'
 import type { Permit } from '../../api/governor/governor.ts'
-import { failureText } from '../../api/outcome-texts.ts'
+import { CUT_OFF, failureText } from '../../api/outcome-texts.ts'
 import { retryDecision } from '../../api/retry.ts'
 import { isoInstant } from '../../clock.ts'
 import { type ParleyError, ResourceError, RetryError, StopError } from '../../errors.ts'
@@ -53,7 +53,7 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
       const sent = await send(job, lane, permit)
       await settle(tried, sent, ticket)
     } catch (error) {
-      permit.cancel()
+      permit.settle(CUT_OFF)
       job.over()
       if (!cancel.aborted) deps.stop(error)
     } finally {
@@ -67,7 +67,7 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
       if (sent.kind === 'unauthorized') deps.stop(unauthorized(deps.client.access, sent.message))
       if (sent.kind === 'answer') pending.retryUnconfirmed()
     } catch (error) {
-      permit.cancel()
+      permit.settle(CUT_OFF)
       if (!cancel.aborted) deps.stop(error)
     }
   }
