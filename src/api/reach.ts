@@ -6,9 +6,9 @@ import type { ApiRequest } from './request.ts'
  * Decides whether the API can be reached, and which request may be sent next. Pure: a state and an event give the next
  * state. Times are monotonic milliseconds.
  *
- * Each request has one of four results. It is answered by a 2xx, or by an error that concerns only this request, such
- * as 400. It is refused by a 403 or 404. It is throttled by a 429. It fails in all other cases: without an HTTP
- * response, or with one that is retried, such as 500.
+ * Each request has one of five results. It is answered by a 2xx, or by an error that concerns only this request, such
+ * as 400. It is refused by a 403 or 404, throttled by a 429, and redirected by a 3xx. It fails in all other cases:
+ * without an HTTP response, or with one that is retried, such as 500.
  *
  * - Route: a route rests after several failures in a row on it, for different paths. During the rest, trials are sent
  *   one by one, with a growing wait before each. The rest ends when a request on the route is answered or refused.
@@ -99,7 +99,7 @@ export interface AccessRefusal {
   readonly doubtedSince: number | undefined
   /** By feed: when a request was last refused. */
   readonly refusedAt: ReadonlyMap<string, number>
-  /** By feed: when a request was last refused or failed. */
+  /** By feed: when a request was last refused, redirected or failed. */
   readonly askedAt: ReadonlyMap<string, number>
   readonly trials: number
   readonly nextTrialAt: number
@@ -127,6 +127,8 @@ export type ReachEvent =
       random: () => number
     }
   | { kind: 'throttled'; at: number; route: string }
+  /** A gateway may redirect requests without access, so a redirect does not show that there is access. */
+  | { kind: 'redirected'; at: number; route: string; feed: string; random: () => number }
   | {
       kind: 'failed'
       at: number
@@ -195,6 +197,8 @@ export function reachAfter(before: Reach, event: ReachEvent): Reach {
       return afterFailure(reach, event)
     case 'throttled':
       return withFreedRoute({ ...reach, wasConnected: true, silence: undefined }, event.route, event.at)
+    case 'redirected':
+      return afterRedirect(afterResponse(reach, event.route), event)
     case 'refused':
       return afterRefusal(afterResponse(reach, event.route), event)
     case 'answered':
@@ -279,7 +283,7 @@ export function withoutWait(reach: Reach, ms: number): Reach {
 
 function foreignAfter(before: ForeignAnswers | undefined, event: ReachEvent): ForeignAnswers | undefined {
   if (before === undefined || event.kind === 'answered') return undefined
-  if (event.kind === 'throttled') return NO_FOREIGN_ANSWERS
+  if (event.kind === 'throttled' || event.kind === 'redirected') return NO_FOREIGN_ANSWERS
   if (!event.isForeign) {
     if (event.kind === 'refused') return undefined
     // A failure without a response says nothing about the form of responses.
@@ -309,6 +313,10 @@ function afterGrant(reach: Reach, route: string): Reach {
   }
 }
 
+function afterRedirect(reach: Reach, event: Extract<ReachEvent, { kind: 'redirected' }>): Reach {
+  return { ...reach, refusal: reach.refusal && withTrial(reach, reach.refusal, event) }
+}
+
 function withAnsweredFirst(healthChecks: readonly HealthCheck[], route: string): readonly HealthCheck[] {
   const index = healthChecks.findIndex(({ request }) => request.route === route)
   if (index <= 0) return healthChecks
@@ -332,7 +340,7 @@ function afterRefusal(reach: Reach, event: Extract<ReachEvent, { kind: 'refused'
   return { ...reach, refusal: withTrial(reach, refusal, { at, feed, random }) }
 }
 
-/** Records a refusal or a failure. While access is in doubt, the wait before the next trial grows with each of them. */
+/** Records a request that was not answered. While access is in doubt, the wait before the next trial grows with each of them. */
 function withTrial(
   { healthChecks }: Reach,
   refusal: AccessRefusal,

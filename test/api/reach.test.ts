@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import {
   isAbandoned,
+  isAccessInDoubt,
   type NextStep,
   nextStep,
   patienceLeftMs,
@@ -315,6 +316,19 @@ describe('an API that refuses requests', () => {
   test('refusals of two lists make a third one a health check, whose answer ends the doubt', () => {
     const { done, end, reach } = follow(having(begin(), ...refusals), 9000, answered)
     expect([done.map(([, name]) => name), end, troubleOf(reach)]).toEqual([['members'], 'any', undefined])
+  })
+
+  test('a redirect is no answer: it ends no doubt about access, and the next list is requested', () => {
+    const redirected: ReachEvent = {
+      kind: 'redirected',
+      at: 4,
+      route: '/members',
+      feed: 'members.list',
+      random: () => 1,
+    }
+    const reach = having(begin(), ...refusals)
+    expect([step(reach, 4), step(reachAfter(reach, redirected), 4)]).toEqual(['members.list', 'teams.list'])
+    expect(isAccessInDoubt(reachAfter(reach, redirected))).toBe(true)
   })
 
   test('refusals of all lists count when each is refused again minutes later', () => {

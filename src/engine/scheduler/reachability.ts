@@ -241,6 +241,8 @@ function eventOf(
   if (sent.kind === 'refused' && (sent.status === 403 || sent.status === 404)) {
     return { kind: 'refused', at, route, feed, isDeclared, isForeign: sent.isForeign, random }
   }
+  if (sent.kind === 'fault' && sent.code === 'redirect')
+    return { kind: 'redirected', at, route, feed, random }
   if (sent.kind !== 'retry') return { kind: 'answered', at, route }
   const { cause, status } = sent
   if (cause === 'throttled') return { kind: 'throttled', at, route }
