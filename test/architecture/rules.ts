@@ -38,7 +38,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   croner: ['retention/calendar.ts'],
   fastify: ['server/server.ts'],
   'hyparquet-writer': ['export/parquet-file.ts'],
-  'p-queue': ['engine/scheduler/scheduler.ts'],
+  'p-queue': ['engine/scheduler/dispatch.ts'],
   pino: ['log.ts'],
   'pino-pretty': ['log.ts'],
   'prom-client': ['server/metrics.ts'],

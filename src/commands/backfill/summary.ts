@@ -1,6 +1,7 @@
 import type { App } from '../../app.ts'
 import { resourceNamed } from '../../catalog/catalog.ts'
-import type { Backfill, BackfillResult, ResourceResult } from '../../engine/backfill.ts'
+import type { Backfill, BackfillResult } from '../../engine/backfill.ts'
+import type { ResourceResult } from '../../engine/backfill-rounds.ts'
 import { EXIT_STATUS, ParleyError, StopError } from '../../errors.ts'
 import { sizeText } from '../../size-text.ts'
 import { databaseBytes } from '../../store/file/size.ts'

@@ -20,12 +20,25 @@ export interface LanesDeps {
 /** How long to wait before asking an empty source again, while other sources have work and while none has. */
 const ASK_AGAIN_MS = { busy: 500, idle: 25 }
 
+export interface Lanes {
+  /** The most urgent job that can be sent now. `retries`: the next retry of a lane. */
+  choose(retries: (lane: Lane) => Attempt | undefined): Attempt | undefined
+  /** Has the sources of this feed asked again. */
+  askAgain(feed: string): void
+  /** Time in ms until an empty source may be asked again after a commit. */
+  waitMs(): number
+  /** Has every source asked again. */
+  askAll(): void
+  /** Has all sources asked once more before the end, since one may wait for another. False when they all were. */
+  askAllAgain(): boolean
+}
+
 /**
  * Weighted shares: the lane with the fewest requests for its weight goes first, and other lanes take what it cannot
  * use. An empty source is asked again some time after a commit, or when one of its jobs is over. Asking all sources
  * at every step would cost more than the work itself and delay the chosen request.
  */
-export function createLanes(sources: readonly Source[], { commits, elapsed, isParked }: LanesDeps) {
+export function createLanes(sources: readonly Source[], { commits, elapsed, isParked }: LanesDeps): Lanes {
   const used = new Map<Lane, number>(LANES.map(lane => [lane, 0]))
   const idle = new Map<Source, { commits: number; askedAt: number }>()
   const turns = new Map<Lane, number>()
@@ -61,7 +74,7 @@ export function createLanes(sources: readonly Source[], { commits, elapsed, isPa
   }
 
   return {
-    choose(retries: (lane: Lane) => Attempt | undefined): Attempt | undefined {
+    choose(retries) {
       const order = [...LANES].sort((one, other) => (used.get(one) ?? 0) - (used.get(other) ?? 0))
       for (const againMs of [ASK_AGAIN_MS.busy, ASK_AGAIN_MS.idle]) {
         for (const lane of order) {
@@ -73,21 +86,18 @@ export function createLanes(sources: readonly Source[], { commits, elapsed, isPa
       }
       return undefined
     },
-    askAgain(feed: string) {
+    askAgain(feed) {
       for (const source of sources) if (source.feed === feed) idle.delete(source)
     },
-    /** Time in ms until an empty source may be asked again after a commit. */
-    waitMs(): number {
+    waitMs() {
       const stale = [...idle.values()].filter(before => before.commits !== commits())
       return Math.min(...stale.map(({ askedAt }) => askedAt + ASK_AGAIN_MS.idle - elapsed()))
     },
-    /** Has every source asked again. */
     askAll() {
       idle.clear()
       allAsked = false
     },
-    /** Has all sources asked once more before the end, since one may wait for another. False when they all were. */
-    askAllAgain(): boolean {
+    askAllAgain() {
       if (allAsked) return false
       idle.clear()
       allAsked = true

@@ -1,13 +1,13 @@
-import PQueue from 'p-queue'
 import type { Permit } from '../../api/governor/governor.ts'
 import type { Resource } from '../../catalog/resource.ts'
 import { databaseError } from '../../store/database/sqlite-errors.ts'
 import type { EngineContext } from '../context.ts'
 import type { EngineDeps } from '../engine-options.ts'
 import { createRequestAttempts } from './attempts.ts'
+import { createDispatch } from './dispatch.ts'
 import { healthChecksOf } from './health-checks.ts'
 import type { EndlessWork, Source } from './job.ts'
-import { type Attempt, createLanes } from './lanes.ts'
+import { createLanes } from './lanes.ts'
 import { type Decision, decide, decideWithoutJob } from './next-step.ts'
 import { createPermits } from './permits.ts'
 import { createReachability } from './reachability.ts'
@@ -59,7 +59,6 @@ export interface AccessBefore {
 export function createScheduler(deps: SchedulerDeps): Scheduler {
   const { context, governor, sources, endless, stopNew } = deps
   const { clock, store } = context
-  const queue = new PQueue({ concurrency: Number.POSITIVE_INFINITY })
   const progress = noProgress()
   const { againAfterMs, wasAnswered, wasLost: accessWasLost } = deps.access
   const healthChecks = healthChecksOf(deps.resources)
@@ -101,6 +100,17 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     isParked: attempts.isParked,
   })
 
+  const dispatch = createDispatch({
+    attempts,
+    healthChecks,
+    reachability,
+    permits,
+    lanes,
+    progress,
+    endless,
+    wake,
+  })
+
   /** Resolves when a job is over, a retry falls due, or `mostMs` have passed. In the last case it returns true. */
   const waitForChange = async (mostMs = Number.POSITIVE_INFINITY): Promise<boolean> => {
     const nearest = Math.min(attempts.waitMs(), reachability.patienceLeftMs(), mostMs, lanes.waitMs())
@@ -115,46 +125,6 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     endListening()
     // After a commit, the lanes ask the sources again by themselves.
     if (isDue) lanes.askAll()
-  }
-
-  const run = (work: () => Promise<void>, after: () => void) => {
-    progress.inFlight += 1
-    void queue.add(work).finally(() => {
-      progress.inFlight -= 1
-      after()
-      wake()
-    })
-  }
-
-  const afterAttempt =
-    ({ job }: Attempt) =>
-    () => {
-      lanes.askAgain(job.feed)
-      endless?.onEnd(job)
-    }
-
-  const begin = async (chosen: Attempt, permit: Permit) => {
-    const { route } = chosen.job.request
-    const reason = endless ? undefined : reachability.abandonedReason(route)
-    if (reason !== undefined) {
-      permits.keep(permit)
-      await attempts.refuse(chosen, reason)
-      lanes.askAgain(chosen.job.feed)
-    } else if (reachability.restMs(route) > 0) {
-      permits.keep(permit)
-      attempts.park(chosen)
-    } else run(() => attempts.perform(chosen, permit), afterAttempt(chosen))
-  }
-
-  const sendHealthCheck = async (feed: string) => {
-    const check = healthChecks.find(each => each.feed === feed)
-    const permit = await permits.next()
-    if (permit && check)
-      run(
-        () => attempts.sendHealthCheck(check, permit),
-        () => undefined,
-      )
-    else permit?.cancel()
   }
 
   const decision = (): Decision =>
@@ -177,7 +147,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     }
     const chosen = lanes.choose(lane => (lane === 'retry' ? attempts.takeDue() : undefined))
     if (chosen) {
-      await begin(chosen, permit)
+      await dispatch.start(chosen, permit)
       return true
     }
     if (await store.waitUntilFree()) {
@@ -215,7 +185,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     const next = decision()
     if (next.step === 'send') return send()
     if (next.step === 'wait') await waitForChange(next.ms)
-    else if (next.step === 'health-check') await sendHealthCheck(next.feed)
+    else if (next.step === 'health-check') await dispatch.sendHealthCheck(next.feed)
     else stop(next.because === 'silence' ? reachability.silenceError() : reachability.accessError())
     return true
   }
@@ -234,7 +204,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
         stop(databaseError(error, store.path))
       }
       permits.drop()
-      await queue.onIdle()
+      await dispatch.onIdle()
       attempts.endPending()
       reachability.end()
       if (stopped !== undefined) throw stopped

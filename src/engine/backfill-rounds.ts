@@ -1,0 +1,116 @@
+import type { Resource } from '../catalog/resource.ts'
+import type { ResourceName } from '../catalog/resource-names.ts'
+import { isoInstant } from '../clock.ts'
+import { StopError } from '../errors.ts'
+import type { RunCounts, RunOutcome } from '../store/sync/runs.ts'
+import type { EngineContext } from './context.ts'
+import { applyDeletions, forgetConfirmed, isHoldOver } from './deletions/apply.ts'
+import { areListsRead, feedsReadWhole } from './due/round-end.ts'
+
+/** Begins and ends the rounds of a backfill, and its runs in `sync_runs`. */
+
+export interface ResourceResult extends RunCounts {
+  resource: ResourceName
+  outcome: RunOutcome
+  reason?: string
+}
+
+/** Continues an interrupted round, or begins a new one for all resources. Returns the ids of their runs. */
+export function beginRounds(
+  context: EngineContext,
+  chosen: readonly Resource[],
+): ReadonlyMap<ResourceName, number> {
+  const { state, runs } = context.store
+  const now = context.now()
+  const states = chosen.map(({ name }) => state.get(name))
+  const open = states.flatMap(({ roundOpen, roundStartedAt }) =>
+    roundOpen && roundStartedAt ? [roundStartedAt] : [],
+  )
+  const [since] = open.sort()
+  for (const { resource, roundOpen, roundStartedAt } of states) {
+    // A resource that the interrupted round has read completely is not read again.
+    const goesOn = since !== undefined && roundStartedAt !== null && roundStartedAt >= since
+    if (roundOpen || goesOn) continue
+    const confirming = isHoldOver(context, resource)
+    if (confirming) forgetConfirmed(context, resource)
+    context.rounds.begin(resource, 'resumable', { at: now, confirming })
+  }
+  return new Map(
+    states.map(({ resource, firstCompleteAt }) => [
+      resource,
+      runs.begin(resource, firstCompleteAt === null ? 'history' : 'audit', now),
+    ]),
+  )
+}
+
+interface Ending {
+  interrupted: boolean
+  finished: boolean
+}
+
+export function endRound(
+  context: EngineContext,
+  resource: Resource,
+  { interrupted, finished }: Ending,
+): ResourceResult {
+  const { name } = resource
+  const { state, rejects } = context.store
+  const now = context.now()
+  const roundStartedAt = state.get(name).roundStartedAt ?? now
+  const asOf = isoInstant(context.server.from(Date.parse(roundStartedAt)))
+  const result = (outcome: RunOutcome, reason?: string): ResourceResult => ({
+    resource: name,
+    outcome,
+    ...context.runs.counts(name),
+    ...(reason === undefined ? {} : { reason }),
+  })
+  if (!finished) return result('stopped')
+  applyDeletionsOf(context, resource)
+  const failure = context.runs.failure(name)
+  if (failure) {
+    // After an interruption the round stays open, and the next run continues it.
+    if (!interrupted) state.endRound(name, { complete: false, asOf, now, deletionsSince: now })
+    return result('failed', failure.message)
+  }
+  for (const feed of feedsReadWhole(resource)) rejects.resolve(feed, null, roundStartedAt, now)
+  const reason = context.backoffs.reason(name)
+  const whole = reason !== undefined && isWhollyUnavailable(context, resource)
+  if (whole) state.unavailable(name, reason, now)
+  else state.healthy(name, reason ?? null)
+  state.succeeded(name, now)
+  state.endRound(name, { complete: true, asOf, now, deletionsSince: now })
+  return whole ? result('unavailable', reason) : result('complete', reason)
+}
+
+/** A failed single read or scope does not keep the deletions from being applied; a failed list does. */
+export function applyDeletionsOf(context: EngineContext, resource: Resource): void {
+  const { name } = resource
+  if (context.runs.failure(name) && !areListsRead(context, resource)) return
+  applyDeletions(context, name, true)
+}
+
+/** A resource with several scopes is available while one of them is, even without rows. */
+function isWhollyUnavailable(context: EngineContext, { name, feeds }: Resource): boolean {
+  const passes = Object.keys(feeds).flatMap(feed => context.store.segments.of(`${name}.${feed}`))
+  if (passes.some(({ listedRound }) => listedRound === context.rounds.number(name))) return false
+  return context.runs.counts(name).rowsRead === 0
+}
+
+export function closeRuns(
+  context: EngineContext,
+  runs: ReadonlyMap<ResourceName, number>,
+  ended: readonly ResourceResult[],
+  stopped: unknown,
+): void {
+  for (const { resource, outcome, reason, ...counts } of ended) {
+    const id = runs.get(resource)
+    if (id === undefined) continue
+    const error = outcome === 'stopped' && stopped instanceof StopError ? stopped.message : reason
+    context.store.runs.end(id, {
+      outcome,
+      counts,
+      now: context.now(),
+      ...(error === undefined ? {} : { error }),
+    })
+  }
+}

@@ -1,0 +1,50 @@
+import type { ResourceName } from '../../catalog/resource-names.ts'
+import type { EngineContext } from '../context.ts'
+import { confirmationMs } from './recheck.ts'
+
+/**
+ * A backfill requests the rows that it suspects once more, minutes later. No other request is left by then, so the run
+ * waits.
+ */
+export interface ConfirmationWait {
+  /** Waits if suspected rows need it. Returns whether more requests are due. */
+  wait(): Promise<boolean>
+  /** End of the wait, in ms since the epoch; undefined when there is no wait. */
+  until(): number | undefined
+}
+
+export interface ConfirmationWaitDeps {
+  context: EngineContext
+  resources: readonly ResourceName[]
+  stopNew: AbortSignal
+  /** Called with the length of each wait, in ms. */
+  onWaited(ms: number): void
+}
+
+/** Replicas of an API that disagree may raise suspicions indefinitely. Beyond this they wait for the next run. */
+const MOST_WAITS = 4
+
+export function createConfirmationWait({
+  context,
+  resources,
+  stopNew,
+  onWaited,
+}: ConfirmationWaitDeps): ConfirmationWait {
+  const { clock, log } = context
+  let waits = 0
+  let until: number | undefined
+  return {
+    async wait() {
+      const ms = confirmationMs(context, resources)
+      if (ms === undefined || waits >= MOST_WAITS || stopNew.aborted) return false
+      waits += 1
+      until = clock.now() + ms
+      log.info('Waiting to confirm suspected deletions', { wait_ms: Math.round(ms) })
+      await clock.sleep(ms, stopNew)
+      onWaited(ms)
+      until = undefined
+      return !stopNew.aborted
+    },
+    until: () => until,
+  }
+}

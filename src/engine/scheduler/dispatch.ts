@@ -1,0 +1,78 @@
+import PQueue from 'p-queue'
+import type { Permit } from '../../api/governor/governor.ts'
+import type { RequestAttempts } from './attempts.ts'
+import type { ListHealthCheck } from './health-checks.ts'
+import type { EndlessWork } from './job.ts'
+import type { Attempt, Lanes } from './lanes.ts'
+import type { Permits } from './permits.ts'
+import type { Reachability } from './reachability.ts'
+import type { SchedulerProgress } from './request-counts.ts'
+
+/** Sends the chosen requests side by side. */
+export interface Dispatch {
+  /** Sends the job's request. While its route rests, the job waits instead, and the permit is kept. */
+  start(chosen: Attempt, permit: Permit): Promise<void>
+  /** Sends the health check of a feed as soon as there is a permit. */
+  sendHealthCheck(feed: string): Promise<void>
+  /** Resolves when no request is in flight. */
+  onIdle(): Promise<void>
+}
+
+export interface DispatchDeps {
+  attempts: Pick<RequestAttempts, 'perform' | 'sendHealthCheck' | 'refuse' | 'park'>
+  healthChecks: readonly ListHealthCheck[]
+  reachability: Pick<Reachability, 'abandonedReason' | 'restMs'>
+  permits: Permits
+  lanes: Pick<Lanes, 'askAgain'>
+  progress: SchedulerProgress
+  endless: EndlessWork | undefined
+  /** Called when a request has ended. */
+  wake(): void
+}
+
+export function createDispatch(deps: DispatchDeps): Dispatch {
+  const { attempts, reachability, permits, lanes, progress, endless } = deps
+  const queue = new PQueue({ concurrency: Number.POSITIVE_INFINITY })
+
+  const run = (work: () => Promise<void>, after: () => void = () => undefined) => {
+    progress.inFlight += 1
+    void queue.add(work).finally(() => {
+      progress.inFlight -= 1
+      after()
+      deps.wake()
+    })
+  }
+
+  return {
+    async start(chosen, permit) {
+      const { job } = chosen
+      const { route } = job.request
+      const reason = endless ? undefined : reachability.abandonedReason(route)
+      if (reason !== undefined) {
+        permits.keep(permit)
+        await attempts.refuse(chosen, reason)
+        lanes.askAgain(job.feed)
+        return
+      }
+      if (reachability.restMs(route) > 0) {
+        permits.keep(permit)
+        attempts.park(chosen)
+        return
+      }
+      run(
+        () => attempts.perform(chosen, permit),
+        () => {
+          lanes.askAgain(job.feed)
+          endless?.onEnd(job)
+        },
+      )
+    },
+    async sendHealthCheck(feed) {
+      const check = deps.healthChecks.find(each => each.feed === feed)
+      const permit = await permits.next()
+      if (permit && check) run(() => attempts.sendHealthCheck(check, permit))
+      else permit?.cancel()
+    },
+    onIdle: () => queue.onIdle(),
+  }
+}
