@@ -129,6 +129,22 @@ describe('a 429 and its pause', () => {
     expect(await next).toBeGreaterThanOrEqual(5 * MINUTE)
   })
 
+  it('a permit that is returned during a requested wait does not end the wait', async () => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    const { governor } = govern({ clock: systemClock() })
+    const refused = await granted(governor.permit())
+    const unused = await granted(governor.permit())
+    await vi.advanceTimersByTimeAsync(1)
+    refused.settle({ kind: 'throttled', waitMs: MINUTE })
+    unused.cancel()
+    const next = governor.permit()
+    await vi.advanceTimersByTimeAsync(MINUTE - 100)
+    expect(governor.state()).toMatchObject({ inFlight: 0, pauseReason: 'asked' })
+    await vi.advanceTimersByTimeAsync(1000)
+    await granted(next)
+  })
+
   it('a 429 without a wait causes a pause of parley’s own length', async () => {
     const { governor } = govern()
     const permit = await granted(governor.permit())
@@ -317,6 +333,30 @@ describe('the configured limits', () => {
     const gaps = times.slice(1).map((at, index) => at - (times[index] ?? at))
     expect(Math.min(...gaps)).toBeGreaterThanOrEqual(20)
     expect(times.length).toBeGreaterThan(450)
+  })
+
+  it('permits that were returned before there was a rate do not exceed the rate later', async () => {
+    vi.useFakeTimers()
+    onTestFinished(() => void vi.useRealTimers())
+    const clock = systemClock()
+    const { governor } = govern({ clock, initial: { ...UNPACED, limited: true } })
+    for (let unused = 0; unused < 1000; unused += 1) (await granted(governor.permit())).cancel()
+    const refused = await granted(governor.permit())
+    refused.settle({ kind: 'throttled' })
+    let sent = 0
+    const asked = (async () => {
+      for (;;) {
+        const permit = await governor.permit()
+        if (permit === undefined) return
+        sent += 1
+        permit.settle({ kind: 'other' })
+      }
+    })()
+    await vi.advanceTimersByTimeAsync(2000)
+    governor.close()
+    await asked
+    expect(sent).toBeGreaterThan(0)
+    expect(sent).toBeLessThan(2 * UNPACED.ratePerSecond)
   })
 
   it.each([

@@ -127,12 +127,13 @@ export function createGovernor({
       if (holdMs > 0) return wakeAfter(holdMs)
       if (!day.isReserved()) return reserveMore()
       const rhythm = pacing(learning)
-      if (rhythm.minTime > 0 && !turns.take()) {
+      const isPaced = rhythm.minTime > 0
+      if (isPaced && !turns.take()) {
         if (turns.ask(rhythm, pump)) waiter.waitedFor = 'pace'
         return
       }
       waiting.delete(waiter)
-      waiter.answer(grant(waiter.waitedFor))
+      waiter.answer(grant(waiter.waitedFor, isPaced))
     }
   }
 
@@ -152,7 +153,7 @@ export function createGovernor({
     })
   }
 
-  const grant = (waitedFor: WaitedFor): Permit => {
+  const grant = (waitedFor: WaitedFor, isPaced: boolean): Permit => {
     const sentAt = clock.elapsed()
     let open = true
     inFlight += 1
@@ -171,8 +172,8 @@ export function createGovernor({
       cancel: () =>
         end(() => {
           day.add(-1)
-          turns.giveBack()
-          learning = paceAfter(learning, { kind: 'unsent', at: clock.elapsed() })
+          if (isPaced) turns.giveBack()
+          learning = paceAfter(learning, { kind: 'unsent', at: clock.elapsed(), grantedAt: sentAt })
         }),
     }
   }

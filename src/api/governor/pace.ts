@@ -91,8 +91,8 @@ export type PaceEvent =
 
   /** A request got its permit. During a wait that the API asked for, it is the only trial until its answer arrives. */
   | { kind: 'granted'; at: number }
-  /** The request was not sent. */
-  | { kind: 'unsent'; at: number }
+  /** A request that got its permit at `grantedAt` was not sent. */
+  | { kind: 'unsent'; at: number; grantedAt: number }
 
 type ThrottledEvent = Extract<PaceEvent, { kind: 'throttled' }>
 
@@ -165,8 +165,14 @@ export function paceAfter(state: PaceState, event: PaceEvent): PaceState {
     case 'granted':
       return event.at < state.askedUntil ? withRequestedWait(state, event.at, state.askedUntil) : state
     case 'unsent':
-      return event.at < state.askedUntil ? { ...state, pausedUntil: event.at } : state
+      return afterUnsent(state, event)
   }
+}
+
+/** If it was the trial of a wait that the API asked for, another trial may follow at once. */
+function afterUnsent(state: PaceState, { at, grantedAt }: Extract<PaceEvent, { kind: 'unsent' }>): PaceState {
+  const isTrial = grantedAt > state.episodeAt && at < state.askedUntil
+  return isTrial ? { ...state, pausedUntil: at } : state
 }
 
 function withRequestedWait(state: PaceState, at: number, askedUntil: number): PaceState {
