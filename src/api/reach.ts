@@ -196,7 +196,7 @@ export function reachAfter(before: Reach, event: ReachEvent): Reach {
     case 'failed':
       return afterFailure(reach, event)
     case 'throttled':
-      return withFreedRoute({ ...reach, wasConnected: true, silence: undefined }, event.route, event.at)
+      return afterThrottled(reach, event)
     case 'redirected':
       return afterRedirect(afterResponse(reach, event.route), event)
     case 'refused':
@@ -253,7 +253,7 @@ export function troubleOf({ silence, refusal, healthChecks }: Reach): Trouble | 
   if (refusal?.doubtedSince === undefined || healthChecks.some(({ feed }) => !refusal.refusedAt.has(feed)))
     return undefined
   const { since, nextTrialAt } = refusal
-  return { kind: 'refused', since, nextTrialAt, reason: 'it answers every request with 403 or 404' }
+  return { kind: 'refused', since, nextTrialAt, reason: 'HTTP 403 or 404 for every request' }
 }
 
 /** Time in ms until a backfill gives up; not above 0 if it must now. Infinity for a daemon, which never gives up. */
@@ -297,10 +297,13 @@ function foreignAfter(before: ForeignAnswers | undefined, event: ReachEvent): Fo
 }
 
 function afterResponse(reach: Reach, route: string): Reach {
-  // While the API was away, routes may have failed for that reason only. So all rests end when the API is back.
-  const isBack = reach.silence?.isAway === true
-  const routes =
-    isBack || reach.routes.has(route) ? without(isBack ? new Map() : reach.routes, route) : reach.routes
+  const connected = withoutSilence(reach)
+  return { ...connected, routes: without(connected.routes, route) }
+}
+
+/** While the API was away, routes may have failed for that reason only. So all rests end when the API is back. */
+function withoutSilence(reach: Reach): Reach {
+  const routes = reach.silence?.isAway ? new Map<string, RouteTrouble>() : reach.routes
   return { ...reach, routes, wasConnected: true, silence: undefined }
 }
 
@@ -496,11 +499,12 @@ function routesAfterFailure(
 }
 
 /** A throttled trial says nothing about the route, so another trial may follow at once. */
-function withFreedRoute(reach: Reach, route: string, at: number): Reach {
-  const trouble = reach.routes.get(route)
+function afterThrottled(reach: Reach, { route, at }: Extract<ReachEvent, { kind: 'throttled' }>): Reach {
+  const connected = withoutSilence(reach)
+  const trouble = connected.routes.get(route)
   return trouble?.restUntil === Number.POSITIVE_INFINITY
-    ? withRoute(reach, route, { ...trouble, restUntil: at })
-    : reach
+    ? withRoute(connected, route, { ...trouble, restUntil: at })
+    : connected
 }
 
 function withRoute(reach: Reach, route: string, trouble: RouteTrouble): Reach {
@@ -508,5 +512,6 @@ function withRoute(reach: Reach, route: string, trouble: RouteTrouble): Reach {
 }
 
 function without(routes: Reach['routes'], route: string): Reach['routes'] {
+  if (!routes.has(route)) return routes
   return new Map([...routes].filter(([other]) => other !== route))
 }

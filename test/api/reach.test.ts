@@ -303,6 +303,22 @@ describe('a failing route', () => {
   })
 })
 
+test('every rest ends when the API is back, whatever its first response is', () => {
+  const trial = whileSending(
+    having(begin(), failed('a', 0), failed('a', 0, { path: 'x' }), failed('a', 0)),
+    '/a',
+  )
+  const away = having(trial, ...LISTS.flatMap(name => [failed(name, 1), failed(name, 2)]), failed('a', 3))
+  expect([troubleOf(away)?.kind, restMs(away, '/a', 3)]).toEqual(['silent', Number.POSITIVE_INFINITY])
+  const events: ReachEvent[] = [
+    answered('messages', 9000),
+    refused('messages', 9000),
+    { kind: 'throttled', at: 9000, route: '/messages' },
+    { kind: 'redirected', at: 9000, route: '/messages', feed: 'messages.list', random: () => 1 },
+  ]
+  expect(events.map(event => restMs(reachAfter(away, event), '/a', 9000))).toEqual([0, 0, 0, 0])
+})
+
 describe('an API that refuses requests', () => {
   const refusals = [0, 1, 2, 3].map(at => refused(at % 2 === 0 ? 'activities' : 'messages', at))
 
