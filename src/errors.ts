@@ -66,6 +66,11 @@ export function exitStatusOf(error: unknown): ExitStatus {
   return isFromTheApi ? EXIT_STATUS.apiUnavailable : EXIT_STATUS.fault
 }
 
+/** Message and hint as one text, for places without room for a separate hint, such as `sync_status`. */
+export function reasonWithHint({ message, hint }: ParleyError): string {
+  return hint === undefined ? message : `${message.replace(/\.$/, '')}. ${hint}`
+}
+
 /** The text of an error that may be stored and shown. Messages of errors from elsewhere may quote private text. */
 export function reasonOf(error: unknown): string {
   return error instanceof ParleyError ? error.message : 'Internal error'

@@ -44,6 +44,7 @@ export const LOG_KEYS = {
   version: 'a version',
   outcome: 'how something ended',
   reason: "why; never the API's own text",
+  hint: 'what to do',
 } as const satisfies Record<string, string>
 
 export type LogFields = {

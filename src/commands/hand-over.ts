@@ -85,7 +85,7 @@ async function runHere<T>(
 export function handOverSentence(writer: Writer | undefined): string {
   const next =
     writer?.command === 'daemon'
-      ? 'It applies the request within seconds, or as soon as it resumes if it is waiting or paused (see parley status).'
+      ? 'It applies the request within seconds, or as soon as it resumes if it is waiting (see parley status).'
       : 'The next parley backfill or daemon applies the request first.'
   return `The warehouse is being written by ${writerText(writer)}. ${next}`
 }

@@ -298,7 +298,7 @@ function createReloads({ reload, onReload, serviceManager }: DaemonParts, curren
         if (isRequested && changed.length === 0) log.info('The settings were reloaded; none has changed')
       } catch (error) {
         if (!(error instanceof ParleyError)) throw error
-        log.error('Invalid settings; the current ones stay', { error })
+        log.error('The settings were not reloaded; the daemon keeps the current ones', { error })
       }
     },
   }
@@ -348,9 +348,10 @@ async function startServer(
 }
 
 const TROUBLES: Readonly<Record<Unreachable['kind'], string>> = {
-  silent: 'the API does not answer',
+  silent: 'no request to the API succeeds',
   refused: 'the API grants no access',
   'asked-to-wait': 'the API asked for a pause',
+  'day-used-up': 'the requests of this day are used up',
 }
 
 function liveness({ app }: CurrentState): true | string {

@@ -204,7 +204,7 @@ function itemsFinding(
   const line = createFinder(`GET ${route}`)
   if (items.length === 0) return line.ok('200, empty')
   if (ids && !items.some(item => keyOf(item, ids) !== undefined)) {
-    const hint = `No item could be stored. Install the newest version of parley, or leave ${resource} out with --skip.`
+    const hint = `parley cannot store items without an id. Install the newest version of parley, or leave ${resource} out (sync.resources, or parley backfill --skip).`
     return line.wrong(`200, but no item has ${ids.join(' or ')}`, EXIT_STATUS.apiUnavailable, hint)
   }
   if (table === undefined) return line.ok('200')
@@ -228,7 +228,7 @@ function itemsFinding(
   }
   if (misfits.size > 0) {
     const hint =
-      'These values do not fit their columns and are stored in _extra. A newer version may fit them.'
+      'These values do not fit their columns and are stored in _extra. A newer version of parley may have columns for them.'
     return line.warning(`200, unexpected type in: ${[...misfits].join(', ')}`, hint)
   }
   if (unknown.size === 0) return line.ok('200')

@@ -108,9 +108,12 @@ function diskSpace({ database }: MachineContext): Finding[] {
   const free = freeOnDisk(path)
   const size = fileBytes(database)
   const found = `${sizeText(free)} free, database size ${sizeText(size)}`
-  if (free < MIN_SPACE) return [line.wrong(found, DATABASE, 'Free disk space, or move the database.')]
-  if (free > Math.max(COMFORTABLE_SPACE, size / 4)) return [line.ok(found)]
-  return [line.warning(found, 'Free disk space: a backfill may need several GB.')]
+  const comfortable = Math.max(COMFORTABLE_SPACE, size / 4)
+  const hint = 'Delete files on this disk, or move the database to a larger one (database.path).'
+  if (free < MIN_SPACE)
+    return [line.wrong(`${found}; expected at least ${sizeText(MIN_SPACE)} free`, DATABASE, hint)]
+  if (free > comfortable) return [line.ok(found)]
+  return [line.warning(`${found}; expected more than ${sizeText(comfortable)} free`, hint)]
 }
 
 function databaseFile({ database, db, openError }: MachineContext): Finding[] {

@@ -1,7 +1,7 @@
 import type { Resource } from '../catalog/resource.ts'
 import type { ResourceName } from '../catalog/resource-names.ts'
 import { isoInstant } from '../clock.ts'
-import { StopError } from '../errors.ts'
+import { reasonWithHint, StopError } from '../errors.ts'
 import type { RunCounts, RunOutcome } from '../store/sync/runs.ts'
 import type { EngineContext } from './context.ts'
 import { applyDeletions, forgetConfirmed, isHoldOver } from './deletions/apply.ts'
@@ -70,7 +70,7 @@ export function endRound(
   if (failure) {
     // After an interruption the round stays open, and the next run continues it.
     if (!interrupted) state.endRound(name, { complete: false, asOf, now, deletionsSince: now })
-    return result('failed', failure.message)
+    return result('failed', reasonWithHint(failure))
   }
   for (const feed of feedsReadWhole(resource)) rejects.resolve(feed, null, roundStartedAt, now)
   const reason = context.backoffs.reason(name)

@@ -1,5 +1,5 @@
 import type { ResourceName } from '../catalog/resource-names.ts'
-import type { ParleyError } from '../errors.ts'
+import { type ParleyError, reasonWithHint } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
 import type { RunCounts } from '../store/sync/runs.ts'
@@ -71,7 +71,7 @@ export function createRunRecords({ store, log, now }: RunRecordsDeps): RunRecord
       const record = recordOf(resource)
       record.hasFailed = true
       record.failures.push({ error, isUnread })
-      store.state.failing(resource, error.message, now())
+      store.state.failing(resource, reasonWithHint(error), now())
       failureLog.failed({ resource, feed }, error, lines)
     },
     failure,

@@ -201,9 +201,14 @@ interface TargetFault {
 /** Message and hint by error code of the file system. */
 const FAULTS: readonly TargetFault[] = [
   {
-    codes: ['ENOSPC', 'EDQUOT', 'EFBIG'],
+    codes: ['ENOSPC', 'EDQUOT'],
     says: 'the disk is full',
-    hint: 'Free some space and run the export again; it continues where it stopped. Until then the manifest lists the previous export.',
+    hint: 'Free some space and run the export again; it continues where it stopped. Until then, the manifest of an earlier export stays.',
+  },
+  {
+    codes: ['EFBIG'],
+    says: 'a file would exceed the size limit of this user or of the file system',
+    hint: 'Raise the limit (ulimit -f, or LimitFSIZE of the service) and run the export again; it continues where it stopped.',
   },
   {
     codes: ['EROFS'],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { column } from '../daemon/cli-daemon.ts'
+import { column, runCommand, startDaemon } from '../daemon/cli-daemon.ts'
 import { startTap } from '../support/tap.ts'
 import { until } from '../support/until.ts'
 import { startParley } from './parley.ts'
@@ -47,4 +47,16 @@ test('killed backfills together send at most the allowed requests of a day, plus
   await last.ended
   expect(await until(tap.open, connections => connections === 0)).toBe(0)
   expect(sent()).toBe(CEILING - lost)
+})
+
+test('parley status and /readyz say that the requests of the day are used up', async context => {
+  const place = placeFor(await workspace(context))
+  const daemon = startDaemon(context, place, { PARLEY_API_MAX_REQUESTS_PER_DAY: '5' })
+  const states = () => column(place.file, "SELECT state FROM sync_status WHERE reason LIKE '%used up since%'")
+  await daemon.says(({ msg }) => msg === 'The status server listens')
+  expect(await until(states, found => found.length > 0)).not.toContain('failing')
+  expect((await runCommand(place, ['status'])).stdout).toMatch(
+    /^The requests of this day have been used up for .*: api\.max_requests_per_day is reached\. Next try: in /,
+  )
+  expect((await daemon.ask('/readyz')).body).toMatch(/^the requests of this day are used up: api\.max/)
 })

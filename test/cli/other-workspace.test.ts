@@ -99,7 +99,7 @@ test.concurrent('a daemon keeps its settings when a reload names another workspa
   const before = teams(place)
   config(OTHER)
   daemon.signal('SIGHUP')
-  const line = await daemon.says(({ msg }) => msg.endsWith('the current ones stay'))
+  const line = await daemon.says(({ msg }) => msg.endsWith('the daemon keeps the current ones'))
   expect(line.error).toMatchObject({ code: 'other-workspace' })
   const info = `parley_workspace_info{workspace_id="${simulator.workspaceId}",base_url="${simulator.url}"} 1`
   expect((await daemon.ask('/metrics')).body).toContain(info)

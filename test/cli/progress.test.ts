@@ -91,7 +91,7 @@ describe('the picture of a backfill', () => {
     [
       'silent',
       6000,
-      'The API has not answered for 40 s (connection refused): next try in 6 s, gives up in 1 min 20 s',
+      'No request has succeeded for 40 s (connection refused): next try in 6 s, gives up in 1 min 20 s',
     ],
     [
       'refused',

@@ -287,7 +287,7 @@ const BUSY: StatusReport = {
   database_bytes: 2_570_084_352,
   wal_bytes: 4096,
   writer: { pid: 4711, command: 'daemon', since: before(900_000), running: true, died: false },
-  daemon: { state: 'paused', reason: 'the API asks for it.', since: before(130), until: before(-41) },
+  daemon: { state: 'waiting', reason: 'the API asks for it.', since: before(130), until: before(-41) },
   backfill: null,
   api: null,
   learned_rate: {
@@ -352,7 +352,7 @@ messages     1,000  under 1 s  2 h 1 min  1 y 40 d
 `)
   for (const sentence of [
     'Requested and not started yet: resync of meetings (1 min ago).',
-    'The daemon has been paused for 2 min 10 s: the API asks for it. It resumes in 41 s.',
+    'The daemon has been waiting for 2 min 10 s: the API asks for it. It resumes in 41 s.',
     'parley daemon, process 4711, is writing the warehouse. It started 10 days ago (2026-04-21T02:00:00.000Z).',
     'The daemon took its last snapshot 8 h ago: /w.db.snapshots/w-2026-05-01T034000Z.db, 2.6 GB.',
     "The daemon's last snapshot failed 1 h ago: Cannot write the snapshot: the disk is full.",
@@ -377,16 +377,16 @@ test.each([
 test('an API that does not answer is reported once, and the reasons of single resources stay', () => {
   const since = before(240)
   const next = before(-30)
-  const reason = `The API has not answered since ${since} (connection refused); next try at ${next}`
+  const reason = `No request to the API has succeeded since ${since} (connection refused); next try at ${next}`
   const lines = printed(undefined, {
     ...BUSY,
     api: { kind: 'silent', since, reason: 'connection refused', next_try_at: next },
     resources: BUSY.resources.map(row => ({ ...row, state: 'failing', reason: row.reason ?? reason })),
   })
   expect(lines).toContain(
-    `The API has not answered for 4 min (since ${since}): connection refused. Next try: in 30 s.`,
+    `No request to the API has succeeded for 4 min (since ${since}): connection refused. Next try: in 30 s.`,
   )
-  expect(lines.filter(line => line.includes('has not answered'))).toHaveLength(1)
+  expect(lines.filter(line => line.includes('has succeeded'))).toHaveLength(1)
   expect(lines.join('\n')).toContain('answers 500 to everything')
 })
 

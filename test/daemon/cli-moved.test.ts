@@ -26,7 +26,7 @@ test('a daemon whose database is moved away is not ready, creates no other, and 
   expect(await daemon.says(waits)).toMatchObject({ error: { code: 'database-moved' } })
   const ready = await daemon.ask('/readyz')
   expect(ready.status).toBe(503)
-  expect(ready.body).toContain('was moved away or replaced')
+  expect(ready.body).toContain('was moved, deleted or replaced')
   // After another try there is still no file.
   daemon.signal('SIGHUP')
   await daemon.says(line => waits(line) && daemon.lines().filter(waits).length > 1)

@@ -66,7 +66,7 @@ test.for([
   const { place, config, daemon, publish } = await settled(context)
   config(text)
   daemon.signal('SIGHUP')
-  const line = await daemon.says(({ msg }) => msg.endsWith('the current ones stay'))
+  const line = await daemon.says(({ msg }) => msg.endsWith('the daemon keeps the current ones'))
   expect(line.level).toBe('error')
   expect(line.error?.message).toContain(named)
   expect(changes(daemon)).toEqual([])

@@ -82,7 +82,7 @@ test.concurrent('a family of routes that answers 500 stops no other, and the dae
   )
   expect(await publish()).toBe(true)
   expect((await daemon.ask('/readyz')).status).toBe(200)
-  expect(daemon.lines().filter(({ msg }) => msg === 'The API does not answer')).toEqual([])
+  expect(daemon.lines().filter(({ msg }) => msg.startsWith('No request to the API succeeds'))).toEqual([])
   expect(column(place.file, "SELECT state FROM sync_status WHERE resource = 'messages'")).toEqual(['ok'])
 })
 
@@ -91,10 +91,12 @@ test.concurrent('other processes see an outage, and the first answer ends it', a
   simulator.setFaults([{ kind: 'reset' }])
   expect(await until(states, found => found.join() === 'failing')).toEqual(['failing'])
   const [reason] = column(place.file, "SELECT reason FROM sync_status WHERE resource = 'members'")
-  expect(reason).toMatch(/^The API has not answered since 2\S+Z \(.*\); next try at 2\S+Z$/)
+  expect(reason).toMatch(/^No request to the API has succeeded since 2\S+Z \(.*\); next try at 2\S+Z$/)
   const other = JSON.parse((await runCommand(place, ['status', '--json'])).stdout)
   expect(other.api).toMatchObject({ kind: 'silent', next_try_at: expect.stringMatching(/Z$/) })
-  expect((await runCommand(place, ['status'])).stdout).toMatch(/^The API has not answered for .* Next try: /)
+  expect((await runCommand(place, ['status'])).stdout).toMatch(
+    /^No request to the API has succeeded for .* Next try: /,
+  )
   expect(JSON.parse((await daemon.ask('/status')).body).api).toMatchObject({ kind: 'silent' })
   expect((await daemon.ask('/readyz')).status).toBe(503)
   simulator.setFaults([])

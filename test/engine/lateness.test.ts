@@ -49,7 +49,7 @@ describe('a resource whose newest end is not read', () => {
     expect(stateOf(trial, 'activities')).toBe('failing')
     const [reason] = trial.column("SELECT reason FROM sync_status WHERE resource = 'activities'")
     expect(reason).toMatch(
-      /^activities\.list: not read within twice its interval \(last complete pass: .*Z\)$/,
+      /^activities\.list: not read within twice its interval \(last complete pass began: .*Z\)\. The API may be slow or refuse requests, .* Run parley doctor\.$/,
     )
     await settle()
     expect(stateOf(trial, 'activities')).toBe('failing')

@@ -168,7 +168,7 @@ describe('an API that does not answer', () => {
     const [warning] = trial
       .logged()
       .split('\n')
-      .filter(line => line.includes('The API does not answer'))
+      .filter(line => line.includes('No request to the API succeeds'))
     expect(JSON.parse(warning ?? '{}')).toMatchObject({ base_url: url, workspace: 'workspace' })
     expect(error.exitStatus).toBe(EXIT_STATUS.apiUnavailable)
     expect(error.code).toBe('api-silent')
@@ -296,8 +296,8 @@ describe('a failing resource', () => {
     const trial = await startTrial(api)
     const result = await trial.run(['meetings'], { signal: stopping.signal })
     expect(result.interrupted).toBe(true)
-    expect(trial.logged()).toContain('Route does not answer and is tried less often')
-    expect(trial.logged()).not.toContain('The API does not answer')
+    expect(trial.logged()).toContain('Requests on a route fail repeatedly; the route is tried less often')
+    expect(trial.logged()).not.toContain('No request to the API succeeds')
   })
 
   test('an answer that is too large fails only its request', async () => {

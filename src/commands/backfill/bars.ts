@@ -124,7 +124,7 @@ function allowanceText({ ratePerSecond, concurrency }: GovernorState): string {
 
 function waitLines({ governor, trouble, confirmingUntil, now, isStopping }: Overall): string[] {
   if (isStopping) return ['Stopping after the requests in flight']
-  if (trouble && trouble.kind !== 'asked-to-wait') return [troubleText(trouble, now)]
+  if (trouble?.kind === 'silent' || trouble?.kind === 'refused') return [troubleText(trouble, now)]
   if (confirmingUntil !== undefined) return [confirmingText(confirmingUntil, now)]
   const reason = pauseReason(governor, now)
   return reason === undefined ? [] : [`Paused: ${reason}`]
@@ -132,10 +132,16 @@ function waitLines({ governor, trouble, confirmingUntil, now, isStopping }: Over
 
 /** Since when the API is unreachable, when the next try is, and when the run gives up. */
 export function troubleText({ kind, reason, since, nextTryAt, givesUpAt }: Unreachable, now: number): string {
-  const what = kind === 'refused' ? 'The API has refused access' : 'The API has not answered'
   const next = nextTryAt <= now ? 'trying now' : `next try in ${wholeSecondsText(nextTryAt - now)}`
   const end = givesUpAt === undefined ? '' : `, gives up in ${wholeSecondsText(givesUpAt - now)}`
-  return `${what} for ${wholeSecondsText(now - since)} (${reason}): ${next}${end}`
+  return `${TROUBLE_TEXT[kind]} for ${wholeSecondsText(now - since)} (${reason}): ${next}${end}`
+}
+
+const TROUBLE_TEXT: Readonly<Record<Unreachable['kind'], string>> = {
+  silent: 'No request has succeeded',
+  refused: 'The API has refused access',
+  'asked-to-wait': 'The API has asked to wait',
+  'day-used-up': 'The requests of this day have been used up',
 }
 
 export function confirmingText(until: number, now: number): string {

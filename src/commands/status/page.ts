@@ -69,9 +69,10 @@ function sinceText(since: string, now: number): string {
 }
 
 const UNREACHABLE_TEXT: Readonly<Record<UnreachableReport['kind'], string>> = {
-  silent: 'The API has not answered for',
+  silent: 'No request to the API has succeeded for',
   refused: 'The API has refused access for',
   'asked-to-wait': 'The API has asked to wait for',
+  'day-used-up': 'The requests of this day have been used up for',
 }
 
 function unreachableSentences({ api }: StatusReport, now: number): string[] {
@@ -212,7 +213,6 @@ function workspaceSentences({ workspace }: StatusReport): string[] {
 const DAEMON_STATE_TEXT: Readonly<Record<Exclude<DaemonReport['state'], 'stopped'>, string>> = {
   running: 'has been running',
   waiting: 'has been waiting',
-  paused: 'has been paused',
 }
 
 function daemonSentences({ daemon, writer, api }: StatusReport, now: number): string[] {

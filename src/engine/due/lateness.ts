@@ -1,6 +1,6 @@
 import type { Resource } from '../../catalog/resource.ts'
 import { isoInstant } from '../../clock.ts'
-import { ResourceError } from '../../errors.ts'
+import { ResourceError, reasonWithHint } from '../../errors.ts'
 import type { EngineContext } from '../context.ts'
 import { listsOf, partsOf } from './due.ts'
 import { longestWaitMs, MINUTE } from './intervals.ts'
@@ -86,12 +86,12 @@ const LATENESS = new RegExp(`^[^ ]+: (${LATE}|${NEVER_DUE}) `)
 function latenessError({ feed, reason, listedAt }: Lateness): ResourceError {
   const since = listedAt === undefined ? 'never' : isoInstant(listedAt)
   if (reason === 'late') {
-    return new ResourceError(`${feed}: ${LATE} (last complete pass: ${since})`, {
+    return new ResourceError(`${feed}: ${LATE} (last complete pass began: ${since})`, {
       code: 'late',
-      hint: 'The API may be slow, refuse requests or not answer. Run parley doctor.',
+      hint: 'The API may be slow or refuse requests, or api.max_requests_per_day may be too low. Run parley doctor.',
     })
   }
-  return new ResourceError(`${feed}: ${NEVER_DUE} (last complete pass: ${since})`, {
+  return new ResourceError(`${feed}: ${NEVER_DUE} (last complete pass began: ${since})`, {
     code: 'never-due',
     hint: `This is a bug in parley: please report it. Run parley resync ${feed.split('.')[0]} to read it again.`,
   })
@@ -110,11 +110,12 @@ export function noteLateness(context: EngineContext, resources: readonly Resourc
     const late = latenessOf(context, resource)
     if (wasLate && !late) state.healthy(resource.name)
     if (wasLate || !late) continue
-    state.failing(resource.name, late.message, context.now())
+    state.failing(resource.name, reasonWithHint(late), context.now())
     context.log.error('Resource is not read on schedule', {
       resource: resource.name,
       code: late.code,
       reason: late.message,
+      hint: late.hint,
     })
   }
 }

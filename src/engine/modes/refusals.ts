@@ -14,7 +14,7 @@ export function refusalError(status: number, message: string): ResourceError {
 
 const REFUSAL_HINTS: Readonly<Record<number, string>> = {
   400: 'The API may have changed. `parley doctor` shows which requests it accepts.',
-  403: 'Ask the administrators of the workspace which permissions the key has.',
+  403: 'Ask an administrator of the workspace to let the key read this, or leave the resource out (sync.resources).',
   404: 'Check api.base_url and api.workspace_id. If they are right, the workspace may not offer this resource.',
 }
 

@@ -23,14 +23,14 @@ export function createFailureLog(log: Pick<Log, 'error' | 'info'>): FailureLog {
   /** Failures in a row, by feed and code. */
   const streaks = new Map<ResourceName, Map<string, Streak>>()
   return {
-    failed({ resource, feed }, { code, message }, { begins, ends, fields } = READING) {
+    failed({ resource, feed }, { code, message, hint }, { begins, ends, fields } = READING) {
       const ofResource = streaks.get(resource) ?? new Map<string, Streak>()
       streaks.set(resource, ofResource)
       const kind = `${feed} ${code}`
       const failures = (ofResource.get(kind)?.failures ?? 0) + 1
       ofResource.set(kind, { failures, ends })
       if (!isPowerOfTen(failures)) return
-      log.error(begins, { resource, code, ...(fields ?? { reason: `${feed}: ${message}` }), failures })
+      log.error(begins, { resource, code, ...(fields ?? { reason: `${feed}: ${message}`, hint }), failures })
     },
     recovered(resource) {
       const ended = [...(streaks.get(resource)?.values() ?? [])]

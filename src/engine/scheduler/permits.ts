@@ -13,7 +13,7 @@ export interface Permits {
 
 export interface PermitsDeps {
   governor: Governor
-  reachability: Pick<Reachability, 'excludeWait'>
+  reachability: Pick<Reachability, 'excludeWait' | 'notePause'>
   clock: Pick<Clock, 'elapsed'>
   /** Ends all waits. */
   noMore: AbortSignal
@@ -28,8 +28,11 @@ export function createPermits({ governor, reachability, clock, noMore }: Permits
   return {
     async next() {
       const askedAt = clock.elapsed()
-      const isPaused = governor.state().pausedUntil !== undefined
+      const pause = governor.state()
+      const isPaused = pause.pausedUntil !== undefined
       if (isPaused) drop()
+      // No answer tells of this pause, unlike one after a 429.
+      if (pause.pauseReason === 'requests-per-day') reachability.notePause(pause)
       const permit = kept ?? (await governor.permit(noMore))
       kept = undefined
       if (isPaused) reachability.excludeWait(clock.elapsed() - askedAt)

@@ -1,5 +1,6 @@
 import { type ApiAccess, accessGone, noAnswer } from '../../api/access-errors.ts'
 import type { Sent } from '../../api/client.ts'
+import type { GovernorState } from '../../api/governor/governor.ts'
 import { failureCause, failureText } from '../../api/outcome-texts.ts'
 import {
   isAbandoned,
@@ -42,8 +43,8 @@ export interface Reachability {
   isAccessInDoubt(): boolean
   /** Unexpected 403 and 404 since the last answer. */
   refusedInARow(): number
-  /** Stores the end of a pause that the API or the settings cause, so that `parley status` can show it. */
-  noteWait(untilMs: number | undefined): void
+  /** Stores the governor's current pause, or that it is over, so that `parley status` can show it. */
+  notePause(pause: GovernorPause): void
   /** Does not count a wait of parley itself, such as a pause after a 429, as silence of the API. */
   excludeWait(ms: number): void
   /** Time until the run gives up, in ms; infinite in the daemon. */
@@ -63,9 +64,13 @@ export interface Asked {
   isDeclared: boolean
 }
 
+export type GovernorPause = Pick<GovernorState, 'pausedUntil' | 'pauseReason'>
+
+type PauseKind = 'asked-to-wait' | 'day-used-up'
+
 /** Why the API cannot be read, for status and progress displays. */
 export interface Unreachable {
-  kind: Trouble['kind'] | 'asked-to-wait'
+  kind: Trouble['kind'] | PauseKind
   /** Both in ms since the epoch, by this machine's clock. */
   since: number
   nextTryAt: number
@@ -75,7 +80,7 @@ export interface Unreachable {
 }
 
 export interface ReachabilityDeps {
-  context: EngineContext
+  context: Pick<EngineContext, 'clock' | 'log' | 'store'>
   /** For error messages. */
   access: ApiAccess
   resources: readonly ResourceName[]
@@ -86,7 +91,12 @@ export interface ReachabilityDeps {
 }
 
 /** Shorter pauses are not stored. */
-const NOTED_WAIT_MS = 30_000
+const NOTED_PAUSE_MS = 30_000
+
+const PAUSE_REASONS: Readonly<Record<PauseKind, string>> = {
+  'asked-to-wait': 'HTTP 429: Too Many Requests',
+  'day-used-up': 'api.max_requests_per_day is reached',
+}
 
 export function createReachability({
   context,
@@ -101,7 +111,7 @@ export function createReachability({
   let lastFailure = ''
   /** Whether all responses since the last answer had a form that is not the API's. */
   let onlyForeign: boolean | undefined
-  let waiting: { since: number; until: number } | undefined
+  let paused: { kind: PauseKind; since: number; until: number } | undefined
   let noted: string | undefined
 
   const trouble = (): Unreachable | undefined => {
@@ -116,15 +126,9 @@ export function createReachability({
         givesUpAt: giveUpMs === Number.POSITIVE_INFINITY ? undefined : clock.now() + patienceLeft(),
       }
     }
-    if (!waiting) return undefined
-    const { since, until } = waiting
-    return {
-      kind: 'asked-to-wait',
-      since,
-      nextTryAt: until,
-      reason: 'HTTP 429: Too Many Requests',
-      givesUpAt: undefined,
-    }
+    if (!paused) return undefined
+    const { kind, since, until } = paused
+    return { kind, since, nextTryAt: until, reason: PAUSE_REASONS[kind], givesUpAt: undefined }
   }
 
   const patienceLeft = () => patienceLeftMs(reach, giveUpMs, clock.elapsed())
@@ -145,6 +149,10 @@ export function createReachability({
     void store.transaction(() => store.state.noteUnreachable(value)).catch(() => undefined)
   }
 
+  const noteChange = () => {
+    if (noted !== undefined || trouble() !== undefined) note()
+  }
+
   const change = (next: Reach) => {
     const before = troubleOf(reach)
     logRoutes(reach, next)
@@ -156,21 +164,21 @@ export function createReachability({
     }
     if (before && !after)
       log.info(ENDS[before.kind], { duration_ms: Math.round(clock.elapsed() - before.since) })
-    if (before !== after || waiting) note()
+    noteChange()
   }
 
   const logRoutes = (before: Reach, after: Reach) => {
     if (before.routes === after.routes) return
     for (const [route, { rests, reason, restUntil }] of after.routes) {
       if (rests !== 1 || (before.routes.get(route)?.rests ?? 0) > 0) continue
-      log.warn('Route does not answer and is tried less often', {
+      log.warn('Requests on a route fail repeatedly; the route is tried less often', {
         route,
         reason,
         wait_ms: Math.round(restUntil - clock.elapsed()),
       })
     }
     for (const [route, { rests }] of before.routes) {
-      if (rests > 0 && !after.routes.has(route)) log.info('Route answers again', { route })
+      if (rests > 0 && !after.routes.has(route)) log.info('Route is no longer tried less often', { route })
     }
   }
 
@@ -181,7 +189,6 @@ export function createReachability({
     noteSending: ({ route }) => change(whileSending(reach, route)),
     observe(asked, sent) {
       if (sent.kind === 'retry' && sent.cause !== 'throttled') lastFailure = failureText(sent)
-      if (sent.kind !== 'retry') waiting = undefined
       onlyForeign = sent.kind === 'answer' ? undefined : isForeign(sent, onlyForeign)
       change(reachAfter(reach, eventOf(asked, sent, clock.elapsed(), random)))
     },
@@ -191,10 +198,12 @@ export function createReachability({
     isAway: () => reach.silence?.isAway === true,
     isAccessInDoubt: () => isAccessInDoubt(reach),
     refusedInARow: () => reach.refusal?.undeclared ?? 0,
-    noteWait(untilMs) {
-      if (untilMs === undefined || untilMs - clock.now() < NOTED_WAIT_MS) return
-      waiting = { since: waiting?.since ?? clock.now(), until: untilMs }
-      note()
+    notePause({ pausedUntil: until, pauseReason }) {
+      const kind = pauseReason === 'requests-per-day' ? 'day-used-up' : 'asked-to-wait'
+      if (until === undefined) paused = undefined
+      else if (paused || until - clock.now() >= NOTED_PAUSE_MS)
+        paused = { kind, since: paused?.kind === kind ? paused.since : clock.now(), until }
+      noteChange()
     },
     excludeWait(ms) {
       reach = withoutWait(reach, ms)
@@ -215,12 +224,12 @@ export function createReachability({
 }
 
 const BEGINS: Readonly<Record<Trouble['kind'], string>> = {
-  silent: 'The API does not answer',
+  silent: 'No request to the API succeeds; parley tries again with growing waits',
   refused: 'The API refuses every list with 403 or 404; nothing is marked as deleted meanwhile',
 }
 
 const ENDS: Readonly<Record<Trouble['kind'], string>> = {
-  silent: 'The API answers again',
+  silent: 'The API can be read again',
   refused: 'The API grants access again',
 }
 

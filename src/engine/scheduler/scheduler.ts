@@ -90,7 +90,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     random: deps.random,
     endless,
     cancel: AbortSignal.any([deps.cancel, ending.signal]),
-    pausedUntil: () => governor.state().pausedUntil,
+    pause: governor.state,
     ...(deps.saveLearned && { saveLearned: deps.saveLearned }),
     stop,
   })

@@ -3,7 +3,7 @@ import type { Permit } from '../../api/governor/governor.ts'
 import { permitResult } from '../../api/outcome-texts.ts'
 import type { EngineContext } from '../context.ts'
 import type { EndlessWork, Job, Lane } from './job.ts'
-import type { Reachability } from './reachability.ts'
+import type { GovernorPause, Reachability } from './reachability.ts'
 import { countRequest, type SchedulerProgress } from './request-counts.ts'
 
 /** Sends requests. Every outcome is counted, teaches the governor, and shows whether the API can be reached. */
@@ -25,8 +25,7 @@ export interface SenderDeps {
   endless: EndlessWork | undefined
   /** Cancels the requests in flight. */
   cancel: AbortSignal
-  /** End of the governor's pause, in ms since the epoch. */
-  pausedUntil(): number | undefined
+  pause(): GovernorPause
 }
 
 export function createSender(deps: SenderDeps): Sender {
@@ -45,7 +44,7 @@ export function createSender(deps: SenderDeps): Sender {
       const isDeclared = sent.kind === 'refused' && expected?.[sent.status] !== undefined
       reachability.observe({ feed, request, isDeclared }, sent)
       progress.turnedAwayInARow = reachability.refusedInARow()
-      if (sent.kind === 'retry' && sent.cause === 'throttled') reachability.noteWait(deps.pausedUntil())
+      reachability.notePause(deps.pause())
       const silent = reachability.silenceError()
       if (silent) throw silent
       return sent

@@ -25,7 +25,7 @@ export function refuseSecondName(file: string): void {
   if (names > 1) {
     throw secondNameError(
       `${file} has ${names} names (hard links), expected one`,
-      `Remove the other names; find / -xdev -samefile ${file} lists them.`,
+      `Remove the other names; find / -samefile ${file} lists them.`,
     )
   }
   if (isMountPoint(file, mountTable())) {

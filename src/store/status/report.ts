@@ -35,7 +35,7 @@ export interface StatusReport {
 
 /** The state that the daemon stores in `sync_meta`. */
 export interface DaemonState {
-  state: 'running' | 'waiting' | 'paused' | 'stopped'
+  state: 'running' | 'waiting' | 'stopped'
   /** A sentence for people, or null. */
   reason: string | null
   since: string

@@ -72,7 +72,7 @@ export interface State {
 
 /** Why the writer cannot read the API now. */
 export interface UnreachableNote {
-  kind: 'silent' | 'refused' | 'asked-to-wait'
+  kind: 'silent' | 'refused' | 'asked-to-wait' | 'day-used-up'
   reason: string
   since: string
   next_try_at: string

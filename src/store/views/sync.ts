@@ -22,8 +22,9 @@ const unreachable = (value: string) => `(SELECT ${value} FROM sync_meta m
       AND r.resource IN (SELECT value FROM json_each(m.value, '$.resources')))`
 
 const UNREACHABLE_REASON = unreachable(`CASE json_extract(m.value, '$.kind')
-      WHEN 'silent' THEN 'The API has not answered since '
+      WHEN 'silent' THEN 'No request to the API has succeeded since '
       WHEN 'refused' THEN 'The API has refused access since '
+      WHEN 'day-used-up' THEN 'The requests of this day have been used up since '
       ELSE 'The API has asked to wait since ' END
     || json_extract(m.value, '$.since') || ' (' || json_extract(m.value, '$.reason')
     || '); next try at ' || json_extract(m.value, '$.next_try_at')`)
