@@ -90,6 +90,35 @@ describe('deletions that a second pass confirms (members)', () => {
     expect((await trial.run(['members'])).complete).toBe(true)
     expect(trial.column(live('members'))).toEqual(['b', 'c', 'd'])
   })
+
+  test.each([
+    ['once', [8, 7, 7, 7]],
+    ['and changes back', [8, 7, 8, 8]],
+  ])('a page-numbered list whose size changes %s in every pass loses no row', async (_, sizes) => {
+    const api = await startScriptedApi()
+    const rows = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
+    let isMoving = false
+    api.on('/v1/members', ({ query }) => {
+      const number = Number(query['page'] ?? 1)
+      // Once a row of the first page is gone, the third row is on that page, which was already read.
+      const ids =
+        isMoving && number > 1
+          ? rows.slice(number * 2 - 1, number * 2 + 1)
+          : rows.slice(number * 2 - 2, number * 2)
+      const size = isMoving ? sizes[number - 1] : rows.length
+      return {
+        body: {
+          data: ids.map(member),
+          pagination: { page: number, limit: 2, total_size: size, total_pages: 4 },
+        },
+      }
+    })
+    const trial = await startTrial(api)
+    await trial.run(['members'])
+    isMoving = true
+    for (let run = 0; run < 3; run += 1) await trial.run(['members'])
+    expect(trial.column(live('members'))).toEqual(rows)
+  })
 })
 
 describe('deletions that a single read confirms (teams, collections, activities)', () => {

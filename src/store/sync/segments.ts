@@ -28,6 +28,7 @@ export interface Segment {
   /** Event time of the last row that the pass has read, and the keys of the rows that it read with this time. */
   edgeAt: string | null
   edgeKeys: readonly string[]
+  /** The list's size as its last page stated it, or `SIZE_CHANGED`; null if it stated none. */
   totalSize: number | null
   /** How often this pass has restarted without progress. */
   restarts: number
@@ -130,6 +131,9 @@ function toRow(segment: Segment): SegmentRow {
     pass_ms: segment.passMs,
   }
 }
+
+/** Value of `totalSize` when pages of the same pass stated different sizes. */
+export const SIZE_CHANGED = -1
 
 /** The state of a pass that has not begun. */
 export const NO_PASS = {

@@ -2,6 +2,7 @@ import type { Feed, ItemFeed, Resource } from '../../catalog/resource.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
+import { SIZE_CHANGED } from './segments.ts'
 
 /** How much of a resource's round is done, to show progress. */
 export interface Workload {
@@ -37,7 +38,7 @@ export function createWorkload(prepare: Prepare): ReadWorkload {
   const lists = prepare<ListsRow>(
     `SELECT coalesce(sum(iif(listed_round >= @round OR pages > 0, rows, 0)), 0) AS done,
        count(*) AS segments, coalesce(sum(listed_round < @round AND NOT closed), 0) AS open,
-       iif(count(total_size) = count(*), sum(total_size), NULL) AS size
+       iif(count(nullif(total_size, ${SIZE_CHANGED})) = count(*), sum(total_size), NULL) AS size
      FROM sync_segments WHERE feed = @feed AND unavailable_since IS NULL`,
   )
   const tasks = prepare<{ done: number; total: number }>(

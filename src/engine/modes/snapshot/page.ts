@@ -5,7 +5,7 @@ import type { Resource, SnapshotFeed } from '../../../catalog/resource.ts'
 import type { ResourceName } from '../../../catalog/resource-names.ts'
 import { canonicalInstant } from '../../../instant.ts'
 import type { StoredItem } from '../../../store/rows/write-items.ts'
-import { NO_PASS, type Segment } from '../../../store/sync/segments.ts'
+import { NO_PASS, type Segment, SIZE_CHANGED } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
 import { endSuspicions } from '../../deletions/denial.ts'
 import { forgetUnlisted } from '../../deletions/unlisted.ts'
@@ -139,10 +139,11 @@ function advance(context: EngineContext, work: SnapshotWork, { page, segment }: 
   const { resource, id, feed, limits } = work
   const pass = { ...segment, ...NOT_FAILED }
   const limit = largerLimit(page, pass, limits)
-  const resized = pass.totalSize !== null && page.totalSize !== undefined && page.totalSize !== pass.totalSize
+  const totalSize = sizeAfterPage(pass, page)
+  const resized = totalSize === SIZE_CHANGED
   const reached: Segment = {
     ...segmentAfterPage(pass, page, page.items.length),
-    totalSize: page.totalSize ?? null,
+    totalSize,
     passMs: page.next === null ? passMs(context, work, pass) : pass.passMs,
   }
   if (limit !== undefined) {
@@ -159,6 +160,12 @@ function advance(context: EngineContext, work: SnapshotWork, { page, segment }: 
   } else {
     segments.save(reached)
   }
+}
+
+/** Once the size has changed it stays `SIZE_CHANGED`, even if the last pages state the same size again. */
+function sizeAfterPage({ totalSize: before }: Segment, { totalSize }: Page): number | null {
+  if (totalSize === undefined) return before
+  return before === null || before === totalSize ? totalSize : SIZE_CHANGED
 }
 
 /** Duration of the pass. If an earlier process began it, the stored duration of an earlier pass stays. */
