@@ -1,4 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import { resourceNamed } from '../../src/catalog/catalog.ts'
+import { recordOutcome } from '../../src/engine/due/round-end.ts'
 import {
   type Handler,
   refused,
@@ -7,6 +9,7 @@ import {
   v1Page,
 } from '../support/scripted-api.ts'
 import { outcomeOf, startTrial, stateOf } from './trial-backfill.ts'
+import { startTimed } from './trial-timed.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -350,6 +353,28 @@ describe('the entries of the access log', () => {
     expect(stateOf(trial, 'access_logs')).toBe('ok')
     expect(trial.column(OPERATIONS)).toEqual(['a', 'b', 'bad', 'c', 'bad too', 'd', 'e'])
     expect(unread()).toEqual([])
+  })
+
+  test('the daemon ends the first round of a log without the minute around an entry that always fails', async () => {
+    const api = await startScriptedApi()
+    const bad = entry(5 * DAY, 'bad')
+    const whole = log(() => [entry(60_000, 'a'), bad], 50)
+    api.on(ROUTE, request => {
+      const { from = '', to = '~' } = request.query
+      return bad.occurred_at >= from && bad.occurred_at < to ? refused(500) : whole(request)
+    })
+    const trial = await startTrial(api)
+    const timed = await startTimed(api, trial, ['access_logs'])
+    for (let hour = 0; hour < 48; hour += 1) {
+      await timed.drain()
+      await trial.store.transaction(() => recordOutcome(timed.context, resourceNamed('access_logs'), true))
+      timed.context.runs.begin('access_logs')
+      trial.passTime(HOUR)
+    }
+    expect(trial.column(OPERATIONS)).toEqual(['a'])
+    expect(
+      trial.column("SELECT first_complete_at IS NULL FROM sync_resources WHERE resource = 'access_logs'"),
+    ).toEqual([0])
   })
 
   test('a log that was always refused is unavailable, and one that was read before is failing', async () => {

@@ -1,4 +1,4 @@
-import type { Resource } from '../../catalog/resource.ts'
+import type { Feed, Resource } from '../../catalog/resource.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import { isoInstant } from '../../clock.ts'
 import type { Segment } from '../../store/sync/segments.ts'
@@ -114,16 +114,17 @@ export function areListsRead(context: EngineContext, { name, feeds }: Resource):
   const round = context.rounds.number(name)
   const segments = lists.map(([feedName, feed]) => {
     const list = { resource: name, id: `${name}.${feedName}`, feed }
-    const all = context.store.segments.of(list.id).filter(one => !isLeftOut(one))
+    const all = context.store.segments.of(list.id).filter(one => !isLeftOut(feed, one))
     return all.filter(one => isNewEnough(list, one, context.options))
   })
   return segments.every(all => all.length > 0 && all.every(one => one.closed || one.listedRound >= round))
 }
 
 /** Whether the round can be complete without a segment: it is unavailable, its scope waits, or it was stepped over. */
-function isLeftOut(segment: Segment): boolean {
+function isLeftOut({ mode }: Feed, segment: Segment): boolean {
   const { unavailableSince, retryAt, scope } = segment
-  return unavailableSince !== null || (retryAt !== null && scope !== '') || isSteppedOver(segment)
+  if (unavailableSince !== null || (retryAt !== null && scope !== '')) return true
+  return (mode === 'timeline' || mode === 'periodic') && isSteppedOver(mode, segment)
 }
 
 /** Whether a part of a list failed and waits for its next try. */

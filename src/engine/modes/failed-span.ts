@@ -56,7 +56,7 @@ function shrink(context: EngineContext, span: FailedSpan, attempts: number, limi
   const rest = unreadPart(context, span)
   const query = { ...span.queryOf(rest), limit: String(limit) }
   // A new try of a stepped-over span may need several requests. They count as one failure.
-  const state = isSteppedOver(rest) ? {} : { attempts, retryAt: null }
+  const state = isSteppedOver('timeline', rest) ? {} : { attempts, retryAt: null }
   context.store.segments.save({ ...rest, query, ...state })
 }
 
@@ -76,7 +76,7 @@ function stepOver(context: EngineContext, span: FailedSpan, failures: number): v
   const { list, feed, segment, error } = span
   const rest = unreadPart(context, span)
   // Failures from before the first step over do not count: they may not be failures of the bad row.
-  const attempts = isSteppedOver(segment) ? failures : 1
+  const attempts = isSteppedOver('timeline', segment) ? failures : 1
   const retryAt = context.after(aloneBackoffMs(attempts))
   context.store.segments.save({ ...rest, query: null, attempts, retryAt })
   noteUnread(context, list, rest, error)

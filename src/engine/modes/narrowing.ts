@@ -184,14 +184,25 @@ function cutAt({ attempts, now, ...bounds }: FailedTimelinePage): number | undef
   return Math.floor((from + to) / 2)
 }
 
-/** Whether a span of event time cannot be divided further. */
+/** Whether a span of a timeline cannot be divided further. */
 export function isNarrowest(from: string | null, to: string | null): boolean {
-  return from !== null && to !== null && Date.parse(to) - Date.parse(from) <= NARROWEST_MS
+  return spanMs(from, to) <= NARROWEST_MS
 }
 
+/** Spans of this length or shorter are stepped over when they cannot be read. */
+const STEPPED_OVER_MS = { timeline: NARROWEST_MS, periodic: SHORTEST_PERIOD_MS } as const
+
 /** Whether a span is known to hold a row that cannot be read. */
-export function isSteppedOver({ from, to, retryAt }: Pick<Segment, 'from' | 'to' | 'retryAt'>): boolean {
-  return retryAt !== null && isNarrowest(from, to)
+export function isSteppedOver(
+  mode: keyof typeof STEPPED_OVER_MS,
+  { from, to, retryAt }: Pick<Segment, 'from' | 'to' | 'retryAt'>,
+): boolean {
+  return retryAt !== null && spanMs(from, to) <= STEPPED_OVER_MS[mode]
+}
+
+/** NaN for a span with an open end, which is longer than any limit. */
+function spanMs(from: string | null, to: string | null): number {
+  return Date.parse(to ?? '') - Date.parse(from ?? '')
 }
 
 /** After this many smaller pages in a row, larger pages are requested again. */
