@@ -228,6 +228,7 @@ test.concurrent.each(REFUSALS)('restore refuses %s, and changes nothing', async 
   expect(stderr).toMatch(refusal.says)
   expect(stderr).toContain('\nhint: ')
   expect(teamNames(place.file)).toEqual(names)
+  expect(column(place.file, 'PRAGMA journal_mode')).toEqual(['wal'])
   expect([...kept(place), ...unfinished(place)]).toEqual([])
 })
 

@@ -1,6 +1,7 @@
 import { chmodSync, chownSync, existsSync, linkSync, renameSync, rmSync, statSync } from 'node:fs'
 import { errorCode } from '../../error-code.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { closeDatabase } from '../database/close.ts'
 import { openDatabase } from '../database/open.ts'
 import { databaseError, isBusy } from '../database/sqlite-errors.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
@@ -24,6 +25,7 @@ export interface CurrentDatabase {
   notes: CarriedNotes
   /** Renames a complete copy to the path of the database. Returns the new path of the old database, if there was one. */
   replaceWith(part: string, mode: number): string | undefined
+  /** Puts a database that was not replaced back in use. */
   close(): void
 }
 
@@ -68,6 +70,8 @@ function takeReadable(database: string, aside: string): CurrentDatabase {
   try {
     const workspace = workspaceOf(db)
     const notes = notesIn(db)
+    const journalMode = db.pragma('journal_mode', { simple: true })
+    let isReplaced = false
     requireSoleUse(database, () => db.pragma('journal_mode = DELETE'))
     return {
       workspace,
@@ -78,14 +82,28 @@ function takeReadable(database: string, aside: string): CurrentDatabase {
         copyOwnerAndMode(part, database)
         linkAside(database, aside)
         renameDurably(part, database)
+        isReplaced = true
         return aside
       },
-      close: () => db.close(),
+      close() {
+        if (isReplaced) db.close()
+        else putBackInUse(db, journalMode)
+      },
     }
   } catch (error) {
     db.close()
     throw error
   }
+}
+
+function putBackInUse(db: Sqlite, journalMode: unknown): void {
+  if (db.inTransaction) db.exec('ROLLBACK')
+  try {
+    db.pragma(`journal_mode = ${journalMode}`)
+  } catch {
+    // The next process that opens the database for writing sets the mode.
+  }
+  closeDatabase(db)
 }
 
 /**
