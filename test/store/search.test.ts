@@ -107,6 +107,8 @@ describe('the texts that a search finds', () => {
       'パイロット・ガイド',
       'ﾊﾟｲﾛｯﾄ･ｶﾞｲﾄﾞ',
       '￥１，０００（税込）',
+      'バグ報告',
+      'ﾊﾞｸﾞ報告',
     ]
     for (const [at, subject] of texts.entries()) putMessage(store, { id: `m${at}`, subject })
     const asked: [typed: string, places: readonly number[]][] = [
@@ -116,6 +118,8 @@ describe('the texts that a search finds', () => {
       ['パイロット', [3, 4]],
       ['ﾊﾟｲﾛｯﾄ', [3, 4]],
       ['ガ', [3, 4]],
+      ['バグ', [6, 7]],
+      ['ﾊﾞｸﾞ', [6, 7]],
       ['q2', [0, 1, 2]],
       ['¥1,000(税込)', [5]],
       ['abd商事', []],

@@ -95,12 +95,13 @@ export function matchAnyOf(runs: readonly (readonly string[])[]): string {
 }
 
 /**
- * The prefixes, in lower case, of the trigrams that begin with this short term. Undefined when JavaScript and the
+ * The prefixes, in lower case, of the trigrams that begin with this short term. A voiced kana in half width is two
+ * characters, so a form may be longer than a trigram. Undefined when JavaScript and the
  * index may write the term differently in lower case.
  */
 export function startsOf(term: string): string[] | undefined {
   const isPlain = isAscii(term.normalize('NFKC')) || term.toLowerCase() === term.toUpperCase()
-  return isPlain && term.isWellFormed() ? formsOf(term).flatMap(runsOf) : undefined
+  return isPlain && term.isWellFormed() ? formsOf(term).flatMap(form => runsOf(form.slice(0, 3))) : undefined
 }
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: the index and `toLowerCase` agree on ASCII only.
