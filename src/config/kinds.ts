@@ -95,13 +95,13 @@ export const folder: SettingKind<string> = {
 /** Daily and weekly are at night, when few people use the warehouse, and after the nightly maintenance. */
 const NAMED_TIMES = { hourly: '7 * * * *', daily: '47 3 * * *', weekly: '47 3 * * 0' } as const
 
-/** The range of each field of a cron pattern. */
+/** The range of each field of a cron pattern, and the largest step that croner accepts in it. */
 const CRON_FIELDS = [
-  [0, 59],
-  [0, 23],
-  [1, 31],
-  [1, 12],
-  [0, 7],
+  { least: 0, greatest: 59, largestStep: 60 },
+  { least: 0, greatest: 23, largestStep: 24 },
+  { least: 1, greatest: 31, largestStep: 31 },
+  { least: 1, greatest: 12, largestStep: 12 },
+  { least: 0, greatest: 7, largestStep: 7 },
 ] as const
 
 /** Read as a cron pattern of five fields. */
@@ -120,18 +120,18 @@ function isCronPattern(pattern: string): boolean {
   const fields = pattern.trim().split(/\s+/)
   return (
     fields.length === CRON_FIELDS.length &&
-    CRON_FIELDS.every(([least, greatest], at) =>
-      (fields[at] ?? '').split(',').every(part => isCronPart(part, least, greatest)),
-    )
+    CRON_FIELDS.every((field, at) => (fields[at] ?? '').split(',').every(part => isCronPart(part, field)))
   )
 }
 
 /** A star, `5` or `1-5`. The star and `1-5` may be followed by a slash and a step. */
-function isCronPart(part: string, least: number, greatest: number): boolean {
-  const range = /^(?:\*|(\d{1,2})-(\d{1,2}))(?:\/[1-9]\d?)?$/.exec(part)
+function isCronPart(part: string, { least, greatest, largestStep }: (typeof CRON_FIELDS)[number]): boolean {
+  const range = /^(?:\*|(\d{1,2})-(\d{1,2}))(?:\/([1-9]\d?))?$/.exec(part)
   if (!range) return /^\d{1,2}$/.test(part) && Number(part) >= least && Number(part) <= greatest
-  const [, from = least, to = greatest] = range
-  return Number(from) >= least && Number(to) <= greatest && Number(from) <= Number(to)
+  const [from = least, to = greatest, step = 1] = range
+    .slice(1)
+    .map(digits => (digits === undefined ? undefined : Number(digits)))
+  return from >= least && to <= greatest && from <= to && step <= largestStep
 }
 
 /** Slashes at the end are removed, so that `/v1/…` can be appended. */

@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { calendar, folder } from '../../src/config/kinds.ts'
 import { nextOccurrence } from '../../src/retention/calendar.ts'
@@ -33,6 +34,9 @@ test.each([
   '* * * * 8',
   '5-1 * * * *',
   '*/0 * * * *',
+  '*/75 * * * *',
+  '0 */30 * * *',
+  '0 0 * * */9',
   '1/5 * * * *',
   '*x * * * *',
   '1, * * * *',
@@ -40,6 +44,29 @@ test.each([
   7,
 ])('%j is not a calendar time', value => {
   expect(read(value)).toBeUndefined()
+})
+
+test('every cron pattern that is accepted can be scheduled', () => {
+  const number = fc.integer({ min: 0, max: 70 }).map(String)
+  const range = fc.oneof(
+    fc.constant('*'),
+    fc.tuple(number, number).map(ends => ends.join('-')),
+  )
+  const part = fc.oneof(
+    number,
+    range,
+    fc.tuple(range, number).map(([of, step]) => `${of}/${step}`),
+  )
+  const pattern = fc.array(part, { minLength: 5, maxLength: 5 }).map(parts => parts.join(' '))
+  const field = fc
+    .tuple(fc.nat({ max: 4 }), part)
+    .map(([at, each]) => ['*', '*', '*', '*', '*'].with(at, each).join(' '))
+  fc.assert(
+    fc.property(fc.oneof(pattern, field), each => {
+      if (read(each) !== undefined) nextOccurrence(each, 0)
+    }),
+    { numRuns: 2000 },
+  )
 })
 
 test('a folder may end with slashes', () => {
