@@ -6,6 +6,7 @@ import type { RunCounts, RunOutcome } from '../store/sync/runs.ts'
 import type { EngineContext } from './context.ts'
 import { applyDeletions, forgetConfirmed, isHoldOver } from './deletions/apply.ts'
 import { areListsRead, feedsReadWhole } from './due/round-end.ts'
+import { interruptedSince, isContinued } from './due/rounds.ts'
 
 /** Begins and ends the rounds of a backfill, and its runs in `sync_runs`. */
 
@@ -23,14 +24,11 @@ export function beginRounds(
   const { state, runs } = context.store
   const now = context.now()
   const states = chosen.map(({ name }) => state.get(name))
-  const open = states.flatMap(({ roundOpen, roundStartedAt }) =>
-    roundOpen && roundStartedAt ? [roundStartedAt] : [],
-  )
-  const [since] = open.sort()
-  for (const { resource, roundOpen, roundStartedAt } of states) {
+  const since = interruptedSince(states)
+  for (const round of states) {
+    const { resource } = round
     // A resource that the interrupted round has read completely is not read again.
-    const goesOn = since !== undefined && roundStartedAt !== null && roundStartedAt >= since
-    if (roundOpen || goesOn) continue
+    if (isContinued(round, since)) continue
     const confirming = isHoldOver(context, resource)
     if (confirming) forgetConfirmed(context, resource)
     context.rounds.begin(resource, 'resumable', { at: now, confirming })

@@ -1,5 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
+import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
+import { isoInstant } from '../../src/clock.ts'
 import { singleReads } from '../../src/engine/estimate/single-reads.ts'
 import { feedNamed } from '../../src/engine/feeds.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
@@ -139,6 +141,19 @@ test('rows that the warehouse already has are not counted', async () => {
   expect(plan.warehouse).toBe(place.file)
   expect(requestsOf(plan, 'message_bodies')).toBeLessThan(30)
   expectNear(plan.requests, await backfill(place))
+})
+
+test('a backfill of one resource that was interrupted does not leave the others out of the next plan', async () => {
+  const { place } = await simulated({})
+  const lists = ['--only', 'members,teams']
+  await backfill(place, lists)
+  const db = new Database(place.file)
+  db.exec(`UPDATE sync_resources SET round = round + 1, round_open = 1, round_started_at = '${isoInstant(Date.now())}'
+    WHERE resource = 'teams'`)
+  db.close()
+  const plan = await planOf(place, lists)
+  expect(requestsOf(plan, 'members')).toBeGreaterThan(0)
+  expect(plan.requests).toBe(await backfill(place, lists))
 })
 
 test('the duration follows from the rate, and its source is named', async () => {

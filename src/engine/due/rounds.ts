@@ -1,5 +1,6 @@
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import type { Store } from '../../store/store.ts'
+import type { ResourceState } from '../../store/sync/resource-state.ts'
 
 /** The rounds of all resources. Reads are cached, since they are far more frequent than new rounds. */
 export interface Rounds {
@@ -24,6 +25,18 @@ export interface RoundOptions {
   at?: string
   /** Every list is read once more, to confirm deletions that the mass-deletion guard holds back. */
   confirming?: boolean
+}
+
+type StoredRound = Pick<ResourceState, 'roundOpen' | 'roundStartedAt'>
+
+/** When the first open round began: an interrupted backfill left it. Undefined when no round is open. */
+export function interruptedSince(rounds: readonly StoredRound[]): string | undefined {
+  return rounds.flatMap(({ roundOpen, roundStartedAt }) => (roundOpen && roundStartedAt) || []).sort()[0]
+}
+
+/** Whether an interrupted backfill has begun this round. The next backfill then begins no other. */
+export function isContinued({ roundOpen, roundStartedAt }: StoredRound, since: string | undefined): boolean {
+  return roundOpen || (since !== undefined && roundStartedAt !== null && roundStartedAt >= since)
 }
 
 export function createRounds({ state }: Pick<Store, 'state'>, now: () => string): Rounds {

@@ -2,6 +2,7 @@ import type { TimelineFeed } from '../../catalog/resource.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import type { Inventory } from '../../store/inventory.ts'
 import type { Segment } from '../../store/sync/segments.ts'
+import { interruptedSince, isContinued } from '../due/rounds.ts'
 import type { ListOf } from '../due/schedule.ts'
 import { isDueInRound, isNewEnough } from '../due/segment-conditions.ts'
 import type { Span } from './sample.ts'
@@ -39,11 +40,13 @@ export interface StoredOptions {
 
 export function createStored(inventory: Inventory | undefined, options: StoredOptions): Stored {
   const { since, now, chosen } = options
-  const goesOn = chosen.some(name => inventory?.state(name).roundOpen)
+  const interrupted = interruptedSince(chosen.flatMap(name => inventory?.state(name) ?? []))
+  const continues = (resource: ResourceName) =>
+    inventory !== undefined && isContinued(inventory.state(resource), interrupted)
   /** The round of the next backfill: it continues an interrupted one, or begins one for all resources. */
   const nextRound = (resource: ResourceName) => {
     const round = inventory?.state(resource).round ?? 0
-    return goesOn && round > 0 ? round : round + 1
+    return continues(resource) && round > 0 ? round : round + 1
   }
   const isComplete = (resource: ResourceName) => (inventory?.state(resource).firstCompleteAt ?? null) !== null
   const segments: Stored['segments'] = list =>
@@ -52,7 +55,8 @@ export function createStored(inventory: Inventory | undefined, options: StoredOp
       .map(segment => ({ ...segment, isDue: isDueInRound(segment, nextRound(list.resource)) }))
 
   return {
-    isFinished: resource => goesOn && isComplete(resource) && !inventory?.state(resource).roundOpen,
+    isFinished: resource =>
+      continues(resource) && isComplete(resource) && !inventory?.state(resource).roundOpen,
     listLane: resource => (isComplete(resource) ? 'audit' : 'history'),
     segments,
     timeline(list) {
