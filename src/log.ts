@@ -7,7 +7,7 @@ import { safeLines } from './safe-text.ts'
 /** The keys of a log line, next to `level`, `time` and `msg`, with their meaning. */
 export const LOG_KEYS = {
   resource: 'name of a resource',
-  lane: 'head, retry, item, history or audit',
+  lane: 'head, retry, items, history or audit',
   field: "a field's name",
   table: "a table's name",
   route: 'method and path, with placeholders for ids',

@@ -42,7 +42,13 @@ export type Outcome =
   /** 401: the key is missing, invalid, revoked or expired. */
   | { kind: 'unauthorized'; message: string }
   /** A failure that is not retried: `redirect`, `response-too-large`, `bad-request-setup`. */
-  | { kind: 'fault'; message: string; code: string }
+  | {
+      kind: 'fault'
+      code: string
+      message: string
+      /** Undefined when the request was not sent. */
+      status: number | undefined
+    }
 
 /** An HTTP response with its body decompressed. */
 export interface HttpAnswer {
@@ -94,6 +100,7 @@ function redirectFault(status: number): Outcome {
   return {
     kind: 'fault',
     code: 'redirect',
+    status,
     message: `The API answered with a redirect (${status}). parley does not follow redirects, since they could leak the key: check api.base_url`,
   }
 }
@@ -265,10 +272,11 @@ export function timeoutOutcome(timeoutMs: number): Outcome {
   return { kind: 'retry', cause: 'timeout', message: `No complete answer within ${timeoutMs / 1000} s` }
 }
 
-export function tooLargeFault(maxResponseBytes: number): Outcome {
+export function tooLargeFault(status: number, maxResponseBytes: number): Outcome {
   return {
     kind: 'fault',
     code: 'response-too-large',
+    status,
     message: `The answer is larger than ${maxResponseBytes} bytes: raise api.max_response_bytes if such an answer is expected`,
   }
 }
@@ -278,6 +286,7 @@ function badSetupFault(): Outcome {
   return {
     kind: 'fault',
     code: 'bad-request-setup',
+    status: undefined,
     message: 'The request cannot be sent as HTTP: check api.key and api.workspace_id for invalid characters',
   }
 }

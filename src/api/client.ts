@@ -81,7 +81,7 @@ export function createClient(options: ClientOptions): Client {
       limit.end()
     }
     const answer = decodeText(exchanged)
-    if (answer === undefined) return tooLargeFault(maxResponseBytes)
+    if (answer === undefined) return tooLargeFault(exchanged.status, maxResponseBytes)
     return classifyAnswer(answer, { now: clock.now(), secret })
   }
 

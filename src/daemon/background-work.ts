@@ -63,7 +63,7 @@ export function startBackgroundWork({
       .catch(() => undefined),
     every(clock, LISTEN_MS, signal, loggingFailures(followClock)),
     every(clock, KEEP_LEARNED_MS, signal, loggingFailures(app.saveLearned)),
-    every(clock, LISTEN_MS, signal, listen),
+    every(clock, LISTEN_MS, signal, loggingFailures(listen)),
     maintainNightly({ store, clock, log, settings, signal }, { serverTime, endSession }),
     makeSnapshots({
       store,

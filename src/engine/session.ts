@@ -207,9 +207,8 @@ const LEAST_LOOK_MS = 200
 /** The result of a request in the metrics. */
 function statusOf(sent: Sent): SentStatus {
   if (sent.kind === 'unauthorized') return 401
-  if (sent.kind === 'refused') return sent.status
-  if (sent.kind !== 'retry') return 200
-  return sent.status ?? (sent.cause === 'timeout' ? 'timeout' : 'transport')
+  if (sent.kind === 'answer') return 200
+  return sent.status ?? (sent.kind === 'retry' && sent.cause === 'timeout' ? 'timeout' : 'transport')
 }
 
 /** Closes the round that a backfill left open, and begins the daemon's. */

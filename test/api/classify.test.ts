@@ -50,9 +50,9 @@ describe('the status of an answer', () => {
     [500, { kind: 'retry', cause: 'server', status: 500 }],
     [503, { kind: 'retry', cause: 'server', status: 503 }],
     [599, { kind: 'retry', cause: 'server', status: 599 }],
-    [301, { kind: 'fault', code: 'redirect' }],
-    [307, { kind: 'fault', code: 'redirect' }],
-    [304, { kind: 'fault', code: 'redirect' }],
+    [301, { kind: 'fault', code: 'redirect', status: 301 }],
+    [307, { kind: 'fault', code: 'redirect', status: 307 }],
+    [304, { kind: 'fault', code: 'redirect', status: 304 }],
     [204, { kind: 'retry', cause: 'garbled', status: 204 }],
   ])('the status %i means %j', (status, outcome) => {
     expect(classify(status, '')).toMatchObject(outcome)

@@ -165,8 +165,8 @@ function showDaemonLog({ stderr }: ChildProcess, say: (line: string) => void): v
   if (!stderr) return
   createInterface({ input: stderr }).on('line', line => {
     const { level, msg, address, resource, field, reason } = readLogLine(line)
-    if (address !== undefined && level === 'info') say(`parley daemon: ${msg} at http://${address}/status`)
-    else if (level !== 'info') {
+    if (msg === 'The status server listens') say(`parley daemon: ${msg} at http://${address}/status`)
+    if (level !== 'info') {
       const where = [resource, field].filter(part => part !== undefined).join('.')
       say(`parley daemon: ${[where, msg, reason].filter(part => part).join(': ')}`)
     }
