@@ -36,22 +36,25 @@ describe('a backfill with a failing read', () => {
     },
   )
 
-  test('the backfill deletes records of the objects that it can read', async () => {
-    const api = await startScriptedApi()
-    let deals = [1, 2]
-    let answer = records('company', [3])
-    scriptObjects(api, object => {
-      if (object === 'contact') return v2Page([])
-      return object === 'company' ? answer : records(object, deals)
-    })
-    const trial = await startTrial(api)
-    const resources = ['crm_objects', 'crm_records'] as const
-    expect((await trial.run(resources)).complete).toBe(true)
-    deals = [1]
-    answer = refused(500)
-    expect(outcomeOf(await trial.run(resources), 'crm_records')).toBe('failed')
-    expect(trial.column('SELECT id FROM live_crm_records ORDER BY 1')).toEqual([1, 3].map(uuid))
-  })
+  test.each([500, 403, 404])(
+    'the backfill deletes records of the objects that it can read (%i)',
+    async status => {
+      const api = await startScriptedApi()
+      let deals = [1, 2]
+      let answer = records('company', [3])
+      scriptObjects(api, object => {
+        if (object === 'contact') return v2Page([])
+        return object === 'company' ? answer : records(object, deals)
+      })
+      const trial = await startTrial(api)
+      const resources = ['crm_objects', 'crm_records'] as const
+      expect((await trial.run(resources)).complete).toBe(true)
+      deals = [1]
+      answer = refused(status)
+      expect(outcomeOf(await trial.run(resources), 'crm_records')).toBe('failed')
+      expect(trial.column('SELECT id FROM live_crm_records ORDER BY 1')).toEqual([1, 3].map(uuid))
+    },
+  )
 
   test('the backfill deletes nothing from a list that was not read to its end', async () => {
     const api = await startScriptedApi()
@@ -67,36 +70,39 @@ describe('a backfill with a failing read', () => {
   })
 })
 
-test('a round of the daemon ends without a scope that fails, and keeps the rejects of that scope', async () => {
-  const api = await startScriptedApi()
-  const keyless = { fields: {} }
-  const answers: Record<string, ScriptedAnswer> = {
-    deal: v2Page([{ id: uuid(1), fields: {} }, keyless]),
-    company: v2Page([keyless]),
-  }
-  scriptObjects(api, object => answers[object] ?? v2Page([]))
-  const trial = await startTrial(api)
-  const resources = ['crm_objects', 'crm_records'] as const
-  const timed = await startTimed(api, trial, resources)
-  const run = async () => {
-    await timed.drain()
-    await trial.store.transaction(() => {
-      for (const name of resources) recordOutcome(timed.context, resourceNamed(name), true)
-    })
-    for (const name of resources) timed.context.runs.begin(name)
-  }
-  const open = "SELECT count(*) FROM sync_rejects WHERE resource = 'crm_records' AND resolved_at IS NULL"
-  await run()
-  expect(trial.column(open)).toEqual([2])
-  answers['deal'] = records('deal', [1])
-  answers['company'] = refused(500)
-  const round = timed.context.rounds.number('crm_records')
-  trial.passTime(86_400_000)
-  await run()
-  expect(timed.context.rounds.number('crm_records')).toBe(round + 1)
-  expect(trial.column(open)).toEqual([1])
-  expect(stateOf(trial, 'crm_records')).toBe('failing')
-})
+test.each([500, 403, 404])(
+  'a round of the daemon ends without a scope that answers %i, and keeps the rejects of that scope',
+  async status => {
+    const api = await startScriptedApi()
+    const keyless = { fields: {} }
+    const answers: Record<string, ScriptedAnswer> = {
+      deal: v2Page([{ id: uuid(1), fields: {} }, keyless]),
+      company: v2Page([{ id: uuid(2), fields: {} }, keyless]),
+    }
+    scriptObjects(api, object => answers[object] ?? v2Page([]))
+    const trial = await startTrial(api)
+    const resources = ['crm_objects', 'crm_records'] as const
+    const timed = await startTimed(api, trial, resources)
+    const run = async () => {
+      await timed.drain()
+      await trial.store.transaction(() => {
+        for (const name of resources) recordOutcome(timed.context, resourceNamed(name), true)
+      })
+      for (const name of resources) timed.context.runs.begin(name)
+    }
+    const open = "SELECT count(*) FROM sync_rejects WHERE resource = 'crm_records' AND resolved_at IS NULL"
+    await run()
+    expect(trial.column(open)).toEqual([2])
+    answers['deal'] = records('deal', [1])
+    answers['company'] = refused(status)
+    const round = timed.context.rounds.number('crm_records')
+    trial.passTime(86_400_000)
+    await run()
+    expect(timed.context.rounds.number('crm_records')).toBe(round + 1)
+    expect(trial.column(open)).toEqual([1])
+    expect(stateOf(trial, 'crm_records')).toBe('failing')
+  },
+)
 
 function scriptObjects(api: ScriptedApi, answer: (object: string) => ScriptedAnswer): void {
   const names = ['deal', 'company', 'contact']

@@ -32,6 +32,8 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
     if (putOff > 0 || confirmMs !== undefined) return Math.max(putOff, confirmMs ?? 0)
     if (listedAt === null || passStartedAt !== null || unavailableSince !== null) return 0
     if (isInFuture(listedAt)) return 0
+    // Due as soon as its backoff ends: the round may end without the scope, but the resource stays failing.
+    if (backoffs.hasFailed(list.id, segment.scope)) return 0
     const isUrgent = context.demandedLists.has(list.id) && (list.feed.mode !== 'timeline' || to === null)
     const isUnconfirmed =
       context.rounds.isConfirming(list.resource) && listedRound < context.rounds.number(list.resource)

@@ -1,4 +1,4 @@
-import type { Feed, Resource } from '../../catalog/resource.ts'
+import type { Resource } from '../../catalog/resource.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import { isoInstant } from '../../clock.ts'
 import type { Segment } from '../../store/sync/segments.ts'
@@ -8,6 +8,7 @@ import { isSteppedOver } from '../modes/narrowing.ts'
 import { hasFirstReads } from './first-reads.ts'
 import { DAY, scaled } from './intervals.ts'
 import { latenessOf } from './lateness.ts'
+import type { ListOf } from './schedule.ts'
 import { isNewEnough } from './segment-conditions.ts'
 
 /**
@@ -78,7 +79,7 @@ function resolveRejects(context: EngineContext, resource: Resource, before: stri
   const { segments, rejects } = context.store
   for (const feed of feedsReadWhole(resource)) {
     const all = segments.of(feed)
-    const read = all.filter(({ retryAt }) => retryAt === null)
+    const read = all.filter(one => !isPutOff(context, feed, one))
     // In a list without scopes, a reject has the key of its row as its scope, which says nothing about the segment.
     const isScoped = read.every(({ scope }) => scope !== '')
     if (read.length === all.length) rejects.resolve(feed, null, before, context.now())
@@ -114,20 +115,25 @@ export function areListsRead(context: EngineContext, { name, feeds }: Resource):
   const round = context.rounds.number(name)
   const segments = lists.map(([feedName, feed]) => {
     const list = { resource: name, id: `${name}.${feedName}`, feed }
-    const all = context.store.segments.of(list.id).filter(one => !isLeftOut(feed, one))
+    const all = context.store.segments.of(list.id).filter(one => !isLeftOut(context, list, one))
     return all.filter(one => isNewEnough(list, one, context.options))
   })
   return segments.every(all => all.length > 0 && all.every(one => one.closed || one.listedRound >= round))
 }
 
 /** Whether the round can be complete without a segment: it is unavailable, its scope waits, or it was stepped over. */
-function isLeftOut({ mode }: Feed, segment: Segment): boolean {
-  const { unavailableSince, retryAt, scope } = segment
-  if (unavailableSince !== null || (retryAt !== null && scope !== '')) return true
+function isLeftOut(context: EngineContext, { id, feed: { mode } }: ListOf, segment: Segment): boolean {
+  const { unavailableSince, scope } = segment
+  if (unavailableSince !== null || (scope !== '' && isPutOff(context, id, segment))) return true
   return (mode === 'timeline' || mode === 'periodic') && isSteppedOver(mode, segment)
 }
 
 /** Whether a part of a list failed and waits for its next try. */
+function isPutOff({ backoffs }: EngineContext, feed: string, { scope, retryAt }: Segment): boolean {
+  return retryAt !== null || backoffs.hasFailed(feed, scope)
+}
+
+/** Whether a part of any list was put off. */
 function hasPutOff({ store }: EngineContext, { name, feeds }: Resource): boolean {
   return Object.keys(feeds).some(feed =>
     store.segments.of(`${name}.${feed}`).some(({ retryAt }) => retryAt !== null),
