@@ -3,16 +3,16 @@ import { describedTable } from '../src/dictionary/dictionary.ts'
 import { INTERNAL_TABLES } from '../src/dictionary/sync-tables.ts'
 
 /**
- * A migration with what each table and column means in comments, which SQLite keeps with the schema. Those that
- * stood there are replaced; nothing else changes. A comment stands before the comma that ends its column: there
- * SQLite leaves it with its column when others are added or dropped later.
+ * Replaces the comments of a migration with the meaning of each table and column. Nothing else changes. SQLite keeps
+ * the comments with the schema. The comment of a column is before the comma that ends the column: there, SQLite leaves
+ * it with its column when other columns are added or dropped later.
  */
 export function commented(migration: string): string {
   const bare = migration.replace(/ \/\*.*?\*\//g, '')
   return bare.replace(CREATE, createWith).replace(ADD, addWith)
 }
 
-/** `CREATE TABLE` with its columns, each on a line of its own. */
+/** `CREATE TABLE` with each column on a separate line. */
 const CREATE = /^CREATE TABLE `(?:__new_)?(\w+)` \(\n(?:\t.*\n)+/gm
 const ADD = /^ALTER TABLE `(\w+)` ADD `(\w+)` [^;]*/gm
 const COLUMN = /^(\t`(\w+)` .*?)(,?)$/gm
@@ -31,7 +31,7 @@ function addWith(statement: string, table: string, column: string): string {
   return `${statement}${of(table, column)}`
 }
 
-/** Nothing for columns that are not told: those of internal tables, and those that a later migration dropped. */
+/** Empty for a column without a description: one of an internal table, or one that a later migration dropped. */
 function of(table: string, column: string): string {
   const known = describedTable(table)?.columns.find(({ name }) => name === column)
   return known ? ` ${sqlComment(fullMeaning(known))}` : ''

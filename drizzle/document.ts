@@ -106,7 +106,7 @@ function entityBox({ name, columns }: DescribedTable): string {
   return [`  ${name} {`, ...lines, '  }'].join('\n')
 }
 
-/** One line for each table that rows of this one name, with the columns that do so. */
+/** One line for each table to which columns of this table refer, with the names of these columns. */
 function relations({ name, columns }: DescribedTable): string[] {
   const by = new Map<string, string[]>()
   for (const column of columns) {
@@ -120,7 +120,7 @@ function relations({ name, columns }: DescribedTable): string[] {
   return [...by].map(([line, names]) => `  ${line} : "${names.join(', ')}"`)
 }
 
-/** In the formatter's shape: every column as wide as its widest cell. */
+/** A table as the formatter writes it: every column is as wide as its widest cell. */
 function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const cells = [head, ...rows].map(row => row.map(cell => cell.replaceAll('|', '\\|')))
   const widths = head.map((_, column) => Math.max(...cells.map(row => row[column]?.length ?? 0)))

@@ -51,7 +51,7 @@ if (statements.length === 0) {
 } else {
   const idx = (last?.idx ?? -1) + 1
   const tag = `${String(idx).padStart(4, '0')}_${process.argv[2] ?? 'change'}`
-  // The migrator skips what is dated before the last applied one, so dates must only grow.
+  // An older version recognises a newer database by a migration dated after all that it knows, so dates must only grow.
   const when = Math.max(Date.now(), (last?.when ?? 0) + 1)
   mkdirSync(`${folder}meta`, { recursive: true })
   writeFileSync(`${folder}${tag}.sql`, `${statements.map(completed).join('\n--> statement-breakpoint\n')}\n`)

@@ -18,7 +18,7 @@ import type { Column, ColumnKind, Table } from '../src/catalog/resource.ts'
 
 /**
  * The drizzle schema from which migrations are generated: the catalogue's tables, then those of parley's own state.
- * Only `npm run schema` reads this file; the program itself runs the migrations and prepared statements.
+ * Only `npm run schema` and tests read this file; the program itself runs the migrations and prepared statements.
  */
 
 const BUILDERS: Readonly<
@@ -116,7 +116,7 @@ function buildTable({ table, parent }: PlacedTable, built: ReadonlyMap<string, B
   })
 }
 
-/** Inside one payload rows hang on each other; links across resources stay soft, since either side may come first. */
+/** A foreign key to the parent within one payload. Other references have none, since either row may be stored first. */
 function parentReference(table: Table, parent: Table, built: ReadonlyMap<string, Built>, pick: Pick) {
   const inherited = Object.entries(table.columns).flatMap(([name, { source }]) =>
     source.from === 'parent' ? [{ name, column: source.column }] : [],
@@ -162,7 +162,7 @@ export const SCHEMA: Readonly<Record<string, Built>> = {
   ...Object.fromEntries(BOOKKEEPING.map(table => [table.name, buildBookkeeping(table)])),
 }
 
-/** Tables that are stored by their key alone; drizzle cannot say so, the migration does. */
+/** Tables that are stored by their key alone (WITHOUT ROWID). drizzle cannot express this; `generate.ts` adds it. */
 export const CLUSTERED: ReadonlySet<string> = new Set(
   [...[...TABLES.values()].map(({ table }) => table), ...BOOKKEEPING]
     .filter(({ storage }) => storage === 'clustered')

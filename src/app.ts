@@ -151,8 +151,8 @@ export async function openApp({
         // than the day allows. A normal end stores the count of used requests.
         await save(governor.state().usedToday)
       } catch {
-        // To lose the learned rate is harmless. A database that fails has usually made an earlier write fail, and that
-        // write reported it.
+        // Losing the learned rate is harmless. When the database fails, an earlier write has usually failed too and
+        // reported the error.
       } finally {
         store.close()
       }

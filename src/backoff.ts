@@ -1,7 +1,7 @@
 /**
- * How long to wait after a failure. Every growing wait is computed here. The wait doubles with each failure in a row, up
- * to a limit. A share of it is random, so that processes that failed at the same time do not retry at the same time.
- * Pure.
+ * How long to wait after a failure. Every wait that grows with failures is computed here: it doubles with each failure
+ * in a row, up to a limit. A share of it is random, so that processes that failed at the same time do not retry at
+ * the same time. Pure.
  */
 export interface Backoff {
   /** The longest wait after the first failure, in ms. */

@@ -59,7 +59,6 @@ export class StopError extends ParleyError {
   }
 }
 
-/** The exit status of a process that ends with this error. */
 export function exitStatusOf(error: unknown): ExitStatus {
   if (error instanceof StopError) return error.exitStatus
   const isFromTheApi = error instanceof RetryError || error instanceof ResourceError
@@ -71,7 +70,7 @@ export function reasonWithHint({ message, hint }: ParleyError): string {
   return hint === undefined ? message : `${message.replace(/\.$/, '')}. ${hint}`
 }
 
-/** The text of an error that may be stored and shown. Messages of errors from elsewhere may quote private text. */
+/** The text to store and show for an error. An error from elsewhere gives no message, which may quote private text. */
 export function reasonOf(error: unknown): string {
   return error instanceof ParleyError ? error.message : 'Internal error'
 }

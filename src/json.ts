@@ -21,8 +21,8 @@ const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 /**
  * Number literals that a double may not hold: 16 or more digits (with or without a point), or an exponent. A JSON number
- * follows one of these characters or starts the text. Digits in a string mostly follow its quote, so ids and UUIDs do
- * not match.
+ * follows white space, `:`, `,` or `[`, or starts the text. Digits in a string mostly follow its quote, so ids and
+ * UUIDs do not match.
  */
 const DOUBTFUL_NUMBER = /(?:^|[\s:,[])(-?\d(?:[\d.]{15,}(?:[eE][+-]?\d+)?|[\d.]*[eE][+-]?\d+))/g
 
@@ -122,7 +122,7 @@ function isEscaped(json: string, at: number): boolean {
   return backslashes % 2 === 1
 }
 
-/** Whether the nearest double, written as text, has the same digits with the same values. */
+/** Whether the nearest double, written as text, has the same significant digits and the same power of ten. */
 function isKeptByDouble(literal: string): boolean {
   const number = Number(literal)
   // Not a number: digits and points inside a string, such as a version.

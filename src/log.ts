@@ -4,7 +4,7 @@ import type { Settings } from './config/load-settings.ts'
 import { ParleyError } from './errors.ts'
 import { safeLines } from './safe-text.ts'
 
-/** The keys of a log line, next to `level`, `time` and `msg`, with their meaning. */
+/** The keys of a log line, next to `level`, `time`, `msg` and `error`, with their meaning. */
 export const LOG_KEYS = {
   resource: 'name of a resource',
   lane: 'head, retry, items, history or audit',
@@ -73,7 +73,7 @@ export interface LogOptions {
   stream?: { write(text: string): unknown }
 }
 
-/** Keys that would hold a secret or private text if one were passed to the log by mistake. */
+/** Keys that may hold a secret or private text. Their values are redacted if they are logged by mistake. */
 const SECRET_NAMES = [
   'key',
   'apiKey',

@@ -213,7 +213,7 @@ function httpDate(text: string): number | undefined {
 }
 
 /**
- * The meaning of an error code of the socket, TLS or HTTP layer. The message replaces the error's own, which may
+ * The meaning of an error code of the socket, TLS or HTTP layer. The message replaces that of the error, which may
  * contain headers.
  */
 interface FailureMeaning {
@@ -246,7 +246,7 @@ const FAILURES: Readonly<Record<string, FailureMeaning>> = {
   Z_DATA_ERROR: { cause: 'garbled', message: 'The compressed answer is damaged' },
 }
 
-/** Codes that share a pattern, for codes that `FAILURES` does not list. The first pattern that matches counts. */
+/** Meanings by pattern, for codes that `FAILURES` does not list. The first pattern that matches counts. */
 const FAILURE_FAMILIES: readonly { pattern: RegExp; meaning(code: string): FailureMeaning }[] = [
   {
     pattern: /^(ERR_TLS|ERR_SSL|EPROTO$|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|INVALID_CA)/,

@@ -71,8 +71,8 @@ export interface Silence {
   /** When the first failed request was sent. */
   readonly since: number
   /**
-   * Start of the time without a response, after which a backfill gives up: the last failure with an HTTP status, or
-   * `since`. Once the API is away, it is `since`, because a gateway may send such failures. `withoutWait` moves it.
+   * The patience of a backfill counts from here: the last failure with an HTTP status, or `since` if there was none.
+   * Once the API is away, it is `since`, because a gateway may send such failures. `withoutWait` moves it later.
    */
   readonly quietSince: number
   /** Time in ms after `since` that parley itself waited. */
@@ -161,7 +161,7 @@ const DOUBTFUL_FAILURES = 5
 const CONFIRMATIONS = 2
 const AWAY: Backoff = { firstMs: 1000, mostMs: 60_000, jitter: 0.5 }
 
-/** Undeclared refusals since the last answer that put access in doubt. */
+/** This many undeclared refusals since the last answer put access in doubt. */
 const DOUBTFUL_REFUSALS = 4
 const REFUSED: Backoff = { firstMs: 1000, mostMs: 15_000, jitter: 0.5 }
 
@@ -256,7 +256,7 @@ export function troubleOf({ silence, refusal, healthChecks }: Reach): Trouble | 
   return { kind: 'refused', since, nextTrialAt, reason: 'HTTP 403 or 404 for every request' }
 }
 
-/** Time in ms until a backfill gives up; not above 0 if it must now. Infinity for a daemon, which never gives up. */
+/** Time in ms until a backfill gives up; 0 or less if it must now. Infinity for a daemon, which never gives up. */
 export function patienceLeftMs(reach: Reach, giveUpMs: number, at: number): number {
   const { wasConnected, silence } = reach
   if (giveUpMs === Number.POSITIVE_INFINITY) return giveUpMs
@@ -343,7 +343,10 @@ function afterRefusal(reach: Reach, event: Extract<ReachEvent, { kind: 'refused'
   return { ...reach, refusal: withTrial(reach, refusal, { at, feed, random }) }
 }
 
-/** Records a request that was not answered. While access is in doubt, the wait before the next trial grows with each of them. */
+/**
+ * Records a request that was not answered. While access is in doubt, each such request lengthens the wait before the
+ * next trial.
+ */
 function withTrial(
   { healthChecks }: Reach,
   refusal: AccessRefusal,
@@ -476,7 +479,7 @@ function stepInSilence(reach: Reach, silence: Silence, at: number): NextStep {
   if (silence.isAway && at < silence.nextTrialAt) return { kind: 'wait', ms: silence.nextTrialAt - at }
   const [fresh] = untriedHealthChecks(reach, silence)
   if (fresh) return { kind: 'health-check', check: fresh }
-  // No health check is untried. So they are sent in turn, and the one that was answered most recently comes first.
+  // Every health check was tried. So all are sent in turn, and the one that was answered most recently comes first.
   const { healthChecks } = reach
   const next = healthChecks[(silence.trials - 1) % Math.max(1, healthChecks.length)]
   return next ? { kind: 'health-check', check: next } : { kind: 'trial' }

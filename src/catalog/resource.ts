@@ -41,7 +41,7 @@ export interface Column {
   tuple?: readonly string[]
   /**
    * Personal content: what people wrote or said, or who they are. It is purged `retention.withdrawn_days` after the
-   * row was deleted. `_extra` is always content.
+   * row was deleted or withheld. `_extra` is always content.
    */
   content?: true
   /** SQL expression over the row: the column's value after the row's content is purged. Default: NULL. */
@@ -56,7 +56,7 @@ export interface Column {
   refersTo?: readonly string[]
   /** A made-up value in its stored form. Needed where the resource's example payload has none. */
   example?: string
-  /** For a column that parley sets: the API field from which it gets the value. */
+  /** For a column without a path in the payload: the API field from which it gets the value. */
   apiField?: string
 }
 
@@ -105,7 +105,7 @@ export interface Table {
   /** True where two endpoints return different sets of fields. `_extra` then keeps the unknown fields of both. */
   mergesExtra: boolean
   /**
-   * For a table whose rows are read by a separate feed: its rows count as live while this other table's row is live.
+   * For a table outside the owner's payload: its rows count as live while the owner's row in this other table is live.
    */
   livesWith?: LivesWith
   /** For an entity: SQL condition for its children to count as live, in addition to its `_deleted_at` being NULL. */
@@ -353,8 +353,8 @@ export interface RecordFollowUp {
 }
 
 /**
- * A list that returns the newest rows first and can only be filtered by event time. The store divides its
- * time axis into segments.
+ * A list that returns the newest rows first and can only be filtered by event time. The engine divides its time axis
+ * into segments.
  */
 export interface TimelineFeed {
   mode: 'timeline'
@@ -390,7 +390,7 @@ export interface SnapshotFeed {
   scope?: { table: string; column: string; always?: readonly string[] }
   evidence: Evidence
   followUps?: readonly RecordFollowUp[]
-  /** For `rows` with evidence by `ids`: how follow-ups re-read single rows between two passes, by the same request. */
+  /** For `rows` with evidence by `ids`: how follow-ups re-read rows between two passes. They send the `ids` request. */
   changes?: ChangesRead
   expected?: Expected
 }
@@ -478,8 +478,8 @@ export interface Derivation {
   /** Computes the value of `groupBy` for a row that is not stored yet. `cell` returns the row's value of a column. */
   groupOf(cell: (column: string) => SourceRow[string]): string
   /**
-   * Child tables, merged as well: `into` gets one row per distinct key of `from`. The first column of each table is
-   * the key of its parent row. Each value comes from the first child row that has one.
+   * Child tables, merged as well: `into` gets one row for each distinct value of its key. The first key column of each
+   * table is the key of its parent row. Each value comes from the first child row that has one.
    */
   parts: { from: string; into: string }
   /** Canonical order of a group: earliest `time`, then smallest `key`. */
@@ -491,7 +491,7 @@ export interface Derivation {
   mergeMetadata: readonly string[]
 }
 
-/** A history table: one row for each value in a JSON object that differs from the value read before, by its key. */
+/** A history table: one row for each key of a JSON object whose value differs from the value read before. */
 export interface History {
   of: string
   column: string
@@ -526,7 +526,7 @@ export interface CountedByState {
 export type ResourceArea = 'people' | 'timeline' | 'mail' | 'meetings' | 'crm' | 'service'
 
 export interface UnusedRead {
-  /** With a parameter for each id that it needs, named after the list that has the id: `/v1/teams/{team}`. */
+  /** Each parameter is named after the item whose id it takes: `/v1/teams/{team}`. */
   path: string
   placement: ReadRequest['placement']
   /** The table whose columns the item is checked against. */

@@ -205,7 +205,6 @@ export const resourceList: SettingKind<readonly string[]> = {
   },
 }
 
-/** The address of a server, or off. */
 export type Listen =
   | { readonly at: 'port'; readonly host: string; readonly port: number }
   | { readonly at: 'socket'; readonly path: string }

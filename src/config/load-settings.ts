@@ -397,7 +397,7 @@ interface SecretFile {
   source: string
   /** The name of its content in messages. */
   secret: string
-  /** The setting whose value it is. */
+  /** The setting whose value is in the file. */
   key: SettingKey
   mustBePrivate: boolean
 }

@@ -18,8 +18,9 @@ export interface Setting {
   /** As TOML. */
   example: string
   /**
-   * Set for a secret, which is never shown: the name of the value in messages. A secret comes from the settings file,
-   * from the environment, or from a file that the flag, the environment (`…_FILE`) or systemd names.
+   * Only for a secret: the name of its value in messages. The value is never shown. It comes from the settings file or
+   * the environment, or from a file that the flag, the environment (`…_FILE`), the settings file (`…_file`) or systemd
+   * names.
    */
   secret?: string
 }

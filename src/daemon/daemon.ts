@@ -280,7 +280,7 @@ function createReloads({ reload, onReload, serviceManager }: DaemonParts, curren
   return {
     /** Aborted when a reload is requested. */
     next: () => requested.signal,
-    /** Reloads the settings: on request, and after an error, since a person may have corrected them. */
+    /** Reloads the settings after each session, also without a request: a person may have corrected them. */
     take(log: Log) {
       const isRequested = requested.signal.aborted
       requested = new AbortController()

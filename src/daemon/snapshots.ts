@@ -35,8 +35,8 @@ const MAX_HOLD_MS = HOUR_MS
 
 /**
  * Makes snapshots on the schedule of `snapshot.every` until the signal. The first snapshot and a missed snapshot are
- * made at once. Maintenance that is due runs first: a snapshot from before it would keep the content that it
- * purges. After a failure, the next snapshot is made as scheduled.
+ * made at once. Maintenance that is due runs first: an earlier snapshot would keep the content that
+ * maintenance purges. After a failure, the next snapshot is made as scheduled.
  */
 export async function makeSnapshots(duty: SnapshotDuty): Promise<void> {
   const { clock, settings, signal } = duty
@@ -72,7 +72,7 @@ function createHold({ clock, isMaintenanceDue }: SnapshotDuty): () => boolean {
   }
 }
 
-/** When the newest snapshot was made; now, when its time is in the future because the clock was set back since. */
+/** When the newest snapshot was made. A time in the future counts as now: the clock was set back since. */
 async function newestSnapshot({ clock, settings }: SnapshotDuty): Promise<number | undefined> {
   const { database, snapshot } = settings
   const [newest] = await keptSnapshots(database.path, snapshot.folder, clock.now())

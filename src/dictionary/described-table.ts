@@ -16,7 +16,7 @@ export interface DescribedColumn {
   nullMeaningIsTables?: true
   /** Values of CRM fields may not fit the kind, since people type them. */
   mayMisfit?: boolean
-  /** The API field that the value comes from, with `[]` after each list in its path; null for values that parley sets. */
+  /** The API field of the value, with `[]` after each list in its path; null for values that parley sets. */
   source: string | null
   /** Null where the value is not a quantity; `not stated` where the API does not state it. */
   unit: string | null

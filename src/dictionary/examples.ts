@@ -51,7 +51,7 @@ function childIn({ table, parent }: PlacedTable): Child | undefined {
   return parent?.children.find(child => child.table.name === table.name)
 }
 
-/** Such as `attendees[].teams[]` for a list in a list; `[]` where the answer itself is the list. */
+/** The list's path, such as `attendees[].teams[]` for a list in a list; `[]` where the answer itself is the list. */
 function listPath(placed: PlacedTable): string {
   const parent = placed.parent && TABLES.get(placed.parent.name)
   const own = `${childIn(placed)?.list.join('.') ?? ''}[]`

@@ -50,7 +50,7 @@ function questionOf(name: string, sql: string): Question {
     }),
   )
   const [, block = ''] = PARAMETERS.exec(sql) ?? []
-  // A comma at the end of a line with this indentation separates two parameters.
+  // A comma separates two parameters if exactly four spaces begin the next line.
   const parameters = block.split(/,\n {4}(?! )/).flatMap(item => {
     const [, value, parameter] = /^(.*) AS (\w+)$/s.exec(item) ?? []
     if (value === undefined || parameter === undefined) return []

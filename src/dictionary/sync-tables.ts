@@ -157,7 +157,7 @@ export const INTERNAL_TABLES: Readonly<Record<string, string>> = {
   __drizzle_migrations: 'Migrations that were applied to the file.',
 }
 
-/** Full-text indices, present while `search.enabled` is on. Analysts may query them; their columns are not described. */
+/** Full-text indices, present while `search.enabled` is on. Analysts may query them; no column is described. */
 export const SEARCH_TABLES: Readonly<Record<string, string>> = {
   search_messages: 'Full-text index of subjects and texts of e-mails; its rowid is `messages._id`.',
   search_transcripts: 'Full-text index of what was said; its rowid is `transcript_entries._id`.',
@@ -169,7 +169,7 @@ export const SEARCH_TABLES: Readonly<Record<string, string>> = {
 /** SQLite's tables, typed CRM tables that are being filled or emptied, and the full-text indices. */
 const INTERNAL_NAMES = /^(sqlite_|sync_crm_|search_)/
 
-/** Whether only parley or SQLite uses the table. */
+/** Whether the dictionary leaves the table out. */
 export function isInternal(name: string): boolean {
   return Object.hasOwn(INTERNAL_TABLES, name) || INTERNAL_NAMES.test(name)
 }

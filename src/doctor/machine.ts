@@ -20,7 +20,7 @@ import { createFinder, type Finder, type Finding } from './check.ts'
 
 export interface MachineContext {
   database: string
-  /** From the settings; undefined when they are wrong. */
+  /** From the settings; undefined unless id and address are valid. */
   workspace: WantedWorkspace | undefined
   mode: number
   /** Undefined when the database does not exist or cannot be opened. */
@@ -276,8 +276,8 @@ function writer({ database, db }: MachineContext): Finding[] {
 
 /**
  * The process that holds the lock, from /proc/locks; `unknown` where the system has no such file. This check does not
- * try to take the lock: a process that starts at that moment would fail. Nor does it compare the device, which btrfs and
- * overlayfs show differently in that file.
+ * try to take the lock: a process that starts at that moment would fail. The device is not compared either: btrfs and
+ * overlayfs show it differently in that file.
  */
 function lockHolder(file: string): number | undefined | 'unknown' {
   const stats = readStats(file)

@@ -16,7 +16,7 @@ export interface ResourceResult extends RunCounts {
   reason?: string
 }
 
-/** Continues an interrupted round, or begins a new one for all resources. Returns the ids of their runs. */
+/** Continues an interrupted round, and begins a new one for each resource outside it. Returns the ids of the runs. */
 export function beginRounds(
   context: EngineContext,
   chosen: readonly Resource[],

@@ -88,7 +88,8 @@ export function createBackfill(deps: BackfillDeps): Backfill {
     (context.backoffs.reason(name) !== undefined && context.runs.counts(name).rowsRead === 0)
 
   /**
-   * A deletion may make other reads due, for example the text of an e-mail's next copy. Returns whether it did.
+   * Applies the deletions of the finished resources. Returns true when that makes other reads due, for example the text
+   * of an e-mail's next copy.
    */
   const applyDeletions = () =>
     store.transaction(() => {
@@ -100,7 +101,10 @@ export function createBackfill(deps: BackfillDeps): Backfill {
 
   const finishedNow = () => new Set(chosen.flatMap(({ name }) => (isFinished(name) ? [name] : [])))
 
-  /** Runs until nothing is due. Returns the resources that are finished; whatever falls due later is for the next run. */
+  /**
+   * Runs until nothing is due, or `MOST_REPEATS` is reached. Returns the finished resources. The next run reads
+   * whatever falls due later.
+   */
   const readAll = async (running: Scheduler): Promise<ReadonlySet<ResourceName>> => {
     for (let repeats = 0; ; ) {
       await running.run()
@@ -145,7 +149,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
         context,
         resources: chosen,
         sources: [...sources.values()].flat(),
-        // A person may wait for this run, so it ends at once. Lost access never causes deletions.
+        // A person may wait for this run, so lost access ends it at once. It never causes deletions.
         access: { againAfterMs: 0, wasAnswered: false, wasLost: false },
       })
       let stopped: unknown
@@ -181,5 +185,5 @@ export function createBackfill(deps: BackfillDeps): Backfill {
   }
 }
 
-/** Limits the run where something falls due all the time. */
+/** The most repeats of a run in which new reads fall due all the time. */
 const MOST_REPEATS = 3

@@ -13,7 +13,7 @@ import { createParsing, type Parsing } from './parse/parsers.ts'
 import { createUrgent, type Urgent } from './scheduler/urgent-keys.ts'
 import { createServerClock, type ServerClock } from './server-clock.ts'
 
-/** What the sync modes share. A function that needs little of it names its parts with `Pick`. */
+/** What the sync modes share. A function that needs only some of these parts names them with `Pick`. */
 export interface EngineContext {
   store: Store
   clock: Clock
@@ -33,10 +33,10 @@ export interface EngineContext {
   /** Lists that are due at once, whatever their interval. */
   demandedLists: Set<string>
   urgent: Urgent
-  /** True when no feed of the resource has anything to do now. */
+  /** True when reads that depend on the resource need not wait for it. */
   isFinished(resource: ResourceName): boolean
   now(): string
-  /** The instant in `ms` milliseconds, scaled by `intervalScale`. */
+  /** The instant `ms` milliseconds from now, with `ms` scaled by `intervalScale`. */
   after(ms: number): string
 }
 

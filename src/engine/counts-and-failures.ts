@@ -11,9 +11,9 @@ export interface RunRecords {
   counts(resource: ResourceName): RunCounts
   /** Resets the counts and failures of a resource's run. */
   begin(resource: ResourceName): void
-  /** Reports that a part of the feed could not be read. `sync_status` shows the first reason of a run. */
+  /** Reports that a part of the feed could not be read. `sync_status` shows the last reason. */
   fail(feed: FeedName, error: ParleyError, options?: FailOptions): void
-  /** The first failure of the resource's run that is still unread. */
+  /** The first failure of the resource's run whose part is still unread. */
   failure(resource: ResourceName): ParleyError | undefined
   /** True when the resource's run had failures and has since read everything that failed. */
   hasRecovered(resource: ResourceName): boolean

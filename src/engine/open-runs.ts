@@ -20,8 +20,8 @@ export interface OpenRuns {
   /** What the end of a job causes, to be done in a transaction; undefined when it causes nothing. */
   afterJob(job: Job): (() => void) | undefined
   /**
-   * Ends the run and the round where no job would: when there is nothing to read, no job comes, and under a tight limit
-   * a run may never end.
+   * Ends the run and the round when no job ends them. While nothing is due, there is no job. Under a tight limit, the
+   * run may never end, but its round can.
    */
   review(resource: Resource): void
   /** Ends all runs with the session. */
@@ -34,7 +34,7 @@ export interface OpenRunsDeps {
   resources: readonly Resource[]
   sourcesOf(resource: ResourceName): readonly Source[]
   isIdle(resource: ResourceName): boolean
-  /** False while the API refuses the key everywhere: a refusal then does not show that a row is gone. */
+  /** False from an unexpected 403 or 404 until the next answer: a refusal then does not show that a row is gone. */
   isTrusted(): boolean
   onRunEnd(run: { resource: ResourceName; lane: Lane; outcome: string }): void
 }
@@ -48,7 +48,7 @@ interface OpenRun {
   settledAt: number
 }
 
-/** A run that takes longer applies deletions in between. */
+/** A longer run applies deletions at this interval before it ends. */
 const LATE_MS = HOUR
 
 export function createOpenRuns(deps: OpenRunsDeps): OpenRuns {
@@ -65,7 +65,7 @@ export function createOpenRuns(deps: OpenRunsDeps): OpenRuns {
     }
   }
 
-  /** When this makes the resource complete, idle children that waited for it are complete too. */
+  /** When this makes the resource complete, the outcomes of idle children that waited for it are recorded too. */
   const recordOutcomes = (resource: Resource): ResourceOutcome => {
     const { name } = resource
     const wasComplete = context.rounds.wasComplete(name)

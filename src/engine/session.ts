@@ -87,7 +87,7 @@ export function createSession(deps: SessionDeps): Session {
   })
   let scheduler: Scheduler | undefined
 
-  /** Runs when a session begins and ends, since the stored due times may be outdated by then. */
+  /** Stores `next_run_at` of all resources when a session begins and ends. The stored times may be outdated by then. */
   const noteAllDue = () => {
     const known = chosen.map(resource => {
       const { name } = resource
@@ -110,7 +110,7 @@ export function createSession(deps: SessionDeps): Session {
     if (work) void store.transaction(work).catch(error => scheduler?.stop(error))
   }
 
-  /** Checks at intervals whether every list is read on schedule, even while there are no jobs. */
+  /** Reviews the runs and the schedule at intervals, even while there are no jobs. */
   const watchSchedule = async (until: AbortSignal) => {
     for (;;) {
       await clock.sleep(Math.max(scaled(LOOK_MS, options), LEAST_LOOK_MS), until)
@@ -122,7 +122,7 @@ export function createSession(deps: SessionDeps): Session {
     }
   }
 
-  /** How long nothing is due. */
+  /** The wait while no source has a job, in ms. */
   const idleMs = () => {
     const ms = Math.min(...chosen.map(resource => nextDueMs(context, resource, sourcesOf(resource.name))))
     if (ms === 0) return Math.min(pollMs / 10, BLOCKED_SLEEP_MS)
@@ -195,7 +195,7 @@ export function createSession(deps: SessionDeps): Session {
 /** An idle daemon looks for work this often at least: its machine may have been suspended. */
 const LONGEST_SLEEP_MS = MINUTE
 
-/** Something may be due that waits for something else, such as a list for its parent. */
+/** The longest wait while a due read waits for another one, such as a list for its parent. */
 const BLOCKED_SLEEP_MS = 1000
 
 /** How often the schedule and the ends of runs and rounds are checked; scaled by `intervalScale`. */
@@ -211,7 +211,7 @@ function statusOf(sent: Sent): SentStatus {
   return sent.status ?? (sent.kind === 'retry' && sent.cause === 'timeout' ? 'timeout' : 'transport')
 }
 
-/** Closes the round that a backfill left open, and begins the daemon's. */
+/** Closes the round that a backfill left open, and begins a round of the daemon. */
 function adoptRound(context: EngineContext, name: ResourceName): void {
   const { round, roundOpen } = context.store.state.get(name)
   if (round === 0 || roundOpen) context.rounds.begin(name, 'timed')

@@ -7,7 +7,7 @@ import { type ExportTable, sourcesOf } from './tables.ts'
 
 /** A Parquet file that is being written. It keeps at most one row group in memory. */
 export interface ParquetFile {
-  /** Adds a row. The cells are in the order of `sourcesOf` the table's columns. */
+  /** Adds a row. The cells are in the order of `sourcesOf(table.columns)`. */
   add(cells: readonly StoredCell[]): void
   /** Writes the last row group, the mark and the footer, and syncs the file to the disk. */
   finish(): Mark & { bytes: number }
@@ -25,7 +25,7 @@ export interface ParquetFileOptions {
 /** A row group ends at this number of rows or of characters. */
 const GROUP_ROWS = 20_000
 const GROUP_CHARACTERS = 4_000_000
-/** Lower bound of characters per column. In smaller row groups the footer's data would need more memory than the cells. */
+/** Lower bound of that limit, per column. In smaller row groups the footer would need more memory than the cells. */
 const COLUMN_CHARACTERS = 8_000
 
 /** Approximate memory of a cell, in characters. */
@@ -99,7 +99,7 @@ const MAX_STATISTICS_LENGTH = 1000
 
 const isLong = (cell: ParquetCell): boolean => typeof cell === 'string' && cell.length > MAX_STATISTICS_LENGTH
 
-/** Some readers only support plain booleans. Minimum and maximum of JSON texts are useless and would fill the footer. */
+/** Some readers only support plain booleans. Statistics of JSON texts are useless and would fill the footer. */
 const COLUMN_OPTIONS: Readonly<Partial<Record<string, Partial<ColumnSource>>>> = {
   boolean: { encoding: 'PLAIN' },
   json: { statistics: false },

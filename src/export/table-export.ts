@@ -193,7 +193,7 @@ const TURN_MS = 50
 
 const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve))
 
-/** Writes rows to one sink per partition. The rows of a partition are consecutive; the last cell of a row is its month. */
+/** Writes rows to one sink per partition. A partition's rows are consecutive; the last cell of a row is its month. */
 async function writePartitions<Result>(
   { table, clock, signal, onRows }: TableRead,
   rows: Iterable<StoredCell[]>,

@@ -49,7 +49,7 @@ export interface Time {
 }
 
 /**
- * The event time by table. `crm_records` has none: its times change whenever a record changes, so rows would move
+ * The event time by table. `crm_records` has none: `updated_at` changes whenever a record changes, so rows would move
  * between partitions.
  */
 const TIMES: Readonly<Record<string, string>> = {
@@ -95,7 +95,7 @@ const ENTITY_COLUMNS: readonly ExportColumn[] = [
 
 const EXTRA: ExportColumn = { name: '_extra', kind: 'json' }
 
-/** By the rows' own time, or that of the rows that own them: a transcript is in its meeting's month. */
+/** Rows are read by their own time, or by that of the rows that own them: a transcript is in its meeting's month. */
 function timeOf(placed: PlacedTable): RowSource | undefined {
   const { table } = placed
   const own = TIMES[table.name]

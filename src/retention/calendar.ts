@@ -2,7 +2,7 @@ import { Cron } from 'croner'
 
 /**
  * Work at fixed times of the day, in the machine's time zone. Only this file uses croner. Reads of the API are
- * scheduled by intervals instead, which `sync.interval_scale` multiplies.
+ * scheduled by intervals instead.
  */
 export const CALENDAR = {
   /** Purging, pruning and optimizing, at a time of night with few queries. */

@@ -18,8 +18,8 @@ import { type ClockTrust, clockTrust, isMissed, type Rebuild, rebuildFor } from 
  * remains from the database's files. It removes copies of the warehouse of that age, which may hold such content. It
  * prunes the run history and optimizes the file.
  *
- * In the same transaction, each step records in the database what it leaves for a later step. If the process is killed,
- * the next maintenance continues from these records.
+ * Each step records in the database what it leaves for a later step, in the transaction of its changes. If the process
+ * is killed, the next maintenance continues from these records.
  */
 
 export interface MaintainDeps {
@@ -33,10 +33,10 @@ export interface MaintainDeps {
 
 /** Rows per transaction. The sync writes between two transactions. */
 const BATCH_ROWS = 200
-/** How many days runs that changed nothing are kept. */
+/** Runs that changed nothing are kept for this many days. */
 const QUIET_DAYS = 1
 
-/** Small enough that the sync is not delayed, including what FTS5 writes at the end of each piece. */
+/** Small enough not to delay the sync, even with what FTS5 writes in addition at the end of each piece. */
 export const SEARCH_PIECE: Pick<BuildOptions, 'pieceMs' | 'share'> = { pieceMs: 5, share: 0.25 }
 
 /**

@@ -24,7 +24,7 @@ export interface OldCopiesDeps {
 /**
  * Removes copies of this warehouse that are older than `before`, even when snapshots are off now. Also removes
  * unfinished copies that killed processes left. Call it only while this machine's clock is known to be right.
- * @returns the number of removed files
+ * @returns the number of logged removals
  */
 export async function removeOldCopies(
   deps: OldCopiesDeps,

@@ -49,11 +49,11 @@ export interface Copy {
   /** Identity of the warehouse. Undefined where the file is damaged, or a version without identities made it. */
   identity: string | undefined
   /**
-   * When the last maintenance before the copy ended. Maintenance only runs under a right clock, so the copy cannot be
-   * older than this instant. Undefined before the first maintenance.
+   * The end of the last maintenance before the copy was made. Maintenance only runs under a right clock, so the copy
+   * cannot be older than this instant. Undefined before the first maintenance.
    */
   maintainedAt: number | undefined
-  /** True in the folder that is named after this database and is only for its snapshots. */
+  /** True in the folder that is only for this database's snapshots, and for copies next to the database. */
   isInOwnFolder: boolean
   /** A snapshot may be the only backup. The other copies are not meant as backups. */
   isSnapshot: boolean
@@ -68,7 +68,7 @@ export interface CopyRules {
   before: number | undefined
   /** When content was last purged from the warehouse. */
   purgedAt: number | undefined
-  /** When the first maintenance of the warehouse ended; undefined where that was not recorded. */
+  /** When the first maintenance of the warehouse began; undefined where that was not recorded. */
   firstMaintainedAt: number | undefined
 }
 
@@ -119,7 +119,7 @@ function createdAt(copy: Copy, now: number): number | undefined {
 const createdNotBefore = (copy: Copy, now: number): number =>
   plausibleNameTime(copy, now) ?? copy.maintainedAt ?? 0
 
-/** The instant in the file name; undefined when there is none, when it is later than the last change, or impossible. */
+/** The instant in the file name; undefined when there is none, or it is impossible or later than the file's time. */
 function plausibleNameTime(copy: Copy, now: number): number | undefined {
   const { namedAt, modifiedAt } = copy
   if (namedAt === undefined || namedAt > modifiedAt + TOLERANCE_MS) return undefined

@@ -25,7 +25,7 @@ export type SnapshotFigures = Pick<SnapshotReport, 'made_at' | 'failed_at'>
 export interface Figures {
   version: string
   workspace: WorkspaceFigures | undefined
-  /** By this machine's clock and by the server's, in ms since the epoch. */
+  /** The time by this machine's clock; `serverNow` by the API's. In ms since the epoch. */
   now: number
   serverNow: number
   rate: RateFigures | undefined

@@ -17,7 +17,6 @@ import { NUDGE_KINDS, type NudgeKind } from './nudge.ts'
 export interface Metrics {
   /** A request got its response, or failed. */
   recordRequest(request: SentRequest): void
-  /** A run ended. */
   recordRun(run: EndedRun): void
   /** A transaction, committed or rolled back, blocked the event loop for this time. */
   recordTransaction(durationMs: number): void

@@ -34,7 +34,7 @@ const PAYLOAD_FIELDS = ['data', 'payload', 'event', 'object', 'resource']
 const ACTIVITY_NAMES = ['activity', 'message', 'object_change_event']
 /** Kinds of things whose ids in a webhook are ignored. */
 const IGNORED_NAMES = ['member', 'user', 'team', 'collection', 'workspace', 'event', 'webhook']
-/** Names that count as field names, in singular and plural. Other names count only as values of a type field. */
+/** Things that a field's name may name, in singular and plural. Only a type field may name any other thing. */
 const KNOWN_NAMES = new Set([
   ...['meeting', 'playbook', 'company', 'contact', 'deal'],
   ...ACTIVITY_NAMES,

@@ -9,13 +9,14 @@ import { ensureViews } from './views/views.ts'
 
 export interface WarehouseOptions extends Omit<OpenOptions, 'readonly'>, UpgradeOptions {
   migrations?: string
-  /** With it, existing files get the mode too. Called for each file that had another mode. */
+  /** When set, existing files get the mode too. Called for each file that had another mode. */
   onMode?: ((change: ModeChange) => void) | undefined
 }
 
 /**
  * Opens the warehouse for writing and brings schema and views up to this version. The caller holds the lock.
- * @throws StopError (73) when it cannot be opened or migrated, parley did not create it, or a newer version wrote it
+ * @throws StopError (73) when it cannot be opened or migrated, parley did not create it, or a newer version wrote it,
+ *   (78) for another workspace
  */
 export function openWarehouse(options: WarehouseOptions): Sqlite {
   const { path, mode = 0o600, workspace, onMode, ...upgrade } = options

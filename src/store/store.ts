@@ -118,7 +118,7 @@ export interface StoreOptions {
   onUpgrade?: (upgrade: Upgrade) => void
   /** Called for each trigger, index or view that parley did not create and that no longer fits the tables. */
   onLeftOut?: (object: LeftOut) => void
-  /** With it, existing files get the mode too. Called for each file that had another mode. */
+  /** When set, existing files get the mode too. Called for each file that had another mode. */
   onMode?: (change: ModeChange) => void
   /** Called with the milliseconds for which each transaction blocked the event loop. */
   onTransaction?: ((ms: number) => void) | undefined
@@ -130,7 +130,7 @@ const BUSY_PAUSE_MS = 50
 
 /**
  * Opens the warehouse as its only writer. Tries again for a while when another program has a transaction open.
- * @throws StopError 73 when it cannot be opened, 75 when another process writes it
+ * @throws StopError 73 when it cannot be opened, 75 when another process writes it, 78 for another workspace
  */
 export async function openStoreInTurn(options: StoreOptions): Promise<OpenStore> {
   const { clock } = options
@@ -148,7 +148,7 @@ export async function openStoreInTurn(options: StoreOptions): Promise<OpenStore>
 
 /**
  * Opens the warehouse as its only writer, without waiting.
- * @throws StopError 73 when it cannot be opened, 75 when another process writes it
+ * @throws StopError 73 when it cannot be opened, 75 when another process writes it, 78 for another workspace
  */
 export function openStore(options: StoreOptions): OpenStore {
   const { mode, clock, held, workspace, onUpgrade, onLeftOut, onMode } = options

@@ -9,7 +9,7 @@ export function countText(value: number, one: string, many = `${one}s`): string 
   return `${wholeNumber(value)} ${value === 1 ? one : many}`
 }
 
-/** A rate with two significant digits below 10: `0.03`, `4.2`, `45`. */
+/** At most two decimals below 1, one below 10, none from 10 on: `0.03`, `4.2`, `45`. */
 export function rateText(rate: number): string {
   if (rate >= 10) return wholeNumber(Math.round(rate))
   return String(Number(rate.toFixed(rate >= 1 ? 1 : 2)))

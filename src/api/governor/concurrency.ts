@@ -14,7 +14,7 @@ export interface ConcurrencyState {
   readonly max: number
   /** The current measurement. It only counts answers while this limit holds requests back. */
   readonly trial: Trial
-  /** The last measured limit and its speed in answers per millisecond; undefined before the first measurement. */
+  /** The last measured limit and its speed in answers per millisecond; undefined at first and after each reduction. */
   readonly before: { readonly limit: number; readonly speed: number } | undefined
   /** Factor of the next growth: 2 at first, 1.25 after a larger limit brought too little or the API refused. */
   readonly growth: number

@@ -40,8 +40,8 @@ export interface GovernorOptions {
 export interface Permit {
   /**
    * Ends the request and learns from its result.
-   * @param result `accepted`: the API did not throttle the request, whatever it answered; `throttled`: 429; `other`:
-   *   the result says nothing about the rate (timeouts, resets, 5xx)
+   * @param result `accepted`: an answer without throttling, such as 200 or 404; `throttled`: 429; `other`: the result
+   *   says nothing about the rate (timeouts, resets, 5xx)
    */
   settle(result: PermitResult): void
   /** Returns the permit, since no request was sent. */

@@ -1,8 +1,9 @@
 /**
  * Finds the rates that explain an API's answers, for several kinds of limit: a token bucket, a fixed or sliding window
- * of one second, and a sliding window of ten seconds. Each kind is modelled as a meter, which accepted requests raise and time lowers. A limit has a
- * size: it accepts a request if the meter then stays within that size, and refuses it otherwise. So a limit explains
- * the answers if the size that the accepted requests need is below the size at which a refused request would fit. Pure.
+ * of one second, and a sliding window of ten seconds. Each kind is modelled as a meter: accepted requests raise it, and
+ * time lowers it. A limit has a size: it accepts a request if the meter then stays within that size, and refuses it
+ * otherwise. So a limit explains the answers if the size that the accepted requests need is below the size at which a
+ * refused request would fit. Pure.
  */
 
 export interface RateAnswer {
@@ -26,7 +27,7 @@ interface Meter {
   add(count: number): void
 }
 
-/** Factor between two rates that are tried. Steps of 1 % miss the rate of a bucket if requests are barely faster. */
+/** Factor between two rates that are tried. Steps of 1 % miss a bucket's rate if requests are barely faster than it. */
 const RATE_STEP = 1.005
 /** Uncertainty of the time at which a request arrives at the API. */
 const UNCERTAIN_MS = 10
@@ -41,8 +42,9 @@ const MAX_MISFIT = 1
 const EMPTY = 0.02
 const WINDOW_MS = 1000
 /**
- * Without a window of this length, 100 in any 10 s that a slow start used up would look like a slow bucket with a large
- * burst, and all requests at that slow rate would confirm it. Longer windows are recognised by their long pauses.
+ * Without this window, a limit of 100 requests in any 10 s would look like a slow bucket with a large burst once a slow
+ * start has used it up. All requests at that slow rate would confirm this. Longer windows are recognised by their long
+ * pauses.
  */
 const LONG_WINDOW_MS = 10_000
 /** The start of a fixed window is unknown. This many starts are tried, evenly spread over one window. */

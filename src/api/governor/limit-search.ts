@@ -46,7 +46,7 @@ const LOWEST_SHARE = 1 / 30
 const BOLDNESS = 0.7
 /** Possible rates below this share of the highest are ignored when the next rate is chosen. */
 const LIKELY_SHARE = 0.4
-/** The search ends at this ratio of the highest to the lowest possible rate. From there on, the curve is as good. */
+/** The search ends at this ratio of the highest to the lowest possible rate. The curve then finds the rest as well. */
 const FOUND_RATIO = 1.05
 const PIECE_ANSWERS = 50
 const MAX_PIECES = 10

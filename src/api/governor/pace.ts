@@ -67,7 +67,7 @@ interface Doubt {
   readonly limitBefore: number
   /** `PaceState.accepted` when the request was refused. */
   readonly accepted: number
-  /** Number of episodes with this doubt in a row, each soon after the one before. */
+  /** Number of episodes in a row that raised this doubt, each soon after the one before. */
   readonly times: number
 }
 
@@ -116,7 +116,7 @@ const TRIAL_EVERY_MS = 15 * 60_000
 const DOUBT_ENDS_AFTER = 50
 /** If the API asks for a longer wait, it did not refuse because too many requests were in flight. */
 const MAX_CONCURRENCY_WAIT_MS = 2000
-/** A refusal is soon after another if at most this many requests per request in flight were accepted between them. */
+/** A refusal is soon after another if the requests accepted in between are at most this multiple of those in flight. */
 const SOON_ANSWERS = 4
 const MAX_DOUBTS = 4
 const FAR_FEWER = 0.6
@@ -181,8 +181,8 @@ function withRequestedWait(state: PaceState, at: number, askedUntil: number): Pa
 }
 
 /**
- * The part of the state to store. Of an unfinished search it has the plateau, which is near the last refused rate. The
- * rate that the search tries may be a tenth of the limit, and growing from there takes minutes. The next process
+ * The part of the state to store. During a search, the stored rate is the plateau, which is near the last refused rate.
+ * The rate that the search tries may be a tenth of the limit, and growing from there takes minutes. The next process
  * searches again.
  */
 export function learned({ rate, concurrency }: PaceState): LearnedRate {

@@ -28,11 +28,11 @@ export interface RateState {
   readonly limited: boolean
   /** The estimated limit, at which the curve is flat. It comes from the last refusal or from the search. */
   readonly plateau: number
-  /** Whether the search found the plateau, or the refusal before gave about the same. If not, the curve runs faster. */
+  /** Whether the search found the plateau, or two refusals in a row agree on it. If not, the curve runs faster. */
   readonly sure: boolean
   /** Position on the curve: how long the rate has held requests back since the last refusal. */
   readonly heldMs: number
-  /** The plateau before the last refusal. */
+  /** The plateau when the last pause or search ended. */
   readonly refusedBefore: number
   /** When a request that the rate had held back was last accepted. */
   readonly pacedAt: number | undefined
@@ -42,7 +42,7 @@ export interface RateState {
   readonly shorts: number
   /** Whether the plateau comes from a span that was too short. */
   readonly isGuess: boolean
-  /** Whether the last pause that ended had started long before the rate was back at the plateau. */
+  /** Whether the last completed pause started long before the rate was back at the plateau. */
   readonly wasEarly: boolean
   /** The search for the limit; undefined once it is found. */
   readonly search: RateSearch | undefined
@@ -144,7 +144,7 @@ export interface AcceptedRequest {
   mayGrow: boolean
 }
 
-/** Records an accepted or refused request for the search. `sentAt`: when it was sent. */
+/** Records an accepted or refused request for the search. */
 export function withAnswerNoted(
   state: RateState,
   { sentAt, accepted }: { sentAt: number; accepted: boolean },
@@ -152,7 +152,6 @@ export function withAnswerNoted(
   return state.search ? { ...state, search: withAnswer(state.search, { at: sentAt, accepted }) } : state
 }
 
-/** The state after a request was accepted. */
 export function afterAcceptance(state: RateState, { at, paced, mayGrow }: AcceptedRequest): RateState {
   const { span, rate, pacedAt = at } = state
   // If more than two turns have passed, something else held requests back in the meantime.
@@ -171,7 +170,6 @@ export function afterAcceptance(state: RateState, { at, paced, mayGrow }: Accept
   return { ...counted, rate: curve(state, counted.heldMs) }
 }
 
-/** The state after the API refused a request because of the rate. */
 export function afterRefusal(state: RateState, at: number): RateState {
   if (state.refusedAt !== undefined) return { ...state, isTriedInVain: true }
   if (state.search) return afterSearchRefusal(state, state.search, at)
@@ -206,7 +204,6 @@ function rateWithoutResult({ search, rate, plateau }: RateState): number {
   return search && !hasRefusal(search) ? rate : plateau
 }
 
-/** The state when the search ends. */
 function afterSearch(
   state: RateState,
   { at, plateau, sure }: { at: number; plateau: number; sure: boolean },
@@ -280,13 +277,13 @@ function bound(state: RateState, { at, pausedMs, isShort }: Pause): number {
   const isMadeUpFor = state.wasEarly && isEarly(state)
   const gapMs = isMadeUpFor ? 0 : Math.min(pausedMs, MAX_GAP_MS, spanMs * MAX_GAP_SHARE)
   const mean = (1000 * accepted) / (spanMs - gapMs)
-  // The pause is a large part of a short span, so the mean is too low. It counts after several short spans in a row.
+  // The pause is a large part of a short span, so the mean is too low. After several in a row, the mean counts.
   if (isShort && shorts < MAX_SHORT_SPANS) return Math.max(mean, cautious)
   if (state.heldMs <= comeBackMs(state) || pausedMs > END_OF_WINDOW_MS) return mean
   return boundBeyond(state, mean)
 }
 
-/** The same for a refusal above the old plateau: the limit may be a little higher, or may have grown a lot. */
+/** `bound` for a refusal above the old plateau: the limit may be a little higher, or may have grown a lot. */
 function boundBeyond({ plateau, refusedBefore, isGuess }: RateState, mean: number): number {
   // The curve leaves a guessed plateau fast, so the refused rate says little. The mean shows if the guess was right.
   if (isGuess && Math.abs(mean - refusedBefore) <= CAUTION * mean) return mean * (1 + DROP)
@@ -350,7 +347,7 @@ function flowRate({ flow, rate }: RateState, at: number): number {
   const level = fadedLevel(flow, at)
   if (level < MIN_ANSWERS / 2) return rate
   const span = Math.max(SHORTEST_SPAN_MS, at - (flow.since ?? at))
-  // At a steady rate the level approaches rate × FADING_MS. A young flow is still below it, so the divisor is smaller.
+  // At a steady rate the level approaches rate × FADING_MS / 1000. A young flow is below it, so the divisor is smaller.
   return (level * 1000) / (FADING_MS * (1 - Math.exp(-span / FADING_MS)))
 }
 

@@ -35,7 +35,7 @@ export interface BookkeepingTable {
   key: readonly string[]
   /** `clustered`: WITHOUT ROWID, stored in the order of `key`. */
   storage: 'rowid' | 'clustered'
-  /** By the end of their name: the index `by_feed` of the table `sync_segments` is `sync_segments_by_feed`. */
+  /** By name without the table's name: `by_feed` of `sync_segments` is the index `sync_segments_by_feed`. */
   indices?: Readonly<Record<string, BookkeepingIndex>>
 }
 

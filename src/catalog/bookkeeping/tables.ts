@@ -251,7 +251,7 @@ export const REQUEST_TABLE = bookkeepingTable({
   storage: 'rowid',
 })
 
-/** The tables that explain the others. `store/views/` fills them when the program's version changes. */
+/** The tables that explain the others. `store/views/` rewrites them when their contents are out of date. */
 export const DICTIONARY_TABLE = bookkeepingTable({
   name: 'data_dictionary',
   about:

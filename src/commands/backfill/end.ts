@@ -47,7 +47,7 @@ export async function saveBackfillEnd(
   await store.transaction(() => store.state.setMeta(META.backfillEnd, noted)).catch(() => undefined)
 }
 
-/** Why a backfill that no signal stopped did not read everything. */
+/** The reasons for an incomplete backfill that was not stopped by a signal. */
 const REASONS: Readonly<Partial<Record<ExitStatus, string>>> = {
   [EXIT_STATUS.apiUnavailable]: 'Some resources failed',
   [EXIT_STATUS.unfinished]: 'The run ended before everything was read',

@@ -99,7 +99,7 @@ function typedColumn(table: DescribedTable, { name, kind, mayMisfit }: Described
   return `${kind === 'any' ? `CASE WHEN isfinite(${value}) THEN ${value} END` : value} AS ${quote(name)}`
 }
 
-/** SQL for the part of a value in the warehouse's own format. DuckDB's casts alone would accept more formats. */
+/** SQL for the part of a value that has the warehouse's format. DuckDB's casts alone would accept more formats. */
 const VALID_PART: Readonly<Partial<Record<DescribedKind, (column: string) => string>>> = {
   timestamp: column => `nullif(regexp_extract(${column}, '^\\d{4}-\\d\\d-\\d\\dT[0-9:.]{12}Z$'), '')`,
   date: column => `nullif(regexp_extract(${column}, '^(\\d{4}-\\d\\d-\\d\\d)($|[T ])', 1), '')`,

@@ -58,7 +58,7 @@ function snippetOf(whole: string, pattern: RegExp): Snippet {
   return { text: text + singleLine(part.slice(at)) + (end < whole.length ? '…' : ''), marks }
 }
 
-/** Among the first matches, the start of the one with the largest number of different terms close after it. */
+/** The start of the match with the most different terms close after it. Only the first matches are compared. */
 function bestHitIndex(whole: string, pattern: RegExp): number {
   const hits = [...whole.matchAll(pattern)].slice(0, MAX_HITS_COMPARED)
   const near = ({ index }: RegExpMatchArray) => {

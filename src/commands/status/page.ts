@@ -193,7 +193,7 @@ const STATE_TEXT: Readonly<Record<string, string>> = {
   withheld: 'withheld (403)',
 }
 
-/** Says how many e-mails have a text, or how many meetings a transcript, and why the others have none. */
+/** Says how many e-mails have a text, or how many meetings have a transcript, and why the others have none. */
 function stateSentences({ resource, by_state: counts }: ResourceReport): string[] {
   const wording = resourceNamed(resource).status.byState
   if (wording === undefined || counts === null) return []

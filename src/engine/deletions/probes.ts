@@ -29,7 +29,7 @@ export function createProbes(
     everyRound: false,
     isReady: () => true,
     isWanted: () => true,
-    // It exists although no list shows it: requested again after a week.
+    // The row exists although no list shows it. It is requested again after a week.
     found(task) {
       store.suspicions.end(rowOf(feed, task))
       store.tasks.done(task, { round: context.rounds.number(resource.name), dueAt: context.after(WEEK) })

@@ -9,13 +9,13 @@ import type { FeedName } from '../feeds.ts'
 export interface FailedPart {
   scope: string
   /**
-   * The tasks of the failed request; none for a list. Something else may finish them first, such as a list that shows
-   * their rows, just as a list may lose its scope.
+   * The tasks of the failed request; undefined for a list. The failure also ends when none of them is due any more, for
+   * example because a list showed their rows, or when the list has lost its scope.
    */
   tasks?: readonly Task[] | undefined
 }
 
-/** After every instant. */
+/** Sorts after every instant. */
 const NEVER = '~'
 
 /** The feed, or a part of it, failed. The resource is failing until that part is read. */

@@ -21,7 +21,7 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
       Date.parse(listedAt) + intervalMs(list, segment),
       recheckAt(context, list, segment) ?? Number.POSITIVE_INFINITY,
     )
-  /** True for a time that a clock that was ahead stored. Without this check, the list would not be read before it. */
+  /** True when a clock that was ahead stored this time. Without this check, the list would not be read until then. */
   const isInFuture = (listedAt: string) => Date.parse(listedAt) > server.now() + MINUTE
   /** How long until a segment is due, in ms, regardless of its feed's backoff. */
   const ownWaitMs = (list: ListOf, segment: Segment): number => {
@@ -64,7 +64,7 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
       to === null && passStartedAt !== null && server.now() - Date.parse(passStartedAt) > pollMs,
     isAwaited: ({ listedAt, to }) => listedAt === null || (to !== null && listedAt < to),
     isTimed: true,
-    // Keys that fall due during a batch only take turns with it, so batches are short.
+    // Keys that fall due during a batch alternate with its keys, so batches are short.
     batchSize: 100,
   }
 }

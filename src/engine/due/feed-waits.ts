@@ -4,7 +4,7 @@ import { type Backoff, backoffMs } from '../../backoff.ts'
 export interface FeedBackoffs {
   /** Makes a feed wait, longer after each failure in a row. `scope`: one scope of the feed, or '' for all of it. */
   failed(feed: string, scope: string): void
-  /** Makes an unavailable feed wait, up to a day. If it was available before, the first wait is shorter. */
+  /** Makes an unavailable feed wait. If it was available before, the first wait is shorter. */
   unavailable(feed: string, scope: string, why: Unavailability): void
   isWaiting(feed: string, scope?: string): boolean
   /** How long the feed, or one scope of it, still waits, in ms; infinite when it waits until the end of the run. */

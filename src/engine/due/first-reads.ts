@@ -44,7 +44,7 @@ export function firstReads(context: EngineContext, id: string, { pending }: Item
 
 /**
  * The copies of an e-mail are less than a day apart, and the earliest is read first. So a copy waits until the list was
- * read to a day before it.
+ * read back in time to a day before the copy.
  */
 const COPIES_APART_MS = 24 * HOUR
 

@@ -15,7 +15,7 @@ export function scaled(ms: number, { intervalScale }: { intervalScale: number })
   return Math.max(1000, ms * intervalScale)
 }
 
-/** How far ahead the due time of a list may lie, in ms: a scaled week, but at least an hour, which a retry may wait. */
+/** How far ahead a list may be due, in ms: a scaled week, but at least an hour, since a retry may wait that long. */
 export function longestWaitMs(options: Pick<EngineOptions, 'intervalScale'>): number {
   return Math.max(scaled(WEEK, options), HOUR)
 }
@@ -44,7 +44,7 @@ export function passInterval(
 
 type ListFeed = Exclude<Feed, TimelineFeed | ItemFeed>
 
-/** How often a list without time order is read completely, in ms. A feed may declare another interval. */
+/** How often a list that is not a timeline is read again, in ms. A snapshot may declare another interval. */
 const LIST_INTERVALS: Readonly<Record<ListFeed['mode'], number>> = {
   snapshot: 6 * HOUR,
   periodic: HOUR,

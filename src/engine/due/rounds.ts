@@ -15,9 +15,9 @@ export interface Rounds {
 }
 
 export type RoundKind =
-  /** A backfill's. When it is interrupted, the next backfill continues it. */
+  /** A round of a backfill. If it is interrupted, the next backfill continues it. */
   | 'resumable'
-  /** The daemon's. Lists fall due by time. */
+  /** A round of the daemon. Lists fall due by time. */
   | 'timed'
 
 export interface RoundOptions {

@@ -35,7 +35,7 @@ export interface ListOf {
 export interface TaskQuery extends TaskBounds {
   resource: ResourceName
   feed: string
-  /** In a backfill: true for all keys in each round; false for those that are due or that the API had not ready yet. */
+  /** In a backfill, true: all keys in each round; false: only those that are due or wait for the API. */
   everyRound: boolean
   limit: number
   /** Which tasks are taken when more than `limit` are due. A backfill always takes the newest first. */

@@ -8,7 +8,7 @@ import { isDueInRound, isNewEnough } from '../due/segment-conditions.ts'
 import type { Span } from './sample.ts'
 import type { DeclaredItems } from './single-reads.ts'
 
-/** What the warehouse already holds, and which of it the next backfill reads again. Without a warehouse: nothing. */
+/** What the warehouse already holds, and which part the next backfill reads again. Without a warehouse: nothing. */
 export interface Stored {
   /** True when the interrupted round has read the resource completely, so that the next run leaves it out. */
   isFinished(resource: ResourceName): boolean

@@ -33,7 +33,7 @@ export interface EstimateOptions {
   stored: Stored
   since: string | null
   accessLogEndParameter: string
-  /** How many requests the estimate should send. Other lists are counted first, and timelines share the rest. */
+  /** How many requests the estimate should send. Timelines are counted last and share the rest. */
   budget: number
 }
 

@@ -73,7 +73,10 @@ export async function countByTimeline(
 /** The fewest keys from which a share is computed. */
 const FEWEST_KEYS = 10
 
-/** The share of the newest listed keys that the timeline also names. It lacks meetings without a public CRM record. */
+/**
+ * The share of the newest listed keys that the timeline also names. The timeline lacks meetings without a public CRM
+ * record.
+ */
 function shareOf(seen: readonly SeenKey[], named: ReadonlySet<unknown>, after: string): number {
   const comparable = seen.filter(({ sortAt }) => sortAt !== null && sortAt > after)
   const found = comparable.filter(({ key }) => named.has(key))

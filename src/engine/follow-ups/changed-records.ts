@@ -9,8 +9,8 @@ import { isOffered } from '../modes/refused-scope.ts'
 import { isUuid } from '../parse/uuid.ts'
 
 /**
- * Writes tasks that read changed records before their list is read again. When a row that points at a record is stored,
- * such as an activity, it announces that the record has changed. The tasks are written in the same transaction.
+ * Writes tasks that read changed records before their list is read again. A stored row that points at a record, such as
+ * an activity, announces that the record has changed. The tasks are written in the transaction that stores the row.
  */
 
 /** The feed of tasks for changed rows of a snapshot. A task's scope is the object, its key the id. */
@@ -83,7 +83,7 @@ function demandAssociations(
     : named.map(one => [one, directionsFrom(kinds, one.object)])
   for (const [one, directions] of wanted) {
     if (followUp.records.child !== undefined && !isNewerThanList(context, records, one, at)) continue
-    // Skips lists of an object that is not offered. Once it is, its records are new and get tasks of their own.
+    // Skips lists of an object that is not offered. Once it is offered, its records are new and get tasks.
     for (const direction of directions.filter(({ listed }) =>
       isOffered(context, { list: of, scope: listed }),
     )) {

@@ -8,8 +8,8 @@ import type { Reply } from '../scheduler/job.ts'
 import { type Query, segmentInPass } from './pass.ts'
 
 /**
- * How every list mode stores a page, in the transaction of its answer (`scheduler/attempts.ts`). A mode says what happens in each of five steps.
- * Their order matters:
+ * How every list mode stores a page, in the transaction of its answer (`scheduler/attempts.ts`). A mode says what
+ * happens in each of five steps. Their order matters:
  *
  * 1. Parse. An item that cannot be stored is rejected; the rest of the page still commits.
  * 2. Store rows. A stored row is no longer suspected, so this comes before the search for missing rows.
@@ -38,7 +38,6 @@ export interface ParsedPage<Parsed> extends ListPage {
   parsed: Parsed
 }
 
-/** The request of a page. */
 export interface PageRequest {
   where: FeedName
   paging: ListPaging
@@ -60,7 +59,7 @@ export function applyPage<Parsed, Found, Outcome>(
   return parsed && steps.advance(parsed, steps.findMissingRows(parsed))
 }
 
-/** The first three steps, for a page that is no part of a pass. */
+/** The first three steps. A page that is no part of a pass needs no others. */
 export function storePage<Parsed>(
   page: ListPage,
   { parse, storeRows, writeFollowUps }: PageSteps<Parsed, unknown, unknown>,

@@ -75,7 +75,7 @@ function cut(context: EngineContext, span: FailedSpan, attempts: number, at: num
 function stepOver(context: EngineContext, span: FailedSpan, failures: number): void {
   const { list, feed, segment, error } = span
   const rest = unreadPart(context, span)
-  // Failures from before the first step over do not count: they may not be failures of the bad row.
+  // Failures before the span was first stepped over do not count: the bad row may not have caused them.
   const attempts = isSteppedOver('timeline', segment) ? failures : 1
   const retryAt = context.after(aloneBackoffMs(attempts))
   context.store.segments.save({ ...rest, query: null, attempts, retryAt })

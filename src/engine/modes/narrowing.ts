@@ -46,9 +46,9 @@ export function halves<T>(keys: readonly T[]): (readonly T[])[] {
   return [keys.slice(0, middle), keys.slice(middle)]
 }
 
-/** A page of any list that failed. */
+/** A failed page of any list. */
 export interface FailedPage {
-  /** Failed requests of the segment since its last full-size page, this one included. */
+  /** Failed requests of the segment, this one included, since its last page (in a timeline: last full-size page). */
   attempts: number
   /** Rows requested. */
   limit: number
@@ -82,7 +82,7 @@ export type NextForPage =
 
 const LIMITS = [10, 1]
 
-/** Queries round the upper bound up by a millisecond, so a narrower span would hold the same rows. */
+/** A query adds a millisecond to its upper bound, so a narrower span would hold the same rows. */
 const NARROWEST_MS = 2
 
 /**

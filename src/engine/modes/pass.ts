@@ -65,8 +65,8 @@ export interface LoopGuards {
 }
 
 /**
- * Detects passes whose cursors form a loop. Kept in memory: after a restart, a loop is read at most once more. It is no
- * loop when a request repeats a page because the first answer was lost.
+ * Detects passes whose cursors form a loop. The cursors are kept in memory: after a restart, a loop is read at most
+ * once more. A page that is requested again because its answer was lost is no loop.
  */
 export function createLoopGuards(): LoopGuards {
   const guards = new Map<number, CursorGuard>()

@@ -44,7 +44,7 @@ export function handleRefusal(
 }
 
 /**
- * The message includes the remedy, since `parley status` and the summary of a backfill show nothing else.
+ * The message includes the remedy, since `parley status` and the summary of a backfill show only the message.
  * @param what the refused part of the resource; empty for the whole resource
  */
 export function accessLostError(status: number, message: string, what = ''): ResourceError {

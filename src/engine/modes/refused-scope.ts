@@ -10,16 +10,19 @@ import { accessLostError } from './refusals.ts'
 
 /**
  * The API may refuse one scope of a feed as unavailable, such as the records of one CRM object. What the engine does
- * depends on what the scope's list returned before. The waits are those of the daemon, unscaled:
+ * depends on the history of the scope's list:
+ *
+ * - has-rows: live rows of the scope are stored.
+ * - was-listed: none are stored, but a pass over the list was completed.
+ * - never-offered: neither.
+ *
+ * In a backfill, the scope waits until the next run. In the daemon it waits as follows, before scaling:
  *
  * | history       | the resource   | the scope is requested again                       |
  * | ------------- | -------------- | -------------------------------------------------- |
  * | has-rows      | is failing     | after 5 s, then after longer waits up to 15 min    |
  * | was-listed    | is not failing | after a minute, then after longer waits up to 18 h |
  * | never-offered | is not failing | after 18 h by its list, after a day by its tasks   |
- *
- * In a backfill, the scope waits until the next run. `has-rows`: live rows of the scope are stored. `was-listed`: none
- * are, but a pass over the list was completed.
  */
 export type ScopeHistory = 'has-rows' | 'was-listed' | 'never-offered'
 
@@ -51,7 +54,7 @@ export function isOffered(
 
 interface ScopeRefusal {
   where: FeedName
-  /** The scope of the feed's tasks. */
+  /** The scope of the feed `where`. */
   scope: string
   /** The tasks of the refused request; none for a list. */
   tasks?: readonly Task[]

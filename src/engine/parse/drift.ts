@@ -33,7 +33,7 @@ export interface DriftLogDeps {
   log: Pick<Log, 'warn'>
   /** What earlier processes logged for this warehouse. */
   logged: readonly Drift[]
-  /** Stores what was logged for later processes. */
+  /** Stores the logged drift for later processes. */
   note(logged: readonly Drift[]): void
 }
 

@@ -24,8 +24,8 @@ export interface RequestAttempts
   /** Fails the job without a request, since its route has been silent for too long. */
   refuse(attempt: Attempt, reason: string): Promise<void>
   /**
-   * When only declared refusals are left, their requests are retried and the refusals accepted. False when there are
-   * none.
+   * Retries the unconfirmed requests, and from then on accepts declared refusals. False when there are none, or when
+   * the API also refused a request unexpectedly.
    */
   acceptRefusals(): boolean
   /** Ends the jobs that wait for a retry. */

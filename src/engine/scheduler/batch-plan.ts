@@ -17,7 +17,7 @@ export interface BatchPlanContext {
 }
 
 export interface BatchPlanParts {
-  /** Whether the input is complete. Called until it is true, and not after that. */
+  /** Whether the input is complete. Called only before the work begins. */
   canBegin(): boolean
   batches(): Batches
 }
@@ -74,7 +74,7 @@ export function createBatchPlan(
   }
 }
 
-/** Rows of a table in one batch. It takes some ten milliseconds when each row becomes a task. */
+/** Rows of a table in one batch. The batch takes some ten milliseconds when each row becomes a task. */
 const BATCH_SIZE = 5000
 
 /** Does the work for the numbers from `after` (exclusive) to `upTo` (inclusive), range by range. */

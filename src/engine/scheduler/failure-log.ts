@@ -2,7 +2,7 @@ import type { ResourceName } from '../../catalog/resource-names.ts'
 import type { ParleyError } from '../../errors.ts'
 import type { Log, LogFields } from '../../log.ts'
 
-/** Logs a failure once while it lasts, since a line for each would bury all others. */
+/** Logs a lasting failure ever more rarely, since a line for each failed request would bury all others. */
 export interface FailureLog {
   failed(where: { resource: ResourceName; feed: string }, error: ParleyError, lines?: FailureLines): void
   /** A run of the resource ended without a failure. */

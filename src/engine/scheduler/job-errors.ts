@@ -4,7 +4,7 @@ import type { Job } from './job.ts'
 
 /** The errors of failed jobs. Pure. */
 
-/** Ids may have any length. */
+/** Longer paths are cut: ids may have any length. */
 const PATH_LENGTH = 150
 
 /**

@@ -16,7 +16,7 @@ export interface Job {
   /** Set where the scopes of the feed fail and wait separately. */
   scope?: string
   request: ApiRequest
-  /** The most attempts before it fails; without it, the retry rules decide. */
+  /** The most attempts before the job fails. When undefined, the retry rules decide. */
   attempts?: number
   /** Statuses with a declared meaning. */
   expected: Expected | undefined
@@ -38,7 +38,7 @@ export interface Job {
 export interface Reply {
   /** Grows with every request that is sent. */
   ticket: number
-  /** When the request was sent: by this machine's clock and, if it is known, by the server's. */
+  /** When the request was sent, by this machine's clock. `serverSentAt`: by the server's clock, if it is known. */
   sentAt: string
   serverSentAt: string
 }

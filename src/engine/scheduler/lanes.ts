@@ -23,13 +23,16 @@ const ASK_AGAIN_MS = { busy: 500, idle: 25 }
 export interface Lanes {
   /** The most urgent job that can be sent now. `retries`: the next retry of a lane. */
   choose(retries: (lane: Lane) => Attempt | undefined): Attempt | undefined
-  /** Has the sources of this feed asked again. */
+  /** Makes the lanes ask the sources of this feed again. */
   askAgain(feed: string): void
   /** Time in ms until an empty source may be asked again after a commit. */
   waitMs(): number
-  /** Has every source asked again. */
+  /** Makes the lanes ask every source again. */
   askAll(): void
-  /** Has all sources asked once more before the end, since one may wait for another. False when they all were. */
+  /**
+   * Makes the lanes ask all sources once more before the end, since one may wait for another. False when repeated
+   * without a job in between.
+   */
   askAllAgain(): boolean
 }
 

@@ -3,11 +3,11 @@ import type { Attempt } from './lanes.ts'
 import type { Reachability } from './reachability.ts'
 
 /**
- * The attempts that wait: delayed until a retry is due, parked until their route answers, or unconfirmed, which means
- * refused while access is in doubt.
+ * The attempts that wait: delayed until a retry is due, parked while their route rests, or unconfirmed, which means
+ * refused while it is not clear whether there is access.
  */
 export interface PendingAttempts {
-  /** `ms`: 0 when it may go as soon as its route answers. */
+  /** `ms`: 0 when the attempt may be sent as soon as its route does not rest. */
   delay(attempt: Attempt, ms: number): void
   park(attempt: Attempt): void
   /** Whether a request of this feed is parked. The feed then need not create another. */

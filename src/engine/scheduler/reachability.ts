@@ -29,14 +29,14 @@ import type { EngineContext } from '../context.ts'
 
 /** Holds the state of `api/reach.ts`: feeds it every outcome and records changes in the log and the database. */
 export interface Reachability {
-  /** Clears the trouble that an earlier process stored, unless its access was lost. */
+  /** Clears the trouble that an earlier process stored, unless access was lost. */
   begin(): void
   noteSending(request: ApiRequest): void
   observe(asked: Asked, sent: Sent): void
   next(): NextStep
   /** Time until a request on this route may be sent, in ms. */
   restMs(route: string): number
-  /** Why a backfill stops trying this route; undefined while it tries it. */
+  /** Why a backfill has abandoned this route; undefined when it has not. */
   abandonedReason(route: string): string | undefined
   /** Whether the whole API is silent, so that a failure is not the fault of the request. */
   isAway(): boolean

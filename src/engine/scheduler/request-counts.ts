@@ -7,7 +7,7 @@ import type { Unreachable } from './reachability.ts'
 export interface SchedulerProgress {
   requests: number
   throttled: number
-  /** Requests with an HTTP response that is not a server error; a 429 counts. */
+  /** Requests whose result is not retried; a 429 counts too. */
   answered: number
   accepted: number
   /** 403 and 404 that no declaration expects. */

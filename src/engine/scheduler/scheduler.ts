@@ -16,7 +16,7 @@ import { createWaiting } from './waiting.ts'
 
 /**
  * Chooses which job's request is sent next. It waits for a permit first and chooses the job then, so no job waits in a
- * queue ahead of a more urgent one. Lanes share the requests; other lanes take what one does not use.
+ * queue ahead of a more urgent one. Lanes share the requests; what a lane does not use goes to the others.
  */
 export interface Scheduler {
   /**
@@ -169,7 +169,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     })
     if (next === 'keep') {
       permits.keep(permit)
-      // The end of a long pass commits for seconds. Meanwhile other sources get work.
+      // In the daemon the wait is short: a long pass may commit for seconds, while other sources get work.
       await waitForChange(endless && KEPT_MS)
       return true
     }

@@ -58,7 +58,7 @@ export function createCrmTableMetadata({ db, prepare, states }: CrmTableMetadata
   }
 }
 
-/** The name of an object's table; a number is appended when the name is taken. */
+/** The name of an object's table. `freeName` appends a number when the name is taken. */
 export function nameFor(object: string): string {
   return `crm_${identifier(object)}`
 }

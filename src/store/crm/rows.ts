@@ -17,7 +17,7 @@ import type { NotedRecord, WrittenRecords } from './written-records.ts'
 export interface CrmTableRows {
   put(table: TypedTable, record: CrmRow): void
   /**
-   * Copies an object's records that WrittenRecords has noted into its tables. The table that is being filled gets only
+   * Updates an object's tables with the records that WrittenRecords has noted. The table that is being filled gets only
    * ids that it has reached: later ids follow when it is filled.
    */
   follow(object: string): void
@@ -75,7 +75,7 @@ function write(writer: CrmTableWriter, record: NotedRecord, values: Values): voi
 
 type Values = readonly (readonly [field: string, value: unknown])[]
 
-/** Empty for JSON that is nested too deep to be parsed without loss. Only `crm_records` has all of such a record. */
+/** Empty when the text is not a JSON object. Then only `crm_records` has the values. */
 function valuesOf(json: string | null): Values {
   if (json === null) return []
   try {

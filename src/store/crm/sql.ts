@@ -101,7 +101,10 @@ function drop(db: Sqlite, sql: string): void {
   }
 }
 
-/** SQLite errors of the table itself, or of objects on it that parley did not create. Not errors of disk or lock. */
+/**
+ * SQLite errors of the table itself, or of objects on it that parley did not create. SQLITE_BUSY and errors of the disk
+ * do not match.
+ */
 const TABLE_ERROR_CODE = /^SQLITE_(ERROR|CONSTRAINT|MISMATCH|TOOBIG|RANGE|SCHEMA|LOCKED)/
 
 export function isTableError(error: unknown): boolean {

@@ -23,7 +23,7 @@ export function tablesOf({ made, next, leaving }: CrmTableState): string[] {
 }
 
 export interface CrmTableStates {
-  /** The current states by object. A table keeps the same `columns` array until another table replaces it. */
+  /** The current states by object. A table keeps the same `columns` array, except after a rollback. */
   all(): ReadonlyMap<string, CrmTableState>
   save(object: string, state: CrmTableState): void
   remove(object: string): void

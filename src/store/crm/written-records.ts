@@ -17,7 +17,7 @@ export interface WrittenRecords {
 
 export interface NotedRecord {
   id: string
-  /** True when the id is `upTo` or smaller. A table that is filled in the order of ids up to `upTo` has it already. */
+  /** True when the id is `upTo` or smaller. A table that is filled in the order of ids up to `upTo` is past this id. */
   reached: boolean
   /** False when only `deletedAt` was written; `fields` is then null. */
   whole: boolean

@@ -28,7 +28,8 @@ const BUSY_TIMEOUT_MS = 100
 
 /**
  * Opens a warehouse without upgrading it. When it is opened for writing, a missing file is created empty.
- * @throws StopError (73) when it cannot be opened, parley did not create it, or a newer version of parley wrote it
+ * @throws StopError 73 when it cannot be opened, parley did not create it, or a newer version wrote it; 75 when another
+ * program has locked it; 78 when it holds another workspace
  */
 export function openDatabase(options: OpenOptions): Sqlite {
   const { path, mode = 0o600, readonly = false, workspace, migrations } = options
@@ -37,7 +38,7 @@ export function openDatabase(options: OpenOptions): Sqlite {
     if (!readonly) refuseSecondName(resolvedPath(file))
     const db = readonly ? openReader(file, BUSY_TIMEOUT_MS) : openWritableFile(file, mode, BUSY_TIMEOUT_MS)
     try {
-      // Before anything that writes: even setting the journal mode would change a file that parley did not create.
+      // This check precedes every write: even setting the journal mode would change a file that parley did not create.
       refuseForeignOrNewer(db, file, migrations)
       if (workspace) refuseOtherWorkspace(db, file, workspace)
       if (!readonly) configure(db)
@@ -52,8 +53,8 @@ export function openDatabase(options: OpenOptions): Sqlite {
 }
 
 /**
- * Opens a warehouse without writing to it, for the time of `work`.
- * @throws StopError (73) as `openDatabase`, or when `work` fails with an error of SQLite
+ * Opens a warehouse read-only and closes it after `work`.
+ * @throws StopError as `openDatabase`; 73 or 75 when `work` fails with an error of SQLite
  */
 export function readDatabase<T>(options: Omit<OpenOptions, 'mode' | 'readonly'>, work: (db: Sqlite) => T): T {
   const file = resolve(options.path)
@@ -73,8 +74,8 @@ function configure(db: Sqlite): void {
   // Foreign keys of tables that other people added must neither block a write nor cascade from one. parley writes and
   // deletes the rows of its own child tables explicitly, parents first.
   db.pragma('foreign_keys = OFF')
-  // For every write: a value that is overwritten today may have to be purged later, and a purge does not reach the
-  // remains of rows in free space.
+  // This is on for every write: a value that is overwritten today may have to be purged later, and a purge does not
+  // reach the remains of rows in free space.
   db.pragma('secure_delete = ON')
   db.pragma('temp_store = MEMORY')
   db.pragma('cache_size = -8000')

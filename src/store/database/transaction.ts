@@ -6,8 +6,8 @@ import type { Sqlite } from './sqlite-types.ts'
 
 /**
  * Runs `work` in a transaction and resolves when it is committed. `work` is synchronous, so no network request can be
- * awaited inside. Calls of the same turn of the event loop share one commit, each in its own savepoint: with thirty
- * answers in flight that is one disk write instead of thirty.
+ * awaited inside. Calls within a few turns of the event loop share one commit, each in a separate savepoint: for thirty
+ * answers that arrive together, this is one disk write instead of thirty.
  */
 export interface Transaction {
   <T>(work: () => T): Promise<T>

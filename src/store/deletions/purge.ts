@@ -197,7 +197,7 @@ function blank({ name, kind, columns }: Table, where: string): string | undefine
 
 interface PurgedPart {
   part: Table
-  /** `columns` of the part repeat the columns `from` of the key of the row to which it belongs. */
+  /** The part's `columns` repeat the key columns `from` of the row to which the part belongs. */
   columns: readonly string[]
   from: readonly string[]
 }

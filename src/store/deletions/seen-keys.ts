@@ -14,7 +14,7 @@ export interface Seen {
   forget(feed: string, scope: string, atMost: number): boolean
   /** The last key of the range of `size` rows after `after`; undefined when fewer are left. */
   rangeEnd(rows: ListedRows, after: string, size: number): string | undefined
-  /** Keys of live rows in a range that the pass has not seen. */
+  /** Keys, within a range, of live rows that the pass has not seen. */
   unseen(feed: string, rows: ListedRows, range: KeyRange): string[]
 }
 

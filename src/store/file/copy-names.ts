@@ -7,7 +7,7 @@ import { timeStamp } from './path-checks.ts'
  * The names of all copies of a database that parley makes. Only files with such a name are ever removed:
  * - `parley-2026-01-31T034700Z.db`, in the snapshot folder: a kept snapshot, named after its start;
  * - `parley.db-before-0003_analysts`, next to the database: its copy before an upgrade, named after the first migration
- *   that is not applied in it;
+ *   that is not applied in it; it ends in `.part` until it is complete;
  * - `parley.db-before-restore-2026-01-31T034700Z`, next to the database: the old database, kept by a restore;
  * - `NAME.0123abcd.part`, next to NAME: a copy that is not complete yet.
  */
@@ -44,7 +44,7 @@ const ASIDE = /^-before-restore-\d{4}-\d\d-\d\dT\d{6}Z(-wal|-shm|-journal)?$/
 /** Paths of all copies before upgrades, partial ones (`.part`) included. */
 export const upgradeCopiesOf = (database: string): string[] => pathsNextTo(database, UPGRADE_COPY)
 
-/** Paths of the old databases that restores kept. */
+/** Paths of the files of old databases that restores kept. */
 export const keptByRestores = (database: string): string[] => pathsNextTo(database, ASIDE)
 
 function pathsNextTo(database: string, end: RegExp): string[] {

@@ -11,7 +11,7 @@ export async function removePartial(part: string): Promise<void> {
   await rm(`${part}-journal`, { force: true })
 }
 
-/** A writer modifies its partial file all the time, except in fsync and verification, which take less time. */
+/** A writer modifies its partial file all the time, except in fsync and verification. Both take less time than this. */
 const ABANDONED_MS = HOUR_MS
 
 interface Partials {

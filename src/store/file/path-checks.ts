@@ -15,8 +15,8 @@ export function resolvedPath(path: string): string {
 }
 
 /**
- * SQLite derives the names of the `-wal` and `-shm` files from the path of the database, and parley that of the
- * `-lock` file. A file with two paths would have two of each, so two processes could write it at the same time.
+ * The path of the database determines the names of its `-wal`, `-shm` and `-lock` files. A file with two paths would
+ * have two of each, so two processes could write it at the same time.
  * @param file path without symbolic links
  * @throws StopError (73) when the file has another name
  */

@@ -2,7 +2,7 @@ import { statfsSync, statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import type { Sqlite } from '../database/sqlite-types.ts'
 
-/** Sizes of databases and free space, in bytes. Child processes load this file, so it imports little. */
+/** Sizes of databases and free space, in bytes. */
 
 /** The sizes of a database and of its `-wal`; 0 for a missing file. */
 export function databaseSizes(file: string): { bytes: number; walBytes: number } {

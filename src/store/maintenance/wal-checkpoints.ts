@@ -88,7 +88,7 @@ interface ScheduledWork {
   resolve(wasDone: boolean): void
 }
 
-/** The fallback without a thread: blocks the event loop. */
+/** The fallback when the thread cannot do the work: blocks the event loop. */
 function tryOnThisThread(db: Sqlite, work: FileWork): boolean {
   try {
     for (const sql of FILE_WORK[work]) db.exec(sql)
@@ -126,7 +126,7 @@ function createThread(path: string, program: URL): Thread {
   }
   const start = (): Worker => {
     const workerData: CheckpointWorkerData = { path, state: shared }
-    // Without the Node options of this process: the thread would load the modules that they preload a second time.
+    // The thread gets no Node options: with those of this process, it would load their preloaded modules a second time.
     return new Worker(program, { workerData, execArgv: [], resourceLimits: LIMITS })
       .on('message', settle)
       .on('error', giveUp)

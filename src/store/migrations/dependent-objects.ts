@@ -3,7 +3,7 @@ import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import type { OwnObjects } from './own-objects.ts'
 
-/** A view, a trigger, or an index that parley did not create. */
+/** Any view, any trigger, or an index that parley did not create. */
 interface SchemaObject {
   type: 'view' | 'trigger' | 'index'
   name: string

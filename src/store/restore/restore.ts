@@ -19,8 +19,9 @@ import { type CurrentDatabase, finishEarlierSwap, takeOutOfUse } from './swap.ts
 
 /**
  * Replaces the database with a copy of a warehouse. The copy is written next to the database, verified, fsynced, and
- * then renamed. When the process is killed, the path names either the old database or the complete new one. It can name
- * no file only without hard links, or when the old database is damaged. The old database is kept under another name.
+ * then renamed. When the process is killed, the path names either the old database or the complete new one. On a file
+ * system without hard links, or when the old database is damaged, it may also name no file. The old database is kept
+ * under another name.
  */
 export interface Restored {
   database: string

@@ -14,10 +14,10 @@ import { META, readMeta } from '../sync/meta.ts'
 import { type CarriedNotes, NOTHING_CARRIED } from './carried-values.ts'
 
 /**
- * The database that a copy replaces, taken out of use: no other program has it open. Such a program would delete the
- * -wal of the new database when it closes the old one, and SQLite would apply the journal of its open transaction to
- * the new database. First this process leaves WAL mode, which removes the -wal and -shm files. SQLite permits this only
- * to the last connection. Then an exclusive lock keeps other programs out during the rename.
+ * The database that a copy replaces, taken out of use: no other program has it open. A program that had it open would
+ * delete the -wal of the new database when it closes the old one. SQLite would also apply the journal of that program's
+ * open transaction to the new database. First this process leaves WAL mode, which removes the -wal and -shm files.
+ * SQLite permits this only to the last connection. Then an exclusive lock keeps other programs out during the rename.
  */
 export interface CurrentDatabase {
   /** Undefined when there is no database or it cannot be read. */

@@ -17,18 +17,18 @@ export interface RowTimes {
    * are included: a clock that was ahead stored them.
    */
   within(column: TimeColumn, span: TimeSpan, known: { before: string; now: string }): TimedRow[]
-  /** Ids of live rows without a time that the pass has not seen. `known` as in `within`. */
+  /** Ids of live rows that have no time and that the pass has not seen. `known` as in `within`. */
   undated(column: TimeColumn, feed: string, known: { before: string; now: string }): string[]
   /** Whether a live row has no time. */
   hasUndated(column: TimeColumn): boolean
   /**
-   * A stored row without a time that equals a given row in all other fields gets its key, so that storing the given row
-   * completes it. Only for tables whose key is a digest of the fields, in the first column.
+   * Gives a stored row without a time the key of the given row that equals it in all other fields. Storing the given
+   * row then completes the stored row. Only for tables whose key is a digest of the fields, in the first column.
    */
   completeUndated(column: TimeColumn, rows: readonly ParsedRow[]): void
   /**
-   * Removes rows without a time, first stored after an instant, that equal a row stored before in all other fields.
-   * Scans the table for each of them.
+   * Removes rows without a time that were first stored after an instant, if an earlier row with a time equals them in
+   * all other fields. Scans the table for each row without a time.
    */
   removeUndatedCopies(column: TimeColumn, since: string): void
   /** Live rows with a time in the span that have no task of the feed, in no particular order. */

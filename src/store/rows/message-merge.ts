@@ -14,7 +14,7 @@ export interface MessageMerge {
   applyText(copyId: string, result: TextResult, now: string): boolean
   /** `text_state` of a copy; undefined when the copy is not stored. */
   textState(copyId: string): string | undefined
-  /** Makes the text of a copy due again, because the copy changed or was stored again after its deletion. */
+  /** Makes the text of a copy due again, because the copy was stored again after its deletion. */
   resetText(copyId: string): void
 }
 

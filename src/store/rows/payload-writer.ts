@@ -109,7 +109,7 @@ export function createRowWriter(
       replacesExtra(foundExtra, extra) ||
       written.some(({ column, index }, at) => replacesCell(column, found[index] ?? null, values[at] ?? null))
     update.run(...values, extra, now, isReplaced ? now : null, ...key)
-    // Parents before their children, as in the schema's foreign keys. Each child table is replaced explicitly.
+    // Foreign keys are off, so nothing cascades. Each child table is replaced explicitly, parents first.
     if (hasOtherChildren)
       for (const child of children) child.replace(rootKey, item.children.get(child.name) ?? [])
     const isExtraAlone = !deleted && !hasOtherCells && compared.every(each => each.isExtraAlone)
@@ -225,7 +225,7 @@ function createExtras(table: Table, shown: ShownFields, by: ShownBy) {
       : []
   /**
    * Whether the API has dropped a field that is missing from the answer. It has done so if this endpoint returned the
-   * field before. Of a field that lists have returned, only another list can show that it was dropped.
+   * field before. When a list has ever returned the field, only the answer of a list counts.
    */
   const isDropped = (field: string): boolean =>
     shown.has(table.name, by, field) && (by === 'list' || !shown.has(table.name, 'list', field))
@@ -238,7 +238,7 @@ function createExtras(table: Table, shown: ShownFields, by: ShownBy) {
         by,
         undeclared(given).map(([name]) => name),
       ),
-    /** Keeps the fields that only the other endpoint shows; all others come from this answer. */
+    /** Keeps the stored fields that the API has not dropped; all others come from this answer. */
     merged(stored: Cell, given: string | null): string | null {
       const kept = keptOf(stored)
       if (kept.length === 0) return given

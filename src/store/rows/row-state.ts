@@ -4,7 +4,10 @@ import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import { columnsOfRow, type RowKey } from '../deletions/suspicions.ts'
 
-/** `unknown`: not stored. `open`: live and readable. `withheld`: live, but the API refuses its content. `deleted`. */
+/**
+ * `unknown`: not stored. `open`: live and readable. `withheld`: live, but the API refuses its content. `deleted`:
+ * `_deleted_at` is set.
+ */
 export type RowState = 'unknown' | 'open' | 'withheld' | 'deleted'
 
 /** Answers which rows are stored, in any table. */
@@ -21,7 +24,7 @@ export interface StoredRows {
   liveValues(table: string, column: string): string[]
   /** The ids of the live rows that have a value in a column. */
   liveIdsWith(table: string, column: string, value: string): string[]
-  /** The number of live rows that refer to a row. @param on column of the table → column of the row's key */
+  /** The number of live rows that refer to a row. @param dependants `on` maps columns of the table to the row's key */
   countDependants(row: RowKey, dependants: Dependants): number
 }
 

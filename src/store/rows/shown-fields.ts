@@ -14,7 +14,7 @@ export interface ShownFields {
   has(table: string, by: ShownBy, field: string): boolean
 }
 
-/** More fields than an endpoint has in practice. Further ones are treated as if another endpoint returned them. */
+/** More fields than an endpoint has in practice. Any further field counts as never returned by this endpoint. */
 const MAX_FIELDS = 200
 
 type FieldsByEndpoint = Readonly<Record<string, readonly string[]>>

@@ -24,7 +24,7 @@ export interface Built {
   changed: boolean
 }
 
-/** Brings the full-text indices up to date with the rows, or drops them. @throws StopError (73) */
+/** Brings the full-text indices up to date with the rows, or drops them. @throws StopError (73 or 75) */
 export async function buildSearch(options: BuildOptions): Promise<Built> {
   const { store, clock, isWanted, pieceMs, share, signal, onProgress } = options
   const search = createSearchIndices(store)

@@ -9,14 +9,14 @@ import { CREATE_MARKS, MARKS, SEARCH_INDICES, type SearchIndex } from './schema.
  * consistent, so the process can end after any of them. The database alone determines the next step.
  */
 export interface SearchIndices {
-  /** Whether `advance` has work to do. It is quick and writes nothing. */
+  /** Whether `advance` has more to do than merges. It is quick and writes nothing. */
   isDue(isWanted: boolean): boolean
   /** Whether any index exists, complete or not. */
   exists(): boolean
   /**
    * Does the next piece of work: builds the indices when they are wanted, else drops them. Call it in a transaction.
    * Returns false when no work is left.
-   * @param mayGoOn called every few milliseconds; the piece ends when it returns false
+   * @param mayGoOn called after each batch; the piece ends when it returns false
    */
   advance(isWanted: boolean, mayGoOn: () => boolean): boolean
   /** How far the indices are built, in row keys (`_id`) of their source tables, summed over the indices. */

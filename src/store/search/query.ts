@@ -41,7 +41,7 @@ export interface SearchRow {
   position: number | null
   /** Seconds from the start of the meeting to the transcript entry. */
   elapsed_seconds: number | null
-  /** The sender, the speaker, or the owner of the meeting. */
+  /** The sender, the speaker, the meeting's owner, or the answer's playbook. */
   who: string | null
   title: string | null
   url: string | null
@@ -62,8 +62,9 @@ export function termsOf(typed: string): string[] {
 const MAX_TRIGRAMS = 32
 
 /**
- * The FTS5 query: every trigram of every term, in any form of the term. Undefined when all terms are shorter than three
- * characters. For a very long term some trigrams are enough, since the statement compares the texts of the hits anyway.
+ * The FTS5 query: every trigram of each term, in any form of the term. It leaves out terms that have a form of fewer
+ * than three characters. Undefined when no term is left. For a very long term some trigrams are enough, since the
+ * statement compares the texts of the hits anyway.
  */
 export function matchOf(terms: readonly string[]): string | undefined {
   const asked = terms.flatMap(term => {
@@ -109,7 +110,6 @@ const isAscii = (text: string): boolean => /^[\x00-\x7f]*$/.test(text)
 
 // ---------------------------------------------------------------------------------------------- kinds
 
-/** A table whose rows are searched. */
 interface SearchedTable {
   kind: SearchKind
   /** Undefined when the table is small and searched without an index. */
@@ -185,7 +185,6 @@ const PLACES: readonly SearchedTable[] = [
   },
 ]
 
-/** The full-text indices of these kinds. */
 export function indicesFor(kinds: readonly SearchKind[]): SearchTable[] {
   return [...new Set(PLACES.filter(({ kind }) => kinds.includes(kind)).flatMap(({ index }) => index ?? []))]
 }

@@ -3,13 +3,12 @@ import { quote } from '../database/sql.ts'
 /**
  * The full-text indices as SQL. Pure.
  *
- * They use FTS5 with the trigram tokenizer, which finds any three consecutive characters in any language, without
- * storing texts. `detail=none` stores only the rows of each trigram, which takes a sixth of the size of an index with
- * positions; a search compares the texts of the hits, so the result is exact. The options `remove_diacritics` (SQLite
+ * They use FTS5 with the trigram tokenizer, which finds any three consecutive characters in any language. They store no
+ * texts. With `detail=none` an index stores only the rows of each trigram, in a sixth of the size of an index with
+ * positions. A search compares the texts of the hits, so the result is exact. The options `remove_diacritics` (SQLite
  * 3.45) and `secure-delete` (3.42) are not used, since older sqlite3 shells could not read such an index.
  */
 export interface SearchIndex {
-  /** The full-text table. */
   name: SearchTable
   /** The table whose `_id` says how far the index is built: rows up to the mark are in the index, later ones are not. */
   source: string

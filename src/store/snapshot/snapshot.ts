@@ -23,7 +23,7 @@ export interface Snapshot {
   path: string
   bytes: number
   durationMs: number
-  /** When it was started: an RFC 3339 instant by this machine's clock. It has everything committed before. */
+  /** When it was started: an RFC 3339 instant by this machine's clock. The snapshot has everything committed before. */
   startedAt: string
   /** The rows of `sync_status`, read from the snapshot. */
   resources: readonly StatusRow[]
@@ -38,7 +38,7 @@ export interface SnapshotOptions {
   mode: number
   /** Path of an earlier snapshot in the same folder, expected to be of the same warehouse. */
   earlier?: string | undefined
-  /** Whether a name in the same folder is of this series of snapshots. Abandoned partial files of it are removed. */
+  /** Whether a name in the same folder is of this series of snapshots, whose abandoned partial files are removed. */
   isAlike?: (name: string) => boolean
   clock: Clock
   /** Aborts the snapshot, which leaves no file; the promise then rejects with the signal's reason. */
@@ -113,7 +113,7 @@ async function copyDatabase(options: SnapshotOptions, input: SnapshotInput): Pro
   throw fault instanceof StopError ? fault : cutOffError(database, code)
 }
 
-/** The rows have all that the API published before this instant. Null when a resource was never read completely. */
+/** The warehouse has everything that the API published before this instant. Null when a resource was never complete. */
 export function completeAsOf(resources: readonly StatusRow[]): string | null {
   const offered = resources.filter(({ state }) => state !== 'unavailable')
   const instants = offered.map(({ complete_as_of }) => complete_as_of)

@@ -12,7 +12,7 @@ import { databaseFault } from '../database/sqlite-errors.ts'
 
 const COMPANIONS = ['-wal', '-shm', '-journal', '-lock']
 
-/** @throws StopError 64 when `file` exists and is not a snapshot, 73 when its folder does not exist */
+/** @throws StopError 64 when a snapshot must not be written to `file`, 73 when its folder does not exist */
 export async function refuseTarget(database: string, file: string): Promise<void> {
   const [own, there] = [await stat(database), await statOf(file)]
   const isDatabase = there !== undefined && there.ino === own.ino && there.dev === own.dev

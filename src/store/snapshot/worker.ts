@@ -65,12 +65,12 @@ function verify({ part, statusSql }: SnapshotInput, expected: readonly unknown[]
   }
 }
 
-/** The header values that identify a file as parley's and give its kind. */
+/** The numbers in the header that an application sets. A copy has the same numbers. */
 function headerNumbers(db: Database.Database): unknown[] {
   return ['application_id', 'user_version'].map(name => db.pragma(name, { simple: true }))
 }
 
-/** False also when one of the two files has no identity, because its version stored none, or cannot be read. */
+/** False also when one of the two files cannot be read, or has no identity because an older version wrote it. */
 function isOfOtherWarehouse({ database, earlier }: SnapshotInput): boolean {
   if (earlier === undefined) return false
   const [own, its] = [ownerOf(database).identity, ownerOf(earlier).identity]

@@ -20,7 +20,7 @@ export interface StatusReport {
   writer: WriterState | null
   /** Null when no daemon ever ran. */
   daemon: DaemonReport | null
-  /** How the last backfill ended; null when none has ended, or the last one was killed. */
+  /** How the last backfill ended; null when none has ended, or the last one is running or was killed. */
   backfill: BackfillEnd | null
   /** Why the writer cannot reach the API; null when it can. */
   api: UnreachableReport | null
@@ -165,7 +165,7 @@ function backfillOf(status: Status, writer: WriterState | null): BackfillEnd | n
 /** The daemon stores the time every minute. When the stored time is older than this, the daemon cannot write. */
 const SILENT_MS = 3 * MINUTE_MS
 
-/** The stored state. It is corrected when the daemon ended without storing that, or runs but can no longer write. */
+/** The stored state, corrected when the daemon ended without storing its end, or runs but can no longer write. */
 function daemonOf(status: Status, writer: WriterState | null, now: number): DaemonReport | null {
   const state = storedNote<DaemonState>(status, META.daemonState)
   if (state === undefined || state.state === 'stopped') return state ?? null

@@ -27,7 +27,7 @@ export interface Status {
   requests: readonly Request[]
   /** Runs without an end: running now, or of a process that died. */
   openRuns: number
-  /** The key-value pairs of `sync_meta`, as stored. */
+  /** The pairs of `sync_meta`, as stored. A copy lacks PROCESS_KEYS. */
   meta: ReadonlyMap<string, string>
 }
 

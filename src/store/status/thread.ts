@@ -4,7 +4,7 @@ import { databaseSizes } from '../file/size.ts'
 import { STATUS_ROWS, type StatusRow } from './status.ts'
 
 /**
- * Reads the rows of `sync_status` without blocking the event loop: for a large warehouse a thread counts them. Calls
+ * Reads the rows of `sync_status` without blocking the event loop: for a large warehouse a thread reads them. Calls
  * during that read, or within MAX_AGE_MS after it, share its result.
  */
 export interface StatusRows {

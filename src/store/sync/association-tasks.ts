@@ -4,8 +4,8 @@ import { onlyRow } from '../database/statements.ts'
 
 /**
  * The tasks that read the associations of records, one task for each record. Each function handles many records.
- * `records` is the table of the records. In the SQL, `+object` keeps SQLite from using the index on `object`: with it,
- * SQLite would examine all records of the object instead of a range.
+ * `records` is the table of the records. In the SQL, `+object` keeps SQLite from using the index on `object`. With that
+ * index, SQLite would examine all records of the object instead of a range.
  */
 export interface AssociationTasks {
   /** The `_id` of the newest record; 0 when there is none. */

@@ -3,10 +3,10 @@ import { quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 
-/** Another table, and its column with keys that a timeline's table may lack. The timeline's feed declares it. */
+/** A column of another table with keys that a timeline's table may lack. The timeline's feed declares it. */
 export type LookupSource = NonNullable<TimelineFeed['lookup']>
 
-/** The tasks that read rows which a timeline did not show but rows of another table refer to. */
+/** The tasks that read rows that a timeline did not show although another table refers to them. */
 export interface LookupTasks {
   /** The highest rowid of the other table; 0 when it is empty. */
   newestRow(source: LookupSource): number

@@ -21,7 +21,7 @@ export const META = {
   requestsToday: 'requests_today',
   /** Why the API cannot be read, since when, and when the next try is; null while it can be read. */
   unreachable: 'unreachable',
-  /** The clock of the writer's machine, stored each minute. */
+  /** The clock of the writer's machine. The daemon stores it each minute. */
   clock: 'clock',
   /** When the last maintenance ended. Stored only while this machine's clock agreed with the API's. */
   maintainedAt: 'maintained_at',
@@ -33,7 +33,7 @@ export const META = {
   logHoldsPurged: 'log_holds_erased',
   /** Since when free space in the file may hold pieces of purged content. Stored in the transaction that purges. */
   fileHoldsPieces: 'file_holds_pieces',
-  /** When the last rebuild of the file on disk was started. */
+  /** When parley last tried to rebuild the file on disk. */
   rebuildTriedAt: 'rebuild_tried_at',
   /** Folders that may hold kept snapshots, including those of earlier settings. */
   snapshotFolders: 'snapshot_folders',

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { encodeJson } from '../../json.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 
-/** Items that could not be stored. Every received item is either stored or has a row here. */
+/** Items that could not be stored, and spans of event time that the API fails to list. */
 export interface Rejects {
   /**
    * Adds an item. An item that already has a row gets a new `last_seen_at` and `reason`, and is no longer resolved.

@@ -57,13 +57,13 @@ export interface Tasks {
   /** Makes a key due because of an event at `sortAt`. A task with the same or a later `sortAt` stays as it is. */
   announce(task: TaskKey & { sortAt: string | null; dueAt: string }): void
   /**
-   * Makes a key due at `dueAt`, whether it was read before or not. A round of a backfill that reads every key reads it
-   * even earlier.
+   * Makes a key due at `dueAt`, whether it was read before or not. A backfill of an `everyRound` feed reads it without
+   * waiting for `dueAt`.
    */
   demand(task: TaskKey & { sortAt?: string | null; dueAt: string }): void
   /** Makes a key due at `dueAt`, whether it was read before or not. No round of a backfill reads it earlier. */
   askAt(task: TaskKey & { dueAt: string }): void
-  /** The latest due time within a span, of these resources' probes and of their tasks with `round` `BY_DUE_TIME`. */
+  /** The latest due time within a span, among these resources' probes and their tasks with `round` = `BY_DUE_TIME`. */
   latestAsked(resources: readonly string[], span: { after: string; upTo: string }): string | undefined
   /** The tasks that are due in a round of a backfill. */
   due(query: DueQuery): Task[]
@@ -71,7 +71,7 @@ export interface Tasks {
   dueBy(query: Omit<DueQuery, 'round' | 'everyRound'> & { first: TaskOrder }): Task[]
   /** The earliest due time of the tasks of a feed, except those of the given scopes. */
   nextDue(feed: string, exceptScopes: readonly string[], bounds?: TaskBounds): string | undefined
-  /** Whether a first read, or a read that `demand` asked for, is due. */
+  /** Whether a first read, or a read that `announce` or `demand` asked for, is due. */
   hasFirst(feed: string, now: string, exceptScopes: readonly string[]): boolean
   find(task: TaskKey): Task | undefined
   /** Records that a key was read in a round, and when it is due again. */
@@ -88,7 +88,7 @@ export interface Tasks {
   countDue(feed: string, now: string): number
   /** Moves every due time after `now` back by `ms`, because this machine's clock was set back. */
   moveBack(ms: number, now: string): void
-  /** Number of tasks with `waiting`: the API has not finished their content, or their last request failed. */
+  /** Number of tasks whose content the API has not finished. Leaves out tasks whose last request failed. */
   countWaiting(feed: string): number
 }
 

@@ -17,9 +17,8 @@ export interface Workload {
 
 export interface Share {
   done: number
-  /** Undefined when it is unknown. */
   total: number | undefined
-  /** True when the total is the number of rows stored before. */
+  /** True when the total is the number of rows stored before, or is unknown. */
   isGuess: boolean
 }
 
@@ -31,7 +30,7 @@ export interface WorkloadQuestion {
   readBefore: boolean
 }
 
-/** Some counts scan an index of all rows: call it at most every few seconds, and more rarely when it is slow. */
+/** Some counts scan an index of all rows. Call it every few seconds at most, and less often when counting is slow. */
 export type ReadWorkload = (question: WorkloadQuestion) => Workload
 
 export function createWorkload(prepare: Prepare): ReadWorkload {

@@ -160,7 +160,7 @@ interface ColumnRow {
 
 function tablesByObject(prepare: Prepare): ReadonlyMap<string, ObjectRow> {
   const objects = prepare<ObjectRow>(
-    // Without tables that another program has dropped: their views cannot be read.
+    // Leaves out tables that another program has dropped: their views cannot be read.
     `SELECT o.name, o.label, o.table_name AS "table" FROM crm_objects o
      JOIN sqlite_master s ON s.type = 'table' AND s.name = o.table_name ORDER BY o.name`,
   ).all()
@@ -215,7 +215,7 @@ function describedField(
   }
 }
 
-/** From the type of the column; for a text column, from the CRM's type of the field. */
+/** The type of the column decides; for a text column, the CRM's type of the field. */
 function kindOf(declared: string, type: string | null): DescribedKind {
   const byColumn: Readonly<Record<string, DescribedKind>> = { INTEGER: 'boolean', ANY: 'any' }
   const form = formOf(type)

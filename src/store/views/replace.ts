@@ -29,7 +29,7 @@ export interface View {
   sql: string
 }
 
-/** Adds a comment to the SQL that says what a row of the view is, for people who read the schema. */
+/** Adds to the SQL a comment on what a row of the view is, for people who read the schema. */
 function withComment({ name, sql }: View): View {
   const about = describedTable(name)?.about
   if (about === undefined) return { name, sql }

@@ -70,7 +70,7 @@ FROM (
 const counted = (table: string, where?: string) =>
   `(SELECT count(*) FROM ${quote(table)}${where === undefined ? '' : ` WHERE ${where}`})`
 
-/** Without an index of live rows: all rows minus the deleted ones, because SQLite counts both of these in an index. */
+/** Without an index of live rows, counts all rows minus the deleted ones: SQLite counts both of these in an index. */
 function liveRowsCounted({ table, where }: StatusSource): string {
   if (where !== undefined) return counted(table, `_deleted_at IS NULL AND ${where}`)
   const { kind, livesWith } = tableNamed(table)

@@ -22,7 +22,6 @@ export function opposite({ listed, asking }: Direction): Direction {
   return { listed: asking, asking: listed }
 }
 
-/** Both directions of a kind. */
 export function directionsOf([one, other]: AssociationKind): readonly [Direction, Direction] {
   return [
     { listed: other, asking: one },

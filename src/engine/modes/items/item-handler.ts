@@ -16,7 +16,7 @@ export interface ItemHandler {
   query?(work: ItemWork): Readonly<Record<string, string>>
   /** Parameters of the path other than the key. */
   params?(task: Task): Readonly<Record<string, string>>
-  /** The list that is requested, if the workspace may not offer all of its scopes. */
+  /** The list that is requested, if some of its scopes may be unavailable. */
   list?(work: ItemWork): ScopeList
   /** Writes the tasks of this round. It runs once the parents are read, and no task is read before it has ended. */
   plan?(context: EngineContext, id: string): Batches
@@ -84,7 +84,7 @@ export function readAgain(context: EngineContext, work: ItemWork, afterMs: numbe
 
 const NOT_READY = { firstMs: 10 * MINUTE, mostMs: DAY }
 
-/** Schedules the read that confirms a suspicion. In a backfill too, it is due at that time and not once per round. */
+/** Schedules the read that confirms a suspicion. It is due after `afterMs`, in a backfill too, not once per round. */
 export function recheckAfter(context: EngineContext, { task }: ItemWork, afterMs: number): void {
   context.store.tasks.done(task, {
     round: BY_DUE_TIME,

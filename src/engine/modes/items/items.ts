@@ -85,7 +85,7 @@ export function createItems(
       bounds,
       next() {
         if (isWaiting()) {
-          // Lists that must wait restart later. While a list is open, the store has to remember every write.
+          // These lists are read again from the first page later. While one is open, the store remembers every write.
           continued.splice(0).forEach(end)
           return undefined
         }
@@ -129,7 +129,7 @@ function dueItems(context: EngineContext, where: FeedName, feed: ItemFeed, bound
       exceptScopes: backoffs.waitingScopes(where.feed),
     })
   const newest = dueTasks('newest')
-  // Otherwise the newest, which may fall due again before the next batch, would be read every time.
+  // Without these, only the newest would be read: they may fall due again before the next batch.
   const others = schedule.isTimed && newest.length === schedule.batchSize ? dueTasks('longest-due') : []
   return [...firstReads(context, where.feed, feed, schedule.batchSize), ...newest, ...others]
 }

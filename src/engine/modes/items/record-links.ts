@@ -199,9 +199,9 @@ function askNext(context: EngineContext, work: ItemWork, askAgainMs: number | un
 
 /**
  * Stores the associations of a record as the answer lists them. An association that the answer does not list becomes
- * suspected, and `askAgainMs` says when the next answer can confirm that. The answers for both of its records show an
- * association. So it stays as it is when the answer to a later request for the other record is already stored. Returns
- * undefined when a later answer for this record is already stored, or when this record is deleted.
+ * suspected, and `askAgainMs` says when the next answer can confirm that. The answers for either record show an
+ * association. If the answer to a later request for the other record is already stored, the association stays as it is.
+ * Returns undefined when a later answer for this record is already stored, or when this record is deleted.
  */
 function replaceLinks(
   context: EngineContext,

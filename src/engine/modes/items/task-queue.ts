@@ -29,7 +29,7 @@ export interface TaskQueueDeps {
   isTimed: boolean
 }
 
-/** After this many failures in a row, the oldest keys of the batch go first: all of the newest keys may be bad. */
+/** After this many failures in a row, the batch is read from its end: all of the newest keys may be bad. */
 const NEIGHBOURS_IN_A_ROW = 5
 
 /** How long to wait before looking again for new keys while a batch is read, in ms. */

@@ -90,7 +90,7 @@ function denyWithheld(context: EngineContext, work: ItemWork): void {
   else readWithheldAgain(context, work)
 }
 
-/** The row is not stored, or it is deleted. A 403 then changes nothing for analysts and needs no confirmation. */
+/** The row is not stored, or it is deleted. A 403 then removes no content, so it needs no confirmation. */
 function noteWithheld(context: EngineContext, work: ItemWork): void {
   context.runs.counts(work.resource.name).rowsChanged += context.store.withhold(
     work.feed.table,

@@ -12,7 +12,10 @@ import { followRelations } from '../../follow-ups/relations.ts'
 import type { Source } from '../../scheduler/job.ts'
 import { createKeySource } from './key-source.ts'
 
-/** Reads records ahead of their list: those that an activity says have changed, and new ones that those point at. */
+/**
+ * Reads records ahead of their list: those that an activity announces as changed, and records not stored yet that
+ * these point at.
+ */
 export function createChanges(
   context: EngineContext,
   resource: Resource,
@@ -54,7 +57,7 @@ export function createChanges(
   })
 }
 
-/** A record may be unchanged because something that belongs to it has changed: its follow-ups are written anyway. */
+/** The announced change may concern only the record's associations, so an unchanged record gets follow-ups too. */
 function followUnchanged(
   context: EngineContext,
   { followUps = [], table }: SnapshotFeed,
@@ -82,7 +85,7 @@ function hasCaughtUp(
   return typeof updatedAt === 'string' ? updatedAt >= happenedAt : written.status !== 'unchanged'
 }
 
-/** The API may show a change a little after it announces it. These are retries, so `sync.interval_scale` does not apply. */
+/** The API may show a change a little late. These waits are for retries, so `sync.interval_scale` does not apply. */
 const ASKED_AGAIN_AFTER_MS = [5_000, 30_000, 5 * MINUTE]
 
 function askAgain(context: EngineContext, { where }: ChangesWork, asked: Task, task: Task): void {

@@ -3,7 +3,7 @@ import type { EngineContext } from '../../context.ts'
 import type { FeedName } from '../../feeds.ts'
 import { KEY_REQUESTS, type KeyEvidence, MOST_IDS } from './key-requests.ts'
 
-/** The due tasks of a feed that is read by key, those first that have been due the longest. */
+/** The due tasks of a feed that is read by key. Those that have been due the longest come first. */
 export interface KeyQueue {
   /** The tasks of the next request: all of one scope, at most as many as one request may name. */
   take(): Task[] | undefined

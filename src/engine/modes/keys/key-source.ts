@@ -33,7 +33,7 @@ export interface KeyReads {
   isReady(): boolean
   /** Whether a found record is stored. */
   isWanted(item: ParsedItem): boolean
-  /** @param entry undefined when the record could not be parsed, or a later answer was already stored */
+  /** @param entry undefined when the record was not stored: unparsable, unwanted, or a later answer was stored */
   found(task: Task, entry: StoredItem | undefined): void
   missing(task: Task): void
 }
@@ -77,7 +77,7 @@ export function createKeySource(
   let failures = 0
   const isWaiting = (scope = '') => backoffs.isWaiting(where.feed, scope)
   const isFree = (task: Task) => !underWay.has(nameOf(task)) && !isWaiting(task.scope)
-  // A hint from outside may name any key, and one key that is no UUID makes the API refuse the whole request.
+  // A webhook may name any key, and one key that is no UUID makes the API refuse the whole request.
   const bounds = evidence.by === 'ids' ? { keys: UUID_GLOB } : {}
   const queue = createKeyQueue(context, { where, evidence, everyRound, bounds, isFree })
 
@@ -162,7 +162,7 @@ function refuseKeys(
 ): void {
   if (context.store.segments.of(list, scope).length > 0)
     refuseTasks(context, { where, scope, tasks, ...refusal }, { list, feed, scope })
-  // Its object is not read here. If that changes, its list will show every record.
+  // The object of this scope has no list. If it gets one, the list will show every record.
   else for (const task of tasks) context.store.tasks.remove(task)
 }
 

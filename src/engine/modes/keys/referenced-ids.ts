@@ -8,7 +8,7 @@ import type { Source } from '../../scheduler/job.ts'
 import { isAskable } from './key-requests.ts'
 import { createKeySource } from './key-source.ts'
 
-/** Reads ids that rows of another table name and the list did not show, once each round. */
+/** Reads ids that rows of another table name and the list did not show: once each round, in the daemon daily. */
 export function createLookup(
   context: EngineContext,
   resource: Resource,

@@ -7,8 +7,8 @@ import { handleRefusal } from '../refusals.ts'
 import type { PeriodReads } from './period-job.ts'
 
 /**
- * Periods follow the server's clock, so a request is made to learn it when no answer has shown it yet. Even a 400
- * shows it; the first period's request then finds out what is refused.
+ * Learns the server's clock, which the periods follow, when no answer has shown it yet. A 400 shows it too: the first
+ * period's request then finds out what the API refuses.
  */
 export function clockJob(
   context: EngineContext,

@@ -30,7 +30,7 @@ interface Entries {
   numbered: Numbered
 }
 
-/** A log only grows, so no entry is ever missing. The page that shows that the API ignores the end is not stored. */
+/** A log only grows, so no entry is ever missing. The page that reveals an ignored end parameter is not stored. */
 export function periodSteps(context: EngineContext, work: PeriodWork): PageSteps<Entries, void, true> {
   const { resource, id, feed, undated, isEndIgnored } = work
   const where = { resource: resource.name, feed: id }

@@ -25,7 +25,7 @@ export interface PeriodReads {
   isEndIgnored: boolean
   /** Failures of the feed in a row. */
   feedFailures: number
-  /** True after the first answer of this process. */
+  /** True once a period request of this process was answered. */
   isAnswered: boolean
 }
 

@@ -24,7 +24,10 @@ interface Reading {
   hasNewUndated: boolean
 }
 
-/** Kept in memory: after a restart, the periods of a log with entries without a time are read once more. */
+/**
+ * Readings are kept in memory. If a restart interrupts one, and the log has entries without a time, the period is read
+ * once more.
+ */
 export function createUndatedEntries(
   { store }: EngineContext,
   feed: PeriodicFeed,
@@ -37,8 +40,8 @@ export function createUndatedEntries(
       if (cursor === null) readings.set(id, { hasUndated: false, hasNewUndated: false })
     },
     correct({ listedAt }, entries) {
-      // A period that was never listed cannot have left an entry without its time. Where the API still lists entries
-      // without a time, these are entries of their own.
+      // A period that was never listed cannot have left an entry without its time. If the page itself still lists
+      // entries without a time, the stored ones count as separate entries.
       if (listedAt === null || entries.some(isUndated) || !store.rowTimes.hasUndated(feed)) return
       store.rowTimes.completeUndated(feed, entries)
     },
@@ -54,7 +57,7 @@ export function createUndatedEntries(
       readings.delete(id)
       if (!store.rowTimes.hasUndated(feed)) return true
       if (reading === undefined || listedAt === null) return false
-      // The reading before may have listed entries without their time that are stored with it, even of other periods.
+      // The previous reading may have listed entries without a time that are stored with one, even of other periods.
       const since = isoInstant(Date.parse(listedAt) - DAY_MS)
       if (!reading.hasUndated) store.rowTimes.removeUndatedCopies(feed, since)
       return !reading.hasNewUndated

@@ -59,7 +59,6 @@ export function pageJob(
   }
 }
 
-/** A page that was requested. */
 interface AskedPage {
   work: SnapshotWork
   pass: Segment
@@ -76,7 +75,7 @@ function limitQuery({ list }: SnapshotFeed, pass: Segment): Query {
   return { limit: pass.query?.['limit'] ?? String(PAGING[list.paging].maxLimit) }
 }
 
-/** Puts off only this scope: other scopes go on. */
+/** Requests smaller pages, or puts off this scope alone. */
 function failPass(
   context: EngineContext,
   { work: { resource, id }, pass, query }: AskedPage,
@@ -115,7 +114,7 @@ function handleUnavailable(
   markScopeUnavailable(context, refusal, history)
 }
 
-/** A 400 may be due to the `limit` that was tried, or to an expired cursor. Returns whether the pass tries without it. */
+/** A 400 may be due to `limit` or to an expired cursor. Returns whether the pass restarts without that parameter. */
 function retryAnotherWay({ store }: EngineContext, { work: { feed, limits }, pass }: AskedPage): boolean {
   if (feed.list.paging === 'any' && pass.query?.['limit'] !== undefined && pass.cursor === null) {
     limits.set(pass.scope, 'refused')

@@ -41,7 +41,7 @@ interface ListedKey {
   sortAt: string | null
 }
 
-/** Each page only notes the keys that it shows. The end of the pass finds the missing rows. */
+/** `findMissingRows` only notes the keys that a page shows. The end of the pass finds the missing rows. */
 export function snapshotSteps(context: EngineContext, work: SnapshotWork): PageSteps<Listed, void, void> {
   const { store } = context
   const { resource, id, feed } = work
@@ -175,9 +175,9 @@ function passMs({ clock }: EngineContext, { startedAt }: SnapshotWork, pass: Seg
 }
 
 /**
- * The limit with which a list of unknown shape restarts when its first page shows that there are more: the largest that
- * its paging style allows. A restart is needed because a cursor is valid only with the query that returned it.
- * Undefined when no restart is needed.
+ * The limit with which a list of unknown shape restarts when it has more than one page: the largest that its paging
+ * style allows. A restart is needed because a cursor is valid only with the query that returned it. Undefined when no
+ * restart is needed.
  */
 function largerLimit(page: Page, pass: Segment, limits: SnapshotWork['limits']): string | undefined {
   const { next, recognised } = page

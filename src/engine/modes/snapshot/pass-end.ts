@@ -61,7 +61,10 @@ export function* forgetSeen({ store }: Pick<EngineContext, 'store'>, feed: strin
   while (store.seen.forget(feed, scope, KEYS_AT_ONCE)) yield
 }
 
-/** Returns how many rows of the range are newly suspected. @param before how many the pass has suspected so far */
+/**
+ * Returns how many rows of the range are newly suspected, or due for a single read.
+ * @param before the sum of the earlier ranges
+ */
 function denyUnseen(context: EngineContext, ended: EndedPass, range: KeyRange, before: number): number {
   const { id, feed, pass } = ended
   const { evidence, table } = feed

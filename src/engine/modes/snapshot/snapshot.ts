@@ -28,7 +28,7 @@ export function createSnapshot(
   const underWay = new Set<string>()
   const guards = createLoopGuards()
   const turns = createTurns<Segment>(pass => schedule.overdue(list, pass))
-  /** When each pass of this process requested its first page, by scope and `elapsed`. */
+  /** By scope: when this process requested the first page of the pass, by `elapsed`. */
   const startedAt = new Map<string, number>()
   const reads = { resource, id, feed, limits: new Map<string, 'accepted' | 'refused'>(), guards, startedAt }
   let scopes: Scopes | undefined

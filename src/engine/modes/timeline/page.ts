@@ -134,7 +134,7 @@ function enlargePages(
   })
 }
 
-/** A new row in a span that was listed before shows how long after its event time rows may appear. */
+/** A new row in a span that was listed before shows how late rows may appear after their event time. */
 function noteArrivals(
   { store, server }: EngineContext,
   { resource, feed }: TimelineWork,

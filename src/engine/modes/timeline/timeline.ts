@@ -18,8 +18,8 @@ import { baseQuery, isPart } from './query.ts'
 /**
  * Reads lists that return the newest rows first and filter only on event time. Segments cover the time axis without
  * gaps. A pass reads a segment page by page. Each page shows which stored rows in its span the list no longer has.
- * There is one source for each lane: `head` reads the newest segment, `history` segments that were never read, `audit`
- * segments that are read again.
+ * There is one source for each lane. In the daemon, `head` reads the newest segment, `history` segments that were never
+ * read, `audit` segments that are read again.
  */
 export function createTimeline(
   context: EngineContext,
@@ -118,7 +118,7 @@ function createPassSplitter(context: EngineContext, list: ListOf, { table, time 
     noteStart(segment: Segment) {
       if (schedule.isAwaited(segment)) passes.add(segment.id)
     },
-    /** A page was read. Call it inside its transaction. */
+    /** Counts a page that was read. Call it inside the page's transaction. */
     notePage(segment: Segment) {
       if (!schedule.isAwaited(segment)) return
       pages += 1
