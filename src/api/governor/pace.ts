@@ -17,6 +17,9 @@ import { afterAcceptance, afterRefusal, type RateState, startRate, withAnswerNot
  * A refusal is a 429. It starts an episode, and the refusals of all requests that were sent before it arrived belong to
  * the same episode. If other requests were in flight, and the API has not refused because of the rate before, the
  * reason is in doubt: first the in-flight limit is lowered, and if that does not help, the rate.
+ *
+ * `api/classify.ts` reads the wait that a 429 asks for, `governor.ts` enforces the pause, and
+ * `engine/scheduler/attempts.ts` sends the refused request again, which does not count as an attempt.
  */
 
 /** The configured limits, never exceeded. */

@@ -14,7 +14,12 @@ import type { Suspicion } from '../../store/deletions/suspicions.ts'
  *   once the mass-deletion guard allows it (apply.ts).
  * - purged: the content is removed (store/deletions/purge.ts).
  *
- * Lists, single reads and reads by `ids` can all deny a row. Any answer that shows the row ends the suspicion.
+ * Lists, single reads and reads by `ids` can all deny a row. A list never confirms a row that can be requested by
+ * itself. Any answer that shows the row ends the suspicion.
+ *
+ * For example a message: a page of `messages.list` does not show a copy in its span, so the copy is suspected, and
+ * probe-later.ts plans a request for it by `ids` two minutes later. If that denies it too, apply.ts deletes the copy
+ * (table `message_copies`), and the e-mail goes with its last copy (store/rows/message-merge.ts).
  */
 
 /** A second denial counts only this long after the first. Scaled by `sync.interval_scale`. */

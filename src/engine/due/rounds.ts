@@ -2,7 +2,10 @@ import type { ResourceName } from '../../catalog/resource-names.ts'
 import type { Store } from '../../store/store.ts'
 import type { ResourceState } from '../../store/sync/resource-state.ts'
 
-/** The rounds of all resources. Reads are cached, since they are far more frequent than new rounds. */
+/**
+ * The rounds of all resources. Each segment stores the round in which its pass began (`passRound`) and that of its last
+ * complete pass (`listedRound`). Reads are cached, since they are far more frequent than new rounds.
+ */
 export interface Rounds {
   /** The number of a resource's current round. */
   number(resource: ResourceName): number

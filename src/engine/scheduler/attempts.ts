@@ -171,7 +171,10 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
   }
 }
 
-/** Applies an outcome to its job inside a transaction. Returns the error, if there is one. */
+/**
+ * Applies an outcome to its job inside a transaction. For a page, its rows, its follow-ups and the checkpoint commit here
+ * (`modes/apply-page.ts`). Returns the error, if there is one.
+ */
 async function applyOutcome(
   { context, client, endless, saveLearned }: RequestAttemptsDeps,
   { job, lane }: Attempt,

@@ -6,9 +6,13 @@ import { dealViews } from './deals.ts'
 import { replaceViews, type View } from './replace.ts'
 import { syncCoverage, syncStatus } from './sync.ts'
 
-/** The views of the warehouse contract, derived from the catalogue. */
+/**
+ * The views that the writer creates when it opens the file: one `live_…` for each table of the catalogue,
+ * `transcript_words`, those of the sync's state (sync.ts) and of deals (deals.ts). The `live_…` and `labelled_…` views of
+ * CRM objects are in `../crm/sql.ts`. Those and the deal views are replaced again when the CRM's fields change.
+ */
 
-/** Creates or replaces every view of the warehouse that is missing or differs from this version's. */
+/** Creates or replaces each of these views that is missing or differs from this version's. */
 export function ensureViews(db: Sqlite): void {
   replaceViews(db, [...viewStatements(), ...dealViews(db)])
 }
