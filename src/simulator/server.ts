@@ -84,9 +84,8 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
       botConfigured: options.botConfigured ?? true,
       integrations: options.integrations ?? true,
     })
-  const world = create(scene)
-  const replica = createReplica({ scene, world, create })
-  const service = createService({ scene, world, replica, passTime }, options)
+  const replica = createReplica({ scene, create })
+  const service = createService({ scene, replica, passTime }, options)
   const server = createServer((request, response) => {
     service.handle(request, response).catch((fault: unknown) => {
       // A defect of the simulator must not look like a requested fault.
@@ -105,7 +104,7 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
     url: `http://127.0.0.1:${port}`,
     apiKey: options.apiKey ?? DEFAULT_KEY,
     workspaceId: scene.workspaceId,
-    world,
+    world: replica.world,
     ...service.controls,
     close: () =>
       new Promise(resolve => {
@@ -152,15 +151,15 @@ const UNLIMITED: LimitModel = { kind: 'none' }
 
 interface ServiceParts {
   scene: Scene
-  world: World
   replica: Replica
   passTime(ms: number): void
 }
 
 function createService(
-  { scene, world, replica, passTime }: ServiceParts,
+  { scene, replica, passTime }: ServiceParts,
   options: SimulatorOptions,
 ): SimulatedService {
+  const { world } = replica
   const clock = options.clock ?? systemClock()
   const variants: Variants = {
     meetingList: 'v1-cursor',

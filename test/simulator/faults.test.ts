@@ -234,3 +234,16 @@ test('a replica shows each change only after its lag, and then exactly the same'
     expect(await messages(true)).toBe(after)
   })
 })
+
+test('a replica gives the items of a change the same times as the workspace while the clock moves', async () => {
+  let now = 0
+  // Each reading of the clock is a millisecond later than the one before.
+  const clock = { now: () => now++, elapsed: () => now, sleep: async () => undefined }
+  await withSimulator({ ...SMALL, clock }, async (simulator, ask) => {
+    simulator.apply({ kind: 'publish', resource: 'messages', count: 3 })
+    const { text } = await ask('/v2/messages', { limit: '3' })
+    now += 60_000
+    simulator.setFaults([{ kind: 'lag', delayMs: 1_000 }])
+    expect((await ask('/v2/messages', { limit: '3' })).text).toBe(text)
+  })
+})

@@ -2,8 +2,10 @@ import { type Change, type ChangeResult, createChanges } from '../changes.ts'
 import type { Scene } from '../world/scene.ts'
 import type { World } from '../world/world.ts'
 
-/** A second copy of the workspace, which receives each change later. */
+/** The workspace, and a second copy of it that receives each change later. */
 export interface Replica {
+  /** The workspace, with every change. */
+  world: World
   /** Applies a change to the workspace at once, and to the replica later. */
   apply(change: Change): ChangeResult
   /** The workspace as it was `delayMs` ago, but never in an earlier state than at the previous call. */
@@ -12,40 +14,59 @@ export interface Replica {
 
 export interface ReplicaParts {
   scene: Scene
-  world: World
   /** Creates the workspace in its first state. */
   create(scene: Scene): World
 }
 
-export function createReplica({ scene, world, create }: ReplicaParts): Replica {
-  const changes = createChanges(world)
+export function createReplica({ scene, create }: ReplicaParts): Replica {
+  const workspace = createWorkspaceCopy(create, scene)
   const pending: { change: Change; at: number }[] = []
   let now = scene.now()
-  let replica: { world: World; apply(change: Change): ChangeResult } | undefined
-
-  const createReplicaWorld = () => {
-    // The result of a change depends on its time, so the replica's clock shows the time of the change meanwhile.
-    const copy = create({ ...scene, now: () => now })
-    return { world: copy, apply: createChanges(copy).apply }
-  }
+  let replica: WorkspaceCopy | undefined
 
   return {
+    world: workspace.world,
     apply(change) {
       const at = scene.now()
-      const result = changes.apply(change)
+      const result = workspace.apply(change, at)
       pending.push({ change, at })
       return result
     },
     laggingWorld(delayMs) {
-      replica ??= createReplicaWorld()
+      replica ??= createWorkspaceCopy(create, { ...scene, now: () => now })
       const until = scene.now() - delayMs * 1_000
       for (let next = pending[0]; next !== undefined && next.at <= until; next = pending[0]) {
-        now = next.at
-        replica.apply(next.change)
+        replica.apply(next.change, next.at)
         pending.shift()
       }
       now = until
       return replica.world
+    },
+  }
+}
+
+interface WorkspaceCopy {
+  world: World
+  apply(change: Change, at: number): ChangeResult
+}
+
+/**
+ * The result of a change depends on every time that the clock shows during the change. So the clock stands still at the
+ * time of the change meanwhile, and the same change has the same result in each copy.
+ */
+function createWorkspaceCopy(create: (scene: Scene) => World, scene: Scene): WorkspaceCopy {
+  let changeAt: number | undefined
+  const world = create({ ...scene, now: () => changeAt ?? scene.now() })
+  const changes = createChanges(world)
+  return {
+    world,
+    apply(change, at) {
+      changeAt = at
+      try {
+        return changes.apply(change)
+      } finally {
+        changeAt = undefined
+      }
     },
   }
 }
