@@ -258,7 +258,9 @@ function createService(
     const template = target.route?.operation.template ?? target.path
     const admission = limiter.admit(clock.elapsed())
     const admittedBy = limiter
-    if (admission.isAllowed) response.once('close', () => admittedBy.release())
+    // A client that disconnected during the latency has already closed the response, and `close` comes only once.
+    if (admission.isAllowed && response.closed) admittedBy.release()
+    else if (admission.isAllowed) response.once('close', () => admittedBy.release())
     const refusal = refusalOf(request, admission)
     const asked = { template, path: target.path, query: target.query }
     const requestFaults = admission.isAllowed ? faultPlan.faultsFor(asked) : []

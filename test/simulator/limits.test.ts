@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
 import { createLimiter, type LimitRule } from '../../src/simulator/faults/limits.ts'
 import type { SimulatorOptions } from '../../src/simulator/server.ts'
 import { askOf, SMALL, withSimulator } from './ask.ts'
@@ -106,3 +107,23 @@ test('a stalled answer keeps its place in a concurrency limit until the client d
       expect(status).toBe(200)
     },
   ))
+
+test('a request that the client ends during the latency keeps no place in a concurrency limit', async () => {
+  const { sleep, ...clock } = systemClock()
+  const client = new AbortController()
+  const endDuringSleep = (ms: number) => {
+    client.abort()
+    return sleep(ms)
+  }
+  const options = { latencyMs: 100, limit: { kind: 'concurrency', max: 1 } } as const
+  await withSimulator(
+    { ...SMALL, ...options, clock: { ...clock, sleep: endDuringSleep } },
+    async (simulator, ask) => {
+      await expect(fetch(`${simulator.url}/v1/members`, { signal: client.signal })).rejects.toThrow()
+      while (simulator.requests.total() === 0) await new Promise(resolve => setImmediate(resolve))
+      let status = 429
+      for (let tries = 0; tries < 20 && status === 429; tries++) ({ status } = await ask('/v1/members'))
+      expect(status).toBe(200)
+    },
+  )
+})
