@@ -1,4 +1,4 @@
-import type { FieldKind } from './content/objects.ts'
+import type { FieldKind, ObjectDefinition } from './content/objects.ts'
 import type { ItemState, Items } from './items.ts'
 import { mix, mixBelow } from './random.ts'
 import type { ContextType } from './world/activities.ts'
@@ -229,9 +229,14 @@ export function createChanges(world: World): Changes {
     return chosen.map(meetings.items.ids.of)
   }
 
+  function objectNamed(name: string): ObjectDefinition {
+    const object = world.records.object(name)
+    if (!object) throw new RangeError(`no object is named ${name}`)
+    return object
+  }
+
   function changeField(change: Extract<Change, { field: string }>): string[] {
-    const object = world.records.object(change.object)
-    if (!object) throw new RangeError(`no object is named ${change.object}`)
+    const object = objectNamed(change.object)
     if (change.kind === 'addField') {
       const kind = change.type ?? 'text'
       const type = kind.toUpperCase()
@@ -260,7 +265,7 @@ export function createChanges(world: World): Changes {
       case 'completeTranscript':
         return complete(change)
       case 'retireObject':
-        world.records.retire(change.object)
+        world.records.retire(objectNamed(change.object).name)
         return [change.object]
       case 'editSettings':
         world.editSettings()

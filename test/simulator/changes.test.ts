@@ -289,3 +289,9 @@ test('a change that names an unknown item is refused', () =>
     )
     expect(() => simulator.apply({ kind: 'edit', resource: 'crm_records', object: 'none' })).toThrow('none')
   }))
+
+test('an object that the workspace does not have cannot be retired', () =>
+  withSimulator(SMALL, async simulator => {
+    const refusal = new RangeError('no object is named renewals')
+    expect(() => simulator.apply({ kind: 'retireObject', object: 'renewals' })).toThrow(refusal)
+  }))
