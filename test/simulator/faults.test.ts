@@ -247,3 +247,19 @@ test('a replica gives the items of a change the same times as the workspace whil
     expect((await ask('/v2/messages', { limit: '3' })).text).toBe(text)
   })
 })
+
+test('the clock of a replica never goes back when the lag grows', async () => {
+  let now = 0
+  const clock = { now: () => now, elapsed: () => now, sleep: async () => undefined }
+  await withSimulator({ ...SMALL, clock, overviewsCompleteAfterMs: 5_000 }, async (simulator, ask) => {
+    const laggingBy = async (delayMs: number) => {
+      simulator.setFaults([{ kind: 'lag', delayMs }])
+      return (await ask('/v1/meetings')).text
+    }
+    const pending = await laggingBy(0)
+    now = 6_000
+    const completed = await laggingBy(1_000)
+    expect(completed).not.toBe(pending)
+    expect(await laggingBy(2_000)).toBe(completed)
+  })
+})

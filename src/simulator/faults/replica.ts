@@ -39,7 +39,7 @@ export function createReplica({ scene, create }: ReplicaParts): Replica {
         replica.apply(next.change, next.at)
         pending.shift()
       }
-      now = until
+      now = Math.max(now, until)
       return replica.world
     },
   }
