@@ -54,7 +54,7 @@ export interface ChangeResult {
 }
 
 export interface Changes {
-  /** Throws a RangeError that names the unknown id, object, field or resource. */
+  /** Throws a RangeError that names the unknown id, object, field or resource, or the deleted item to hide or reveal. */
   apply(change: Change): ChangeResult
 }
 
@@ -211,6 +211,11 @@ export function createChanges(world: World): Changes {
     const fits =
       change.kind === 'reveal' ? (index: number) => items.state(index) === 'hidden' : items.isPublished
     const chosen = select(items, change, fits)
+    const deleted = chosen.find(index => items.state(index) === 'deleted')
+    // Hiding is refused too: a hidden item can be revealed.
+    if (deleted !== undefined && change.kind !== 'delete') {
+      throw new RangeError(`the item ${items.ids.of(deleted)} is deleted, and deletion is permanent`)
+    }
     const state = ({ hide: 'hidden', delete: 'deleted', reveal: 'published' } as const)[change.kind]
     for (const index of chosen) setState(change, index, state)
     return chosen

@@ -281,6 +281,18 @@ test('the seed decides which items a change takes', async () => {
   expect(hidden).not.toEqual(edited)
 })
 
+test('a deleted item cannot be hidden or revealed, and no other item of that change is touched', () =>
+  withSimulator(SMALL, async (simulator, ask) => {
+    const [gone = ''] = simulator.apply({ kind: 'delete', resource: 'messages' }).ids
+    const [hidden = ''] = simulator.apply({ kind: 'hide', resource: 'messages' }).ids
+    for (const kind of ['hide', 'reveal'] as const) {
+      const attempt = () => simulator.apply({ kind, resource: 'messages', ids: [hidden, gone] })
+      expect(attempt).toThrow(new RangeError(`the item ${gone} is deleted, and deletion is permanent`))
+    }
+    for (const id of [gone, hidden]) expect((await ask(`/v2/messages/${id}`)).status).toBe(404)
+    expect(simulator.apply({ kind: 'delete', resource: 'messages', id: gone }).ids).toEqual([gone])
+  }))
+
 test('a change that names an unknown item is refused', () =>
   withSimulator(SMALL, async simulator => {
     expect(() => simulator.apply({ kind: 'edit', resource: 'messages', id: 'nobody' })).toThrow('nobody')
