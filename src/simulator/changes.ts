@@ -54,9 +54,16 @@ export interface ChangeResult {
 }
 
 export interface Changes {
-  /** Throws a RangeError that names the unknown id, object, field or resource, or the deleted item to hide or reveal. */
+  /**
+   * Throws a RangeError that names the unknown kind, id, object, field or resource, or the deleted item to hide or
+   * reveal.
+   */
   apply(change: Change): ChangeResult
 }
+
+/** Changes that arrive over HTTP can have any kind. */
+const unknownKind = ({ kind }: { kind: unknown }): RangeError =>
+  new RangeError(`no change has the kind ${kind}`)
 
 export function createChanges(world: World): Changes {
   const { seed, start, end } = world.scene
@@ -264,8 +271,14 @@ export function createChanges(world: World): Changes {
   }
 
   function perform(change: Change): string[] {
-    if ('resource' in change) return changeItems(change).map(itemsOf(change).ids.of)
     switch (change.kind) {
+      case 'publish':
+      case 'publishLate':
+      case 'edit':
+      case 'hide':
+      case 'delete':
+      case 'reveal':
+        return changeItems(change).map(itemsOf(change).ids.of)
       case 'completeOverview':
       case 'completeTranscript':
         return complete(change)
@@ -275,8 +288,12 @@ export function createChanges(world: World): Changes {
       case 'editSettings':
         world.editSettings()
         return []
-      default:
+      case 'addField':
+      case 'renameField':
+      case 'retypeField':
         return changeField(change)
+      default:
+        throw unknownKind(change)
     }
   }
 

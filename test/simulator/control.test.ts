@@ -73,6 +73,21 @@ test('an invalid control request is a 400 with its reason', () =>
     )
   }))
 
+test('a change of an unknown kind is refused and changes nothing', () =>
+  withSimulator({ ...SMALL, control: true }, async ({ url, world }) => {
+    const [id] = [...world.truth().items('messages')].map(row => row['id'])
+    const before = [...world.truth().lines('messages'), ...world.truth().lines('crm_objects')]
+    for (const target of [
+      { resource: 'messages', id },
+      { object: 'deal', field: 'stage_id', type: 'text' },
+    ]) {
+      const answer = await post(url, 'changes', { kind: 'remove', ...target })
+      expect(answer.status).toBe(400)
+      expect(await answer.json()).toEqual({ message: 'no change has the kind remove' })
+    }
+    expect([...world.truth().lines('messages'), ...world.truth().lines('crm_objects')]).toEqual(before)
+  }))
+
 function outputs() {
   const written = { stdout: '', stderr: '' }
   const sink = (name: 'stdout' | 'stderr') => ({
