@@ -38,6 +38,18 @@ test('published messages come first in the list, with an activity each', () =>
     await agree(simulator, ask)
   }))
 
+test.each(['contact', 'deal'])('a new %s alters no existing message, meeting or activity', object =>
+  withSimulator(SMALL, async simulator => {
+    const kinds = ['messages', 'meetings', 'transcripts', 'playbook_results', 'activities'] as const
+    const lines = () => new Set(kinds.flatMap(kind => [...simulator.world.truth().lines(kind)]))
+    const before = lines()
+    // Enough that most companies get one.
+    simulator.apply({ kind: 'publish', resource: 'crm_records', object, count: 60 })
+    const after = lines()
+    expect([...before].filter(line => !after.has(line))).toEqual([])
+  }),
+)
+
 test('late messages have an old event time, and some are copies of an existing e-mail', () =>
   withSimulator(SMALL, async (simulator, ask) => {
     const known = new Set(itemsOf(simulator, 'messages').map(row => row['header_message_id']))

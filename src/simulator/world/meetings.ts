@@ -70,8 +70,8 @@ export function createMeetings(
   const relatedRecords = (index: number): RelatedRecords => {
     if (sizes.companies === 0) return { company: -1, contact: -1, deal: -1 }
     const company = mixBelow(seed, SALT.meeting + 6, index, sizes.companies)
-    const contacts = customers.contactsOfCompany(company)
-    const deals = customers.dealsOfCompany(company)
+    const contacts = customers.originalContactsOfCompany(company)
+    const deals = customers.originalDealsOfCompany(company)
     const draw = mix(seed, SALT.meeting + 7, index)
     return {
       company,
@@ -105,7 +105,7 @@ export function createMeetings(
     const { company, contact } = relatedRecords(index)
     if (company < 0) return []
     const more = customers
-      .contactsOfCompany(company)
+      .originalContactsOfCompany(company)
       .filter(each => each !== contact && mix(seed, SALT.meeting + 12, index * 31 + each) % 4 === 0)
     return contact < 0 ? [] : [contact, ...more.slice(0, 3)]
   }

@@ -80,8 +80,8 @@ export function createMessages(scene: Scene, people: People, customers: Customer
     const { thread } = sourceOf(index)
     const company = companyOf(thread)
     if (company < 0) return NO_RECORDS
-    const contacts = customers.contactsOfCompany(company)
-    const deals = customers.dealsOfCompany(company)
+    const contacts = customers.originalContactsOfCompany(company)
+    const deals = customers.originalDealsOfCompany(company)
     const draw = mix(seed, SALT.thread + 4, thread)
     return {
       company,
@@ -123,7 +123,7 @@ export function createMessages(scene: Scene, people: People, customers: Customer
     const draw = mailSeed(source)
     const { company, contact } = relatedRecords(index)
     const contactParties = contact >= 0 ? [contactParty(contact)] : [strangerParty(thread)]
-    for (const other of company < 0 ? [] : customers.contactsOfCompany(company)) {
+    for (const other of company < 0 ? [] : customers.originalContactsOfCompany(company)) {
       if (other !== contact && mix(draw, 1, other) % 3 === 0 && contactParties.length < 4)
         contactParties.push(contactParty(other))
     }

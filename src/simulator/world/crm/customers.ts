@@ -18,8 +18,12 @@ export interface Customers {
   /** -1 when the contact belongs to no company. */
   companyOfContact(contact: number): number
   contactsOfCompany(company: number): readonly number[]
+  /** Without appended contacts, so that a new contact does not alter existing messages and meetings. */
+  originalContactsOfCompany(company: number): readonly number[]
   companyOfDeal(deal: number): number
   dealsOfCompany(company: number): readonly number[]
+  /** Without appended deals, so that a new deal does not alter existing messages and meetings. */
+  originalDealsOfCompany(company: number): readonly number[]
   contactsOfDeal(deal: number): readonly number[]
   dealsOfContact(contact: number): readonly number[]
   /** Appends a record with its links. */
@@ -70,6 +74,8 @@ export function createCustomers({ seed, sizes }: Scene): Customers {
   }
   for (let contact = 0; contact < sizes.contacts; contact++) link.contact(contact)
   for (let deal = 0; deal < sizes.deals; deal++) link.deal(deal)
+  const originalContactsOf = contactsOf.map(contacts => [...contacts])
+  const originalDealsOf = dealsOf.map(deals => [...deals])
 
   return {
     companies,
@@ -92,8 +98,10 @@ export function createCustomers({ seed, sizes }: Scene): Customers {
       index < 0 || isRestricted(SALT.company, index) ? null : companies.ids.of(index),
     companyOfContact,
     contactsOfCompany: company => contactsOf[company] ?? NONE,
+    originalContactsOfCompany: company => originalContactsOf[company] ?? NONE,
     companyOfDeal,
     dealsOfCompany: company => dealsOf[company] ?? NONE,
+    originalDealsOfCompany: company => originalDealsOf[company] ?? NONE,
     contactsOfDeal,
     dealsOfContact: contact => dealsWith[contact] ?? NONE,
     add: (object, micros) => {
