@@ -38,13 +38,28 @@ test('published messages come first in the list, with an activity each', () =>
     await agree(simulator, ask)
   }))
 
-test.each(['contact', 'deal'])('a new %s alters no existing message, meeting or activity', object =>
+const NEW_ITEMS = [
+  ['contact', { resource: 'crm_records', object: 'contact' }],
+  ['deal', { resource: 'crm_records', object: 'deal' }],
+  ['company', { resource: 'crm_records', object: 'company' }],
+  ['member', { resource: 'members' }],
+] as const
+
+test.each(NEW_ITEMS)('a new %s alters no existing message, meeting, activity or record', (_, choice) =>
   withSimulator(SMALL, async simulator => {
-    const kinds = ['messages', 'meetings', 'transcripts', 'playbook_results', 'activities'] as const
+    simulator.apply({ kind: 'edit', resource: 'activities', count: 50 })
+    const kinds = [
+      'messages',
+      'meetings',
+      'transcripts',
+      'playbook_results',
+      'activities',
+      'crm_records',
+    ] as const
     const lines = () => new Set(kinds.flatMap(kind => [...simulator.world.truth().lines(kind)]))
     const before = lines()
     // Enough that most companies get one.
-    simulator.apply({ kind: 'publish', resource: 'crm_records', object, count: 60 })
+    simulator.apply({ kind: 'publish', ...choice, count: 60 })
     const after = lines()
     expect([...before].filter(line => !after.has(line))).toEqual([])
   }),

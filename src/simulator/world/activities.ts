@@ -124,9 +124,9 @@ export function createActivities(scene: Scene, parts: ActivityParts): Activities
   function linksOf(index: number): Link[] {
     const links = allLinks(index).filter(link => customerItems[link.type].isPublished(link.index))
     const revision = items.revision(index)
-    // Edits alternately add and remove a link.
-    if (revision % 2 === 1 && customers.companies.count() > 0) {
-      const other = mixBelow(seed, SALT.activity + 3 + revision, index, customers.companies.count())
+    // Edits alternately add and remove a link. The draw leaves out new companies, which would alter earlier edits.
+    if (revision % 2 === 1 && sizes.companies > 0) {
+      const other = mixBelow(seed, SALT.activity + 3 + revision, index, sizes.companies)
       const isKnown = links.some(link => link.type === 'company' && link.index === other)
       if (isKnown) links.pop()
       else if (customers.companies.isPublished(other))

@@ -66,7 +66,10 @@ export function createRecords(scene: Scene, parts: RecordParts): Records {
     })
   }
 
-  const values = { ...specialValues(parts, itemsByObject), ...(scene.isTidy && tidyValues(scene, parts)) }
+  const values = {
+    ...specialValues(scene, parts, itemsByObject),
+    ...(scene.isTidy && tidyValues(scene, parts)),
+  }
   const itemsOf = (name: string): Items | undefined => itemsByObject.get(name)
   const object = (name: string): ObjectDefinition | undefined => definitions.find(each => each.name === name)
 
@@ -130,15 +133,19 @@ export function createRecords(scene: Scene, parts: RecordParts): Records {
   }
 }
 
-/** Values with a meaning; all others are drawn by the field's kind. */
+/**
+ * Values with a meaning; all others are drawn by the field's kind. Owners and deals are drawn from the first state of
+ * the workspace, so that a new member or deal does not alter existing records.
+ */
 function specialValues(
+  { sizes }: Scene,
   { people, customers, history }: RecordParts,
   itemsByObject: Map<string, Items>,
 ): Record<string, Value> {
   const id = (object: string, index: number): string =>
     index < 0 ? 'null' : quote(itemsByObject.get(object)?.ids.of(index) ?? '')
   const owner: Value = (_, draw) =>
-    draw.chance(0.1) ? 'null' : quote(people.members.ids.of(draw.below(people.members.count())))
+    draw.chance(0.1) ? 'null' : quote(people.members.ids.of(draw.below(sizes.members)))
   return {
     'deal.name': (index, draw) =>
       quote(`${customers.companyName(customers.companyOfDeal(index))} – ${draw.pick(DEAL_TOPICS)}`),
@@ -158,8 +165,7 @@ function specialValues(
     'stage.name': index => quote(STAGE_ROWS[index]?.name ?? ''),
     'stage.position': index => String(STAGE_ROWS[index]?.position ?? 0),
     'stage.pipeline_id': index => id('pipeline', STAGE_ROWS[index]?.pipeline ?? 0),
-    'renewal.deal_id': (_, draw) =>
-      id('deal', customers.deals.count() === 0 ? -1 : draw.below(customers.deals.count())),
+    'renewal.deal_id': (_, draw) => id('deal', sizes.deals === 0 ? -1 : draw.below(sizes.deals)),
   }
 }
 
