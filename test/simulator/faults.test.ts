@@ -127,6 +127,25 @@ test('a cursor expires after a number of uses or by age', async () => {
   )
 })
 
+test('a cursor that expired by age is valid again when the restarted list issues it again', async () => {
+  let now = 0
+  const clock = { now: () => now, elapsed: () => now, sleep: async () => undefined }
+  await withSimulator(
+    { ...SMALL, clock, faults: [{ kind: 'expire-cursor', ageMs: 1_000 }] },
+    async (_, ask) => {
+      const cursorOf = async () => (await ask('/v2/messages')).body.page_info?.end_cursor ?? ''
+      const cursor = await cursorOf()
+      now = 1_000
+      expect((await ask('/v2/messages', { cursor })).status).toBe(400)
+      expect(await cursorOf()).toBe(cursor)
+      now = 1_999
+      expect((await ask('/v2/messages', { cursor })).status).toBe(200)
+      now = 2_000
+      expect((await ask('/v2/messages', { cursor })).status).toBe(400)
+    },
+  )
+})
+
 test('a redirect leads to a path that would see the key', () =>
   withSimulator({ ...SMALL, faults: [{ kind: 'redirect', atMost: 1 }] }, async (simulator, ask) => {
     const { status, headers } = await ask('/v1/members')

@@ -23,7 +23,7 @@ export const FAULT_KINDS = [
   'endless',
   /** The end cursor of a page is the cursor of its request. */
   'repeat-cursor',
-  /** A cursor is refused with 400 after `uses` requests with it, or `ageMs` after it was issued. */
+  /** A cursor is refused with 400 after `uses` requests with it, or `ageMs` after it was last issued. */
   'expire-cursor',
   /** A 302 to another path of this server. */
   'redirect',
@@ -124,7 +124,7 @@ export function createFaultPlan(faults: Faults, seed: number): FaultPlan {
       return {
         encode: (position, scope) => {
           const cursor = isRepeated ? given : plain.encode(position, scope)
-          if (expiry && !issued.has(cursor)) remember(issued, cursor, nowMs)
+          if (expiry) remember(issued, cursor, nowMs)
           return cursor
         },
         decode: (query, scope) => {
@@ -156,8 +156,12 @@ function isMatch({ route, path, requestHas, answerHas }: Fault, request: Faulted
 
 const MAX_REMEMBERED = 100_000
 
+/** A cursor that is issued again is as young as a new one, but keeps its uses. */
 function remember(issued: Map<string, { at: number; uses: number }>, cursor: string, at: number): void {
+  const uses = issued.get(cursor)?.uses ?? 0
+  // Deleted first, so that the map stays in the order of the times.
+  issued.delete(cursor)
   const oldest = issued.keys().next()
   if (issued.size >= MAX_REMEMBERED && !oldest.done) issued.delete(oldest.value)
-  issued.set(cursor, { at, uses: 0 })
+  issued.set(cursor, { at, uses })
 }
