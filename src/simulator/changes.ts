@@ -49,7 +49,7 @@ export type Change =
   | { kind: 'editSettings' }
 
 export interface ChangeResult {
-  /** Ids of the items that the change touched. */
+  /** Ids of the changed items, or the name of the object. */
   ids: string[]
 }
 
@@ -70,7 +70,7 @@ export function createChanges(world: World): Changes {
   let saltOffset = 16
   let lastInstant = 0
 
-  /** Instants of new items never repeat, so that items are in the order of their changes. */
+  /** Each call returns a later instant, so that items are in the order of their changes. */
   const nextInstant = (): number => {
     lastInstant = Math.max(lastInstant + 1, Math.floor(world.scene.now()))
     return lastInstant

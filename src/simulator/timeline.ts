@@ -4,10 +4,10 @@ export interface Position {
   index: number
 }
 
-/** Items in time order: newest first, equal times by descending index. It is fast while few items change their time. */
+/** Items in time order: newest first, equal times by descending index. Fast while `place` is called for few items. */
 export interface Timeline {
   timeOf(index: number): number
-  /** Sets the time of a new or an existing item, and with it its position in the order. */
+  /** Sets the time of a new or an existing item, which moves the item to its position in the order. */
   place(index: number, micros: number): void
   /**
    * Calls `visit` with each item from `newest` to `oldest`, both inclusive, until `visit` returns false. With `after`,

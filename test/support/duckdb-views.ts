@@ -7,9 +7,9 @@ import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { manifestOf } from '../export/exporting.ts'
 
 /**
- * Creates the views of `parley schema --duckdb` in a DuckDB. The sqlite extension has to be downloaded, so a DuckDB
- * database replaces the attached file: with the types that the extension gives
- * (https://duckdb.org/docs/stable/core_extensions/sqlite), and VARCHAR for every query that SQLite itself answers.
+ * Creates the views of `parley schema --duckdb` in a DuckDB database. The sqlite extension would have to be downloaded,
+ * so another DuckDB database replaces the attached file. Its tables have the types that the extension gives
+ * (https://duckdb.org/docs/stable/core_extensions/sqlite). Results of queries that SQLite itself answers are VARCHAR.
  */
 export async function makeDuckdbViews(
   connection: DuckDBConnection,
@@ -23,7 +23,7 @@ export async function makeDuckdbViews(
   }
   let answers = 0
   for (const statement of duckdbStatements('parley.db', tables).views) {
-    // DuckDB takes seconds for a very wide table.
+    // DuckDB takes seconds to comment a very wide table.
     if (!comments && statement.startsWith('COMMENT')) continue
     let made = statement
     for (const [call, sql = ''] of statement.matchAll(ASKED)) {
@@ -92,7 +92,7 @@ async function fill(
   }
 }
 
-/** The text of one statement. */
+/** Rows of one INSERT. */
 const ROWS = 200
 
 /** DuckDB ends SQL at a NUL. */

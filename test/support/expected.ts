@@ -49,7 +49,7 @@ function allTables(bounded: Truth): ExpectedTable[] {
   ]
 }
 
-/** Child rows and lists without a time are kept. */
+/** Collection meetings and lists without a time are kept. */
 function boundedBy(truth: Truth, since: string): Truth {
   const after = (field: string) => (item: Fields) =>
     new Date(String(item[field])).getTime() >= new Date(since).getTime()

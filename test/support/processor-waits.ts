@@ -15,7 +15,7 @@ export function processorWaits(): ProcessorWaits {
     sinceLast() {
       const now = readWaits()
       let grown = 0
-      // A new thread has waited since its start.
+      // All of a new thread's wait is since the last call.
       for (const [thread, ns] of now) grown += Math.max(0, ns - (before.get(thread) ?? 0))
       before = now
       return grown / 1e6
@@ -47,7 +47,7 @@ function threadsOf(pid: string): string[] {
   }
 }
 
-/** undefined when the thread has ended meanwhile. */
+/** Empty when the thread has ended meanwhile. */
 function wordsOf(file: string): string[] {
   try {
     return readFileSync(file, 'utf8').split(/\s+/).filter(Boolean)

@@ -2,13 +2,13 @@ import type { Child, Column, Table } from '../../src/catalog/resource.ts'
 import { decodeJson, exactNumber } from '../../src/json.ts'
 
 /**
- * The warehouse contract promises that columns and `_extra` together lose no part of a payload. Rows are converted back
- * to the payload by the declaration alone, and compared with the sent one.
+ * The warehouse contract promises that columns and `_extra` together lose no part of a payload. `rebuild` converts a
+ * row back to its payload by the declaration alone. Tests compare it with the payload that was sent.
  */
 
 export type StoredRow = Readonly<Record<string, string | number | null>>
 
-/** All rows of a table, grouped by the values of some columns. */
+/** The rows of a table that have the given values in some columns. */
 export type FindRows = (table: string, where: Readonly<Record<string, unknown>>) => readonly StoredRow[]
 
 type Fields = Record<string, unknown>

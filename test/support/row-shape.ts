@@ -2,7 +2,8 @@ import { canonicalJson, type Fields, isFields, type Json, numberOf } from './exa
 
 /**
  * A second, independent description of how the warehouse contract maps a payload to a row.
- * A shape is one line: `column`, `column:kind`, `column<path.in.the.payload` or both; a kind not given is text.
+ * A shape is a line of columns: `column`, `column:kind`, `column<path.in.the.payload` or both.
+ * The default kind is text.
  */
 export type Shape = readonly ColumnShape[]
 

@@ -15,7 +15,7 @@ export interface ListOptions<Row> {
   from: string
   to: string
   pageSize: number
-  /** Called with each page before it is sent. May return another answer. */
+  /** Called for each request, before the list answers. May return another answer. */
   instead?: (page: { query: Readonly<Record<string, string>>; number: number }) => ScriptedAnswer | undefined
   /** The answer in place of any page with this row. */
   spoilt?: (row: Row) => ScriptedAnswer | undefined

@@ -13,7 +13,7 @@ export interface Trial {
   tap: Tap
   database: string
   start(...args: string[]): ParleyProcess
-  /** Starts `parley daemon`; `env` is added to the trial's. */
+  /** Starts `parley daemon` with the environment of the trial and `env`. */
   startDaemon(env?: Readonly<Record<string, string>>): ParleyProcess
   /** Runs `parley backfill --json` to its end. */
   backfill(...args: string[]): Promise<Ended>
@@ -103,7 +103,7 @@ export interface KillPoint {
   signal?: 'SIGKILL' | 'SIGTERM'
 }
 
-/** Ends all disturbances for processes that start from now on. */
+/** From now on, no request or answer sends a signal. */
 export function stopKilling({ tap }: Trial): void {
   tap.onRequest = () => undefined
   tap.onAnswer = () => undefined

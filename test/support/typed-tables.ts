@@ -26,7 +26,7 @@ export function typedNames(db: Db): string[] {
   return typedTables(db).flatMap(({ table }) => [table, `live_${table}`, `labelled_${table}`])
 }
 
-/** The differences between a typed table, its views and its dictionary, and the records and metadata. */
+/** How the typed tables and their views differ from the records and metadata. */
 export function compareTypedTables(db: Db): string[] {
   return typedTables(db).flatMap(typed => [...compareColumns(db, typed), ...compareRows(db, typed)])
 }

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { processorWaits } from './processor-waits.ts'
 import { until } from './until.ts'
 
-/** Shorter than one measurement of idle time: a single one without a change ends the wait. */
+/** Shorter than one measurement of idle time, so one measurement without a change ends the wait. */
 const IMPATIENT = { patienceMs: 1 }
 
 test('a wait ends with the last value once nothing changes', async () => {

@@ -15,7 +15,7 @@ const LONGEST_PAUSE_MS = 1000
 const BETWEEN_ACCOUNTS_MS = 1000
 
 export interface Patience {
-  /** Replaces `PATIENCE_MS` when the awaited change comes by a calendar. */
+  /** Replaces `PATIENCE_MS` when a schedule decides when the awaited change comes. */
   patienceMs?: number
   /** Another value that changes while the work continues. */
   moves?: () => unknown
@@ -25,8 +25,8 @@ export interface Patience {
  * Looks repeatedly until the value is the awaited one, or until nothing changes any more. Returns the last value, so
  * that an assertion on it shows what is still wrong.
  *
- * No wait ends by wall time. Each change of the value restarts the patience, and time in which this process, or one that
- * it started, waited for a processor does not count.
+ * No wait ends by wall time. Each change of the value restarts the patience. Time in which this process or one of its
+ * descendants waited for a processor does not count.
  */
 export async function until<Seen>(
   look: () => Seen | Promise<Seen>,

@@ -1,4 +1,4 @@
-/** The kinds of rate limit that services have. Times are milliseconds of a monotonic clock. */
+/** The kinds of rate limit that services have. `admit` takes ms of a monotonic clock; `rate` is per second. */
 
 export type LimitModel = LimitRule & {
   /** How a 429 says how long to wait. Default `retry-after-seconds`. */

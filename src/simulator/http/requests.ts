@@ -56,7 +56,7 @@ export function createRequestLog(keep = 1_000): RequestRecorder {
       statuses.set(request.status, (statuses.get(request.status) ?? 0) + 1)
       counts.set(request.route, statuses)
       recent.push(request)
-      // Trimmed only at twice the length, since removing the front of an array is expensive.
+      // `recent` is trimmed only at twice `keep`, since removing the front of an array is expensive.
       if (recent.length > keep * 2) recent = recent.slice(-keep)
     },
   }

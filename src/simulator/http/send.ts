@@ -18,7 +18,7 @@ export interface Delivery {
   acceptsGzip: boolean
 }
 
-/** Sends the right answer. */
+/** Sends the answer unchanged. */
 export async function deliver(
   response: ServerResponse,
   { answer, headers, acceptsGzip }: Delivery,

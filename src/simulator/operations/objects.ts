@@ -85,7 +85,7 @@ function listRecords({ parameters: [name = ''], query, world, cursors }: Operati
 
 type RelatedIndices = (world: World, index: number) => readonly number[]
 
-/** By listed object, then by object of the related record: the listed records that are related to that record. */
+/** The first key is the listed object, the second the object of the related record. Values find the listed records. */
 const RELATIONS: Record<string, Record<string, RelatedIndices>> = {
   company: {
     contact: ({ customers }, contact) => [customers.companyOfContact(contact)],

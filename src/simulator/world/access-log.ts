@@ -14,7 +14,7 @@ export interface AccessLogEntry {
   keySuffix: string
 }
 
-/** Entries newest first: the simulator's own requests, then the made-up history. */
+/** Entries newest first: the requests that the simulator received, then the made-up history. */
 export interface AccessLog {
   count(): number
   timeOf(position: number): number

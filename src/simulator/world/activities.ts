@@ -83,7 +83,8 @@ export function createActivities(scene: Scene, parts: ActivityParts): Activities
     initial: index => {
       if (index >= firstChange) return 'published'
       const draw = mix(seed, SALT.activity + 1, index) % 100
-      // A meeting without public CRM context has no activity; half of the unpublished messages keep theirs.
+      // 12 % of the meetings have no public CRM context and no activity.
+      // Half of the unpublished messages keep their activity.
       if (index >= firstMeeting) {
         const isGone = meetings.items.state(index - firstMeeting) === 'deleted'
         return isGone || draw < 12 ? 'deleted' : 'published'

@@ -22,7 +22,7 @@ export interface Messages {
   json(index: number): string
   /** The CRM records that the e-mail is about; -1 for none. */
   relatedRecords(index: number): RelatedRecords
-  /** The workspace member who first sent or received it. */
+  /** The workspace member who sends and receives the e-mails of its thread. */
   memberOf(index: number): number
   isSent(index: number): boolean
   addMail(micros: number, choice: number): number
@@ -327,7 +327,7 @@ function receivedTimes(
   return times
 }
 
-/** Gives neighbours the same instant, as bulk imports do: pairs everywhere, and runs longer than a page. */
+/** Gives neighbours in time the same instant, as bulk imports do: pairs, triples, and runs longer than a page. */
 function makeTies(times: Float64Array): void {
   const order = sortedByTime(times)
   const level = (from: number, length: number): void => {

@@ -4,7 +4,7 @@ import { published } from './people.ts'
 
 /**
  * Everything that the API publishes now: each item as JSON text in the API's shape, so that numbers keep every digit.
- * Kinds that are not items of the API:
+ * The content of the less obvious kinds:
  * `unlisted_activities`, `inactive_playbooks`: items that only single reads return;
  * `withheld_meetings`: `{meeting_id}` of each meeting that answers 403;
  * `collection_meetings`: `{collection_id, meeting_id}`;
