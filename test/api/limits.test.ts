@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { learned, startPace } from '../../src/api/governor/pace.ts'
 import type { LimitRule } from '../../src/simulator/faults/limits.ts'
+import { createDraw } from '../../src/simulator/random.ts'
 import { type Driven, drive, type Hint, limitedTo } from './simulated-pace.ts'
 
 const MINUTE = 60_000
@@ -119,6 +120,25 @@ describe('the first minute', () => {
       expect(refused / (accepted + refused)).toBeLessThan(0.015)
     }
   })
+})
+
+test('a limit of 100 in any 10 s is used whatever the latencies of the first seconds', () => {
+  for (const hint of HINTS) {
+    for (let seed = 1; seed <= 40; seed += 1) {
+      const draw = createDraw(seed, 0, 0)
+      const random = () => draw.below(1000) / 1000
+      const [slowMs, usualMs, slowUntil] = [20 + 1500 * random(), 5 + 60 * random(), 12_000 * random()]
+      const limited = limitedTo({ kind: 'sliding-window', count: 100, windowMs: 10_000 }, hint)
+      const latencyMs = (at: number) => (at < slowUntil ? slowMs : usualMs) * (0.3 + random())
+      const api = { ...limited, ask: (at: number) => ({ ...limited.ask(at), latencyMs: latencyMs(at) }) }
+      const driven = drive(startPace({}, undefined), { api, untilMs: 90_000, jitter: random })
+      expect({ hint, seed, used: rates(driven, 30_000, 90_000).accepted / 10 > 0.6 }).toEqual({
+        hint,
+        seed,
+        used: true,
+      })
+    }
+  }
 })
 
 test('a search for a limit that a stop interrupted starts again in the next process', () => {

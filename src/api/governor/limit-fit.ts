@@ -51,7 +51,8 @@ const LONG_WINDOW_MS = 10_000
 const PHASES = 10
 
 /** The answers must be in the order of sending. Undefined if no limit of any kind explains them. */
-export function explainingRates(answers: readonly RateAnswer[], range: RateRange): RateRange | undefined {
+export function explainingRates(sent: readonly RateAnswer[], range: RateRange): RateRange | undefined {
+  const answers = refusedLast(sent)
   const bucket = bucketRates(answers, range)
   const windows = [windowRates(answers, range), longWindowRates(answers, range)]
   const found = [bucket, ...windows].filter(rates => rates !== undefined)
@@ -60,6 +61,21 @@ export function explainingRates(answers: readonly RateAnswer[], range: RateRange
     least: Math.min(...found.map(({ least }) => least)),
     most: Math.max(...found.map(({ most }) => most)),
   }
+}
+
+/**
+ * The API may receive requests that were sent together in any order, and accepts the first ones. So a refused request
+ * comes after the accepted ones that were sent at about the same time.
+ */
+function refusedLast(answers: readonly RateAnswer[]): RateAnswer[] {
+  const arrival = ({ at, accepted }: RateAnswer) => (accepted ? at : at + UNCERTAIN_MS)
+  let latest = Number.NEGATIVE_INFINITY
+  return [...answers]
+    .sort((one, other) => arrival(one) - arrival(other))
+    .map(answer => {
+      latest = Math.max(latest, answer.at)
+      return { ...answer, at: latest }
+    })
 }
 
 function bucketRates(answers: readonly RateAnswer[], range: RateRange): RateRange | undefined {
@@ -79,17 +95,16 @@ function tolerance(rate: number): number {
 }
 
 function windowRates(answers: readonly RateAnswer[], range: RateRange): RateRange | undefined {
-  const meters = [
-    slidingWindow(),
-    ...Array.from({ length: PHASES }, (_, phase) => fixedWindow(phase / PHASES)),
+  const read = [
+    sizesOfSliding(answers, WINDOW_MS),
+    ...Array.from({ length: PHASES }, (_, phase) => sizes(answers, fixedWindow(phase / PHASES))),
   ]
-  const read = meters.map(meter => sizes(answers, meter))
   const best = read.reduce((one, other) => (misfitOf(other) < misfitOf(one) ? other : one))
   return ratesOfWindow(best, WINDOW_MS, range)
 }
 
 function longWindowRates(answers: readonly RateAnswer[], range: RateRange): RateRange | undefined {
-  return ratesOfWindow(sizes(answers, slidingWindow(LONG_WINDOW_MS)), LONG_WINDOW_MS, range)
+  return ratesOfWindow(sizesOfSliding(answers, LONG_WINDOW_MS), LONG_WINDOW_MS, range)
 }
 
 function ratesOfWindow(found: LimitSizes, windowMs: number, range: RateRange): RateRange | undefined {
@@ -120,6 +135,13 @@ function sizes(answers: readonly RateAnswer[], meter: Meter): LimitSizes {
     } else found.refused = Math.min(found.refused, level + 1)
   }
   return found
+}
+
+/** Since times are uncertain, accepted requests are measured in a shorter window, and refused ones in a longer one. */
+function sizesOfSliding(answers: readonly RateAnswer[], windowMs: number): LimitSizes {
+  const { accepted } = sizes(answers, slidingWindow(windowMs - UNCERTAIN_MS))
+  const { refused } = sizes(answers, slidingWindow(windowMs + UNCERTAIN_MS))
+  return { accepted, refused }
 }
 
 function bucket(rate: number): Meter {
@@ -154,7 +176,7 @@ function fixedWindow(phase: number): Meter {
   }
 }
 
-function slidingWindow(windowMs = WINDOW_MS): Meter {
+function slidingWindow(windowMs: number): Meter {
   const recent: { at: number; count: number }[] = []
   let oldest = 0
   let level = 0
