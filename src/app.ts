@@ -72,9 +72,12 @@ export async function openApp({
     ...(held && { held }),
     onTransaction,
     onUpgrade: ({ copy }) =>
-      log.info('Migrating the database from an older version', {
-        ...(copy && { path: copy.path, bytes: copy.bytes }),
-      }),
+      log.info(
+        copy
+          ? 'Migrating the database from an older version; its copy from before the upgrade is at this path'
+          : 'Migrating the database from an older version',
+        { ...(copy && { path: copy.path, bytes: copy.bytes }) },
+      ),
     onLeftOut: ({ type, name, table, reason }) =>
       log.warn('Dropped an object that parley did not create and that no longer fits the tables', {
         table,

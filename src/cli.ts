@@ -187,7 +187,7 @@ function stopSignal(): AbortSignal {
       new StopError(`Stopped by ${by}`, {
         code: 'stopped',
         exitStatus: EXIT_STATUS.unfinished,
-        hint: 'Run the command again to continue where it stopped.',
+        hint: 'Run the command again. A backfill continues where it stopped.',
       }),
     )
   }

@@ -24,7 +24,7 @@ export function unauthorized({ baseUrl, workspaceId, keySource }: ApiAccess, mes
 export function accessGone({ baseUrl, workspaceId, keySource }: ApiAccess, isForeign: boolean): StopError {
   const found = 'answers every request with 403 or 404'
   const message = isForeign
-    ? `${baseUrl} is not the API that parley reads: it ${found}, and its errors do not have the API's format`
+    ? `${baseUrl} does not answer like the API: it ${found}, and its errors do not have the API's format`
     : `The API at ${baseUrl} ${found} (workspace ${workspaceId}, key from ${keySource})`
   const hint = isForeign ? NOT_THIS_API : "Check api.workspace_id and the key's permissions."
   return new StopError(message, {
@@ -38,17 +38,17 @@ export function accessGone({ baseUrl, workspaceId, keySource }: ApiAccess, isFor
 export function noAnswer({ baseUrl }: ApiAccess, failure: string, isForeign: boolean): StopError {
   return new StopError(
     isForeign
-      ? `${baseUrl} is not the API that parley reads: ${failure}`
-      : `No answer from ${baseUrl}: ${failure}`,
+      ? `${baseUrl} does not answer like the API: ${failure}`
+      : `No usable answer from ${baseUrl}: ${failure}`,
     {
       code: 'api-silent',
       hint: isForeign
         ? NOT_THIS_API
-        : 'Check api.base_url and the network, then run the command again. A backfill continues where it stopped.',
+        : 'Check api.base_url and the network, or wait until the API is back, then run the command again. A backfill continues where it stopped.',
       exitStatus: EXIT_STATUS.apiUnavailable,
     },
   )
 }
 
 export const NOT_THIS_API =
-  'Set api.base_url to the address that has /v1 and /v2 of the API. A proxy or a login page may be answering.'
+  'Check api.base_url: it is the address that has /v1 and /v2 of the API. If it is right, a proxy, a firewall or a login page answers instead.'

@@ -32,7 +32,11 @@ const nothingHeldSentence = (resource: ResourceName) =>
   `No deletions of ${resource} are held back. Nothing was changed.`
 
 function acceptedSentences(resource: ResourceName, { rows, isConfirming }: AcceptedDeletions): string[] {
-  const rest = isConfirming ? ['A confirming pass is running and deletes the rest when it ends.'] : []
+  const rest = isConfirming
+    ? [
+        'A confirming pass has begun and deletes the rest when it ends: the next parley backfill or daemon continues it.',
+      ]
+    : []
   return [
     `Deleted ${countText(rows, 'held-back row')} of ${resource}.`,
     ...rest,

@@ -30,7 +30,7 @@ interface DoctorOptions {
 
 export const doctorCommand: CommandDefinition<DoctorOptions> = {
   description:
-    'Checks the settings, the API key, the workspace, every endpoint of the API, the clock, the disk and the database, and suggests a fix for each problem. It writes nothing and reads one or two records of each kind. Warnings do not change the exit status.',
+    'Checks the settings, the API key, the workspace, every endpoint of the API, the clock, the disk and the database, and suggests a fix for each problem. It writes nothing and sends a few requests to each endpoint. Warnings do not change the exit status.',
   settings: settingsOfSections('api', 'database', 'sync', 'access_log'),
   options: [new Option('--json', 'print one JSON document on standard output')],
   examples: [
@@ -161,7 +161,8 @@ async function runApiChecks(
     giveUpMs: api.giveUpSeconds * 1000,
     signal,
     maxAttempts: MAX_ATTEMPTS,
-    onPause: until => stderr.write(`parley: The API asks to wait until ${isoInstant(until)}\n`),
+    onPause: until =>
+      stderr.write(`parley: The API throttles requests (429); they are paused until ${isoInstant(until)}\n`),
   })
   const context = {
     api: reader,
@@ -203,8 +204,7 @@ function createReport({ stdout, env }: CommandContext, json: boolean) {
       const status = STATUS_ORDER.find(each => met.includes(each)) ?? met[0] ?? EXIT_STATUS.done
       const count = (mark: Finding['mark']) => findings.filter(finding => finding.mark === mark).length
       const [wrong, warnings] = [count('wrong'), count('warning')]
-      const step =
-        wrong === 0 ? next : 'Fix the problems as the arrows suggest, then run parley doctor again.'
+      const step = wrong === 0 ? next : 'Fix the problems as suggested, then run parley doctor again.'
       const all = { ok: wrong === 0, exit_status: status, wrong, warnings, findings, next: step }
       if (json) stdout.write(jsonLine(all))
       else stdout.write(`\n${summaryText(wrong, warnings)}\nNext: ${step}\n`)

@@ -60,7 +60,7 @@ function restoredText(
     `Restored ${database} from ${file}: ${sizeText(bytes)} in ${durationText(durationMs)}.`,
     ...(workspace === undefined ? [] : [`Workspace: ${workspace.id}.`]),
     at === null
-      ? 'The first complete read had not finished when the copy was made.'
+      ? 'Some resources had not been read completely when the copy was made.'
       : `Complete as of ${at}.`,
     ...(keptAs === undefined ? [] : [kept]),
     'Next: run parley backfill or start the daemon to read what has changed since.',

@@ -172,7 +172,7 @@ function numberOption(flags: string, description: string): Option {
 }
 
 function parseWholeNumber(text: string): number {
-  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('Expected a whole number, 0 or more.')
+  if (!/^\d{1,9}$/.test(text)) throw new InvalidArgumentError('Expected a whole number from 0 to 999999999.')
   return Number(text)
 }
 
@@ -240,14 +240,17 @@ async function start(flags: Flags): Promise<Simulator> {
     return await startSimulator(simulatorOptions(flags))
   } catch (cause) {
     const isPort = errorCode(cause) !== undefined
-    throw new StopError(isPort ? `Cannot listen on port ${flags.port}` : messageOf(cause), {
-      code: 'simulator-not-started',
-      exitStatus: EXIT_STATUS.usage,
-      hint: isPort
-        ? 'Choose another --port, or 0 for any free port.'
-        : 'Run parley simulate --help for the options.',
-      cause,
-    })
+    throw new StopError(
+      isPort ? `Cannot listen on port ${flags.port} (${errorCode(cause)})` : messageOf(cause),
+      {
+        code: 'simulator-not-started',
+        exitStatus: EXIT_STATUS.usage,
+        hint: isPort
+          ? 'Choose another --port, or 0 for any free port.'
+          : 'Run parley simulate --help for the options.',
+        cause,
+      },
+    )
   }
 }
 

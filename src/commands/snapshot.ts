@@ -87,7 +87,7 @@ async function snapshotText({
   const unread = resources.filter(one => one.state !== 'unavailable' && one.complete_as_of === null)
   const holds =
     at === null
-      ? `First complete read not finished: ${unread.map(({ resource }) => resource).join(', ')}.`
+      ? `Not read completely yet: ${unread.map(({ resource }) => resource).join(', ')}.`
       : `Complete as of ${at}.`
   return [
     `Wrote ${name}: ${sizeText(size)} in ${durationText(durationMs)}.`,

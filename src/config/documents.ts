@@ -49,7 +49,7 @@ export function renderSettingsReference(): string {
   return `${[
     '# Settings',
     'parley reads one settings file in TOML: the file that `--config FILE` names, else the file that `PARLEY_CONFIG` names, else `config/parley.toml` if it exists. `parley init` writes that file; `parley.example.toml` next to this page is an example. An environment variable wins over the file, and a flag wins over both. An empty environment variable counts as not set.',
-    'Only `api.base_url`, `api.key` and `api.workspace_id` are required, and only for commands that send requests to the API. All invalid settings are reported at once, each with its name and source, and the program ends with status 78. `status`, `search`, `schema` and `doctor` only warn about invalid settings that they do not use.',
+    'Only `api.base_url`, `api.key` and `api.workspace_id` are required, and only for commands that send requests to the API. All invalid settings are reported at once, each with its name and source, and the program ends with status 78. `status`, `search` and `schema` only warn about invalid settings that they do not use. `doctor` reports each invalid setting and still checks the database.',
     '## Secrets',
     'A secret is taken from the first of these sources that is set:',
     secretsTable(),

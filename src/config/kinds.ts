@@ -169,7 +169,8 @@ function parseBytes(value: unknown): number {
 
 /** Read as a number. The owner must have read and write access, and execute rights are not allowed. */
 export const fileMode: SettingKind<number> = {
-  allowed: () => 'an octal file mode as text, from "0600" to "0666" and with 6 for the owner',
+  allowed: () =>
+    'an octal file mode as text, with 6 for the owner and 0, 2, 4 or 6 for the group and for others, such as "0640"',
   fromText: asText,
   read: value =>
     typeof value === 'string' && /^(0|0o)?6[0246]{2}$/.test(value)

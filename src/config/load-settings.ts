@@ -185,12 +185,12 @@ function readSettingsFile(request: SettingsRequest): SettingsFile | undefined {
     if (!chosen && errorCode(error) === 'ENOENT') return undefined
     throw settingsError([
       {
-        text: `the settings file ${path} cannot be read: ${faultText(error)}`,
+        text: `the settings file ${chosen ? path : absolute} cannot be read: ${faultText(error)}`,
         about: undefined,
         hint:
           errorCode(error) === 'ENOENT'
             ? `Check the path in --config or PARLEY_CONFIG, or create the file with: parley init --config ${path}`
-            : `Let this user read ${path}, or choose another file with --config.`,
+            : `Check that ${path} is a file that this user may read, or choose another file with --config.`,
       },
     ])
   }

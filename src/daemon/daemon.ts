@@ -350,7 +350,7 @@ async function startServer(
 const TROUBLES: Readonly<Record<Unreachable['kind'], string>> = {
   silent: 'no request to the API succeeds',
   refused: 'the API grants no access',
-  'asked-to-wait': 'the API asked for a pause',
+  'asked-to-wait': 'requests are paused',
   'day-used-up': 'the requests of this day are used up',
 }
 

@@ -57,7 +57,7 @@ function createDelayWarning({ clock, log }: MaintainDeps): (due: 'clocks-differ'
     const reason =
       due === 'clocks-differ'
         ? "this machine's clock and the API's differ by more than a day: correct this machine's clock"
-        : "the API has not answered, so this machine's clock cannot be checked"
+        : "the API has not sent its time (Date header), so this machine's clock cannot be checked"
     log.warn('Maintenance is delayed: nothing is purged while the clock may be wrong', { reason })
   }
 }

@@ -80,7 +80,8 @@ async function newestSnapshot({ clock, settings }: SnapshotDuty): Promise<number
 }
 
 function warnAboutStuck(stuck: readonly string[], log: Log): void {
-  for (const path of stuck) log.warn('An old snapshot could not be removed', { path })
+  for (const path of stuck)
+    log.warn('An old snapshot could not be removed', { path, hint: 'Check the permissions of its folder.' })
 }
 
 async function makeSnapshot({

@@ -48,7 +48,11 @@ function notAnswered(
   line: Finder,
   { message, hint }: Extract<ReaderReply<unknown>, { kind: 'failed' }>,
 ): Finding {
-  return line.wrong(message, EXIT_STATUS.apiUnavailable, hint ?? 'Run parley doctor again later.')
+  return line.wrong(
+    message,
+    EXIT_STATUS.apiUnavailable,
+    hint ?? 'Correct the setting that the message names. If it names none, run parley doctor again later.',
+  )
 }
 
 function endParameterRefused(line: Finder, endParameter: string): Finding {

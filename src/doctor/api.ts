@@ -68,7 +68,12 @@ export function ignoredProxyFindings(
   const set = names.flatMap(name => [name, name.toLowerCase()]).filter(name => env[name])
   if (set.length === 0) return []
   const found = `${set.join(' and ')} ${set.length === 1 ? 'is' : 'are'} ignored: parley connects to the API directly`
-  return [createFinder('proxy').note(found, `Allow this machine to connect to ${host} without a proxy.`)]
+  return [
+    createFinder('proxy').note(
+      found,
+      `If the API cannot be reached, allow this machine to connect to ${host} without a proxy.`,
+    ),
+  ]
 }
 
 const DAY_USED_UP = 'day-used-up'
@@ -115,7 +120,7 @@ function isOtherSite(replies: readonly ReaderReply<unknown>[]): boolean {
 
 function otherSiteFinding({ baseUrl }: ApiAccess, { found }: Finding): Finding {
   return createFinder('API').wrong(
-    `${baseUrl} is not the API that parley reads: ${found}`,
+    `${baseUrl} does not answer like the API: ${found}`,
     EXIT_STATUS.apiUnavailable,
     NOT_THIS_API,
   )
@@ -146,7 +151,10 @@ function clockDifference(replies: readonly ReaderReply<unknown>[]) {
       : [],
   )
   if (ahead === undefined) {
-    return { aheadMs: 0, finding: line.note('the API sends no Date header to compare the clock with') }
+    return {
+      aheadMs: 0,
+      finding: line.note('no successful response had a Date header, so the clock could not be compared'),
+    }
   }
   const apart = wholeSecondsText(Math.abs(ahead))
   const aheadMs = Math.round(ahead)

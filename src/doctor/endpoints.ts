@@ -138,7 +138,7 @@ export async function* checkEndpoints(api: ApiReader): AsyncGenerator<EndpointAn
     const parameters = parametersOf(endpoint.route)
     if (!parameters.every(name => known.has(name))) {
       yield {
-        finding: line.note('not checked: the lists contain no item whose id could be requested'),
+        finding: line.note('not checked: no list returned an item whose id could be requested'),
         reply: undefined,
       }
       continue
@@ -171,8 +171,8 @@ function readItems({ answer, query, ids, table }: Endpoint, value: unknown): rea
 
 const REFUSED_HINTS: Readonly<Record<number, string>> = {
   400: NEWER_VERSION_HINT,
-  403: 'Ask an administrator of the workspace for read access, or leave the resource out with --skip.',
-  404: 'Check api.base_url. If the workspace does not offer this, leave the resource out with --skip.',
+  403: 'Ask an administrator of the workspace for read access, or leave the resource out (sync.resources, or parley backfill --skip).',
+  404: 'Check api.base_url. If the workspace does not offer this, leave the resource out (sync.resources, or parley backfill --skip).',
 }
 
 function replyFinding(
@@ -185,7 +185,7 @@ function replyFinding(
   if (reply.kind === 'failed') {
     const hint =
       reply.hint ??
-      'Run parley doctor again later. If the error remains, install the newest version of parley.'
+      'Correct the setting that the message names. If it names none, run parley doctor again later, and report the error to the vendor of the API if it remains.'
     return line.wrong(reply.message, EXIT_STATUS.apiUnavailable, hint)
   }
   const { status, message } = reply

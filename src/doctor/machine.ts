@@ -81,9 +81,9 @@ function databaseFolder({ database }: MachineContext): Finding[] {
   if (!stats?.isDirectory()) {
     return [
       line.wrong(
-        `${path} is not a folder`,
+        `${path} ${stats ? 'is a file, expected a folder' : 'does not exist'}`,
         DATABASE,
-        `Create it (mkdir -p ${path}), or change database.path.`,
+        stats ? 'Change database.path.' : `Create it (mkdir -p ${path}), or change database.path.`,
       ),
     ]
   }
@@ -247,7 +247,7 @@ function walSize({ database }: MachineContext): Finding[] {
   return [
     line.warning(
       found,
-      'A long query of another program keeps it from shrinking: end that query, then run parley backfill.',
+      'A long query of another program usually keeps it from shrinking. End that query; the daemon or the next parley backfill then shrinks it.',
     ),
   ]
 }

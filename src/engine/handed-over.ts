@@ -13,7 +13,7 @@ export function processRequests(context: EngineContext): void {
 }
 
 const LOG_LINES: Readonly<Record<RequestKind, string>> = {
-  resync: 'Resource is read again from the start, as requested',
+  resync: 'Resource is marked to be read again from the start, as requested',
   'accept-deletions': 'Held-back deletions are applied, as requested',
 }
 

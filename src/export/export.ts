@@ -86,7 +86,7 @@ function requireCurrent(db: Sqlite): void {
   if (newest >= newestMigration()) return
   throw new StopError(`${db.name} is from an older version of parley`, {
     code: 'database-older',
-    hint: 'Run parley backfill to upgrade it, then export again.',
+    hint: 'Run parley backfill to upgrade it, or restart the daemon if one runs; then export again.',
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })
 }

@@ -153,7 +153,7 @@ export async function rebuildLarge(
   if (rebuilt) log.info('The database file was rebuilt, and holds no remains of purged content', duration)
   else if (!signal.aborted) {
     const reason = isRoomy
-      ? 'another program is using it'
+      ? 'the rebuild failed: another program may hold its write lock, or a limit on memory or file sizes is too low'
       : `it needs free space of ${SPACE_FACTOR} times its size on the disk`
     log.warn('The database file could not be rebuilt; its free space may hold remains of purged content', {
       ...duration,

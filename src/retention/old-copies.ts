@@ -67,9 +67,13 @@ export async function removeOldCopies(
   const pathsWith = (fate: string) => copies.flatMap(({ path }, at) => (fates[at] === fate ? [path] : []))
   const { removed, stuck } = await removeFiles(pathsWith('remove'))
   logRemoved(removed, 'An old copy of the warehouse was removed: it may hold content that has been purged')
-  for (const path of stuck) log.warn('An old copy of the warehouse could not be removed', { path })
+  for (const path of stuck)
+    log.warn('An old copy of the warehouse could not be removed', {
+      path,
+      hint: 'Remove it, since it may hold content that has been purged. Check the owner and mode of its folder.',
+    })
   for (const path of pathsWith('ask'))
-    log.warn('An old snapshot has no identity; remove it if it is of this warehouse', {
+    log.warn('Cannot tell whether an old snapshot is of this warehouse; remove it if it is', {
       path,
     })
   for (const path of pathsWith('recount')) await resetAge(path, now, log)
@@ -139,10 +143,14 @@ async function resetAge(path: string, now: number, log: Log): Promise<void> {
   try {
     await utimes(path, now / 1000, now / 1000)
   } catch (error) {
-    log.warn('The age of a copy of the warehouse is not known, and its file time could not be set', {
-      path,
-      error,
-    })
+    log.warn(
+      'A copy of the warehouse is never removed: its age is unknown, and its file time could not be set',
+      {
+        path,
+        hint: 'Remove it when it is no longer needed, or make this user its owner.',
+        error,
+      },
+    )
   }
 }
 

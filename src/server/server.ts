@@ -35,7 +35,8 @@ const ADVICE: Readonly<Record<string, string>> = {
   EADDRNOTAVAIL: 'this machine does not have this address: set one that it has in http.listen',
   ENOTFOUND: 'the host name does not resolve: correct http.listen',
   EAI_AGAIN: 'the host name does not resolve at the moment: set an IP address in http.listen',
-  EACCES: 'this user may not listen there: set a port of 1024 or higher, or a folder that it may write to',
+  EACCES:
+    'this user may not listen there, or another user owns the socket: set a port of 1024 or higher, or a path in a folder that it may write to',
   EPERM: 'this user may not listen there: set a port of 1024 or higher, or a folder that it may write to',
   ENOENT: "the socket's folder does not exist: create it, or set another path in http.listen",
   ENOTDIR: "the socket's folder is a file: set another path in http.listen",

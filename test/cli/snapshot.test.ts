@@ -74,7 +74,7 @@ test.concurrent('snapshot of an incomplete warehouse names the incomplete resour
   await parley(['backfill', '--only', 'teams'], place)
   const { status, stdout } = await parley(['snapshot', 'copy.db'], place)
   expect(status).toBe(EXIT_STATUS.done)
-  expect(stdout).toMatch(/\nFirst complete read not finished: .*\bmessages, .*\.\n$/)
+  expect(stdout).toMatch(/\nNot read completely yet: .*\bmessages, .*\.\n$/)
   expect(stdout).not.toMatch(/made:.* teams/)
 })
 

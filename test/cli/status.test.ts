@@ -158,12 +158,12 @@ test.concurrent('a killed daemon is not reported as running', async context => {
   const { stdout } = await parley(['status', '--json'], place)
   expect(JSON.parse(stdout).daemon).toEqual({
     state: 'stopped',
-    reason: 'it was killed, or the machine went down',
+    reason: 'it ended without recording why (a kill, a power failure or a full disk)',
     since: null,
     until: null,
   })
   expect((await parley(['status'], place)).stdout).toContain(
-    '\nThe daemon is not running: it was killed, or the machine went down.\n',
+    '\nThe daemon is not running: it ended without recording why (a kill, a power failure or a full disk).\n',
   )
 })
 
@@ -180,7 +180,7 @@ test.concurrent('a daemon that holds the warehouse and notes nothing for minutes
   release()
   expect(JSON.parse(stdout).daemon).toEqual({
     state: 'waiting',
-    reason: 'it cannot write the database; see its log or /status',
+    reason: 'it has not written the database for some minutes; see its log or /status',
     since: lastNoted,
     until: null,
   })

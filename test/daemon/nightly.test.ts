@@ -105,7 +105,7 @@ test('a note with a time in the future, made under a wrong clock, does not delay
 
 test.each([
   ['is more than a day away from this machine’s', 40 * DAY, 'differ by more than a day', 1000],
-  ['is not known for an hour', undefined, 'the API has not answered', HOUR + 1000],
+  ['is not known for an hour', undefined, 'the API has not sent its time', HOUR + 1000],
 ] as const)(
   'nothing is purged while the clock of the API %s, and this is logged once',
   async (_, ahead, reason, ms) => {

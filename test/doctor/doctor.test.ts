@@ -141,7 +141,7 @@ test('an unreachable API ends doctor with the exit status of a backfill', async 
   const { status, stdout } = await doctor(placeFor(gone), ['--give-up-seconds', '1'])
   expect(status).toBe(EXIT_STATUS.apiUnavailable)
   expect(stdout).toMatch(
-    /\nWRONG {4}API: No answer from http\S+: The API cannot be reached: connection refused\n {9}→ Check api\.base_url /,
+    /\nWRONG {4}API: No usable answer from http\S+: The API cannot be reached: connection refused\n {9}→ Check api\.base_url /,
   )
 })
 
@@ -218,7 +218,7 @@ test('a missing database folder ends doctor with status 73', async () => {
   const around = await place()
   const { status, stdout } = await doctor({ ...around, file: join(around.cwd, 'nowhere', 'parley.db') })
   expect(status).toBe(EXIT_STATUS.databaseUnavailable)
-  expect(stdout).toMatch(/\nWRONG {4}database folder: .*nowhere is not a folder\n {9}→ Create it /)
+  expect(stdout).toMatch(/\nWRONG {4}database folder: .*nowhere does not exist\n {9}→ Create it /)
 })
 
 test('a folder and a database that other users may change or read are warnings', async () => {
@@ -319,7 +319,7 @@ test('doctor notes that a proxy in the environment is ignored, without printing 
   const { status, stdout } = await doctor({ ...around, env })
   expect(status).toBe(EXIT_STATUS.done)
   expect(stdout).toMatch(
-    /^note +proxy: HTTP_PROXY and all_proxy are ignored: parley connects to the API directly\n +→ Allow this machine to connect to 127\.0\.0\.1:\d+ without a proxy\.$/m,
+    /^note +proxy: HTTP_PROXY and all_proxy are ignored: parley connects to the API directly\n +→ If the API cannot be reached, allow this machine to connect to 127\.0\.0\.1:\d+ without a proxy\.$/m,
   )
   expect(stdout).not.toContain('hush')
   expect((await findings(around)).filter(({ check }) => check === 'proxy')).toEqual([])

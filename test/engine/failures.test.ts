@@ -68,7 +68,7 @@ describe('the log of failures', () => {
       ['Failed to read resource', 1],
       ['Failed to read resource', 10],
       ['Failed to read resource', 100],
-      ['Resource is read again', 150],
+      ['Resource can be read again', 150],
     ])
   })
 
@@ -92,7 +92,7 @@ describe('the log of failures', () => {
         { resource: 'messages', code: 'server', reason: 'messages.list: why', failures: 1 },
       ],
       ['No longer', { resource: 'messages', failures: 2 }],
-      ['Resource is read again', { resource: 'messages', failures: 1 }],
+      ['Resource can be read again', { resource: 'messages', failures: 1 }],
     ])
   })
 

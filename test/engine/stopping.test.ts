@@ -164,7 +164,7 @@ describe('an API that does not answer', () => {
     const url = 'http://127.0.0.1:1'
     const trial = await startTrial({ ...api, url })
     const error = await stopOf(trial.run(['members', 'teams', 'activities'], { giveUpMs: 3000 }))
-    expect(error.message).toBe(`No answer from ${url}: The API cannot be reached: connection refused`)
+    expect(error.message).toBe(`No usable answer from ${url}: The API cannot be reached: connection refused`)
     const [warning] = trial
       .logged()
       .split('\n')

@@ -234,7 +234,7 @@ describe('the rows of sync_status', () => {
   test.each([
     ['silent', 'failing', 'No request to the API has succeeded since'],
     ['refused', 'failing', 'The API has refused access since'],
-    ['asked-to-wait', 'waiting', 'The API has asked to wait since'],
+    ['asked-to-wait', 'waiting', 'The API has throttled requests since'],
     ['day-used-up', 'waiting', 'The requests of this day have been used up since'],
   ] as const)('sync_status says of each unread resource that the API is %s', (kind, state, sentence) => {
     const store = temporaryStore()

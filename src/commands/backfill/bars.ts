@@ -140,7 +140,7 @@ export function troubleText({ kind, reason, since, nextTryAt, givesUpAt }: Unrea
 const TROUBLE_TEXT: Readonly<Record<Unreachable['kind'], string>> = {
   silent: 'No request has succeeded',
   refused: 'The API has refused access',
-  'asked-to-wait': 'The API has asked to wait',
+  'asked-to-wait': 'Requests have been paused',
   'day-used-up': 'The requests of this day have been used up',
 }
 

@@ -72,7 +72,10 @@ async function makePlan(
     random: Math.random,
     giveUpMs: api.giveUpSeconds * 1000,
     signal: context.signal,
-    onPause: until => context.stderr.write(`parley: The API asks to wait until ${isoInstant(until)}\n`),
+    onPause: until =>
+      context.stderr.write(
+        `parley: The API throttles requests (429); they are paused until ${isoInstant(until)}\n`,
+      ),
   })
   try {
     const { lines, refusals } = await estimateRequests(reader, {

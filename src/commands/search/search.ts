@@ -76,7 +76,7 @@ const MAX_UNINDEXED_SHARE = 0.05
 
 function unindexedSentence(share: number): string {
   const part = share >= 1 ? 'There is no full-text index' : 'The full-text index is not finished'
-  return `${part}, so this search scans all texts, which may take a while. parley backfill and parley daemon build the index unless search.enabled is false.`
+  return `${part}, so this search may have taken longer. parley backfill and parley daemon build the index unless search.enabled is false.`
 }
 
 function countSentence(count: number, limit: number): string {
@@ -146,7 +146,7 @@ function parseLimit(given: string): number {
   if (/^\d+$/.test(given) && limit >= 1 && limit <= MAX_HITS) return limit
   throw usageError(
     `--limit is ${JSON.stringify(given)}: expected a whole number from 1 to ${MAX_HITS}`,
-    `The default is 20. For more than ${MAX_HITS}, run the SQL that --sql prints.`,
+    `The default is 20. For more than ${MAX_HITS}, run the SQL that --sql prints with a larger LIMIT.`,
   )
 }
 

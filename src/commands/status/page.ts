@@ -71,7 +71,7 @@ function sinceText(since: string, now: number): string {
 const UNREACHABLE_TEXT: Readonly<Record<UnreachableReport['kind'], string>> = {
   silent: 'No request to the API has succeeded for',
   refused: 'The API has refused access for',
-  'asked-to-wait': 'The API has asked to wait for',
+  'asked-to-wait': 'Requests have been paused for',
   'day-used-up': 'The requests of this day have been used up for',
 }
 
@@ -249,7 +249,7 @@ function writerSentence(writer: WriterState | null, now: number): string {
   const since = `${relativeTime(writer.since, now)} (${writer.since})`
   if (writer.running) return `${who}, is writing the warehouse. It started ${since}.`
   if (writer.died) {
-    return `No process is writing the warehouse. The last one, ${who}, started ${since}, was killed. The next one continues where it stopped.`
+    return `No process is writing the warehouse. The last one, ${who}, started ${since}, was killed, or the machine or disk failed. The next one continues where it stopped.`
   }
   return `No process is writing the warehouse. The last one was ${who}, started ${since}.`
 }

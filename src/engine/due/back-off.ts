@@ -46,7 +46,7 @@ export function markUnavailable(
   if (backoffs.reason(resource) === undefined) {
     const isNoted = store.state.get(resource).reason === reason
     const say = isNoted ? log.debug : log.info
-    say('Resource is unavailable: the workspace does not offer it', { resource, reason })
+    say('Resource or a part of it is unavailable: the workspace does not offer it', { resource, reason })
   }
   backoffs.unavailable(feed, scope, { reason, wasOffered })
 }

@@ -155,7 +155,9 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
     waitMs: pending.waitMs,
     async refuse(tried, reason) {
       try {
-        await fail(tried, new ResourceError(reason, { code: 'route-silent' }))
+        const message = `Not sent, since requests on this route keep failing: ${reason}`
+        const hint = 'Run the command again later; it requests the rest.'
+        await fail(tried, new ResourceError(message, { code: 'route-silent', hint }))
       } catch (error) {
         tried.job.over()
         deps.stop(error)

@@ -17,7 +17,7 @@ export interface FailureLines {
   fields?: LogFields
 }
 
-const READING: FailureLines = { begins: 'Failed to read resource', ends: 'Resource is read again' }
+const READING: FailureLines = { begins: 'Failed to read resource', ends: 'Resource can be read again' }
 
 export function createFailureLog(log: Pick<Log, 'error' | 'info'>): FailureLog {
   /** Failures in a row, by feed and code. */

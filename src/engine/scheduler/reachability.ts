@@ -229,7 +229,7 @@ const BEGINS: Readonly<Record<Trouble['kind'], string>> = {
 }
 
 const ENDS: Readonly<Record<Trouble['kind'], string>> = {
-  silent: 'The API can be read again',
+  silent: 'The API answers again',
   refused: 'The API grants access again',
 }
 

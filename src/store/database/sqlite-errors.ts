@@ -14,7 +14,7 @@ const DATABASE_FAULTS: readonly (DatabaseFault & { codes: RegExp })[] = [
   {
     codes: /^(SQLITE_FULL|ENOSPC|EDQUOT)/,
     problem: 'the disk is full',
-    hint: 'Free disk space and run the command again; it continues where it stopped.',
+    hint: 'Free disk space, also in $TMPDIR or /var/tmp, where SQLite writes temporary files. A daemon then continues by itself; run any other command again.',
   },
   {
     codes: /^(SQLITE_CANTOPEN_ISDIR|EISDIR)/,
@@ -34,7 +34,7 @@ const DATABASE_FAULTS: readonly (DatabaseFault & { codes: RegExp })[] = [
   {
     codes: /^(SQLITE_READONLY|SQLITE_CANTOPEN|SQLITE_PERM|EACCES|EPERM)/,
     problem: 'no permission to open or write it',
-    hint: 'Check the owner and mode of the file and its folder, or choose another file with database.path.',
+    hint: 'Check the owner and mode of the file, of its -lock, -wal and -shm, and of its folder, or choose another file with database.path.',
   },
   {
     codes: /^(ENOENT|ENOTDIR)/,
@@ -44,12 +44,12 @@ const DATABASE_FAULTS: readonly (DatabaseFault & { codes: RegExp })[] = [
   {
     codes: /^SQLITE_NOTADB/,
     problem: 'it is not a SQLite database',
-    hint: 'Choose another file with database.path.',
+    hint: 'Choose another file with database.path. If this file was a warehouse, stop the daemon and restore a snapshot with parley restore FILE.',
   },
   {
     codes: /^SQLITE_CORRUPT/,
     problem: 'it is damaged',
-    hint: 'Restore a snapshot with parley restore FILE, or move the file away and run parley backfill.',
+    hint: 'Stop the daemon if it runs. Then restore a snapshot with parley restore FILE, or move the file away and run parley backfill.',
   },
   {
     codes: /^(SQLITE_IOERR|EIO|EFBIG)/,

@@ -29,7 +29,7 @@ export function refuseOtherWorkspace(db: Database.Database, file: string, wanted
   if (held === undefined || held.id === wanted.id || wanted.isRenamed) return
   throw new StopError(`${file} holds workspace ${held.id}, but the settings name workspace ${wanted.id}`, {
     code: 'other-workspace',
-    hint: 'Check api.workspace_id, or set database.path to another file: each workspace needs its own. If this workspace got a new id, run parley backfill --workspace-renamed once.',
+    hint: 'Check api.workspace_id, or set database.path to another file: each workspace needs its own. If this workspace got a new id, stop the daemon and run parley backfill --workspace-renamed once.',
     exitStatus: EXIT_STATUS.settings,
   })
 }

@@ -84,7 +84,7 @@ function mayWrite(file: string): boolean {
 function lockedError(path: string): StopError {
   return new StopError(`${path} is being written by ${writerText(writerAt(path))}`, {
     code: 'database-locked',
-    hint: 'Only one process may write a warehouse. Wait for that process or stop it, then run the command again.',
+    hint: 'Only one process may write a warehouse. Wait for that process or stop it, then run the command again. If it no longer exists, parley doctor shows the process that holds the lock.',
     exitStatus: EXIT_STATUS.unfinished,
   })
 }

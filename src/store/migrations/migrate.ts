@@ -95,7 +95,11 @@ function applyOne(db: Sqlite, file: string, folder: string, { tag, when }: Migra
   } catch (error) {
     // A full disk and similar errors are not the fault of the migration.
     if (!/^SQLITE_(ERROR|CONSTRAINT)/.test(errorCode(error) ?? '')) throw error
-    throw tableNameTaken(file, error) ?? migrationBroken(`The upgrade of ${file} failed at ${tag}`, error)
+    const found = error instanceof Error ? error.message : typeof error
+    throw (
+      tableNameTaken(file, error) ??
+      migrationBroken(`The upgrade of ${file} failed at ${tag}: ${found}`, error)
+    )
   }
   const hash = createHash('sha256').update(sql).digest('hex')
   db.prepare('INSERT INTO __drizzle_migrations (hash, created_at) VALUES (?, ?)').run(hash, when)

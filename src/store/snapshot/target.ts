@@ -31,7 +31,10 @@ export async function refuseTarget(database: string, file: string): Promise<void
 }
 
 export const folderError = (file: string, database: string): StopError =>
-  refusal(`${file} is a folder, not a file`, `Use a path such as ${join(file, basename(database))}.`)
+  refusal(
+    `${file} is a folder, not a file`,
+    `Use a path such as ${join(file, 'copy-of-')}${basename(database)}.`,
+  )
 
 async function refuseWithoutFolder(file: string): Promise<void> {
   if ((await statOf(dirname(file)))?.isDirectory()) return
@@ -138,10 +141,10 @@ const SYSTEM_CODE = /^(SQLITE_\w+|E(?!RR_)[A-Z0-9]+)$/
 export function targetError(error: unknown, file: string): unknown {
   const code = errorCode(error) ?? ''
   if (error instanceof ParleyError || !SYSTEM_CODE.test(code)) return error
-  const problem = databaseFault(code, file)?.problem ?? 'the system does not allow it'
+  const problem = databaseFault(code, file)?.problem ?? 'writing it failed'
   return new StopError(`Cannot write the snapshot ${file}: ${problem} (${code})`, {
     code: 'snapshot-unwritable',
-    hint: `Check the owner, mode and free space of ${dirname(file)}, or choose another path. An earlier snapshot at this path is unchanged.`,
+    hint: `Check the owner, mode and free space of ${dirname(file)} and any limit on file sizes, or choose another path. An earlier snapshot at this path is unchanged.`,
     cause: error,
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })

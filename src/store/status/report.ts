@@ -171,11 +171,16 @@ function daemonOf(status: Status, writer: WriterState | null, now: number): Daem
   if (state === undefined || state.state === 'stopped') return state ?? null
   const isRunning = writer?.running === true && writer.command === 'daemon'
   if (!isRunning)
-    return { state: 'stopped', reason: 'it was killed, or the machine went down', since: null, until: null }
+    return {
+      state: 'stopped',
+      reason: 'it ended without recording why (a kill, a power failure or a full disk)',
+      since: null,
+      until: null,
+    }
   const lastNoted = status.meta.get(META.clock)
   const isSilent = lastNoted !== undefined && now - Date.parse(lastNoted) > SILENT_MS
   if (state.state !== 'running' || !isSilent) return state
-  const reason = 'it cannot write the database; see its log or /status'
+  const reason = 'it has not written the database for some minutes; see its log or /status'
   return { state: 'waiting', reason, since: lastNoted, until: null }
 }
 

@@ -132,9 +132,9 @@ async function insert(file: string, { kind, resource }: NewRequest, clock: Clock
 }
 
 function requestsUnsupported(file: string): StopError {
-  return new StopError(`${file} is open in an older version of parley, which does not support this command`, {
+  return new StopError(`${file} does not support this command yet, and another process has it open`, {
     code: 'database-locked',
-    hint: 'Stop that process or wait until it ends, then run this command again.',
+    hint: 'That process is an older version of parley, or still creates or upgrades the file. Wait for it or stop it, then run this command again.',
     exitStatus: EXIT_STATUS.unfinished,
   })
 }

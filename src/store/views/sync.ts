@@ -25,7 +25,7 @@ const UNREACHABLE_REASON = unreachable(`CASE json_extract(m.value, '$.kind')
       WHEN 'silent' THEN 'No request to the API has succeeded since '
       WHEN 'refused' THEN 'The API has refused access since '
       WHEN 'day-used-up' THEN 'The requests of this day have been used up since '
-      ELSE 'The API has asked to wait since ' END
+      ELSE 'The API has throttled requests since ' END
     || json_extract(m.value, '$.since') || ' (' || json_extract(m.value, '$.reason')
     || '); next try at ' || json_extract(m.value, '$.next_try_at')`)
 
