@@ -58,6 +58,12 @@ export const initCommand: CommandDefinition<InitOptions> = {
     refuseExistingFile(path, absolute, options.force === true)
     const keyFile = `${basename(absolute, extname(absolute))}.key`
     const isAsked = !isGiven('api.key', flags, env) && stdin.isTTY === true && stderr.isTTY === true
+    if (isAsked)
+      refuseExistingFile(
+        join(dirname(path), keyFile),
+        join(dirname(absolute), keyFile),
+        options.force === true,
+      )
     const key = isAsked ? await promptForKey({ stdin, stderr, signal }) : undefined
     if (key !== undefined) {
       writePrivateFile(join(dirname(path), keyFile), join(dirname(absolute), keyFile), `${key}\n`)

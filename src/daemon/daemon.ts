@@ -16,6 +16,7 @@ import { refuseOtherWorkspaceAt } from '../store/database/workspace-check.ts'
 import { requireStillThere } from '../store/file/identity.ts'
 import { type HeldLock, lockDatabase } from '../store/file/lock.ts'
 import { resolvedPath } from '../store/file/path-checks.ts'
+import { noteDaemonEnd } from '../store/status/daemon-end.ts'
 import type { DaemonState } from '../store/status/report.ts'
 import { META } from '../store/sync/meta.ts'
 import type { UnreachableNote } from '../store/sync/resource-state.ts'
@@ -110,6 +111,7 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
       })
       await clock.sleep(recovery.ms, AbortSignal.any([stop, reloads.next()]))
       if (!stop.aborted) reloads.take(log)
+      else noteStopWhileWaiting(parts, current, opened)
     }
     log.info(ENDS, { exit_status: EXIT_STATUS.done, reason: reasonOf(stop.reason) })
     return EXIT_STATUS.done
@@ -126,6 +128,21 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
 }
 
 const ENDS = 'The daemon ends'
+
+function noteStopWhileWaiting(
+  { clock }: DaemonParts,
+  { settings }: CurrentState,
+  opened: ReadonlySet<string>,
+): void {
+  const path = resolvedPath(settings.database.path)
+  if (!opened.has(path)) return
+  try {
+    requireStillThere(path)
+    noteDaemonEnd(path, settings.api.workspaceId, stoppedState(clock))
+  } catch {
+    // The database may be full or missing, which may be why the daemon waits. The log has the end.
+  }
+}
 
 interface SessionWork {
   parts: DaemonParts

@@ -1,9 +1,10 @@
 import { longestBackoffMs } from '../backoff.ts'
 import { MINUTE_MS } from '../clock.ts'
-import { EXIT_STATUS, StopError } from '../errors.ts'
+import { EXIT_STATUS, reasonWithHint, StopError } from '../errors.ts'
 
 /** What the daemon does after a session failed. */
 export type Recovery =
+  /** `reason` includes the hint: a person may have to act, and `parley status` and `/readyz` show only this text. */
   | { kind: 'wait'; ms: number; reason: string }
   /** The error ends the daemon. */
   | { kind: 'end' }
@@ -30,10 +31,10 @@ export function recoveryFrom(end: SessionEnd): Recovery {
   const wait = (reason: string, ms = MINUTE_MS): Recovery => ({ kind: 'wait', ms, reason })
   // The API accepted the key earlier in this session, so the workspace may have a new key. The next session reads the
   // key again. When the API refuses that key at once, the daemon ends.
-  if (error.code === 'unauthorized') return wasAnswered ? wait(messageWithHint(error)) : { kind: 'end' }
+  if (error.code === 'unauthorized') return wasAnswered ? wait(reasonWithHint(error)) : { kind: 'end' }
   if (isAccessLost(error)) {
     if (!wasAnswered && !end.wasAnsweredBefore) return { kind: 'end' }
-    return wait(messageWithHint(error), longestBackoffMs(LOST_ACCESS_WAIT, end.timesLost))
+    return wait(reasonWithHint(error), longestBackoffMs(LOST_ACCESS_WAIT, end.timesLost))
   }
   // Someone may have put the database of another workspace at this path, and may put the right one back.
   const isOther = error.code === 'other-workspace'
@@ -41,12 +42,7 @@ export function recoveryFrom(end: SessionEnd): Recovery {
     isOther ||
     error.exitStatus === EXIT_STATUS.databaseUnavailable ||
     error.exitStatus === EXIT_STATUS.unfinished
-  return isRecoverable && hasStarted ? wait(error.message) : { kind: 'end' }
-}
-
-/** Includes the hint: a person has to act, and `parley status` and `/readyz` show only this text. */
-function messageWithHint({ message, hint }: StopError): string {
-  return hint === undefined ? message : `${message}. ${hint}`
+  return isRecoverable && hasStarted ? wait(reasonWithHint(error)) : { kind: 'end' }
 }
 
 export function isAccessLost(error: unknown): boolean {

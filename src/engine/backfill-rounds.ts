@@ -103,7 +103,7 @@ export function closeRuns(
   for (const { resource, outcome, reason, ...counts } of ended) {
     const id = runs.get(resource)
     if (id === undefined) continue
-    const error = outcome === 'stopped' && stopped instanceof StopError ? stopped.message : reason
+    const error = outcome === 'stopped' && stopped instanceof StopError ? reasonWithHint(stopped) : reason
     context.store.runs.end(id, {
       outcome,
       counts,

@@ -1,7 +1,7 @@
 import type { Resource } from '../catalog/resource.ts'
 import type { ResourceName } from '../catalog/resource-names.ts'
 import { isoInstant } from '../clock.ts'
-import { StopError } from '../errors.ts'
+import { reasonWithHint, StopError } from '../errors.ts'
 import type { EngineContext } from './context.ts'
 import { applyDeletions } from './deletions/apply.ts'
 import { nextDueMs } from './due/due.ts'
@@ -131,7 +131,7 @@ export function createOpenRuns(deps: OpenRunsDeps): OpenRuns {
     },
     closeAll(stopped) {
       for (const [name, { id }] of runs) {
-        const error = stopped instanceof StopError ? { error: stopped.message } : {}
+        const error = stopped instanceof StopError ? { error: reasonWithHint(stopped) } : {}
         store.runs.end(id, {
           outcome: 'stopped',
           counts: context.runs.counts(name),
@@ -148,8 +148,9 @@ function storeEnd(
   { name }: Resource,
   { id, outcome }: { id: number; outcome: ResourceOutcome },
 ): void {
-  const error =
-    outcome === 'unavailable' ? context.backoffs.reason(name) : context.runs.failure(name)?.message
+  const failure = context.runs.failure(name)
+  const reason = outcome === 'unavailable' ? context.backoffs.reason(name) : undefined
+  const error = failure && outcome !== 'unavailable' ? reasonWithHint(failure) : reason
   context.store.runs.end(id, {
     outcome,
     counts: context.runs.counts(name),

@@ -158,12 +158,12 @@ test.concurrent('a killed daemon is not reported as running', async context => {
   const { stdout } = await parley(['status', '--json'], place)
   expect(JSON.parse(stdout).daemon).toEqual({
     state: 'stopped',
-    reason: 'it ended without recording why (a kill, a power failure or a full disk)',
+    reason: 'it was killed, or the machine or disk failed',
     since: null,
     until: null,
   })
   expect((await parley(['status'], place)).stdout).toContain(
-    '\nThe daemon is not running: it ended without recording why (a kill, a power failure or a full disk).\n',
+    '\nThe daemon is not running: it was killed, or the machine or disk failed.\n',
   )
 })
 

@@ -37,7 +37,8 @@ function heldClock(): HeldClock {
     sleep(ms, signal) {
       if (ms !== MINUTE_MS) return clock.sleep(ms, signal)
       ask()
-      return passed
+      const stopped = new Promise<void>(resolve => signal?.addEventListener('abort', () => resolve()))
+      return Promise.race([passed, stopped])
     },
   }
 }
@@ -103,4 +104,14 @@ test('a key that is still refused after a minute ends the daemon with 77 after o
   expect(simulator.requests.count(undefined, 401)).toBe(refusals + 1)
   const [noted] = column(file, "SELECT value FROM sync_meta WHERE key = 'daemon_state'")
   expect(JSON.parse(String(noted))).toMatchObject({ state: 'stopped', exit_status: 77 })
+})
+
+test('a daemon that is stopped while it waits is reported as stopped, and no longer as without access', async context => {
+  const { file, stop, ended } = await waitingForAKey(context)
+  const meta = (key: string) => column(file, 'SELECT value FROM sync_meta WHERE key = ?', key)[0]
+  expect(JSON.parse(String(meta('daemon_state')))).toMatchObject({ state: 'waiting' })
+  stop.abort()
+  expect(await ended).toBe(0)
+  expect(JSON.parse(String(meta('daemon_state')))).toMatchObject({ state: 'stopped', exit_status: 0 })
+  expect(meta('unreachable')).toBeUndefined()
 })

@@ -103,7 +103,7 @@ describe('while a daemon runs', () => {
     await other.says(({ msg }) => msg === 'Run ended')
     other.signal('SIGKILL')
     await other.ended
-    expect(await status()).toContain('ended without recording why')
+    expect(await status()).toContain('was killed, or the machine or disk failed')
   })
 })
 

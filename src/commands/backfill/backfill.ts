@@ -55,7 +55,8 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
     const resources = await chosenResources(settings.sync.resources, input.options.skip)
     if (input.options.plan) {
       const { showPlan } = await import('./plan.ts')
-      return showPlan(context, { settings, resources, json: input.options.json === true })
+      const { json = false, workspaceRenamed: isRenamed = false } = input.options
+      return showPlan(context, { settings, resources, json, isRenamed })
     }
     const { createLog } = await import('../../log.ts')
     const { stderr, env } = context

@@ -26,6 +26,8 @@ export interface PlanRequest {
   settings: ApiSettings
   resources: readonly ResourceName[]
   json: boolean
+  /** The workspace of the database now has the id of the settings. */
+  isRenamed: boolean
 }
 
 /** The plan itself sends at most this many requests; repeated attempts are not counted. */
@@ -34,7 +36,7 @@ const MAX_REQUESTS = 60
 export async function showPlan(context: CommandContext, request: PlanRequest): Promise<ExitStatus> {
   const { path } = request.settings.database
   const { workspaceId: id, baseUrl } = request.settings.api
-  refuseOtherWorkspaceAt(path, { id, baseUrl })
+  refuseOtherWorkspaceAt(path, { id, baseUrl, isRenamed: request.isRenamed })
   const inventory = openInventory(path)
   try {
     const plan = await makePlan(context, request, inventory)

@@ -173,7 +173,7 @@ function daemonOf(status: Status, writer: WriterState | null, now: number): Daem
   if (!isRunning)
     return {
       state: 'stopped',
-      reason: 'it ended without recording why (a kill, a power failure or a full disk)',
+      reason: 'it was killed, or the machine or disk failed',
       since: null,
       until: null,
     }
