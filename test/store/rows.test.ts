@@ -489,3 +489,16 @@ describe('rejects that repeat', () => {
     expect(store.column('SELECT resolved_at FROM sync_rejects ORDER BY id')).toEqual([null, LATEST])
   })
 })
+
+test('a text whose request started before an unchanged list was stored is stored too', () => {
+  const store = temporaryStore()
+  const copy = {
+    id: '00000000-0000-4000-8000-000000000001',
+    subject: 'x',
+    received_at: '2026-01-01T00:00:00Z',
+  }
+  store.put('message_copies', [copy])
+  const [single, list] = [store.freshness.begin(), store.freshness.begin()]
+  expect(store.putAs('message_copies', [copy], list)).toHaveLength(1)
+  expect(store.putAs('message_copies', [copy], single, { keepsLive: true })).toHaveLength(1)
+})

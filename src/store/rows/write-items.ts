@@ -63,13 +63,16 @@ export function createWrite(deps: WriteDeps): Write {
     for (const item of items) {
       const key = keyIndexes.map(index => item.cells[index] ?? null)
       const row = key.join('\u0000')
-      // An item that leaves the columns as they are must not make an earlier list request outdated.
-      const order = keepsLive && deps.stored.isLive(name, key) ? `${name} without columns` : name
-      if (freshness.isOutdated(ticket, name, row) || !freshness.admits(ticket, order, row)) continue
+      const keepsColumns = keepsLive && deps.stored.isLive(name, key)
+      // An item that leaves the columns as they are makes no list outdated. A list makes such an item outdated only if it
+      // changed the row: under frequent polls, a slow single read would never be stored otherwise.
+      if (keepsColumns && freshness.isOutdated(ticket, `${name} changed`, row)) continue
+      if (!freshness.admits(ticket, keepsColumns ? `${name} without columns` : name, row)) continue
       if (isBlocked?.(column => item.cells[columns.indexOf(column)] ?? null)) continue
       const written = write(item, now)
       if (isSuspected) suspicions.end(keyOfRow(name, key.map(String)))
       if (written.status !== 'unchanged') {
+        if (!keepsColumns) freshness.admits(ticket, `${name} changed`, row)
         if (written.status !== 'inserted') purgeQueue.forget(name, key.map(String))
         if (merged && !written.isExtraAlone) groups.push(...groupsOf(merged, item, written))
         if (written.status === 'revived' && merged) merged.merge.resetText(String(key.at(-1)))
