@@ -50,6 +50,14 @@ test('a database that is moved away takes no further commit, and is complete wit
   db.close()
 })
 
+test('a checkpoint of a database that is moved away ends, and moves nothing', async () => {
+  const { store, path, folder, pass } = await written()
+  renameSync(path, join(folder, 'moved.db'))
+  pass(1000)
+  expect(await store.maintenance.checkpoint()).toMatchObject({ moved: 0 })
+  store.close()
+})
+
 test('the writer of a database does not touch another database that took its place', async () => {
   const { store, path, folder, pass } = await written()
   const other = join(folder, 'other.db')

@@ -22,7 +22,12 @@ function start(): {
     elapsed += 100 * ms
   }
   const clock: Clock = { now: () => 0, elapsed: () => elapsed, sleep: pass }
-  const checkpoints = { isDue: () => false, run: async () => undefined, close: () => undefined }
+  const checkpoints = {
+    isDue: () => false,
+    run: async () => undefined,
+    abandon: () => undefined,
+    close: () => undefined,
+  }
   const done: string[] = []
   const insert = store.db.prepare('INSERT INTO sync_meta VALUES (?, ?)')
   let number = 0
@@ -105,7 +110,7 @@ test('the duration of a write that a checkpoint delays is known', async () => {
   const hanging = new Promise<void>(resolve => {
     end = resolve
   })
-  const checkpoints = { isDue: () => true, run: () => hanging }
+  const checkpoints = { isDue: () => true, run: () => hanging, abandon: () => undefined }
   const transaction = createTransaction({ db: store.db, clock, path: store.path, checkpoints })
   expect(transaction.blockedMs()).toBe(0)
   await transaction(() => undefined)

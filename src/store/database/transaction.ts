@@ -43,7 +43,7 @@ export interface TransactionDeps {
   clock: Clock
   /** Path of the database, for error messages. */
   path: string
-  checkpoints: Pick<Checkpoints, 'isDue' | 'run'>
+  checkpoints: Pick<Checkpoints, 'isDue' | 'run' | 'abandon'>
   /** Checked before each commit and checkpoint. @throws StopError when the file was moved or replaced */
   file?: Pick<FileWatch, 'requireUnmoved'>
   /** Called after each commit or failed try with the milliseconds for which it blocked the event loop. */
@@ -125,7 +125,8 @@ export function createTransaction({
       file?.requireUnmoved()
       return true
     } catch {
-      // The next commit reports that the file was moved.
+      // The next commit reports that the file was moved. Without this, work that is scheduled would never settle.
+      checkpoints.abandon()
       return false
     }
   }

@@ -19,6 +19,8 @@ export interface Checkpoints {
   run(): Promise<void>
   /** Runs this work after the next commit instead of a checkpoint. Resolves to whether it was done; never rejects. */
   schedule(work: FileWork): Promise<boolean>
+  /** Settles the scheduled work as not done. */
+  abandon(): void
   /** Call before closing the connection. Waits for running work and starts no more. */
   close(): void
 }
@@ -64,6 +66,11 @@ export function createCheckpoints(db: Sqlite, options: CheckpointOptions = {}): 
     }
   }
 
+  const abandon = () => {
+    for (const { resolve } of scheduled) resolve(false)
+    scheduled = []
+  }
+
   return {
     isDue: () => scheduled.length > 0 || pendingPages() >= dueAt,
     async run() {
@@ -76,9 +83,10 @@ export function createCheckpoints(db: Sqlite, options: CheckpointOptions = {}): 
       first?.resolve(wasDone)
     },
     schedule: work => new Promise(resolve => scheduled.push({ work, resolve })),
+    abandon,
     close() {
       thread.close()
-      for (const { resolve } of scheduled) resolve(false)
+      abandon()
     },
   }
 }
