@@ -86,12 +86,13 @@ export async function openApp({
     onMode: change => logModeChange(log, change),
   })
   warnOfOtherAddress(log, workspaceOf(store.db), api)
+  const storedToday = () => readRequestsToday(store.state.meta, utcDay(clock.now()))
   const governor = createGovernor({
     clock,
     random: Math.random,
     ceilings: requestCeilings(settings),
     initial: parseNote<LearnedRate>(store.state.meta(META.learnedRate)),
-    usedToday: readRequestsToday(store.state.meta, utcDay(clock.now())),
+    usedToday: storedToday(),
     reserve: (day, used) =>
       store.transaction(() => store.state.setMeta(META.requestsToday, JSON.stringify({ day, used }))),
   })
@@ -117,13 +118,14 @@ export async function openApp({
     cancel,
     saveLearned: throttle(clock, saveRate),
   }
-  const save = (used: number) =>
+  const save = (used: () => number) =>
     store.transaction(() => {
       saveRate()
-      store.state.setMeta(META.requestsToday, JSON.stringify({ day: utcDay(clock.now()), used }))
+      store.state.setMeta(META.requestsToday, JSON.stringify({ day: utcDay(clock.now()), used: used() }))
       store.state.setMeta(META.clock, isoInstant(clock.now()))
     })
-  const saveLearned = () => save(governor.state().reservedToday)
+  // A reservation that has just been committed may be larger than the governor's number.
+  const saveLearned = () => save(() => Math.max(governor.state().reservedToday, storedToday()))
   return {
     clock,
     store,
@@ -152,7 +154,7 @@ export async function openApp({
       try {
         // While the process runs, the database holds the reserved count, so that a kill cannot lead to more requests
         // than the day allows. A normal end stores the count of used requests.
-        await save(governor.state().usedToday)
+        await save(() => governor.state().usedToday)
       } catch {
         // Losing the learned rate is harmless. When the database fails, an earlier write has usually failed too and
         // reported the error.
