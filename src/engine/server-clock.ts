@@ -8,12 +8,14 @@ import type { Log } from '../log.ts'
 export interface ServerClock {
   /** In ms since the epoch. */
   now(): number
-  /** False before the first answer. */
+  /** False before the first answer and before `assume`. */
   isKnown(): boolean
   /** As `now`, but undefined before the first answer. */
   nowIfKnown(): number | undefined
   /** Converts an instant of this machine's clock to the server's. */
   from(ms: number): number
+  /** Takes this machine's clock for the server's, since an answer had no `Date` header. `nowIfKnown` stays undefined. */
+  assume(): void
   /** Learns from an answer that was received just now, `tookMs` after its request was sent. */
   observe(serverMs: number, tookMs: number): void
 }
@@ -41,6 +43,7 @@ export function createServerClock(clock: Clock, log: Log): ServerClock {
    */
   let doubted: Lead | undefined
   let warned = false
+  let isAssumed = false
 
   const now = () => (known ? clock.elapsed() + known.least : clock.now())
 
@@ -56,7 +59,10 @@ export function createServerClock(clock: Clock, log: Log): ServerClock {
 
   return {
     now,
-    isKnown: () => known !== undefined,
+    isKnown: () => known !== undefined || isAssumed,
+    assume() {
+      isAssumed = true
+    },
     nowIfKnown: () => (known ? now() : undefined),
     from: ms => ms + now() - clock.now(),
     observe(serverMs, tookMs) {

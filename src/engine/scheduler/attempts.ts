@@ -188,7 +188,6 @@ async function applyOutcome(
   }
   if (sent.kind === 'fault') return new ResourceError(sent.message, { code: sent.code })
   if (sent.kind === 'unauthorized') return unauthorized(client.access, sent.message)
-  if (sent.serverTime !== undefined) context.server.observe(sent.serverTime, sent.durationMs)
   const reply = {
     ticket,
     sentAt: isoInstant(sent.startedAt),

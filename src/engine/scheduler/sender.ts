@@ -39,6 +39,8 @@ export function createSender(deps: SenderDeps): Sender {
         unanswered -= 1
       })
       countRequest(context, progress, resource, sent)
+      if ('serverTime' in sent && sent.serverTime !== undefined)
+        context.server.observe(sent.serverTime, sent.durationMs)
       endless?.onSent(request, lane, sent)
       permit.settle(permitResult(sent))
       const isDeclared = sent.kind === 'refused' && expected?.[sent.status] !== undefined

@@ -15,7 +15,7 @@ export function clockJob(
   { list, feed }: Pick<PeriodReads, 'list' | 'feed'>,
   over: () => void,
 ): Job {
-  const { server, clock, options } = context
+  const { server, options } = context
   const where = { resource: list.resource, feed: list.id }
   const now = server.now()
   const query = {
@@ -24,7 +24,7 @@ export function clockJob(
     [options.accessLogEndParameter]: isoInstant(now),
   }
   const assumeClock = () => {
-    if (!server.isKnown()) server.observe(clock.now(), 0)
+    if (!server.isKnown()) server.assume()
   }
   return {
     ...where,
