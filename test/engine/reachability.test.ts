@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { ReachOptions } from '../../src/api/reach.ts'
 import { systemClock } from '../../src/clock.ts'
 import { createReachability } from '../../src/engine/scheduler/reachability.ts'
 import { createLog } from '../../src/log.ts'
@@ -6,10 +7,16 @@ import { META } from '../../src/store/sync/meta.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 
 const MINUTE = 60_000
+const AT = '2026-01-01T00:00:00.000Z'
 const REQUEST = { resource: 'messages', route: '/v2/messages', path: '/v2/messages' }
 
+const CHECKS = [
+  { feed: 'messages.list', request: REQUEST },
+  { feed: 'teams.list', request: { resource: 'teams', route: '/v1/teams', path: '/v1/teams' } },
+]
+
 /** With a clock that a test moves. */
-async function reachable() {
+async function reachable(options: Partial<ReachOptions> = {}) {
   const store = temporaryStore()
   let passed = 0
   const system = systemClock()
@@ -18,7 +25,7 @@ async function reachable() {
     context: { store, clock, log: await createLog({ level: 'fatal' }) },
     access: { baseUrl: 'https://api.example.com', workspaceId: 'acme', keySource: 'the test' },
     resources: ['messages'],
-    options: { healthChecks: [], againAfterMs: MINUTE, wasAnswered: true, accessWasLost: false },
+    options: { healthChecks: [], againAfterMs: MINUTE, wasAnswered: true, accessWasLost: false, ...options },
     giveUpMs: Number.POSITIVE_INFINITY,
     random: () => 0.5,
   })
@@ -29,6 +36,7 @@ async function reachable() {
   }
   return {
     reachability,
+    store,
     clock,
     answered,
     pass: (ms: number) => {
@@ -63,6 +71,22 @@ test.each([
     expect(await noted()).toBeNull()
   },
 )
+
+test('lost access that an earlier session stored is cleared by the first answer, and not before', async () => {
+  const { reachability, store, answered, clock, noted } = await reachable({
+    accessWasLost: true,
+    healthChecks: CHECKS,
+  })
+  const lost = { kind: 'refused', reason: 'x', since: AT, next_try_at: AT, resources: ['messages'] } as const
+  await store.transaction(() => store.state.noteUnreachable(lost))
+  reachability.begin()
+  const refusal = { kind: 'refused', status: 403, message: 'x', isForeign: false } as const
+  const asked = { feed: 'messages.list', request: REQUEST, isDeclared: false }
+  reachability.observe(asked, { ...refusal, startedAt: clock.now(), durationMs: 10 })
+  expect(await noted()).toMatchObject({ kind: 'refused' })
+  answered()
+  expect(await noted()).toBeNull()
+})
 
 test('a pause of seconds is not stored', async () => {
   const { reachability, clock, noted } = await reachable()

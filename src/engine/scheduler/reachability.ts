@@ -149,8 +149,10 @@ export function createReachability({
     void store.transaction(() => store.state.noteUnreachable(value)).catch(() => undefined)
   }
 
+  /** While access is in doubt, the note of an earlier process or session may still be true. */
   const noteChange = () => {
-    if (noted !== undefined || trouble() !== undefined) note()
+    const isNoted = noted !== undefined && !isAccessInDoubt(reach)
+    if (isNoted || trouble() !== undefined) note()
   }
 
   const change = (next: Reach) => {
@@ -184,7 +186,9 @@ export function createReachability({
 
   return {
     begin() {
-      if (!options.accessWasLost && store.state.meta(META.unreachable) !== 'null') note(true)
+      const stored = store.state.meta(META.unreachable)
+      if (options.accessWasLost) noted = stored
+      else if (stored !== 'null') note(true)
     },
     noteSending: ({ route }) => change(whileSending(reach, route)),
     observe(asked, sent) {
