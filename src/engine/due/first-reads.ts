@@ -8,12 +8,13 @@ import { HOUR } from './intervals.ts'
 
 /** Whether a first read of the resource is due. */
 export function hasFirstReads(context: EngineContext, { name, feeds }: Resource): boolean {
-  const { store, backoffs, now } = context
+  const { store, backoffs, options, now } = context
   return Object.entries(feeds).some(([feedName, feed]) => {
     const id = `${name}.${feedName}`
     if (feed.mode !== 'item' || backoffs.isWaiting(id)) return false
+    const since = feed.boundBySince ? options.since : null
     return (
-      store.tasks.hasFirst(id, now(), backoffs.waitingScopes(id)) ||
+      store.tasks.hasFirst(id, now(), backoffs.waitingScopes(id), since) ||
       firstReads(context, id, feed, 1).length > 0
     )
   })

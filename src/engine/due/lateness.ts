@@ -5,6 +5,7 @@ import type { EngineContext } from '../context.ts'
 import { listsOf, partsOf } from './due.ts'
 import { longestWaitMs, MINUTE } from './intervals.ts'
 import type { ListOf } from './schedule.ts'
+import { isNewEnough } from './segment-conditions.ts'
 
 /**
  * Checks that the daemon keeps its schedule: every available list has a due time at most a week ahead, and is read
@@ -56,13 +57,17 @@ export function schedulesOf(context: EngineContext, resource: Resource): ListSch
 }
 
 function scheduleOf(context: EngineContext, list: ListOf): ListSchedule | undefined {
-  const { schedule, backoffs, server } = context
+  const { schedule, backoffs, server, options } = context
   const offered = partsOf(context, list).filter(({ segment }) => !segment?.unavailableSince)
   if (offered.length === 0) return undefined
   const waitMs = Math.min(...offered.map(part => part.waitMs))
   const parts = offered.flatMap(({ segment }) =>
-    // A list that waits after a failure is reported as failing, not as late.
-    !segment || segment.closed || segment.listedAt === null || backoffs.isWaiting(list.id)
+    // A list that waits after a failure is reported as failing, not as late. Spans before `sync.since` are not read.
+    !segment ||
+    segment.closed ||
+    segment.listedAt === null ||
+    backoffs.isWaiting(list.id) ||
+    !isNewEnough(list, segment, options)
       ? []
       : { listedAt: Date.parse(segment.listedAt), intervalMs: schedule.intervalMs(list, segment) },
   )

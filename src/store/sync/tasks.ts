@@ -72,7 +72,7 @@ export interface Tasks {
   /** The earliest due time of the tasks of a feed, except those of the given scopes. */
   nextDue(feed: string, exceptScopes: readonly string[], bounds?: TaskBounds): string | undefined
   /** Whether a first read, or a read that `announce` or `demand` asked for, is due. */
-  hasFirst(feed: string, now: string, exceptScopes: readonly string[]): boolean
+  hasFirst(feed: string, now: string, exceptScopes: readonly string[], since: string | null): boolean
   find(task: TaskKey): Task | undefined
   /** Records that a key was read in a round, and when it is due again. */
   done(task: TaskKey, next: Reread): void
@@ -182,8 +182,7 @@ export function createTasks(prepare: Prepare): Tasks {
   ).pluck()
   const first = prepare(
     `SELECT 1 FROM sync_tasks INDEXED BY sync_tasks_open
-     WHERE feed = ? AND round = 0 AND (waiting OR round = 0) AND NOT waiting AND due_at <= ?
-       AND scope NOT IN (SELECT value FROM json_each(?)) LIMIT 1`,
+     WHERE feed = @feed AND round = 0 AND (waiting OR round = 0) AND NOT waiting AND due_at <= @now AND ${isAsked} LIMIT 1`,
   ).pluck()
   const find = prepare<TaskRow>(`SELECT ${columns} FROM sync_tasks WHERE feed = ? AND scope = ? AND key = ?`)
   const done = prepare(
@@ -236,7 +235,8 @@ export function createTasks(prepare: Prepare): Tasks {
       return dueBy[first].all({ ...parametersOf(query), never }).map(toTask)
     },
     nextDue: (feed, exceptScopes, bounds) => nextDue.get(parametersOf({ feed, exceptScopes, ...bounds })),
-    hasFirst: (feed, now, exceptScopes) => first.get(feed, now, JSON.stringify(exceptScopes)) !== undefined,
+    hasFirst: (feed, now, exceptScopes, since) =>
+      first.get(parametersOf({ feed, now, exceptScopes, since })) !== undefined,
     find: ({ feed, scope = '', key }) => {
       const row = find.get(feed, scope, key)
       return row && toTask(row)
