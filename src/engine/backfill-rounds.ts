@@ -105,6 +105,7 @@ export function closeRuns(
     if (id === undefined) continue
     const error = outcome === 'stopped' && stopped instanceof StopError ? reasonWithHint(stopped) : reason
     context.store.runs.end(id, {
+      resource,
       outcome,
       counts,
       now: context.now(),

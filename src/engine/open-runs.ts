@@ -109,9 +109,10 @@ export function createOpenRuns(deps: OpenRunsDeps): OpenRuns {
 
   return {
     open({ resource }, lane) {
-      if (runs.has(resource)) return
+      const run = runs.get(resource)
+      if (run && store.runs.isOpen(run.id, resource)) return
       const id = store.runs.begin(resource, lane, context.now())
-      runs.set(resource, { id, lane, began: clock.elapsed(), settledAt: clock.elapsed() })
+      runs.set(resource, { lane, began: clock.elapsed(), settledAt: clock.elapsed(), ...run, id })
     },
     afterJob(job) {
       const run = runs.get(job.resource)
@@ -133,6 +134,7 @@ export function createOpenRuns(deps: OpenRunsDeps): OpenRuns {
       for (const [name, { id }] of runs) {
         const error = stopped instanceof StopError ? { error: reasonWithHint(stopped) } : {}
         store.runs.end(id, {
+          resource: name,
           outcome: 'stopped',
           counts: context.runs.counts(name),
           now: context.now(),
@@ -152,6 +154,7 @@ function storeEnd(
   const reason = outcome === 'unavailable' ? context.backoffs.reason(name) : undefined
   const error = failure && outcome !== 'unavailable' ? reasonWithHint(failure) : reason
   context.store.runs.end(id, {
+    resource: name,
     outcome,
     counts: context.runs.counts(name),
     now: context.now(),

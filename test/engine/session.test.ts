@@ -5,7 +5,13 @@ import type { ResourceName } from '../../src/catalog/resource-names.ts'
 import type { Clock } from '../../src/clock.ts'
 import { createSession } from '../../src/engine/session.ts'
 import { createLog } from '../../src/log.ts'
-import { type ScriptedAnswer, type ScriptedApi, startScriptedApi, v1Page } from '../support/scripted-api.ts'
+import {
+  numberedPage,
+  type ScriptedAnswer,
+  type ScriptedApi,
+  startScriptedApi,
+  v1Page,
+} from '../support/scripted-api.ts'
 import { until } from '../support/until.ts'
 import { API_KEY, startTrial, stateOf, type Trial } from './trial-backfill.ts'
 
@@ -66,6 +72,22 @@ test('a run ends after a last request that leaves nothing due', async () => {
     ([run]) => run !== undefined && run['outcome'] !== null,
   )
   expect(runs).toEqual([{ resource: 'access_logs', outcome: 'complete' }])
+})
+
+test('a run whose first answer could not be stored is recorded', async () => {
+  const api = await startScriptedApi()
+  const trial = await startTrial(api)
+  let answers = 0
+  api.on('/v1/teams', () => {
+    answers += 1
+    return answers === 1 ? { body: {} } : numberedPage([{ id: 't', name: 'T' }])
+  })
+  await startWork(api, trial, { resources: ['teams'], since: null })
+  const runs = await until(
+    () => trial.all('SELECT resource, outcome, rows_read FROM sync_runs'),
+    ([run]) => run !== undefined && run['outcome'] !== null,
+  )
+  expect(runs).toEqual([{ resource: 'teams', outcome: 'complete', rows_read: 1 }])
 })
 
 test('a resource that is selected later and has nothing to read is complete', async () => {

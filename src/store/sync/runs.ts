@@ -14,7 +14,12 @@ export interface RunCounts {
 
 export interface Runs {
   begin(resource: ResourceName, lane: string, now: string): number
-  end(id: number, end: { outcome: RunOutcome; counts: RunCounts; error?: string; now: string }): void
+  /** Whether the row of the run exists and has not ended. A rollback removes the row of a run that has just begun. */
+  isOpen(id: number, resource: ResourceName): boolean
+  end(
+    id: number,
+    end: { resource: ResourceName; outcome: RunOutcome; counts: RunCounts; error?: string; now: string },
+  ): void
   /** Closes the runs of processes that were killed. */
   closeInterrupted(now: string): void
 }
@@ -26,13 +31,15 @@ export function createRuns(prepare: Prepare): Runs {
   const end = prepare(
     `UPDATE sync_runs SET ended_at = @now, outcome = @outcome, requests = @requests, throttled = @throttled,
        rows_read = @rowsRead, rows_changed = @rowsChanged, rows_deleted = @rowsDeleted, error = @error
-     WHERE id = @id`,
+     WHERE id = @id AND resource = @resource`,
   )
   const close = prepare("UPDATE sync_runs SET ended_at = ?, outcome = 'interrupted' WHERE ended_at IS NULL")
+  const open = prepare('SELECT 1 FROM sync_runs WHERE id = ? AND resource = ? AND ended_at IS NULL').pluck()
   return {
     begin: (resource, lane, now) => Number(begin.run(resource, lane, now).lastInsertRowid),
-    end: (id, { outcome, counts, error, now }) => {
-      end.run({ id, outcome, ...counts, error: error ?? null, now })
+    isOpen: (id, resource) => open.get(id, resource) !== undefined,
+    end: (id, { resource, outcome, counts, error, now }) => {
+      end.run({ id, resource, outcome, ...counts, error: error ?? null, now })
     },
     closeInterrupted: now => {
       close.run(now)
