@@ -188,7 +188,9 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   const step = async (): Promise<boolean> => {
     const next = decision()
     if (next.step === 'send') return send()
-    if (next.step === 'wait') await waitForChange(next.ms)
+    // Nothing may be sent now, so a retry that falls due must not end this wait.
+    if (next.step === 'wait')
+      await wait(Math.min(next.ms ?? Number.POSITIVE_INFINITY, reachability.patienceLeftMs()))
     else if (next.step === 'health-check') await dispatch.sendHealthCheck(next.feed)
     else stop(next.because === 'silence' ? reachability.silenceError() : reachability.accessError())
     return true
