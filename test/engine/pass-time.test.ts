@@ -36,6 +36,24 @@ test('slow passes over a list are made so rarely that they take a twentieth of t
   expect(api.asked('/v1/collections')).toHaveLength(6)
 })
 
+test('an outage in the middle of a pass does not count as its duration', async () => {
+  const api = await startScriptedApi()
+  const clock = virtualClock(Date.now())
+  const headers = () => ({ date: new Date(clock.now()).toUTCString() })
+  const trial = await startTrial(api)
+  const timed = await startTimed(api, trial, ['collections'], { clock })
+  api.on('/v1/collections', ({ query: { cursor } }) => ({
+    ...v1Page([{ id: cursor ?? 'a' }], cursor === undefined ? 'b' : null),
+    headers: headers(),
+  }))
+  await (await timed.ask('collections.list')).apply()
+  await clock.advance(8 * 3600 * SECOND)
+  await timed.drain()
+  const [passMs] = trial.column("SELECT pass_ms FROM sync_segments WHERE feed = 'collections.list'")
+  expect(passMs).toBeLessThanOrEqual(61 * SECOND)
+  expect(trial.column('SELECT id FROM live_collections ORDER BY id')).toEqual(['a', 'b'])
+})
+
 test('between two such passes, the newest end of a list of keys is read as long as it brings news', async () => {
   const api = await startScriptedApi()
   const clock = virtualClock(Date.now())

@@ -17,22 +17,23 @@ export function isUnlisted({ store }: EngineContext, resource: ResourceName, key
 /**
  * Notes the live rows of a key range that a complete pass did not show, and removes the notes of all other keys in the
  * range. Returns the keys to read now: those without an earlier note and those due again; in a confirming round, all.
+ * `isNew`: without an earlier note.
  */
 export function noteUnlisted(
   context: EngineContext,
   resource: ResourceName,
   keys: readonly string[],
   range: KeyRange,
-): string[] {
+): { key: string; isNew: boolean }[] {
   const { store, now } = context
   const feed = noteFeed(resource)
   store.tasks.keepOnly(feed, '', keys, range)
-  const isDue = (key: string) => {
+  const due = keys.flatMap(key => {
     const known = store.tasks.find({ feed, key })
-    return known === undefined || known.dueAt <= now() || context.rounds.isConfirming(resource)
-  }
-  const due = keys.filter(isDue)
-  for (const key of due) {
+    const isDue = known === undefined || known.dueAt <= now() || context.rounds.isConfirming(resource)
+    return isDue ? { key, isNew: known === undefined } : []
+  })
+  for (const { key } of due) {
     store.tasks.done({ feed, key }, { round: context.rounds.number(resource), dueAt: context.after(WEEK) })
   }
   return due

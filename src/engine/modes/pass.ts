@@ -17,7 +17,8 @@ export function segmentInPass(
   feed: FeedName,
   reply: Reply,
 ): Segment {
-  context.demandedLists.delete(feed.feed)
+  // The later pages of a pass do not show what was published since it began.
+  if (segment.cursor === null) context.demandedLists.delete(feed.feed)
   return {
     ...segment,
     unavailableSince: null,

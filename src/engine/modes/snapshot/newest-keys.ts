@@ -37,7 +37,7 @@ export function createNewestKeys(
     feed,
     limits: new Map(),
     guards: createLoopGuards(),
-    startedAt: new Map(),
+    durations: new Map(),
   })
 
   const end = () => {

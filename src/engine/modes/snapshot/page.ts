@@ -9,6 +9,7 @@ import { NO_PASS, type Segment, SIZE_CHANGED } from '../../../store/sync/segment
 import type { EngineContext } from '../../context.ts'
 import { endSuspicions } from '../../deletions/denial.ts'
 import { forgetUnlisted } from '../../deletions/unlisted.ts'
+import { MINUTE } from '../../due/intervals.ts'
 import { storeRows, writeFollowUps } from '../../follow-ups/write.ts'
 import { keyOf } from '../../parse/key.ts'
 import type { Batches } from '../../scheduler/batch-plan.ts'
@@ -24,10 +25,17 @@ export interface SnapshotWork {
   /** By scope, for lists whose parameters the spec does not show: whether the API accepts `limit`. */
   limits: Map<string, 'accepted' | 'refused'>
   guards: LoopGuards
-  /** By scope: when this process requested the first page of the pass, by `elapsed`. */
-  startedAt: ReadonlyMap<string, number>
+  /** By scope, for passes that this process began. */
+  durations: Map<string, PassDuration>
   /** The batches of `endPass` that are left after the first, which runs with the last page. */
   rest?: Batches | undefined
+}
+
+export interface PassDuration {
+  /** Time of reading so far. */
+  ms: number
+  /** When the last page was stored, or the first one requested, by `elapsed`. */
+  at: number
 }
 
 /** What a page lists: rows, or only their keys. */
@@ -141,14 +149,16 @@ function advance(context: EngineContext, work: SnapshotWork, { page, segment }: 
   const limit = largerLimit(page, pass, limits)
   const totalSize = sizeAfterPage(pass, page)
   const resized = totalSize === SIZE_CHANGED
+  const ms = readingMs(context, work, pass)
   const reached: Segment = {
     ...segmentAfterPage(pass, page, page.items.length),
     totalSize,
-    passMs: page.next === null ? passMs(context, work, pass) : pass.passMs,
+    passMs: page.next === null && ms !== undefined ? Math.round(ms) : pass.passMs,
   }
   if (limit !== undefined) {
     limits.set(pass.scope, 'accepted')
-    segments.save({ ...pass, ...NO_PASS, query: { limit } })
+    // If pages of this size fail, the failures must add up.
+    segments.save({ ...pass, ...NO_PASS, attempts: segment.attempts, query: { limit } })
   } else if (resized && pass.restarts < MOST_RESIZES) {
     segments.save({ ...segmentToRestart(pass), query: pass.query })
   } else if (page.next === null) {
@@ -168,10 +178,21 @@ function sizeAfterPage({ totalSize: before }: Segment, { totalSize }: Page): num
   return before === null || before === totalSize ? totalSize : SIZE_CHANGED
 }
 
-/** Duration of the pass. If an earlier process began it, the stored duration of an earlier pass stays. */
-function passMs({ clock }: EngineContext, { startedAt }: SnapshotWork, pass: Segment): number | null {
-  const began = startedAt.get(pass.scope)
-  return began === undefined ? pass.passMs : Math.round(clock.elapsed() - began)
+/** A gap between two pages counts at most this long: an outage or a pause must not make the list read more rarely. */
+const LONGEST_GAP_MS = MINUTE
+
+/** How long the pass has read, in ms. Undefined if an earlier process began it. */
+function readingMs(
+  { clock }: EngineContext,
+  { durations }: SnapshotWork,
+  { scope }: Segment,
+): number | undefined {
+  const before = durations.get(scope)
+  if (before === undefined) return undefined
+  const at = clock.elapsed()
+  const ms = before.ms + Math.min(at - before.at, LONGEST_GAP_MS)
+  durations.set(scope, { ms, at })
+  return ms
 }
 
 /**

@@ -115,10 +115,11 @@ function readUnlisted(
   const { store, schedule } = context
   const due = noteUnlisted(context, resource.name, keys, range)
   const isMany = before + due.length > MANY_MISSING
-  for (const key of due) {
+  for (const { key, isNew } of due) {
     const row = { table: feed.table, scope: '', key }
-    const verdict =
-      store.stored.state(row) === 'open' ? noteDenial(context, row, { confirms: false }) : undefined
+    // A list that never shows the row denies nothing.
+    const isDenied = isNew && !feed.always?.includes(key) && store.stored.state(row) === 'open'
+    const verdict = isDenied ? noteDenial(context, row, { confirms: false }) : undefined
     const task = { feed: `${resource.name}.detail`, key }
     // A backfill reads every detail in its round anyway, and most unlisted rows still exist.
     if (!schedule.isTimed || verdict?.state !== 'suspected')

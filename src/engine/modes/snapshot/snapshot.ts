@@ -7,6 +7,7 @@ import type { ListOf } from '../../due/schedule.ts'
 import { createBatchPlan } from '../../scheduler/batch-plan.ts'
 import type { Source } from '../../scheduler/job.ts'
 import { createLoopGuards } from '../pass.ts'
+import type { PassDuration } from './page.ts'
 import { pageJob } from './page-job.ts'
 import { forgetSeen } from './pass-end.ts'
 import { type Scopes, updateScopes } from './scopes.ts'
@@ -28,9 +29,8 @@ export function createSnapshot(
   const underWay = new Set<string>()
   const guards = createLoopGuards()
   const turns = createTurns<Segment>(pass => schedule.overdue(list, pass))
-  /** By scope: when this process requested the first page of the pass, by `elapsed`. */
-  const startedAt = new Map<string, number>()
-  const reads = { resource, id, feed, limits: new Map<string, 'accepted' | 'refused'>(), guards, startedAt }
+  const durations = new Map<string, PassDuration>()
+  const reads = { resource, id, feed, limits: new Map<string, 'accepted' | 'refused'>(), guards, durations }
   let scopes: Scopes | undefined
 
   const isReady = () => resource.parents.every(parent => !feed.scope || context.isFinished(parent))
@@ -81,7 +81,7 @@ export function createSnapshot(
       if (!pass) return undefined
       underWay.add(pass.scope)
       guards.asking(pass)
-      if (pass.cursor === null) startedAt.set(pass.scope, context.clock.elapsed())
+      if (pass.cursor === null) durations.set(pass.scope, { ms: 0, at: context.clock.elapsed() })
       return pageJob(context, reads, pass, () => underWay.delete(pass.scope))
     },
     finished: () => backoffs.isWaiting(id) || (isReady() && underWay.size === 0 && passes()?.length === 0),

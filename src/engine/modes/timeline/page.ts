@@ -207,7 +207,8 @@ function passEdge(
   const times = items.flatMap(({ cells }) => (typeof cells[timeAt] === 'string' ? [cells[timeAt]] : []))
   const [oldest] = [...times, ...(segment.edgeAt === null ? [] : [segment.edgeAt])].sort()
   const reached = oldest ?? null
-  const first = segment.pages === 0
+  // Rows without a time show nothing of the span, so the next page begins at the top again.
+  const isTop = segment.pages === 0 || segment.edgeAt === null
   // After a split, the query reaches below its segment. The pass then ends at the first row before the segment's bound.
   const bound = base[feed.bounds.from] === segment.from ? null : segment.from
   const isBeyond = (time: Cell | undefined) => bound !== null && typeof time === 'string' && time < bound
@@ -216,8 +217,8 @@ function passEdge(
     .filter(({ cells }) => cells[timeAt] === reached)
     .map(({ cells }) => String(cells[keyAt]))
   return {
-    above: first ? segment.to : segment.edgeAt,
-    aboveIncluded: !first,
+    above: isTop ? segment.to : segment.edgeAt,
+    aboveIncluded: !isTop,
     below: isEnd ? segment.from : reached,
     belowIncluded: isEnd,
     seen: new Set([...items.map(({ cells }) => String(cells[keyAt])), ...segment.edgeKeys]),
@@ -235,6 +236,7 @@ function passEdge(
  */
 function denyMissing(context: EngineContext, { list, feed }: TimelineWork, edge: Edge, reply: Reply): number {
   const { store, now } = context
+  if (edge.reached === null && !edge.isEnd) return 0
   const knownBefore = isoInstant(Date.parse(reply.sentAt) - newRowGraceMs(context))
   const candidates = store.rowTimes.within(feed, edge, { before: knownBefore, now: now() })
   const isOldestEnd = edge.isEnd && edge.below === null
