@@ -96,7 +96,7 @@ function tolerance(rate: number): number {
 
 function windowRates(answers: readonly RateAnswer[], range: RateRange): RateRange | undefined {
   const read = [
-    sizesOfSliding(answers, WINDOW_MS),
+    sizes(answers, slidingWindow(WINDOW_MS)),
     ...Array.from({ length: PHASES }, (_, phase) => sizes(answers, fixedWindow(phase / PHASES))),
   ]
   const best = read.reduce((one, other) => (misfitOf(other) < misfitOf(one) ? other : one))
@@ -104,7 +104,7 @@ function windowRates(answers: readonly RateAnswer[], range: RateRange): RateRang
 }
 
 function longWindowRates(answers: readonly RateAnswer[], range: RateRange): RateRange | undefined {
-  return ratesOfWindow(sizesOfSliding(answers, LONG_WINDOW_MS), LONG_WINDOW_MS, range)
+  return ratesOfWindow(sizes(answers, slidingWindow(LONG_WINDOW_MS)), LONG_WINDOW_MS, range)
 }
 
 function ratesOfWindow(found: LimitSizes, windowMs: number, range: RateRange): RateRange | undefined {
@@ -135,13 +135,6 @@ function sizes(answers: readonly RateAnswer[], meter: Meter): LimitSizes {
     } else found.refused = Math.min(found.refused, level + 1)
   }
   return found
-}
-
-/** Since times are uncertain, accepted requests are measured in a shorter window, and refused ones in a longer one. */
-function sizesOfSliding(answers: readonly RateAnswer[], windowMs: number): LimitSizes {
-  const { accepted } = sizes(answers, slidingWindow(windowMs - UNCERTAIN_MS))
-  const { refused } = sizes(answers, slidingWindow(windowMs + UNCERTAIN_MS))
-  return { accepted, refused }
 }
 
 function bucket(rate: number): Meter {
