@@ -54,9 +54,11 @@ export function createItems(
     },
   }
 
-  const begin = (task: Task): Job => {
-    underWay.add(nameOf(task))
-    urgent.keys.get(id)?.delete(task.key)
+  const begin = (taken: Task): Job => {
+    underWay.add(nameOf(taken))
+    urgent.keys.get(id)?.delete(taken.key)
+    // A row may have made the key due again since its batch was loaded. This read serves that demand too.
+    const task = store.tasks.find(taken) ?? taken
     return readJob(context, reads, workOf(resource, { id, feed, task }))
   }
 

@@ -1,5 +1,6 @@
 import { fillPath } from '../../../api/request.ts'
 import type { ItemFeed } from '../../../catalog/resource.ts'
+import type { Task } from '../../../store/sync/tasks.ts'
 import type { EngineContext } from '../../context.ts'
 import { putOff } from '../../due/put-off.ts'
 import type { FeedName } from '../../feeds.ts'
@@ -36,17 +37,21 @@ export function readJob(context: EngineContext, reads: ItemReads, work: ItemWork
       ...(handler.query ? { query: handler.query(work) } : {}),
     },
     answer(value, reply) {
+      const demand = newDemand(context, task)
       work.sentAt ??= reply.sentAt
       store.rejects.resolve(where.feed, rejectScope(task), work.sentAt, context.now())
       handler.answer(context, work, value, reply)
+      if (demand) store.tasks.demand(demand)
       queue.succeeded()
     },
     refused(status, message) {
+      const demand = newDemand(context, task)
       const meaning = feed.expected?.[status]
       const list = meaning === 'unavailable' ? handler.list?.(work) : undefined
       if (list) refuseTasks(context, { where, scope: task.scope, tasks: [task], status, message }, list)
       else if (meaning === undefined || meaning === 'unavailable') throw refusalError(status, message)
       else handler.absent(context, work, meaning)
+      if (demand) store.tasks.demand(demand)
       queue.succeeded()
     },
     failed(error) {
@@ -56,4 +61,13 @@ export function readJob(context: EngineContext, reads: ItemReads, work: ItemWork
     },
     over: () => reads.over(work),
   }
+}
+
+/**
+ * The stored task, if a row has made the key due again since this task was taken. The answer may be older than that
+ * row, so the key is read once more.
+ */
+function newDemand({ store, now }: EngineContext, task: Task): Task | undefined {
+  const current = store.tasks.find(task)
+  return current && current.dueAt !== task.dueAt && current.dueAt <= now() ? current : undefined
 }

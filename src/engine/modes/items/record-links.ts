@@ -189,9 +189,6 @@ function recordId(item: unknown): string | undefined {
 function askNext(context: EngineContext, work: ItemWork, askAgainMs: number | undefined): void {
   const { store } = context
   const { task, id } = work
-  const current = store.tasks.find(task)
-  // The task was made due again while the request was in flight, so it already has its next due time.
-  if (current && current.dueAt !== task.dueAt) return
   if (askAgainMs !== undefined) recheckAfter(context, work, askAgainMs)
   else if (lastPlan(store, id).scopes.includes(task.scope)) readAgain(context, work, WEEK)
   else store.tasks.remove(task)

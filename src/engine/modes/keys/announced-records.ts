@@ -41,8 +41,9 @@ export function createChanges(
       const step = task.sortAt === null ? task.attempts : 0
       if (entry) followRelations(context, list, feed, { object: task.scope, entry, step })
       if (entry && task.sortAt !== null && task.attempts === 0) followUnchanged(context, feed, entry)
+      if (isDueAgain(task, asked)) return
       if (task.sortAt === null || (entry && hasCaughtUp(work, entry, task.sortAt))) store.tasks.remove(task)
-      else askAgain(context, work, asked, task)
+      else askAgain(context, work, task)
     },
     missing(asked) {
       const task = store.tasks.find(asked) ?? asked
@@ -50,11 +51,17 @@ export function createChanges(
         probeLater(context, { table: feed.table, probe: `${list}.probe`, scope: task.scope }, [
           { key: task.key, at: null },
         ])
-        store.tasks.remove(task)
-      } else if (task.sortAt === null) store.tasks.remove(task)
-      else askAgain(context, work, asked, task)
+        if (!isDueAgain(task, asked)) store.tasks.remove(task)
+      } else if (isDueAgain(task, asked)) return
+      else if (task.sortAt === null) store.tasks.remove(task)
+      else askAgain(context, work, task)
     },
   })
+}
+
+/** Whether the record was announced again while the request was in flight. The answer may be older than that. */
+function isDueAgain(task: Task, asked: Task): boolean {
+  return task.dueAt !== asked.dueAt || task.sortAt !== asked.sortAt
 }
 
 /** The announced change may concern only the record's associations, so an unchanged record gets follow-ups too. */
@@ -88,9 +95,8 @@ function hasCaughtUp(
 /** The API may show a change a little late. These waits are for retries, so `sync.interval_scale` does not apply. */
 const ASKED_AGAIN_AFTER_MS = [5_000, 30_000, 5 * MINUTE]
 
-function askAgain(context: EngineContext, { where }: ChangesWork, asked: Task, task: Task): void {
+function askAgain(context: EngineContext, { where }: ChangesWork, task: Task): void {
   const { store, clock } = context
-  if (task.sortAt !== asked.sortAt) return
   const afterMs = ASKED_AGAIN_AFTER_MS[task.attempts]
   if (afterMs === undefined) {
     store.tasks.remove(task)
