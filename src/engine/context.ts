@@ -4,6 +4,7 @@ import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
 import { createRunRecords, type RunRecords } from './counts-and-failures.ts'
 import { createMissedRows, type MissedRows } from './deletions/missed-rows.ts'
+import { createDemandedLists, type DemandedLists } from './due/demanded-lists.ts'
 import type { FeedBackoffs } from './due/feed-waits.ts'
 import { scaled } from './due/intervals.ts'
 import { createRounds, type Rounds } from './due/rounds.ts'
@@ -30,8 +31,7 @@ export interface EngineContext {
   parsing: Parsing
   missedRows: MissedRows
   server: ServerClock
-  /** Lists that are due at once, whatever their interval. */
-  demandedLists: Set<string>
+  demandedLists: DemandedLists
   urgent: Urgent
   /** True when reads that depend on the resource need not wait for it. */
   isFinished(resource: ResourceName): boolean
@@ -69,7 +69,7 @@ export function createContext(deps: ContextDeps): EngineContext {
     parsing: createParsing({ store, log, now }),
     missedRows: createMissedRows(clock, options),
     server: createServerClock(clock, log),
-    demandedLists: new Set<string>(),
+    demandedLists: createDemandedLists(store.freshness),
     urgent: createUrgent(),
     after: ms => isoInstant(clock.now() + scaled(ms, options)),
   }

@@ -34,7 +34,8 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
     if (isInFuture(listedAt)) return 0
     // Due as soon as its backoff ends: the round may end without the scope, but the resource stays failing.
     if (backoffs.hasFailed(list.id, segment.scope)) return 0
-    const isUrgent = context.demandedLists.has(list.id) && (list.feed.mode !== 'timeline' || to === null)
+    const isUrgent =
+      (list.feed.mode !== 'timeline' || to === null) && context.demandedLists.isDemanded(list.id, segment.id)
     const isUnconfirmed =
       context.rounds.isConfirming(list.resource) && listedRound < context.rounds.number(list.resource)
     if (isUrgent || isUnconfirmed) return 0

@@ -18,7 +18,7 @@ export function segmentInPass(
   reply: Reply,
 ): Segment {
   // The later pages of a pass do not show what was published since it began.
-  if (segment.cursor === null) context.demandedLists.delete(feed.feed)
+  if (segment.cursor === null) context.demandedLists.passBegan(feed.feed, segment.id, reply.ticket)
   return {
     ...segment,
     unavailableSince: null,

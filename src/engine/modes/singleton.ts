@@ -36,9 +36,9 @@ export function createSingleton(
   }
 
   const noteRead = (reply: Reply) => {
-    context.demandedLists.delete(id)
     const segment =
       store.segments.of(id, '')[0] ?? store.segments.add({ feed: id, scope: '', from: null, to: null })
+    context.demandedLists.passBegan(id, segment.id, reply.ticket)
     store.segments.save({
       ...segment,
       listedAt: reply.serverSentAt,

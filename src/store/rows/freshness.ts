@@ -5,6 +5,8 @@
  */
 export interface Freshness {
   begin(): number
+  /** The ticket of the last request; 0 before the first. */
+  latest(): number
   end(ticket: number): void
   /** Requires one more `end` for this ticket: an answer in several pages is as old as its first page. */
   prolong(ticket: number): void
@@ -39,6 +41,7 @@ export function createFreshness(): Freshness {
       underWay.set(last, 1)
       return last
     },
+    latest: () => last,
     prolong(ticket) {
       underWay.set(ticket, (underWay.get(ticket) ?? 0) + 1)
     },

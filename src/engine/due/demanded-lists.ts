@@ -1,0 +1,34 @@
+import type { Freshness } from '../../store/rows/freshness.ts'
+
+/** Lists that are due at once, whatever their interval: in a timeline the newest segment, else every segment. */
+export interface DemandedLists {
+  add(list: string): void
+  /** Whether the segment has to be read because of a demand. */
+  isDemanded(list: string, segment: number): boolean
+  /**
+   * The first page of a pass over a segment was answered. This meets the demand for this segment, unless the demand
+   * came after the request, whose answer may then be too old.
+   */
+  passBegan(list: string, segment: number, ticket: number): void
+}
+
+interface Demand {
+  /** The ticket of the last request that was sent before the demand. */
+  after: number
+  /** Segments that a pass has read since. */
+  met: Set<number>
+}
+
+export function createDemandedLists(freshness: Pick<Freshness, 'latest'>): DemandedLists {
+  const demands = new Map<string, Demand>()
+  return {
+    add(list) {
+      demands.set(list, { after: freshness.latest(), met: new Set() })
+    },
+    isDemanded: (list, segment) => demands.get(list)?.met.has(segment) === false,
+    passBegan(list, segment, ticket) {
+      const demand = demands.get(list)
+      if (demand && ticket > demand.after) demand.met.add(segment)
+    },
+  }
+}
