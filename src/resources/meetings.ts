@@ -240,6 +240,7 @@ export const meetingsResource = resource({
       everyRound: true,
       boundBySince: true,
       readyWhen: { column: 'overview_status', is: 'COMPLETED' },
+      time: 'start_time',
       followUps: [
         {
           on: ['inserted', 'changed', 'revived'],

@@ -44,8 +44,12 @@ function storeRow(context: EngineContext, work: ItemWork, value: unknown, reply:
     { ticket: reply.ticket, now: context.now(), filled },
     feed.followUps,
   )
-  const ready = !feed.readyWhen || item.cells[columns.indexOf(feed.readyWhen.column)] === feed.readyWhen.is
-  if (ready) readAgain(context, work, rereadAfterMs(context, task.sortAt))
+  const cell = (column = '') => item.cells[columns.indexOf(column)]
+  const ready = !feed.readyWhen || cell(feed.readyWhen.column) === feed.readyWhen.is
+  // A list of keys may not show the time of its rows, so the task may not have it.
+  const time = cell(feed.time)
+  const happenedAt = typeof time === 'string' ? time : task.sortAt
+  if (ready) readAgain(context, work, rereadAfterMs(context, happenedAt))
   else waitUntilReady(context, work)
 }
 
