@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { CONFIRM_AFTER_MS } from '../../src/engine/deletions/deletion-states.ts'
-import { v2Page } from '../support/scripted-api.ts'
+import { refused, v2Page } from '../support/scripted-api.ts'
 import { type CrmWorld, event, startCrm } from './crm-world.ts'
 import { startTrial, type Trial, uuid } from './trial-backfill.ts'
 import { startTimed, type TimedSources } from './trial-timed.ts'
@@ -169,6 +169,34 @@ describe('the links that are read again', () => {
     world.publish()
     expect(await watched.read('crm_records.list')).toEqual(['company of deal 1', 'contact of deal 1'])
     expect(pairs(watched)).toHaveLength(3)
+  })
+
+  test('the links of a record that comes back while the other object is unavailable are read later', async () => {
+    const world = await startLinked()
+    const watched = await watch(world)
+    const { timed, trial } = watched
+    world.records['deal'] = { 2: record() }
+    world.publish()
+    await watched.read('crm_records.list')
+    await watched.confirm()
+    await timed.settle('crm_records')
+    timed.moveClock(8 * DAY)
+    await watched.read()
+    world.records['deal'] = rows(1, 2)
+    world.publish()
+    world.instead['company'] = () => refused(404)
+    await trial.store.transaction(() => {
+      for (const segment of trial.store.segments.of('crm_records.list', 'company'))
+        trial.store.segments.save({ ...segment, unavailableSince: timed.context.now() })
+    })
+    await watched.read('crm_records.list')
+    expect(pairs(watched)).not.toContain('deal 1, company 11')
+    world.instead = {}
+    timed.moveClock(8 * DAY)
+    await watched.read('crm_records.list')
+    expect(pairs(watched)).toContain('deal 1, company 11')
+    timed.moveClock(8 * DAY)
+    expect(await watched.read()).toContain('company of deal 1')
   })
 
   test('links are read from the chosen side only until they were read completely once', async () => {

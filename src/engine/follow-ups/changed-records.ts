@@ -4,6 +4,7 @@ import type { ItemFeed, RecordFollowUp, SnapshotFeed } from '../../catalog/resou
 import type { StoredItem } from '../../store/rows/write-items.ts'
 import type { EngineContext } from '../context.ts'
 import { feedNamed } from '../feeds.ts'
+import { isPlanned } from '../modes/items/association-plan.ts'
 import { type Direction, directionsFrom, directionsOf, scopeOf } from '../modes/items/associations.ts'
 import { isOffered } from '../modes/refused-scope.ts'
 import { isUuid } from '../parse/uuid.ts'
@@ -83,10 +84,12 @@ function demandAssociations(
     : named.map(one => [one, directionsFrom(kinds, one.object)])
   for (const [one, directions] of wanted) {
     if (followUp.records.child !== undefined && !isNewerThanList(context, records, one, at)) continue
-    // Skips lists of an object that is not offered. Once it is offered, its records are new and get tasks.
-    for (const direction of directions.filter(({ listed }) =>
-      isOffered(context, { list: of, scope: listed }),
-    )) {
+    // Skips lists of an object that is not offered. Once it is offered, its records are new and get tasks. But no later
+    // plan would write a task in a planned direction for a record that comes back before the other object.
+    const isAskable = (direction: Direction) =>
+      isOffered(context, { list: of, scope: direction.listed }) ||
+      isPlanned(context.store, followUp.feed, direction)
+    for (const direction of directions.filter(isAskable)) {
       const task = { feed: followUp.feed, scope: scopeOf(direction), key: one.id }
       context.store.tasks.demand({ ...task, sortAt: at, dueAt: context.now() })
     }

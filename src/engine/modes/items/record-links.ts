@@ -13,6 +13,7 @@ import { type Batches, byRange } from '../../scheduler/batch-plan.ts'
 import type { Reply } from '../../scheduler/job.ts'
 import { deadCursorError } from '../pass.ts'
 import type { ScopeList } from '../refused-scope.ts'
+import { type AssociationPlan, isPlanned, lastPlan, savePlan } from './association-plan.ts'
 import {
   type AssociationKind,
   type Direction,
@@ -39,19 +40,6 @@ export const linksAnswer: ItemHandler = {
 }
 
 // ----------------------------------------------------------------------------------------------- plan
-
-/** The input of the last plan, so that the next plan looks only at new and deleted records. */
-interface Plan {
-  /** The newest record at that time, by `_id`. */
-  upTo: number
-  at: string
-  /** The number of records of each object, deleted ones included. */
-  sizes: Readonly<Record<string, number>>
-  /** Scopes of the chosen directions. */
-  scopes: readonly string[]
-}
-
-const UNPLANNED: Plan = { upTo: 0, at: '', sizes: {}, scopes: [] }
 
 /**
  * The direction changes only when the requested object has more than this many times the records of the other one:
@@ -96,7 +84,7 @@ function* planLinks(context: EngineContext, id: string): Batches {
     if (schedule.isTimed && !last.scopes.includes(scope)) continue
     while (associationTasks.removeSome({ feed: id, scope }, REMOVED_AT_ONCE)) yield
   }
-  store.state.setMeta(planName(id), JSON.stringify({ upTo, at, sizes, scopes } satisfies Plan))
+  savePlan(store, id, { upTo, at, sizes, scopes })
 }
 
 const REMOVED_AT_ONCE = 5000
@@ -107,17 +95,10 @@ function declaredAssociations(id: string): { table: string; kinds: readonly Asso
   return { table: feedNamed(feed.associations.of).feed.table, kinds: feed.associations.kinds }
 }
 
-const planName = (id: string) => `plan of ${id}`
-
-function lastPlan({ state }: Store, id: string): Plan {
-  const text = state.meta(planName(id))
-  return text === undefined ? UNPLANNED : (JSON.parse(text) as Plan)
-}
-
 function* grownSizes(
   { associationTasks }: Store,
   table: string,
-  { upTo: after, sizes }: Plan,
+  { upTo: after, sizes }: AssociationPlan,
   upTo: number,
 ): Generator<undefined, Record<string, number>, undefined> {
   const all = { ...sizes }
@@ -190,7 +171,7 @@ function askNext(context: EngineContext, work: ItemWork, askAgainMs: number | un
   const { store } = context
   const { task, id } = work
   if (askAgainMs !== undefined) recheckAfter(context, work, askAgainMs)
-  else if (lastPlan(store, id).scopes.includes(task.scope)) readAgain(context, work, WEEK)
+  else if (isPlanned(store, id, directionOf(task.scope))) readAgain(context, work, WEEK)
   else store.tasks.remove(task)
 }
 

@@ -1,0 +1,31 @@
+import type { Store } from '../../../store/store.ts'
+import { type Direction, scopeOf } from './associations.ts'
+
+/** The input of the last plan of a feed of associations, so that the next plan looks only at new and deleted records. */
+export interface AssociationPlan {
+  /** The newest record at that time, by `_id`. */
+  upTo: number
+  at: string
+  /** The number of records of each object, deleted ones included. */
+  sizes: Readonly<Record<string, number>>
+  /** Scopes of the chosen directions. */
+  scopes: readonly string[]
+}
+
+const UNPLANNED: AssociationPlan = { upTo: 0, at: '', sizes: {}, scopes: [] }
+
+const nameOf = (feed: string) => `plan of ${feed}`
+
+export function lastPlan({ state }: Pick<Store, 'state'>, feed: string): AssociationPlan {
+  const text = state.meta(nameOf(feed))
+  return text === undefined ? UNPLANNED : (JSON.parse(text) as AssociationPlan)
+}
+
+export function savePlan({ state }: Pick<Store, 'state'>, feed: string, plan: AssociationPlan): void {
+  state.setMeta(nameOf(feed), JSON.stringify(plan))
+}
+
+/** Whether all records of the requested object are requested in this direction at intervals. */
+export function isPlanned(store: Pick<Store, 'state'>, feed: string, direction: Direction): boolean {
+  return lastPlan(store, feed).scopes.includes(scopeOf(direction))
+}
