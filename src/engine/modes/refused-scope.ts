@@ -1,11 +1,10 @@
-import { TABLES } from '../../catalog/catalog.ts'
 import type { Feed } from '../../catalog/resource.ts'
 import type { RowKey } from '../../store/deletions/suspicions.ts'
 import type { Task } from '../../store/sync/tasks.ts'
 import type { EngineContext } from '../context.ts'
 import { backOff, markUnavailable } from '../due/back-off.ts'
 import { DAY } from '../due/intervals.ts'
-import type { FeedName } from '../feeds.ts'
+import { FEEDS, type FeedName } from '../feeds.ts'
 import { accessLostError } from './refusals.ts'
 
 /**
@@ -77,18 +76,20 @@ export function refuseTasks(context: EngineContext, refusal: ScopeRefusal, of: S
 /**
  * Backs off a refused scope that has rows. If its parent row is suspected, the refusal is expected and is not reported.
  * Otherwise it is reported as a lost permission, and the parent row is read again to find out whether it still exists.
+ *
+ * @param options `isReported`: false for a refusal that may only mean that the parent row is deleted
  */
 export function failScope(
   context: EngineContext,
   { where, scope, tasks, status, message }: ScopeRefusal,
   of: ScopeList,
+  { isReported = true } = {},
 ): void {
   const parent = parentOf(of)
-  if (parent && context.store.suspicions.find(parent)) context.backoffs.failed(where.feed, scope)
-  else {
-    if (parent) readAgainAtOnce(context, parent)
-    backOff(context, where, accessLostError(status, message, of.scope), { scope, tasks })
-  }
+  const isSuspected = parent !== undefined && context.store.suspicions.find(parent) !== undefined
+  if (parent && !isSuspected) readAgainAtOnce(context, parent)
+  if (isSuspected || !isReported) context.backoffs.failed(where.feed, scope)
+  else backOff(context, where, accessLostError(status, message, of.scope), { scope, tasks })
 }
 
 function parentOf({ feed, scope }: ScopeList): RowKey | undefined {
@@ -96,11 +97,12 @@ function parentOf({ feed, scope }: ScopeList): RowKey | undefined {
   return { table: feed.scope.table, scope: '', key: scope }
 }
 
-/** Makes a row, and the list that names it, due at once. */
+/** Makes the lists of a table, and the single read of a row if there is one, due at once. */
 function readAgainAtOnce(context: EngineContext, { table, key }: RowKey): void {
-  const resource = TABLES.get(table)?.resource
-  context.store.tasks.demand({ feed: `${resource}.detail`, key, dueAt: context.now() })
-  context.demandedLists.add(`${resource}.list`)
+  for (const { id, feed } of FEEDS.filter(({ feed }) => feed.table === table)) {
+    if (feed.mode !== 'item') context.demandedLists.add(id)
+    else if (feed.stores === 'row') context.store.tasks.demand({ feed: id, key, dueAt: context.now() })
+  }
 }
 
 /** Makes a refused scope without rows wait, and records why it is unavailable. */

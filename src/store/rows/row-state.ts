@@ -51,7 +51,7 @@ export function createStoredRows(prepare: Prepare): StoredRows {
       const { name, key } = tableNamed(table)
       const [first = ''] = key
       const any = prepare(
-        `SELECT 1 FROM ${quote(name)} WHERE ${quote(first)} = ? AND _deleted_at IS NULL LIMIT 1`,
+        `SELECT 1 FROM ${quote(name)} WHERE ${quote(first)} = ? AND ${isLiveIn(table)} LIMIT 1`,
       )
       return any.get(scope) !== undefined
     },
@@ -68,16 +68,19 @@ export function createStoredRows(prepare: Prepare): StoredRows {
       return ids.pluck().all(value)
     },
     countDependants(row, { table, on }) {
-      const { kind } = tableNamed(table)
-      const isLive = kind === 'entity' ? '_deleted_at IS NULL' : 'true'
       const count = prepare<number>(
-        `SELECT count(*) FROM ${quote(table)} WHERE ${isRow(Object.keys(on))} AND ${isLive}`,
+        `SELECT count(*) FROM ${quote(table)} WHERE ${isRow(Object.keys(on))} AND ${isLiveIn(table)}`,
       )
       const key = columnsOfRow(row)
       const values = Object.values(on).map(column => key[tableNamed(row.table).key.indexOf(column)])
       return onlyRow(count.pluck(), ...values)
     },
   }
+}
+
+/** The SQL condition that a row of the table is live. Only entity tables keep deleted rows. */
+function isLiveIn(table: string): string {
+  return tableNamed(table).kind === 'entity' ? '_deleted_at IS NULL' : 'true'
 }
 
 /** The SQL condition that these columns have the bound values. */

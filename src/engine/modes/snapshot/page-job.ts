@@ -47,10 +47,8 @@ export function pageJob(
     afterwards: () => work.rest,
     refused(status, message) {
       if (status === 400 && retryAnotherWay(context, asked)) return
-      if (feed.expected?.[status] === 'absent') {
-        context.store.segments.remove(pass)
-        context.backoffs.failed(id, pass.scope)
-      } else if (feed.scope && feed.expected?.[status] === 'unavailable') {
+      if (feed.expected?.[status] === 'absent') handleAbsent(context, asked, status, message)
+      else if (feed.scope && feed.expected?.[status] === 'unavailable') {
         handleUnavailable(context, asked, status, message)
       } else handleRefusal(context, where, feed.expected, status, message)
     },
@@ -92,6 +90,30 @@ function failPass(
   else {
     const smaller = { ...pass.query, limit: String(next.limit) }
     context.store.segments.save({ ...pass, ...NO_PASS, query: smaller, attempts, retryAt: null })
+  }
+}
+
+/**
+ * The parent row of the scope may be deleted. Its own list decides that, and is read at once. The daemon reports only a
+ * second refusal in a row, by when that list was read: a parent is often deleted before its list is due.
+ */
+function handleAbsent(
+  context: EngineContext,
+  { work: { resource, feed, id }, pass }: AskedPage,
+  status: number,
+  message: string,
+): void {
+  const { store, schedule, backoffs } = context
+  const { scope } = pass
+  const of = { list: id, feed, scope }
+  if (scopeHistory(context, of) === 'has-rows') {
+    const isReported = !schedule.isTimed || backoffs.hasFailed(id, scope)
+    store.segments.save({ ...pass, ...NO_PASS })
+    const refusal = { where: { resource: resource.name, feed: id }, scope, status, message }
+    failScope(context, refusal, of, { isReported })
+  } else {
+    store.segments.remove(pass)
+    backoffs.failed(id, scope)
   }
 }
 
