@@ -4,7 +4,8 @@ import { isoInstant } from '../clock.ts'
 import { reasonWithHint, StopError } from '../errors.ts'
 import type { RunCounts, RunOutcome } from '../store/sync/runs.ts'
 import type { EngineContext } from './context.ts'
-import { applyDeletions, forgetConfirmed, isHoldOver } from './deletions/apply.ts'
+import { applyDeletions, isHoldOver } from './deletions/apply.ts'
+import { suspectAgain } from './deletions/confirming-round.ts'
 import { areListsRead, feedsReadWhole } from './due/round-end.ts'
 import { interruptedSince, isContinued } from './due/rounds.ts'
 
@@ -30,7 +31,7 @@ export function beginRounds(
     // A resource that the interrupted round has read completely is not read again.
     if (isContinued(round, since)) continue
     const confirming = isHoldOver(context, resource)
-    if (confirming) forgetConfirmed(context, resource)
+    if (confirming) suspectAgain(context, resource)
     context.rounds.begin(resource, 'resumable', { at: now, confirming })
   }
   return new Map(

@@ -13,9 +13,9 @@ import { tableOfPart } from './row-parts.ts'
 /**
  * Deletes all confirmed rows of a resource together, unless the mass-deletion guard holds them back. A hold lasts a
  * day. Meanwhile no confirmed row of the resource is deleted. The confirmed rows stay in `sync_absences`, so that they
- * are not requested again. After the day a confirming round begins: it removes all suspicions of the resource, reads
- * every list once more, and deletes the rows that it confirms, however many they are. The operator can delete the
- * confirmed rows earlier with `parley accept-deletions`.
+ * are not requested again. After the day a confirming round begins (confirming-round.ts): it reads every list once
+ * more, and deletes the rows that it confirms, however many they are. The operator can delete the confirmed rows
+ * earlier with `parley accept-deletions`.
  */
 
 const HOLD_MS = DAY
@@ -105,11 +105,6 @@ export function tablesOf(resource: ResourceName): Table[] {
   return [...TABLES.values()]
     .filter(placed => placed.resource === resource && placed.root === undefined)
     .map(({ table }) => table)
-}
-
-/** Removes all suspicions of a resource before a confirming round, which must find every missing row by itself. */
-export function forgetConfirmed({ store }: EngineContext, resource: ResourceName): void {
-  for (const { name } of tablesOf(resource)) store.suspicions.endAll(name)
 }
 
 /** True while a suspected row of the resource is expected to be confirmed or shown soon. */

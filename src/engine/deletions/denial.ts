@@ -52,6 +52,17 @@ export function endSuspicions(
   return suspicions.hasAny(table) ? keys.filter(key => suspicions.end({ table, scope, key })) : []
 }
 
+/**
+ * Ends the suspicions that rows are absent, because a list shows their keys. A key does not show that the content may
+ * be read, so suspicions that it is withheld stay. Returns the keys that were suspected.
+ */
+export function endAbsences(context: EngineContext, table: string, keys: readonly string[]): string[] {
+  const { suspicions } = context.store
+  if (!suspicions.hasAny(table)) return []
+  const absent = keys.filter(key => suspicions.find({ table, scope: '', key })?.means === 'absent')
+  return endSuspicions(context, table, '', absent)
+}
+
 export function confirmAfterMs({ options }: Pick<EngineContext, 'options'>): number {
   return scaled(CONFIRM_AFTER_MS, options)
 }

@@ -3,7 +3,8 @@ import type { ResourceName } from '../../catalog/resource-names.ts'
 import { isoInstant } from '../../clock.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
-import { applyDeletions, forgetConfirmed, isHoldOver } from '../deletions/apply.ts'
+import { applyDeletions, isHoldOver } from '../deletions/apply.ts'
+import { suspectAgain } from '../deletions/confirming-round.ts'
 import { isSteppedOver } from '../modes/narrowing.ts'
 import { hasFirstReads } from './first-reads.ts'
 import { DAY, scaled } from './intervals.ts'
@@ -95,7 +96,7 @@ function isReadAsDue(context: EngineContext, resource: Resource): boolean {
 /** Applies deletions. When a hold of the mass-deletion guard is over, it begins the confirming round instead. */
 export function settleInTime(context: EngineContext, name: ResourceName, isRoundComplete: boolean): void {
   if (isHoldOver(context, name) && !context.rounds.isConfirming(name)) {
-    forgetConfirmed(context, name)
+    suspectAgain(context, name)
     context.rounds.begin(name, 'timed', { confirming: true })
     return
   }

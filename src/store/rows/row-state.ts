@@ -22,6 +22,8 @@ export interface StoredRows {
   hasLiveOf(table: string, scope: string): boolean
   /** The values of a column of all live rows, sorted. */
   liveValues(table: string, column: string): string[]
+  /** The text in a column of a row; undefined when the row is not stored or has none. */
+  valueOf(row: RowKey, column: string): string | undefined
   /** The ids of the live rows that have a value in a column. */
   liveIdsWith(table: string, column: string, value: string): string[]
   /** The number of live rows that refer to a row. @param dependants `on` maps columns of the table to the row's key */
@@ -60,6 +62,11 @@ export function createStoredRows(prepare: Prepare): StoredRows {
         `SELECT ${quote(column)} FROM ${quote(table)} WHERE _deleted_at IS NULL ORDER BY 1`,
       )
       return values.pluck().all()
+    },
+    valueOf(row, column) {
+      const { name, key } = tableNamed(row.table)
+      const value = prepare<string | null>(`SELECT ${quote(column)} FROM ${quote(name)} WHERE ${isRow(key)}`)
+      return value.pluck().get(...columnsOfRow(row)) ?? undefined
     },
     liveIdsWith(table, column, value) {
       const ids = prepare<string>(

@@ -2,7 +2,9 @@ import { readSingle } from '../../../api/paging.ts'
 import { longestBackoffMs } from '../../../backoff.ts'
 import type { ItemFeed, ReadRequest, Resource } from '../../../catalog/resource.ts'
 import { isoInstant } from '../../../clock.ts'
-import { BY_DUE_TIME, type Task } from '../../../store/sync/tasks.ts'
+import type { RowKey, Suspicion } from '../../../store/deletions/suspicions.ts'
+import type { Store } from '../../../store/store.ts'
+import { BY_DUE_TIME, type Task, type TaskKey } from '../../../store/sync/tasks.ts'
 import type { EngineContext } from '../../context.ts'
 import { DAY, HOUR, MINUTE, WEEK } from '../../due/intervals.ts'
 import { feedNamed } from '../../feeds.ts'
@@ -23,7 +25,11 @@ export interface ItemHandler {
   answer(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void
   /** Handles a refusal, such as a 404, that the feed declares as `absent` or `withheld`. */
   absent(context: EngineContext, work: ItemWork, meaning: 'absent' | 'withheld'): void
+  /** The task that requests a denied row once more; undefined when a list decides whether the row is gone. */
+  taskOf?(store: Store, read: Pick<ItemWork, 'id' | 'feed'>, row: DeniedRow): TaskKey | undefined
 }
+
+export type DeniedRow = RowKey & Pick<Suspicion, 'means'>
 
 export interface ItemWork {
   resource: Resource

@@ -19,7 +19,14 @@ import {
 } from './item-handler.ts'
 
 /** The answer is the complete list of a meeting's results, each stored as a row. */
-export const resultsAnswer: ItemHandler = { answer: storeResults, absent: resultsAbsent }
+export const resultsAnswer: ItemHandler = {
+  answer: storeResults,
+  absent: resultsAbsent,
+  taskOf({ stored }, { id, feed }, row) {
+    const key = stored.valueOf(row, requestColumn(feed.table))
+    return key === undefined ? undefined : { feed: id, key }
+  },
+}
 
 function storeResults(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void {
   const { feed, task } = work

@@ -1,8 +1,10 @@
 import { PAGING, readPage } from '../../../api/paging.ts'
 import type { ItemFeed } from '../../../catalog/resource.ts'
+import { columnsOfRow, type RowKey } from '../../../store/deletions/suspicions.ts'
 import type { AssociationsOfRecord } from '../../../store/rows/links.ts'
 import type { Store } from '../../../store/store.ts'
 import type { TasksOfRecords } from '../../../store/sync/association-tasks.ts'
+import type { TaskKey } from '../../../store/sync/tasks.ts'
 import type { EngineContext } from '../../context.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { DAY, WEEK } from '../../due/intervals.ts'
@@ -37,6 +39,7 @@ export const linksAnswer: ItemHandler = {
   query: linksQuery,
   answer: storeLinks,
   absent: (context, work) => readAgain(context, work, DAY),
+  taskOf: linkTask,
 }
 
 // ----------------------------------------------------------------------------------------------- plan
@@ -229,6 +232,14 @@ function associationsOfRecord({ links }: Store, { task, feed }: ItemWork): Assoc
   const { listed, asking } = directionOf(task.scope)
   const isFirst = isForward(kindsOf(feed), { listed, asking })
   return links.ofRecord(feed.table, { object: asking, id: task.key, otherObject: listed, isFirst })
+}
+
+/** A link is requested in the direction in which its kind is read at intervals. */
+function linkTask(store: Store, { id }: Pick<ItemWork, 'id'>, row: RowKey): TaskKey | undefined {
+  const [object = '', record = '', otherObject = '', other = ''] = columnsOfRow(row)
+  const directions = directionsOf([object, otherObject])
+  const direction = directions.find(one => isPlanned(store, id, one)) ?? directions[0]
+  return { feed: id, scope: scopeOf(direction), key: direction.asking === object ? record : other }
 }
 
 function kindsOf({ associations }: ItemFeed): readonly AssociationKind[] {

@@ -4,6 +4,7 @@ import { entity, requestKey, type Table } from '../../../catalog/resource.ts'
 import type { Denial } from '../../../store/deletions/suspicions.ts'
 import { STATE_AFTER } from '../../../store/rows/transcripts.ts'
 import type { EngineContext } from '../../context.ts'
+import { CONFIRM_AFTER_MS } from '../../deletions/deletion-states.ts'
 import { endSuspicions, noteDenial } from '../../deletions/denial.ts'
 import { HOUR } from '../../due/intervals.ts'
 import { compileParser, type ItemParser } from '../../parse/parse.ts'
@@ -20,7 +21,11 @@ import {
   whereOf,
 } from './item-handler.ts'
 
-export const transcriptAnswer: ItemHandler = { answer: storeTranscript, absent: transcriptAbsent }
+export const transcriptAnswer: ItemHandler = {
+  answer: storeTranscript,
+  absent: transcriptAbsent,
+  taskOf: (_store, { id }, { key }) => ({ feed: id, key }),
+}
 
 /** Declares the answer as one payload, so that its entries are replaced together and their unknown fields are kept. */
 const TRANSCRIPT: Table = entity('transcript', {
@@ -61,12 +66,10 @@ function refuseTranscript(context: EngineContext, work: ItemWork, means: Denial)
     waitUntilReady(context, work)
     return
   }
-  const verdict = noteDenial(
-    context,
-    { table: feed.table, scope: '', key: task.key },
-    { means, afterMs: HOUR },
-  )
-  if (verdict.state === 'suspected') scheduleRead(context, work, { afterMs: HOUR, waiting: true })
+  // In a confirming round, the transcript was denied twice an hour apart before.
+  const afterMs = context.rounds.isConfirming(work.resource.name) ? CONFIRM_AFTER_MS : HOUR
+  const verdict = noteDenial(context, { table: feed.table, scope: '', key: task.key }, { means, afterMs })
+  if (verdict.state === 'suspected') scheduleRead(context, work, { afterMs, waiting: true })
   else waitUntilReady(context, work)
 }
 

@@ -19,7 +19,12 @@ import {
 } from './item-handler.ts'
 
 /** The answer is the whole payload of the requested row: meetings, playbooks, CRM objects. */
-export const rowAnswer: ItemHandler = { answer: storeRow, absent: rowAbsent }
+export const rowAnswer: ItemHandler = {
+  answer: storeRow,
+  absent: rowAbsent,
+  // The list also shows a row whose content is withheld.
+  taskOf: (_store, { id }, { key, means }) => (means === 'withheld' ? { feed: id, key } : undefined),
+}
 
 function storeRow(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void {
   const { feed, task } = work

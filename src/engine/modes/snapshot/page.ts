@@ -7,7 +7,7 @@ import { canonicalInstant } from '../../../instant.ts'
 import type { StoredItem } from '../../../store/rows/write-items.ts'
 import { NO_PASS, type Segment, SIZE_CHANGED } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
-import { endSuspicions } from '../../deletions/denial.ts'
+import { endAbsences, endSuspicions } from '../../deletions/denial.ts'
 import { forgetUnlisted } from '../../deletions/unlisted.ts'
 import { MINUTE } from '../../due/intervals.ts'
 import { storeRows, writeFollowUps } from '../../follow-ups/write.ts'
@@ -130,7 +130,7 @@ function readListed(
   const dueAt = context.now()
   const keys = listed.map(({ key }) => key)
   const deniedKeys = new Set([
-    ...endSuspicions(context, table, '', keys),
+    ...endAbsences(context, table, keys),
     ...forgetUnlisted(context, resource, keys),
   ])
   for (const { key, sortAt } of listed) {

@@ -1,0 +1,31 @@
+import type { ResourceName } from '../../catalog/resource-names.ts'
+import { isoInstant } from '../../clock.ts'
+import type { EngineContext } from '../context.ts'
+import { FEEDS } from '../feeds.ts'
+import { ITEM_ANSWERS } from '../modes/items/handlers.ts'
+import { tablesOf } from './apply.ts'
+import { confirmAfterMs } from './denial.ts'
+
+/**
+ * Prepares a confirming round, which must find every missing row by itself. The suspicions of the resource end, since
+ * its lists are read once more. Rows that only single reads deny, such as transcripts, are on no list: they stay
+ * suspected, and are requested once more.
+ */
+export function suspectAgain(context: EngineContext, resource: ResourceName): void {
+  const { store, server, clock } = context
+  const since = isoInstant(server.now())
+  const dueAt = isoInstant(clock.now() + confirmAfterMs(context))
+  for (const { name: table } of tablesOf(resource)) {
+    const denied = store.suspicions.confirmedRows(table).map(row => ({ ...row, table }))
+    const reads = ITEM_FEEDS.filter(({ feed }) => feed.table === table)
+    store.suspicions.endAll(table)
+    for (const row of denied) {
+      const [task] = reads.flatMap(read => ITEM_ANSWERS[read.feed.stores].taskOf?.(store, read, row) ?? [])
+      if (!task) continue
+      store.suspicions.note(row, { since, means: row.means })
+      store.tasks.askAt({ ...task, dueAt })
+    }
+  }
+}
+
+const ITEM_FEEDS = FEEDS.flatMap(({ id, feed }) => (feed.mode === 'item' ? [{ id, feed }] : []))
