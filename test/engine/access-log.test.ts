@@ -257,6 +257,32 @@ describe('the entries of the access log', () => {
     },
   )
 
+  test('the end of a period is sent again a day after a single 400 for it', async () => {
+    const api = await startScriptedApi()
+    const entries = log(() => [entry(60_000, 'a'), entry(5 * DAY, 'b')], 50)
+    let left = 0
+    api.on(ROUTE, request => {
+      if (request.query['to'] === undefined || left === 0) return entries(request)
+      left -= 1
+      return refused(400)
+    })
+    const trial = await startTrial(api)
+    await trial.run(['access_logs'])
+    const timed = await startTimed(api, trial, ['access_logs'])
+    const asked = async () => {
+      const before = api.requests.length
+      timed.passTime(2 * HOUR)
+      await timed.drain()
+      return api.requests.slice(before).map(({ query }) => query['to'] !== undefined)
+    }
+    expect(await asked()).not.toContain(false)
+    left = 1
+    expect(await asked()).toContain(false)
+    expect(await asked()).not.toContain(true)
+    timed.passTime(DAY)
+    expect(await asked()).not.toContain(false)
+  })
+
   test.each([
     [
       'requires',

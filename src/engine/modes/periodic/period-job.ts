@@ -3,6 +3,7 @@ import type { PeriodicFeed, Resource } from '../../../catalog/resource.ts'
 import { ResourceError } from '../../../errors.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
+import { DAY, scaled } from '../../due/intervals.ts'
 import type { ListOf } from '../../due/schedule.ts'
 import type { Job } from '../../scheduler/job.ts'
 import { applyPage } from '../apply-page.ts'
@@ -21,13 +22,16 @@ export interface PeriodReads {
   feed: PeriodicFeed
   guards: LoopGuards
   undated: UndatedEntries
-  /** The API has shown that it does not accept the parameter for the end of a period. */
-  isEndIgnored: boolean
+  /** When the API last showed that it does not accept the parameter for the end of a period, by `elapsed`. */
+  endIgnoredAt: number | undefined
   /** Failures of the feed in a row. */
   feedFailures: number
   /** True once a period request of this process was answered. */
   isAnswered: boolean
 }
+
+/** A single 400 may be a fault of the API, so the parameter is sent again after this long. Scaled. */
+const END_AGAIN_MS = DAY
 
 /** The request of a period's next page. Updates `reads` with what its outcome shows. */
 export function periodJob(
@@ -38,10 +42,15 @@ export function periodJob(
 ): Job {
   const { list, feed } = reads
   const where = { resource: list.resource, feed: list.id }
-  const query = queryOf(context, reads, period)
+  const { clock, options } = context
+  const againAt = (reads.endIgnoredAt ?? 0) + scaled(END_AGAIN_MS, options)
+  // A cursor is valid only with the query that returned it, so a pass keeps its query.
+  if (period.cursor === null && clock.elapsed() >= againAt) reads.endIgnoredAt = undefined
+  const isEndIgnored = reads.endIgnoredAt !== undefined
+  const query = queryOf(context, { feed, isEndIgnored }, period)
   const ignoreEnd = () => {
-    reads.isEndIgnored = true
-    context.runs.fail(where, endParameterError(context.options.accessLogEndParameter))
+    reads.endIgnoredAt = clock.elapsed()
+    context.runs.fail(where, endParameterError(options.accessLogEndParameter))
   }
   return {
     ...where,
@@ -53,14 +62,14 @@ export function periodJob(
       reads.feedFailures = 0
       reads.isAnswered = true
       const page = { where, paging: feed.list.paging, query, segment: period }
-      const steps = periodSteps(context, { ...reads, id: list.id })
+      const steps = periodSteps(context, { ...reads, isEndIgnored, id: list.id })
       if (!applyPage(context, page, { value, reply }, steps)) ignoreEnd()
     },
     refused(status, message) {
       if (status === 400 && period.cursor) {
         if (period.restarts > 0) throw deadCursorError('refused')
         context.store.segments.save(segmentToRestart(period))
-      } else if (status === 400 && !reads.isEndIgnored && period.to !== null) ignoreEnd()
+      } else if (status === 400 && !isEndIgnored && period.to !== null) ignoreEnd()
       else handleRefusal(context, where, feed.expected, status, message)
     },
     failed(error) {
@@ -71,7 +80,11 @@ export function periodJob(
   }
 }
 
-function queryOf({ options }: EngineContext, { feed, isEndIgnored }: PeriodReads, period: Segment): Query {
+function queryOf(
+  { options }: EngineContext,
+  { feed, isEndIgnored }: { feed: PeriodicFeed; isEndIgnored: boolean },
+  period: Segment,
+): Query {
   const hasEnd = !isEndIgnored && period.to !== null
   return {
     limit: String(PAGING[feed.list.paging].maxLimit),

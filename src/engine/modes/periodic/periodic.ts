@@ -35,7 +35,7 @@ export function createPeriodic(
     feed,
     guards,
     undated,
-    isEndIgnored: false,
+    endIgnoredAt: undefined,
     feedFailures: 0,
     isAnswered: false,
   }
