@@ -15,7 +15,7 @@ import { type ClockTrust, clockTrust, isMissed, type Rebuild, rebuildFor } from 
 
 /**
  * Nightly maintenance. It purges the content of rows that were deleted `retention.withdrawn_days` ago and removes the
- * remains from the database's files. It removes copies of the warehouse of that age, which may hold such content. It
+ * remains from the database's files, and edited texts from the full-text indices. It removes copies of the warehouse of that age, which may hold such content. It
  * prunes the run history and optimizes the file.
  *
  * Each step records in the database what it leaves for a later step, in the transaction of its changes. If the process
@@ -87,6 +87,7 @@ export async function maintain(deps: MaintainDeps): Promise<void> {
     if (isFirst) store.state.setMeta(META.firstMaintainedAt, now)
   })
   const purged = before === undefined ? 0 : await purgeAll(deps, isoInstant(before), now)
+  if (before !== undefined) await forgetTexts(deps, now)
   if (!(await updateSearch(deps))) return
   await inBatches(signal, () =>
     store.transaction(() =>
@@ -172,10 +173,14 @@ async function tryToRemoveOldCopies(deps: MaintainDeps, before: number | undefin
   }
 }
 
-/**
- * Removes purged content from the full-text indices, including content that an earlier process purged. False when the
- * signal ended it.
- */
+/** Makes the removal of purged, edited and deleted texts from the full-text indices due. */
+async function forgetTexts({ store }: MaintainDeps, now: string): Promise<void> {
+  await store.transaction(() => {
+    if (createSearchIndices(store).forget()) store.purger.noteRemains(now)
+  })
+}
+
+/** Does that removal, including what an earlier process left of it. False when the signal ended it. */
 async function updateSearch({ store, clock, settings, signal }: MaintainDeps): Promise<boolean> {
   const isWanted = settings.search.enabled
   // Indices that do not exist yet are built once history is loaded.
@@ -185,14 +190,9 @@ async function updateSearch({ store, clock, settings, signal }: MaintainDeps): P
 }
 
 async function purgeAll({ store, signal }: MaintainDeps, before: string, now: string): Promise<number> {
-  const search = createSearchIndices(store)
   let purged = 0
   await inBatches(signal, async () => {
-    const batch = await store.transaction(() => {
-      const done = store.purger.purge({ before, limit: BATCH_ROWS, now })
-      if (done.purged > 0) search.forget()
-      return done
-    })
+    const batch = await store.transaction(() => store.purger.purge({ before, limit: BATCH_ROWS, now }))
     purged += batch.purged
     return batch.more
   })

@@ -1,12 +1,14 @@
+import { readFileSync } from 'node:fs'
+import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { maintainSearch } from '../../src/daemon/search-maintenance.ts'
 import { createLog } from '../../src/log.ts'
-import { maintain } from '../../src/retention/maintain.ts'
+import { clean, dueNow, maintain } from '../../src/retention/maintain.ts'
 import { createSearchIndices } from '../../src/store/search/indices.ts'
 import { META } from '../../src/store/sync/meta.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { placeFor, workspace } from '../cli/workspace.ts'
-import { advance, ask, build, putMeeting, putMessage } from '../store/searchable.ts'
+import { advance, ask, build, putMeeting, putMessage, say } from '../store/searchable.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 import { until } from '../support/until.ts'
 import { column, startDaemon } from './cli-daemon.ts'
@@ -69,6 +71,52 @@ test('the maintenance that purges content removes it from the indices too', asyn
   expect(blocks()).not.toContain('vkj')
   expect(createSearchIndices(store).isDue(true)).toBe(false)
   expect(ask(store, 'kept').rows).toHaveLength(1)
+})
+
+test('the next maintenance removes edited texts from every byte of the files, once no reader needs the old state', async () => {
+  const store = temporaryStore()
+  const secret = '鬱鬲鱻龘麤爨齉饕'
+  for (let at = 0; at < 200; at += 1)
+    putMessage(store, { id: `m${at}`, subject: 'Budget', text: `Part ${at}` })
+  putMessage(store, { id: 'a', subject: 'Kept', text: secret })
+  putMeeting(store, { id: 'm', title: 'Talk', said: [secret, 'and more'] })
+  await build(store)
+  const log = await createLog({ level: 'silent' })
+  const clock = virtualClock(NOW)
+  const deps = {
+    store,
+    clock,
+    log,
+    settings: {
+      database: { path: store.path, mode: 0o600 },
+      retention: { withdrawnDays: 30, runsDays: 90 },
+      search: { enabled: true },
+      snapshot: { every: undefined, folder: undefined, keep: 7 },
+    },
+    signal: new AbortController().signal,
+  }
+  await maintain(deps)
+  // Pairs of characters: FTS5 stores the first character of a trigram only where it differs from the entry before.
+  const traces = Array.from({ length: 6 }, (_, at) => Buffer.from(secret.slice(at + 1, at + 3)))
+  const left = () => {
+    const bytes = Buffer.concat([store.path, `${store.path}-wal`].map(file => readFileSync(file)))
+    return traces.filter(trace => bytes.includes(trace))
+  }
+  putMessage(store, { id: 'a', subject: 'Kept', text: 'Plain' })
+  say(store, 'm', ['Plain', 'and more'])
+  await build(store)
+  await store.purger.clean({ rebuild: 'in-memory' })
+  expect(left()).toEqual(traces)
+  const reader = new Database(store.path, { readonly: true })
+  reader.exec('BEGIN; SELECT count(*) FROM messages')
+  await clock.advance(86_400_000)
+  await maintain(deps)
+  expect(dueNow(deps, clock.now())).toBe('cleaning')
+  reader.close()
+  await clean(deps)
+  expect(left()).toEqual([])
+  expect(dueNow(deps, clock.now())).toBe('nothing')
+  expect(ask(store, 'plain').rows).toHaveLength(2)
 })
 
 test('the maintenance continues to build indices that are turned on, and drops those that are turned off', async () => {

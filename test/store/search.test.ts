@@ -464,8 +464,9 @@ describe('content that was purged', () => {
   /** The last two of each three characters: the index may store the first as the prefix shared with the entry before. */
   const traces = Array.from({ length: 6 }, (_, at) => bytesOf(SECRET.slice(at + 1, at + 3)))
 
-  const blocksOf = (store: TemporaryStore) => {
-    const blocks = SEARCH_INDICES.flatMap(({ name }) => store.column(`SELECT block FROM ${name}_data`))
+  const ALL = SEARCH_INDICES.map(({ name }) => String(name))
+  const blocksOf = (store: TemporaryStore, indices = ALL) => {
+    const blocks = indices.flatMap(name => store.column(`SELECT block FROM ${name}_data`))
     return Buffer.concat(blocks.map(block => Buffer.from(block as Uint8Array))).toString('latin1')
   }
   const tracesIn = (bytes: string) => traces.filter(trace => bytes.includes(trace))
@@ -491,6 +492,89 @@ describe('content that was purged', () => {
     expect(await store.purger.clean({ rebuild: 'none' })).toEqual({ rebuilt: false, logCleared: true })
     expect(tracesIn(inFile(store))).toEqual([])
     expect(inIndex(store, 'search_meetings', 'udg')).toHaveLength(250)
+  })
+
+  const forget = (store: TemporaryStore) => store.db.transaction(() => createSearchIndices(store).forget())()
+
+  test.each<[string, (store: TemporaryStore) => void]>([
+    ['the old text of an edited e-mail', store => putMessage(store, { id: 'tz', text: 'Plain' })],
+    ['the old title of an edited meeting', store => putMeeting(store, { id: 'mz', title: 'Plain' })],
+    ['the old text of an edited transcript', store => say(store, 'mz', ['Plain'])],
+    [
+      'the text of a transcript that the API no longer offers',
+      store => store.db.transaction(() => store.transcripts.clear('mz', 'empty', NOW))(),
+    ],
+  ])('%s leaves the indices completely', async (_, edit) => {
+    const store = temporaryStore()
+    for (let at = 0; at < 50; at += 1) putOne(store, `a${at}`, 'budget')
+    putMessage(store, { id: 'tz', text: SECRET })
+    putMeeting(store, { id: 'mz', title: SECRET, said: [SECRET] })
+    await build(store)
+    edit(store)
+    // Texts of the other kinds stay, so only the blocks of the edited text's index are compared.
+    const outdated = store.column("SELECT name FROM search_indices WHERE state = 'outdated'").map(String)
+    expect(outdated).toHaveLength(1)
+    await build(store)
+    expect(tracesIn(blocksOf(store, outdated))).toEqual(traces)
+    expect(forget(store)).toBe(true)
+    await build(store)
+    expect(tracesIn(blocksOf(store, outdated))).toEqual([])
+  })
+
+  test('an index from whose rows no text was edited or deleted is not rewritten by a purge', async () => {
+    const store = temporaryStore()
+    for (let at = 0; at < 50; at += 1) putOne(store, `a${at}`, 'budget')
+    await build(store)
+    for (let at = 0; at < 2; at += 1) putOne(store, `b${at}`, 'budget')
+    await build(store)
+    // A first text, a change of another column, and a new place in a list remove no text.
+    putMessage(store, { id: 'c', subject: 'Hello' })
+    await build(store)
+    putMessage(store, { id: 'c', subject: 'Hello', text: 'Budget' })
+    store.db.exec(
+      'UPDATE messages SET thread_id = 1; UPDATE meeting_action_items SET position = position + 5',
+    )
+    await build(store)
+    const ids = () => SEARCH_INDICES.map(({ name }) => store.column(`SELECT id FROM ${name}_data ORDER BY 1`))
+    const before = ids()
+    expect(forget(store)).toBe(false)
+    await build(store)
+    expect(ids()).toEqual(before)
+    store.db.exec("UPDATE messages SET text = 'renewal' WHERE id = 'tb0'")
+    expect(forget(store)).toBe(true)
+    await build(store)
+    const [messages, ...others] = ids()
+    expect(messages).not.toEqual(before[0])
+    expect(others).toEqual(before.slice(1))
+  })
+
+  test('texts that are written during a purge do not stop it half-way, and lost ones are left to the next purge', async () => {
+    const store = temporaryStore()
+    // More blocks than one step merges.
+    const character = (at: number) => String.fromCodePoint(0x4e00 + (at % 18_000))
+    const different = (of: number) =>
+      Array.from({ length: 300 }, (_, at) => character(of * 37 + at * 101)).join('')
+    for (let at = 0; at < 200; at += 1) putMessage(store, { id: `a${at}`, text: different(at) })
+    putMessage(store, { id: 'z', text: SECRET })
+    await build(store)
+    // A purge first, so that the next one merges two parts of the index.
+    putMessage(store, { id: 'a0', text: 'First' })
+    forget(store)
+    await build(store)
+    putMessage(store, { id: 'z', text: 'Plain' })
+    forget(store)
+    advance(store)
+    const stateOf = () => store.column("SELECT state FROM search_indices WHERE name = 'search_messages'")
+    expect(stateOf()).toEqual(['being joined'])
+    for (let at = 0; at < 3; at += 1) putMessage(store, { id: `a${at}`, text: `Other ${at}` })
+    expect(stateOf()).toEqual(['being joined, outdated'])
+    await build(store)
+    expect(stateOf()).toEqual(['outdated'])
+    expect(tracesIn(blocksOf(store, ['search_messages']))).toEqual([])
+    expect(forget(store)).toBe(true)
+    await build(store)
+    expect(stateOf()).toEqual(['kept'])
+    expect(forget(store)).toBe(false)
   })
 })
 

@@ -29,6 +29,8 @@ export interface Purger {
   restartWaits(now: string, options: { all: boolean }): number
   /** Records, for `remains`, that content was removed without `purge`. Call it in the same transaction. */
   notePurged(now: string): void
+  /** Records, for `remains`, that edited or deleted texts leave the full-text indices. Call it inside a transaction. */
+  noteRemains(now: string): void
   /** Where SQLite's files may still hold purged content. The database stores this until `clean` removes the content. */
   remains(): Remains
   /**
@@ -100,9 +102,12 @@ export function createPurger({ db, prepare, state, transaction, work, rebuildOnD
     }
     return { purged, more: false }
   }
+  const noteRemains = (now: string) => {
+    for (const key of REMAINS) if (state.meta(key) === undefined) state.setMeta(key, now)
+  }
   const notePurged = (now: string) => {
     state.setMeta(META.purgedAt, now)
-    for (const key of REMAINS) if (state.meta(key) === undefined) state.setMeta(key, now)
+    noteRemains(now)
   }
   const isRebuilt = async (options: CleanOptions): Promise<boolean> => {
     if (options.rebuild === 'on-disk') return rebuildOnDisk(options.signal)
@@ -117,6 +122,7 @@ export function createPurger({ db, prepare, state, transaction, work, rebuildOnD
     },
     restartWaits: (now, { all }) => restartWaits.run({ now, all: Number(all) }).changes,
     notePurged,
+    noteRemains,
     remains: () => ({
       inLog: state.meta(META.logHoldsPurged) !== undefined,
       inFile: state.meta(META.fileHoldsPieces) !== undefined,

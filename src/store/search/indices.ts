@@ -22,10 +22,10 @@ export interface SearchIndices {
   /** How far the indices are built, in row keys (`_id`) of their source tables, summed over the indices. */
   progress(): SearchProgress
   /**
-   * Makes a purge of the indices due. Call inside the transaction that deletes texts. `advance` then rewrites the
-   * indices, after which they hold no trigram of the deleted texts.
+   * Makes a purge due of each index from whose rows a text was edited or deleted. `advance` then rewrites these indices,
+   * after which they hold no trigram of the texts. Call inside a transaction. Returns whether a purge is due.
    */
-  forget(): void
+  forget(): boolean
 }
 
 export interface SearchProgress {
@@ -41,9 +41,20 @@ interface IndexMark {
 
 /**
  * FTS5 stores a deletion as a new entry next to the old one. Merging all FTS5 segments of the index removes both.
- * kept → to be joined (`forget`) → being joined (the merge has begun) → kept (the merge is complete).
+ * kept → outdated (a trigger, when a text is edited or deleted) → to be joined (`forget`) → being joined (the merge has
+ * begun) → kept (the merge is complete). The merge does not include texts that are edited or deleted after it began:
+ * being joined → being joined, outdated (a trigger) → outdated (the merge is complete).
  */
-type IndexState = 'kept' | 'to be joined' | 'being joined'
+type IndexState = 'kept' | 'outdated' | 'to be joined' | 'being joined' | 'being joined, outdated'
+
+const isPurgeDue = ({ state }: Pick<IndexMark, 'state'>): boolean => state !== 'kept' && state !== 'outdated'
+
+/**
+ * Least number of FTS5 segments that a merge by `advance` takes, except that a merge that has begun continues. FTS5
+ * does not continue it while fewer new segments than this wait, but as many as the merge has. During a purge the number
+ * is therefore 2, or the purge would stop half-way when texts are written meanwhile.
+ */
+const SEGMENTS_PER_MERGE = { usual: 4, purge: 2 }
 
 /** Blocks of an index, of up to 4 KB each, that are deleted or merged at a time. */
 const BLOCKS = 40
@@ -108,12 +119,20 @@ export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prep
     return onlyRow(changes) - before >= 2
   }
 
+  const setSegmentsPerMerge = (name: string, count: number) => {
+    // A bound number would be REAL, which FTS5 refuses.
+    prepare(`INSERT INTO ${name} (${name}, rank) VALUES ('usermerge', ${count})`).run()
+  }
+
   /** One step of a purge: the first begins a merge of all FTS5 segments, others continue it. False if none is due. */
-  const purgeStep = ({ name, state }: IndexMark): boolean => {
-    if (state === 'kept') return false
-    const isUnderWay = mergeParts(name, state === 'to be joined' ? -BLOCKS : BLOCKS)
-    const next: IndexState = isUnderWay ? 'being joined' : 'kept'
-    prepare(`UPDATE ${MARKS} SET state = ? WHERE name = ?`).run(next, name)
+  const purgeStep = (mark: IndexMark): boolean => {
+    if (!isPurgeDue(mark)) return false
+    const { name, state } = mark
+    const isFirst = state === 'to be joined'
+    if (isFirst) setSegmentsPerMerge(name, SEGMENTS_PER_MERGE.purge)
+    const isUnderWay = mergeParts(name, isFirst ? -BLOCKS : BLOCKS)
+    if (!isUnderWay) setSegmentsPerMerge(name, SEGMENTS_PER_MERGE.usual)
+    prepare(`UPDATE ${MARKS} SET state = ? WHERE name = ?`).run(stateAfter(state, isUnderWay), name)
     return true
   }
 
@@ -142,7 +161,7 @@ export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prep
       const all = marks()
       return SEARCH_INDICES.some(index => {
         const mark = all.get(index.name)
-        return mark === undefined || mark.state !== 'kept' || mark.indexed_up_to < newest(index)
+        return mark === undefined || isPurgeDue(mark) || mark.indexed_up_to < newest(index)
       })
     },
     exists: () => marks().size > 0,
@@ -166,9 +185,17 @@ export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prep
       )
     },
     forget() {
-      if (hasMarks(db)) prepare(`UPDATE ${MARKS} SET state = 'to be joined'`).run()
+      if (!hasMarks(db)) return false
+      prepare(`UPDATE ${MARKS} SET state = 'to be joined' WHERE state LIKE '%outdated'`).run()
+      return [...marks().values()].some(isPurgeDue)
     },
   }
+}
+
+function stateAfter(state: IndexState, isUnderWay: boolean): IndexState {
+  const isOutdated = state === 'being joined, outdated'
+  if (isUnderWay) return isOutdated ? state : 'being joined'
+  return isOutdated ? 'outdated' : 'kept'
 }
 
 /** Number of schema objects when all indices are complete, including the table of marks. */

@@ -25,7 +25,7 @@ export type SearchTable = 'search_messages' | 'search_transcripts' | 'search_mee
 /** The table of marks: how far each index is built. A search does not use an index that has no row there. */
 export const MARKS = 'search_indices'
 
-/** `state`: `kept` when no deleted text has to be purged from the index; else the step of that purge (`IndexState`). */
+/** `state`: whether the index holds trigrams of edited or deleted texts, and the step of their purge (`IndexState`). */
 export const CREATE_MARKS = `CREATE TABLE ${MARKS} (
   name TEXT PRIMARY KEY NOT NULL,
   indexed_up_to INTEGER NOT NULL DEFAULT 0,
@@ -139,7 +139,10 @@ function createTable(
 
 const mark = (name: SearchTable) => `(SELECT indexed_up_to FROM ${MARKS} WHERE name = '${name}')`
 
-/** Triggers for rows up to the mark; `fill` indexes later rows. To delete an entry, FTS5 needs its original texts. */
+/**
+ * Triggers for rows up to the mark; `fill` indexes later rows. To delete an entry, FTS5 needs its original texts. An
+ * index that loses a text becomes outdated (`IndexState`), whichever program edits or deletes the text.
+ */
 function triggers(
   name: SearchTable,
   source: string,
@@ -147,17 +150,28 @@ function triggers(
   part: IndexedTable,
 ): (readonly [string, string])[] {
   const { table, ownedBy } = part
-  const change = (row: string, isDelete: boolean) => {
-    const owner = ownedBy === undefined ? row : 'o'
+  const ownerOf = (row: string) => (ownedBy === undefined ? row : 'o')
+  /** SQL that selects the row when it is indexed. */
+  const indexed = (row: string) => {
     const conditions = [
       ...(ownedBy === undefined ? [] : [`o.id = ${row}.${ownedBy}`]),
-      `${owner}._id <= ${mark(name)}`,
+      `${ownerOf(row)}._id <= ${mark(name)}`,
       ...(part.fits ? [part.fits(row)] : []),
     ]
-    const into = [...(isDelete ? [name] : []), 'rowid', ...columns]
-    const values = [...(isDelete ? ["'delete'"] : []), part.key(row, owner), ...textsOf(part, columns, row)]
     const from = ownedBy === undefined ? '' : ` FROM ${source} o`
-    return `INSERT INTO ${name} (${into.join(', ')}) SELECT ${values.join(', ')}${from} WHERE ${conditions.join(' AND ')};`
+    return `${from} WHERE ${conditions.join(' AND ')}`
+  }
+  const change = (row: string, isDelete: boolean) => {
+    const into = [...(isDelete ? [name] : []), 'rowid', ...columns]
+    const key = part.key(row, ownerOf(row))
+    const values = [...(isDelete ? ["'delete'"] : []), key, ...textsOf(part, columns, row)]
+    return `INSERT INTO ${name} (${into.join(', ')}) SELECT ${values.join(', ')}${indexed(row)};`
+  }
+  const noteLoss = (isLost: (column: string) => string) => {
+    const lost = Object.values(part.texts).map(column => isLost(quote(column)))
+    return `UPDATE ${MARKS} SET state = iif(state = 'kept', 'outdated', 'being joined, outdated')
+      WHERE name = '${name}' AND state IN ('kept', 'being joined') AND (${lost.join(' OR ')})
+      AND EXISTS (SELECT 1${indexed('OLD')});`
   }
   const watched = [...part.keyed, ...Object.values(part.texts)].map(quote)
   const differs = watched.map(column => `OLD.${column} IS NOT NEW.${column}`).join(' OR ')
@@ -170,10 +184,11 @@ function triggers(
   }
   return [
     trigger('insert', 'INSERT', '', [change('NEW', false)]),
-    trigger('delete', 'DELETE', '', [change('OLD', true)]),
+    trigger('delete', 'DELETE', '', [change('OLD', true), noteLoss(column => `OLD.${column} <> ''`)]),
     trigger('update', `UPDATE OF ${watched.join(', ')}`, ` WHEN ${differs}`, [
       change('OLD', true),
       change('NEW', false),
+      noteLoss(column => `(OLD.${column} <> '' AND OLD.${column} IS NOT NEW.${column})`),
     ]),
   ]
 }
