@@ -54,7 +54,7 @@ test('the deletion of most meetings is applied in the daemon once the hold is ov
   expect(trial.column("SELECT held_since FROM sync_resources WHERE resource = 'meetings'")).toEqual([null])
 })
 
-test('the deletion of an object is held back when it would delete too many records', async () => {
+test('the deletion of an object is held back when it would delete too many records, and the reports name the records', async () => {
   const api = await startScriptedApi()
   const records = Array.from({ length: 50 }, (_, number) => uuid(number))
   let offered = true
@@ -74,6 +74,25 @@ test('the deletion of an object is held back when it would delete too many recor
   expect(outcomeOf(await trial.run(chosen), 'crm_objects')).toBe('failed')
   expect(trial.column('SELECT count(*) FROM live_crm_records')).toEqual([50])
   expect(trial.column('SELECT name FROM live_crm_objects')).toEqual(['deal'])
+  const reports = () => ({
+    reason: trial.column("SELECT reason FROM sync_status WHERE resource = 'crm_objects'")[0],
+    logged: trial
+      .logged()
+      .trim()
+      .split('\n')
+      .map(line => JSON.parse(line))
+      .filter(({ msg }) => msg === 'Deletions are held back')
+      .map(({ table, rows, command }) => ({ table, rows, command })),
+  })
+  const command = 'parley accept-deletions crm_objects'
+  const reason = expect.stringMatching(
+    /^Deletion of 50 rows of crm_records is held back until .* crm_objects$/,
+  )
+  const line = { table: 'crm_records', rows: 50, command }
+  expect(reports()).toEqual({ reason, logged: [line] })
+  // The next run reports the same hold again.
+  expect(outcomeOf(await trial.run(chosen), 'crm_objects')).toBe('failed')
+  expect(reports()).toEqual({ reason, logged: [line, line] })
 })
 
 test('the mass deletion of meetings in collections and of record links is held back, though they have no _deleted_at', async () => {

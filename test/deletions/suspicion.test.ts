@@ -65,6 +65,7 @@ describe('the effects of a denial', () => {
 describe('the mass-deletion guard', () => {
   const loss = (live: number, confirmed: number, undecided = 0): Loss => ({
     table: 't',
+    rows: confirmed,
     live,
     confirmed,
     undecided,

@@ -1,10 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { guardDecision, liveRowsToCount } from '../../src/engine/deletions/guard.ts'
+import { guardDecision, liveRowsToCount, lossToReport } from '../../src/engine/deletions/guard.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 
 const loss = (live: number, confirmed: number, undecided: number) => ({
   table: 'members',
+  rows: confirmed,
   live,
   confirmed,
   undecided,
@@ -27,6 +28,16 @@ test('the mass-deletion guard decides the same when it counts only as many live 
     ),
     { numRuns: 2000 },
   )
+})
+
+test('a report names the loss for which the guard holds deletions back, and else the one with the most rows', () => {
+  const own = { ...loss(1, 1, 0), table: 'crm_objects' }
+  const cascade = { ...loss(50, 50, 0), table: 'crm_records' }
+  // More rows than the cascade has, but of a table so large that the guard lets them go.
+  const many = { ...loss(1000, 60, 0), table: 'activities' }
+  expect(lossToReport([own, many, cascade])).toBe(cascade)
+  expect(lossToReport([own, many])).toBe(many)
+  expect(lossToReport([])).toBeUndefined()
 })
 
 test('live rows are counted up to a number and no further', () => {

@@ -7,7 +7,7 @@ import type { EngineContext } from '../context.ts'
 import type { RunRecords } from '../counts-and-failures.ts'
 import { DAY, scaled } from '../due/intervals.ts'
 import { undecidedSince } from './denial.ts'
-import { guardDecision, type Loss, liveRowsToCount } from './guard.ts'
+import { guardDecision, type Loss, liveRowsToCount, lossToReport } from './guard.ts'
 import { tableOfPart } from './row-parts.ts'
 
 /**
@@ -39,17 +39,19 @@ export function applyDeletions(
     applyConfirmed(context, resource)
     return
   }
-  if (heldSince !== null && tablesOf(resource).some(({ name }) => context.store.suspicions.hasAny(name))) {
-    reportHold(context, resource)
+  const losses = lossesOf(context, resource)
+  const heldLoss = heldSince === null ? undefined : lossToReport(losses)
+  if (heldLoss) {
+    reportHold(context, resource, heldLoss)
     return
   }
   // No suspicion of the resource is left, so nothing is held back any more.
   if (heldSince !== null) state.hold(resource, null)
-  const decision = guardDecision(lossesOf(context, resource))
+  const decision = guardDecision(losses)
   if (decision.kind === 'apply') applyConfirmed(context, resource)
   else if (decision.kind === 'hold') {
     state.hold(resource, context.now())
-    reportHold(context, resource)
+    reportHold(context, resource, decision.loss)
   }
 }
 
@@ -115,6 +117,7 @@ function hasUndecided(context: EngineContext, resource: ResourceName): boolean {
 
 // ---------------------------------------------------------------------------------------------- losses
 
+/** Empty when no row of the resource is suspected. */
 function lossesOf(context: EngineContext, resource: ResourceName): Loss[] {
   const { suspicions, state } = context.store
   const { deletedInRound } = state.get(resource)
@@ -125,7 +128,7 @@ function lossesOf(context: EngineContext, resource: ResourceName): Loss[] {
     const confirmed = rows.length === 0 ? 0 : rows.length + deletedInRound
     const undecided = suspicions.countUndecided(table.name, since)
     const live = liveRows(context, table, confirmed + undecided) + deletedInRound
-    const own: Loss = { table: table.name, live, confirmed, undecided }
+    const own: Loss = { table: table.name, rows: rows.length, live, confirmed, undecided }
     const dependants = [...table.cascades, ...(LIVE_LINKS.get(table.name) ?? [])]
     return [own, ...dependants.map(dependant => cascadeLoss(context, table, dependant, rows))]
   })
@@ -156,7 +159,7 @@ function cascadeLoss(
   const before = store.state.get(ownerOf(cascade.table)).deletedInRound
   const confirmed = gone === 0 ? 0 : gone + before
   const live = store.suspicions.liveRows(cascade.table, liveRowsToCount(confirmed)) + before
-  return { table: cascade.table, live, confirmed, undecided: 0 }
+  return { table: cascade.table, rows: gone, live, confirmed, undecided: 0 }
 }
 
 function countDependants(
@@ -271,14 +274,9 @@ function partsOf({ followUps = [] }: ItemFeed): SingleRead['parts'] {
 /** The reason of every hold begins with this. */
 const HELD_REASON = 'Deletion of '
 
-function reportHold(context: EngineContext, resource: ResourceName): void {
+/** @param loss the loss for which the guard holds the deletions back, also when it is that of a cascade */
+function reportHold(context: EngineContext, resource: ResourceName, { table, rows }: Loss): void {
   const { store, options } = context
-  const counts = tablesOf(resource).map(({ name }) => ({
-    name,
-    rows: store.suspicions.hasAny(name) ? store.suspicions.confirmedRows(name).length : 0,
-  }))
-  const worst = counts.sort((one, other) => other.rows - one.rows)[0]
-  const { rows, name: table } = worst ?? { rows: 0, name: resource }
   const { heldSince } = store.state.get(resource)
   const command = `parley accept-deletions ${resource}`
   const until = new Date(Date.parse(heldSince ?? context.now()) + scaled(HOLD_MS, options)).toISOString()

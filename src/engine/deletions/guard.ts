@@ -9,9 +9,11 @@ const MOST_SHARE = 0.2
 /** What one table would lose if the confirmed rows of a resource were deleted. */
 export interface Loss {
   table: string
+  /** Rows that would be deleted now. */
+  rows: number
   /** Live rows, counted no further than `liveRowsToCount`, plus the deleted rows that the guard still counts. */
   live: number
-  /** Rows that would be deleted, plus the deleted rows that the guard still counts; 0 when no row would be deleted. */
+  /** `rows`, plus the deleted rows that the guard still counts; 0 when no row would be deleted. */
   confirmed: number
   /** Suspected rows that wait for a second denial. */
   undecided: number
@@ -30,6 +32,15 @@ export function guardDecision(losses: readonly Loss[]): GuardDecision {
     ({ live, confirmed, undecided }) => confirmed > 0 && isTooMuch(live, confirmed + undecided),
   )
   return { kind: mayBe ? 'wait' : 'apply' }
+}
+
+/**
+ * The loss to report while deletions are held back: the one for which the guard would hold them back now. When rows came
+ * back meanwhile there may be no such loss, so it is the one with the most rows. Undefined without any loss.
+ */
+export function lossToReport(losses: readonly Loss[]): Loss | undefined {
+  const decision = guardDecision(losses)
+  return decision.kind === 'hold' ? decision.loss : [...losses].sort((a, b) => b.rows - a.rows)[0]
 }
 
 /** The number of live rows at which counting may stop: a higher number does not change the guard's decision. */
