@@ -94,7 +94,7 @@ async function snapshotText({
     ...(workspace === null ? [] : [`Workspace: ${workspace.id}.`]),
     holds,
     ...others.removed.map(old => `Removed ${old}.`),
-    ...others.stuck.map(old => `Failed to remove ${old}: check the permissions of its folder.`),
+    ...others.stuck.map(({ path }) => `Failed to remove ${path}: check the permissions of its folder.`),
   ]
     .map(line => `${line}\n`)
     .join('')
@@ -120,6 +120,6 @@ async function snapshotJson(made: TakenSnapshot) {
       complete_as_of,
     })),
     removed,
-    not_removed: stuck,
+    not_removed: stuck.map(old => old.path),
   }
 }

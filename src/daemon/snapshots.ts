@@ -4,6 +4,7 @@ import { ParleyError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { nextOccurrence } from '../retention/calendar.ts'
 import { noteSnapshotFolder } from '../retention/old-copies.ts'
+import type { Removal } from '../store/file/partial-copies.ts'
 import { type KeepOptions, keepSnapshot, keptSnapshots } from '../store/snapshot/kept-snapshots.ts'
 import type { SnapshotReport } from '../store/status/report.ts'
 import type { OpenStore } from '../store/store.ts'
@@ -79,9 +80,10 @@ async function newestSnapshot({ clock, settings }: SnapshotDuty): Promise<number
   return newest && Math.min(newest.at, clock.now())
 }
 
-function warnAboutStuck(stuck: readonly string[], log: Log): void {
-  for (const path of stuck)
-    log.warn('An old snapshot could not be removed', { path, hint: 'Check the permissions of its folder.' })
+function warnAboutStuck(stuck: Removal['stuck'], log: Log): void {
+  const hint = 'Check the permissions of its folder.'
+  for (const { path, reason } of stuck)
+    log.warn('An old snapshot could not be removed', { path, reason, hint })
 }
 
 async function makeSnapshot({

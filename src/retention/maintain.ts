@@ -11,7 +11,15 @@ import type { OpenStore } from '../store/store.ts'
 import { META } from '../store/sync/meta.ts'
 import { CALENDAR, nextOccurrence } from './calendar.ts'
 import { removeOldCopies } from './old-copies.ts'
-import { type ClockTrust, clockTrust, isMissed, type Rebuild, rebuildFor } from './what-to-remove.ts'
+import { reportRemains } from './remains-report.ts'
+import {
+  type ClockTrust,
+  clockTrust,
+  isMissed,
+  ON_DISK_UP_TO_BYTES,
+  type Rebuild,
+  rebuildFor,
+} from './what-to-remove.ts'
 
 /**
  * Nightly maintenance. It purges the content of rows that were deleted `retention.withdrawn_days` ago and removes the
@@ -119,10 +127,22 @@ export async function maintain(deps: MaintainDeps): Promise<void> {
  * Removes the remains of purged content from the database's files. They stay in the `-wal` while a reader's transaction
  * needs it.
  */
-export async function clean({ store, clock }: MaintainDeps): Promise<void> {
+export async function clean({ store, clock, log }: MaintainDeps): Promise<void> {
   const rebuild = dueRebuild({ store, clock })
   await store.purger.clean({ rebuild: rebuild === 'in-memory' ? rebuild : 'none' })
+  const { inLog, inFile, bytes } = store.purger.remains()
+  const path = store.db.name
+  const inWal = inLog ? 'a program reads an older state of the database' : undefined
+  await reportRemains({ store, log }, { place: 'wal', path: `${path}-wal`, reason: inWal })
+  // `rebuildLarge` reports on a file that is rebuilt on disk.
+  if (inFile && rebuild !== 'in-memory' && bytes <= ON_DISK_UP_TO_BYTES) return
+  const reason = rebuild === 'in-memory' ? REBUILD_FAILED : TOO_LARGE
+  await reportRemains({ store, log }, { place: 'free space', path, reason: inFile ? reason : undefined })
 }
+
+const REBUILD_FAILED =
+  'the rebuild failed: another program may hold its write lock, or a limit on memory or file sizes is too low'
+const TOO_LARGE = `it is rebuilt up to a size of ${ON_DISK_UP_TO_BYTES / 1024 ** 3} GiB, since a rebuild blocks all writes`
 
 /** The rebuild of the file that is due. `on-disk` may only run between two sessions. */
 export function dueRebuild({ store, clock }: Pick<MaintainDeps, 'store' | 'clock'>): Rebuild {
@@ -150,17 +170,18 @@ export async function rebuildLarge(
   await store.transaction(() => store.state.setMeta(META.rebuildTriedAt, isoInstant(clock.now())))
   const isRoomy = (await freeBytes(dirname(store.db.name))) >= bytes * SPACE_FACTOR
   const { rebuilt } = await store.purger.clean(isRoomy ? { rebuild: 'on-disk', signal } : { rebuild: 'none' })
-  const duration = { duration_ms: Math.round(clock.elapsed() - began), bytes }
-  if (rebuilt) log.info('The database file was rebuilt, and holds no remains of purged content', duration)
-  else if (!signal.aborted) {
-    const reason = isRoomy
-      ? 'the rebuild failed: another program may hold its write lock, or a limit on memory or file sizes is too low'
-      : `it needs free space of ${SPACE_FACTOR} times its size on the disk`
+  const fields = { path: store.db.name, duration_ms: Math.round(clock.elapsed() - began), bytes }
+  if (rebuilt) log.info('The database file was rebuilt, and holds no remains of purged content', fields)
+  else
     log.warn('The database file could not be rebuilt; its free space may hold remains of purged content', {
-      ...duration,
-      reason,
+      ...fields,
+      reason: failureOf({ isRoomy, isStopped: signal.aborted }),
     })
-  }
+}
+
+function failureOf({ isRoomy, isStopped }: { isRoomy: boolean; isStopped: boolean }): string {
+  if (!isRoomy) return `it needs free space of ${SPACE_FACTOR} times its size on the disk`
+  return isStopped ? 'parley was stopped meanwhile; the next attempt is a week later' : REBUILD_FAILED
 }
 
 async function tryToRemoveOldCopies(deps: MaintainDeps, before: number | undefined): Promise<number> {
@@ -189,13 +210,23 @@ async function updateSearch({ store, clock, settings, signal }: MaintainDeps): P
   return complete
 }
 
-async function purgeAll({ store, signal }: MaintainDeps, before: string, now: string): Promise<number> {
+async function purgeAll({ store, log, signal }: MaintainDeps, before: string, now: string): Promise<number> {
   let purged = 0
+  const unknown = new Set<string>()
+  const onUnknown = (table: string) => unknown.add(table)
   await inBatches(signal, async () => {
-    const batch = await store.transaction(() => store.purger.purge({ before, limit: BATCH_ROWS, now }))
+    const batch = await store.transaction(() =>
+      store.purger.purge({ before, limit: BATCH_ROWS, now, onUnknown }),
+    )
     purged += batch.purged
     return batch.more
   })
+  for (const table of unknown)
+    log.warn('Deleted rows of a table could not be purged', {
+      table,
+      path: store.db.name,
+      reason: 'another version of parley created the table, and this one does not know its columns',
+    })
   return purged
 }
 

@@ -1,10 +1,11 @@
-import { stat, utimes } from 'node:fs/promises'
+import { readdir, stat, utimes } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import type { Settings } from '../config/load-settings.ts'
+import { errorCode, isMissingFile } from '../error-code.ts'
 import type { Log } from '../log.ts'
 import { keptByRestores, snapshotInstant, upgradeCopiesOf } from '../store/file/copy-names.ts'
-import { removeFiles, removePartials } from '../store/file/partial-copies.ts'
-import { removeUnfinishedCopies } from '../store/migrations/backup.ts'
+import { type Removal, removeFiles, removePartials } from '../store/file/partial-copies.ts'
+import { unfinishedCopiesOf } from '../store/migrations/backup.ts'
 import { ownersOf } from '../store/snapshot/copy-owners.ts'
 import { defaultSnapshotFolder, isOwnFolder, keptSnapshots } from '../store/snapshot/kept-snapshots.ts'
 import type { OpenStore } from '../store/store.ts'
@@ -39,14 +40,16 @@ export async function removeOldCopies(
     for (const path of removed) log.info(what, { path })
     count += removed.length
   }
-  removeUnfinishedCopies(store.db.name)
-  await removePartials({ of: store.db.name })
+  for (const folder of folders) await warnIfUnreadable(folder, log)
+  warnAboutStuck(await removeFiles(unfinishedCopiesOf(store.db.name)), log)
+  warnAboutStuck(await removePartials({ of: store.db.name }), log)
   for (const folder of folders) {
     const isAlike = (name: string) => snapshotInstant(database, name) !== undefined
     const parts = await removePartials({ of: join(folder, basename(database)), isAlike, now })
-    logRemoved(parts, 'An unfinished snapshot was removed')
+    logRemoved(parts.removed, 'An unfinished snapshot was removed')
+    warnAboutStuck(parts, log)
   }
-  const found = await findCopies(store.db.name, database, folders)
+  const found = await findCopies(store.db.name, database, folders, log)
   if (before === undefined || found.length === 0 || signal.aborted) return count
   const owners = await readOwners(
     found.map(({ path }) => path),
@@ -65,19 +68,41 @@ export async function removeOldCopies(
     firstMaintainedAt: instantOf(state.meta(META.firstMaintainedAt)),
   })
   const pathsWith = (fate: string) => copies.flatMap(({ path }, at) => (fates[at] === fate ? [path] : []))
-  const { removed, stuck } = await removeFiles(pathsWith('remove'))
-  logRemoved(removed, 'An old copy of the warehouse was removed: it may hold content that has been purged')
-  for (const path of stuck)
-    log.warn('An old copy of the warehouse could not be removed', {
-      path,
-      hint: 'Remove it, since it may hold content that has been purged. Check the owner and mode of its folder.',
-    })
+  const removal = await removeFiles(pathsWith('remove'))
+  logRemoved(
+    removal.removed,
+    'An old copy of the warehouse was removed: it may hold content that has been purged',
+  )
+  warnAboutStuck(removal, log)
   for (const path of pathsWith('ask'))
     log.warn('Cannot tell whether an old snapshot is of this warehouse; remove it if it is', {
       path,
     })
   for (const path of pathsWith('recount')) await resetAge(path, now, log)
   return count
+}
+
+function warnAboutStuck({ stuck }: Removal, log: Log): void {
+  for (const { path, reason } of stuck)
+    log.warn('An old copy of the warehouse could not be removed', {
+      path,
+      reason,
+      hint: 'Remove it, since it may hold content that has been purged. Check the owner and mode of its folder.',
+    })
+}
+
+/** No warning when the folder is missing: it may never have been created, or its disk is not mounted. */
+async function warnIfUnreadable(folder: string, log: Log): Promise<void> {
+  try {
+    await readdir(folder)
+  } catch (error) {
+    if (isMissingFile(error)) return
+    log.warn('A folder of snapshots cannot be read, so no old copy in it is removed', {
+      path: folder,
+      reason: errorCode(error) ?? 'unknown',
+      hint: 'Check its owner and mode. Its snapshots may hold content that has been purged.',
+    })
+  }
 }
 
 /** Records the current snapshot folders. Returns all folders recorded while the database had its current path. */
@@ -111,7 +136,12 @@ interface SnapshotFolders {
 
 type FoundCopy = Omit<Copy, 'identity' | 'maintainedAt'>
 
-async function findCopies(file: string, database: string, folders: readonly string[]): Promise<FoundCopy[]> {
+async function findCopies(
+  file: string,
+  database: string,
+  folders: readonly string[],
+  log: Log,
+): Promise<FoundCopy[]> {
   const nextToDatabase = [...upgradeCopiesOf(file), ...keptByRestores(file)].map(path => ({
     path,
     namedAt: undefined,
@@ -130,8 +160,14 @@ async function findCopies(file: string, database: string, folders: readonly stri
     all.map(async copy => {
       try {
         return [{ ...copy, modifiedAt: (await stat(copy.path)).mtimeMs }]
-      } catch {
-        // The file was removed in the meantime.
+      } catch (error) {
+        // The file may have been removed in the meantime.
+        if (isMissingFile(error)) return []
+        log.warn('An old copy of the warehouse cannot be examined, so it is not removed', {
+          path: copy.path,
+          reason: errorCode(error) ?? 'unknown',
+          hint: 'Check the owner and mode of its folder. The copy may hold content that has been purged.',
+        })
         return []
       }
     }),

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { describe, expect, test } from 'vitest'
+import { maintainAfterBackfill } from '../../src/commands/backfill/maintenance.ts'
 import { createLog } from '../../src/log.ts'
 import {
   clean,
@@ -177,6 +178,121 @@ test('rejects that were resolved long ago leave no byte in the files', async () 
   await run(USUAL)
   expect(files().includes('Zxqvkjwp')).toBe(false)
   expect(store.purger.remains()).toMatchObject({ inLog: false, inFile: false })
+})
+
+describe('a purge that is not complete', () => {
+  const REPORTS = / content| purged|could not|not complete/
+  /** The warnings about the purge, and the lines about their ends. */
+  const reports = (logged: string) =>
+    logged
+      .split('\n')
+      .filter(line => line !== '')
+      .map(line => JSON.parse(line))
+      .filter(({ msg }) => REPORTS.test(msg))
+      .map(({ level, msg, path, reason }) => ({ level, msg, path, reason }))
+
+  test('a -wal file that a reader holds is logged once with its path, and once when it is free', async () => {
+    const { store, clock, run, depsWith, logged } = await worldOf([31])
+    const path = `${store.path}-wal`
+    const reader = new Database(store.path, { readonly: true })
+    reader.exec('BEGIN; SELECT * FROM teams')
+    await run(USUAL)
+    for (let tries = 0; tries < 3; tries += 1) await clean(depsWith(USUAL))
+    await clock.advance(DAY)
+    await run(USUAL)
+    const begins = {
+      level: 'warn',
+      msg: 'Purged content stays in the -wal file; its removal is tried again',
+      path,
+      reason: 'a program reads an older state of the database',
+    }
+    expect(reports(logged())).toEqual([begins])
+    reader.close()
+    for (let tries = 0; tries < 2; tries += 1) await clean(depsWith(USUAL))
+    const ends = { level: 'info', msg: 'The -wal file no longer holds purged content', path }
+    expect(reports(logged())).toEqual([begins, ends])
+  })
+
+  test('a small file that cannot be rebuilt is logged once with its path, and once when it was rebuilt', async () => {
+    const { store, clock, run, logged } = await worldOf([31])
+    const other = new Database(store.path)
+    other.function('shout', { deterministic: true }, text => `${text}!`)
+    // SQLite cannot rebuild a file with an index whose function it does not know.
+    other.exec('CREATE TABLE notes (note TEXT); CREATE INDEX by_note ON notes (shout(note))')
+    await run(USUAL)
+    await clock.advance(DAY)
+    await run(USUAL)
+    const begins = {
+      level: 'warn',
+      msg: 'The free space of the database file may hold remains of purged content',
+      path: store.path,
+      reason:
+        'the rebuild failed: another program may hold its write lock, or a limit on memory or file sizes is too low',
+    }
+    expect(reports(logged())).toEqual([begins])
+    other.exec('DROP INDEX by_note')
+    other.close()
+    await clock.advance(DAY)
+    await run(USUAL)
+    const msg = 'The free space of the database file no longer holds remains of purged content'
+    expect(reports(logged())).toEqual([begins, { level: 'info', msg, path: store.path }])
+  })
+
+  test('a file that is too large for any rebuild is logged once with its path', async () => {
+    const { store, clock, depsWith, logged } = await worldOf([31])
+    const deps = depsWith(USUAL)
+    const remains = () => ({ ...store.purger.remains(), bytes: 9 * 1024 ** 3 })
+    const large = { ...deps, store: { ...store, purger: { ...store.purger, remains } } }
+    await maintain(large)
+    await clock.advance(DAY)
+    await maintain(large)
+    expect(reports(logged())).toMatchObject([
+      { level: 'warn', path: store.path, reason: expect.stringContaining('up to a size of 8 GiB') },
+    ])
+  })
+
+  test('deleted rows of a table that this version does not know are logged with the table', async () => {
+    const { store, run, logged } = await worldOf([])
+    store.db.exec('CREATE TABLE elsewhere (id TEXT)')
+    for (const table of ['elsewhere', 'dropped'])
+      store.db.exec(
+        `INSERT INTO sync_erasures (table_name, key, withdrawn_at) VALUES ('${table}', 'a', '${daysAgo(40)}')`,
+      )
+    await run(USUAL)
+    const [line, ...others] = logged()
+      .split('\n')
+      .filter(one => one.includes('could not be purged'))
+    expect(JSON.parse(line ?? '')).toMatchObject({
+      level: 'warn',
+      msg: 'Deleted rows of a table could not be purged',
+      table: 'elsewhere',
+      path: store.path,
+      reason: 'another version of parley created the table, and this one does not know its columns',
+    })
+    expect(others).toEqual([])
+  })
+
+  test('a backfill logs that its time for maintenance was too short', async () => {
+    const { store, clock, depsWith, logged } = await worldOf([31])
+    // The limit is over at once.
+    const deps = { ...depsWith(USUAL), clock: { ...clock, sleep: () => Promise.resolve() } }
+    await maintainAfterBackfill(deps, NOW)
+    expect(reports(logged())).toEqual([
+      {
+        level: 'warn',
+        msg: 'Maintenance is not complete; the next run continues it',
+        path: store.path,
+        reason: 'it takes longer than 60 s',
+      },
+    ])
+  })
+
+  test('a backfill logs that it purged nothing when the API sends no time', async () => {
+    const { store, depsWith, logged } = await worldOf([31])
+    await maintainAfterBackfill(depsWith(USUAL), undefined)
+    expect(logged()).toContain('Purged nothing: the API has not sent its time (Date header)')
+    expect(store.column("SELECT name FROM teams WHERE id = 't0'")).toEqual(['Team 0'])
+  })
 })
 
 describe('a large file that may contain remains', () => {

@@ -197,7 +197,53 @@ describe('old copies of the warehouse', () => {
         level: 'warn',
         msg: 'An old copy of the warehouse could not be removed',
         path: join(own, OLD),
+        reason: 'EACCES',
       },
     ])
+  })
+
+  test.each([
+    ['a folder that the system does not list', 0o700, 'A folder of snapshots cannot be read', ''],
+    [
+      'a copy that the system does not examine',
+      0o744,
+      'An old copy of the warehouse cannot be examined',
+      OLD,
+    ],
+  ])('%s is a warning with the path and the reason', async (_, mode, msg, name) => {
+    const { store, own, remove, lines } = await worldWith()
+    putCopies(store, own, [OLD])
+    await remove({ isPurged: false })
+    chmodSync(own, mode)
+    chmodSync(dirname(own), 0o755)
+    // A user who is not root owns the folder.
+    if (process.getuid?.() !== 0) chmodSync(own, mode & 0o044)
+    await asNobody(() => remove())
+    chmodSync(own, 0o755)
+    expect(lines).toMatchObject([
+      { level: 'warn', msg: expect.stringContaining(msg), path: join(own, name), reason: 'EACCES' },
+    ])
+  })
+
+  test('unfinished copies that the system refuses to remove are warnings, and the other old copies are removed', async () => {
+    const { store, own, remove, lines } = await worldWith()
+    putCopies(store, own, [OLD, YOUNG])
+    await remove({ isPurged: false })
+    // A file system refuses to remove a folder as a file.
+    const parts = [
+      `${store.path}-before-0003_last.part`,
+      `${store.path}.0123abcd.part`,
+      join(own, `${YOUNG}.0123abcd.part`),
+    ]
+    for (const part of parts) {
+      mkdirSync(part)
+      utimesSync(part, BEFORE / 1000, BEFORE / 1000)
+    }
+    await remove()
+    expect(lines.map(({ level, path }) => [level, path])).toEqual([
+      ...parts.map(part => ['warn', part]),
+      ['info', join(own, OLD)],
+    ])
+    expect(lines[0]).toMatchObject({ reason: 'ERR_FS_EISDIR' })
   })
 })

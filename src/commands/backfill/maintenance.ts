@@ -1,4 +1,11 @@
-import { clean, dueNow, type MaintainDeps, maintain, rebuildLarge } from '../../retention/maintain.ts'
+import {
+  clean,
+  dueNow,
+  isMaintenanceDue,
+  type MaintainDeps,
+  maintain,
+  rebuildLarge,
+} from '../../retention/maintain.ts'
 
 /** Limits maintenance, so that an hourly backfill ends in time even when there is much to purge. */
 const LIMIT_MS = 60_000
@@ -19,7 +26,16 @@ export async function maintainAfterBackfill(deps: MaintainDeps, server: number |
       log.warn(
         'Purged nothing: the clocks of this machine and of the API differ by more than a day; correct the clock of this machine',
       )
+    if (due === 'unknown')
+      log.warn(
+        'Purged nothing: the API has not sent its time (Date header), so the clock of this machine cannot be checked',
+      )
     if (due === 'maintenance') await maintain({ ...deps, signal })
+    if (tooLong.signal.aborted && !deps.signal.aborted && isMaintenanceDue(deps))
+      log.warn('Maintenance is not complete; the next run continues it', {
+        path: deps.store.db.name,
+        reason: `it takes longer than ${LIMIT_MS / 1000} s`,
+      })
     if (due === 'cleaning') await clean({ ...deps, signal })
     // Not under the time limit: it runs at most once a week, and a partial rebuild has no effect.
     await rebuildLarge(deps)

@@ -20,7 +20,7 @@ export interface Purger {
    * table, since a meeting may have thousands of child rows. A purged row is not purged again unless it comes back and
    * is deleted again.
    */
-  purge(options: { before: string; limit: number; now: string }): { purged: number; more: boolean }
+  purge(options: PurgeOptions): { purged: number; more: boolean }
   /**
    * Restarts the wait of rows whose instant is after `now`: a clock that was ahead queued them, or their wait has not
    * started. Call it inside a transaction, while this machine's clock is right. `all` restarts every wait: use it when
@@ -40,6 +40,14 @@ export interface Purger {
    * large, `on-disk` about twice as much free space on the disk.
    */
   clean(options: CleanOptions): Promise<Cleaned>
+}
+
+export interface PurgeOptions {
+  before: string
+  limit: number
+  now: string
+  /** Called for each row of a table that exists but that this version does not know. Its content stays. */
+  onUnknown?: (table: string) => void
 }
 
 export interface Remains {
@@ -89,14 +97,15 @@ export function createPurger({ db, prepare, state, transaction, work, rebuildOnD
     return purgeRow
   }
 
-  const purgeBatch = (batch: readonly Noted[], limit: number) => {
+  const purgeBatch = (batch: readonly Noted[], { limit, onUnknown }: PurgeOptions) => {
     let purged = 0
     let rows = 0
     for (const { table_name: table, scope, key } of batch) {
       if (rows >= limit) return { purged, more: true }
       forget.run(table, scope, key)
-      // A table of another version of parley is unknown here, so nothing of it can be purged.
-      const changed = TABLES.has(table) ? rowPurgerOf(table)(scope, key) : 0
+      const isKnown = TABLES.has(table)
+      if (!isKnown && hasTable(db, table)) onUnknown?.(table)
+      const changed = isKnown ? rowPurgerOf(table)(scope, key) : 0
       if (changed > 0) purged += 1
       rows += Math.max(changed, 1)
     }
@@ -115,9 +124,9 @@ export function createPurger({ db, prepare, state, transaction, work, rebuildOnD
   }
 
   return {
-    purge({ before, limit, now }) {
-      const done = purgeBatch(noted.all(before, limit + 1), limit)
-      if (done.purged > 0) notePurged(now)
+    purge(options) {
+      const done = purgeBatch(noted.all(options.before, options.limit + 1), options)
+      if (done.purged > 0) notePurged(options.now)
       return done
     },
     restartWaits: (now, { all }) => restartWaits.run({ now, all: Number(all) }).changes,

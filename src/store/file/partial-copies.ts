@@ -1,6 +1,7 @@
 import { readdir, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { HOUR_MS } from '../../clock.ts'
+import { errorCode } from '../../error-code.ts'
 import { wholeName } from './copy-names.ts'
 
 /** Removes partial copies and old copies. Only asynchronous calls, since the disk of a copy may be slow or not answer. */
@@ -26,20 +27,16 @@ interface Partials {
   now?: number
 }
 
-/**
- * Removes the partial copies that dead processes left.
- * @returns the paths of the removed files
- */
-export async function removePartials({ of: file, isAlike = () => false, now }: Partials): Promise<string[]> {
+/** Removes the partial copies that dead processes left. */
+export async function removePartials({ of: file, isAlike = () => false, now }: Partials): Promise<Removal> {
   const isWanted = (whole: string | undefined) =>
     whole !== undefined && (whole === basename(file) || isAlike(whole))
-  const removed: string[] = []
+  const abandoned: string[] = []
   for (const name of await namesIn(dirname(file))) {
     const path = join(dirname(file), name)
-    if (!isWanted(wholeName(name)) || !(await isAbandoned(path, now))) continue
-    removed.push(...(await removeFiles([path])).removed)
+    if (isWanted(wholeName(name)) && (await isAbandoned(path, now))) abandoned.push(path)
   }
-  return removed
+  return removeFiles(abandoned)
 }
 
 /** A file time in the future counts as old too: the clock was wrong when the file was written. */
@@ -62,21 +59,27 @@ async function namesIn(folder: string): Promise<string[]> {
   }
 }
 
-/** Paths of the files that were removed, and of those that could not be removed. */
+/** Paths of the files that were removed, and the files that could not be removed. */
 export interface Removal {
   removed: readonly string[]
-  stuck: readonly string[]
+  stuck: readonly StuckFile[]
+}
+
+export interface StuckFile {
+  path: string
+  /** Code of the system's error. */
+  reason: string
 }
 
 export async function removeFiles(paths: readonly string[]): Promise<Removal> {
-  const [removed, stuck]: [string[], string[]] = [[], []]
+  const [removed, stuck]: [string[], StuckFile[]] = [[], []]
   for (const path of paths) {
-    const isGone = await rm(path, { force: true }).then(
-      () => true,
-      () => false,
-    )
-    const list = isGone ? removed : stuck
-    list.push(path)
+    try {
+      await rm(path, { force: true })
+      removed.push(path)
+    } catch (error) {
+      stuck.push({ path, reason: errorCode(error) ?? 'unknown' })
+    }
   }
   return { removed, stuck }
 }

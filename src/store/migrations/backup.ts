@@ -57,8 +57,11 @@ export function writeUpgradeCopy(
 
 /** Removes the partial copies of processes that died while copying. */
 export function removeUnfinishedCopies(file: string): void {
-  for (const copy of upgradeCopiesOf(file)) if (copy.endsWith('.part')) rmSync(copy, { force: true })
+  for (const copy of unfinishedCopiesOf(file)) rmSync(copy, { force: true })
 }
+
+export const unfinishedCopiesOf = (file: string): string[] =>
+  upgradeCopiesOf(file).filter(copy => copy.endsWith('.part'))
 
 /** Whether the copy has the same `writer` in `sync_meta`. Each writing process stores its PID and its start there. */
 function hasSameWriter(db: Sqlite, path: string): boolean {
