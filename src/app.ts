@@ -8,6 +8,7 @@ import { type Backfill, createBackfill } from './engine/backfill.ts'
 import type { EngineOptions } from './engine/engine-options.ts'
 import { createSession, type Session, type SessionDeps } from './engine/session.ts'
 import type { Log, LogFields } from './log.ts'
+import type { TypedTableChange } from './store/crm/table-changes.ts'
 import { type Workspace, workspaceOf } from './store/database/workspace.ts'
 import type { HeldLock } from './store/file/lock.ts'
 import { type ModeChange, octalMode } from './store/file/writable.ts'
@@ -83,6 +84,7 @@ export async function openApp({
         table,
         reason: `${type} ${name}: ${reason}`,
       }),
+    onTypedTable: change => logTypedTable(log, change),
     onMode: change => logModeChange(log, change),
   })
   warnOfOtherAddress(log, workspaceOf(store.db), api)
@@ -229,6 +231,16 @@ function warnOfOtherAddress(log: Log, held: Workspace | undefined, { baseUrl }: 
       setting: 'api.base_url',
     },
   )
+}
+
+function logTypedTable(log: Log, { kind, ...fields }: TypedTableChange): void {
+  if (kind === 'replaced') log.info('A typed CRM table was replaced', fields)
+  else if (kind === 'dropped') log.info('A typed CRM table was dropped', fields)
+  else
+    log.warn(
+      'A typed CRM table was dropped; it is created again when its metadata changes or at the next start',
+      fields,
+    )
 }
 
 function logModeChange(log: Log, { path, found, wanted, isApplied }: ModeChange): void {

@@ -3,6 +3,7 @@ import { type Clock, isoInstant } from '../clock.ts'
 import { StopError } from '../errors.ts'
 import { disableCrmTables } from './crm/disabled.ts'
 import { createRelations, type RelationsOf } from './crm/relations.ts'
+import type { TypedTableChange } from './crm/table-changes.ts'
 import { type CrmTables, createCrmTables } from './crm/tables.ts'
 import { closeDatabase, closeKeepingWal, closeMovedDatabase } from './database/close.ts'
 import { type Attempts, createAttempts } from './database/immediate-transaction.ts'
@@ -120,6 +121,8 @@ export interface StoreOptions {
   onUpgrade?: (upgrade: Upgrade) => void
   /** Called for each trigger, index or view that parley did not create and that no longer fits the tables. */
   onLeftOut?: (object: LeftOut) => void
+  /** Called for each typed table of a CRM object that is replaced or dropped. */
+  onTypedTable?: (change: TypedTableChange) => void
   /** When set, existing files get the mode too. Called for each file that had another mode. */
   onMode?: (change: ModeChange) => void
   /** Called with the milliseconds for which each transaction blocked the event loop. */
@@ -176,7 +179,7 @@ interface Opened extends StoreOptions {
 }
 
 function storeOn(db: Sqlite, opened: Opened): OpenStore {
-  const { path, clock, command, pid, lock, release, onTransaction } = opened
+  const { path, clock, command, pid, lock, release, onTransaction, onTypedTable } = opened
   const prepare = statementCache(db)
   const checkpoints = createCheckpoints(db)
   const file = watchFile(path, clock)
@@ -184,7 +187,7 @@ function storeOn(db: Sqlite, opened: Opened): OpenStore {
   const crmTables =
     opened.crmTables === false
       ? disableCrmTables(db, prepare)
-      : createCrmTables({ db, prepare, clock, transaction: commit })
+      : createCrmTables({ db, prepare, clock, transaction: commit, onChange: onTypedTable })
   const store = {
     ...createStore({ db, prepare, commit, crmTables, checkpoints, workspace: opened.workspace }),
     close: () => closeAll({ db, file, checkpoints, crmTables, release }),

@@ -6,6 +6,7 @@ import { createCrmTableFilling } from './filling.ts'
 import { createCrmTableMetadata } from './metadata.ts'
 import { createCrmTableRows } from './rows.ts'
 import { isTableError } from './sql.ts'
+import { failedTable, type TypedTableChange, tableChange } from './table-changes.ts'
 import { createCrmTableStates } from './table-state.ts'
 import { createWrittenRecords } from './written-records.ts'
 
@@ -38,6 +39,8 @@ export interface CrmTablesDeps {
   prepare: Prepare
   clock: Pick<Clock, 'elapsed'>
   transaction(work: () => void): Promise<void>
+  /** Called inside the transaction. When that is rolled back, the change is made and reported again later. */
+  onChange?: ((change: TypedTableChange) => void) | undefined
 }
 
 /** How long one batch blocks the event loop. Checked after each record. */
@@ -84,7 +87,7 @@ export function createCrmTables({ transaction, ...deps }: CrmTablesDeps): CrmTab
  * The steps inside a transaction. Each has a savepoint: when a table causes an error, only that step is rolled back.
  * The tables of the object are then dropped.
  */
-function createSteps({ db, prepare, clock }: Omit<CrmTablesDeps, 'transaction'>) {
+function createSteps({ db, prepare, clock, onChange }: Omit<CrmTablesDeps, 'transaction'>) {
   const notes = createWrittenRecords(db, prepare)
   const states = createCrmTableStates(prepare)
   const rows = createCrmTableRows({ db, states, notes })
@@ -93,12 +96,17 @@ function createSteps({ db, prepare, clock }: Omit<CrmTablesDeps, 'transaction'>)
   const objects = prepare<string>('SELECT name FROM crm_objects ORDER BY name').pluck()
 
   const attempt = (object: string, work: () => void) => {
+    const before = states.all().get(object)
     try {
       db.transaction(work)()
     } catch (error) {
       if (!db.inTransaction || !isTableError(error)) throw error
       db.transaction(() => metadata.drop(object))()
+      onChange?.(failedTable(object, before, error))
+      return
     }
+    const change = tableChange(before, states.all().get(object))
+    if (change) onChange?.(change)
   }
 
   /** Plans and publishes the tables of these objects. Small tables are also filled, within BATCH_MS in all. */
