@@ -32,6 +32,8 @@ export interface EngineContext {
   missedRows: MissedRows
   server: ServerClock
   demandedLists: DemandedLists
+  /** Resources that were reported as not read on schedule, and not yet as read on schedule again. */
+  late: Set<ResourceName>
   urgent: Urgent
   /** True when reads that depend on the resource need not wait for it. */
   isFinished(resource: ResourceName): boolean
@@ -70,6 +72,7 @@ export function createContext(deps: ContextDeps): EngineContext {
     missedRows: createMissedRows(clock, options),
     server: createServerClock(clock, log),
     demandedLists: createDemandedLists(store.freshness),
+    late: new Set<ResourceName>(),
     urgent: createUrgent(),
     after: ms => isoInstant(clock.now() + scaled(ms, options)),
   }

@@ -6,7 +6,7 @@ import { byTime } from './due/by-time.ts'
 import { type Backlog, dueNow, nextDueMs, noteNextDue } from './due/due.ts'
 import { growingBackoff } from './due/feed-waits.ts'
 import { DAY, MINUTE, scaled } from './due/intervals.ts'
-import { noteLateness } from './due/lateness.ts'
+import { adoptLateness, noteLateness } from './due/lateness.ts'
 import type { EngineDeps } from './engine-options.ts'
 import { processRequests } from './handed-over.ts'
 import { createOpenRuns } from './open-runs.ts'
@@ -148,6 +148,7 @@ export function createSession(deps: SessionDeps): Session {
       await store.transaction(() => {
         processRequests(context)
         for (const { name } of chosen) adoptRound(context, name)
+        adoptLateness(context, chosen)
         for (const resource of chosen) sources.set(resource.name, createSources(context, resource))
         noteAllDue()
       })

@@ -1,7 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
-import { latenessAt, noteLateness } from '../../src/engine/due/lateness.ts'
+import type { ResourceName } from '../../src/catalog/resource-names.ts'
+import { adoptLateness, latenessAt, noteLateness } from '../../src/engine/due/lateness.ts'
 import { recordOutcome } from '../../src/engine/due/round-end.ts'
+import { createLog } from '../../src/log.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { startScriptedApi } from '../support/scripted-api.ts'
 import { startTrial, stateOf } from './trial-backfill.ts'
@@ -74,6 +76,72 @@ describe('a resource whose newest end is not read', () => {
     await drain()
     await look()
     expect(stateOf(trial, 'activities')).toBe('ok')
+  })
+
+  describe('the log', () => {
+    /** A late resource, and the lines about its schedule. */
+    async function lateActivities() {
+      const api = await startScriptedApi()
+      const trial = await startTrial(api)
+      const clock = virtualClock(Date.now())
+      const timed = await startTimed(api, trial, ['activities'], { clock, pollMs: 5 * MINUTE })
+      const lines: { level: string; msg: string; resource: string }[] = []
+      const stream = { write: (text: string) => lines.push(JSON.parse(text)) }
+      const context = { ...timed.context, log: await createLog({ level: 'info', stream }) }
+      const activities = resourceNamed('activities')
+      const settle = () => trial.store.transaction(() => recordOutcome(context, activities, true))
+      const look = () => trial.store.transaction(() => noteLateness(context, [activities]))
+      await timed.drain()
+      await settle()
+      await look()
+      await clock.advance(11 * MINUTE)
+      for (let looks = 0; looks < 2; looks += 1) await look()
+      const logged = () => lines.map(({ level, msg, resource }) => ({ level, msg, resource }))
+      return { trial, context, activities, drain: timed.drain, settle, look, logged }
+    }
+
+    const BEGINS = { level: 'error', msg: 'Resource is not read on schedule', resource: 'activities' }
+    const ENDS = { level: 'info', msg: 'Resource is read on schedule again', resource: 'activities' }
+
+    test('the log says once that the resource is late, and once that it is read on schedule again', async () => {
+      const { drain, look, logged } = await lateActivities()
+      expect(logged()).toEqual([BEGINS])
+      await drain()
+      for (let looks = 0; looks < 2; looks += 1) await look()
+      expect(logged()).toEqual([BEGINS, ENDS])
+    })
+
+    test('the log says that the resource is on schedule again when the end of a run has already cleared the failure', async () => {
+      const { trial, drain, settle, look, logged } = await lateActivities()
+      await drain()
+      await settle()
+      expect(stateOf(trial, 'activities')).toBe('ok')
+      await look()
+      expect(logged()).toEqual([BEGINS, ENDS])
+    })
+
+    test('the log says that the resource is on schedule again only after a failure with another reason is over', async () => {
+      const { trial, context, drain, settle, look, logged } = await lateActivities()
+      await trial.store.transaction(() =>
+        trial.store.state.failing('activities', 'The API answers 500', context.now()),
+      )
+      await drain()
+      await look()
+      expect(logged()).toEqual([BEGINS])
+      await settle()
+      await look()
+      expect(logged()).toEqual([BEGINS, ENDS])
+    })
+
+    test('the log of the next session says that a resource is on schedule again which was late in an earlier session', async () => {
+      const { trial, context, activities, drain, settle, logged } = await lateActivities()
+      const next = { ...context, late: new Set<ResourceName>() }
+      await trial.store.transaction(() => adoptLateness(next, [activities]))
+      await drain()
+      await settle()
+      await trial.store.transaction(() => noteLateness(next, [activities]))
+      expect(logged()).toEqual([BEGINS, ENDS])
+    })
   })
 
   test('the resource keeps an earlier reason of its failure', async () => {

@@ -1,6 +1,7 @@
 import type { Resource } from '../../catalog/resource.ts'
 import { isoInstant } from '../../clock.ts'
 import { ResourceError, reasonWithHint } from '../../errors.ts'
+import type { ResourceState } from '../../store/sync/resource-state.ts'
 import type { EngineContext } from '../context.ts'
 import { listsOf, partsOf } from './due.ts'
 import { longestWaitMs, MINUTE } from './intervals.ts'
@@ -102,25 +103,47 @@ function latenessError({ feed, reason, listedAt }: Lateness): ResourceError {
   })
 }
 
+/** Takes over the late resources of an earlier session, which has reported them. */
+export function adoptLateness({ store, late }: EngineContext, resources: readonly Resource[]): void {
+  for (const { name } of resources) if (isNotedLate(store.state.get(name))) late.add(name)
+}
+
 /**
  * Records in the state of each resource that it is late, and clears this once the resource is read on schedule again.
- * Both happen even during a run that never ends. A failure with another reason keeps its reason.
+ * Both happen even during a run that never ends, and each is logged once. A failure with another reason keeps its
+ * reason.
  */
 export function noteLateness(context: EngineContext, resources: readonly Resource[]): void {
-  const { state } = context.store
   for (const resource of resources) {
-    const { failingSince, firstCompleteAt, reason } = state.get(resource.name)
-    const wasLate = failingSince !== null && LATENESS.test(reason ?? '')
-    if (firstCompleteAt === null || (failingSince !== null && !wasLate)) continue
-    const late = latenessOf(context, resource)
-    if (wasLate && !late) state.healthy(resource.name)
-    if (wasLate || !late) continue
-    state.failing(resource.name, reasonWithHint(late), context.now())
-    context.log.error('Resource is not read on schedule', {
-      resource: resource.name,
-      code: late.code,
-      reason: late.message,
-      hint: late.hint,
-    })
+    const noted = context.store.state.get(resource.name)
+    const isOtherFailure = noted.failingSince !== null && !isNotedLate(noted)
+    if (noted.firstCompleteAt === null || isOtherFailure) continue
+    const error = latenessOf(context, resource)
+    if (error) noteLate(context, noted, error)
+    else noteOnSchedule(context, noted)
   }
+}
+
+const isNotedLate = ({ failingSince, reason }: ResourceState): boolean =>
+  failingSince !== null && LATENESS.test(reason ?? '')
+
+function noteLate(
+  { store, late, log, now }: EngineContext,
+  noted: ResourceState,
+  error: ResourceError,
+): void {
+  const { resource } = noted
+  late.add(resource)
+  if (isNotedLate(noted)) return
+  store.state.failing(resource, reasonWithHint(error), now())
+  const { code, message: reason, hint } = error
+  log.error('Resource is not read on schedule', { resource, code, reason, hint })
+}
+
+/** The end of a run may have cleared the failure in the state already. */
+function noteOnSchedule({ store, late, log }: EngineContext, noted: ResourceState): void {
+  const { resource, unavailableSince } = noted
+  if (isNotedLate(noted)) store.state.healthy(resource)
+  if (unavailableSince === null && late.delete(resource))
+    log.info('Resource is read on schedule again', { resource })
 }
