@@ -11,7 +11,7 @@ import type { OpenStore } from '../store/store.ts'
 import { META } from '../store/sync/meta.ts'
 import { CALENDAR, nextOccurrence } from './calendar.ts'
 import { removeOldCopies } from './old-copies.ts'
-import { reportRemains } from './remains-report.ts'
+import { noteRemains, reportRemains } from './remains-report.ts'
 import {
   type ClockTrust,
   clockTrust,
@@ -170,12 +170,15 @@ export async function rebuildLarge(
   await store.transaction(() => store.state.setMeta(META.rebuildTriedAt, isoInstant(clock.now())))
   const isRoomy = (await freeBytes(dirname(store.db.name))) >= bytes * SPACE_FACTOR
   const { rebuilt } = await store.purger.clean(isRoomy ? { rebuild: 'on-disk', signal } : { rebuild: 'none' })
-  const fields = { path: store.db.name, duration_ms: Math.round(clock.elapsed() - began), bytes }
+  const path = store.db.name
+  const fields = { path, duration_ms: Math.round(clock.elapsed() - began), bytes }
+  const reason = failureOf({ isRoomy, isStopped: signal.aborted })
+  await noteRemains(store, 'free space', rebuilt ? [] : [{ path, reason }])
   if (rebuilt) log.info('The database file was rebuilt, and holds no remains of purged content', fields)
   else
     log.warn('The database file could not be rebuilt; its free space may hold remains of purged content', {
       ...fields,
-      reason: failureOf({ isRoomy, isStopped: signal.aborted }),
+      reason,
     })
 }
 

@@ -2,14 +2,16 @@ import { readdir, stat, utimes } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import type { Settings } from '../config/load-settings.ts'
 import { errorCode, isMissingFile } from '../error-code.ts'
-import type { Log } from '../log.ts'
+import type { Log, LogFields } from '../log.ts'
 import { keptByRestores, snapshotInstant, upgradeCopiesOf } from '../store/file/copy-names.ts'
 import { type Removal, removeFiles, removePartials } from '../store/file/partial-copies.ts'
 import { unfinishedCopiesOf } from '../store/migrations/backup.ts'
 import { ownersOf } from '../store/snapshot/copy-owners.ts'
 import { defaultSnapshotFolder, isOwnFolder, keptSnapshots } from '../store/snapshot/kept-snapshots.ts'
+import type { PurgeRemains } from '../store/status/report.ts'
 import type { OpenStore } from '../store/store.ts'
 import { META, parseNote } from '../store/sync/meta.ts'
+import { noteRemains } from './remains-report.ts'
 import { type Copy, type CopyRules, fatesOf } from './what-to-remove.ts'
 
 /** Removes old copies of the warehouse that parley made, since they may hold content that was purged later. */
@@ -29,9 +31,26 @@ export interface OldCopiesDeps {
  */
 export async function removeOldCopies(
   deps: OldCopiesDeps,
+  rules: Pick<CopyRules, 'now' | 'before'>,
+): Promise<number> {
+  const left: PurgeRemains[] = []
+  const warn: Warn = (message, fields) => {
+    deps.log.warn(message, fields)
+    left.push({ path: fields.path, reason: fields.reason })
+  }
+  const count = await removeAndWarn({ ...deps, warn }, rules)
+  if (!deps.signal.aborted) await noteRemains(deps.store, 'copies', left)
+  return count
+}
+
+/** Logs a warning about a copy that stays, and collects it for `parley status`. */
+type Warn = (message: string, fields: PurgeRemains & Pick<LogFields, 'hint' | 'error'>) => void
+
+async function removeAndWarn(
+  deps: OldCopiesDeps & { warn: Warn },
   { now, before }: Pick<CopyRules, 'now' | 'before'>,
 ): Promise<number> {
-  const { store, log, settings, signal, readOwners = ownersOf } = deps
+  const { store, log, warn, settings, signal, readOwners = ownersOf } = deps
   // Snapshots are named after the path in the settings, even where that is a link to the file.
   const database = resolve(settings.database.path)
   const folders = await noteSnapshotFolder(deps)
@@ -40,16 +59,16 @@ export async function removeOldCopies(
     for (const path of removed) log.info(what, { path })
     count += removed.length
   }
-  for (const folder of folders) await warnIfUnreadable(folder, log)
-  warnAboutStuck(await removeFiles(unfinishedCopiesOf(store.db.name)), log)
-  warnAboutStuck(await removePartials({ of: store.db.name }), log)
+  if (before !== undefined) for (const folder of folders) await warnIfUnreadable(folder, warn)
+  warnAboutStuck(await removeFiles(unfinishedCopiesOf(store.db.name)), warn)
+  warnAboutStuck(await removePartials({ of: store.db.name }), warn)
   for (const folder of folders) {
     const isAlike = (name: string) => snapshotInstant(database, name) !== undefined
     const parts = await removePartials({ of: join(folder, basename(database)), isAlike, now })
     logRemoved(parts.removed, 'An unfinished snapshot was removed')
-    warnAboutStuck(parts, log)
+    warnAboutStuck(parts, warn)
   }
-  const found = await findCopies(store.db.name, database, folders, log)
+  const found = await findCopies(store.db.name, database, folders, warn)
   if (before === undefined || found.length === 0 || signal.aborted) return count
   const owners = await readOwners(
     found.map(({ path }) => path),
@@ -73,18 +92,19 @@ export async function removeOldCopies(
     removal.removed,
     'An old copy of the warehouse was removed: it may hold content that has been purged',
   )
-  warnAboutStuck(removal, log)
+  warnAboutStuck(removal, warn)
   for (const path of pathsWith('ask'))
-    log.warn('Cannot tell whether an old snapshot is of this warehouse; remove it if it is', {
+    warn('Cannot tell whether an old snapshot is of this warehouse; remove it if it is', {
       path,
+      reason: 'its identity cannot be read',
     })
-  for (const path of pathsWith('recount')) await resetAge(path, now, log)
+  for (const path of pathsWith('recount')) await resetAge(path, now, warn)
   return count
 }
 
-function warnAboutStuck({ stuck }: Removal, log: Log): void {
+function warnAboutStuck({ stuck }: Removal, warn: Warn): void {
   for (const { path, reason } of stuck)
-    log.warn('An old copy of the warehouse could not be removed', {
+    warn('An old copy of the warehouse could not be removed', {
       path,
       reason,
       hint: 'Remove it, since it may hold content that has been purged. Check the owner and mode of its folder.',
@@ -92,12 +112,12 @@ function warnAboutStuck({ stuck }: Removal, log: Log): void {
 }
 
 /** No warning when the folder is missing: it may never have been created, or its disk is not mounted. */
-async function warnIfUnreadable(folder: string, log: Log): Promise<void> {
+async function warnIfUnreadable(folder: string, warn: Warn): Promise<void> {
   try {
     await readdir(folder)
   } catch (error) {
     if (isMissingFile(error)) return
-    log.warn('A folder of snapshots cannot be read, so no old copy in it is removed', {
+    warn('A folder of snapshots cannot be read, so no old copy in it is removed', {
       path: folder,
       reason: errorCode(error) ?? 'unknown',
       hint: 'Check its owner and mode. Its snapshots may hold content that has been purged.',
@@ -140,7 +160,7 @@ async function findCopies(
   file: string,
   database: string,
   folders: readonly string[],
-  log: Log,
+  warn: Warn,
 ): Promise<FoundCopy[]> {
   const nextToDatabase = [...upgradeCopiesOf(file), ...keptByRestores(file)].map(path => ({
     path,
@@ -163,7 +183,7 @@ async function findCopies(
       } catch (error) {
         // The file may have been removed in the meantime.
         if (isMissingFile(error)) return []
-        log.warn('An old copy of the warehouse cannot be examined, so it is not removed', {
+        warn('An old copy of the warehouse cannot be examined, so it is not removed', {
           path: copy.path,
           reason: errorCode(error) ?? 'unknown',
           hint: 'Check the owner and mode of its folder. The copy may hold content that has been purged.',
@@ -175,18 +195,16 @@ async function findCopies(
   return dated.flat()
 }
 
-async function resetAge(path: string, now: number, log: Log): Promise<void> {
+async function resetAge(path: string, now: number, warn: Warn): Promise<void> {
   try {
     await utimes(path, now / 1000, now / 1000)
   } catch (error) {
-    log.warn(
-      'A copy of the warehouse is never removed: its age is unknown, and its file time could not be set',
-      {
-        path,
-        hint: 'Remove it when it is no longer needed, or make this user its owner.',
-        error,
-      },
-    )
+    warn('A copy of the warehouse is never removed: its age is unknown, and its file time could not be set', {
+      path,
+      reason: errorCode(error) ?? 'unknown',
+      hint: 'Remove it when it is no longer needed, or make this user its owner.',
+      error,
+    })
   }
 }
 

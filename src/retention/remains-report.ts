@@ -1,19 +1,19 @@
 import type { Log } from '../log.ts'
+import type { PurgeRemains } from '../store/status/report.ts'
 import type { OpenStore } from '../store/store.ts'
 import { META, parseNote } from '../store/sync/meta.ts'
 
 /**
- * Logs once that purged content stays in a file of SQLite, and once that it is gone. The database stores which of them
- * were logged, since a reader or a full disk may be in the way for many attempts and processes.
+ * Where a purge is not complete. The database stores it for `parley status`, and so that what stays in a file of SQLite
+ * is logged once, and once when it is gone: a reader may be in the way for many attempts and processes.
  */
-export type PlaceOfRemains = 'wal' | 'free space'
+export type PlaceOfRemains = 'wal' | 'free space' | 'copies'
 
-interface RemainsLines {
-  begins: string
-  ends: string
-}
+type Notes = Partial<Record<PlaceOfRemains, readonly PurgeRemains[]>>
 
-const LINES: Readonly<Record<PlaceOfRemains, RemainsLines>> = {
+type RemainsStore = Pick<OpenStore, 'state' | 'transaction'>
+
+const LINES = {
   wal: {
     begins: 'Purged content stays in the -wal file; its removal is tried again',
     ends: 'The -wal file no longer holds purged content',
@@ -22,25 +22,39 @@ const LINES: Readonly<Record<PlaceOfRemains, RemainsLines>> = {
     begins: 'The free space of the database file may hold remains of purged content',
     ends: 'The free space of the database file no longer holds remains of purged content',
   },
-}
+} as const
 
-export interface RemainsReport {
-  place: PlaceOfRemains
+export interface FileReport {
+  place: keyof typeof LINES
   path: string
   /** Undefined when the content is gone. */
   reason: string | undefined
 }
 
+/** Logs and notes whether a file of SQLite holds purged content. */
 export async function reportRemains(
-  { store, log }: { store: Pick<OpenStore, 'state' | 'transaction'>; log: Log },
-  { place, path, reason }: RemainsReport,
+  { store, log }: { store: RemainsStore; log: Log },
+  { place, path, reason }: FileReport,
 ): Promise<void> {
-  const logged = parseNote<PlaceOfRemains[]>(store.state.meta(META.remainsLogged)) ?? []
-  const isLogged = logged.includes(place)
-  if (isLogged === (reason !== undefined)) return
-  const others = logged.filter(one => one !== place)
-  const next = isLogged ? others : [...others, place]
-  await store.transaction(() => store.state.setMeta(META.remainsLogged, JSON.stringify(next)))
-  if (isLogged) log.info(LINES[place].ends, { path })
+  const wasNoted = notesIn(store)[place] !== undefined
+  await noteRemains(store, place, reason === undefined ? [] : [{ path, reason }])
+  if (wasNoted === (reason !== undefined)) return
+  if (wasNoted) log.info(LINES[place].ends, { path })
   else log.warn(LINES[place].begins, { path, reason })
+}
+
+/** Replaces the note about a place. */
+export async function noteRemains(
+  store: RemainsStore,
+  place: PlaceOfRemains,
+  remains: readonly PurgeRemains[],
+): Promise<void> {
+  const { [place]: noted, ...others } = notesIn(store)
+  if (JSON.stringify(noted ?? []) === JSON.stringify(remains)) return
+  const notes: Notes = remains.length === 0 ? others : { ...others, [place]: remains }
+  await store.transaction(() => store.state.setMeta(META.purgeRemains, JSON.stringify(notes)))
+}
+
+function notesIn({ state }: RemainsStore): Notes {
+  return parseNote<Notes>(state.meta(META.purgeRemains)) ?? {}
 }

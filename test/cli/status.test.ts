@@ -304,6 +304,7 @@ const BUSY: StatusReport = {
     failed_at: before(3600),
     reason: 'Cannot write the snapshot: the disk is full.',
   },
+  purge_remains: [{ path: '/data/parley.db-wal', reason: 'a program reads an older state of the database' }],
   requests: [{ kind: 'resync', resource: 'meetings', asked_at: before(60) }],
   resources: RESOURCE_NAMES.map((resource, index) => ({
     resource,
@@ -388,6 +389,13 @@ test('an API that does not answer is reported once, and the reasons of single re
   )
   expect(lines.filter(line => line.includes('has succeeded'))).toHaveLength(1)
   expect(lines.join('\n')).toContain('answers 500 to everything')
+})
+
+test('the report names each file that may still hold purged content, with the reason', () => {
+  expect(printed(undefined, BUSY)).toContain(
+    'Purged content may remain in /data/parley.db-wal: a program reads an older state of the database.',
+  )
+  expect(printed(undefined, { ...BUSY, purge_remains: [] }).join('\n')).not.toContain('Purged content')
 })
 
 test('a text count lower than the e-mail count is explained', () => {

@@ -12,6 +12,7 @@ import {
   rebuildLarge,
 } from '../../src/retention/maintain.ts'
 import { rebuildOnDisk } from '../../src/store/maintenance/rebuild.ts'
+import { readStatusReport } from '../../src/store/status/report.ts'
 import { META } from '../../src/store/sync/meta.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { owners } from '../store/snapshot-copies.ts'
@@ -191,6 +192,8 @@ describe('a purge that is not complete', () => {
       .filter(({ msg }) => REPORTS.test(msg))
       .map(({ level, msg, path, reason }) => ({ level, msg, path, reason }))
 
+  const inStatus = ({ path }: { path: string }) => readStatusReport({ path, now: NOW }).purge_remains
+
   test('a -wal file that a reader holds is logged once with its path, and once when it is free', async () => {
     const { store, clock, run, depsWith, logged } = await worldOf([31])
     const path = `${store.path}-wal`
@@ -207,8 +210,10 @@ describe('a purge that is not complete', () => {
       reason: 'a program reads an older state of the database',
     }
     expect(reports(logged())).toEqual([begins])
+    expect(inStatus(store)).toEqual([{ path, reason: begins.reason }])
     reader.close()
     for (let tries = 0; tries < 2; tries += 1) await clean(depsWith(USUAL))
+    expect(inStatus(store)).toEqual([])
     const ends = { level: 'info', msg: 'The -wal file no longer holds purged content', path }
     expect(reports(logged())).toEqual([begins, ends])
   })
@@ -230,6 +235,7 @@ describe('a purge that is not complete', () => {
         'the rebuild failed: another program may hold its write lock, or a limit on memory or file sizes is too low',
     }
     expect(reports(logged())).toEqual([begins])
+    expect(inStatus(store)).toEqual([{ path: store.path, reason: begins.reason }])
     other.exec('DROP INDEX by_note')
     other.close()
     await clock.advance(DAY)
@@ -314,6 +320,11 @@ describe('a large file that may contain remains', () => {
     expect(isNoted()).toBe(true)
     await rebuildLarge(depsWith(USUAL), () => 0)
     expect(logged()).toContain('needs free space of 2.1 times its size')
+    const [remains] = readStatusReport({ path: store.path, now: NOW }).purge_remains
+    expect(remains).toEqual({
+      path: store.path,
+      reason: 'it needs free space of 2.1 times its size on the disk',
+    })
     expect(dueRebuild({ store, clock })).toBe('none')
     await clock.advance(7 * DAY)
     expect(dueRebuild({ store, clock })).toBe('on-disk')

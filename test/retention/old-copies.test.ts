@@ -3,6 +3,7 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  rmdirSync,
   symlinkSync,
   utimesSync,
   writeFileSync,
@@ -11,6 +12,7 @@ import { basename, dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { createLog } from '../../src/log.ts'
 import { removeOldCopies } from '../../src/retention/old-copies.ts'
+import { readStatusReport } from '../../src/store/status/report.ts'
 import { META } from '../../src/store/sync/meta.ts'
 import { asNobody } from '../store/other-user.ts'
 import { owners, putCopies } from '../store/snapshot-copies.ts'
@@ -245,5 +247,10 @@ describe('old copies of the warehouse', () => {
       ['info', join(own, OLD)],
     ])
     expect(lines[0]).toMatchObject({ reason: 'ERR_FS_EISDIR' })
+    const inStatus = () => readStatusReport({ path: store.path, now: NOW }).purge_remains
+    expect(inStatus()).toEqual(parts.map(path => ({ path, reason: 'ERR_FS_EISDIR' })))
+    for (const part of parts) rmdirSync(part)
+    await remove()
+    expect(inStatus()).toEqual([])
   })
 })

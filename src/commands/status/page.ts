@@ -42,6 +42,7 @@ export function statusPage(report: StatusReport, { now, columns }: StatusPageOpt
     ...backfillSentences(report, now),
     writerSentence(report.writer, now),
     ...snapshotSentences(report, now),
+    ...report.purge_remains.map(({ path, reason }) => `Purged content may remain in ${path}: ${reason}.`),
     rateSentence(report.learned_rate, now),
   ].flatMap(sentence => wrapText(sentence, width))
   const trouble = unreachableSentences(report, now).flatMap(sentence => wrapText(sentence, width))

@@ -27,6 +27,8 @@ export interface StatusReport {
   learned_rate: RateReport | null
   /** Null when the daemon never tried to make a snapshot, or snapshots are switched off. */
   snapshot: SnapshotReport | null
+  /** Files that still hold purged content, or may hold it. Empty while every purge is complete. */
+  purge_remains: readonly PurgeRemains[]
   /** Pending requests of other processes to the writer, such as `parley resync`. */
   requests: readonly { kind: string; resource: string; asked_at: string }[]
   /** The rows of `sync_status`, each with further figures. */
@@ -78,6 +80,12 @@ export interface SnapshotReport {
   reason: string | null
 }
 
+export interface PurgeRemains {
+  path: string
+  /** Why the content could not be removed. */
+  reason: string
+}
+
 export interface ResourceReport extends Omit<StatusRow, 'by_state'> {
   /** Null unless this resource itself fails. When the API is unreachable as a whole, `api` has the instant. */
   failing_since: string | null
@@ -125,6 +133,9 @@ export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion
     api: unreachableOf(storedNote<UnreachableNote>(status, META.unreachable)),
     learned_rate: rateOf(storedNote<StoredRate>(status, META.learnedRate)),
     snapshot: storedNote<SnapshotReport>(status, META.snapshots) ?? null,
+    purge_remains: Object.values(
+      storedNote<Record<string, PurgeRemains[]>>(status, META.purgeRemains) ?? {},
+    ).flat(),
     requests: requests.map(({ kind, resource, askedAt }) => ({ kind, resource, asked_at: askedAt })),
     resources: resources.map(row => ({
       ...row,

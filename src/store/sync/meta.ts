@@ -33,8 +33,8 @@ export const META = {
   logHoldsPurged: 'log_holds_erased',
   /** Since when free space in the file may hold pieces of purged content. Stored in the transaction that purges. */
   fileHoldsPieces: 'file_holds_pieces',
-  /** The files of SQLite of which was logged that they still hold purged content. */
-  remainsLogged: 'remains_logged',
+  /** Files that still hold purged content, or may hold it, by place; each with its path and the reason. */
+  purgeRemains: 'purge_remains',
   /** When parley last tried to rebuild the file on disk. */
   rebuildTriedAt: 'rebuild_tried_at',
   /** Folders that may hold kept snapshots, including those of earlier settings. */
