@@ -4,7 +4,7 @@ import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
 import type { RunCounts } from '../store/sync/runs.ts'
 import type { FeedName } from './feeds.ts'
-import { createFailureLog, type FailureLines } from './scheduler/failure-log.ts'
+import { createFailureLog, type FailureLines } from './requests/failure-log.ts'
 
 /** The counts and failures of each resource's run so far. */
 export interface RunRecords {

@@ -7,7 +7,7 @@ import { applyDeletions } from './deletions/apply.ts'
 import { nextDueMs } from './due/due.ts'
 import { HOUR, scaled } from './due/intervals.ts'
 import { isFullyRead, noteRecovery, type ResourceOutcome, recordOutcome } from './due/round-end.ts'
-import type { Job, Lane, Source } from './scheduler/job.ts'
+import type { Job, Lane, Source } from './requests/job.ts'
 
 /**
  * The runs of a session. The run of a resource is open from its first request until no more of it is due. Its end

@@ -10,7 +10,7 @@ import { createNewestKeys } from './modes/snapshot/newest-keys.ts'
 import { createSnapshot } from './modes/snapshot/snapshot.ts'
 import { tileByAge } from './modes/timeline/tiling.ts'
 import { createTimeline, tileAxis } from './modes/timeline/timeline.ts'
-import type { Source } from './scheduler/job.ts'
+import type { Source } from './requests/job.ts'
 
 type ModeOf<M extends Feed['mode']> = Extract<Feed, { mode: M }>
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { createFailureLog } from '../../src/engine/scheduler/failure-log.ts'
-import { handlerError, withRequest } from '../../src/engine/scheduler/job-errors.ts'
+import { createFailureLog } from '../../src/engine/requests/failure-log.ts'
+import { handlerError, withRequest } from '../../src/engine/requests/job-errors.ts'
 import { ResourceError, RetryError, StopError } from '../../src/errors.ts'
 import type { LogFields } from '../../src/log.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Sent } from '../../src/api/client.ts'
-import { countRequest, noProgress } from '../../src/engine/scheduler/request-counts.ts'
+import { countRequest, noProgress } from '../../src/engine/requests/request-counts.ts'
 
 const TIMES = { startedAt: 0, durationMs: 1 }
 const retry = (cause: 'throttled' | 'timeout' | 'server'): Sent => ({

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ReachOptions } from '../../src/api/reach.ts'
 import { systemClock } from '../../src/clock.ts'
-import { createReachability } from '../../src/engine/scheduler/reachability.ts'
+import { createReachability } from '../../src/engine/requests/reachability.ts'
 import { createLog } from '../../src/log.ts'
 import { META } from '../../src/store/sync/meta.ts'
 import { temporaryStore } from '../store/temporary-store.ts'

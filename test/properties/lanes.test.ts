@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Job, Lane, Source } from '../../src/engine/scheduler/job.ts'
-import { type Attempt, createLanes } from '../../src/engine/scheduler/lanes.ts'
+import type { Attempt, Job, Lane, Source } from '../../src/engine/requests/job.ts'
+import { createLanes } from '../../src/engine/scheduler/lanes.ts'
 
 const SHARES: Readonly<Record<Lane, number>> = { head: 8, retry: 4, items: 3, history: 3, audit: 2 }
 const LANES = Object.keys(SHARES) as Lane[]

@@ -19,7 +19,7 @@ import { afterAcceptance, afterRefusal, type RateState, startRate, withAnswerNot
  * reason is in doubt: first the in-flight limit is lowered, and if that does not help, the rate.
  *
  * `api/classify.ts` reads the wait that a 429 asks for, `governor.ts` enforces the pause, and
- * `engine/scheduler/attempts.ts` sends the refused request again, which does not count as an attempt.
+ * `engine/requests/attempts.ts` sends the refused request again, which does not count as an attempt.
  */
 
 /** The configured limits, never exceeded. */

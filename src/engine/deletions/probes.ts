@@ -5,7 +5,7 @@ import type { Task } from '../../store/sync/tasks.ts'
 import type { EngineContext } from '../context.ts'
 import { WEEK } from '../due/intervals.ts'
 import { createKeySource } from '../modes/keys/key-source.ts'
-import type { Source } from '../scheduler/job.ts'
+import type { Source } from '../requests/job.ts'
 import { noteDenial } from './denial.ts'
 
 /**

@@ -4,7 +4,7 @@ import type { StoredItem } from '../../store/rows/write-items.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
 import type { FeedName } from '../feeds.ts'
-import type { Reply } from '../scheduler/job.ts'
+import type { Reply } from '../requests/job.ts'
 import { type Query, segmentInPass } from './pass.ts'
 
 /**

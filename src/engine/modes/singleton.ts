@@ -9,7 +9,7 @@ import { backOff } from '../due/back-off.ts'
 import { partsOf } from '../due/due.ts'
 import type { ListOf } from '../due/schedule.ts'
 import { writeRows } from '../follow-ups/write.ts'
-import type { Job, Reply, Source } from '../scheduler/job.ts'
+import type { Job, Reply, Source } from '../requests/job.ts'
 import { handleRefusal } from './refusals.ts'
 
 /** Reads a resource that is one document. The document is stored in one row, with the id 1. */

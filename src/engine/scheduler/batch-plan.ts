@@ -1,7 +1,6 @@
 import type { Store } from '../../store/store.ts'
 
-/** Long work on the database. It yields between batches, so that other work gets its turn on the event loop. */
-export type Batches = Generator<undefined, void, undefined>
+import type { Batches } from '../requests/job.ts'
 
 /** Work that a source has to finish before it creates requests, for example writing tasks for new rows. */
 export interface BatchPlan {

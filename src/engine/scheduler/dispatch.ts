@@ -1,12 +1,12 @@
 import PQueue from 'p-queue'
 import type { Permit } from '../../api/governor/governor.ts'
-import type { RequestAttempts } from './attempts.ts'
-import type { ListHealthCheck } from './health-checks.ts'
-import type { EndlessWork } from './job.ts'
-import type { Attempt, Lanes } from './lanes.ts'
-import type { Permits } from './permits.ts'
-import type { Reachability } from './reachability.ts'
-import type { SchedulerProgress } from './request-counts.ts'
+import type { RequestAttempts } from '../requests/attempts.ts'
+import type { ListHealthCheck } from '../requests/health-checks.ts'
+import type { Attempt, EndlessWork } from '../requests/job.ts'
+import type { Permits } from '../requests/permits.ts'
+import type { Reachability } from '../requests/reachability.ts'
+import type { SchedulerProgress } from '../requests/request-counts.ts'
+import type { Lanes } from './lanes.ts'
 
 /** Sends the chosen requests side by side. */
 export interface Dispatch {

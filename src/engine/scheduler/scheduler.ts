@@ -1,25 +1,24 @@
-import type { Permit } from '../../api/governor/governor.ts'
 import type { Resource } from '../../catalog/resource.ts'
 import { databaseError } from '../../store/database/sqlite-errors.ts'
 import type { EngineContext } from '../context.ts'
 import type { EngineDeps } from '../engine-options.ts'
-import { createRequestAttempts } from './attempts.ts'
+import { createRequestAttempts } from '../requests/attempts.ts'
+import { healthChecksOf } from '../requests/health-checks.ts'
+import type { EndlessWork, Source } from '../requests/job.ts'
+import { createPermits } from '../requests/permits.ts'
+import { createReachability } from '../requests/reachability.ts'
+import { noProgress, type SchedulerProgress } from '../requests/request-counts.ts'
 import { createDispatch } from './dispatch.ts'
-import { healthChecksOf } from './health-checks.ts'
-import type { EndlessWork, Source } from './job.ts'
 import { createLanes } from './lanes.ts'
-import { type Decision, decide, decideWithoutJob } from './next-step.ts'
-import { createPermits } from './permits.ts'
-import { createReachability } from './reachability.ts'
-import { noProgress, type SchedulerProgress } from './request-counts.ts'
+import { createStep } from './step.ts'
 import { createWaiting } from './waiting.ts'
 
 /**
  * Chooses which job's request is sent next. It waits for a permit first and chooses the job then, so no job waits in a
  * queue ahead of a more urgent one. Lanes share the requests; what a lane does not use goes to the others.
  *
- * When no request is sent, it waits for one of four things, in this order: the API, or answers that wait to be stored
- * (next-step.ts); a permit of the governor (`permits.next`); the end of another program's transaction
+ * When no request is sent, it waits for one of four things (step.ts), in this order: the API, or answers that wait to be
+ * stored (next-step.ts); a permit of the governor (`permits.next`); the end of another program's transaction
  * (`store.waitUntilFree`); work (`waitForWork`, due/due.ts).
  */
 export interface Scheduler {
@@ -46,9 +45,6 @@ export interface SchedulerDeps
   /** Set in the daemon, which continues when no work is left. */
   endless?: EndlessWork
 }
-
-/** The longest wait with a permit that no job could use. */
-const KEPT_MS = 1000
 
 /** The access to the API before the first request. */
 export interface AccessBefore {
@@ -78,7 +74,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   let stopped: unknown
   const ending = new AbortController()
   const noMore = AbortSignal.any([stopNew, ending.signal])
-  const { wake, wait } = createWaiting(clock, noMore)
+  const waits = createWaiting(clock, noMore)
   const permits = createPermits({ governor, reachability, clock, noMore })
 
   const stop = (reason: unknown) => {
@@ -112,89 +108,22 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     lanes,
     progress,
     endless,
-    wake,
+    wake: waits.wake,
   })
 
-  /** Resolves when a job is over, a retry falls due, or `mostMs` have passed. In the last case it returns true. */
-  const waitForChange = async (mostMs = Number.POSITIVE_INFINITY): Promise<boolean> => {
-    const nearest = Math.min(attempts.waitMs(), reachability.patienceLeftMs(), mostMs, lanes.waitMs())
-    const isWoken = await wait(nearest)
-    return !isWoken && nearest === mostMs
-  }
-
-  /** Waits while no source has a job. A commit may give one to any of them. */
-  const waitForWork = async () => {
-    const endListening = store.transaction.onCommit(wake)
-    const isDue = await waitForChange(endless?.idleMs())
-    endListening()
-    // After a commit, the lanes ask the sources again by themselves.
-    if (isDue) lanes.askAll()
-  }
-
-  const decision = (): Decision =>
-    decide({
-      reach: reachability.next(),
-      isSilentForGood: reachability.silenceError() !== undefined,
-      isFirst: endless !== undefined && progress.requests === 0,
-      inFlight: progress.inFlight,
-      unanswered: attempts.unanswered(),
-    })
-
-  /** Sends the most urgent job. False when no work is left or the run is over. */
-  const send = async (): Promise<boolean> => {
-    const permit = await permits.next()
-    if (!permit) return false
-    // Much may have changed during a long wait for the permit.
-    if (decision().step !== 'send') {
-      permits.keep(permit)
-      return true
-    }
-    const chosen = lanes.choose(lane => (lane === 'retry' ? attempts.takeDue() : undefined))
-    if (chosen) {
-      await dispatch.start(chosen, permit)
-      return true
-    }
-    if (await store.waitUntilFree()) {
-      permit.cancel()
-      lanes.askAll()
-      return true
-    }
-    return withoutJob(permit)
-  }
-
-  /** False when no work is left. */
-  const withoutJob = async (permit: Permit): Promise<boolean> => {
-    if (attempts.unanswered() > 0) for (const source of sources) source.share?.()
-    const next = decideWithoutJob({
-      inFlight: progress.inFlight,
-      unanswered: attempts.unanswered(),
-      hasRetries: attempts.waitMs() !== Number.POSITIVE_INFINITY,
-      isEndless: endless !== undefined,
-    })
-    if (next === 'keep') {
-      permits.keep(permit)
-      // In the daemon the wait is short: a long pass may commit for seconds, while other sources get work.
-      await waitForChange(endless && KEPT_MS)
-      return true
-    }
-    permit.cancel()
-    if (next === 'finish') return lanes.askAllAgain() || attempts.acceptRefusals()
-    if (next === 'rest') attempts.acceptRefusals()
-    await waitForWork()
-    return true
-  }
-
-  /** False when no work is left or the run is over. */
-  const step = async (): Promise<boolean> => {
-    const next = decision()
-    if (next.step === 'send') return send()
-    // Nothing may be sent now, so a retry that falls due must not end this wait.
-    if (next.step === 'wait')
-      await wait(Math.min(next.ms ?? Number.POSITIVE_INFINITY, reachability.patienceLeftMs()))
-    else if (next.step === 'health-check') await dispatch.sendHealthCheck(next.feed)
-    else stop(next.because === 'silence' ? reachability.silenceError() : reachability.accessError())
-    return true
-  }
+  const step = createStep({
+    store,
+    sources,
+    endless,
+    progress,
+    reachability,
+    attempts,
+    permits,
+    lanes,
+    dispatch,
+    waits,
+    stop,
+  })
 
   return {
     progress,

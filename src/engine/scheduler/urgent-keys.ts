@@ -1,6 +1,6 @@
 import { CATALOG } from '../../catalog/catalog.ts'
 import type { StoredItem } from '../../store/rows/write-items.ts'
-import type { Lane } from './job.ts'
+import type { Lane } from '../requests/job.ts'
 
 /** By table, the feed that reads its rows one by one. */
 const READS_ROWS_OF: ReadonlyMap<string, string> = new Map(

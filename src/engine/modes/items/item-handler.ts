@@ -8,8 +8,7 @@ import { BY_DUE_TIME, type Task, type TaskKey } from '../../../store/sync/tasks.
 import type { EngineContext } from '../../context.ts'
 import { DAY, HOUR, MINUTE, WEEK } from '../../due/intervals.ts'
 import { feedNamed } from '../../feeds.ts'
-import type { Batches } from '../../scheduler/batch-plan.ts'
-import type { Reply } from '../../scheduler/job.ts'
+import type { Batches, Reply } from '../../requests/job.ts'
 import { wrongIdentityError } from '../refusals.ts'
 import type { ScopeList } from '../refused-scope.ts'
 

@@ -11,7 +11,7 @@ import { noteDenial } from '../../deletions/denial.ts'
 import { tableOfPart } from '../../deletions/row-parts.ts'
 import { DAY, HOUR, MINUTE, WEEK } from '../../due/intervals.ts'
 import { writeRows } from '../../follow-ups/write.ts'
-import type { Reply } from '../../scheduler/job.ts'
+import type { Reply } from '../../requests/job.ts'
 import {
   type ItemHandler,
   type ItemWork,

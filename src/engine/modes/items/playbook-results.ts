@@ -5,7 +5,7 @@ import type { EngineContext } from '../../context.ts'
 import type { Verdict } from '../../deletions/deletion-states.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { writeRows } from '../../follow-ups/write.ts'
-import type { Reply } from '../../scheduler/job.ts'
+import type { Reply } from '../../requests/job.ts'
 import {
   askDetail,
   dropIfGone,

@@ -8,7 +8,7 @@ import { CONFIRM_AFTER_MS } from '../../deletions/deletion-states.ts'
 import { endSuspicions, noteDenial } from '../../deletions/denial.ts'
 import { HOUR } from '../../due/intervals.ts'
 import { compileParser, type ItemParser } from '../../parse/parse.ts'
-import type { Reply } from '../../scheduler/job.ts'
+import type { Reply } from '../../requests/job.ts'
 import {
   askDetail,
   dropIfGone,

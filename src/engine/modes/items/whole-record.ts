@@ -5,7 +5,7 @@ import { noteDenial } from '../../deletions/denial.ts'
 import { isUnlisted } from '../../deletions/unlisted.ts'
 import { DAY, MINUTE } from '../../due/intervals.ts'
 import { writeRows } from '../../follow-ups/write.ts'
-import type { Reply } from '../../scheduler/job.ts'
+import type { Reply } from '../../requests/job.ts'
 import {
   type ItemHandler,
   type ItemWork,

@@ -9,7 +9,7 @@ import { MINUTE } from '../../due/intervals.ts'
 import type { FeedName } from '../../feeds.ts'
 import { changedFeed, writeRecordTasks } from '../../follow-ups/changed-records.ts'
 import { followRelations } from '../../follow-ups/relations.ts'
-import type { Source } from '../../scheduler/job.ts'
+import type { Source } from '../../requests/job.ts'
 import { createKeySource } from './key-source.ts'
 
 /**

@@ -2,7 +2,7 @@ import { isoInstant } from '../../../clock.ts'
 import type { EngineContext } from '../../context.ts'
 import { backOff } from '../../due/back-off.ts'
 import { HOUR } from '../../due/intervals.ts'
-import type { Job } from '../../scheduler/job.ts'
+import type { Job } from '../../requests/job.ts'
 import { handleRefusal } from '../refusals.ts'
 import type { PeriodReads } from './period-job.ts'
 

@@ -9,7 +9,7 @@ import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from '../../deletions/missed-rows
 import { probeLater } from '../../deletions/probe-later.ts'
 import { noteUnlisted } from '../../deletions/unlisted.ts'
 import { scaled } from '../../due/intervals.ts'
-import type { Batches } from '../../scheduler/batch-plan.ts'
+import type { Batches } from '../../requests/job.ts'
 import { isAskable } from '../keys/key-requests.ts'
 import { segmentAfterPass } from '../pass.ts'
 

@@ -4,7 +4,9 @@ import type { Expected } from '../../catalog/resource.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import type { ParleyError } from '../../errors.ts'
 import type { TaskBounds } from '../../store/sync/tasks.ts'
-import type { Batches } from './batch-plan.ts'
+
+/** Long work on the database. It yields between batches, so that other work gets its turn on the event loop. */
+export type Batches = Generator<undefined, void, undefined>
 
 /**
  * The unit of work: one request and the handlers of its outcomes. A list's checkpoint is in the database, so every page
@@ -46,6 +48,13 @@ export interface Reply {
 export const LANES = ['head', 'retry', 'items', 'history', 'audit'] as const
 
 export type Lane = (typeof LANES)[number]
+
+/** The n-th try of a job. */
+export interface Attempt {
+  job: Job
+  lane: Lane
+  attempt: number
+}
 
 /** Creates the jobs of one feed. */
 export interface Source {

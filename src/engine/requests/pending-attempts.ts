@@ -1,5 +1,5 @@
 import type { Clock } from '../../clock.ts'
-import type { Attempt } from './lanes.ts'
+import type { Attempt } from './job.ts'
 import type { Reachability } from './reachability.ts'
 
 /**

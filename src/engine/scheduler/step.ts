@@ -1,0 +1,118 @@
+import type { Permit } from '../../api/governor/governor.ts'
+import type { Store } from '../../store/store.ts'
+import type { RequestAttempts } from '../requests/attempts.ts'
+import type { EndlessWork, Source } from '../requests/job.ts'
+import type { Permits } from '../requests/permits.ts'
+import type { Reachability } from '../requests/reachability.ts'
+import type { SchedulerProgress } from '../requests/request-counts.ts'
+import type { Dispatch } from './dispatch.ts'
+import type { Lanes } from './lanes.ts'
+import { type Decision, decide, decideWithoutJob } from './next-step.ts'
+import type { SchedulerWaits } from './waiting.ts'
+
+export interface StepDeps {
+  store: Pick<Store, 'transaction' | 'waitUntilFree'>
+  sources: readonly Source[]
+  endless: EndlessWork | undefined
+  progress: SchedulerProgress
+  reachability: Reachability
+  attempts: RequestAttempts
+  permits: Permits
+  lanes: Lanes
+  dispatch: Dispatch
+  waits: SchedulerWaits
+  /** Ends the run with this error. */
+  stop(error: unknown): void
+}
+
+/** The longest wait with a permit that no job could use. */
+const KEPT_MS = 1000
+
+/**
+ * Returns the function that the scheduler calls repeatedly. Each call sends one request, or waits until one may be sent.
+ * It returns false when no work is left or the run is over.
+ */
+export function createStep(deps: StepDeps): () => Promise<boolean> {
+  const { store, sources, endless, progress, reachability, attempts, permits, lanes, dispatch, stop } = deps
+  const { wake, wait } = deps.waits
+
+  /** Resolves when a job is over, a retry falls due, or `mostMs` have passed. In the last case it returns true. */
+  const waitForChange = async (mostMs = Number.POSITIVE_INFINITY): Promise<boolean> => {
+    const nearest = Math.min(attempts.waitMs(), reachability.patienceLeftMs(), mostMs, lanes.waitMs())
+    const isWoken = await wait(nearest)
+    return !isWoken && nearest === mostMs
+  }
+
+  /** Waits while no source has a job. A commit may give one to any of them. */
+  const waitForWork = async () => {
+    const endListening = store.transaction.onCommit(wake)
+    const isDue = await waitForChange(endless?.idleMs())
+    endListening()
+    // After a commit, the lanes ask the sources again by themselves.
+    if (isDue) lanes.askAll()
+  }
+
+  const decision = (): Decision =>
+    decide({
+      reach: reachability.next(),
+      isSilentForGood: reachability.silenceError() !== undefined,
+      isFirst: endless !== undefined && progress.requests === 0,
+      inFlight: progress.inFlight,
+      unanswered: attempts.unanswered(),
+    })
+
+  /** Sends the most urgent job. False when no work is left or the run is over. */
+  const send = async (): Promise<boolean> => {
+    const permit = await permits.next()
+    if (!permit) return false
+    // Much may have changed during a long wait for the permit.
+    if (decision().step !== 'send') {
+      permits.keep(permit)
+      return true
+    }
+    const chosen = lanes.choose(lane => (lane === 'retry' ? attempts.takeDue() : undefined))
+    if (chosen) {
+      await dispatch.start(chosen, permit)
+      return true
+    }
+    if (await store.waitUntilFree()) {
+      permit.cancel()
+      lanes.askAll()
+      return true
+    }
+    return withoutJob(permit)
+  }
+
+  /** False when no work is left. */
+  const withoutJob = async (permit: Permit): Promise<boolean> => {
+    if (attempts.unanswered() > 0) for (const source of sources) source.share?.()
+    const next = decideWithoutJob({
+      inFlight: progress.inFlight,
+      unanswered: attempts.unanswered(),
+      hasRetries: attempts.waitMs() !== Number.POSITIVE_INFINITY,
+      isEndless: endless !== undefined,
+    })
+    if (next === 'keep') {
+      permits.keep(permit)
+      // In the daemon the wait is short: a long pass may commit for seconds, while other sources get work.
+      await waitForChange(endless && KEPT_MS)
+      return true
+    }
+    permit.cancel()
+    if (next === 'finish') return lanes.askAllAgain() || attempts.acceptRefusals()
+    if (next === 'rest') attempts.acceptRefusals()
+    await waitForWork()
+    return true
+  }
+
+  return async () => {
+    const next = decision()
+    if (next.step === 'send') return send()
+    // Nothing may be sent now, so a retry that falls due must not end this wait.
+    if (next.step === 'wait')
+      await wait(Math.min(next.ms ?? Number.POSITIVE_INFINITY, reachability.patienceLeftMs()))
+    else if (next.step === 'health-check') await dispatch.sendHealthCheck(next.feed)
+    else stop(next.because === 'silence' ? reachability.silenceError() : reachability.accessError())
+    return true
+  }
+}
