@@ -8,7 +8,7 @@ import type { Reply } from '../requests/job.ts'
 import { type Query, segmentInPass } from './pass.ts'
 
 /**
- * How every list mode stores a page, in the transaction of its answer (`scheduler/attempts.ts`). A mode says what
+ * How every list mode stores a page, in the transaction of its answer (`requests/outcome.ts`). A mode says what
  * happens in each of five steps. Their order matters:
  *
  * 1. Parse. An item that cannot be stored is rejected; the rest of the page still commits.

@@ -2,13 +2,12 @@ import { unauthorized } from '../../api/access-errors.ts'
 import type { RetryCause } from '../../api/classify.ts'
 import type { Sent } from '../../api/client.ts'
 import type { Permit } from '../../api/governor/governor.ts'
-import { CUT_OFF, failureText } from '../../api/outcome-texts.ts'
+import { CUT_OFF } from '../../api/outcome-texts.ts'
 import { retryDecision } from '../../api/retry.ts'
-import { isoInstant } from '../../clock.ts'
-import { type ParleyError, ResourceError, RetryError, StopError } from '../../errors.ts'
+import { ResourceError, RetryError, StopError } from '../../errors.ts'
 import type { ListHealthCheck } from './health-checks.ts'
 import type { Attempt, Job } from './job.ts'
-import { handlerError, withRequest } from './job-errors.ts'
+import { applyOutcome, failJob, finishJob, type OutcomeDeps } from './outcome.ts'
 import { createPendingAttempts, type PendingAttempts } from './pending-attempts.ts'
 import { createSender, type Sender, type SenderDeps } from './sender.ts'
 
@@ -31,11 +30,9 @@ export interface RequestAttempts
   endPending(): void
 }
 
-export interface RequestAttemptsDeps extends SenderDeps {
+export interface RequestAttemptsDeps extends SenderDeps, Pick<OutcomeDeps, 'saveLearned'> {
   random: () => number
   stop(error: unknown): void
-  /** Saves the learned limits of the API. Called inside the transaction of every answer. */
-  saveLearned?: () => void
 }
 
 export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempts {
@@ -81,7 +78,7 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
     const error = await applyOutcome(deps, tried, sent, ticket)
     if (error === undefined) {
       if (sent.kind === 'answer') context.backoffs.answered(job.feed, job.scope)
-      await finish(job)
+      await finishJob(deps, job)
       job.over()
       return
     }
@@ -91,12 +88,7 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
       if (retryLater(tried, cause, sent.kind === 'retry' ? sent.waitMs : undefined)) return
     }
     if (isRefusedAccess(sent)) progress.turnedAway += 1
-    await fail(tried, error)
-  }
-
-  const finish = async (job: Job) => {
-    const batches = job.afterwards?.()
-    while (batches && !cancel.aborted && !(await store.transaction(() => batches.next().done)));
+    await failJob(deps, tried, error)
   }
 
   /** While the API refuses everything, a 403 or 404 says nothing about the requested record. */
@@ -104,25 +96,6 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
     if (!isRefusedAccess(sent)) return false
     if (reachability.isAccessInDoubt()) return true
     return progress.accepted === 0 && !acceptsRefusals && isDeclaredRefusal(job, sent)
-  }
-
-  const fail = async ({ job, lane }: Attempt, error: ParleyError) => {
-    const named = withRequest(error, job.request)
-    try {
-      await store.transaction(() => {
-        endless?.onApply(job, lane)
-        job.failed(named)
-      })
-    } catch (thrown) {
-      const failure = handlerError(thrown, job)
-      if (failure instanceof StopError) throw failure
-      log.error('Failed to store the failure of a request; its feed waits before the next one', {
-        resource: job.resource,
-        error: failure,
-      })
-      context.backoffs.failed(job.feed, job.scope ?? '')
-    }
-    job.over()
   }
 
   const retryLater = (tried: Attempt, cause: RetryCause, waitMs: number | undefined) => {
@@ -156,7 +129,7 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
       try {
         const message = `Not sent, since requests on this route keep failing: ${reason}`
         const hint = 'Run the command again later; it requests the rest.'
-        await fail(tried, new ResourceError(message, { code: 'route-silent', hint }))
+        await failJob(deps, tried, new ResourceError(message, { code: 'route-silent', hint }))
       } catch (error) {
         tried.job.over()
         deps.stop(error)
@@ -169,44 +142,6 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
       return true
     },
     endPending: pending.end,
-  }
-}
-
-/**
- * Applies an outcome to its job inside a transaction. For a page, its rows, its follow-ups and the checkpoint commit here
- * (`modes/apply-page.ts`). Returns the error, if there is one.
- */
-async function applyOutcome(
-  { context, client, endless, saveLearned }: RequestAttemptsDeps,
-  { job, lane }: Attempt,
-  sent: Sent,
-  ticket: number,
-): Promise<ParleyError | undefined> {
-  if (sent.kind === 'retry') {
-    return new RetryError(failureText(sent), { code: sent.cause })
-  }
-  if (sent.kind === 'fault') return new ResourceError(sent.message, { code: sent.code })
-  if (sent.kind === 'unauthorized') return unauthorized(client.access, sent.message)
-  const reply = {
-    ticket,
-    sentAt: isoInstant(sent.startedAt),
-    // Not converted from this machine's clock, which may have jumped since.
-    serverSentAt: isoInstant(context.server.now() - sent.durationMs),
-  }
-  try {
-    await context.store.transaction(() => {
-      endless?.onApply(job, lane)
-      context.urgent.inLane(lane, () => {
-        if (sent.kind === 'answer') job.answer(sent.value, reply)
-        else job.refused(sent.status, sent.message)
-      })
-      saveLearned?.()
-    })
-    return undefined
-  } catch (error) {
-    const failure = handlerError(error, job)
-    if (failure !== error) context.log.error('Failed to store an answer', { resource: job.resource, error })
-    return failure
   }
 }
 

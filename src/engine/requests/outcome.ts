@@ -1,0 +1,90 @@
+import { unauthorized } from '../../api/access-errors.ts'
+import type { Client, Sent } from '../../api/client.ts'
+import { failureText } from '../../api/outcome-texts.ts'
+import { isoInstant } from '../../clock.ts'
+import { type ParleyError, ResourceError, RetryError, StopError } from '../../errors.ts'
+import type { EngineContext } from '../context.ts'
+import type { Attempt, EndlessWork, Job } from './job.ts'
+import { handlerError, withRequest } from './job-errors.ts'
+
+/** What the outcome of a request does to its job. */
+
+export interface OutcomeDeps {
+  context: EngineContext
+  client: Pick<Client, 'access'>
+  endless: EndlessWork | undefined
+  cancel: AbortSignal
+  /** Saves the learned limits of the API. Called inside the transaction of every answer. */
+  saveLearned?: () => void
+}
+
+/**
+ * Applies an outcome to its job inside a transaction. For a page, its rows, its follow-ups and the checkpoint commit here
+ * (`modes/apply-page.ts`). Returns the error, if there is one.
+ */
+export async function applyOutcome(
+  { context, client, endless, saveLearned }: OutcomeDeps,
+  { job, lane }: Attempt,
+  sent: Sent,
+  ticket: number,
+): Promise<ParleyError | undefined> {
+  if (sent.kind === 'retry') {
+    return new RetryError(failureText(sent), { code: sent.cause })
+  }
+  if (sent.kind === 'fault') return new ResourceError(sent.message, { code: sent.code })
+  if (sent.kind === 'unauthorized') return unauthorized(client.access, sent.message)
+  const reply = {
+    ticket,
+    sentAt: isoInstant(sent.startedAt),
+    // Not converted from this machine's clock, which may have jumped since.
+    serverSentAt: isoInstant(context.server.now() - sent.durationMs),
+  }
+  try {
+    await context.store.transaction(() => {
+      endless?.onApply(job, lane)
+      context.urgent.inLane(lane, () => {
+        if (sent.kind === 'answer') job.answer(sent.value, reply)
+        else job.refused(sent.status, sent.message)
+      })
+      saveLearned?.()
+    })
+    return undefined
+  } catch (error) {
+    const failure = handlerError(error, job)
+    if (failure !== error) context.log.error('Failed to store an answer', { resource: job.resource, error })
+    return failure
+  }
+}
+
+/** Does the further work of a job whose answer is stored. */
+export async function finishJob(
+  { context, cancel }: Pick<OutcomeDeps, 'context' | 'cancel'>,
+  job: Job,
+): Promise<void> {
+  const batches = job.afterwards?.()
+  while (batches && !cancel.aborted && !(await context.store.transaction(() => batches.next().done)));
+}
+
+/** Stores that the job has failed for good, and ends it. */
+export async function failJob(
+  { context, endless }: Pick<OutcomeDeps, 'context' | 'endless'>,
+  { job, lane }: Attempt,
+  error: ParleyError,
+): Promise<void> {
+  const named = withRequest(error, job.request)
+  try {
+    await context.store.transaction(() => {
+      endless?.onApply(job, lane)
+      job.failed(named)
+    })
+  } catch (thrown) {
+    const failure = handlerError(thrown, job)
+    if (failure instanceof StopError) throw failure
+    context.log.error('Failed to store the failure of a request; its feed waits before the next one', {
+      resource: job.resource,
+      error: failure,
+    })
+    context.backoffs.failed(job.feed, job.scope ?? '')
+  }
+  job.over()
+}
