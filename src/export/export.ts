@@ -3,7 +3,8 @@ import { EXIT_STATUS, StopError } from '../errors.ts'
 import { suggestion } from '../nearest-name.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { workspaceOf } from '../store/database/workspace.ts'
-import { appliedMigrations, newestMigration } from '../store/migrations/journal.ts'
+import { refuseOlder } from '../store/migrations/current.ts'
+import { appliedMigrations } from '../store/migrations/journal.ts'
 import { noWarehouseError, readStatus } from '../store/status/status.ts'
 import { crmTables } from './crm-tables.ts'
 import {
@@ -66,7 +67,8 @@ export interface TableSummary {
 /** @throws StopError 64 for an unknown table, 73 when something cannot be read or written */
 export async function exportWarehouse(options: ExportOptions): Promise<ExportSummary> {
   const { db, target } = options
-  requireCurrent(db)
+  if (appliedMigrations(db).length === 0) throw noWarehouseError(db.name)
+  refuseOlder(db)
   // Sorting may need more memory than the machine has.
   db.pragma('temp_store = FILE')
   db.exec('BEGIN')
@@ -78,17 +80,6 @@ export async function exportWarehouse(options: ExportOptions): Promise<ExportSum
     // Some errors of SQLite have already ended the transaction.
     if (db.inTransaction) db.exec('ROLLBACK')
   }
-}
-
-function requireCurrent(db: Sqlite): void {
-  const newest = appliedMigrations(db).at(-1)
-  if (newest === undefined) throw noWarehouseError(db.name)
-  if (newest >= newestMigration()) return
-  throw new StopError(`${db.name} is from an older version of parley`, {
-    code: 'database-older',
-    hint: 'Run parley backfill to upgrade it, or restart the daemon if one runs; then export again.',
-    exitStatus: EXIT_STATUS.databaseUnavailable,
-  })
 }
 
 async function exportInstant(options: ExportOptions): Promise<ExportSummary> {

@@ -3,7 +3,10 @@ import type { ResourceName } from '../catalog/resource-names.ts'
 import { hasTable } from './database/existing-tables.ts'
 import { openDatabase } from './database/open.ts'
 import { quote } from './database/sql.ts'
+import { databaseError } from './database/sqlite-errors.ts'
+import type { Sqlite } from './database/sqlite-types.ts'
 import { onlyRow, statementCache } from './database/statements.ts'
+import { refuseOlder } from './migrations/current.ts'
 import { createPendingRows, type Pending } from './rows/awaiting-read.ts'
 import { createStoredRows } from './rows/row-state.ts'
 import { createState, type ResourceState } from './sync/resource-state.ts'
@@ -45,14 +48,27 @@ export interface TaskCount {
   since: string | null
 }
 
-/** @returns undefined when there is no warehouse at this path, or it is still empty */
+/**
+ * @returns undefined when there is no warehouse at this path, or it is still empty
+ * @throws StopError 73 when the database cannot be opened, or an older version wrote it
+ */
 export function openInventory(path: string): Inventory | undefined {
   if (!existsSync(path)) return undefined
   const db = openDatabase({ path, readonly: true })
-  if (!hasTable(db, 'sync_resources')) {
+  try {
+    if (hasTable(db, 'sync_resources')) {
+      refuseOlder(db)
+      return inventoryOf(db)
+    }
+  } catch (error) {
     db.close()
-    return undefined
+    throw databaseError(error, path)
   }
+  db.close()
+  return undefined
+}
+
+function inventoryOf(db: Sqlite): Inventory {
   const prepare = statementCache(db)
   const state = createState(prepare)
   const segments = createSegments(prepare)

@@ -7,8 +7,10 @@ import { feedNamed } from '../../src/engine/feeds.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { type SimulatorOptions, startSimulator } from '../../src/simulator/server.ts'
 import type { World } from '../../src/simulator/world/world.ts'
-import { parley } from '../cli/parley.ts'
+import { openWarehouse } from '../../src/store/open-warehouse.ts'
+import { emptyFolder, parley } from '../cli/parley.ts'
 import { type Place, placeFor, serveWorkspace } from '../doctor/api-server.ts'
+import { migrationsOf } from '../migrations/older-version.ts'
 
 interface Cost {
   requests: number
@@ -205,4 +207,16 @@ test('a refused key, another workspace and an unreachable API end the plan as th
     env: { ...env, PARLEY_BASE_URL: gone.url },
   })
   expect(unreachable).toMatchObject({ status: EXIT_STATUS.apiUnavailable, stdout: '' })
+})
+
+test('a database of an older version is named, with the way to upgrade it, and no request is sent', async () => {
+  const { simulator, place } = await simulated({})
+  const { cwd, env, file } = place
+  openWarehouse({ path: file, migrations: migrationsOf(emptyFolder(), 3) }).close()
+  const { status, stdout, stderr } = await parley(['backfill', '--plan'], { cwd, env })
+  expect({ status, stdout }).toEqual({ status: EXIT_STATUS.databaseUnavailable, stdout: '' })
+  expect(stderr).toBe(
+    `parley: ${file} is from an older version of parley\nhint: Run parley backfill to upgrade it, or restart the daemon if one runs; then run this command again.\n`,
+  )
+  expect(simulator.requests.total()).toBe(0)
 })
