@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs'
 import type { ResourceName } from '../catalog/resource-names.ts'
 import { hasTable } from './database/existing-tables.ts'
 import { openDatabase } from './database/open.ts'
@@ -6,6 +5,7 @@ import { quote } from './database/sql.ts'
 import { databaseError } from './database/sqlite-errors.ts'
 import type { Sqlite } from './database/sqlite-types.ts'
 import { onlyRow, statementCache } from './database/statements.ts'
+import { databaseStats } from './file/path-checks.ts'
 import { refuseOlder } from './migrations/current.ts'
 import { createPendingRows, type Pending } from './rows/awaiting-read.ts'
 import { createStoredRows } from './rows/row-state.ts'
@@ -53,7 +53,7 @@ export interface TaskCount {
  * @throws StopError 73 when the database cannot be opened, or an older version wrote it
  */
 export function openInventory(path: string): Inventory | undefined {
-  if (!existsSync(path)) return undefined
+  if (databaseStats(path) === undefined) return undefined
   const db = openDatabase({ path, readonly: true })
   try {
     if (hasTable(db, 'sync_resources')) {
@@ -79,11 +79,21 @@ function inventoryOf(db: Sqlite): Inventory {
        coalesce(sum(round < @round AND (waiting OR due_at <= @now OR (@everyRound AND round > ${BY_DUE_TIME}))), 0) AS due
      FROM sync_tasks WHERE feed = @feed AND (@since IS NULL OR sort_at IS NULL OR sort_at >= @since)`,
   )
+  /** Names the database in an error of SQLite, such as that of a damaged table. */
+  const named =
+    <Arguments extends unknown[], T>(read: (...given: Arguments) => T) =>
+    (...given: Arguments): T => {
+      try {
+        return read(...given)
+      } catch (error) {
+        throw databaseError(error, db.name)
+      }
+    }
   return {
-    state: state.get,
-    meta: state.meta,
-    segments: feed => segments.of(feed),
-    countRows: ({ table, time }, span) =>
+    state: named(state.get),
+    meta: named(state.meta),
+    segments: named(feed => segments.of(feed)),
+    countRows: named(({ table, time }, span) =>
       onlyRow(
         prepare<number>(
           `SELECT count(*) FROM ${quote(table)} WHERE _deleted_at IS NULL
@@ -91,15 +101,19 @@ function inventoryOf(db: Sqlite): Inventory {
         ).pluck(),
         span,
       ),
-    newestTime: ({ table, time }) =>
+    ),
+    newestTime: named(({ table, time }) =>
       onlyRow(
         prepare<string | null>(
           `SELECT max(${quote(time)}) FROM ${quote(table)} WHERE _deleted_at IS NULL`,
         ).pluck(),
       ),
-    liveValues,
-    countTasks: ({ everyRound, ...query }) => onlyRow(tasks, { ...query, everyRound: everyRound ? 1 : 0 }),
-    countFirstReads: (feed, declared, since) => pending.countWithoutTask(declared, { feed, since }),
+    ),
+    liveValues: named(liveValues),
+    countTasks: named(({ everyRound, ...query }) =>
+      onlyRow(tasks, { ...query, everyRound: everyRound ? 1 : 0 }),
+    ),
+    countFirstReads: named((feed, declared, since) => pending.countWithoutTask(declared, { feed, since })),
     close: () => {
       db.close()
     },

@@ -37,7 +37,22 @@ const DATABASE_FAULTS: readonly (DatabaseFault & { codes: RegExp })[] = [
     hint: 'Check the owner and mode of the file, of its -lock, -wal and -shm, and of its folder, or choose another file with database.path.',
   },
   {
-    codes: /^(ENOENT|ENOTDIR)/,
+    codes: /^ENOTDIR/,
+    problem: 'a part of its path is a file, not a folder',
+    hint: 'Check database.path.',
+  },
+  {
+    codes: /^ELOOP/,
+    problem: 'its path has a loop of symbolic links',
+    hint: 'Remove the link that leads back to itself, or choose another file with database.path.',
+  },
+  {
+    codes: /^ENAMETOOLONG/,
+    problem: 'its path is too long',
+    hint: 'Choose a shorter path with database.path.',
+  },
+  {
+    codes: /^ENOENT/,
     problem: 'the file or its folder does not exist',
     hint: 'Check database.path. If its folder is missing, create it with mkdir -p.',
   },

@@ -31,8 +31,8 @@ export function lockDatabase(path: string, clock: Clock, mode: number): HeldLock
   const file = `${resolvedPath(path)}-lock`
   let lock: Database.Database | undefined
   try {
-    accessSync(dirname(resolve(path)), constants.X_OK)
     refuseSecondName(resolvedPath(path))
+    accessSync(dirname(resolve(path)), constants.X_OK)
     lock = openWritableFile(file, mode, PATIENCE_MS)
     applyMode([file], mode)
     // With the journal in memory, the open transaction creates no journal file.

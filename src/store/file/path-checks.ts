@@ -1,7 +1,9 @@
-import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { existsSync, readFileSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 import { isoInstant } from '../../clock.ts'
+import { errorCode } from '../../error-code.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { databaseError } from '../database/sqlite-errors.ts'
 
 /** The path without symbolic links, so that every path to a database leads to the same lock file. */
 export function resolvedPath(path: string): string {
@@ -15,13 +17,30 @@ export function resolvedPath(path: string): string {
 }
 
 /**
+ * The file at the path of a database; undefined when there is none yet. `existsSync` is false also for a path that
+ * cannot be followed, and a command would then offer to create a database that it cannot create.
+ * @throws StopError (73) when the path cannot be followed, or names a folder
+ */
+export function databaseStats(path: string): Stats | undefined {
+  const file = resolve(path)
+  try {
+    const stats = statSync(file)
+    if (stats.isDirectory()) throw Object.assign(new Error('It is a folder'), { code: 'EISDIR' })
+    return stats
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined
+    throw databaseError(error, file)
+  }
+}
+
+/**
  * The path of the database determines the names of its `-wal`, `-shm` and `-lock` files. A file with two paths would
  * have two of each, so two processes could write it at the same time.
  * @param file path without symbolic links
- * @throws StopError (73) when the file has another name
+ * @throws StopError (73) when the file has another name, or `databaseStats` refuses the path
  */
 export function refuseSecondName(file: string): void {
-  const names = statSync(file, { throwIfNoEntry: false })?.nlink ?? 1
+  const names = databaseStats(file)?.nlink ?? 1
   if (names > 1) {
     throw secondNameError(
       `${file} has ${names} names (hard links), expected one`,

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs'
+import type { Stats } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Clock, isoInstant } from '../../clock.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
@@ -7,10 +7,10 @@ import { databaseError } from '../database/sqlite-errors.ts'
 import { type WantedWorkspace, type Workspace, workspaceOf } from '../database/workspace.ts'
 import { partialPath } from '../file/copy-names.ts'
 import { type FreeBytes, requireSpace } from '../file/free-space.ts'
-import { identityOf, isSameFile } from '../file/identity.ts'
+import { isSameFile } from '../file/identity.ts'
 import { isLocked, lockDatabase } from '../file/lock.ts'
 import { removePartial, removePartials } from '../file/partial-copies.ts'
-import { resolvedPath } from '../file/path-checks.ts'
+import { databaseStats, resolvedPath } from '../file/path-checks.ts'
 import { contentBytes, freeOnSlowDisk } from '../file/size.ts'
 import { runSnapshotProcess } from '../snapshot/copy-process.ts'
 import { isWarehouse, STATUS_ROWS, type StatusRow } from '../status/status.ts'
@@ -61,8 +61,9 @@ export async function restoreDatabase(options: RestoreOptions): Promise<Restored
   const [database, from] = [resolvedPath(options.database), resolvedPath(options.file)]
   const { clock, mode } = options
   const begun = clock.elapsed()
-  if (isSameFile(identityOf(from), identityOf(database))) throw itselfError(from)
-  if (!existsSync(from)) throw missingError(from)
+  const copy = copyStats(from)
+  if (copy === undefined) throw missingError(from)
+  if (isSameFile(copy, databaseStats(database))) throw itselfError(from)
   const source = inspectSource(from, options.workspace)
   try {
     if (isLocked(database) !== true) finishEarlierSwap(database)
@@ -75,6 +76,14 @@ export async function restoreDatabase(options: RestoreOptions): Promise<Restored
     }
   } catch (error) {
     throw databaseError(error, database)
+  }
+}
+
+function copyStats(file: string): Stats | undefined {
+  try {
+    return databaseStats(file)
+  } catch (error) {
+    throw sourceError(error, file)
   }
 }
 

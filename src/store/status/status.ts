@@ -1,15 +1,13 @@
-import { statSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { CATALOG } from '../../catalog/catalog.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
-import { isMissingFile } from '../../error-code.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import { hasView } from '../database/existing-tables.ts'
 import { readDatabase } from '../database/open.ts'
 import { quote } from '../database/sql.ts'
-import { databaseError } from '../database/sqlite-errors.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
+import { databaseStats } from '../file/path-checks.ts'
 import { databaseSizes } from '../file/size.ts'
 import { type LagSummary, readArrivals } from '../sync/arrivals.ts'
 import { META, parseNote } from '../sync/meta.ts'
@@ -144,13 +142,9 @@ function isCopy(db: Sqlite, writer: string | undefined): boolean {
   return isWithoutWal && parseNote<Writer>(writer)?.command !== 'restore'
 }
 
-/** @throws StopError (73) when there is no file, or this user may not enter its folder */
+/** @throws StopError (73) when there is no file, or the path cannot be followed */
 export function requireWarehouse(file: string): void {
-  try {
-    statSync(file)
-  } catch (error) {
-    throw isMissingFile(error) ? noWarehouseError(file) : databaseError(error, file)
-  }
+  if (databaseStats(file) === undefined) throw noWarehouseError(file)
 }
 
 export function noWarehouseError(file: string): StopError {

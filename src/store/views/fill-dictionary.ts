@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto'
-import { existsSync } from 'node:fs'
 import { DICTIONARY_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import {
   type CrmFieldDescription,
@@ -18,6 +17,7 @@ import { labelledView, liveView } from '../crm/sql.ts'
 import { hasColumn } from '../database/existing-tables.ts'
 import { readDatabase } from '../database/open.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
+import { databaseStats } from '../file/path-checks.ts'
 import { createMeta, META } from '../sync/meta.ts'
 import type { State } from '../sync/resource-state.ts'
 
@@ -228,7 +228,7 @@ function kindOf(declared: string, type: string | null): DescribedKind {
  * @throws StopError (73) when the file cannot be read or is not a warehouse
  */
 export function readCrmTablesAt(path: string): DescribedTable[] {
-  if (!existsSync(path)) return []
+  if (databaseStats(path) === undefined) return []
   return readDatabase({ path }, db =>
     hasColumn(db, 'crm_fields', 'column_name')
       ? readCrmObjects(sql => db.prepare(sql)).flatMap(crmTables)
