@@ -8,10 +8,10 @@ import { isoInstant, systemClock, utcDay } from '../clock.ts'
 import { type ApiSettings, type LoadedSettings, loadSettings } from '../config/load-settings.ts'
 import { checkApi, ignoredProxyFindings } from '../doctor/api.ts'
 import { createFinder, type Finding } from '../doctor/check.ts'
-import { MACHINE_CHECKS, openForChecks } from '../doctor/machine.ts'
+import { checkMachine, type MachineContext, openForChecks, uncheckedFinding } from '../doctor/machine.ts'
+import { type RunningWriter, runningWriter } from '../doctor/writer.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
 import { jsonLine, safeLines } from '../safe-text.ts'
-import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { readMeta } from '../store/sync/meta.ts'
 import { readRequestsToday } from '../store/sync/requests-today.ts'
 import { hasColours, styledText } from '../terminal/colours.ts'
@@ -41,22 +41,40 @@ export const doctorCommand: CommandDefinition<DoctorOptions> = {
     const json = input.options.json === true
     const report = createReport(context, json)
     const { loaded, settings } = checkSettings(context, input, report.add)
-    const usedToday = settings ? runMachineChecks(settings, report.add) : 0
+    const { usedToday, writer } = settings ? runMachineChecks(settings, report.add) : NOTHING_KNOWN
     if (loaded) {
       for (const finding of ignoredProxyFindings(context.env, loaded.settings.api.baseUrl))
         report.add(finding)
-      await runApiChecks(context, { settings: loaded.settings, usedToday }, report.add)
+      if (usedToday === undefined) report.add(createFinder('API').note(DAY_UNKNOWN))
+      else await runApiChecks(context, { settings: loaded.settings, usedToday }, report.add)
     }
-    return report.end(nextStep(input.flags.config, settings?.database.path))
+    return report.end(nextStep(input.flags.config, settings?.database.path, writer))
   },
 }
 
+const DAY_UNKNOWN =
+  "not checked: the database does not say how many of today's requests are used, and api.max_requests_per_day is set"
+
 /** What to run next when nothing is wrong. */
-function nextStep(config: string | undefined, database: string | undefined): string {
+function nextStep(
+  config: string | undefined,
+  database: string | undefined,
+  writer: RunningWriter | undefined,
+): string {
   const flag = config === undefined ? '' : ` --config ${config}`
+  if (writer) return stepDuring(writer, flag)
   return database !== undefined && existsSync(database)
     ? `parley backfill${flag} brings the warehouse up to date once; parley daemon${flag} keeps it up to date.`
     : `parley backfill --plan${flag} estimates the requests and time; parley backfill${flag} reads everything.`
+}
+
+/** While a process writes the warehouse, no other one can start. */
+function stepDuring({ pid, recorded }: RunningWriter, flag: string): string {
+  const status = `parley status${flag} shows`
+  if (recorded?.command === 'daemon')
+    return `the daemon (process ${pid}) keeps the warehouse up to date; ${status} how fresh it is.`
+  const who = recorded ? `process ${pid} (parley ${recorded.command})` : `process ${pid}`
+  return `wait until ${who} ends, which writes the warehouse; ${status} its progress.`
 }
 
 type Add = (finding: Finding) => void
@@ -104,36 +122,51 @@ interface PackageManifest {
   engines: { node: string }
 }
 
-/** Returns how many of today's requests are used. */
-function runMachineChecks({ api, database }: LoadedSettings['settings'], add: Add): number {
+/** What the API checks and the next step need to know from the database. */
+interface DatabaseFacts {
+  /** How many of today's requests are used; undefined when there is a daily ceiling and the number cannot be read. */
+  usedToday: number | undefined
+  writer: RunningWriter | undefined
+}
+
+const NOTHING_KNOWN: DatabaseFacts = { usedToday: 0, writer: undefined }
+
+function runMachineChecks({ api, database }: LoadedSettings['settings'], add: Add): DatabaseFacts {
   const manifest: PackageManifest = JSON.parse(
     readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
   )
   const looked = openForChecks(database.path)
+  const context = {
+    ...looked,
+    database: database.path,
+    workspace:
+      api.workspaceId !== undefined && api.baseUrl !== undefined
+        ? { id: api.workspaceId, baseUrl: api.baseUrl }
+        : undefined,
+    mode: database.mode,
+    version: manifest.version,
+    engines: manifest.engines.node,
+    node: process.versions.node,
+  }
   try {
-    for (const check of MACHINE_CHECKS) {
-      const context = {
-        ...looked,
-        database: database.path,
-        workspace:
-          api.workspaceId !== undefined && api.baseUrl !== undefined
-            ? { id: api.workspaceId, baseUrl: api.baseUrl }
-            : undefined,
-        mode: database.mode,
-        version: manifest.version,
-        engines: manifest.engines.node,
-        node: process.versions.node,
-      }
-      for (const finding of check(context)) add(finding)
+    for (const finding of checkMachine(context)) add(finding)
+    return {
+      usedToday: api.maxRequestsPerDay === undefined ? 0 : usedToday(context, add),
+      writer: looked.openError ? undefined : runningWriter(context),
     }
-    return usedToday(looked.db)
   } finally {
     looked.db?.close()
   }
 }
 
-function usedToday(db: Sqlite | undefined): number {
-  return db ? readRequestsToday(key => readMeta(db, key), utcDay(systemClock().now())) : 0
+function usedToday({ database, db, openError }: MachineContext, add: Add): number | undefined {
+  if (openError) return undefined
+  try {
+    return db ? readRequestsToday(key => readMeta(db, key), utcDay(systemClock().now())) : 0
+  } catch (error) {
+    add(uncheckedFinding(createFinder('requests'), error, { database, openError }))
+    return undefined
+  }
 }
 
 /** A request whose response is unusable is sent at most this many times. */

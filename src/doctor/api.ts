@@ -34,8 +34,8 @@ export async function* checkApi(context: ApiContext): AsyncGenerator<Finding> {
     yield stopFinding(error)
     return
   }
-  yield createFinder('API').ok(`${context.access.baseUrl} answers`)
-  yield createFinder('key').ok(`accepted; from ${context.access.keySource}`)
+  yield answerFinding(replies, context.access)
+  yield keyFinding(replies, context.access)
   yield workspaceFinding(replies, context.access)
   // When the API refuses the whole workspace, each endpoint's finding would only repeat that.
   if (isAccessGone(replies)) return
@@ -105,6 +105,28 @@ function stopFinding(error: StopError): Finding {
   )
 }
 
+const NOT_ANSWERED = 'not checked: every request failed'
+
+/** Whether every request failed, as when a server in front of the API answers 503 to everything. */
+function isAllFailed(replies: readonly ReaderReply<unknown>[]): boolean {
+  return replies.every(({ kind }) => kind === 'failed')
+}
+
+function answerFinding(replies: readonly ReaderReply<unknown>[], { baseUrl }: ApiAccess): Finding {
+  const line = createFinder('API')
+  if (!isAllFailed(replies)) return line.ok(`${baseUrl} answers`)
+  return line.wrong(
+    `${baseUrl} answers, but all ${replies.length} requests failed`,
+    EXIT_STATUS.apiUnavailable,
+    'Run parley doctor again later. If this remains, check api.base_url.',
+  )
+}
+
+function keyFinding(replies: readonly ReaderReply<unknown>[], { keySource }: ApiAccess): Finding {
+  const line = createFinder('key')
+  return isAllFailed(replies) ? line.note(NOT_ANSWERED) : line.ok(`accepted; from ${keySource}`)
+}
+
 function isAccessGone(replies: readonly ReaderReply<unknown>[]): boolean {
   return replies.every(reply => reply.kind === 'refused' && [403, 404].includes(reply.status))
 }
@@ -131,6 +153,7 @@ function workspaceFinding(
   { baseUrl, workspaceId }: ApiAccess,
 ): Finding {
   const line = createFinder('workspace')
+  if (isAllFailed(replies)) return line.note(NOT_ANSWERED)
   if (!isAccessGone(replies)) return line.ok(`${workspaceId} is readable`)
   const statuses = new Set(replies.flatMap(reply => (reply.kind === 'refused' ? [reply.status] : [])))
   return line.wrong(

@@ -1,20 +1,24 @@
-import { accessSync, constants, existsSync, readFileSync, type Stats, statSync } from 'node:fs'
+import { accessSync, constants, type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { BOOKKEEPING } from '../catalog/bookkeeping/tables.ts'
+import { TABLES } from '../catalog/catalog.ts'
 import { errorCode } from '../error-code.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { sizeText } from '../size-text.ts'
+import { tableNames } from '../store/database/existing-tables.ts'
 import { openDatabase } from '../store/database/open.ts'
+import { databaseFault, isBusy } from '../store/database/sqlite-errors.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { refuseOtherWorkspace, type WantedWorkspace, workspaceOf } from '../store/database/workspace.ts'
-import { refuseSecondName, resolvedPath } from '../store/file/path-checks.ts'
+import { databaseStats, refuseSecondName, resolvedPath } from '../store/file/path-checks.ts'
 import { fileBytes, freeOnDisk } from '../store/file/size.ts'
 import { octalMode } from '../store/file/writable.ts'
 import { brokenReferences } from '../store/migrations/broken-references.ts'
 import { appliedMigrations, newestMigration } from '../store/migrations/journal.ts'
 import { ownObjects } from '../store/migrations/migrate.ts'
-import { readWriter } from '../store/sync/writer-note.ts'
 import { countText } from '../terminal/wording.ts'
 import { createFinder, type Finder, type Finding } from './check.ts'
+import { writerFinding } from './writer.ts'
 
 /** Checks of this machine and of the database. They write nothing. */
 
@@ -33,27 +37,82 @@ export interface MachineContext {
   node: string
 }
 
-export type MachineCheck = (context: MachineContext) => readonly Finding[]
+interface MachineCheck {
+  name: string
+  find(context: MachineContext, line: Finder): readonly Finding[]
+}
 
-export const MACHINE_CHECKS: readonly MachineCheck[] = [
-  nodeVersion,
-  databaseFolder,
-  diskSpace,
-  databaseFile,
-  databaseName,
-  databaseWorkspace,
-  fileMode,
-  schemaVersion,
-  quickCheck,
-  foreignKeys,
-  walSize,
-  writer,
+/** A check of the content. There is none to check before the first backfill. */
+interface ContentCheck {
+  name: string
+  findIn(db: Sqlite, line: Finder, context: MachineContext): readonly Finding[]
+}
+
+const CHECKS: readonly (MachineCheck | ContentCheck)[] = [
+  { name: 'version', find: nodeVersion },
+  { name: 'database folder', find: databaseFolder },
+  { name: 'disk space', find: diskSpace },
+  { name: 'database', find: databaseFile },
+  { name: 'name', find: databaseName },
+  { name: 'workspace of the database', findIn: databaseWorkspace },
+  { name: 'database mode', find: fileMode },
+  { name: 'schema', findIn: schemaVersion },
+  { name: 'integrity', findIn: quickCheck },
+  { name: 'references', findIn: foreignKeys },
+  { name: 'write-ahead log', find: walSize },
+  { name: 'writer', find: writerFindings },
 ]
+
+/** A check that fails with an error reports that it could not be made, and the others go on. */
+export function* checkMachine(context: MachineContext): Generator<Finding> {
+  for (const check of CHECKS) {
+    const line = createFinder(check.name)
+    try {
+      if ('find' in check) yield* check.find(context, line)
+      else if (context.db) yield* check.findIn(context.db, line, context)
+      else if (context.openError) yield line.note(NOT_OPENED)
+    } catch (error) {
+      yield uncheckedFinding(line, error, context)
+    }
+  }
+}
+
+const NOT_OPENED = 'not checked: the database cannot be opened'
+
+/**
+ * The finding of a check that could not be made. When the database cannot be opened, that is usually the reason, and
+ * the check `database` reports it.
+ */
+export function uncheckedFinding(
+  line: Finder,
+  error: unknown,
+  { database, openError }: Pick<MachineContext, 'database' | 'openError'>,
+): Finding {
+  if (isBusy(error)) return line.note('not checked: the database is busy', 'Run parley doctor again.')
+  if (openError && error instanceof StopError) return line.note(NOT_OPENED)
+  const { problem, status, hint } = problemOf(error, database)
+  const found = `not checked: ${problem}`
+  return openError ? line.note(found) : line.wrong(found, status, hint)
+}
+
+function problemOf(error: unknown, database: string) {
+  if (error instanceof StopError) {
+    const { message, exitStatus, hint = 'Run parley doctor again.' } = error
+    return { problem: message, status: exitStatus, hint }
+  }
+  const code = errorCode(error) ?? (error instanceof Error ? error.name : typeof error)
+  const fault = databaseFault(code, database)
+  if (fault) return { problem: `${fault.problem} (${code})`, status: DATABASE, hint: fault.hint }
+  // parley stores some values as JSON. A SyntaxError means that another program changed one.
+  const isOfContent = code.startsWith('SQLITE_') || error instanceof SyntaxError
+  if (isOfContent) return { problem: `reading it failed (${code})`, status: DATABASE, hint: DAMAGED }
+  return { problem: `internal error (${code})`, status: EXIT_STATUS.fault, hint: 'Please report this error.' }
+}
 
 /** Opens an existing database for reading. A StopError is returned, and the check `database` reports it. */
 export function openForChecks(path: string): Pick<MachineContext, 'db' | 'openError'> {
-  if (!existsSync(path)) return { db: undefined, openError: undefined }
   try {
+    if (databaseStats(path) === undefined) return { db: undefined, openError: undefined }
     return { db: openDatabase({ path, readonly: true }), openError: undefined }
   } catch (error) {
     if (error instanceof StopError) return { db: undefined, openError: error }
@@ -63,8 +122,7 @@ export function openForChecks(path: string): Pick<MachineContext, 'db' | 'openEr
 
 const DATABASE = EXIT_STATUS.databaseUnavailable
 
-function nodeVersion({ version, engines, node }: MachineContext): Finding[] {
-  const line = createFinder('version')
+function nodeVersion({ version, engines, node }: MachineContext, line: Finder): Finding[] {
   const found = `parley ${version} on Node ${node}`
   const wanted = /(\d+)\.(\d+)/.exec(engines)?.slice(1).map(Number) ?? [0, 0]
   const [major = 0, minor = 0] = node.split('.').map(Number)
@@ -74,8 +132,7 @@ function nodeVersion({ version, engines, node }: MachineContext): Finding[] {
   return [line.wrong(`${found}, expected Node ${engines}`, EXIT_STATUS.fault, `Install Node ${engines}.`)]
 }
 
-function databaseFolder({ database }: MachineContext): Finding[] {
-  const line = createFinder('database folder')
+function databaseFolder({ database }: MachineContext, line: Finder): Finding[] {
   const path = dirname(database)
   const stats = readStats(path)
   if (!stats?.isDirectory()) {
@@ -101,10 +158,9 @@ function databaseFolder({ database }: MachineContext): Finding[] {
 const MIN_SPACE = 16 * 1024 ** 2
 const COMFORTABLE_SPACE = 1024 ** 3
 
-function diskSpace({ database }: MachineContext): Finding[] {
-  const line = createFinder('disk space')
+function diskSpace({ database }: MachineContext, line: Finder): Finding[] {
   const path = dirname(database)
-  if (!existsSync(path)) return []
+  if (!readStats(path)) return [line.note(`not checked: ${path} does not exist`)]
   const free = freeOnDisk(path)
   const size = fileBytes(database)
   const found = `${sizeText(free)} free, database size ${sizeText(size)}`
@@ -116,27 +172,24 @@ function diskSpace({ database }: MachineContext): Finding[] {
   return [line.warning(`${found}; expected more than ${sizeText(comfortable)} free`, hint)]
 }
 
-function databaseFile({ database, db, openError }: MachineContext): Finding[] {
-  const line = createFinder('database')
+function databaseFile({ database, db, openError }: MachineContext, line: Finder): Finding[] {
   if (openError) return [stopFinding(line, openError)]
   if (db) return [line.ok(`${database} is a parley database`)]
   return [line.note(`${database} does not exist yet`, 'parley backfill creates it.')]
 }
 
-function databaseName({ database, db }: MachineContext): Finding[] {
-  if (!db) return []
+function databaseName({ database, openError }: MachineContext, line: Finder): Finding[] {
   try {
     refuseSecondName(resolvedPath(database))
     return []
   } catch (error) {
-    return [stopFinding(createFinder('name'), error)]
+    return [openError ? line.note(NOT_OPENED) : stopFinding(line, error)]
   }
 }
 
-function databaseWorkspace({ database, db, workspace }: MachineContext): Finding[] {
-  const held = db && workspaceOf(db)
-  if (!db || !held) return []
-  const line = createFinder('workspace of the database')
+function databaseWorkspace(db: Sqlite, line: Finder, { database, workspace }: MachineContext): Finding[] {
+  const held = workspaceOf(db)
+  if (!held) return []
   try {
     if (workspace) refuseOtherWorkspace(db, database, workspace)
   } catch (error) {
@@ -158,10 +211,9 @@ function stopFinding(line: Finder, error: unknown): Finding {
   return line.wrong(error.message, error.exitStatus, error.hint ?? 'Check database.path.')
 }
 
-function fileMode({ database, mode }: MachineContext): Finding[] {
-  const stats = readStats(database)
+function fileMode({ database, mode }: MachineContext, line: Finder): Finding[] {
+  const stats = databaseStats(database)
   if (!stats) return []
-  const line = createFinder('database mode')
   const found = stats.mode & 0o777
   const excess = found & ~mode & 0o077
   if (excess === 0) return [line.ok(octalMode(found))]
@@ -174,21 +226,34 @@ function fileMode({ database, mode }: MachineContext): Finding[] {
   ]
 }
 
-function schemaVersion({ db, version }: MachineContext): Finding[] {
-  if (!db) return []
-  const line = createFinder('schema')
+/** The tables of this version, without the typed ones of CRM objects. */
+const OWN_TABLES: readonly string[] = [...TABLES.keys(), ...BOOKKEEPING.map(({ name }) => name)]
+
+function missingTables(db: Sqlite): string[] {
+  const present = tableNames(db)
+  return OWN_TABLES.filter(name => !present.has(name))
+}
+
+function schemaVersion(db: Sqlite, line: Finder, { version }: MachineContext): Finding[] {
   const applied = appliedMigrations(db).at(-1)
-  if (applied === newestMigration()) return [line.ok(`current for parley ${version}`)]
-  if (applied === undefined) return [line.note('empty', 'parley backfill creates the tables.')]
+  const missing = missingTables(db)
+  if (applied === newestMigration()) {
+    if (missing.length === 0) return [line.ok(`current for parley ${version}`)]
+    return [line.wrong(`missing: ${missing.join(', ')}`, DATABASE, DAMAGED)]
+  }
+  if (applied === undefined) {
+    if (missing.length === OWN_TABLES.length)
+      return [line.note('empty', 'parley backfill creates the tables.')]
+    return [line.wrong('the list of applied migrations is missing', DATABASE, DAMAGED)]
+  }
   const hint = 'The next backfill or daemon migrates it. It copies a database larger than 10 MB first.'
   return [line.note(`older than parley ${version}`, hint)]
 }
 
-const DAMAGED = 'Restore a snapshot (parley restore FILE), or move the file away and run parley backfill.'
+const DAMAGED =
+  'Stop the daemon if it runs. Then restore a snapshot with parley restore FILE, or move the file away and run parley backfill.'
 
-function quickCheck({ db }: MachineContext): Finding[] {
-  if (!db) return []
-  const line = createFinder('integrity')
+function quickCheck(db: Sqlite, line: Finder): Finding[] {
   const sql = 'PRAGMA quick_check'
   const checked = runPragma(
     line,
@@ -206,9 +271,7 @@ function quickCheck({ db }: MachineContext): Finding[] {
   return [line.wrong(`${sql} found ${countText(faults, 'error')}`, DATABASE, DAMAGED)]
 }
 
-function foreignKeys({ db }: MachineContext): Finding[] {
-  if (!db) return []
-  const line = createFinder('references')
+function foreignKeys(db: Sqlite, line: Finder): Finding[] {
   const broken = runPragma(line, 'PRAGMA foreign_key_check', () => brokenReferences(db, ownObjects()))
   if ('finding' in broken) return [broken.finding]
   const findings = broken.found.map(({ table, isOwn, rows }) => {
@@ -238,10 +301,9 @@ function runPragma<T>(line: Finder, sql: string, check: () => T): { found: T } |
 
 const LARGE_WAL = 512 * 1024 ** 2
 
-function walSize({ database }: MachineContext): Finding[] {
+function walSize({ database }: MachineContext, line: Finder): Finding[] {
   const stats = readStats(`${database}-wal`)
   if (!stats) return []
-  const line = createFinder('write-ahead log')
   const found = sizeText(stats.size)
   if (stats.size < LARGE_WAL) return [line.ok(found)]
   return [
@@ -252,47 +314,10 @@ function walSize({ database }: MachineContext): Finding[] {
   ]
 }
 
-function writer({ database, db }: MachineContext): Finding[] {
-  if (!db && !existsSync(`${database}-lock`)) return []
-  const line = createFinder('writer')
-  const holder = lockHolder(`${database}-lock`)
-  const recorded = db && readWriter(db)
-  if (holder === 'unknown') {
-    const last = recorded
-      ? `the last writer was process ${recorded.pid} (parley ${recorded.command}), started ${recorded.since}`
-      : 'no earlier writer is recorded'
-    return [line.note(`this system does not show whether a process holds the lock; ${last}`)]
-  }
-  if (holder === undefined) return [line.ok('no process holds the lock')]
-  const who =
-    recorded?.pid === holder ? `parley ${recorded.command} since ${recorded.since}` : 'command unknown'
-  return [
-    line.note(
-      `process ${holder} holds the lock (${who})`,
-      'A backfill or daemon cannot start until it ends.',
-    ),
-  ]
-}
-
-/**
- * The process that holds the lock, from /proc/locks; `unknown` where the system has no such file. This check does not
- * try to take the lock: a process that starts at that moment would fail. The device is not compared either: btrfs and
- * overlayfs show it differently in that file.
- */
-function lockHolder(file: string): number | undefined | 'unknown' {
-  const stats = readStats(file)
-  if (!stats) return undefined
-  let locks: string
-  try {
-    locks = readFileSync('/proc/locks', 'utf8')
-  } catch {
-    return 'unknown'
-  }
-  const holders = locks.split('\n').flatMap(text => {
-    const [, pid, , inode] = / WRITE +(-?\d+) +(\S+?):(\d+) /.exec(text) ?? []
-    return inode === String(stats.ino) && pid !== undefined ? [Number(pid)] : []
-  })
-  return holders[0]
+function writerFindings(context: MachineContext, line: Finder): Finding[] {
+  const { database, db, openError } = context
+  const isInUse = db !== undefined || openError !== undefined || readStats(`${database}-lock`) !== undefined
+  return isInUse ? [writerFinding(context, line)] : []
 }
 
 function readStats(path: string): Stats | undefined {

@@ -100,7 +100,7 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
     // The questions.
     'dictionary/questions.ts',
     // /proc/locks.
-    'doctor/machine.ts',
+    'doctor/writer.ts',
     // The manifest.
     'export/target.ts',
     // /proc/self/mountinfo.

@@ -1,4 +1,13 @@
-import { chmodSync, cpSync, linkSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  cpSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { basename, join } from 'node:path'
 import Database from 'better-sqlite3'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
@@ -6,7 +15,8 @@ import { systemClock } from '../../src/clock.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { type SimulatorOptions, startSimulator } from '../../src/simulator/server.ts'
 import { lockDatabase } from '../../src/store/file/lock.ts'
-import { type Ended, emptyFolder, parley } from '../cli/parley.ts'
+import { type Ended, emptyFolder, parley, startParley } from '../cli/parley.ts'
+import { until } from '../support/until.ts'
 import { type Place, placeFor, serveAnswers, serveWorkspace, startWorkspace } from './api-server.ts'
 
 const LOG = '/v1/public-api-access-logs'
@@ -343,4 +353,120 @@ test('doctor stays below the daily ceiling and warns that the remaining endpoint
   const before = simulator.requests.total()
   await findings(around, ceiling)
   expect(simulator.requests.total()).toBe(before + 1)
+})
+
+test.each<[what: string, path: string, says: string, create: (folder: string) => void]>([
+  [
+    'below a loop of symbolic links',
+    'loop/parley.db',
+    'ELOOP',
+    cwd => symlinkSync('loop', join(cwd, 'loop')),
+  ],
+  ['below a file', 'file/parley.db', 'ENOTDIR', cwd => writeFileSync(join(cwd, 'file'), '')],
+  ['of a folder', 'folder', 'EISDIR', cwd => mkdirSync(join(cwd, 'folder'))],
+])(
+  'for a database path %s doctor reports the checks that it could not make, and makes the others',
+  async (_, path, code, create) => {
+    const around = await place()
+    create(around.cwd)
+    const { status, stdout, stderr } = await doctor({ ...around, file: path }, ['--json'])
+    expect({ status, stderr }).toEqual({ status: EXIT_STATUS.databaseUnavailable, stderr: '' })
+    const all: Finding[] = JSON.parse(stdout).findings
+    expect(wrong(all)).toContainEqual(
+      expect.objectContaining({ check: 'database', found: expect.stringContaining(`(${code})`) }),
+    )
+    const unchecked = all.filter(({ found }) =>
+      found.startsWith('not checked: the database cannot be opened'),
+    )
+    expect(unchecked.map(({ check }) => check)).toEqual(
+      expect.arrayContaining([
+        'workspace of the database',
+        'database mode',
+        'schema',
+        'integrity',
+        'references',
+      ]),
+    )
+    expect(all).toContainEqual(expect.objectContaining({ mark: 'ok', check: 'GET /v1/members' }))
+  },
+)
+
+/** Overwrites the first page of a table. */
+function damageTable(file: string, table: string): void {
+  const db = new Database(file)
+  db.pragma('wal_checkpoint(TRUNCATE)')
+  const size = Number(db.pragma('page_size', { simple: true }))
+  const page = Number(db.prepare('SELECT rootpage FROM sqlite_master WHERE name = ?').pluck().get(table))
+  db.close()
+  const bytes = readFileSync(file)
+  writeFileSync(file, bytes.fill(0xa5, (page - 1) * size, page * size))
+}
+
+test('a check of a damaged bookkeeping table reports that it could not be made, and the others go on', async () => {
+  const around = backfilled()
+  damageTable(around.file, 'sync_meta')
+  const { status, stdout, stderr } = await doctor(around, ['--json'])
+  expect({ status, stderr }).toEqual({ status: EXIT_STATUS.databaseUnavailable, stderr: '' })
+  const all: Finding[] = JSON.parse(stdout).findings
+  expect(all).toContainEqual({
+    mark: 'wrong',
+    check: 'workspace of the database',
+    found: 'not checked: it is damaged (SQLITE_CORRUPT)',
+    status: EXIT_STATUS.databaseUnavailable,
+    hint: expect.stringContaining('parley restore FILE'),
+  })
+  const fine = all.filter(({ mark }) => mark === 'ok').map(({ check }) => check)
+  expect(fine).toEqual(expect.arrayContaining(['schema', 'writer', 'GET /v1/members']))
+})
+
+test('doctor sends no request when the daily ceiling is set and the count of the day is damaged', async () => {
+  const simulator = await serveWorkspace({ now: 'real' })
+  const around = { ...backfilled(), env: placeFor(simulator).env }
+  damageTable(around.file, 'sync_meta')
+  const all = await findings(around, ['--max-requests-per-day', '500'])
+  expect(all.find(({ check }) => check === 'API')).toMatchObject({
+    mark: 'note',
+    found: expect.stringMatching(/^not checked: .*api\.max_requests_per_day/),
+  })
+  expect(simulator.requests.total()).toBe(0)
+})
+
+test('missing tables and a missing list of migrations are problems of the schema', async () => {
+  const lacking = backfilled()
+  new Database(lacking.file).exec('DROP TABLE sync_tasks; DROP TABLE team_members').close()
+  const unlisted = backfilled()
+  new Database(unlisted.file).exec('DROP TABLE __drizzle_migrations').close()
+  expect(wrong(await findings(lacking))).toContainEqual(
+    expect.objectContaining({ check: 'schema', found: 'missing: team_members, sync_tasks' }),
+  )
+  expect(wrong(await findings(unlisted))).toContainEqual(
+    expect.objectContaining({ check: 'schema', found: 'the list of applied migrations is missing' }),
+  )
+})
+
+test('an API that answers every request with 503 is not called readable, and its key not accepted', async () => {
+  const around = await place({ faults: [{ kind: 'status', status: 503 }] })
+  const { status, stdout } = await doctor(around, ['--json'])
+  expect(status).toBe(EXIT_STATUS.apiUnavailable)
+  const all: Finding[] = JSON.parse(stdout).findings
+  const marksOf = (name: string) =>
+    all.filter(({ check }) => check === name).map(({ mark, found }) => [mark, found])
+  expect(marksOf('API')).toEqual([['wrong', expect.stringMatching(/ answers, but all \d+ requests failed$/)]])
+  expect(marksOf('key')).toEqual([['note', 'not checked: every request failed']])
+  expect(marksOf('workspace')).toEqual([['note', 'not checked: every request failed']])
+  expect(marksOf('GET /v1/members')).toEqual([['wrong', expect.stringContaining('503')]])
+})
+
+test('while a daemon runs doctor does not advise to start one', async () => {
+  const around = backfilled()
+  const daemon = startParley(['daemon', '--listen', 'off', '--database', around.file], around)
+  onTestFinished(async () => {
+    daemon.child.kill('SIGTERM')
+    await daemon.ended
+  })
+  await daemon.says('The daemon starts')
+  const next = async () => JSON.parse((await doctor(around, ['--json'])).stdout).next
+  const expected = `the daemon (process ${daemon.child.pid}) keeps the warehouse up to date; parley status shows how fresh it is.`
+  // It holds the lock some time before it records itself as the writer.
+  expect(await until(next, seen => seen === expected)).toBe(expected)
 })

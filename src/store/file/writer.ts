@@ -23,7 +23,7 @@ export function writerOf({ database, meta, openRuns }: Status): WriterState | un
   return { ...writer, running, died: !running && openRuns > 0 }
 }
 
-function isAlive(pid: number): boolean {
+export function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true
