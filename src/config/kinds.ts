@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { isDay, readInstant } from '../instant.ts'
+import { nextOccurrence } from './calendar.ts'
 
 /** What the check of a value depends on. */
 export interface KindContext {
@@ -104,15 +105,15 @@ const CRON_FIELDS = [
   { least: 0, greatest: 7, largestStep: 7 },
 ] as const
 
-/** Read as a cron pattern of five fields. */
+/** Read as a cron pattern of five fields. A pattern that never occurs, such as one for February 30, is refused. */
 export const calendar: SettingKind<string> = {
   allowed: () =>
-    `${Object.keys(NAMED_TIMES).join(', ')}, or a cron pattern of minute, hour, day, month and weekday such as "30 */6 * * *"`,
+    `${Object.keys(NAMED_TIMES).join(', ')}, or a cron pattern of minute, hour, day, month and weekday that occurs at some time, such as "30 */6 * * *"`,
   fromText: asText,
   read: value => {
     if (typeof value !== 'string') return undefined
     const named = Object.entries(NAMED_TIMES).find(([word]) => word === value)?.[1]
-    return named ?? (isCronPattern(value) ? value.trim() : undefined)
+    return named ?? (isCronPattern(value) && hasOccurrence(value) ? value.trim() : undefined)
   },
 }
 
@@ -122,6 +123,11 @@ function isCronPattern(pattern: string): boolean {
     fields.length === CRON_FIELDS.length &&
     CRON_FIELDS.every((field, at) => (fields[at] ?? '').split(',').every(part => isCronPart(part, field)))
   )
+}
+
+/** A pattern has no year, so one that ever occurs has an occurrence after any instant. */
+function hasOccurrence(pattern: string): boolean {
+  return Number.isFinite(nextOccurrence(pattern, 0))
 }
 
 /** A star, `5` or `1-5`. The star and `1-5` may be followed by a slash and a step. */

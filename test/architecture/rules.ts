@@ -35,7 +35,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   ],
   bottleneck: ['api/governor/governor.ts'],
   commander: ['cli.ts', 'commands/'],
-  croner: ['retention/calendar.ts'],
+  croner: ['config/calendar.ts'],
   fastify: ['server/server.ts'],
   'hyparquet-writer': ['export/parquet-file.ts'],
   'p-queue': ['engine/scheduler/dispatch.ts'],

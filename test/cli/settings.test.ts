@@ -19,6 +19,14 @@ test('all wrong flags are reported at once, without a stack', async () => {
   ])
 })
 
+test('a snapshot schedule that never occurs is refused with the setting, the value and what was expected', async () => {
+  const { status, stderr } = await parley(['init', '--snapshot-every', '0 0 30 2 *'])
+  expect(status).toBe(EXIT_STATUS.settings)
+  expect(stderr).toMatch(
+    /^parley: Invalid settings: snapshot\.every is "0 0 30 2 \*" in flag --snapshot-every: expected hourly, daily, weekly, or a cron pattern .* that occurs at some time/,
+  )
+})
+
 test('no flag takes the key itself', async () => {
   for (const flag of ['--key', '--api-key']) {
     const { status, stderr } = await parley(['init', flag, 'hush'])

@@ -2,13 +2,13 @@ import { describe, expect, test } from 'vitest'
 import { accessGone, unauthorized } from '../../src/api/access-errors.ts'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
 import { RESOURCE_NAMES } from '../../src/catalog/resource-names.ts'
+import { CALENDAR, nextOccurrence } from '../../src/config/calendar.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { livenessAfter } from '../../src/daemon/liveness.ts'
 import { recoveryFrom } from '../../src/daemon/recovery.ts'
 import { changedSettings } from '../../src/daemon/settings-changes.ts'
 import { readsFor } from '../../src/daemon/webhook-reads.ts'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
-import { CALENDAR, nextOccurrence } from '../../src/retention/calendar.ts'
 
 const ACCESS = {
   baseUrl: 'https://api.example.com',

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { DAY_MS } from '../../src/clock.ts'
-import { CALENDAR, nextOccurrence } from '../../src/retention/calendar.ts'
+import { CALENDAR, nextOccurrence } from '../../src/config/calendar.ts'
 import {
   type Copy,
   type CopyRules,
