@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { readInstalled } from '../installation.ts'
 
 /**
  * A question that comes with parley: a file in `drizzle/questions`. The file starts with comments, first the question
@@ -28,10 +29,16 @@ const ENDING = '.sql'
 
 /** Reads all questions, ordered by name. */
 export function readQuestions(): Question[] {
-  return readdirSync(FOLDER)
+  return readInstalled(fileURLToPath(FOLDER), () => readdirSync(FOLDER))
     .filter(file => file.endsWith(ENDING))
     .sort()
-    .map(file => questionOf(file.slice(0, -ENDING.length), readFileSync(new URL(file, FOLDER), 'utf8')))
+    .map(file => file.slice(0, -ENDING.length))
+    .map(name =>
+      questionOf(
+        name,
+        readInstalled(questionFile(name), () => readFileSync(questionFile(name), 'utf8')),
+      ),
+    )
 }
 
 export function questionFile(name: string): string {

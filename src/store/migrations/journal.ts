@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { readInstalled } from '../../installation.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 
@@ -13,7 +14,11 @@ export interface Migration {
 }
 
 export function migrationsIn(folder: string): readonly Migration[] {
-  const journal = JSON.parse(readFileSync(`${folder}/meta/_journal.json`, 'utf8')) as { entries: Migration[] }
+  const file = `${folder}/meta/_journal.json`
+  const journal = readInstalled(
+    file,
+    () => JSON.parse(readFileSync(file, 'utf8')) as { entries: Migration[] },
+  )
   return journal.entries
 }
 

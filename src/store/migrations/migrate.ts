@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { errorCode } from '../../error-code.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { readInstalled } from '../../installation.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { queueEarlierDeletions } from '../deletions/purge-queue.ts'
@@ -15,7 +16,12 @@ import { type OwnObjects, ownObjectsIn } from './own-objects.ts'
 
 /** The tables and indices that the migrations in a folder create. Default: the migrations of this version. */
 export function ownObjects(folder: string = FOLDER): OwnObjects {
-  return ownObjectsIn(migrationsIn(folder).map(({ tag }) => readFileSync(`${folder}/${tag}.sql`, 'utf8')))
+  return ownObjectsIn(migrationsIn(folder).map(migration => migrationSql(folder, migration)))
+}
+
+function migrationSql(folder: string, { tag }: Migration): string {
+  const file = `${folder}/${tag}.sql`
+  return readInstalled(file, () => readFileSync(file, 'utf8'))
 }
 
 /** A pending upgrade of a database that an older version wrote. */
@@ -88,8 +94,9 @@ function hasPurgeQueue(db: Sqlite): boolean {
   return hasTable(db, 'sync_erasures')
 }
 
-function applyOne(db: Sqlite, file: string, folder: string, { tag, when }: Migration): void {
-  const sql = readFileSync(`${folder}/${tag}.sql`, 'utf8')
+function applyOne(db: Sqlite, file: string, folder: string, migration: Migration): void {
+  const { tag, when } = migration
+  const sql = migrationSql(folder, migration)
   try {
     db.exec(sql)
   } catch (error) {
