@@ -108,11 +108,19 @@ function filesIn(path: string, folder: string): TargetFile[] {
   return [undefined, ...months].flatMap(month => {
     const file = filePath(folder, month)
     if (existsSync(temporaryName(join(path, file)))) removeWithin(path, temporaryName(join(path, file)))
-    const mark = existsSync(join(path, file)) ? readMark(join(path, file)) : undefined
+    const mark = markAt(join(path, file))
     if (mark?.folder !== folder) return []
     const { fingerprint, rows, bytes } = mark
     return [{ path: file, month, fingerprint, rows, bytes }]
   })
+}
+
+/** Undefined where there is no file of an export. */
+function markAt(place: string) {
+  const stats = statSync(place, { throwIfNoEntry: false })
+  // A read of a folder fails with an error that does not name it.
+  if (stats?.isDirectory()) throw Object.assign(new Error('It is a folder'), { code: 'EISDIR', path: place })
+  return stats && readMark(place)
 }
 
 /** Whether this user can read the folder. A folder of another program may be unreadable. */
@@ -145,9 +153,18 @@ function makeFolder(path: string, mode: number): void {
       exitStatus: EXIT_STATUS.usage,
     })
   }
-  mkdirSync(path, { recursive: true })
+  createWithParents(path)
   // Users who may read the files may also enter the folders.
   chmodSync(path, mode | ((mode & 0o444) >> 2))
+}
+
+/**
+ * Not the recursive mkdir of Node, which reports a read-only file system as a missing folder, and does not return where
+ * the system refuses new folders with ENOENT, such as in /proc.
+ */
+function createWithParents(path: string): void {
+  if (!existsSync(dirname(path))) createWithParents(dirname(path))
+  mkdirSync(path)
 }
 
 function refuseForeign(path: string): void {
@@ -168,7 +185,7 @@ function lockFolder(path: string, mode: number, clock: Clock): HeldLock {
     return lockDatabase(join(path, LOCKED_NAME), clock, mode)
   } catch (error) {
     if (!(error instanceof StopError)) throw targetError(error, path)
-    if (error.code === 'database-unavailable') throw targetError(error.cause, path)
+    if (error.code === 'database-unavailable') throw targetError(lockCause(error.cause, path), path)
     if (error.code !== 'database-locked') throw error
     throw new StopError(`Another process is exporting to ${path}`, {
       code: 'export-locked',
@@ -176,6 +193,14 @@ function lockFolder(path: string, mode: number, clock: Clock): HeldLock {
       exitStatus: EXIT_STATUS.unfinished,
     })
   }
+}
+
+/** Errors of SQLite name no file, and report a folder in place of the lock as a missing permission. */
+function lockCause(cause: unknown, path: string): unknown {
+  const place = join(path, LOCK)
+  const isFolder = statSync(place, { throwIfNoEntry: false })?.isDirectory() === true
+  if (!isFolder && errorCode(cause) !== 'SQLITE_NOTADB') return cause
+  return Object.assign(new Error('Not a lock'), { code: isFolder ? 'EISDIR' : 'SQLITE_NOTADB', path: place })
 }
 
 /** Removes a file, and then the folders of its month and its table if they are empty. */
@@ -221,10 +246,16 @@ const FAULTS: readonly TargetFault[] = [
     hint: 'Check the owner and mode of the folder, or choose another one.',
   },
   {
-    codes: ['ENOTDIR', 'EISDIR', 'EEXIST', 'ENOTEMPTY'],
+    codes: ['ENOTDIR', 'EISDIR', 'ERR_FS_EISDIR', 'EEXIST', 'ENOTEMPTY', 'SQLITE_NOTADB'],
     says: 'something else is in the way',
     isAtPath: true,
     hint: 'Move it away, or choose another folder.',
+  },
+  {
+    codes: ['ELOOP'],
+    says: 'symbolic links form a loop',
+    isAtPath: true,
+    hint: 'Remove the link that leads back to itself, or choose another folder.',
   },
   {
     codes: ['ENOENT'],
@@ -243,11 +274,18 @@ export function targetError(error: unknown, path: string): unknown {
   const code = found === 'SQLITE_CANTOPEN' && isReadOnly(join(path, LOCKED_NAME)) ? 'EROFS' : found
   const fault = FAULTS.find(({ codes }) => codes.includes(code))
   if (!fault) return error
-  const at = fault.isAtPath && error instanceof Error && 'path' in error ? ` at ${error.path}` : ''
+  const at = fault.isAtPath ? placeOf(error) : ''
   return new StopError(`Cannot export to ${path}: ${fault.says}${at} (${code})`, {
     code: 'export-unwritable',
     hint: fault.hint,
     cause: error,
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })
+}
+
+/** The file that the error is about: of a rename, the one that could not be replaced. */
+function placeOf(error: unknown): string {
+  if (!(error instanceof Error)) return ''
+  if ('dest' in error) return ` at ${error.dest}`
+  return 'path' in error ? ` at ${error.path}` : ''
 }
