@@ -1,5 +1,7 @@
 import { type ColumnLine, type DescribedTable, MISSING, tableFromLines } from './described-table.ts'
 
+/** Descriptions of the views for analysts. Their SQL is in `store/views/`. */
+
 const DEAL: ColumnLine = [
   'text',
   'Deal (`crm_records.id`).',

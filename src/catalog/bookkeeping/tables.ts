@@ -35,6 +35,7 @@ export const RESOURCE_TABLE = bookkeepingTable({
   storage: 'clustered',
 })
 
+/** The columns are described in `store/sync/segments.ts`. */
 export const SEGMENT_TABLE = bookkeepingTable({
   name: 'sync_segments',
   about: 'The ledger of time segments; see `sync_coverage`.',

@@ -7,9 +7,14 @@ import { tablesOf } from './apply.ts'
 import { confirmAfterMs } from './denial.ts'
 
 /**
- * Prepares a confirming round, which must find every missing row by itself. The suspicions of the resource end, since
- * its lists are read once more. Rows that only single reads deny, such as transcripts, are on no list: they stay
- * suspected, and are requested once more.
+ * After a hold of the mass-deletion guard (apply.ts), a confirming round must find every missing row by itself. It
+ * reads these again:
+ *
+ * - every list of the resource, so the suspicions that lists raise end here;
+ * - each row with a single read that its list does not show (unlisted.ts);
+ * - each row that only single reads deny, such as a transcript. These rows stay suspected.
+ *
+ * due/round-end.ts begins the round in the daemon, backfill-rounds.ts in a backfill.
  */
 export function suspectAgain(context: EngineContext, resource: ResourceName): void {
   const { store, server, clock } = context

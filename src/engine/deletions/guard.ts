@@ -1,6 +1,6 @@
 /**
  * The mass-deletion guard. When more than 20 rows and more than 20 % of a table would be deleted, an error of the API
- * is more likely than real deletions, so the guard holds them back. Pure.
+ * is more likely than real deletions, so the guard holds them back. apply.ts says for how long. Pure.
  */
 
 const MOST_ROWS = 20

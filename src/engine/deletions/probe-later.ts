@@ -4,6 +4,8 @@ import { longestWaitMs } from '../due/intervals.ts'
 import { noteDenial } from './denial.ts'
 import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from './missed-rows.ts'
 
+/** Probes rows minutes after a list has not shown them. */
+
 /** A row that a list should have shown and did not. */
 export interface Missing {
   key: string

@@ -4,6 +4,8 @@ import type { EngineContext } from '../context.ts'
 import { UUID_GLOB } from '../parse/uuid.ts'
 import { newRowGraceMs } from './denial.ts'
 
+/** Probes rows that no list can show, because the list fails in their span. */
+
 /** The most rows to probe each time a span is stepped over: thousands of rows may have the same instant. */
 const MOST_AT_ONCE = 50
 

@@ -1,6 +1,10 @@
 import type { Freshness } from '../../store/rows/freshness.ts'
 
-/** Lists that are due at once, whatever their interval: in a timeline the newest segment, else every segment. */
+/**
+ * Lists that the daemon reads at once, whatever their interval: in a timeline the newest segment, else every segment
+ * (by-time.ts). Kept in memory, so the end of a session loses them. Demands for single reads are tasks in the database
+ * (`sync_tasks`).
+ */
 export interface DemandedLists {
   add(list: string): void
   /** Whether the segment has to be read because of a demand. */

@@ -12,6 +12,8 @@ import { latenessOf } from './lateness.ts'
 import type { ListOf } from './schedule.ts'
 import { isNewEnough } from './segment-conditions.ts'
 
+/** The end of a resource's run, and of its round: deletions, state and rejects. */
+
 /**
  * The feeds that a complete round reads completely. A reject of such a feed that the round did not show again is
  * resolved. This includes rejects from before `sync.since` or from a closed period: no later pass would resolve them,

@@ -4,6 +4,8 @@ import type { EngineContext } from '../context.ts'
 import { markUnavailable } from '../due/back-off.ts'
 import type { FeedName } from '../feeds.ts'
 
+/** Refusals of a whole list or document, and refusals that no declaration expects. Of one scope: refused-scope.ts. */
+
 /** The error for a refusal that no declaration expects. Pure. */
 export function refusalError(status: number, message: string): ResourceError {
   return new ResourceError(`The API refused the request with ${status}: ${message}`, {

@@ -8,7 +8,7 @@ import { FEEDS, type FeedName } from '../feeds.ts'
 import { accessLostError } from './refusals.ts'
 
 /**
- * The API may refuse one scope of a feed as unavailable, such as the records of one CRM object. What the engine does
+ * The API may refuse one scope of a feed as `unavailable`, such as the records of one CRM object. What the engine does
  * depends on the history of the scope's list:
  *
  * - has-rows: live rows of the scope are stored.
@@ -22,6 +22,9 @@ import { accessLostError } from './refusals.ts'
  * | has-rows      | is failing     | after 5 s, then after longer waits up to 15 min    |
  * | was-listed    | is not failing | after a minute, then after longer waits up to 18 h |
  * | never-offered | is not failing | after 18 h by its list, after a day by its tasks   |
+ *
+ * A refusal that is declared `absent`, such as the 404 for the meetings of one collection, may mean that the parent row
+ * is deleted: `handleAbsent` in snapshot/page-job.ts. All other refusals: refusals.ts.
  */
 export type ScopeHistory = 'has-rows' | 'was-listed' | 'never-offered'
 
@@ -97,7 +100,7 @@ function parentOf({ feed, scope }: ScopeList): RowKey | undefined {
   return { table: feed.scope.table, scope: '', key: scope }
 }
 
-/** Makes the lists of a table, and the single read of a row if there is one, due at once. */
+/** Makes the single read of a row due at once if there is one, and in the daemon the lists of its table. */
 function readAgainAtOnce(context: EngineContext, { table, key }: RowKey): void {
   for (const { id, feed } of FEEDS.filter(({ feed }) => feed.table === table)) {
     if (feed.mode !== 'item') context.demandedLists.add(id)

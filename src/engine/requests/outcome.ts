@@ -7,7 +7,10 @@ import type { EngineContext } from '../context.ts'
 import type { Attempt, EndlessWork, Job } from './job.ts'
 import { handlerError, withRequest } from './job-errors.ts'
 
-/** What the outcome of a request does to its job. */
+/**
+ * Stores the answer of a request, or that its job has failed. A page's rows, follow-ups and checkpoint commit in one
+ * transaction. Only the end of a long pass over a whole list takes several (`finishJob`, modes/snapshot/pass-end.ts).
+ */
 
 export interface OutcomeDeps {
   context: EngineContext

@@ -17,9 +17,9 @@ import { createWaiting } from './waiting.ts'
  * Chooses which job's request is sent next. It waits for a permit first and chooses the job then, so no job waits in a
  * queue ahead of a more urgent one. Lanes share the requests; what a lane does not use goes to the others.
  *
- * When no request is sent, it waits for one of four things (step.ts), in this order: the API, or answers that wait to be
- * stored (next-step.ts); a permit of the governor (`permits.next`); the end of another program's transaction
- * (`store.waitUntilFree`); work (`waitForWork`, due/due.ts).
+ * When no request is sent, it waits for one of four things (step.ts), in this order: the API, answers in flight or
+ * answers that wait to be stored (next-step.ts); a permit of the governor (`permits.next`); the end of another program's
+ * transaction (`store.waitUntilFree`); work (`waitForWork`, due/due.ts).
  */
 export interface Scheduler {
   /**

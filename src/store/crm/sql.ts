@@ -15,7 +15,7 @@ import {
 } from './columns.ts'
 import { nameOfTarget } from './target-names.ts'
 
-/** SQL that creates, names, shows and drops typed tables. */
+/** SQL that creates, names and drops typed tables and their views (`live_…`, `labelled_…`). */
 
 /** Names that a new table or index must not have. */
 export function namesInUse(db: Sqlite): Names {
