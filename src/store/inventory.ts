@@ -11,7 +11,7 @@ import { createPendingRows, type Pending } from './rows/awaiting-read.ts'
 import { createStoredRows } from './rows/row-state.ts'
 import { createState, type ResourceState } from './sync/resource-state.ts'
 import { createSegments, type Segment } from './sync/segments.ts'
-import { BY_DUE_TIME } from './sync/tasks.ts'
+import { BY_DUE_TIME } from './sync/tasks/task.ts'
 
 /** What a warehouse holds, for an estimate before a run. It only reads; another process may write meanwhile. */
 export interface Inventory {

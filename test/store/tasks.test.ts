@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { isoInstant } from '../../src/clock.ts'
-import { BY_DUE_TIME, createTasks, type Task } from '../../src/store/sync/tasks.ts'
+import { BY_DUE_TIME, type Task } from '../../src/store/sync/tasks/task.ts'
+import { createTasks } from '../../src/store/sync/tasks/tasks.ts'
 import { temporaryStore } from './temporary-store.ts'
 
 const NOW = Date.parse('2026-03-04T05:06:07.000Z')

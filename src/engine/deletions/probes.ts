@@ -1,7 +1,7 @@
 import type { Resource, SnapshotFeed, TimelineFeed } from '../../catalog/resource.ts'
 import { isoInstant } from '../../clock.ts'
 import type { RowKey } from '../../store/deletions/suspicions.ts'
-import type { Task } from '../../store/sync/tasks.ts'
+import type { Task } from '../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../context.ts'
 import { WEEK } from '../due/intervals.ts'
 import { createKeySource } from '../modes/keys/key-source.ts'

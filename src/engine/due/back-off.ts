@@ -1,6 +1,6 @@
 import type { ParleyError } from '../../errors.ts'
 import { safeText } from '../../safe-text.ts'
-import type { Task } from '../../store/sync/tasks.ts'
+import type { Task } from '../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../context.ts'
 import type { FeedName } from '../feeds.ts'
 

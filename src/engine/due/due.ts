@@ -1,7 +1,7 @@
 import type { Feed, ItemFeed, Resource } from '../../catalog/resource.ts'
 import { isoInstant } from '../../clock.ts'
 import type { Segment } from '../../store/sync/segments.ts'
-import type { TaskBounds } from '../../store/sync/tasks.ts'
+import type { TaskBounds } from '../../store/sync/tasks/due.ts'
 import type { EngineContext } from '../context.ts'
 import { confirmingReadMs } from '../deletions/recheck.ts'
 import type { Source } from '../requests/job.ts'

@@ -1,6 +1,6 @@
 import type { ItemFeed, Resource } from '../../catalog/resource.ts'
 import type { PendingRow } from '../../store/rows/awaiting-read.ts'
-import type { Task } from '../../store/sync/tasks.ts'
+import type { Task } from '../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../context.ts'
 import { HOUR } from './intervals.ts'
 

@@ -1,7 +1,8 @@
 import type { Feed, ItemFeed } from '../../catalog/resource.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import type { Segment } from '../../store/sync/segments.ts'
-import type { Task, TaskBounds, TaskOrder } from '../../store/sync/tasks.ts'
+import type { TaskBounds, TaskOrder } from '../../store/sync/tasks/due.ts'
+import type { Task } from '../../store/sync/tasks/task.ts'
 import type { Lane } from '../requests/job.ts'
 
 /** Decides when lists and single reads are due: once in each round of a backfill, by time in the daemon. */

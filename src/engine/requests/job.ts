@@ -3,7 +3,7 @@ import type { ApiRequest } from '../../api/request.ts'
 import type { Expected } from '../../catalog/resource.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import type { ParleyError } from '../../errors.ts'
-import type { TaskBounds } from '../../store/sync/tasks.ts'
+import type { TaskBounds } from '../../store/sync/tasks/due.ts'
 
 /** Long work on the database. It yields between batches, so that other work gets its turn on the event loop. */
 export type Batches = Generator<undefined, void, undefined>

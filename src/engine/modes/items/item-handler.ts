@@ -4,7 +4,7 @@ import type { ItemFeed, ReadRequest, Resource } from '../../../catalog/resource.
 import { isoInstant } from '../../../clock.ts'
 import type { RowKey, Suspicion } from '../../../store/deletions/suspicions.ts'
 import type { Store } from '../../../store/store.ts'
-import { BY_DUE_TIME, type Task, type TaskKey } from '../../../store/sync/tasks.ts'
+import { BY_DUE_TIME, type Task, type TaskKey } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context.ts'
 import { DAY, HOUR, MINUTE, WEEK } from '../../due/intervals.ts'
 import { feedNamed } from '../../feeds.ts'

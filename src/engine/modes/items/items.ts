@@ -1,5 +1,6 @@
 import type { ItemFeed, Resource } from '../../../catalog/resource.ts'
-import type { Task, TaskBounds, TaskOrder } from '../../../store/sync/tasks.ts'
+import type { TaskBounds, TaskOrder } from '../../../store/sync/tasks/due.ts'
+import type { Task } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context.ts'
 import { firstRead, firstReads } from '../../due/first-reads.ts'
 import type { FeedName } from '../../feeds.ts'

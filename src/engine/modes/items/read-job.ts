@@ -1,6 +1,6 @@
 import { fillPath } from '../../../api/request.ts'
 import type { ItemFeed } from '../../../catalog/resource.ts'
-import type { Task } from '../../../store/sync/tasks.ts'
+import type { Task } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context.ts'
 import { putOff } from '../../due/put-off.ts'
 import type { FeedName } from '../../feeds.ts'

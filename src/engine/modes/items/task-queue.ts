@@ -1,5 +1,5 @@
 import type { Clock } from '../../../clock.ts'
-import type { Task } from '../../../store/sync/tasks.ts'
+import type { Task } from '../../../store/sync/tasks/task.ts'
 
 /**
  * The order in which the keys of a feed are read: in batches, newest first. A batch is read completely before the next

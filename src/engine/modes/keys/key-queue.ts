@@ -1,4 +1,5 @@
-import type { Task, TaskBounds } from '../../../store/sync/tasks.ts'
+import type { TaskBounds } from '../../../store/sync/tasks/due.ts'
+import type { Task } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context.ts'
 import type { FeedName } from '../../feeds.ts'
 import { KEY_REQUESTS, type KeyEvidence, MOST_IDS } from './key-requests.ts'

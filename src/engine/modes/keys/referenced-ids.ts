@@ -1,6 +1,6 @@
 import { tableNamed } from '../../../catalog/catalog.ts'
 import type { Resource, TimelineFeed } from '../../../catalog/resource.ts'
-import type { Task } from '../../../store/sync/tasks.ts'
+import type { Task } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context.ts'
 import { DAY } from '../../due/intervals.ts'
 import type { Source } from '../../requests/job.ts'

@@ -1,6 +1,6 @@
-import { quote } from '../database/sql.ts'
-import type { Prepare } from '../database/sqlite-types.ts'
-import { onlyRow } from '../database/statements.ts'
+import { quote } from '../../database/sql.ts'
+import type { Prepare } from '../../database/sqlite-types.ts'
+import { onlyRow } from '../../database/statements.ts'
 
 /**
  * The tasks that read the associations of records, one task for each record. Each function handles many records.

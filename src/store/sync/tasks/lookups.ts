@@ -1,7 +1,7 @@
-import type { TimelineFeed } from '../../catalog/resource.ts'
-import { quote } from '../database/sql.ts'
-import type { Prepare } from '../database/sqlite-types.ts'
-import { onlyRow } from '../database/statements.ts'
+import type { TimelineFeed } from '../../../catalog/resource.ts'
+import { quote } from '../../database/sql.ts'
+import type { Prepare } from '../../database/sqlite-types.ts'
+import { onlyRow } from '../../database/statements.ts'
 
 /** A column of another table with keys that a timeline's table may lack. The timeline's feed declares it. */
 export type LookupSource = NonNullable<TimelineFeed['lookup']>

@@ -1,0 +1,100 @@
+import { DAY_MS, isoInstant } from '../../../clock.ts'
+import type { Prepare } from '../../database/sqlite-types.ts'
+import { BY_DUE_TIME, TASK_COLUMNS, type Task, type TaskRow, toTask } from './task.ts'
+
+/** By event time, or by due time. */
+export type TaskOrder = 'newest' | 'longest-due'
+
+/** Which tasks of a feed are read. */
+export interface TaskBounds {
+  /** Leaves out keys with an earlier event time; default none. */
+  since?: string | null
+  /** GLOB pattern that the keys have to match; default any key. */
+  keys?: string
+}
+
+export interface DueQuery extends TaskBounds {
+  feed: string
+  /** Leaves out keys that this round has read already. */
+  round: number
+  /** True to read all keys again each round; else only those that wait for the API or are due at `now`. */
+  everyRound: boolean
+  now: string
+  limit: number
+  /** Scopes that cannot be read now; default none. */
+  exceptScopes?: readonly string[]
+}
+
+/** Which tasks of a feed are due. The queries read ranges of an index, not every task of the feed. */
+export interface DueTasks {
+  /** The tasks that are due in a round of a backfill. */
+  due(query: DueQuery): Task[]
+  /** The tasks whose due time has come, in the order `first`. */
+  dueBy(query: Omit<DueQuery, 'round' | 'everyRound'> & { first: TaskOrder }): Task[]
+  /** The earliest due time of the tasks of a feed, except those of the given scopes. */
+  nextDue(feed: string, exceptScopes: readonly string[], bounds?: TaskBounds): string | undefined
+  /** Whether a first read, or a read that `announce` or `demand` asked for, is due. */
+  hasFirst(feed: string, now: string, exceptScopes: readonly string[], since: string | null): boolean
+}
+
+/** Longer than any interval after scaling by `sync.interval_scale`. */
+const LONGEST_DELAY_MS = 10 * 365 * DAY_MS
+
+const ORDERS: Readonly<Record<TaskOrder, string>> = { newest: 'sort_at DESC', 'longest-due': 'due_at' }
+
+const IS_ASKED = `(@since IS NULL OR sort_at IS NULL OR sort_at >= @since) AND (@keys IS NULL OR key GLOB @keys)
+  AND scope NOT IN (SELECT value FROM json_each(@exceptScopes))`
+
+/** The tasks in a range of one of the table's indices. */
+const range = (index: 'by_due' | 'by_round' | 'open', condition: string): string =>
+  `SELECT ${TASK_COLUMNS} FROM sync_tasks INDEXED BY sync_tasks_${index}
+   WHERE feed = @feed AND ${condition} AND ${IS_ASKED}`
+
+/** Ranges joined by UNION ALL: with OR, SQLite would scan every task of the feed. */
+const firstOf = (order: TaskOrder, ...ranges: readonly string[]): string =>
+  `${ranges.join(' UNION ALL ')} ORDER BY ${ORDERS[order]} LIMIT @limit`
+
+export function createDueTasks(prepare: Prepare): DueTasks {
+  const isByTime = `round = ${BY_DUE_TIME}`
+  const isByRound = `round < @round AND round > ${BY_DUE_TIME}`
+  const everyOne = prepare<TaskRow>(
+    firstOf('newest', range('by_due', `due_at <= @now AND ${isByTime}`), range('by_round', isByRound)),
+  )
+  const waitingOrDue = prepare<TaskRow>(
+    firstOf(
+      'newest',
+      range('open', `${isByRound} AND waiting AND (waiting OR round = 0)`),
+      range('by_due', `due_at <= @now AND round < @round AND (NOT waiting OR ${isByTime})`),
+    ),
+  )
+  // A due time after @never is further ahead than any wait. A clock that was far ahead stored it, so the task is due.
+  const dueIn = (order: TaskOrder) =>
+    prepare<TaskRow>(firstOf(order, range('by_due', 'due_at <= @now'), range('by_due', 'due_at > @never')))
+  const dueBy = { newest: dueIn('newest'), 'longest-due': dueIn('longest-due') }
+  const nextDue = prepare<string>(
+    `SELECT due_at FROM sync_tasks INDEXED BY sync_tasks_by_due
+     WHERE feed = @feed AND ${IS_ASKED} ORDER BY due_at LIMIT 1`,
+  ).pluck()
+  const first = prepare(
+    `SELECT 1 FROM sync_tasks INDEXED BY sync_tasks_open
+     WHERE feed = @feed AND round = 0 AND (waiting OR round = 0) AND NOT waiting AND due_at <= @now AND ${IS_ASKED} LIMIT 1`,
+  ).pluck()
+
+  return {
+    due: ({ everyRound, ...query }) =>
+      (everyRound ? everyOne : waitingOrDue).all(parametersOf(query)).map(toTask),
+    dueBy: ({ first, ...query }) => {
+      const never = isoInstant(Date.parse(query.now) + LONGEST_DELAY_MS)
+      return dueBy[first].all({ ...parametersOf(query), never }).map(toTask)
+    },
+    nextDue: (feed, exceptScopes, bounds) => nextDue.get(parametersOf({ feed, exceptScopes, ...bounds })),
+    hasFirst: (feed, now, exceptScopes, since) =>
+      first.get(parametersOf({ feed, now, exceptScopes, since })) !== undefined,
+  }
+}
+
+/** The parameters of a query, with its defaults. */
+function parametersOf<Q extends TaskBounds & Pick<DueQuery, 'exceptScopes'>>(query: Q) {
+  const { since = null, keys = null, exceptScopes = [] } = query
+  return { ...query, since, keys, exceptScopes: JSON.stringify(exceptScopes) }
+}

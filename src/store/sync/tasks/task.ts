@@ -1,0 +1,44 @@
+import type { RowOf } from '../../../catalog/bookkeeping/table-declaration.ts'
+import type { TASK_TABLE } from '../../../catalog/bookkeeping/tables.ts'
+
+/** A pending read of a single key: a first read, retry, probe or re-read. Stored, so that a restart loses none. */
+export interface Task {
+  feed: string
+  scope: string
+  key: string
+  /** Event time of the record, to read the newest first. */
+  sortAt: string | null
+  dueAt: string
+  /** Answers in a row that were not final yet. For a read that follows a relation: the number of its step. */
+  attempts: number
+  deadline: string | null
+  waiting: boolean
+  /** Failed requests in a row. */
+  failures: number
+}
+
+export interface TaskKey {
+  feed: string
+  scope?: string
+  key: string
+}
+
+/** Value of `round` for tasks that a backfill reads at their due time, not once in each round. */
+export const BY_DUE_TIME = -1
+
+/** The columns of a `TaskRow`, for a SELECT. */
+export const TASK_COLUMNS = 'feed, scope, key, sort_at, due_at, attempts, deadline, waiting, failures'
+
+export type TaskRow = Omit<RowOf<typeof TASK_TABLE>, 'round'>
+
+export const toTask = (row: TaskRow): Task => ({
+  feed: row.feed,
+  scope: row.scope,
+  key: row.key,
+  sortAt: row.sort_at,
+  dueAt: row.due_at,
+  attempts: row.attempts,
+  deadline: row.deadline,
+  waiting: row.waiting === 1,
+  failures: row.failures,
+})
