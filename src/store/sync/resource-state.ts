@@ -1,10 +1,11 @@
 import type { RowOf } from '../../catalog/bookkeeping/table-declaration.ts'
 import type { RESOURCE_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource-names.ts'
-import { safeText } from '../../safe-text.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
+import { createResourceHealth, type ResourceHealth } from './health.ts'
 import { createMeta, META } from './meta.ts'
+import { createResourceRounds, type ResourceRounds } from './rounds.ts'
 
 /** The state of a resource: a row of `sync_resources`. */
 export interface ResourceState {
@@ -25,36 +26,8 @@ export interface ResourceState {
   deletedInRound: number
 }
 
-export interface State {
+export interface State extends ResourceRounds, ResourceHealth {
   get(resource: ResourceName): ResourceState
-  /** False until the resource has been complete once. Cached, since every request reads it. */
-  wasComplete(resource: ResourceName): boolean
-  /**
-   * Begins a round and returns its number. A `resumable` round is open until it ends, so that the next backfill
-   * continues it. A `timed` round is never open.
-   */
-  beginRound(
-    resource: ResourceName,
-    kind: 'resumable' | 'timed',
-    options: { at: string; confirming: boolean },
-  ): number
-  /**
-   * Ends a round. `asOf` is the start of the round by the server's clock. A complete round resets the count of deleted
-   * rows, unless that count began after `deletionsSince`.
-   */
-  endRound(
-    resource: ResourceName,
-    end: { complete: boolean; asOf: string; now: string; deletionsSince: string },
-  ): void
-  /** Resets the resource as if it had never been complete. */
-  restart(resource: ResourceName): void
-  /** Records a run without a failure. */
-  succeeded(resource: ResourceName, now: string): void
-  fresh(resource: ResourceName, asOf: string): void
-  failing(resource: ResourceName, reason: string, now: string): void
-  unavailable(resource: ResourceName, reason: string, now: string): void
-  /** Records that the resource is neither failing nor unavailable. `reason` is a remark that `sync_status` shows. */
-  healthy(resource: ResourceName, reason?: string | null): void
   hold(resource: ResourceName, since: string | null): void
   /** Counts deleted rows for the mass-deletion guard. */
   deleted(resource: ResourceName, rows: number, now: string): void
@@ -82,34 +55,6 @@ export interface UnreachableNote {
 
 export function createState(prepare: Prepare): State {
   const find = prepare<RowOf<typeof RESOURCE_TABLE>>('SELECT * FROM sync_resources WHERE resource = ?')
-  const begin = prepare(
-    `UPDATE sync_resources SET round = round + 1, round_open = @kind = 'resumable', round_started_at = @at,
-       held_round = iif(@confirming, round + 1, NULL)
-     WHERE resource = @resource`,
-  )
-  const end = prepare(
-    `UPDATE sync_resources SET round_open = 0,
-       complete_as_of = iif(@complete, @asOf, complete_as_of),
-       deleted_in_round = iif(@complete AND deleted_since <= @deletionsSince, 0, deleted_in_round),
-       deleted_since = iif(@complete AND deleted_since <= @deletionsSince, NULL, deleted_since),
-       first_complete_at = iif(@complete, coalesce(first_complete_at, @now), first_complete_at)
-     WHERE resource = @resource`,
-  )
-  const restart = prepare(
-    'UPDATE sync_resources SET first_complete_at = NULL, complete_as_of = NULL WHERE resource = ?',
-  )
-  const succeeded = prepare('UPDATE sync_resources SET last_success_at = ? WHERE resource = ?')
-  const fresh = prepare('UPDATE sync_resources SET fresh_as_of = ? WHERE resource = ?')
-  const failing = prepare(
-    'UPDATE sync_resources SET failing_since = coalesce(failing_since, ?), reason = ? WHERE resource = ?',
-  )
-  const unavailable = prepare(
-    `UPDATE sync_resources SET unavailable_since = coalesce(unavailable_since, ?), failing_since = NULL, reason = ?
-     WHERE resource = ?`,
-  )
-  const healthy = prepare(
-    'UPDATE sync_resources SET unavailable_since = NULL, failing_since = NULL, reason = ? WHERE resource = ?',
-  )
   const hold = prepare('UPDATE sync_resources SET held_since = ? WHERE resource = ?')
   const deleted = prepare(
     `UPDATE sync_resources SET deleted_in_round = deleted_in_round + @rows, deleted_since = coalesce(deleted_since, @now)
@@ -142,56 +87,14 @@ export function createState(prepare: Prepare): State {
     }
   }
 
-  const complete = new Map<ResourceName, boolean>()
-
   return {
     get,
-    wasComplete(resource) {
-      const known = complete.get(resource)
-      if (known !== undefined) return known
-      const isComplete = get(resource).firstCompleteAt !== null
-      complete.set(resource, isComplete)
-      return isComplete
-    },
-    beginRound(resource, kind, { at, confirming }) {
-      begin.run({ resource, kind, at, confirming: confirming ? 1 : 0 })
-      return get(resource).round
-    },
-    endRound: (resource, { complete: isComplete, ...times }) => {
-      end.run({ resource, complete: isComplete ? 1 : 0, ...times })
-      complete.delete(resource)
-    },
-    restart: resource => {
-      restart.run(resource)
-      complete.delete(resource)
-    },
-    succeeded: (resource, now) => {
-      succeeded.run(now, resource)
-    },
-    fresh: (resource, asOf) => {
-      fresh.run(asOf, resource)
-    },
-    failing: (resource, reason, now) => {
-      failing.run(now, safeText(reason), resource)
-    },
-    unavailable: (resource, reason, now) => {
-      unavailable.run(now, safeText(reason), resource)
-    },
-    healthy: (resource, reason = null) => {
-      healthy.run(reason === null ? null : safeText(reason), resource)
-    },
-    hold: (resource, since) => {
-      hold.run(since, resource)
-    },
-    deleted: (resource, rows, now) => {
-      deleted.run({ resource, rows, now })
-    },
-    forgetDeleted: resource => {
-      forgetDeleted.run(resource)
-    },
-    nextRun: (resource, at) => {
-      nextRun.run(at, resource)
-    },
+    ...createResourceRounds(prepare, get),
+    ...createResourceHealth(prepare),
+    hold: (resource, since) => void hold.run(since, resource),
+    deleted: (resource, rows, now) => void deleted.run({ resource, rows, now }),
+    forgetDeleted: resource => void forgetDeleted.run(resource),
+    nextRun: (resource, at) => void nextRun.run(at, resource),
     wasEverAnswered: () => answered.get() === 1,
     noteUnreachable: noted => meta.set(META.unreachable, JSON.stringify(noted ?? null)),
     meta: meta.get,
