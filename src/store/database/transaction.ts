@@ -50,20 +50,61 @@ export interface TransactionDeps {
   onBlocked?: ((ms: number) => void) | undefined
 }
 
-export function createTransaction({
-  db,
-  clock,
-  path,
-  checkpoints,
-  file,
-  onBlocked,
-}: TransactionDeps): Transaction {
+export function createTransaction(deps: TransactionDeps): Transaction {
+  const { clock, path, checkpoints } = deps
+  const commit = createCommit(deps)
   let waiting: Waiting[] = []
   let isFlushing = false
   let commits = 0
   const listeners = new Set<() => void>()
   let busySince: number | undefined
+  const waitForAnswers = () => waitForArrivedAnswers(() => waiting.length)
 
+  const flush = async () => {
+    await waitForAnswers()
+    while (waiting.length > 0) {
+      const batch = waiting
+      waiting = []
+      busySince = clock.elapsed()
+      try {
+        const settled = await commit(batch)
+        commits += 1
+        for (const listener of listeners) listener()
+        waiting = [...batch.slice(settled.length), ...waiting]
+        settled.forEach((result, index) => {
+          if ('value' in result) batch[index]?.resolve(result.value)
+          else batch[index]?.reject(databaseError(result.error, path))
+        })
+      } catch (error) {
+        for (const entry of batch) entry.reject(databaseError(error, path))
+      }
+      busySince = clock.elapsed()
+      if (isCheckpointDue(deps)) await checkpoints.run()
+      else if (waiting.length > 0) await waitForAnswers()
+    }
+    isFlushing = false
+    busySince = undefined
+  }
+
+  const transaction = <T>(work: () => T) =>
+    new Promise<T>((resolve, reject) => {
+      waiting.push({ work, resolve: value => resolve(value as T), reject })
+      if (isFlushing) return
+      isFlushing = true
+      void flush()
+    })
+  return Object.assign(transaction, {
+    commits: () => commits,
+    onCommit(listener: () => void) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
+    blockedMs: () => (busySince === undefined ? 0 : clock.elapsed() - busySince),
+  })
+}
+
+/** Commits the first entries of a batch, at least one. Tries again while another process holds the write lock. */
+function createCommit({ db, clock, file, onBlocked }: TransactionDeps) {
   const runOne = ({ work }: Waiting): Settled => {
     try {
       return { value: db.transaction(work)() }
@@ -93,7 +134,7 @@ export function createTransaction({
     }
   }
 
-  const commit = async (batch: readonly Waiting[]): Promise<Settled[]> => {
+  return async (batch: readonly Waiting[]): Promise<Settled[]> => {
     const startedAt = clock.elapsed()
     for (;;) {
       try {
@@ -105,71 +146,29 @@ export function createTransaction({
       await clock.sleep(BUSY_PAUSE_MS)
     }
   }
+}
 
-  /**
-   * Waits until the answers that have arrived are parsed and the next requests are sent. undici sends in the next turn
-   * of the event loop; a commit before that turn would delay these requests.
-   */
-  const waitForArrivedAnswers = async () => {
-    let before = 0
-    for (let turn = 0; turn < 2 || (waiting.length > before && turn < MAX_TURNS); turn += 1) {
-      before = waiting.length
-      await new Promise(resolve => setImmediate(resolve))
-    }
+/**
+ * Waits until the answers that have arrived are parsed and the next requests are sent. undici sends in the next turn
+ * of the event loop; a commit before that turn would delay these requests.
+ */
+async function waitForArrivedAnswers(count: () => number): Promise<void> {
+  let before = 0
+  for (let turn = 0; turn < 2 || (count() > before && turn < MAX_TURNS); turn += 1) {
+    before = count()
+    await new Promise(resolve => setImmediate(resolve))
   }
+}
 
-  /** The checkpoint thread opens the database by name, so a moved file must not get a checkpoint. */
-  const isCheckpointDue = (): boolean => {
-    if (!checkpoints.isDue()) return false
-    try {
-      file?.requireUnmoved()
-      return true
-    } catch {
-      // The next commit reports that the file was moved. Without this, work that is scheduled would never settle.
-      checkpoints.abandon()
-      return false
-    }
+/** The checkpoint thread opens the database by name, so a moved file must not get a checkpoint. */
+function isCheckpointDue({ checkpoints, file }: TransactionDeps): boolean {
+  if (!checkpoints.isDue()) return false
+  try {
+    file?.requireUnmoved()
+    return true
+  } catch {
+    // The next commit reports that the file was moved. Without this, work that is scheduled would never settle.
+    checkpoints.abandon()
+    return false
   }
-
-  const flush = async () => {
-    await waitForArrivedAnswers()
-    while (waiting.length > 0) {
-      const batch = waiting
-      waiting = []
-      busySince = clock.elapsed()
-      try {
-        const settled = await commit(batch)
-        commits += 1
-        for (const listener of listeners) listener()
-        waiting = [...batch.slice(settled.length), ...waiting]
-        settled.forEach((result, index) => {
-          if ('value' in result) batch[index]?.resolve(result.value)
-          else batch[index]?.reject(databaseError(result.error, path))
-        })
-      } catch (error) {
-        for (const entry of batch) entry.reject(databaseError(error, path))
-      }
-      busySince = clock.elapsed()
-      if (isCheckpointDue()) await checkpoints.run()
-      else if (waiting.length > 0) await waitForArrivedAnswers()
-    }
-    isFlushing = false
-    busySince = undefined
-  }
-
-  const transaction = <T>(work: () => T) =>
-    new Promise<T>((resolve, reject) => {
-      waiting.push({ work, resolve: value => resolve(value as T), reject })
-      if (isFlushing) return
-      isFlushing = true
-      void flush()
-    })
-  return Object.assign(transaction, {
-    commits: () => commits,
-    onCommit(listener: () => void) {
-      listeners.add(listener)
-      return () => listeners.delete(listener)
-    },
-    blockedMs: () => (busySince === undefined ? 0 : clock.elapsed() - busySince),
-  })
 }
