@@ -1,0 +1,131 @@
+import { hasTable } from '../database/existing-tables.ts'
+import { quote } from '../database/sql.ts'
+import type { Sqlite } from '../database/sqlite-types.ts'
+import { CREATE_MARKS, MARKS, SEARCH_INDICES, type SearchIndex } from './schema.ts'
+
+/** Blocks of an index, of up to 4 KB each, that are deleted at a time. */
+const BLOCKS = 40
+
+/** Number of schema objects when all indices are complete, including the table of marks. */
+const OBJECT_COUNT = SEARCH_INDICES.reduce((count, { objects }) => count + objects.size, 1)
+
+export function hasMarks(db: Sqlite): boolean {
+  return hasTable(db, MARKS)
+}
+
+/** Whether all indices exist as declared, or none where they are not wanted. */
+export function areObjectsAsWanted(db: Sqlite, isWanted: boolean): boolean {
+  const present = searchObjects(db)
+  if (!isWanted) return present.size === 0
+  return SEARCH_INDICES.every(index => isWhole(index, present)) && present.size === OBJECT_COUNT
+}
+
+interface SearchObject {
+  name: string
+  type: 'table' | 'trigger'
+  sql: string
+}
+
+/** The full-text tables, their triggers and the table of marks, by name. Without the internal tables of FTS5. */
+function searchObjects(db: Sqlite): ReadonlyMap<string, SearchObject> {
+  const all = db
+    .prepare<unknown[], SearchObject>(
+      "SELECT name, type, sql FROM sqlite_master WHERE type IN ('table', 'trigger')",
+    )
+    .all()
+  return new Map(all.filter(isOurs).map(object => [object.name, object]))
+}
+
+function isOurs({ name, type }: SearchObject): boolean {
+  if (type === 'table')
+    return (
+      name === MARKS || SEARCH_INDICES.some(index => name === index.name || name === retiredName(index.name))
+    )
+  return SEARCH_INDICES.some(index => name.startsWith(`${index.name}_`))
+}
+
+function isWhole({ objects, name }: SearchIndex, present: ReadonlyMap<string, SearchObject>): boolean {
+  return (
+    present.has(MARKS) &&
+    present.has(name) &&
+    [...objects].every(([called, sql]) => present.get(called)?.sql === sql)
+  )
+}
+
+/** One step towards the wanted schema objects. Outdated indices are dropped first, one after the other. */
+export function takeStep(db: Sqlite, isWanted: boolean): void {
+  const present = searchObjects(db)
+  const kept = new Set(
+    SEARCH_INDICES.filter(index => isWanted && isWhole(index, present)).flatMap(({ objects }) => [
+      ...objects.keys(),
+    ]),
+  )
+  const outdated = [...present.values()].filter(({ name }) => name !== MARKS && !kept.has(name))
+  const triggers = outdated.filter(({ type }) => type === 'trigger')
+  const tables = outdated.filter(({ type }) => type === 'table')
+  // Without triggers an index becomes outdated, so its mark is deleted in the same transaction.
+  for (const { name } of triggers) db.exec(`DROP TRIGGER ${quote(name)}`)
+  if (present.has(MARKS)) for (const { name } of tables) forgetMark(db, name)
+  const [table] = tables
+  if (table) retireTable(db, table.name, present)
+  else if (isWanted) create(db, present)
+  else if (present.has(MARKS)) db.exec(`DROP TABLE ${MARKS}`)
+}
+
+/**
+ * Drops the triggers and marks before a migration, because a migration cannot rebuild a table that a trigger names.
+ * Without triggers the writes of the migration are missing from the indices, so `advance` builds them again afterwards.
+ */
+export function invalidateSearch(db: Sqlite): void {
+  const present = searchObjects(db)
+  for (const { name, type } of present.values()) {
+    if (type === 'trigger') db.exec(`DROP TRIGGER ${quote(name)}`)
+  }
+  if (present.has(MARKS)) db.exec(`DELETE FROM ${MARKS}`)
+}
+
+function forgetMark(db: Sqlite, name: string): void {
+  db.prepare(`DELETE FROM ${MARKS} WHERE name = ?`).run(name)
+}
+
+/** The name of an index while it is emptied. It is renamed so that no one queries a partly emptied index. */
+const retiredName = (name: string): string => name.replace(/^search_(?:left_)?/, 'search_left_')
+
+function retireTable(db: Sqlite, name: string, present: ReadonlyMap<string, SearchObject>): void {
+  const retired = retiredName(name)
+  if (name !== retired && !present.has(retired)) rename(db, name, retired)
+  else empty(db, retired)
+}
+
+/** With legacy_alter_table, views of other people are not changed, and a broken view does not prevent the rename. */
+function rename(db: Sqlite, from: string, to: string): void {
+  db.pragma('legacy_alter_table = ON')
+  try {
+    db.exec(`ALTER TABLE ${quote(from)} RENAME TO ${quote(to)}`)
+  } finally {
+    db.pragma('legacy_alter_table = OFF')
+  }
+}
+
+/** Deletes a batch of blocks, or drops an empty index. Dropping a large one takes long: secure_delete overwrites it. */
+function empty(db: Sqlite, name: string): void {
+  const data = quote(`${name}_data`)
+  // SQLite lets only FTS5 write its internal tables, unless unsafe mode is on.
+  db.unsafeMode(true)
+  try {
+    const removed = db.prepare(`DELETE FROM ${data} WHERE id IN (SELECT id FROM ${data} LIMIT ?)`).run(BLOCKS)
+    if (removed.changes === 0) db.exec(`DROP TABLE ${quote(name)}`)
+  } finally {
+    db.unsafeMode(false)
+  }
+}
+
+function create(db: Sqlite, present: ReadonlyMap<string, SearchObject>): void {
+  if (!present.has(MARKS)) db.exec(CREATE_MARKS)
+  for (const index of SEARCH_INDICES) {
+    if (isWhole(index, present)) continue
+    for (const sql of index.objects.values()) db.exec(sql)
+    db.exec(`INSERT INTO ${index.name} (${index.name}, rank) VALUES ('automerge', 0)`)
+    db.prepare(`INSERT OR REPLACE INTO ${MARKS} (name) VALUES (?)`).run(index.name)
+  }
+}
