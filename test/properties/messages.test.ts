@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { TextResult } from '../../src/store/rows/message-merge.ts'
+import type { TextResult } from '../../src/store/rows/merge/texts.ts'
 import { openAt, type TemporaryStore, withShortcuts } from '../store/temporary-store.ts'
 
 /** The merge of copies, told a second time and as simply as WAREHOUSE tells it ("Messages"). */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { TextResult } from '../../src/store/rows/message-merge.ts'
+import type { TextResult } from '../../src/store/rows/merge/texts.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
 import { putTranscript } from './unique-texts.ts'
 

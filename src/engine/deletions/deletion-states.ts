@@ -20,7 +20,7 @@ import type { Suspicion } from '../../store/deletions/suspicions.ts'
  *
  * For example a message: a page of `messages.list` does not show a copy in its span, so the copy is suspected, and
  * probe-later.ts plans a request for it by `ids` two minutes later. If that denies it too, apply.ts deletes the copy
- * (table `message_copies`), and the e-mail goes with its last copy (store/rows/message-merge.ts).
+ * (table `message_copies`), and the e-mail goes with its last copy (store/rows/merge/messages.ts).
  */
 
 /** A second denial counts only this long after the first. Scaled by `sync.interval_scale`. */

@@ -4,7 +4,7 @@ import { quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import type { Freshness } from '../rows/freshness.ts'
-import type { Group, MessageMerge } from '../rows/message-merge.ts'
+import type { Group, MessageMerge } from '../rows/merge/messages.ts'
 import type { PurgeQueue } from './purge-queue.ts'
 import { keyOfRow, type Suspicions } from './suspicions.ts'
 

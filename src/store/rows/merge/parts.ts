@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util'
-import { tableNamed } from '../../catalog/catalog.ts'
-import type { Cell } from '../../catalog/parsed-item.ts'
-import type { Derivation } from '../../catalog/resource.ts'
-import { placeholders, quote } from '../database/sql.ts'
-import type { Prepare } from '../database/sqlite-types.ts'
+import { tableNamed } from '../../../catalog/catalog.ts'
+import type { Cell } from '../../../catalog/parsed-item.ts'
+import type { Derivation } from '../../../catalog/resource.ts'
+import { placeholders, quote } from '../../database/sql.ts'
+import type { Prepare } from '../../database/sqlite-types.ts'
 
 /** Merges the children of merged rows: one row for each key, each value from the first child that has one. */
 export interface PartsMerge {

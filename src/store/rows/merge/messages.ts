@@ -1,0 +1,116 @@
+import type { Derivation } from '../../../catalog/resource.ts'
+import { quote } from '../../database/sql.ts'
+import type { Prepare } from '../../database/sqlite-types.ts'
+import { createPartsMerge } from './parts.ts'
+import { createMessageTexts, type MessageCopy, type TextResult } from './texts.ts'
+
+/**
+ * Merges the live copies of an e-mail into one row, and chooses the copy whose text is read next. The result depends on
+ * the copies alone, not on the order in which they arrived.
+ */
+export interface MessageMerge {
+  /** Merges these e-mails and their participants again. */
+  refresh(groups: readonly Group[], now: string): void
+  /** Stores the result of reading the text of a copy. Returns whether anything changed. */
+  applyText(copyId: string, result: TextResult, now: string): boolean
+  /** `text_state` of a copy; undefined when the copy is not stored. */
+  textState(copyId: string): string | undefined
+  /** Makes the text of a copy due again, because the copy was stored again after its deletion. */
+  resetText(copyId: string): void
+}
+
+/** The copies of one e-mail. */
+export interface Group {
+  /** `header_message_id` of the merged row. */
+  key: string
+  /**
+   * True when a value of a copy was replaced or a copy was removed. A copy that is only added completes the e-mail, and
+   * does not set `_changed_at`, even if values of the merged row differ afterwards.
+   */
+  isReplaced: boolean
+}
+
+interface MergedRow {
+  [column: string]: string | number | null
+}
+
+export function createMessageMerge(prepare: Prepare, derivation: Derivation): MessageMerge {
+  const columns = Object.keys(derivation.merge([]))
+  const source = quote(derivation.from)
+  const target = quote(derivation.into)
+  const parts = createPartsMerge(prepare, derivation.parts)
+  const copiesOf = prepare<MessageCopy>(
+    `SELECT * FROM ${source} WHERE ${derivation.groupBy} = ? AND _deleted_at IS NULL
+     ORDER BY ${derivation.time} IS NULL, ${derivation.time}, ${derivation.key}`,
+  )
+  const find = prepare<MergedRow>(
+    `SELECT ${columns.join(', ')}, text_state, _text_from, _deleted_at FROM ${target} WHERE header_message_id = ?`,
+  )
+  const insert = prepare(
+    `INSERT INTO ${target} (header_message_id, ${columns.join(', ')}, text_state, _first_seen_at, _synced_at)
+     VALUES (?, ${columns.map(() => '?').join(', ')}, ?, ?, ?)`,
+  )
+  const update = prepare(
+    `UPDATE ${target} SET ${columns.map(column => `${column} = ?`).join(', ')}, text_state = ?, _text_from = ?,
+       text = iif(? IS NULL, NULL, text), _synced_at = ?, _changed_at = coalesce(?, _changed_at), _deleted_at = NULL
+     WHERE header_message_id = ?`,
+  )
+  const tombstone = prepare(
+    `UPDATE ${target} SET _deleted_at = ? WHERE header_message_id = ? AND _deleted_at IS NULL`,
+  )
+  const liveCopies = (key: string) => copiesOf.all(key)
+  const texts = createMessageTexts(prepare, derivation, liveCopies)
+
+  /** Returns whether anything changed. @param withParts false when only the text can have changed */
+  function refreshOne({ key, isReplaced }: Group, now: string, withParts: boolean): boolean {
+    const live = liveCopies(key)
+    if (live.length === 0) {
+      parts.remove(key)
+      return tombstone.run(now, key).changes > 0
+    }
+    const stored = find.get(key)
+    const textFrom = (stored?.['_text_from'] ?? null) as number | null
+    const text = texts.plan(live, textFrom)
+    const merged = derivation.merge(live)
+    const values = columns.map(column => merged[column] ?? null)
+    const ids = live.map(({ id }) => id)
+    if (!stored) {
+      insert.run(key, ...values, text.state, now, now)
+      parts.insert(key, ids)
+      return true
+    }
+    const change = withParts ? parts.refresh(key, ids) : 'none'
+    const replaced = columns.filter((column, index) => stored[column] !== values[index])
+    const same =
+      stored['_deleted_at'] === null &&
+      stored['text_state'] === text.state &&
+      textFrom === text.from &&
+      change === 'none' &&
+      replaced.length === 0
+    if (same) return false
+    const isChange =
+      isReplaced &&
+      (change === 'replaced' ||
+        (textFrom !== null && text.from === null) ||
+        replaced.some(column => !derivation.mergeMetadata.includes(column) && stored[column] !== null))
+    update.run(...values, text.state, text.from, text.from, now, isChange ? now : null, key)
+    return true
+  }
+
+  return {
+    refresh(groups, now) {
+      const distinct = new Map<string, boolean>()
+      for (const { key, isReplaced } of groups) distinct.set(key, isReplaced || distinct.get(key) === true)
+      for (const [key, isReplaced] of distinct) refreshOne({ key, isReplaced }, now, true)
+    },
+    applyText(copyId, result, now) {
+      const copy = texts.find(copyId)
+      if (!copy) return false
+      const isChanged = texts.store(copy, result, now)
+      const isReplaced = result.state !== 'present'
+      return refreshOne({ key: copy.group, isReplaced }, now, false) || isChanged
+    },
+    textState: copyId => texts.find(copyId)?.text_state,
+    resetText: texts.reset,
+  }
+}
