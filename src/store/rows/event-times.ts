@@ -1,11 +1,10 @@
-import { tableNamed } from '../../catalog/catalog.ts'
-import type { ParsedRow } from '../../catalog/parsed-item.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
+import { createUndatedRows, type TimeColumn, type UndatedRows } from './undated-rows.ts'
 
 /** Queries about the event times of a table's live rows. */
-export interface RowTimes {
+export interface RowTimes extends UndatedRows {
   /** The time of the newest row after skipping `rows` newer ones; undefined when there are no more rows. */
   afterNewest(column: TimeColumn, rows: number): string | undefined
   /** Whether more than `rows` rows have a time at or after `from`. Reads at most one row more than `rows`. */
@@ -17,20 +16,6 @@ export interface RowTimes {
    * are included: a clock that was ahead stored them.
    */
   within(column: TimeColumn, span: TimeSpan, known: { before: string; now: string }): TimedRow[]
-  /** Ids of live rows that have no time and that the pass has not seen. `known` as in `within`. */
-  undated(column: TimeColumn, feed: string, known: { before: string; now: string }): string[]
-  /** Whether a live row has no time. */
-  hasUndated(column: TimeColumn): boolean
-  /**
-   * Gives a stored row without a time the key of the given row that equals it in all other fields. Storing the given
-   * row then completes the stored row. Only for tables whose key is a digest of the fields, in the first column.
-   */
-  completeUndated(column: TimeColumn, rows: readonly ParsedRow[]): void
-  /**
-   * Removes rows without a time that were first stored after an instant, if an earlier row with a time equals them in
-   * all other fields. Scans the table for each row without a time.
-   */
-  removeUndatedCopies(column: TimeColumn, since: string): void
   /** Live rows with a time in the span that have no task of the feed, in no particular order. */
   unasked(column: TimeColumn, feed: string, span: Unasked): TimedRow[]
 }
@@ -62,11 +47,6 @@ export interface Unasked {
   limit: number
 }
 
-export interface TimeColumn {
-  table: string
-  time: string
-}
-
 export function createRowTimes(prepare: Prepare): RowTimes {
   return {
     afterNewest({ table, time }, rows) {
@@ -87,39 +67,6 @@ export function createRowTimes(prepare: Prepare): RowTimes {
       const newest = prepare<string | null>(`SELECT max(${at}) FROM ${quote(table)} WHERE ${at} <= ?`)
       return onlyRow(newest.pluck(), upTo)
     },
-    hasUndated({ table, time }) {
-      const row = prepare(
-        `SELECT 1 FROM ${quote(table)} WHERE ${quote(time)} IS NULL AND _deleted_at IS NULL LIMIT 1`,
-      )
-      return row.get() !== undefined
-    },
-    completeUndated({ table, time }, rows) {
-      const [key = '', ...others] = Object.keys(tableNamed(table).columns)
-      const isEqual = others.filter(name => name !== time).map(name => `${quote(name)} IS @${name}`)
-      // A row that was given one of these keys has no time until it is stored, and must not be found again.
-      const undated = `SELECT ${quote(key)} FROM ${quote(table)} WHERE ${quote(time)} IS NULL AND _deleted_at IS NULL
-         AND ${quote(key)} NOT IN (SELECT value FROM json_each(@keys)) AND _extra IS @_extra
-         AND ${isEqual.join(' AND ')} LIMIT 1`
-      const update = prepare(
-        `UPDATE ${quote(table)} SET ${quote(key)} = @${key} WHERE ${quote(key)} = (${undated})
-           AND NOT EXISTS (SELECT 1 FROM ${quote(table)} WHERE ${quote(key)} = @${key})`,
-      )
-      const keys = JSON.stringify(rows.map(({ cells }) => cells[0]))
-      for (const { cells, extra } of rows) {
-        const values = Object.fromEntries([key, ...others].map((name, index) => [name, cells[index] ?? null]))
-        update.run({ ...values, _extra: extra, keys })
-      }
-    },
-    removeUndatedCopies({ table, time }, since) {
-      const [, ...others] = Object.keys(tableNamed(table).columns)
-      const compared = [...others.filter(name => name !== time), '_extra'].map(quote)
-      const isEqual = compared.map(name => `dated.${name} IS undated.${name}`).join(' AND ')
-      prepare(
-        `DELETE FROM ${quote(table)} AS undated WHERE ${quote(time)} IS NULL AND _first_seen_at > ?
-           AND EXISTS (SELECT 1 FROM ${quote(table)} dated WHERE dated.${quote(time)} IS NOT NULL
-             AND dated._first_seen_at < undated._first_seen_at AND ${isEqual})`,
-      ).run(since)
-    },
     within({ table, time }, span, { before, now }) {
       const at = quote(time)
       const above = span.aboveIncluded ? '<=' : '<'
@@ -130,14 +77,6 @@ export function createRowTimes(prepare: Prepare): RowTimes {
            AND (_first_seen_at < ? OR _first_seen_at > ?)`,
       )
       return rows.all(span.above ?? '~', span.below ?? '', before, now)
-    },
-    undated({ table, time }, feed, { before, now }) {
-      const find = prepare<string>(
-        `SELECT id FROM ${quote(table)} t WHERE ${quote(time)} IS NULL AND _deleted_at IS NULL
-           AND (_first_seen_at < ? OR _first_seen_at > ?)
-           AND NOT EXISTS (SELECT 1 FROM sync_seen s WHERE s.feed = ? AND s.scope = '' AND s.key = t.id)`,
-      )
-      return find.pluck().all(before, now, feed)
     },
     unasked({ table, time }, feed, { from, to, but, ...span }) {
       const rows = prepare<{ key: string; at: string }>(
@@ -151,5 +90,6 @@ export function createRowTimes(prepare: Prepare): RowTimes {
       const bounds = { from: from ?? '', to: to ?? '~' }
       return rows.all({ ...span, ...bounds, feed, but: JSON.stringify(but) })
     },
+    ...createUndatedRows(prepare),
   }
 }
