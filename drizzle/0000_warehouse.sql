@@ -83,7 +83,7 @@ CREATE TABLE `activity_links` ( /* The public company, contact and deal records 
 	`activity_id` text NOT NULL /* Activity. Joins `activities.id`. */,
 	`context_type` text NOT NULL /* `company`, `contact` or `deal`. */,
 	`context_id` text NOT NULL /* Id of the CRM record (`crm_records.id`). */,
-	`origin` text NOT NULL /* `DIRECT`: the activity itself points there; `DERIVED`: inferred from another linked record. */,
+	`origin` text NOT NULL /* `DIRECT`: the activity itself points at the record; `DERIVED`: inferred from another linked record. */,
 	`_extra` text /* JSON object of fields that the API sent and that have no column here, and of values that do not fit their column. NULL: there are none, or they were purged. */,
 	PRIMARY KEY(`activity_id`, `context_type`, `context_id`, `origin`),
 	FOREIGN KEY (`activity_id`) REFERENCES `activities`(`id`) ON UPDATE no action ON DELETE cascade

@@ -2,7 +2,8 @@ import { errorCode } from './error-code.ts'
 import { EXIT_STATUS, StopError } from './errors.ts'
 
 /**
- * Reads a file or folder that comes with parley. Without this, its error would be taken for one of the database.
+ * Reads a file or folder that comes with parley. Without this function, a failed read would be reported as an error of
+ * the database.
  * @throws StopError (1) when it is missing, unreadable or damaged
  */
 export function readInstalled<T>(path: string, read: () => T): T {
@@ -13,7 +14,7 @@ export function readInstalled<T>(path: string, read: () => T): T {
     if (code === undefined) throw error
     throw new StopError(`The installation of parley is broken: cannot read ${path} (${code})`, {
       code: 'installation-broken',
-      hint: 'Install parley again, with its folder drizzle next to dist. The database was not changed.',
+      hint: 'Install parley again, with its folder drizzle next to dist.',
       cause: error,
       exitStatus: EXIT_STATUS.fault,
     })

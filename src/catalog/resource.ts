@@ -431,7 +431,7 @@ export interface ItemFeed {
   boundBySince: boolean
   /** The answer is final once this column has this value. Until then it is read again at growing intervals. */
   readyWhen?: { column: string; is: string }
-  /** For `row`: the column of the event time. The younger the row, the sooner it is read again. */
+  /** For `stores: 'row'`: the column of the event time. A row with a later event time is read again sooner. */
   time?: string
   /**
    * `resource.feed` that reads the row of which this is a part. After a refusal of the part, that feed reads the row

@@ -53,7 +53,7 @@ export const doctorCommand: CommandDefinition<DoctorOptions> = {
 }
 
 const DAY_UNKNOWN =
-  "not checked: the database does not say how many of today's requests are used, and api.max_requests_per_day is set"
+  'not checked: api.max_requests_per_day is set, but the number of requests used today cannot be read from the database'
 
 /** What to run next when nothing is wrong. */
 function nextStep(
@@ -68,13 +68,13 @@ function nextStep(
     : `parley backfill --plan${flag} estimates the requests and time; parley backfill${flag} reads everything.`
 }
 
-/** While a process writes the warehouse, no other one can start. */
+/** While one process writes the warehouse, no other backfill or daemon can start. */
 function stepDuring({ pid, recorded }: RunningWriter, flag: string): string {
   const status = `parley status${flag} shows`
   if (recorded?.command === 'daemon')
     return `the daemon (process ${pid}) keeps the warehouse up to date; ${status} how fresh it is.`
   const who = recorded ? `process ${pid} (parley ${recorded.command})` : `process ${pid}`
-  return `wait until ${who} ends, which writes the warehouse; ${status} its progress.`
+  return `${who} writes the warehouse: wait until it ends; ${status} its progress.`
 }
 
 type Add = (finding: Finding) => void

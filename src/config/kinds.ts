@@ -108,7 +108,7 @@ const CRON_FIELDS = [
 /** Read as a cron pattern of five fields. A pattern that never occurs, such as one for February 30, is refused. */
 export const calendar: SettingKind<string> = {
   allowed: () =>
-    `${Object.keys(NAMED_TIMES).join(', ')}, or a cron pattern of minute, hour, day, month and weekday that occurs at some time, such as "30 */6 * * *"`,
+    `${Object.keys(NAMED_TIMES).join(', ')}, or a cron pattern of minute, hour, day, month and weekday, such as "30 */6 * * *", that matches at least one date`,
   fromText: asText,
   read: value => {
     if (typeof value !== 'string') return undefined

@@ -74,8 +74,8 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
       pending_tasks: count('Reads that are outstanding or have to be repeated.', 'reads', '0'),
       rejected: count('Items that could not be stored; see `sync_rejects`.', 'items', '0'),
       last_success_at: instant(
-        'When the resource was last read without a fault.',
-        'It has never been read without a fault.',
+        'When a run of the resource last ended without a failure.',
+        'No run has ended without a failure yet.',
       ),
       next_run_at: instant(
         'When the resource is next due. It is read then only while a daemon or a backfill runs.',
@@ -105,13 +105,13 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
         'E-mails in the segment whose text is known.',
         'e-mails',
         '790',
-        'The segment is not one of e-mails.',
+        'The segment is not of the resource `messages`.',
       ),
       bodies_pending: count(
         'E-mails in the segment whose text is still to be read.',
         'e-mails',
         '0',
-        'The segment is not one of e-mails.',
+        'The segment is not of the resource `messages`.',
       ),
     },
   ),

@@ -116,9 +116,9 @@ function answerFinding(replies: readonly ReaderReply<unknown>[], { baseUrl }: Ap
   const line = createFinder('API')
   if (!isAllFailed(replies)) return line.ok(`${baseUrl} answers`)
   return line.wrong(
-    `${baseUrl} answers, but all ${replies.length} requests failed`,
+    `all ${replies.length} requests to ${baseUrl} failed`,
     EXIT_STATUS.apiUnavailable,
-    'Run parley doctor again later. If this remains, check api.base_url.',
+    'Run parley doctor again later. If the requests still fail, check api.base_url.',
   )
 }
 

@@ -42,7 +42,7 @@ interface MachineCheck {
   find(context: MachineContext, line: Finder): readonly Finding[]
 }
 
-/** A check of the content. There is none to check before the first backfill. */
+/** A check of the database's content. It is left out while no database exists, as before the first backfill. */
 interface ContentCheck {
   name: string
   findIn(db: Sqlite, line: Finder, context: MachineContext): readonly Finding[]
@@ -63,7 +63,7 @@ const CHECKS: readonly (MachineCheck | ContentCheck)[] = [
   { name: 'writer', find: writerFindings },
 ]
 
-/** A check that fails with an error reports that it could not be made, and the others go on. */
+/** When a check throws an error, its finding reports that it did not run, and the other checks still run. */
 export function* checkMachine(context: MachineContext): Generator<Finding> {
   for (const check of CHECKS) {
     const line = createFinder(check.name)
@@ -80,7 +80,7 @@ export function* checkMachine(context: MachineContext): Generator<Finding> {
 const NOT_OPENED = 'not checked: the database cannot be opened'
 
 /**
- * The finding of a check that could not be made. When the database cannot be opened, that is usually the reason, and
+ * The finding of a check that could not run. When the database cannot be opened, that is usually the reason, and
  * the check `database` reports it.
  */
 export function uncheckedFinding(
@@ -105,7 +105,8 @@ function problemOf(error: unknown, database: string) {
   if (fault) return { problem: `${fault.problem} (${code})`, status: DATABASE, hint: fault.hint }
   // parley stores some values as JSON. A SyntaxError means that another program changed one.
   const isOfContent = code.startsWith('SQLITE_') || error instanceof SyntaxError
-  if (isOfContent) return { problem: `reading it failed (${code})`, status: DATABASE, hint: DAMAGED }
+  if (isOfContent)
+    return { problem: `the database cannot be read (${code})`, status: DATABASE, hint: DAMAGED }
   return { problem: `internal error (${code})`, status: EXIT_STATUS.fault, hint: 'Please report this error.' }
 }
 

@@ -4,7 +4,7 @@ import { isAlive } from '../store/file/writer.ts'
 import { readWriter, type Writer } from '../store/sync/writer-note.ts'
 import type { Finder, Finding } from './check.ts'
 
-/** Finds the process that writes the database, without taking its lock. */
+/** Finds the process that writes the database, without taking the database's lock. */
 
 interface WriterContext {
   database: string

@@ -32,7 +32,7 @@ export interface EngineContext {
   missedRows: MissedRows
   server: ServerClock
   demandedLists: DemandedLists
-  /** Resources that were reported as not read on schedule, and not yet as read on schedule again. */
+  /** Resources whose lateness was logged, without the ones that were logged as read on schedule again since. */
   late: Set<ResourceName>
   urgent: Urgent
   /** True when reads that depend on the resource need not wait for it. */

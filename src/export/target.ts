@@ -159,8 +159,8 @@ function makeFolder(path: string, mode: number): void {
 }
 
 /**
- * Not the recursive mkdir of Node, which reports a read-only file system as a missing folder, and does not return where
- * the system refuses new folders with ENOENT, such as in /proc.
+ * Creates the folder and its missing parents. The recursive mkdir of Node is not used: it reports a read-only file
+ * system as a missing folder, and it never returns where the system refuses new folders with ENOENT, such as in /proc.
  */
 function createWithParents(path: string): void {
   if (!existsSync(dirname(path))) createWithParents(dirname(path))
@@ -195,7 +195,7 @@ function lockFolder(path: string, mode: number, clock: Clock): HeldLock {
   }
 }
 
-/** Errors of SQLite name no file, and report a folder in place of the lock as a missing permission. */
+/** Errors of SQLite name no file. If a folder is at the path of the lock, SQLite reports a missing permission. */
 function lockCause(cause: unknown, path: string): unknown {
   const place = join(path, LOCK)
   const isFolder = statSync(place, { throwIfNoEntry: false })?.isDirectory() === true
@@ -283,7 +283,7 @@ export function targetError(error: unknown, path: string): unknown {
   })
 }
 
-/** The file that the error is about: of a rename, the one that could not be replaced. */
+/** The file that the error is about. For a rename that is the target, which could not be replaced. */
 function placeOf(error: unknown): string {
   if (!(error instanceof Error)) return ''
   if ('dest' in error) return ` at ${error.dest}`

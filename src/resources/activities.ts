@@ -9,7 +9,7 @@ const activityLinks = child('activity_links', {
     context_type: text('`company`, `contact` or `deal`.'),
     context_id: text('Id of the CRM record (`crm_records.id`).', { refersTo: ['crm_records.id'] }),
     origin: text(
-      '`DIRECT`: the activity itself points there; `DERIVED`: inferred from another linked record.',
+      '`DIRECT`: the activity itself points at the record; `DERIVED`: inferred from another linked record.',
     ),
   },
   indices: { by_context: { on: ['context_type', 'context_id'] } },

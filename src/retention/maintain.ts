@@ -22,9 +22,9 @@ import {
 } from './what-to-remove.ts'
 
 /**
- * Nightly maintenance. It purges the content of rows that were deleted `retention.withdrawn_days` ago and removes the
- * remains from the database's files, and edited texts from the full-text indices. It removes copies of the warehouse of that age, which may hold such content. It
- * prunes the run history and optimizes the file.
+ * Nightly maintenance. It purges the content of rows that were deleted `retention.withdrawn_days` ago. It removes the
+ * remains from the database's files, and edited texts from the full-text indices. It removes copies of the warehouse of
+ * that age, which may hold such content. It prunes the run history and optimizes the file.
  *
  * Each step records in the database what it leaves for a later step, in the transaction of its changes. If the process
  * is killed, the next maintenance continues from these records.
@@ -141,8 +141,8 @@ export async function clean({ store, clock, log }: MaintainDeps): Promise<void> 
 }
 
 const REBUILD_FAILED =
-  'the rebuild failed: another program may hold its write lock, or a limit on memory or file sizes is too low'
-const TOO_LARGE = `it is rebuilt up to a size of ${ON_DISK_UP_TO_BYTES / 1024 ** 3} GiB, since a rebuild blocks all writes`
+  'the rebuild failed: another program may hold the write lock of the database, or a limit on memory or file sizes is too low'
+const TOO_LARGE = `the file is larger than ${ON_DISK_UP_TO_BYTES / 1024 ** 3} GiB and is not rebuilt, since a rebuild blocks all writes`
 
 /** The rebuild of the file that is due. `on-disk` may only run between two sessions. */
 export function dueRebuild({ store, clock }: Pick<MaintainDeps, 'store' | 'clock'>): Rebuild {
@@ -183,8 +183,11 @@ export async function rebuildLarge(
 }
 
 function failureOf({ isRoomy, isStopped }: { isRoomy: boolean; isStopped: boolean }): string {
-  if (!isRoomy) return `it needs free space of ${SPACE_FACTOR} times its size on the disk`
-  return isStopped ? 'parley was stopped meanwhile; the next attempt is a week later' : REBUILD_FAILED
+  if (!isRoomy)
+    return `a rebuild needs free space of ${SPACE_FACTOR} times the size of the database on the disk`
+  return isStopped
+    ? 'parley was stopped during the rebuild; the next attempt follows a week later'
+    : REBUILD_FAILED
 }
 
 async function tryToRemoveOldCopies(deps: MaintainDeps, before: number | undefined): Promise<number> {
@@ -197,14 +200,17 @@ async function tryToRemoveOldCopies(deps: MaintainDeps, before: number | undefin
   }
 }
 
-/** Makes the removal of purged, edited and deleted texts from the full-text indices due. */
+/** Makes the purge of each outdated full-text index due. `updateSearch` runs it. */
 async function forgetTexts({ store }: MaintainDeps, now: string): Promise<void> {
   await store.transaction(() => {
     if (createSearchIndices(store).forget()) store.purger.noteRemains(now)
   })
 }
 
-/** Does that removal, including what an earlier process left of it. False when the signal ended it. */
+/**
+ * Builds the full-text indices and runs their purges, also those that an earlier process began. Drops the indices when
+ * they are switched off. False when the signal ended it.
+ */
 async function updateSearch({ store, clock, settings, signal }: MaintainDeps): Promise<boolean> {
   const isWanted = settings.search.enabled
   // Indices that do not exist yet are built once history is loaded.

@@ -94,9 +94,10 @@ async function removeAndWarn(
   )
   warnAboutStuck(removal, warn)
   for (const path of pathsWith('ask'))
-    warn('Cannot tell whether an old snapshot is of this warehouse; remove it if it is', {
+    warn('An old snapshot was not removed: parley cannot tell whether it is of this warehouse', {
       path,
       reason: 'its identity cannot be read',
+      hint: 'If it is of this warehouse, remove it: it may hold content that has been purged.',
     })
   for (const path of pathsWith('recount')) await resetAge(path, now, warn)
   return count
@@ -104,7 +105,7 @@ async function removeAndWarn(
 
 function warnAboutStuck({ stuck }: Removal, warn: Warn): void {
   for (const { path, reason } of stuck)
-    warn('An old copy of the warehouse could not be removed', {
+    warn('A copy of the warehouse could not be removed', {
       path,
       reason,
       hint: 'Remove it, since it may hold content that has been purged. Check the owner and mode of its folder.',

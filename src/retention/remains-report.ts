@@ -4,8 +4,9 @@ import type { OpenStore } from '../store/store.ts'
 import { META, parseNote } from '../store/sync/meta.ts'
 
 /**
- * Where a purge is not complete. The database stores it for `parley status`, and so that what stays in a file of SQLite
- * is logged once, and once when it is gone: a reader may be in the way for many attempts and processes.
+ * Notes where a purge is not complete. The database stores the notes for `parley status`. They also limit the log:
+ * `reportRemains` logs once when purged content stays in a file of SQLite and once when it is gone, since a reader may
+ * block many attempts, also those of later processes.
  */
 export type PlaceOfRemains = 'wal' | 'free space' | 'copies'
 

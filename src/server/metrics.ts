@@ -60,7 +60,7 @@ export interface MetricSources {
   rate(): RateFigures | undefined
   database(): DatabaseFigures | undefined
   snapshot(): SnapshotFigures | undefined
-  /** `resources` and `backlog` count rows, so they are read every 15 s at most. */
+  /** Counting rows takes long, so the results of `resources` and `backlog` are kept for 15 s. */
   resources(): Awaitable<readonly ResourceFigures[] | undefined>
   backlog(): Readonly<Record<string, number>> | undefined
 }

@@ -23,7 +23,7 @@ test('a snapshot schedule that never occurs is refused with the setting, the val
   const { status, stderr } = await parley(['init', '--snapshot-every', '0 0 30 2 *'])
   expect(status).toBe(EXIT_STATUS.settings)
   expect(stderr).toMatch(
-    /^parley: Invalid settings: snapshot\.every is "0 0 30 2 \*" in flag --snapshot-every: expected hourly, daily, weekly, or a cron pattern .* that occurs at some time/,
+    /^parley: Invalid settings: snapshot\.every is "0 0 30 2 \*" in flag --snapshot-every: expected hourly, daily, weekly, or a cron pattern .* that matches at least one date/,
   )
 })
 

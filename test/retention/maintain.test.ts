@@ -232,7 +232,7 @@ describe('a purge that is not complete', () => {
       msg: 'The free space of the database file may hold remains of purged content',
       path: store.path,
       reason:
-        'the rebuild failed: another program may hold its write lock, or a limit on memory or file sizes is too low',
+        'the rebuild failed: another program may hold the write lock of the database, or a limit on memory or file sizes is too low',
     }
     expect(reports(logged())).toEqual([begins])
     expect(inStatus(store)).toEqual([{ path: store.path, reason: begins.reason }])
@@ -253,7 +253,7 @@ describe('a purge that is not complete', () => {
     await clock.advance(DAY)
     await maintain(large)
     expect(reports(logged())).toMatchObject([
-      { level: 'warn', path: store.path, reason: expect.stringContaining('up to a size of 8 GiB') },
+      { level: 'warn', path: store.path, reason: expect.stringContaining('the file is larger than 8 GiB') },
     ])
   })
 
@@ -319,11 +319,11 @@ describe('a large file that may contain remains', () => {
     const { store, clock, depsWith, isNoted, logged } = await largeWorld()
     expect(isNoted()).toBe(true)
     await rebuildLarge(depsWith(USUAL), () => 0)
-    expect(logged()).toContain('needs free space of 2.1 times its size')
+    expect(logged()).toContain('needs free space of 2.1 times the size of the database')
     const [remains] = readStatusReport({ path: store.path, now: NOW }).purge_remains
     expect(remains).toEqual({
       path: store.path,
-      reason: 'it needs free space of 2.1 times its size on the disk',
+      reason: 'a rebuild needs free space of 2.1 times the size of the database on the disk',
     })
     expect(dueRebuild({ store, clock })).toBe('none')
     await clock.advance(7 * DAY)

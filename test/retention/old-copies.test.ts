@@ -197,7 +197,7 @@ describe('old copies of the warehouse', () => {
     expect(lines).toMatchObject([
       {
         level: 'warn',
-        msg: 'An old copy of the warehouse could not be removed',
+        msg: 'A copy of the warehouse could not be removed',
         path: join(own, OLD),
         reason: 'EACCES',
       },

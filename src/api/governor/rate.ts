@@ -96,7 +96,7 @@ const MIN_ANSWERS = 8
 const CAUTION = 0.1
 /** In a shorter span, the rate counts as the reason for the refusal. */
 const MIN_SPAN_MS = 2000
-/** How late turns may be on a busy machine. */
+/** Longest delay of a request turn on a busy machine, in ms. */
 const MAX_LATE_MS = 50
 /** The limit was used up when the rate held requests back for at least this share of the span. */
 const MIN_HELD_SHARE = 0.6

@@ -274,7 +274,7 @@ function partsOf({ followUps = [] }: ItemFeed): SingleRead['parts'] {
 /** The reason of every hold begins with this. */
 const HELD_REASON = 'Deletion of '
 
-/** @param loss the loss for which the guard holds the deletions back, also when it is that of a cascade */
+/** @param loss the loss because of which the guard holds the deletions back. Its table may be that of a cascade. */
 function reportHold(context: EngineContext, resource: ResourceName, { table, rows }: Loss): void {
   const { store, options } = context
   const { heldSince } = store.state.get(resource)

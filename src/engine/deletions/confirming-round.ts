@@ -11,8 +11,8 @@ import { confirmAfterMs } from './denial.ts'
  * reads these again:
  *
  * - every list of the resource, so the suspicions that lists raise end here;
- * - each row with a single read that its list does not show (unlisted.ts);
- * - each row that only single reads deny, such as a transcript. These rows stay suspected.
+ * - each row that has a single read and that its list does not show (unlisted.ts);
+ * - each row that only single reads deny, such as a transcript. Its suspicion starts again now.
  *
  * due/round-end.ts begins the round in the daemon, backfill-rounds.ts in a backfill.
  */

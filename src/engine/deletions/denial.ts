@@ -54,7 +54,7 @@ export function endSuspicions(
 
 /**
  * Ends the suspicions that rows are absent, because a list shows their keys. A key does not show that the content may
- * be read, so suspicions that it is withheld stay. Returns the keys that were suspected.
+ * be read, so suspicions that content is withheld stay. Returns the keys whose suspicions ended.
  */
 export function endAbsences(context: EngineContext, table: string, keys: readonly string[]): string[] {
   const { suspicions } = context.store

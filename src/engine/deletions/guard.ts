@@ -35,8 +35,8 @@ export function guardDecision(losses: readonly Loss[]): GuardDecision {
 }
 
 /**
- * The loss to report while deletions are held back: the one for which the guard would hold them back now. When rows came
- * back meanwhile there may be no such loss, so it is the one with the most rows. Undefined without any loss.
+ * The loss to report while deletions are held back: the one for which the guard would hold them back now. If rows have
+ * come back since, there may be no such loss: then the one with the most rows. Undefined when `losses` is empty.
  */
 export function lossToReport(losses: readonly Loss[]): Loss | undefined {
   const decision = guardDecision(losses)

@@ -2,8 +2,8 @@ import type { Freshness } from '../../store/rows/freshness.ts'
 
 /**
  * Lists that the daemon reads at once, whatever their interval: in a timeline the newest segment, else every segment
- * (by-time.ts). Kept in memory, so the end of a session loses them. Demands for single reads are tasks in the database
- * (`sync_tasks`).
+ * (by-time.ts). They are kept in memory, so they are lost when the session ends. Demands for single reads are tasks in
+ * the database (`sync_tasks`).
  */
 export interface DemandedLists {
   add(list: string): void
@@ -19,7 +19,7 @@ export interface DemandedLists {
 interface Demand {
   /** The ticket of the last request that was sent before the demand. */
   after: number
-  /** Segments that a pass has read since. */
+  /** Segments over which a pass has begun since. */
   met: Set<number>
 }
 

@@ -84,8 +84,9 @@ function demandAssociations(
     : named.map(one => [one, directionsFrom(kinds, one.object)])
   for (const [one, directions] of wanted) {
     if (followUp.records.child !== undefined && !isNewerThanList(context, records, one, at)) continue
-    // Skips lists of an object that is not offered. Once it is offered, its records are new and get tasks. But no later
-    // plan would write a task in a planned direction for a record that comes back before the other object.
+    // Skips lists of an object that is not offered. Once it is offered, its records are new and get tasks. A planned
+    // direction is not skipped: a plan adds tasks only for records that are stored for the first time, so no later plan
+    // would add one for a record that comes back while the other object is not offered.
     const isAskable = (direction: Direction) =>
       isOffered(context, { list: of, scope: direction.listed }) ||
       isPlanned(context.store, followUp.feed, direction)

@@ -15,8 +15,8 @@ import { type Query, segmentInPass } from './pass.ts'
  * 2. Store rows. A stored row is no longer suspected, so this comes before the search for missing rows.
  * 3. Write follow-ups of the rows that were stored. They commit with their rows, so a crash loses none.
  * 4. Find missing rows: those that the page should have shown. The checkpoint still says where the last page ended.
- * 5. Advance the checkpoint: the `page.ts` of the mode saves the segment. This comes last, since what is saved depends
- *    on what the page showed.
+ * 5. Advance the checkpoint: the `page.ts` of the mode saves the segment. This comes last, since the new checkpoint
+ *    depends on the rows that the page showed.
  */
 export interface PageSteps<Parsed, Found, Outcome> {
   /** Undefined when nothing of the page may be stored. */

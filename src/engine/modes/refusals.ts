@@ -15,7 +15,7 @@ export function refusalError(status: number, message: string): ResourceError {
 }
 
 const REFUSAL_HINTS: Readonly<Record<number, string>> = {
-  400: 'The API may have changed. `parley doctor` shows which requests it accepts.',
+  400: 'The API may have changed. `parley doctor` shows which requests the API accepts.',
   403: 'Ask an administrator of the workspace to let the key read this, or leave the resource out (sync.resources).',
   404: 'Check api.base_url and api.workspace_id. If they are right, the workspace may not offer this resource.',
 }

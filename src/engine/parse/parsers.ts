@@ -36,7 +36,7 @@ export function createParsing({ store, log, now }: ParsingDeps): Parsing {
     report: ({ resource, feed }, scope) => ({
       drift: driftOf(resource),
       reject(_table, item, reason, within = '') {
-        // A list without scopes uses the row's key, so that purging the row finds its rejects.
+        // A reject of a list without scopes gets the row's key as its scope, so that the purge of the row finds it.
         store.rejects.note({ resource, feed, scope: scope === '' ? within : scope, item, reason }, now())
       },
     }),

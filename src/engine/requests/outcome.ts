@@ -22,8 +22,8 @@ export interface OutcomeDeps {
 }
 
 /**
- * Applies an outcome to its job inside a transaction. For a page, its rows, its follow-ups and the checkpoint commit here
- * (`modes/apply-page.ts`). Returns the error, if there is one.
+ * Applies an outcome to its job inside a transaction. For a page, its rows, its follow-ups and the checkpoint commit
+ * here (`modes/apply-page.ts`). Returns the error, if there is one.
  */
 export async function applyOutcome(
   { context, client, endless, saveLearned }: OutcomeDeps,

@@ -3,8 +3,8 @@ import type { Attempt } from './job.ts'
 import type { Reachability } from './reachability.ts'
 
 /**
- * The attempts that wait: delayed until a retry is due, parked while their route rests, or unconfirmed, which means
- * refused while it is not clear whether there is access.
+ * The attempts that wait. A delayed attempt waits until its retry is due, a parked one while its route rests. An
+ * unconfirmed attempt was refused while it was not clear whether there is access.
  */
 export interface PendingAttempts {
   /** `ms`: 0 when the attempt may be sent as soon as its route does not rest. */

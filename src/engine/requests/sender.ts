@@ -6,7 +6,7 @@ import type { EndlessWork, Job, Lane } from './job.ts'
 import type { GovernorPause, Reachability } from './reachability.ts'
 import { countRequest, type SchedulerProgress } from './request-counts.ts'
 
-/** Sends requests through `api/client.ts`. Every outcome is counted, teaches the governor, and shows whether the API can be reached. */
+/** Sends requests through `api/client.ts`. Passes each outcome to the counts, the governor and `reachability`. */
 export interface Sender {
   /** @throws StopError when the API has been silent for too long, and the reason of `cancel` when it is aborted */
   send(sendable: Sendable, lane: Lane, permit: Permit): Promise<Sent>

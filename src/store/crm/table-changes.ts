@@ -2,7 +2,7 @@ import { errorCode } from '../../error-code.ts'
 import { nameFor } from './metadata.ts'
 import type { CrmTableState, TypedTable } from './table-state.ts'
 
-/** What happened to a typed table that people may read, and why. Pure. */
+/** A change of a typed table that people may already query, and its reason. Pure. */
 export interface TypedTableChange {
   /** `failed`: dropped after an error, until the metadata changes or the next start. */
   kind: 'replaced' | 'dropped' | 'failed'

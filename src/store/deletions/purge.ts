@@ -29,7 +29,7 @@ export interface Purger {
   restartWaits(now: string, options: { all: boolean }): number
   /** Records, for `remains`, that content was removed without `purge`. Call it in the same transaction. */
   notePurged(now: string): void
-  /** Records, for `remains`, that edited or deleted texts leave the full-text indices. Call it inside a transaction. */
+  /** Records, for `remains`, that the full-text indices lose edited or deleted texts. Call it inside a transaction. */
   noteRemains(now: string): void
   /** Where SQLite's files may still hold purged content. The database stores this until `clean` removes the content. */
   remains(): Remains

@@ -21,8 +21,9 @@ export interface SearchIndices {
   /** How far the indices are built, in row keys (`_id`) of their source tables, summed over the indices. */
   progress(): SearchProgress
   /**
-   * Makes a purge due of each index from whose rows a text was edited or deleted. `advance` then rewrites these indices,
-   * after which they hold no trigram of the texts. Call inside a transaction. Returns whether a purge is due.
+   * Makes a purge due for each index that has lost a text because a row was edited or deleted. `advance` then rewrites
+   * these indices, after which they hold no trigram of the texts. Call it inside a transaction. Returns whether a purge
+   * of any index is due.
    */
   forget(): boolean
 }

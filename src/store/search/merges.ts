@@ -11,18 +11,22 @@ export interface IndexMark {
 
 /**
  * FTS5 stores a deletion as a new entry next to the old one. Merging all FTS5 segments of the index removes both.
- * kept → outdated (a trigger, when a text is edited or deleted) → to be joined (`forget`) → being joined (the merge has
- * begun) → kept (the merge is complete). The merge does not include texts that are edited or deleted after it began:
- * being joined → being joined, outdated (a trigger) → outdated (the merge is complete).
+ *
+ * - `kept` → `outdated`: a text is edited or deleted (a trigger)
+ * - `outdated` → `to be joined`: a purge is due (`forget`)
+ * - `to be joined` → `being joined`: the merge has begun
+ * - `being joined` → `kept`: the merge is complete
+ * - `being joined` → `being joined, outdated`: a text is edited or deleted during the merge, which does not include it
+ * - `being joined, outdated` → `outdated`: the merge is complete
  */
 type IndexState = 'kept' | 'outdated' | 'to be joined' | 'being joined' | 'being joined, outdated'
 
 export const isPurgeDue = ({ state }: IndexMark): boolean => state !== 'kept' && state !== 'outdated'
 
 /**
- * Least number of FTS5 segments that a merge by `advance` takes, except that a merge that has begun continues. FTS5
- * does not continue it while fewer new segments than this wait, but as many as the merge has. During a purge the number
- * is therefore 2, or the purge would stop half-way when texts are written meanwhile.
+ * The FTS5 option `usermerge`: a merge by `advance` begins only when a level has this many FTS5 segments. FTS5 stops
+ * continuing a merge when a newer level has at least as many segments as the merge, but fewer than this number. So the
+ * number is 2 during a purge, because texts that are written meanwhile would stop the purge half-way.
  */
 const SEGMENTS_PER_MERGE = { usual: 4, purge: 2 }
 

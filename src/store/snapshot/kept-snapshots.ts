@@ -99,7 +99,7 @@ async function ensureFolder(folder: string, database: string, wanted: number): P
   } catch (error) {
     throw new StopError(`Cannot create the snapshot folder ${folder} (${errorCode(error) ?? 'unknown'})`, {
       code: 'snapshot-unwritable',
-      hint: 'Check the owner, mode and free space of its parent folder and that no file has this name, or choose another folder with snapshot.folder.',
+      hint: 'Check the owner, mode and free space of its parent folder. Check that no file has the name of the folder. Or choose another folder with snapshot.folder.',
       cause: error,
       exitStatus: EXIT_STATUS.databaseUnavailable,
     })

@@ -27,7 +27,7 @@ export interface StatusReport {
   learned_rate: RateReport | null
   /** Null when the daemon never tried to make a snapshot, or snapshots are switched off. */
   snapshot: SnapshotReport | null
-  /** Files that still hold purged content, or may hold it. Empty while every purge is complete. */
+  /** Files that hold or may hold purged content, and snapshot folders that cannot be read. Empty when there is none. */
   purge_remains: readonly PurgeRemains[]
   /** Pending requests of other processes to the writer, such as `parley resync`. */
   requests: readonly { kind: string; resource: string; asked_at: string }[]

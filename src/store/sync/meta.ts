@@ -33,7 +33,7 @@ export const META = {
   logHoldsPurged: 'log_holds_erased',
   /** Since when free space in the file may hold pieces of purged content. Stored in the transaction that purges. */
   fileHoldsPieces: 'file_holds_pieces',
-  /** Files that still hold purged content, or may hold it, by place; each with its path and the reason. */
+  /** Files that may hold purged content, and unreadable snapshot folders, by place; with their paths and reasons. */
   purgeRemains: 'purge_remains',
   /** When parley last tried to rebuild the file on disk. */
   rebuildTriedAt: 'rebuild_tried_at',

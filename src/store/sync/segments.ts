@@ -63,7 +63,7 @@ export interface Segments {
   cut(segment: Segment, at: string): Segment
   /** Ends the waits after failures. */
   retryNow(feed: string): void
-  /** Moves every `retryAt` after `now` back by `ms`, because this machine's clock was set back. */
+  /** Moves every `retryAt` after `now` to an instant `ms` earlier, because this machine's clock was set back. */
   moveBack(ms: number, now: string): void
   /** Joins two neighbours and returns the result, which has the earlier `listedAt` of both. */
   join(newer: Segment, older: Segment): Segment

@@ -1,7 +1,7 @@
 import type { Store } from '../../../store/store.ts'
 import { type Direction, scopeOf } from './associations.ts'
 
-/** The input of the last plan of a feed of associations, so that the next plan looks only at new and deleted records. */
+/** The input of the last plan of an association feed, so that the next plan looks only at new and deleted records. */
 export interface AssociationPlan {
   /** The newest record at that time, by `_id`. */
   upTo: number
@@ -25,7 +25,7 @@ export function savePlan({ state }: Pick<Store, 'state'>, feed: string, plan: As
   state.setMeta(nameOf(feed), JSON.stringify(plan))
 }
 
-/** Whether all records of the requested object are requested in this direction at intervals. */
+/** Whether a plan has chosen this direction: then the associations of each record of `asking` are read at intervals. */
 export function isPlanned(store: Pick<Store, 'state'>, feed: string, direction: Direction): boolean {
   return lastPlan(store, feed).scopes.includes(scopeOf(direction))
 }

@@ -234,7 +234,7 @@ function associationsOfRecord({ links }: Store, { task, feed }: ItemWork): Assoc
   return links.ofRecord(feed.table, { object: asking, id: task.key, otherObject: listed, isFirst })
 }
 
-/** A link is requested in the direction in which its kind is read at intervals. */
+/** An association is requested in the direction that the last plan chose for its kind. */
 function linkTask(store: Store, { id }: Pick<ItemWork, 'id'>, row: RowKey): TaskKey | undefined {
   const [object = '', record = '', otherObject = '', other = ''] = columnsOfRow(row)
   const directions = directionsOf([object, otherObject])

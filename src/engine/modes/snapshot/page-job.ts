@@ -94,8 +94,9 @@ function failPass(
 }
 
 /**
- * The parent row of the scope may be deleted. Its own list decides that, and is read at once. The daemon reports only a
- * second refusal in a row, by when that list was read: a parent is often deleted before its list is due.
+ * The parent row of the scope may be deleted. Its own list decides that, and is read at once. The daemon reports the
+ * refusal only if the next request of the scope is refused too: a parent is often deleted before its list is due, and
+ * the list is read in between.
  */
 function handleAbsent(
   context: EngineContext,

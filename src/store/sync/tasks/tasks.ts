@@ -19,7 +19,7 @@ export interface Tasks extends TaskDemands, DueTasks, TaskResults {
   removeAll(feed: string, scope: string, keys: readonly string[]): string[]
   /** Removes the tasks of a range whose keys are not among `keys`. */
   keepOnly(feed: string, scope: string, keys: readonly string[], range: KeyRange): void
-  /** Moves every due time after `now` back by `ms`, because this machine's clock was set back. */
+  /** Moves every due time after `now` to an instant `ms` earlier, because this machine's clock was set back. */
   moveBack(ms: number, now: string): void
 }
 
