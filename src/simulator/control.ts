@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Change, ChangeResult } from './changes.ts'
+import type { Change, ChangeResult } from './changes/change.ts'
 import type { Faults } from './faults/faults.ts'
 import type { LimitModel } from './faults/limits.ts'
 import type { RequestLog } from './http/requests.ts'

@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type Clock, systemClock } from '../clock.ts'
-import type { Change, ChangeResult } from './changes.ts'
+import type { Change, ChangeResult } from './changes/change.ts'
 import { answerControl, CONTROL_PREFIX } from './control.ts'
 import { createFaultPlan, type Fault, type Faults } from './faults/faults.ts'
 import { type Admission, createLimiter, type LimitModel, limitHeaders } from './faults/limits.ts'

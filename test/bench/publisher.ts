@@ -1,4 +1,4 @@
-import type { Change } from '../../src/simulator/changes.ts'
+import type { Change } from '../../src/simulator/changes/change.ts'
 import type { MeasureName, Watch } from './watcher.ts'
 import type { Workspace } from './workspace.ts'
 

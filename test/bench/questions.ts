@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type Database from 'better-sqlite3'
-import type { Change } from '../../src/simulator/changes.ts'
+import type { Change } from '../../src/simulator/changes/change.ts'
 import { questionFiles } from '../questions/question-file.ts'
 import { startDaemon } from './daemon-process.ts'
 import { startMeasured } from './measured-process.ts'

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { Readable } from 'node:stream'
-import type { Change, ChangeResult } from '../../src/simulator/changes.ts'
+import type { Change, ChangeResult } from '../../src/simulator/changes/change.ts'
 import type { LoggedRequest } from '../../src/simulator/http/requests.ts'
 import type { SimulatorOptions } from '../../src/simulator/server.ts'
 import { startMeasured, type Usage } from './measured-process.ts'

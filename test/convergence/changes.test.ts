@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import type { Change } from '../../src/simulator/changes.ts'
+import type { Change } from '../../src/simulator/changes/change.ts'
 import { canonicalJson, type Fields, fieldsOf } from '../support/exact-json.ts'
 import { startTrial, TINY, type Trial } from '../support/trial.ts'
 import { query } from './changed-tables.ts'

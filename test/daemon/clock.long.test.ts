@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import type { Change } from '../../src/simulator/changes.ts'
+import type { Change } from '../../src/simulator/changes/change.ts'
 import { CLOCKS, type DaemonTrial, startDaemonTrial } from './daemon-trial.ts'
 import { shiftedClock } from './shifted-clock.ts'
 

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import type { ResourceName } from '../../src/catalog/resource-names.ts'
-import type { Change } from '../../src/simulator/changes.ts'
+import type { Change } from '../../src/simulator/changes/change.ts'
 import { type DaemonTrial, startDaemonTrial } from './daemon-trial.ts'
 
 let trial: DaemonTrial

@@ -1,5 +1,5 @@
 import Database from 'better-sqlite3'
-import type { Change } from '../../src/simulator/changes.ts'
+import type { Change } from '../../src/simulator/changes/change.ts'
 import { expectedWarehouse } from '../support/expected.ts'
 import type { Cell } from '../support/row-shape.ts'
 import { startTrial, type Trial } from '../support/trial.ts'

@@ -1,4 +1,4 @@
-import type { Change } from '../../src/simulator/changes.ts'
+import type { Change } from '../../src/simulator/changes/change.ts'
 import type { Fault, Faults } from '../../src/simulator/faults/faults.ts'
 import type { LimitModel } from '../../src/simulator/faults/limits.ts'
 import { ENVELOPES } from '../../src/simulator/http/paging.ts'

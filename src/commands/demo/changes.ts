@@ -1,4 +1,4 @@
-import type { Change } from '../../simulator/changes.ts'
+import type { Change } from '../../simulator/changes/change.ts'
 import type { Fault } from '../../simulator/faults/faults.ts'
 
 /** The changes that the demo makes in its workspace, and the API problems that it simulates. */

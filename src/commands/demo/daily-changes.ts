@@ -1,5 +1,5 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../clock.ts'
-import type { Change } from '../../simulator/changes.ts'
+import type { Change } from '../../simulator/changes/change.ts'
 import { controlSimulator, type SimulatorAddress } from './processes.ts'
 
 /** The daily changes in the demo's workspace between its two backfills. */

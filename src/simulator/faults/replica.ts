@@ -1,4 +1,5 @@
-import { type Change, type ChangeResult, createChanges } from '../changes.ts'
+import type { Change, ChangeResult } from '../changes/change.ts'
+import { createChanges } from '../changes/changes.ts'
 import type { Scene } from '../world/scene.ts'
 import type { World } from '../world/world.ts'
 

@@ -1,4 +1,4 @@
-import type { Change } from '../../../src/simulator/changes.ts'
+import type { Change } from '../../../src/simulator/changes/change.ts'
 import type { Faults } from '../../../src/simulator/faults/faults.ts'
 import { until } from '../../support/until.ts'
 import type { Draw } from '../../torture/draw.ts'

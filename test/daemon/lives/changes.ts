@@ -1,4 +1,4 @@
-import type { Change } from '../../../src/simulator/changes.ts'
+import type { Change } from '../../../src/simulator/changes/change.ts'
 import type { Draw } from '../../torture/draw.ts'
 
 /** A small change of the workspace, drawn at random. */
