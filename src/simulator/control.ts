@@ -14,9 +14,12 @@ export interface Controls {
   requests: RequestLog
   apply(change: Change): ChangeResult
   setFaults(faults: Faults): void
+  /** The number of requests that each fault has hit, in the order of the faults. */
   hitCounts(): number[]
   setLimit(limit: LimitModel): void
+  /** Replaces the valid key. */
   setApiKey(key: string): void
+  /** Moves the service's clock forward. */
   passTime(ms: number): void
 }
 

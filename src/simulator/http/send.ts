@@ -124,3 +124,17 @@ function writeForever(response: ServerResponse): void {
   response.on('drain', more)
   more()
 }
+
+/** The `Date` header at a time in milliseconds. */
+export function createDateHeader(): (ms: number) => string {
+  let second = -1
+  let text = ''
+  return ms => {
+    const now = Math.floor(ms / 1_000)
+    if (now !== second) {
+      second = now
+      text = new Date(ms).toUTCString()
+    }
+    return text
+  }
+}
