@@ -29,17 +29,11 @@ export function createTimeline(times: Float64Array): Timeline {
   const placedByTime: Position[] = []
   const timeOf = (index: number): number => placed.get(index) ?? times[index] ?? 0
 
-  const baseBefore = (position: Position): number => {
-    let low = 0
-    let high = order.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      const index = order[middle] ?? 0
-      if (isOlder(times[index] ?? 0, index, position)) low = middle + 1
-      else high = middle
-    }
-    return low
-  }
+  const baseBefore = (position: Position): number =>
+    countWhile(order.length, slot => {
+      const index = order[slot] ?? 0
+      return isOlder(times[index] ?? 0, index, position)
+    })
 
   return {
     timeOf,
@@ -84,13 +78,20 @@ function isOlder(at: number, index: number, than: Position): boolean {
   return at < than.at || (at === than.at && index < than.index)
 }
 
-function placedBefore(late: readonly Position[], position: Position): number {
+function placedBefore(placed: readonly Position[], position: Position): number {
+  return countWhile(placed.length, slot => {
+    const each = placed[slot]
+    return each !== undefined && isOlder(each.at, each.index, position)
+  })
+}
+
+/** The number of slots, from 0 on, that fulfil a condition that no later slot fulfils: a binary search. */
+export function countWhile(length: number, fulfils: (slot: number) => boolean): number {
   let low = 0
-  let high = late.length
+  let high = length
   while (low < high) {
     const middle = (low + high) >>> 1
-    const each = late[middle]
-    if (each && isOlder(each.at, each.index, position)) low = middle + 1
+    if (fulfils(middle)) low = middle + 1
     else high = middle
   }
   return low

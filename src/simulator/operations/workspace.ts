@@ -2,6 +2,7 @@ import { forbidden, notFound } from '../http/answers.ts'
 import type { Operation, OperationCall } from '../http/operation.ts'
 import { arrayListing, v1CursorPage, v1NumberedPage } from '../http/paging.ts'
 import { DAY } from '../instants.ts'
+import { countWhile } from '../timeline.ts'
 import type { AccessLog } from '../world/access-log.ts'
 
 export const ACCESS_LOG_ROUTE = '/v1/public-api-access-logs'
@@ -58,14 +59,7 @@ function listAccessLogs({ query, world, variants, cursors }: OperationCall): str
 
 function firstBefore(accessLog: AccessLog, end: number | undefined): number {
   if (end === undefined) return 0
-  let low = 0
-  let high = accessLog.count()
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (accessLog.timeOf(middle) >= end) low = middle + 1
-    else high = middle
-  }
-  return low
+  return countWhile(accessLog.count(), position => accessLog.timeOf(position) >= end)
 }
 
 function readBot({ query, world }: OperationCall): string {

@@ -1,3 +1,4 @@
+import type { ItemState, Items } from '../items.ts'
 import type { Customers } from './crm/customers.ts'
 import type { WorldParts } from './parts.ts'
 import { published } from './people.ts'
@@ -65,15 +66,9 @@ export function isTruthKind(text: string): text is TruthKind {
 }
 
 const SOURCES: Record<TruthKind, (world: WorldParts) => Generator<string>> = {
-  *members({ people }) {
-    for (const index of people.memberOrder()) yield people.memberJson(index)
-  },
-  *teams({ people }) {
-    for (const index of people.teamOrder()) yield people.teamJson(index)
-  },
-  *collections({ collections }) {
-    for (const index of collections.order()) yield collections.json(index)
-  },
+  members: ({ people }) => linesOf(people.memberOrder(), people.memberJson),
+  teams: ({ people }) => linesOf(people.teamOrder(), people.teamJson),
+  collections: ({ collections }) => linesOf(collections.order(), collections.json),
   *collection_meetings({ collections, meetings }) {
     for (const collection of collections.order()) {
       for (const meeting of published(meetings.items)) {
@@ -85,63 +80,44 @@ const SOURCES: Record<TruthKind, (world: WorldParts) => Generator<string>> = {
       }
     }
   },
-  *activities(world) {
-    yield* activityLines(world, { areListed: true })
-  },
-  *unlisted_activities(world) {
-    yield* activityLines(world, { areListed: false })
-  },
-  *messages({ messages }) {
-    for (const index of publishedOf(messages.items)) yield messages.json(index)
-  },
-  *meetings({ meetings }) {
-    for (const index of publishedOf(meetings.items)) yield meetings.detailJson(index)
-  },
-  *withheld_meetings({ meetings: { items } }) {
-    for (let index = 0; index < items.count(); index++) {
-      if (items.state(index) === 'hidden') yield `{"meeting_id":"${items.ids.of(index)}"}`
-    }
-  },
-  *transcripts({ meetings }) {
-    for (const index of publishedOf(meetings.items)) {
-      yield `{"meeting_id":"${meetings.items.ids.of(index)}","entries":${meetings.transcriptJson(index)}}`
-    }
-  },
+  activities: world => activityLines(world, { areListed: true }),
+  unlisted_activities: world => activityLines(world, { areListed: false }),
+  messages: ({ messages }) => linesOf(inState(messages.items, 'published'), messages.json),
+  meetings: ({ meetings }) => linesOf(inState(meetings.items, 'published'), meetings.detailJson),
+  withheld_meetings: ({ meetings: { items } }) =>
+    linesOf(inState(items, 'hidden'), index => `{"meeting_id":"${items.ids.of(index)}"}`),
+  transcripts: ({ meetings }) =>
+    linesOf(
+      inState(meetings.items, 'published'),
+      index => `{"meeting_id":"${meetings.items.ids.of(index)}","entries":${meetings.transcriptJson(index)}}`,
+    ),
   *playbook_results(world) {
     const { meetings } = world
-    for (const index of publishedOf(meetings.items)) {
+    for (const index of inState(meetings.items, 'published')) {
       if (!meetings.isOverviewReady(index)) continue
       yield `{"meeting_id":"${meetings.items.ids.of(index)}","results":[${resultsOf(world, index).join(',')}]}`
     }
   },
-  *playbooks({ playbooks }) {
-    for (const index of publishedOf(playbooks.items)) yield playbooks.json(index)
-  },
-  *inactive_playbooks({ playbooks }) {
-    for (let index = 0; index < playbooks.items.count(); index++) {
-      if (playbooks.items.state(index) === 'hidden') yield playbooks.json(index)
-    }
-  },
+  playbooks: ({ playbooks }) => linesOf(inState(playbooks.items, 'published'), playbooks.json),
+  inactive_playbooks: ({ playbooks }) => linesOf(inState(playbooks.items, 'hidden'), playbooks.json),
   *execution_settings({ playbooks }) {
     for (let index = 0; index < playbooks.items.count(); index++) {
       if (playbooks.items.state(index) === 'deleted') continue
       yield `{"playbook_id":"${playbooks.items.ids.of(index)}","setting":${playbooks.settingJson(index)}}`
     }
   },
-  *crm_objects({ records }) {
-    for (const object of records.objects()) yield records.objectJson(object)
-  },
+  crm_objects: ({ records }) => linesOf(records.objects(), records.objectJson),
   *crm_records({ records }) {
     for (const object of records.objects()) {
       const items = records.itemsOf(object.name)
-      if (items) for (const index of publishedOf(items)) yield records.recordJson(object, index)
+      if (items) yield* linesOf(inState(items, 'published'), index => records.recordJson(object, index))
     }
   },
   *crm_record_links({ customers, records }) {
     for (const [object, relatedObject, partnersOf] of LINKED) {
       const [from, to] = [records.itemsOf(object), records.itemsOf(relatedObject)]
       if (!from || !to) continue
-      for (const index of publishedOf(from)) {
+      for (const index of inState(from, 'published')) {
         for (const partner of partnersOf(customers, index)) {
           if (!to.isPublished(partner)) continue
           yield JSON.stringify({
@@ -177,15 +153,19 @@ const LINKED: readonly [
   ['company', 'contact', (customers, company) => customers.contactsOfCompany(company)],
 ]
 
-function* publishedOf(items: { count(): number; isPublished(index: number): boolean }): Generator<number> {
-  for (let index = 0; index < items.count(); index++) if (items.isPublished(index)) yield index
+function* inState(items: Items, state: ItemState): Generator<number> {
+  for (let index = 0; index < items.count(); index++) if (items.state(index) === state) yield index
+}
+
+function* linesOf<T>(items: Iterable<T>, json: (item: T) => string): Generator<string> {
+  for (const item of items) yield json(item)
 }
 
 function* activityLines(
   { activities }: WorldParts,
   { areListed }: { areListed: boolean },
 ): Generator<string> {
-  for (const index of publishedOf(activities.items)) {
+  for (const index of inState(activities.items, 'published')) {
     const links = activities.linksOf(index)
     if (links.length > 0 === areListed) yield activities.json(index, links)
   }
