@@ -3,7 +3,7 @@ import type { Operation, OperationCall } from '../http/operation.ts'
 import { type Scan, v2Page } from '../http/paging.ts'
 import { isUuid } from '../ids.ts'
 import type { Position } from '../timeline.ts'
-import type { Messages } from '../world/messages.ts'
+import type { Messages } from '../world/messages/messages.ts'
 import { compare } from '../world/people.ts'
 
 export const messageOperations: readonly Operation[] = [

@@ -4,8 +4,8 @@ import { createCollections } from './collections.ts'
 import { createCustomers } from './crm/customers.ts'
 import { createDealHistory } from './crm/deals.ts'
 import { createRecords } from './crm/records.ts'
-import { createMeetings } from './meetings.ts'
-import { createMessages } from './messages.ts'
+import { createMeetings } from './meetings/meetings.ts'
+import { createMessages } from './messages/messages.ts'
 import type { WorldParts } from './parts.ts'
 import { createPeople } from './people.ts'
 import { createPlaybooks } from './playbooks.ts'
@@ -31,7 +31,7 @@ export function createWorld(scene: Scene, options: WorldOptions): World {
   const history = createDealHistory(scene, customers)
   const records = createRecords(scene, { people, customers, history })
   const messages = createMessages(scene, people, customers)
-  const meetings = createMeetings(scene, people, customers, options)
+  const meetings = createMeetings({ scene, people, customers }, options)
   const playbooks = createPlaybooks(scene)
   const collections = createCollections(scene)
   const activities = createActivities(scene, { people, customers, history, messages, meetings })

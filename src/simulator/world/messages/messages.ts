@@ -1,0 +1,110 @@
+import { createIds } from '../../ids.ts'
+import { formatInstant } from '../../instants.ts'
+import { createItems, type Items } from '../../items.ts'
+import { mix } from '../../random.ts'
+import { createTimeline, type Timeline } from '../../timeline.ts'
+import type { Customers } from '../crm/customers.ts'
+import type { RelatedRecords } from '../crm/related.ts'
+import { compare, type People } from '../people.ts'
+import { quoteOrNull, SALT, type Scene } from '../scene.ts'
+import { createLayout } from './layout.ts'
+import { createMails } from './mails.ts'
+import { isSentBy, type MailMessage, mailDraw, threadMember, threadRecords } from './message.ts'
+import { createParticipants, isGroupMail } from './participants.ts'
+import { headerIdField, subjectOf, textOf } from './text.ts'
+
+/** Threads of e-mails. An e-mail has one or more copies, and each copy is a separate message. */
+export interface Messages {
+  items: Items
+  timeline: Timeline
+  /** null when the message names no thread. */
+  threadIdOf(index: number): string | null
+  /** The messages of a thread, newest first, published or not. Empty for an unknown thread. */
+  ofThread(threadId: string): number[]
+  /** The item of the list, without the text. */
+  listJson(index: number): string
+  /** The answer of the single read. */
+  json(index: number): string
+  relatedRecords(index: number): RelatedRecords
+  /** The workspace member who sends and receives the e-mails of its thread. */
+  memberOf(index: number): number
+  isSent(index: number): boolean
+  addMail(micros: number, choice: number): number
+  /** Adds a copy of an existing e-mail, as a newly connected mailbox does. */
+  addCopy(of: number, micros: number): number
+}
+
+export function createMessages(scene: Scene, people: People, customers: Customers): Messages {
+  const { seed } = scene
+  const layout = createLayout(scene)
+  const mails = createMails(scene, layout)
+  const items = createItems({
+    seed,
+    salt: SALT.message,
+    shape: 'uuid',
+    count: scene.sizes.messages,
+    // Hidden messages stand for bounces, auto-replies and messages that the share settings do not publish.
+    initial: index => (mix(seed, SALT.message + 1, index) % 100 < 3 ? 'hidden' : 'published'),
+  })
+  const timeline = createTimeline(layout.times)
+  const threadIds = createIds(seed, SALT.thread, 'hex16')
+  const participantsJson = createParticipants(scene, people, customers)
+
+  const messageAt = (index: number): MailMessage => {
+    const mail = mails.of(index)
+    return {
+      index,
+      ...mail,
+      draw: mailDraw(scene, mail),
+      revision: items.revision(index),
+      member: threadMember(scene, mail.thread, 0),
+      records: threadRecords(scene, customers, mail.thread),
+    }
+  }
+  const threadIdOf = (index: number): string | null => {
+    const { thread } = mails.of(index)
+    return mix(seed, SALT.thread + 7, thread) % 40 === 0 ? null : threadIds.of(thread)
+  }
+  const head = (message: MailMessage): string => {
+    const { index, draw, revision } = message
+    const isGroup = isGroupMail(draw) !== (revision % 2 === 1)
+    const extra = mix(seed, SALT.message + 5, index) % 40 === 0 ? ',"importance":"high"' : ''
+    return (
+      `{"id":"${items.ids.of(index)}",${headerIdField(message)}"thread_id":${quoteOrNull(threadIdOf(index))}` +
+      `,"subject":${quoteOrNull(subjectOf(scene, message))},"received_at":"${formatInstant(timeline.timeOf(index), mix(seed, SALT.message + 6, index))}"` +
+      `,"is_internal":false,"is_group_email":${isGroup},"participants":[${participantsJson(message)}]${extra}`
+    )
+  }
+  const add = (micros: number): number => {
+    const index = items.add(micros)
+    timeline.place(index, micros)
+    return index
+  }
+
+  return {
+    items,
+    timeline,
+    threadIdOf,
+    ofThread: threadId =>
+      mails
+        .inThread(threadIds.indexOf(threadId))
+        .filter(index => threadIdOf(index) !== null)
+        .sort((a, b) => compare(timeline.timeOf(b), timeline.timeOf(a)) || b - a),
+    listJson: index => `${head(messageAt(index))}}`,
+    json: index => {
+      const message = messageAt(index)
+      return `${head(message)},"text":${quoteOrNull(textOf(scene, people, customers, message))}}`
+    },
+    relatedRecords: index => threadRecords(scene, customers, mails.of(index).thread),
+    memberOf: index => threadMember(scene, mails.of(index).thread, 0),
+    isSent: index => isSentBy(mailDraw(scene, mails.of(index))),
+    addMail: (micros, choice) => {
+      mails.addMail(choice)
+      return add(micros)
+    },
+    addCopy: (of, micros) => {
+      mails.addCopy(of)
+      return add(micros)
+    },
+  }
+}

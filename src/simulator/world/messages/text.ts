@@ -1,0 +1,42 @@
+import { mailBody, mailSubject } from '../../content/mail.ts'
+import { createDraw, mix } from '../../random.ts'
+import type { Customers } from '../crm/customers.ts'
+import { type People, WORKSPACE_DOMAIN } from '../people.ts'
+import { SALT, type Scene } from '../scene.ts'
+import { isContentHidden, isSentBy, type MailMessage } from './message.ts'
+
+/** The field of the Message-ID header with a comma behind it. Some messages have an empty id, null or no such field. */
+export function headerIdField({ draw, thread, mail }: MailMessage): string {
+  const kind = draw % 200
+  if (kind < 3) return '"header_message_id":"",'
+  if (kind === 3) return ''
+  if (kind === 4) return '"header_message_id":null,'
+  const host = kind % 3 === 0 ? 'mail.gmail.example' : kind % 3 === 1 ? WORKSPACE_DOMAIN : 'outlook.example'
+  return `"header_message_id":"<${draw.toString(36)}.${thread}.${mail}@${host}>",`
+}
+
+export function subjectOf(scene: Scene, { index, thread, mail, revision }: MailMessage): string | null {
+  const { seed } = scene
+  if (isContentHidden(scene, index) || mix(seed, SALT.thread + 5, thread) % 50 === 0) return null
+  const subject = mailSubject(createDraw(seed, SALT.thread + 6, thread))
+  return `${mail > 0 ? 'Re: ' : ''}${subject}${revision > 0 ? ` [updated ${revision}]` : ''}`
+}
+
+export function textOf(
+  scene: Scene,
+  people: People,
+  customers: Customers,
+  { index, thread, draw, revision, member, records: { company, contact } }: MailMessage,
+): string | null {
+  if (isContentHidden(scene, index) || draw % 100 === 99) return null
+  const isSent = isSentBy(draw)
+  const memberName = people.originalName(member)
+  const contactName = contact < 0 ? 'Alex Morgan' : customers.contactName(contact)
+  const companyName = company < 0 ? 'Independent' : customers.companyName(company)
+  const body = mailBody(createDraw(draw, SALT.mail + 1, thread), {
+    from: isSent ? memberName : contactName,
+    to: isSent ? contactName : memberName,
+    company: isSent ? 'Parley Demo' : companyName,
+  })
+  return revision > 0 ? `${body}\n\n[Updated ${revision}]` : body
+}
