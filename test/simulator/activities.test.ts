@@ -53,8 +53,8 @@ test('a context filters by linked record, whatever the origin of the link', asyn
 })
 
 test('a private or unknown context is an empty list with 200', async () => {
-  const { deals } = simulator.world.customers
-  simulator.world.customers.deals.setState(0, 'hidden')
+  const { deal: deals } = simulator.world.customers.items
+  deals.setState(0, 'hidden')
   const context = { context_type: 'deal', context_id: deals.ids.of(0) }
   const hidden = await ask('/v2/activities', context)
   deals.setState(0, 'published')

@@ -57,7 +57,7 @@ function publishRecord(context: ChangeContext, change: Publication, number: numb
 
 function publishActivity(context: ChangeContext, change: Publication, number: number): number {
   const { activities, customers } = context.world
-  const index = context.draws.of(number) % Math.max(1, customers.deals.count())
+  const index = context.draws.of(number) % Math.max(1, customers.items.deal.count())
   return activities.add(
     { type: 'OBJECT_CHANGE_EVENT', index, step: 1, record: 'deal' },
     eventTime(context, change, number),

@@ -2,7 +2,8 @@ import { notFound } from '../http/answers.ts'
 import type { Operation, OperationCall } from '../http/operation.ts'
 import { v2Page } from '../http/paging.ts'
 import { isUuid } from '../ids.ts'
-import { CONTEXT_TYPES, type Link, SOURCE_TYPES } from '../world/activities.ts'
+import type { Link } from '../world/activities/links.ts'
+import { CONTEXT_TYPES, SOURCE_TYPES } from '../world/activities/origins.ts'
 
 export const activityOperations: readonly Operation[] = [
   { name: 'List activities', template: '/v2/activities', handle: list },

@@ -1,5 +1,5 @@
 import type { AccessLog } from './access-log.ts'
-import type { Activities } from './activities.ts'
+import type { Activities } from './activities/activities.ts'
 import type { Collections } from './collections.ts'
 import type { Customers } from './crm/customers.ts'
 import type { Records } from './crm/records.ts'

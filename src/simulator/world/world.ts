@@ -1,5 +1,5 @@
 import { createAccessLog } from './access-log.ts'
-import { createActivities } from './activities.ts'
+import { createActivities } from './activities/activities.ts'
 import { createCollections } from './collections.ts'
 import { createCustomers } from './crm/customers.ts'
 import { createDealHistory } from './crm/deals.ts'

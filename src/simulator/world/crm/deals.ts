@@ -41,7 +41,7 @@ const PATHS: readonly (readonly number[])[] = [
   [0, 1, 2, 3, 4, 6, 7, 8, 9],
 ]
 
-export function createDealHistory(scene: Scene, { deals }: Customers): DealHistory {
+export function createDealHistory(scene: Scene, { items: { deal: deals } }: Customers): DealHistory {
   const { seed } = scene
   const path = (deal: number): readonly number[] =>
     PATHS[mixBelow(seed, SALT.deal + 30, deal, PATHS.length)] ?? [0]

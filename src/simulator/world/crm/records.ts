@@ -48,13 +48,8 @@ export function createRecords(scene: Scene, parts: RecordParts): Records {
   })
 
   function createItemsOf(object: ObjectDefinition, position: number): Items {
-    const customerItems = {
-      company: parts.customers.companies,
-      contact: parts.customers.contacts,
-      deal: parts.customers.deals,
-    }
     const related = RELATED.find(name => name === object.name)
-    if (related) return customerItems[related]
+    if (related) return parts.customers.items[related]
     const counts: Record<string, number> = { pipeline: PIPELINES.length, stage: STAGE_ROWS.length }
     const salt = SALT.object + position * 100
     return createItems({
@@ -192,7 +187,7 @@ function tidyValues(scene: Scene, { customers, history }: RecordParts): Record<s
       const steps = history.steps(index)
       if (history.stageOf(index).isClosed && steps > 0)
         return quote(formatDay(history.stepAt(index, steps - 1)))
-      const from = customers.deals.editedAt(index) ?? Math.max(scene.end, history.createdAt(index))
+      const from = customers.items.deal.editedAt(index) ?? Math.max(scene.end, history.createdAt(index))
       return quote(formatDay(from + (draw.chance(0.08) ? -draw.below(25) : 40 + draw.below(200)) * DAY))
     },
   }
