@@ -1,5 +1,5 @@
 import { answerTo, PLAYBOOK_NAMES, QUESTIONS } from '../content/playbooks.ts'
-import { createIds } from '../ids.ts'
+import { createIds, type Ids } from '../ids.ts'
 import { formatInstant, MINUTE } from '../instants.ts'
 import { createItems, type Items } from '../items.ts'
 import { at, createDraw, mix, mixBelow } from '../random.ts'
@@ -34,84 +34,95 @@ export function createPlaybooks(scene: Scene): Playbooks {
     initial: index => (index % 3 === 2 ? 'hidden' : 'published'),
   })
   const pointIds = createIds(seed, SALT.playbook + 1, 'hex16')
-  const resultIds = createIds(seed, SALT.result, 'uuid')
-  const answerIds = createIds(seed, SALT.result + 1, 'uuid')
-
-  const name = (index: number, revision: number): string => {
-    return `${at(PLAYBOOK_NAMES, index)}${index >= PLAYBOOK_NAMES.length ? ` ${index}` : ''}${revision > 0 ? ` v${revision + 1}` : ''}`
-  }
   const updatedAt = (index: number): number =>
     items.editedAt(index) ??
     items.addedAt(index) ??
     Math.floor(spread(scene, mixBelow(seed, SALT.playbook + 2, index, 90) / 100))
   const head = (index: number) => ({
     id: items.ids.of(index),
-    name: name(index, items.revision(index)),
+    name: nameOf(index, items.revision(index)),
     active: items.isPublished(index),
     updated_at: formatInstant(updatedAt(index), index),
   })
-  /** Question numbers of a playbook; an edit adds one. */
-  const questions = (index: number, revision: number): number[] => {
-    const count = 3 + mixBelow(seed, SALT.playbook + 3, index, 4) + revision
-    return Array.from({ length: count }, (_, n) => n)
-  }
-  const question = (index: number, number: number) => at(QUESTIONS, index + number)
 
   return {
     items,
     listJson: index => JSON.stringify(head(index)),
-    json: index =>
-      JSON.stringify({
+    json: index => {
+      const numbers = questionNumbers(scene, index, items.revision(index))
+      return JSON.stringify({
         ...head(index),
-        talk_points: questions(index, items.revision(index)).map(number => ({
-          id: pointIds.of(index * 64 + number),
-          question: question(index, number).question,
-          description: number % 3 === 0 ? null : 'Answer in one sentence, in the language of the meeting.',
-          order: number + 1,
-          target: number % 4 === 3 ? 'INTERNAL' : 'CUSTOMER',
-          data_type: number % 5 === 4 ? 'NUMBER' : 'TEXT',
-          format_style: number % 2 === 0 ? 'PLAIN' : 'BULLETS',
-          character_limit: number % 3 === 1 ? null : 400,
-        })),
-      }),
+        talk_points: numbers.map(number => talkPointOf(pointIds, index, number)),
+      })
+    },
     settingJson: index =>
-      JSON.stringify({
-        playbook_id: items.ids.of(index),
-        enabled: index % 4 !== 3,
-        conditions: [
-          {
-            field: 'meeting_type_name',
-            operator: 'IN',
-            values: ['Sales', 'Customer success'].slice(index % 2),
-          },
-          ...(items.revision(index) > 0
-            ? [{ field: 'duration', operator: 'GTE', values: [600 * items.revision(index)] }]
-            : []),
-        ],
-      }),
+      JSON.stringify({ playbook_id: items.ids.of(index), ...settingOf(index, items.revision(index)) }),
     runsIn: meeting => {
       if (sizes.playbooks === 0) return []
       const first = mixBelow(seed, SALT.result + 2, meeting, sizes.playbooks)
       const count = Math.min(sizes.playbooks, mixBelow(seed, SALT.result + 3, meeting, 4))
       return Array.from({ length: count }, (_, n) => (first + n) % sizes.playbooks)
     },
-    resultJson: ({ meeting, playbook, version, endedAt }) => {
-      const key = (meeting * 64 + playbook) * 16 + (version % 16)
-      const made = formatInstant(endedAt + MINUTE * (5 + version), mix(seed, SALT.result + 4, key))
-      return JSON.stringify({
-        id: resultIds.of(key),
-        playbook_id: items.ids.of(playbook),
-        // A later edit of the playbook does not change its results.
-        playbook_name: name(playbook, 0),
+    resultJson: run => JSON.stringify(resultOf(scene, items.ids, pointIds, run)),
+  }
+}
+
+function nameOf(index: number, revision: number): string {
+  const number = index >= PLAYBOOK_NAMES.length ? ` ${index}` : ''
+  return `${at(PLAYBOOK_NAMES, index)}${number}${revision > 0 ? ` v${revision + 1}` : ''}`
+}
+
+/** The questions of a playbook, counted from 0; an edit adds one. */
+function questionNumbers({ seed }: Scene, index: number, revision: number): number[] {
+  const count = 3 + mixBelow(seed, SALT.playbook + 3, index, 4) + revision
+  return Array.from({ length: count }, (_, n) => n)
+}
+
+function talkPointOf(pointIds: Ids, index: number, number: number) {
+  return {
+    id: pointIds.of(index * 64 + number),
+    question: at(QUESTIONS, index + number).question,
+    description: number % 3 === 0 ? null : 'Answer in one sentence, in the language of the meeting.',
+    order: number + 1,
+    target: number % 4 === 3 ? 'INTERNAL' : 'CUSTOMER',
+    data_type: number % 5 === 4 ? 'NUMBER' : 'TEXT',
+    format_style: number % 2 === 0 ? 'PLAIN' : 'BULLETS',
+    character_limit: number % 3 === 1 ? null : 400,
+  }
+}
+
+function settingOf(index: number, revision: number) {
+  const types = ['Sales', 'Customer success'].slice(index % 2)
+  return {
+    enabled: index % 4 !== 3,
+    conditions: [
+      { field: 'meeting_type_name', operator: 'IN', values: types },
+      ...(revision > 0 ? [{ field: 'duration', operator: 'GTE', values: [600 * revision] }] : []),
+    ],
+  }
+}
+
+/** A later edit of the playbook does not change its results. */
+function resultOf(scene: Scene, ids: Ids, pointIds: Ids, run: PlaybookRun) {
+  const { seed } = scene
+  const { meeting, playbook, version, endedAt } = run
+  const answerIds = createIds(seed, SALT.result + 1, 'uuid')
+  const key = (meeting * 64 + playbook) * 16 + (version % 16)
+  const made = formatInstant(endedAt + MINUTE * (5 + version), mix(seed, SALT.result + 4, key))
+  return {
+    id: createIds(seed, SALT.result, 'uuid').of(key),
+    playbook_id: ids.of(playbook),
+    playbook_name: nameOf(playbook, 0),
+    created_at: made,
+    talk_point_results: questionNumbers(scene, playbook, 0).map(number => {
+      const question = at(QUESTIONS, playbook + number)
+      return {
+        id: answerIds.of((mix(seed, SALT.result + 5, key) ^ number) >>> 0),
+        talk_point_id: pointIds.of(playbook * 64 + number),
+        question: question.question,
+        answer: answerTo(createDraw(seed, SALT.result + 6 + number, key), question),
         created_at: made,
-        talk_point_results: questions(playbook, 0).map(number => ({
-          id: answerIds.of((mix(seed, SALT.result + 5, key) ^ number) >>> 0),
-          talk_point_id: pointIds.of(playbook * 64 + number),
-          question: question(playbook, number).question,
-          answer: answerTo(createDraw(seed, SALT.result + 6 + number, key), question(playbook, number)),
-          created_at: made,
-        })),
-      })
-    },
+      }
+    }),
   }
 }

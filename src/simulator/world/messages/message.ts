@@ -7,6 +7,9 @@ import type { MailCopy } from './mails.ts'
 /** What the content of a message depends on. */
 export interface MailMessage extends MailCopy {
   index: number
+  id: string
+  threadId: string | null
+  receivedAt: number
   /** The draw of the e-mail: the same for all of its copies. */
   draw: number
   /** The number of edits of the message. */
@@ -23,6 +26,11 @@ export function mailDraw({ seed }: Scene, { thread, mail }: MailCopy): number {
 /** Whether the member sent the e-mail, not the contact. */
 export function isSentBy(draw: number): boolean {
   return ((draw >>> 5) & 1) === 1
+}
+
+/** Whether the e-mail also went to the mailing list. */
+export function isGroupMail(draw: number): boolean {
+  return draw % 20 === 7
 }
 
 /** Member 0 of a thread sends and receives its e-mails; member 1 gets copies of some. */

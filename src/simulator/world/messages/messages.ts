@@ -1,5 +1,4 @@
 import { createIds } from '../../ids.ts'
-import { formatInstant } from '../../instants.ts'
 import { createItems, type Items } from '../../items.ts'
 import { mix } from '../../random.ts'
 import { createTimeline, type Timeline } from '../../timeline.ts'
@@ -10,8 +9,8 @@ import { quoteOrNull, SALT, type Scene } from '../scene.ts'
 import { createLayout } from './layout.ts'
 import { createMails } from './mails.ts'
 import { isSentBy, type MailMessage, mailDraw, threadMember, threadRecords } from './message.ts'
-import { createParticipants, isGroupMail } from './participants.ts'
-import { headerIdField, subjectOf, textOf } from './text.ts'
+import { createParticipants } from './participants.ts'
+import { headOf, textOf } from './text.ts'
 
 /** Threads of e-mails. An e-mail has one or more copies, and each copy is a separate message. */
 export interface Messages {
@@ -50,31 +49,25 @@ export function createMessages(scene: Scene, people: People, customers: Customer
   const threadIds = createIds(seed, SALT.thread, 'hex16')
   const participantsJson = createParticipants(scene, people, customers)
 
+  const threadIdOf = (index: number): string | null => {
+    const { thread } = mails.of(index)
+    return mix(seed, SALT.thread + 7, thread) % 40 === 0 ? null : threadIds.of(thread)
+  }
   const messageAt = (index: number): MailMessage => {
     const mail = mails.of(index)
     return {
       index,
       ...mail,
+      id: items.ids.of(index),
+      threadId: threadIdOf(index),
+      receivedAt: timeline.timeOf(index),
       draw: mailDraw(scene, mail),
       revision: items.revision(index),
       member: threadMember(scene, mail.thread, 0),
       records: threadRecords(scene, customers, mail.thread),
     }
   }
-  const threadIdOf = (index: number): string | null => {
-    const { thread } = mails.of(index)
-    return mix(seed, SALT.thread + 7, thread) % 40 === 0 ? null : threadIds.of(thread)
-  }
-  const head = (message: MailMessage): string => {
-    const { index, draw, revision } = message
-    const isGroup = isGroupMail(draw) !== (revision % 2 === 1)
-    const extra = mix(seed, SALT.message + 5, index) % 40 === 0 ? ',"importance":"high"' : ''
-    return (
-      `{"id":"${items.ids.of(index)}",${headerIdField(message)}"thread_id":${quoteOrNull(threadIdOf(index))}` +
-      `,"subject":${quoteOrNull(subjectOf(scene, message))},"received_at":"${formatInstant(timeline.timeOf(index), mix(seed, SALT.message + 6, index))}"` +
-      `,"is_internal":false,"is_group_email":${isGroup},"participants":[${participantsJson(message)}]${extra}`
-    )
-  }
+  const head = (message: MailMessage): string => headOf(scene, message, participantsJson(message))
   const add = (micros: number): number => {
     const index = items.add(micros)
     timeline.place(index, micros)

@@ -2,7 +2,7 @@ import { mix } from '../../random.ts'
 import type { Customers } from '../crm/customers.ts'
 import { compare, type People, WORKSPACE_DOMAIN } from '../people.ts'
 import { quote, quoteOrNull, SALT, type Scene } from '../scene.ts'
-import { isSentBy, type MailMessage, threadMember } from './message.ts'
+import { isGroupMail, isSentBy, type MailMessage, threadMember } from './message.ts'
 
 interface Party {
   /** The address as JSON text. */
@@ -91,11 +91,6 @@ function rolesOf(
   for (const party of sortedParties(copied)) if (party.handle !== member.handle) rows.push(['CC', party])
   if (isSent && copy === 0 && draw % 25 === 3) rows.push(['BCC', ARCHIVE])
   return rows
-}
-
-/** Whether the e-mail also went to the mailing list. */
-export function isGroupMail(draw: number): boolean {
-  return draw % 20 === 7
 }
 
 function sortedParties(parties: Party[]): Party[] {

@@ -1,12 +1,27 @@
 import { mailBody, mailSubject } from '../../content/mail.ts'
+import { formatInstant } from '../../instants.ts'
 import { createDraw, mix } from '../../random.ts'
 import type { Customers } from '../crm/customers.ts'
 import { type People, WORKSPACE_DOMAIN } from '../people.ts'
-import { SALT, type Scene } from '../scene.ts'
-import { isContentHidden, isSentBy, type MailMessage } from './message.ts'
+import { quoteOrNull, SALT, type Scene } from '../scene.ts'
+import { isContentHidden, isGroupMail, isSentBy, type MailMessage } from './message.ts'
+
+/** The JSON object of a message without its text and its last brace. */
+export function headOf(scene: Scene, message: MailMessage, participantsJson: string): string {
+  const { seed } = scene
+  const { index, id, threadId, receivedAt, draw, revision } = message
+  const received = formatInstant(receivedAt, mix(seed, SALT.message + 6, index))
+  const isGroup = isGroupMail(draw) !== (revision % 2 === 1)
+  const extra = mix(seed, SALT.message + 5, index) % 40 === 0 ? ',"importance":"high"' : ''
+  return (
+    `{"id":"${id}",${headerIdField(message)}"thread_id":${quoteOrNull(threadId)}` +
+    `,"subject":${quoteOrNull(subjectOf(scene, message))},"received_at":"${received}"` +
+    `,"is_internal":false,"is_group_email":${isGroup},"participants":[${participantsJson}]${extra}`
+  )
+}
 
 /** The field of the Message-ID header with a comma behind it. Some messages have an empty id, null or no such field. */
-export function headerIdField({ draw, thread, mail }: MailMessage): string {
+function headerIdField({ draw, thread, mail }: MailMessage): string {
   const kind = draw % 200
   if (kind < 3) return '"header_message_id":"",'
   if (kind === 3) return ''
@@ -15,7 +30,7 @@ export function headerIdField({ draw, thread, mail }: MailMessage): string {
   return `"header_message_id":"<${draw.toString(36)}.${thread}.${mail}@${host}>",`
 }
 
-export function subjectOf(scene: Scene, { index, thread, mail, revision }: MailMessage): string | null {
+function subjectOf(scene: Scene, { index, thread, mail, revision }: MailMessage): string | null {
   const { seed } = scene
   if (isContentHidden(scene, index) || mix(seed, SALT.thread + 5, thread) % 50 === 0) return null
   const subject = mailSubject(createDraw(seed, SALT.thread + 6, thread))
