@@ -19,14 +19,12 @@ const NEW_FAMILY_NAMES = ['Stone', 'Rivera', 'Holm', 'Okada', 'Lang'] as const
 export interface People {
   members: Items
   teams: Items
-  memberName(index: number): string
   /** The name at the time of the messages and meetings: a later change of name does not alter them. */
   originalName(member: number): string
   memberEmail(index: number): string
   memberJson(index: number): string
   /** Published members in list order: by name, then by id. */
   memberOrder(): number[]
-  teamName(index: number): string
   teamJson(index: number): string
   teamOrder(): number[]
   /** The team of a member at the time of the meetings. */
@@ -65,7 +63,6 @@ export function createPeople({ seed, sizes }: Scene): People {
   return {
     members,
     teams,
-    memberName,
     originalName,
     memberEmail,
     memberJson: index => {
@@ -74,7 +71,6 @@ export function createPeople({ seed, sizes }: Scene): People {
       return `{"id":"${members.ids.of(index)}","name":${quote(memberName(index))},"email":${quote(memberEmail(index))},"role":"${role}"${extra}}`
     },
     memberOrder: () => byName(members, memberName),
-    teamName,
     teamJson: index => {
       const ids = published(members)
         .filter(member => belongs(member, index))

@@ -16,8 +16,6 @@ import { headOf, textOf } from './text.ts'
 export interface Messages {
   items: Items
   timeline: Timeline
-  /** null when the message names no thread. */
-  threadIdOf(index: number): string | null
   /** The messages of a thread, newest first, published or not. Empty for an unknown thread. */
   ofThread(threadId: string): number[]
   /** The item of the list, without the text. */
@@ -49,6 +47,7 @@ export function createMessages(scene: Scene, people: People, customers: Customer
   const threadIds = createIds(seed, SALT.thread, 'hex16')
   const participantsJson = createParticipants(scene, people, customers)
 
+  /** null when the message names no thread. */
   const threadIdOf = (index: number): string | null => {
     const { thread } = mails.of(index)
     return mix(seed, SALT.thread + 7, thread) % 40 === 0 ? null : threadIds.of(thread)
@@ -77,7 +76,6 @@ export function createMessages(scene: Scene, people: People, customers: Customer
   return {
     items,
     timeline,
-    threadIdOf,
     ofThread: threadId =>
       mails
         .inThread(threadIds.indexOf(threadId))
