@@ -130,7 +130,7 @@ function lossesOf(context: EngineContext, resource: ResourceName): Loss[] {
     const live = liveRows(context, table, confirmed + undecided) + deletedInRound
     const own: Loss = { table: table.name, rows: rows.length, live, confirmed, undecided }
     const dependants = [...table.cascades, ...(LIVE_LINKS.get(table.name) ?? [])]
-    return [own, ...dependants.map(dependant => cascadeLoss(context, table, dependant, rows))]
+    return [own, ...dependants.map(dependant => cascadeLoss(context, table, dependant))]
   })
 }
 
@@ -149,29 +149,12 @@ const LIVE_LINKS: ReadonlyMap<string, readonly Dependant[]> = new Map(
 )
 
 /** Rows of another table that go together with the confirmed rows. They count as a loss of that other table. */
-function cascadeLoss(
-  { store }: EngineContext,
-  table: Table,
-  cascade: Dependant,
-  rows: readonly Confirmed[],
-): Loss {
-  const gone = countDependants(store, table, cascade, rows)
+function cascadeLoss({ store }: EngineContext, table: Table, cascade: Dependant): Loss {
+  const gone = store.stored.countDependants(table.name, cascade)
   const before = store.state.get(ownerOf(cascade.table)).deletedInRound
   const confirmed = gone === 0 ? 0 : gone + before
   const live = store.suspicions.liveRows(cascade.table, liveRowsToCount(confirmed)) + before
   return { table: cascade.table, rows: gone, live, confirmed, undecided: 0 }
-}
-
-function countDependants(
-  { stored }: EngineContext['store'],
-  { name }: Table,
-  dependant: Dependant,
-  rows: readonly Confirmed[],
-): number {
-  return rows.reduce(
-    (sum, { scope, key }) => sum + stored.countDependants({ table: name, scope, key }, dependant),
-    0,
-  )
 }
 
 function ownerOf(table: string): ResourceName {
@@ -210,7 +193,7 @@ function remove(
     return
   }
   for (const cascade of table.cascades) {
-    const gone = countDependants(store, table, cascade, rows)
+    const gone = store.stored.countDependants(table.name, cascade)
     store.state.deleted(ownerOf(cascade.table), gone, context.now())
   }
   const absent = rows.filter(({ means }) => means === 'absent').map(columnsOfRow)

@@ -26,8 +26,12 @@ export interface StoredRows {
   valueOf(row: RowKey, column: string): string | undefined
   /** The ids of the live rows that have a value in a column. */
   liveIdsWith(table: string, column: string, value: string): string[]
-  /** The number of live rows that refer to a row. @param dependants `on` maps columns of the table to the row's key */
-  countDependants(row: RowKey, dependants: Dependants): number
+  /**
+   * The number of live rows that refer to the confirmed rows of a table (store/deletions/suspicions.ts), which has one or
+   * two key columns. A row that refers to two of them counts twice.
+   * @param dependants `on` maps columns of the other table to those key columns
+   */
+  countDependants(table: string, dependants: Dependants): number
 }
 
 export interface Dependants {
@@ -74,13 +78,17 @@ export function createStoredRows(prepare: Prepare): StoredRows {
       )
       return ids.pluck().all(value)
     },
-    countDependants(row, { table, on }) {
-      const count = prepare<number>(
-        `SELECT count(*) FROM ${quote(table)} WHERE ${isRow(Object.keys(on))} AND ${isLiveIn(table)}`,
+    countDependants(name, { table, on }) {
+      const { key } = tableNamed(name)
+      const refers = Object.entries(on).map(
+        ([column, to]) => `d.${quote(column)} = a.${key.at(-1) === to ? 'key' : 'scope'}`,
       )
-      const key = columnsOfRow(row)
-      const values = Object.values(on).map(column => key[tableNamed(row.table).key.indexOf(column)])
-      return onlyRow(count.pluck(), ...values)
+      // CROSS JOIN, since SQLite might otherwise scan the whole other table.
+      const count = prepare<number>(
+        `SELECT count(*) FROM sync_absences a CROSS JOIN ${quote(table)} d ON ${refers.join(' AND ')}
+         WHERE a.table_name = ? AND a.confirmed = 1 AND ${isLiveIn(table)}`,
+      )
+      return onlyRow(count.pluck(), name)
     },
   }
 }
