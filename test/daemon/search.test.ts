@@ -9,7 +9,7 @@ import { META } from '../../src/store/sync/meta.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { placeFor, workspace } from '../cli/workspace.ts'
 import { advance, ask, build, putMeeting, putMessage, say } from '../store/searchable.ts'
-import { temporaryStore } from '../store/temporary-store.ts'
+import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 import { until } from '../support/until.ts'
 import { column, startDaemon } from './cli-daemon.ts'
 
@@ -27,6 +27,21 @@ test('the daemon builds the indices while it reads, and drops them when they are
 })
 
 const NOW = Date.parse('2026-03-04T03:17:00.000Z')
+
+async function maintenanceOf(store: TemporaryStore) {
+  return {
+    store,
+    clock: virtualClock(NOW),
+    log: await createLog({ level: 'silent' }),
+    settings: {
+      database: { path: store.path, mode: 0o600 },
+      retention: { withdrawnDays: 30, runsDays: 90 },
+      search: { enabled: true },
+      snapshot: { every: undefined, folder: undefined, keep: 7 },
+    },
+    signal: new AbortController().signal,
+  }
+}
 
 test('the maintenance that purges content removes it from the indices too', async () => {
   const store = temporaryStore()
@@ -54,19 +69,7 @@ test('the maintenance that purges content removes it from the indices too', asyn
       .map(block => Buffer.from(block as Uint8Array).toString('latin1'))
       .join()
   expect(terms()).toContain('vkj')
-  const log = await createLog({ level: 'silent' })
-  await maintain({
-    store,
-    clock: virtualClock(NOW),
-    log,
-    settings: {
-      database: { path: store.path, mode: 0o600 },
-      retention: { withdrawnDays: 30, runsDays: 90 },
-      search: { enabled: true },
-      snapshot: { every: undefined, folder: undefined, keep: 7 },
-    },
-    signal: new AbortController().signal,
-  })
+  await maintain(await maintenanceOf(store))
   expect(terms()).not.toContain('vkj')
   expect(blocks()).not.toContain('vkj')
   expect(createSearchIndices(store).isDue(true)).toBe(false)
@@ -81,20 +84,8 @@ test('the next maintenance removes edited texts from every byte of the files, on
   putMessage(store, { id: 'a', subject: 'Kept', text: secret })
   putMeeting(store, { id: 'm', title: 'Talk', said: [secret, 'and more'] })
   await build(store)
-  const log = await createLog({ level: 'silent' })
-  const clock = virtualClock(NOW)
-  const deps = {
-    store,
-    clock,
-    log,
-    settings: {
-      database: { path: store.path, mode: 0o600 },
-      retention: { withdrawnDays: 30, runsDays: 90 },
-      search: { enabled: true },
-      snapshot: { every: undefined, folder: undefined, keep: 7 },
-    },
-    signal: new AbortController().signal,
-  }
+  const deps = await maintenanceOf(store)
+  const { clock } = deps
   await maintain(deps)
   // Pairs of characters: FTS5 stores the first character of a trigram only where it differs from the entry before.
   const traces = Array.from({ length: 6 }, (_, at) => Buffer.from(secret.slice(at + 1, at + 3)))

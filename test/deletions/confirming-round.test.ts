@@ -96,7 +96,7 @@ async function start({ chosen, serve, live }: Case) {
   return { api, trial, rows, setGone }
 }
 
-/** Reads what is due after each of these waits, as the daemon does. */
+/** Waits this long several times. After each wait it reads everything that is due, as the daemon does. */
 async function daemonOf(api: ScriptedApi, trial: Trial, { chosen, resource }: Case) {
   const timed = await startTimed(api, trial, chosen)
   return async (...waits: readonly number[]) => {

@@ -47,9 +47,10 @@ export function pageJob(
     afterwards: () => work.rest,
     refused(status, message) {
       if (status === 400 && retryAnotherWay(context, asked)) return
-      if (feed.expected?.[status] === 'absent') handleAbsent(context, asked, status, message)
+      if (feed.expected?.[status] === 'absent')
+        handleAbsent(context, pass, refusedPage(asked, status, message))
       else if (feed.scope && feed.expected?.[status] === 'unavailable') {
-        handleUnavailable(context, asked, status, message)
+        handleUnavailable(context, pass, refusedPage(asked, status, message))
       } else handleRefusal(context, where, feed.expected, status, message)
     },
     failed: error => failPass(context, asked, error),
@@ -98,35 +99,19 @@ function failPass(
  * refusal only if the next request of the scope is refused too: a parent is often deleted before its list is due, and
  * the list is read in between.
  */
-function handleAbsent(
-  context: EngineContext,
-  { work: { resource, feed, id }, pass }: AskedPage,
-  status: number,
-  message: string,
-): void {
+function handleAbsent(context: EngineContext, pass: Segment, { of, refusal }: RefusedPage): void {
   const { store, schedule, backoffs } = context
-  const { scope } = pass
-  const of = { list: id, feed, scope }
   if (scopeHistory(context, of) === 'has-rows') {
-    const isReported = !schedule.isTimed || backoffs.hasFailed(id, scope)
+    const isReported = !schedule.isTimed || backoffs.hasFailed(of.list, of.scope)
     store.segments.save({ ...pass, ...NO_PASS })
-    const refusal = { where: { resource: resource.name, feed: id }, scope, status, message }
     failScope(context, refusal, of, { isReported })
   } else {
     store.segments.remove(pass)
-    backoffs.failed(id, scope)
+    backoffs.failed(of.list, of.scope)
   }
 }
 
-function handleUnavailable(
-  context: EngineContext,
-  { work: { resource, feed, id }, pass }: AskedPage,
-  status: number,
-  message: string,
-): void {
-  const { scope } = pass
-  const of = { list: id, feed, scope }
-  const refusal = { where: { resource: resource.name, feed: id }, scope, status, message }
+function handleUnavailable(context: EngineContext, pass: Segment, { of, refusal }: RefusedPage): void {
   const history = scopeHistory(context, of)
   if (history === 'has-rows') {
     failScope(context, refusal, of)
@@ -135,6 +120,17 @@ function handleUnavailable(
   const unavailableSince = pass.unavailableSince ?? context.now()
   context.store.segments.save({ ...pass, ...NO_PASS, ...NOT_FAILED, listedRound: 0, unavailableSince })
   markScopeUnavailable(context, refusal, history)
+}
+
+type RefusedPage = ReturnType<typeof refusedPage>
+
+function refusedPage(
+  { work: { resource, feed, id }, pass: { scope } }: AskedPage,
+  status: number,
+  message: string,
+) {
+  const where = { resource: resource.name, feed: id }
+  return { of: { list: id, feed, scope }, refusal: { where, scope, status, message } }
 }
 
 /** A 400 may be due to `limit` or to an expired cursor. Returns whether the pass restarts without that parameter. */
