@@ -13,7 +13,7 @@ import { type Workspace, workspaceOf } from './store/database/workspace.ts'
 import type { HeldLock } from './store/file/lock.ts'
 import { type ModeChange, octalMode } from './store/file/writable.ts'
 import { type OpenStore, openStoreInTurn } from './store/store.ts'
-import { META, parseNote } from './store/sync/meta.ts'
+import { META, readNote } from './store/sync/meta.ts'
 import { readRequestsToday } from './store/sync/requests-today.ts'
 
 /** The parts of a process that reads the API into the warehouse. */
@@ -93,7 +93,7 @@ export async function openApp({
     clock,
     random: Math.random,
     ceilings: requestCeilings(settings),
-    initial: parseNote<LearnedRate>(store.state.meta(META.learnedRate)),
+    initial: readNote<LearnedRate>(store.state.meta, META.learnedRate),
     usedToday: storedToday(),
     reserve: (day, used) =>
       store.transaction(() => store.state.setMeta(META.requestsToday, JSON.stringify({ day, used }))),

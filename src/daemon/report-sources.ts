@@ -12,7 +12,7 @@ import {
   type StatusReport,
 } from '../store/status/report.ts'
 import { createStatusRows } from '../store/status/thread.ts'
-import { META, parseNote } from '../store/sync/meta.ts'
+import { META, readNote } from '../store/sync/meta.ts'
 import { createCachedReading } from './memo.ts'
 
 /** The current session, as the parts that outlive a session see it. */
@@ -56,7 +56,7 @@ export function createReportSources(
       serverNow: () => current.session?.serverNow() ?? clock.now(),
       rate: () => current.app?.governor.state(),
       database: () => databaseSizes(path()),
-      snapshot: () => parseNote<SnapshotReport>(current.app?.store.state.meta(META.snapshots)),
+      snapshot: () => current.app && readNote<SnapshotReport>(current.app.store.state.meta, META.snapshots),
       resources: async () => (await status()).resources,
       backlog: () => current.session?.backlog(),
     },

@@ -8,7 +8,7 @@ import type { Removal } from '../store/file/partial-copies.ts'
 import { type KeepOptions, keepSnapshot, keptSnapshots } from '../store/snapshot/kept-snapshots.ts'
 import type { SnapshotReport } from '../store/status/report.ts'
 import type { OpenStore } from '../store/store.ts'
-import { META, parseNote } from '../store/sync/meta.ts'
+import { META, readNote } from '../store/sync/meta.ts'
 
 type SnapshotSettings = Pick<Settings, 'database' | 'snapshot'>
 
@@ -119,7 +119,7 @@ async function makeSnapshot({
 const NEVER_MADE: SnapshotReport = { made_at: null, path: null, bytes: null, failed_at: null, reason: null }
 
 function lastReport({ state }: SnapshotDuty['store']): SnapshotReport {
-  return parseNote<SnapshotReport>(state.meta(META.snapshots)) ?? NEVER_MADE
+  return readNote<SnapshotReport>(state.meta, META.snapshots) ?? NEVER_MADE
 }
 
 /** Clears the report when snapshots are off. Otherwise the status would show that the last one is old or failed. */

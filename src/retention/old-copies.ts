@@ -10,7 +10,7 @@ import { ownersOf } from '../store/snapshot/copy-owners.ts'
 import { defaultSnapshotFolder, isOwnFolder, keptSnapshots } from '../store/snapshot/kept-snapshots.ts'
 import type { PurgeRemains } from '../store/status/report.ts'
 import type { OpenStore } from '../store/store.ts'
-import { META, parseNote } from '../store/sync/meta.ts'
+import { META, readNote } from '../store/sync/meta.ts'
 import { noteRemains } from './remains-report.ts'
 import { type Copy, type CopyRules, fatesOf } from './what-to-remove.ts'
 
@@ -135,7 +135,7 @@ export async function noteSnapshotFolder({
   },
 }: Pick<OldCopiesDeps, 'store' | 'settings'>): Promise<string[]> {
   const database = resolve(path)
-  const noted = parseNote<SnapshotFolders>(state.meta(META.snapshotFolders))
+  const noted = readNote<SnapshotFolders>(state.meta, META.snapshotFolders)
   // When the database was moved or copied, snapshots in the earlier folders belong to the database at the earlier path.
   const earlier = noted?.database === database ? noted.folders : []
   const present = [

@@ -1,7 +1,7 @@
 import type { Log } from '../log.ts'
 import type { PurgeRemains } from '../store/status/report.ts'
 import type { OpenStore } from '../store/store.ts'
-import { META, parseNote } from '../store/sync/meta.ts'
+import { META, readNote } from '../store/sync/meta.ts'
 
 /**
  * Notes where a purge is not complete. The database stores the notes for `parley status`. They also limit the log:
@@ -57,5 +57,5 @@ export async function noteRemains(
 }
 
 function notesIn({ state }: RemainsStore): Notes {
-  return parseNote<Notes>(state.meta(META.purgeRemains)) ?? {}
+  return readNote<Notes>(state.meta, META.purgeRemains) ?? {}
 }

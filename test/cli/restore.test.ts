@@ -306,15 +306,40 @@ test.concurrent('the request counts of today and the learned rate of the old dat
   expect([noted('requests_today'), noted('learned_rate')]).toEqual([[used], [rate]])
 })
 
+/** The command reads the value on its way. */
+const DAMAGED: readonly [key: string, command: string[]][] = [
+  ['requests_today', ['backfill', '--plan']],
+  ['learned_rate', ['backfill']],
+  ['drift', ['backfill']],
+  ['unreachable', ['status']],
+  ['workspace', ['snapshot', 'other.db']],
+]
+
+test.concurrent.for(DAMAGED)(
+  'a value %s of sync_meta that is not JSON is named with 73, never quoted, and a restore replaces its database',
+  async ([key, command]) => {
+    const { place } = withSnapshot()
+    change(place.file, `INSERT OR REPLACE INTO sync_meta VALUES ('${key}', 'a private word')`)
+    const refused = await parley(command, place)
+    expect(refused).toMatchObject({ status: EXIT_STATUS.databaseUnavailable, stdout: '' })
+    expect(refused.stderr).toContain(
+      `parley: The value ${key} in the table sync_meta of the database is not `,
+    )
+    expect(refused.stderr).not.toContain('private')
+    expect((await parley(['restore', 'copy.db'], place)).status).toBe(EXIT_STATUS.done)
+    expect(teamNames(place.file)).toEqual(OF_THE_COPY)
+    expect((await parley(command, place)).status).toBe(EXIT_STATUS.done)
+  },
+)
+
 test.each([
   ['of one day the larger', ['2026-01-02', 5], ['2026-01-02', 90], 90],
   ['that of the copy where it is larger', ['2026-01-02', 90], ['2026-01-02', 5], 90],
   ['that of the later day', ['2026-01-01', 90], ['2026-01-02', 5], 5],
   ['the only one', ['2026-01-01', 7], undefined, 7],
 ] as const)('from two notes of requests a day, %s counts', (_, copy, present, used) => {
-  const text = (note: readonly [string, number] | undefined) =>
-    note && JSON.stringify({ day: note[0], used: note[1] })
-  expect(JSON.parse(laterRequests(text(copy), text(present)) ?? '{}').used).toBe(used)
+  const noted = (note: readonly [string, number] | undefined) => note && { day: note[0], used: note[1] }
+  expect(laterRequests(noted(copy), noted(present))?.used).toBe(used)
   expect(laterRequests(undefined, undefined)).toBeUndefined()
 })
 

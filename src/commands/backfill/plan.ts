@@ -1,5 +1,6 @@
 import { accessGone } from '../../api/access-errors.ts'
 import { createGovernor } from '../../api/governor/governor.ts'
+import type { LearnedRate } from '../../api/governor/pace.ts'
 import { createApiReader } from '../../api/reader.ts'
 import { createApiClient } from '../../app.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
@@ -13,7 +14,7 @@ import { EXIT_STATUS, type ExitStatus } from '../../errors.ts'
 import { jsonLine } from '../../safe-text.ts'
 import { refuseOtherWorkspaceAt } from '../../store/database/workspace-check.ts'
 import { type Inventory, openInventory } from '../../store/inventory.ts'
-import { META } from '../../store/sync/meta.ts'
+import { META, readNote } from '../../store/sync/meta.ts'
 import { readRequestsToday } from '../../store/sync/requests-today.ts'
 import { type TableColumn, table } from '../../terminal/table.ts'
 import { countText, rateText, wholeSecondsText } from '../../terminal/wording.ts'
@@ -57,7 +58,7 @@ async function makePlan(
   const { api, database } = settings
   const since = settings.sync.since ?? null
   const meta = (key: string) => inventory?.meta(key)
-  const learned = JSON.parse(meta(META.learnedRate) ?? 'null') ?? undefined
+  const learned = readNote<LearnedRate>(meta, META.learnedRate)
   const ceilings = { requestsPerSecond: api.maxRequestsPerSecond, concurrency: api.maxConcurrency }
   const governor = createGovernor({
     clock,

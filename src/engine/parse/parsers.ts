@@ -1,7 +1,7 @@
 import { tableNamed } from '../../catalog/catalog.ts'
 import type { Log } from '../../log.ts'
 import type { Store } from '../../store/store.ts'
-import { META } from '../../store/sync/meta.ts'
+import { META, readNote } from '../../store/sync/meta.ts'
 import type { FeedName } from '../feeds.ts'
 import { createDriftLog } from './drift.ts'
 import { compileParser, type ItemParser } from './parse.ts'
@@ -24,7 +24,7 @@ export function createParsing({ store, log, now }: ParsingDeps): Parsing {
   const parsers = new Map<string, ItemParser>()
   const driftOf = createDriftLog({
     log,
-    logged: JSON.parse(store.state.meta(META.drift) ?? '[]'),
+    logged: readNote(store.state.meta, META.drift) ?? [],
     note: logged => store.state.setMeta(META.drift, JSON.stringify(logged)),
   })
   return {

@@ -1,5 +1,5 @@
 import type { Prepare } from '../database/sqlite-types.ts'
-import { createMeta } from '../sync/meta.ts'
+import { createMeta, readNote } from '../sync/meta.ts'
 import type { CrmColumn } from './columns.ts'
 
 /** The state of the typed tables, stored in `sync_meta` in the transaction that changes them. */
@@ -45,7 +45,10 @@ export function createCrmTableStates(prepare: Prepare): CrmTableStates {
     if (at === knownAt) return
     const rows = read.all(PREFIX, `${PREFIX.trimEnd()}!`)
     known = new Map(
-      rows.map(([key, value]) => [key.slice(PREFIX.length), JSON.parse(value) as CrmTableState]),
+      rows.flatMap(([key, value]) => {
+        const state = readNote<CrmTableState>(() => value, key)
+        return state ? [[key.slice(PREFIX.length), state]] : []
+      }),
     )
     knownAt = at
   }

@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
-import { META, parseNote, readMeta } from '../sync/meta.ts'
+import { META, readMeta, readNote } from '../sync/meta.ts'
 import type { State } from '../sync/resource-state.ts'
 
 /** The workspace whose rows a database holds, as `status --json` prints it. */
@@ -20,7 +20,7 @@ export interface WantedWorkspace {
 
 /** Undefined until the first rows are stored. */
 export function workspaceOf(db: Database.Database): Workspace | undefined {
-  return parseNote<Workspace>(readMeta(db, META.workspace))
+  return readNote<Workspace>(key => readMeta(db, key), META.workspace)
 }
 
 /** @throws StopError (78) when the database holds rows of another workspace */

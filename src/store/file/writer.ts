@@ -1,6 +1,6 @@
 import { errorCode } from '../../error-code.ts'
 import type { Status } from '../status/status.ts'
-import { META, parseNote } from '../sync/meta.ts'
+import { META, readNote } from '../sync/meta.ts'
 import type { Writer } from '../sync/writer-note.ts'
 import { isLocked } from './lock.ts'
 
@@ -17,7 +17,7 @@ export interface WriterState extends Writer {
  * running while a process with its PID exists.
  */
 export function writerOf({ database, meta, openRuns }: Status): WriterState | undefined {
-  const writer = parseNote<Writer>(meta.get(META.writer))
+  const writer = readNote<Writer>(key => meta.get(key), META.writer)
   if (writer === undefined) return undefined
   const running = isLocked(database.path) ?? isAlive(writer.pid)
   return { ...writer, running, died: !running && openRuns > 0 }

@@ -1,13 +1,14 @@
 import { openWritableFile } from '../file/writable.ts'
-import { createMeta, META } from '../sync/meta.ts'
+import { createMeta, META, readNote } from '../sync/meta.ts'
+import type { RequestsToday } from '../sync/requests-today.ts'
 import type { Writer } from '../sync/writer-note.ts'
 
 /** Updates the values in `sync_meta` of a copy that replaces the database. */
 
-/** Values of the current database that the copy takes over, as stored in `sync_meta`. The copy has older ones. */
+/** Values of the current database that the copy takes over. The copy has older ones. */
 export interface CarriedNotes {
-  requestsToday: string | undefined
-  learnedRate: string | undefined
+  requestsToday: RequestsToday | undefined
+  learnedRate: unknown
 }
 
 export const NOTHING_CARRIED: CarriedNotes = { requestsToday: undefined, learnedRate: undefined }
@@ -31,13 +32,13 @@ export function updateNotes(file: string, { carried, writer, now }: NoteUpdate):
       "UPDATE sync_runs SET ended_at = ?, outcome = 'interrupted' WHERE ended_at IS NULL",
     )
     const update = db.transaction(() => {
-      const requests = meta.get(META.requestsToday)
-      const values: readonly [key: string, value: string | undefined][] = [
-        [META.writer, JSON.stringify(writer)],
+      const requests = readNote<RequestsToday>(meta.get, META.requestsToday)
+      const notes: readonly [key: string, note: unknown][] = [
+        [META.writer, writer],
         [META.learnedRate, carried.learnedRate],
         [META.requestsToday, laterRequests(requests, carried.requestsToday)],
       ]
-      for (const [key, value] of values) if (value !== undefined) meta.set(key, value)
+      for (const [key, note] of notes) if (note !== undefined) meta.set(key, JSON.stringify(note))
       for (const key of PROCESS_KEYS) meta.remove(key)
       end.run(now)
     })
@@ -48,12 +49,11 @@ export function updateNotes(file: string, { carried, writer, now }: NoteUpdate):
 }
 
 /** The count of the later day. For the same day: the larger count, so that the daily limit is never exceeded. Pure. */
-export function laterRequests(copy: string | undefined, present: string | undefined): string | undefined {
-  const noted = [copy, present].flatMap(text =>
-    text === undefined ? [] : [{ text, said: requestsIn(text) }],
-  )
-  noted.sort((one, other) => one.said.day.localeCompare(other.said.day) || one.said.used - other.said.used)
-  return noted.at(-1)?.text
+export function laterRequests(
+  copy: RequestsToday | undefined,
+  present: RequestsToday | undefined,
+): RequestsToday | undefined {
+  const noted = [copy, present].filter(note => note !== undefined)
+  noted.sort((one, other) => one.day.localeCompare(other.day) || one.used - other.used)
+  return noted.at(-1)
 }
-
-const requestsIn = (text: string) => JSON.parse(text) as { day: string; used: number }

@@ -10,7 +10,8 @@ import { asidePath, keptByRestores } from '../file/copy-names.ts'
 import { identityOf, isSameFile } from '../file/identity.ts'
 import { renameDurably } from '../file/whole-copy.ts'
 import { openWritableFile } from '../file/writable.ts'
-import { META, readMeta } from '../sync/meta.ts'
+import { META, NOTE_DAMAGED, readMeta, readNote } from '../sync/meta.ts'
+import type { RequestsToday } from '../sync/requests-today.ts'
 import { type CarriedNotes, NOTHING_CARRIED } from './carried-values.ts'
 
 /**
@@ -56,9 +57,13 @@ export function takeOutOfUse(database: string, now: number): CurrentDatabase {
   }
 }
 
-/** True when the file is corrupt or not a SQLite database. Such a file is renamed without being opened. */
+/**
+ * True when the file is corrupt or not a SQLite database, or another program has damaged what parley has noted in it.
+ * Such a file is renamed without being opened.
+ */
 function isDamaged(error: unknown): boolean {
-  return error instanceof StopError && /^SQLITE_(NOTADB|CORRUPT)/.test(errorCode(error.cause) ?? '')
+  if (!(error instanceof StopError)) return false
+  return error.code === NOTE_DAMAGED || /^SQLITE_(NOTADB|CORRUPT)/.test(errorCode(error.cause) ?? '')
 }
 
 /** How long to wait for another program to end its transaction. */
@@ -144,7 +149,8 @@ function refuseForeign(database: string): void {
 }
 
 function notesIn(db: Sqlite): CarriedNotes {
-  return { requestsToday: readMeta(db, META.requestsToday), learnedRate: readMeta(db, META.learnedRate) }
+  const note = <T>(key: string) => readNote<T>(name => readMeta(db, name), key)
+  return { requestsToday: note<RequestsToday>(META.requestsToday), learnedRate: note(META.learnedRate) }
 }
 
 /** For a missing or damaged database: its files are renamed without SQLite. */

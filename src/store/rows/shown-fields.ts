@@ -1,5 +1,5 @@
 import type { Prepare } from '../database/sqlite-types.ts'
-import { createMeta, META, parseNote } from '../sync/meta.ts'
+import { createMeta, META, readNote } from '../sync/meta.ts'
 
 /** The kind of endpoint: a list, or the read of a single row. The two return different fields. */
 export type ShownBy = 'list' | 'single'
@@ -25,7 +25,8 @@ export function createShownFields(prepare: Prepare): ShownFields {
   /** Reads the database each time, since a rollback may have removed fields. Caches only the parsed JSON. */
   const stored = (): FieldsByEndpoint => {
     const text = meta.get(META.shownFields)
-    if (text !== last.text) last = { text, noted: parseNote<FieldsByEndpoint>(text) ?? {} }
+    if (text !== last.text)
+      last = { text, noted: readNote<FieldsByEndpoint>(() => text, META.shownFields) ?? {} }
     return last.noted
   }
   const nameOf = (table: string, by: ShownBy) => `${table}.${by}`

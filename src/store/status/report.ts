@@ -5,7 +5,7 @@ import type { Sqlite } from '../database/sqlite-types.ts'
 import type { Workspace } from '../database/workspace.ts'
 import { type WriterState, writerOf } from '../file/writer.ts'
 import type { LagSummary } from '../sync/arrivals.ts'
-import { META, parseNote } from '../sync/meta.ts'
+import { META, readNote } from '../sync/meta.ts'
 import type { UnreachableNote } from '../sync/resource-state.ts'
 import { readOpenWarehouse, readWarehouse, type Status, type StatusRow } from './status.ts'
 
@@ -156,7 +156,7 @@ function readOpen(db: Sqlite, file: string, rows: readonly StatusRow[] | undefin
 }
 
 function storedNote<T>({ meta }: Status, key: string): T | undefined {
-  return parseNote<T>(meta.get(key))
+  return readNote<T>(name => meta.get(name), key)
 }
 
 function unreachableOf(note: UnreachableNote | undefined): UnreachableReport | null {

@@ -10,7 +10,7 @@ import { onlyRow } from '../database/statements.ts'
 import { databaseStats } from '../file/path-checks.ts'
 import { databaseSizes } from '../file/size.ts'
 import { type LagSummary, readArrivals } from '../sync/arrivals.ts'
-import { META, parseNote } from '../sync/meta.ts'
+import { META, readNote } from '../sync/meta.ts'
 import { type Request, readRequests } from '../sync/requests.ts'
 import type { Writer } from '../sync/writer-note.ts'
 
@@ -118,7 +118,7 @@ function readAll(db: Sqlite, file: string, rows: readonly StatusRow[] | undefine
   if (!isWarehouse(db)) throw noWarehouseError(file)
   const values = db.prepare<unknown[], [string, string]>('SELECT key, value FROM sync_meta').raw().all()
   const meta = new Map(values)
-  if (isCopy(db, meta.get(META.writer))) for (const key of PROCESS_KEYS) meta.delete(key)
+  if (isCopy(db, meta)) for (const key of PROCESS_KEYS) meta.delete(key)
   return {
     database: { path: file, ...databaseSizes(file) },
     resources: rows ?? readStatus(db),
@@ -137,9 +137,9 @@ const PROCESS_KEYS = [META.writer, META.daemonState, META.unreachable]
  * A snapshot is not in WAL mode; a warehouse is, from its first opening for writing. A database that was just restored
  * is not in WAL mode yet either, but the restore has updated its keys.
  */
-function isCopy(db: Sqlite, writer: string | undefined): boolean {
+function isCopy(db: Sqlite, meta: ReadonlyMap<string, string>): boolean {
   const isWithoutWal = db.pragma('journal_mode', { simple: true }) === 'delete'
-  return isWithoutWal && parseNote<Writer>(writer)?.command !== 'restore'
+  return isWithoutWal && readNote<Writer>(key => meta.get(key), META.writer)?.command !== 'restore'
 }
 
 /** @throws StopError (73) when there is no file, or the path cannot be followed */

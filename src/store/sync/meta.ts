@@ -1,3 +1,4 @@
+import { EXIT_STATUS, StopError } from '../../errors.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 
@@ -77,7 +78,24 @@ export function readMeta(db: Sqlite, key: string): string | undefined {
   return db.prepare<unknown[], string>('SELECT value FROM sync_meta WHERE key = ?').pluck().get(key)
 }
 
-/** The content of a value that is stored as JSON; undefined where nothing or null is stored. */
-export function parseNote<T>(text: string | undefined): T | undefined {
-  return text === undefined ? undefined : ((JSON.parse(text) as T | null) ?? undefined)
+/** The code of the error about a value that is not JSON. */
+export const NOTE_DAMAGED = 'note-damaged'
+
+/**
+ * The content of a value that is stored as JSON; undefined where nothing or null is stored.
+ * @throws StopError (73) when the value is not JSON
+ */
+export function readNote<T>(meta: (key: string) => string | undefined, key: string): T | undefined {
+  const text = meta(key)
+  if (text === undefined) return undefined
+  try {
+    return (JSON.parse(text) as T | null) ?? undefined
+  } catch {
+    // The error of `JSON.parse` is dropped, since it would quote the value.
+    throw new StopError(`The value ${key} in the table sync_meta of the database is not valid JSON`, {
+      code: NOTE_DAMAGED,
+      hint: 'Another program has changed it. Stop the daemon if it runs, then restore a snapshot with parley restore FILE.',
+      exitStatus: EXIT_STATUS.databaseUnavailable,
+    })
+  }
 }

@@ -1,5 +1,5 @@
 import type { Sqlite } from '../database/sqlite-types.ts'
-import { META, parseNote, readMeta } from './meta.ts'
+import { META, readMeta, readNote } from './meta.ts'
 
 /** The process that writes to a database, as it recorded itself in `sync_meta` when it took the lock. */
 export interface Writer {
@@ -9,7 +9,7 @@ export interface Writer {
 }
 
 export function readWriter(db: Sqlite): Writer | undefined {
-  return parseNote<Writer>(readMeta(db, META.writer))
+  return readNote<Writer>(key => readMeta(db, key), META.writer)
 }
 
 /** `process 812 (parley daemon) since 2026-05-01T03:00:00.000Z` */

@@ -19,7 +19,7 @@ export function syncStatus(resources: readonly Resource[]): string {
  */
 const unreachable = (value: string) => `(SELECT ${value} FROM sync_meta m
     WHERE m.key = '${META.unreachable}' AND r.unavailable_since IS NULL
-      AND r.resource IN (SELECT value FROM json_each(m.value, '$.resources')))`
+      AND r.resource IN (SELECT value FROM json_each(CASE WHEN json_valid(m.value) THEN m.value END, '$.resources')))`
 
 const UNREACHABLE_REASON = unreachable(`CASE json_extract(m.value, '$.kind')
       WHEN 'silent' THEN 'No request to the API has succeeded since '

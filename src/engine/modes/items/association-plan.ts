@@ -1,4 +1,5 @@
 import type { Store } from '../../../store/store.ts'
+import { readNote } from '../../../store/sync/meta.ts'
 import { type Direction, scopeOf } from './associations.ts'
 
 /** The input of the last plan of an association feed, so that the next plan looks only at new and deleted records. */
@@ -17,8 +18,7 @@ const UNPLANNED: AssociationPlan = { upTo: 0, at: '', sizes: {}, scopes: [] }
 const nameOf = (feed: string) => `plan of ${feed}`
 
 export function lastPlan({ state }: Pick<Store, 'state'>, feed: string): AssociationPlan {
-  const text = state.meta(nameOf(feed))
-  return text === undefined ? UNPLANNED : (JSON.parse(text) as AssociationPlan)
+  return readNote<AssociationPlan>(state.meta, nameOf(feed)) ?? UNPLANNED
 }
 
 export function savePlan({ state }: Pick<Store, 'state'>, feed: string, plan: AssociationPlan): void {
