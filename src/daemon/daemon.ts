@@ -26,7 +26,7 @@ import { isAccessLost, recoveryFrom, type SessionEnd } from './recovery.ts'
 import { type CurrentState, createReportSources } from './report-sources.ts'
 import type { ServiceManager } from './service-manager.ts'
 import { changedSettings } from './settings-changes.ts'
-import { runningState, stoppedState, waitingState } from './state.ts'
+import { rebuildingState, runningState, stoppedState, waitingState } from './state.ts'
 import { readsFor } from './webhook-reads.ts'
 
 /**
@@ -203,8 +203,14 @@ async function runSession({
   try {
     await note(current.state)
     serviceManager.ready('running')
+    const show = (state: DaemonState) => {
+      current.state = state
+      return note(state)
+    }
     // A rebuild blocks all writes, so it runs before the session starts.
-    await rebuildLarge({ store: app.store, clock, log, settings, signal: stopNew })
+    const rebuild = { store: app.store, clock, log, settings, signal: stopNew }
+    await rebuildLarge(rebuild, { onStart: () => show(rebuildingState(clock)) })
+    if (current.state.state !== 'running') await show(runningState(clock))
     const { serverTime } = session
     duties = startBackgroundWork({
       app,

@@ -17,6 +17,12 @@ export function stoppedState(clock: Clock, error?: unknown): DaemonState {
   return { state: 'stopped', ...end, since: isoInstant(clock.now()), until: null }
 }
 
+/** The rebuild of a large database file blocks all writes, for minutes. */
+export function rebuildingState(clock: Clock): DaemonState {
+  const reason = 'it rebuilds the database file to remove purged content, and then goes on'
+  return { state: 'waiting', reason, since: isoInstant(clock.now()), until: null }
+}
+
 export function waitingState(clock: Clock, reason: string, ms: number): DaemonState {
   return { state: 'waiting', reason, since: isoInstant(clock.now()), until: isoInstant(clock.now() + ms) }
 }

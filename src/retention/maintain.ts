@@ -155,6 +155,12 @@ export function dueRebuild({ store, clock }: Pick<MaintainDeps, 'store' | 'clock
 /** Free space needed per byte of the database: the rebuilt file is written to a temporary file and then to the WAL. */
 const SPACE_FACTOR = 2.1
 
+export interface RebuildOptions {
+  /** Called before a rebuild begins. It may write, which is not possible until the rebuild ends. */
+  onStart?: () => Promise<void>
+  freeBytes?: FreeBytes
+}
+
 /**
  * Rebuilds a large database file if that is due. Call it when nothing else is in progress, since a rebuild blocks all
  * writes. When the signal ends the rebuild, or the disk lacks space, the file stays as it is. The next attempt is a
@@ -162,13 +168,20 @@ const SPACE_FACTOR = 2.1
  */
 export async function rebuildLarge(
   { store, clock, log, signal }: MaintainDeps,
-  freeBytes: FreeBytes = freeOnSlowDisk,
+  { onStart, freeBytes = freeOnSlowDisk }: RebuildOptions = {},
 ): Promise<void> {
   if (dueRebuild({ store, clock }) !== 'on-disk') return
   const began = clock.elapsed()
   const { bytes } = store.purger.remains()
   await store.transaction(() => store.state.setMeta(META.rebuildTriedAt, isoInstant(clock.now())))
   const isRoomy = (await freeBytes(dirname(store.db.name))) >= bytes * SPACE_FACTOR
+  if (isRoomy) {
+    log.info('Rebuilding the database file to remove purged content; until it ends nothing is written', {
+      path: store.db.name,
+      bytes,
+    })
+    await onStart?.()
+  }
   const { rebuilt } = await store.purger.clean(isRoomy ? { rebuild: 'on-disk', signal } : { rebuild: 'none' })
   const path = store.db.name
   const fields = { path, duration_ms: Math.round(clock.elapsed() - began), bytes }

@@ -318,7 +318,7 @@ describe('a large file that may contain remains', () => {
   test('the file is rewritten on disk when nothing else runs, at most once a week', async () => {
     const { store, clock, depsWith, isNoted, logged } = await largeWorld()
     expect(isNoted()).toBe(true)
-    await rebuildLarge(depsWith(USUAL), () => 0)
+    await rebuildLarge(depsWith(USUAL), { freeBytes: () => 0 })
     expect(logged()).toContain('needs free space of 2.1 times the size of the database')
     const [remains] = readStatusReport({ path: store.path, now: NOW }).purge_remains
     expect(remains).toEqual({
