@@ -2,7 +2,7 @@ import { type Client, createClient } from './api/client.ts'
 import { createGovernor, type Governor, type GovernorOptions } from './api/governor/governor.ts'
 import type { LearnedRate } from './api/governor/pace.ts'
 import { RESOURCE_NAMES, type ResourceName } from './catalog/resource-names.ts'
-import { type Clock, isoInstant, systemClock, utcDay } from './clock.ts'
+import { type Clock, isoInstant, utcDay } from './clock.ts'
 import type { ApiSettings } from './config/load-settings.ts'
 import { type Backfill, createBackfill } from './engine/backfill.ts'
 import type { EngineOptions } from './engine/engine-options.ts'
@@ -32,6 +32,7 @@ export interface App {
 
 export interface AppOptions {
   settings: ApiSettings
+  clock: Clock
   log: Log
   /** `--workspace-renamed`: the workspace in the database has a new id, which the settings give. */
   isWorkspaceRenamed?: boolean
@@ -51,6 +52,7 @@ export interface AppOptions {
 /** @throws StopError 73 when the database cannot be opened, 75 when another process holds it */
 export async function openApp({
   settings,
+  clock,
   log,
   command,
   pid,
@@ -60,7 +62,6 @@ export async function openApp({
   onTransaction,
   isWorkspaceRenamed = false,
 }: AppOptions): Promise<App> {
-  const clock = systemClock()
   const { api, database } = settings
   const store = await openStoreInTurn({
     path: database.path,

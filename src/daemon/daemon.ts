@@ -183,7 +183,8 @@ async function runSession({
     const path = resolvedPath(settings.database.path)
     if (opened.has(path)) requireStillThere(path)
     const held = lock.on(settings.database)
-    app = await openApp({ settings, log, command: 'daemon', pid, held, stopNew, cancel, onTransaction })
+    const work = { command: 'daemon', pid, held, stopNew, cancel, onTransaction }
+    app = await openApp({ settings, clock, log, ...work })
     opened.add(path)
   } catch (error) {
     return { error, hasStarted: false, wasAnswered: false, ...before }

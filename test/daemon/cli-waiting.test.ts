@@ -1,87 +1,50 @@
 import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { expect, type TestContext, test } from 'vitest'
-import { RESOURCE_NAMES } from '../../src/catalog/resource-names.ts'
 import { type Clock, systemClock } from '../../src/clock.ts'
-import { loadSettings } from '../../src/config/load-settings.ts'
-import { runDaemon } from '../../src/daemon/daemon.ts'
-import { createServiceManager } from '../../src/daemon/service-manager.ts'
-import { createLog } from '../../src/log.ts'
-import { placeFor, workspace } from '../cli/workspace.ts'
-import { column, loaded, seen } from './cli-daemon.ts'
+import { column, seen } from './cli-daemon.ts'
+import { daemonInProcess } from './in-process.ts'
 
 const MINUTE_MS = 60_000
 
 interface HeldClock extends Clock {
-  /** Resolves when a wait of a minute starts. */
-  asked: Promise<void>
-  /** Ends that minute. */
+  /** Ends the waits of a minute that have begun. */
   passMinute(): void
 }
 
 /** The system clock, except that the test decides when a wait of a minute ends. */
 function heldClock(): HeldClock {
   const clock = systemClock()
-  let ask: () => void = () => undefined
-  let pass: () => void = () => undefined
-  const asked = new Promise<void>(resolve => {
-    ask = resolve
-  })
-  const passed = new Promise<void>(resolve => {
-    pass = resolve
-  })
+  let held: (() => void)[] = []
   return {
     ...clock,
-    asked,
-    passMinute: () => pass(),
-    sleep(ms, signal) {
+    passMinute() {
+      const passed = held
+      held = []
+      for (const end of passed) end()
+    },
+    async sleep(ms, signal) {
       if (ms !== MINUTE_MS) return clock.sleep(ms, signal)
-      ask()
-      const stopped = new Promise<void>(resolve => signal?.addEventListener('abort', () => resolve()))
-      return Promise.race([passed, stopped])
+      if (signal?.aborted) return
+      await new Promise<void>(resolve => {
+        held.push(resolve)
+        signal?.addEventListener('abort', () => resolve(), { once: true })
+      })
     },
   }
 }
 
 /** A daemon inside this process that waits, since the key in its file was revoked. */
 async function waitingForAKey(context: TestContext) {
-  const simulator = await workspace(context)
-  const { cwd, file, env } = placeFor(simulator)
-  const keyFile = join(cwd, 'key')
-  writeFileSync(keyFile, simulator.apiKey, { mode: 0o600 })
-  const { PARLEY_API_KEY: _, ...others } = env
-  const reload = () =>
-    loadSettings({
-      flags: { 'database.path': file },
-      env: {
-        ...others,
-        PARLEY_API_KEY_FILE: keyFile,
-        PARLEY_HTTP_LISTEN: 'off',
-        PARLEY_SYNC_POLL_SECONDS: '1',
-      },
-      cwd,
-      requireApi: true,
-      resourceNames: RESOURCE_NAMES,
-    }).settings
   const clock = heldClock()
-  const log = await createLog({ level: 'fatal' })
-  const stop = new AbortController()
-  context.onTestFinished(() => stop.abort())
-  const ended = runDaemon({
-    settings: reload(),
-    reload,
-    onReload: () => undefined,
-    createLog: async () => log,
-    serviceManager: createServiceManager({ env: {}, clock, log }),
-    clock,
-    pid: process.pid,
-    version: '0',
-    stop: stop.signal,
+  let begin: () => void = () => undefined
+  const waits = new Promise<void>(resolve => {
+    begin = resolve
   })
-  await Promise.race([loaded(file), ended])
-  simulator.setApiKey('successor-key')
-  await Promise.race([clock.asked, ended])
-  return { simulator, clock, file, keyFile, stop, ended }
+  const serviceManager = { ready: (status: string) => status.startsWith('waiting') && begin() }
+  const daemon = await daemonInProcess(context, { clock, serviceManager })
+  daemon.simulator.setApiKey('successor-key')
+  await Promise.race([waits, daemon.ended])
+  return { ...daemon, clock }
 }
 
 test('a key that was replaced within a minute is read from its file, and the daemon continues', async context => {

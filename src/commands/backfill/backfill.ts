@@ -103,10 +103,12 @@ async function runBackfill({
     import('./end.ts'),
   ])
   const { stdout, stderr, signal } = context
-  const cancel = afterGrace(systemClock(), signal, ms => log.warn(STOPPING_MESSAGE, { wait_ms: ms }))
+  const clock = systemClock()
+  const cancel = afterGrace(clock, signal, ms => log.warn(STOPPING_MESSAGE, { wait_ms: ms }))
   const isWorkspaceRenamed = options.workspaceRenamed === true
   const app = await openApp({
     settings,
+    clock,
     log,
     command: 'backfill',
     pid: process.pid,
@@ -119,7 +121,7 @@ async function runBackfill({
   const { version } = context
   whole?.info('Backfill started', startFields({ version, pid: process.pid, settings, resources }))
   const backfill = app.backfill(resources, settings.sync.since ?? null)
-  const began = app.clock.elapsed()
+  const began = clock.elapsed()
   const work = async (): Promise<ExitStatus> => {
     const ended = new AbortController()
     const progress = createProgressView({ app, backfill, log, area, colour, stopping: signal })
@@ -132,10 +134,9 @@ async function runBackfill({
       ? await outcomeOf(updateSearchIndices({ app, settings, log, area, signal }))
       : { result: true }
     if (isFinished && !signal.aborted) {
-      const { store, clock } = app
-      await maintainAfterBackfill({ store, clock, log, settings, signal }, backfill.serverTime())
+      await maintainAfterBackfill({ store: app.store, clock, log, settings, signal }, backfill.serverTime())
     }
-    const summary = summarize({ app, backfill, end, durationMs: app.clock.elapsed() - began })
+    const summary = summarize({ app, backfill, end, durationMs: clock.elapsed() - began })
     if (summary) {
       stderr.write(summaryText(summary, stderr.columns || undefined))
       if (options.json) stdout.write(jsonLine(summaryJson(summary)))
@@ -147,7 +148,7 @@ async function runBackfill({
   }
   try {
     const end = await outcomeOf(work())
-    if (whole) logBackfillEnd(whole, end, { signal, backfill, durationMs: app.clock.elapsed() - began })
+    if (whole) logBackfillEnd(whole, end, { signal, backfill, durationMs: clock.elapsed() - began })
     await saveBackfillEnd(app, end, signal)
     if ('error' in end) throw end.error
     return end.result

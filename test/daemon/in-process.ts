@@ -1,0 +1,69 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TestContext } from 'vitest'
+import { RESOURCE_NAMES } from '../../src/catalog/resource-names.ts'
+import type { Clock } from '../../src/clock.ts'
+import { loadSettings } from '../../src/config/load-settings.ts'
+import { runDaemon } from '../../src/daemon/daemon.ts'
+import { createServiceManager, type ServiceManager } from '../../src/daemon/service-manager.ts'
+import { createLog } from '../../src/log.ts'
+import type { Simulator } from '../../src/simulator/server.ts'
+import { placeFor, workspace } from '../cli/workspace.ts'
+import { loaded } from './cli-daemon.ts'
+
+export interface DaemonInProcess {
+  simulator: Simulator
+  file: string
+  /** The file that holds the API key. */
+  keyFile: string
+  stop: AbortController
+  ended: Promise<number>
+}
+
+export interface DaemonSurroundings {
+  clock: Clock
+  /** The address of the status server; default none. */
+  listen?: string
+  serviceManager?: Partial<ServiceManager>
+}
+
+/** A daemon inside this process, so that a test can hold its clock. It has read everything once. */
+export async function daemonInProcess(
+  context: TestContext,
+  { clock, listen = 'off', serviceManager = {} }: DaemonSurroundings,
+): Promise<DaemonInProcess> {
+  const simulator = await workspace(context)
+  const { cwd, file, env } = placeFor(simulator)
+  const keyFile = join(cwd, 'key')
+  writeFileSync(keyFile, simulator.apiKey, { mode: 0o600 })
+  const { PARLEY_API_KEY: _, ...others } = env
+  const reload = () =>
+    loadSettings({
+      flags: { 'database.path': file },
+      env: {
+        ...others,
+        PARLEY_API_KEY_FILE: keyFile,
+        PARLEY_HTTP_LISTEN: listen,
+        PARLEY_SYNC_POLL_SECONDS: '1',
+      },
+      cwd,
+      requireApi: true,
+      resourceNames: RESOURCE_NAMES,
+    }).settings
+  const log = await createLog({ level: 'fatal' })
+  const stop = new AbortController()
+  context.onTestFinished(() => stop.abort())
+  const ended = runDaemon({
+    settings: reload(),
+    reload,
+    onReload: () => undefined,
+    createLog: async () => log,
+    serviceManager: { ...createServiceManager({ env: {}, clock, log }), ...serviceManager },
+    clock,
+    pid: process.pid,
+    version: '0',
+    stop: stop.signal,
+  })
+  await Promise.race([loaded(file), ended])
+  return { simulator, file, keyFile, stop, ended }
+}
