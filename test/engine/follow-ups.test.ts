@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
+import { refused, type ScriptedAnswer, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
 import { message, startTrial, uuid } from './trial-backfill.ts'
 import { startTimed } from './trial-timed.ts'
 
@@ -167,4 +167,30 @@ describe('texts that wait', () => {
     const ids = api.asked('/v2/messages/{id}').map(({ params: [id = ''] }) => id)
     expect(ids.slice(before).filter(id => id > uuid(60))).toHaveLength(5)
   })
+})
+
+test('a withheld meeting that a new activity names is read again at once', async () => {
+  const api = await startScriptedApi()
+  const id = uuid(50)
+  const named = (number: number) => ({
+    id: uuid(number),
+    source_type: 'MEETING',
+    source_id: id,
+    occurred_at: '2026-01-01T00:00:00Z',
+  })
+  let activities = [named(1)]
+  let answer: ScriptedAnswer = refused(403)
+  api.on('/v2/activities', () => v2Page(activities))
+  api.on('/v1/meetings', () => v1Page([]))
+  api.on('/v1/meetings/{id}', () => answer)
+  const trial = await startTrial(api)
+  const { context, drain } = await startTimed(api, trial, ['activities', 'meetings'])
+  await drain()
+  expect(trial.column('SELECT access FROM meetings')).toEqual(['withheld'])
+
+  answer = { body: { data: { meeting_id: id, overview_status: 'COMPLETED' } } }
+  activities = [named(2), named(1)]
+  context.demandedLists.add('activities.list')
+  await drain()
+  expect(trial.column('SELECT access FROM meetings')).toEqual(['open'])
 })
