@@ -1,10 +1,12 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { statSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { PROGRAM } from '../cli/parley.ts'
 import { placeFor, workspace } from '../cli/workspace.ts'
 import { until } from '../support/until.ts'
-import { loaded, startDaemon } from './cli-daemon.ts'
+import { column, loaded, seen, startDaemon } from './cli-daemon.ts'
 
 const LOG_BYTES = 2 ** 30
 
@@ -25,4 +27,31 @@ test('a daemon that cannot write its log continues, and logs again once it can',
   expect(await until(size, bytes => bytes > LOG_BYTES)).toBeGreaterThan(LOG_BYTES)
   daemon.signal('SIGTERM')
   expect(await daemon.ended).toMatchObject({ status: 0 })
+})
+
+test('a backfill that cannot write its log reads everything', async context => {
+  const place = placeFor(await workspace(context))
+  const command = ['-c', 'exec "$@" 2> /dev/full', 'sh', process.execPath, PROGRAM, 'backfill']
+  const child = spawn('sh', command, { cwd: place.cwd, env: { PATH: process.env['PATH'], ...place.env } })
+  expect(await once(child, 'close')).toEqual([0, null])
+  await loaded(place.file)
+})
+
+test('a daemon whose terminal is closed continues', async context => {
+  const simulator = await workspace(context)
+  const place = placeFor(simulator)
+  // script(1) gives the daemon a terminal, which closes when script is killed.
+  const command = `exec '${process.execPath}' '${PROGRAM}' daemon --listen off`
+  const terminal = spawn('script', ['--quiet', '--command', command, '/dev/null'], {
+    cwd: place.cwd,
+    env: { PATH: process.env['PATH'], PARLEY_SYNC_POLL_SECONDS: '1', ...place.env },
+    stdio: ['pipe', 'ignore', 'ignore'],
+  })
+  await loaded(place.file)
+  const [pid] = column(place.file, "SELECT value ->> 'pid' FROM sync_meta WHERE key = 'writer'")
+  context.onTestFinished(() => void process.kill(Number(pid), 'SIGKILL'))
+  terminal.kill('SIGKILL')
+  await once(terminal, 'close')
+  const [id = ''] = simulator.apply({ kind: 'publish', resource: 'messages' }).ids
+  expect(await seen(place.file, id, 'SELECT id FROM message_copies WHERE id = ?', id)).toBe(id)
 })
