@@ -1,7 +1,7 @@
 import type { GovernorState } from '../../api/governor/governor.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource-names.ts'
 import { isoInstant } from '../../clock.ts'
-import type { Unreachable } from '../../engine/requests/reachability.ts'
+import type { Unreachable } from '../../engine/requests/trouble-note.ts'
 import { styledText } from '../../terminal/colours.ts'
 import { countText, durationText, rateText, wholeSecondsText } from '../../terminal/wording.ts'
 import { wholeNumber } from '../../whole-number.ts'

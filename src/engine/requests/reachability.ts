@@ -15,17 +15,16 @@ import {
   reachAfter,
   restMs,
   startReach,
-  type Trouble,
   troubleOf,
   whileSending,
   withoutWait,
 } from '../../api/reach.ts'
 import type { ApiRequest } from '../../api/request.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
-import { isoInstant } from '../../clock.ts'
 import type { StopError } from '../../errors.ts'
-import { META } from '../../store/sync/meta.ts'
 import type { EngineContext } from '../context.ts'
+import { logReachChange } from './reach-log.ts'
+import { createTroubleNote, type PauseKind, type Unreachable } from './trouble-note.ts'
 
 /** Holds the state of `api/reach.ts`: feeds it every outcome and records changes in the log and the database. */
 export interface Reachability {
@@ -66,19 +65,6 @@ export interface Asked {
 
 export type GovernorPause = Pick<GovernorState, 'pausedUntil' | 'pauseReason'>
 
-type PauseKind = 'asked-to-wait' | 'day-used-up'
-
-/** Why the API cannot be read, for status and progress displays. */
-export interface Unreachable {
-  kind: Trouble['kind'] | PauseKind
-  /** Both in ms since the epoch, by this machine's clock. */
-  since: number
-  nextTryAt: number
-  reason: string
-  /** When the run gives up; undefined in the daemon. */
-  givesUpAt: number | undefined
-}
-
 export interface ReachabilityDeps {
   context: Pick<EngineContext, 'clock' | 'log' | 'store'>
   /** For error messages. */
@@ -112,7 +98,6 @@ export function createReachability({
   /** Whether all responses since the last answer had a form that is not the API's. */
   let onlyForeign: boolean | undefined
   let paused: { kind: PauseKind; since: number; until: number } | undefined
-  let noted: string | undefined
 
   const trouble = (): Unreachable | undefined => {
     const found = troubleOf(reach)
@@ -133,63 +118,17 @@ export function createReachability({
 
   const patienceLeft = () => patienceLeftMs(reach, giveUpMs, clock.elapsed())
 
-  /** Writes only changes. An error is ignored: on a full disk another transaction ends the run. */
-  const note = (always = false) => {
-    const found = trouble()
-    const value = found && {
-      kind: found.kind,
-      reason: found.reason,
-      since: isoInstant(found.since),
-      next_try_at: isoInstant(found.nextTryAt),
-      resources,
-    }
-    const text = value && JSON.stringify(value)
-    if (text === noted && !always) return
-    noted = text
-    void store.transaction(() => store.state.noteUnreachable(value)).catch(() => undefined)
-  }
-
-  /** While access is in doubt, the note of an earlier process or session may still be true. */
-  const noteChange = () => {
-    const isNoted = noted !== undefined && !isAccessInDoubt(reach)
-    if (isNoted || trouble() !== undefined) note()
-  }
-
+  const note = createTroubleNote({ store, resources })
+  const noteChange = () => note.update(trouble(), { mayStand: isAccessInDoubt(reach) })
   const change = (next: Reach) => {
-    const before = troubleOf(reach)
-    logRoutes(reach, next)
+    const before = reach
     reach = next
-    const after = troubleOf(reach)
-    if (after && !before) {
-      const { baseUrl, workspaceId } = access
-      log.warn(BEGINS[after.kind], { reason: after.reason, base_url: baseUrl, workspace: workspaceId })
-    }
-    if (before && !after)
-      log.info(ENDS[before.kind], { duration_ms: Math.round(clock.elapsed() - before.since) })
+    logReachChange(log, { before, after: next, access, now: clock.elapsed() })
     noteChange()
   }
 
-  const logRoutes = (before: Reach, after: Reach) => {
-    if (before.routes === after.routes) return
-    for (const [route, { rests, reason, restUntil }] of after.routes) {
-      if (rests !== 1 || (before.routes.get(route)?.rests ?? 0) > 0) continue
-      log.warn('Requests on a route fail repeatedly; the route is tried less often', {
-        route,
-        reason,
-        wait_ms: Math.round(restUntil - clock.elapsed()),
-      })
-    }
-    for (const [route, { rests }] of before.routes) {
-      if (rests > 0 && !after.routes.has(route)) log.info('Route is no longer tried less often', { route })
-    }
-  }
-
   return {
-    begin() {
-      const stored = store.state.meta(META.unreachable)
-      if (options.accessWasLost) noted = stored
-      else if (stored !== 'null') note(true)
-    },
+    begin: () => note.begin(trouble(), { stands: options.accessWasLost }),
     noteSending: ({ route }) => change(whileSending(reach, route)),
     observe(asked, sent) {
       if (sent.kind === 'retry' && sent.cause !== 'throttled') lastFailure = failureText(sent)
@@ -219,22 +158,8 @@ export function createReachability({
     },
     accessError: () => accessGone(access, onlyForeign === true),
     trouble,
-    end() {
-      if (noted !== undefined)
-        void store.transaction(() => store.state.noteUnreachable(undefined)).catch(() => undefined)
-      noted = undefined
-    },
+    end: note.end,
   }
-}
-
-const BEGINS: Readonly<Record<Trouble['kind'], string>> = {
-  silent: 'No request to the API succeeds; parley tries again with growing waits',
-  refused: 'The API refuses every list with 403 or 404; nothing is marked as deleted meanwhile',
-}
-
-const ENDS: Readonly<Record<Trouble['kind'], string>> = {
-  silent: 'The API answers again',
-  refused: 'The API grants access again',
 }
 
 /** A failure without a response says nothing about the form of responses. */

@@ -1,7 +1,7 @@
 import type { Sent } from '../../api/client.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import type { RunRecords } from '../counts-and-failures.ts'
-import type { Unreachable } from './reachability.ts'
+import type { Unreachable } from './trouble-note.ts'
 
 /** The requests of a run so far and their results. */
 export interface SchedulerProgress {

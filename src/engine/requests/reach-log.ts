@@ -1,0 +1,47 @@
+import type { ApiAccess } from '../../api/access-errors.ts'
+import { type Reach, type Trouble, troubleOf } from '../../api/reach.ts'
+import type { Log } from '../../log.ts'
+
+export interface ReachChange {
+  before: Reach
+  after: Reach
+  access: ApiAccess
+  /** Monotonic, in ms. */
+  now: number
+}
+
+/** Logs when the API or one of its routes begins to fail, and when it works again. */
+export function logReachChange(log: Pick<Log, 'info' | 'warn'>, change: ReachChange): void {
+  logRoutes(log, change)
+  const [before, after] = [troubleOf(change.before), troubleOf(change.after)]
+  if (after && !before) {
+    const { baseUrl, workspaceId } = change.access
+    log.warn(BEGINS[after.kind], { reason: after.reason, base_url: baseUrl, workspace: workspaceId })
+  }
+  if (before && !after) log.info(ENDS[before.kind], { duration_ms: Math.round(change.now - before.since) })
+}
+
+const BEGINS: Readonly<Record<Trouble['kind'], string>> = {
+  silent: 'No request to the API succeeds; parley tries again with growing waits',
+  refused: 'The API refuses every list with 403 or 404; nothing is marked as deleted meanwhile',
+}
+
+const ENDS: Readonly<Record<Trouble['kind'], string>> = {
+  silent: 'The API answers again',
+  refused: 'The API grants access again',
+}
+
+function logRoutes(log: Pick<Log, 'info' | 'warn'>, { before, after, now }: ReachChange): void {
+  if (before.routes === after.routes) return
+  for (const [route, { rests, reason, restUntil }] of after.routes) {
+    if (rests !== 1 || (before.routes.get(route)?.rests ?? 0) > 0) continue
+    log.warn('Requests on a route fail repeatedly; the route is tried less often', {
+      route,
+      reason,
+      wait_ms: Math.round(restUntil - now),
+    })
+  }
+  for (const [route, { rests }] of before.routes) {
+    if (rests > 0 && !after.routes.has(route)) log.info('Route is no longer tried less often', { route })
+  }
+}
