@@ -1,4 +1,5 @@
 import type { Sent } from '../api/client.ts'
+import type { ApiRequest } from '../api/request.ts'
 import { CATALOG } from '../catalog/catalog.ts'
 import type { ResourceName } from '../catalog/resource-names.ts'
 import { createContext, type EngineContext } from './context.ts'
@@ -110,24 +111,31 @@ export function createSession(deps: SessionDeps): Session {
     if (work) void store.transaction(work).catch(error => scheduler?.stop(error))
   }
 
-  /** Reviews the runs and the schedule at intervals, even while there are no jobs. */
-  const watchSchedule = async (until: AbortSignal) => {
-    for (;;) {
-      await clock.sleep(Math.max(scaled(LOOK_MS, options), LEAST_LOOK_MS), until)
-      if (until.aborted) return
-      await store.transaction(() => {
-        for (const resource of chosen) runs.review(resource)
-        noteLateness(context, chosen)
-      })
-    }
+  const review = () => {
+    for (const resource of chosen) runs.review(resource)
+    noteLateness(context, chosen)
   }
 
-  /** The wait while no source has a job, in ms. */
-  const idleMs = () => {
-    const ms = Math.min(...chosen.map(resource => nextDueMs(context, resource, sourcesOf(resource.name))))
-    if (ms === 0) return Math.min(pollMs / 10, BLOCKED_SLEEP_MS)
-    // Timers cut fractions off, and waking early would cost another sleep.
-    return Math.min(Math.ceil(ms) + 1, LONGEST_SLEEP_MS)
+  const idleMs = () =>
+    idleWaitMs(
+      Math.min(...chosen.map(resource => nextDueMs(context, resource, sourcesOf(resource.name)))),
+      pollMs,
+    )
+
+  const onSent = (request: ApiRequest, lane: Lane, sent: Sent) =>
+    observer.onRequest({
+      route: request.route,
+      lane,
+      status: statusOf(sent),
+      durationMs: sent.durationMs,
+    })
+
+  const prepare = () => {
+    processRequests(context)
+    for (const { name } of chosen) adoptRound(context, name)
+    adoptLateness(context, chosen)
+    for (const resource of chosen) sources.set(resource.name, createSources(context, resource))
+    noteAllDue()
   }
 
   return {
@@ -135,23 +143,9 @@ export function createSession(deps: SessionDeps): Session {
     serverNow: context.server.now,
     serverTime: context.server.nowIfKnown,
     backlog: () => dueNow(context, chosen),
-    async readFirst({ lists, keys }) {
-      await store.transaction(() => {
-        for (const list of lists) context.demandedLists.add(list)
-        for (const { feed, scope = '', key } of keys) {
-          store.tasks.demand({ feed, scope, key, dueAt: context.now() })
-          if (scope === '') context.urgent.inLane('head', () => context.urgent.add(feed, key))
-        }
-      })
-    },
+    readFirst: reads => store.transaction(() => demand(context, reads)),
     async run() {
-      await store.transaction(() => {
-        processRequests(context)
-        for (const { name } of chosen) adoptRound(context, name)
-        adoptLateness(context, chosen)
-        for (const resource of chosen) sources.set(resource.name, createSources(context, resource))
-        noteAllDue()
-      })
+      await store.transaction(prepare)
       scheduler = createScheduler({
         ...deps,
         context,
@@ -159,22 +153,11 @@ export function createSession(deps: SessionDeps): Session {
         resources: chosen,
         giveUpMs: Number.POSITIVE_INFINITY,
         access: { ...deps.access, againAfterMs: scaled(ACCESS_AGAIN_MS, options) },
-        endless: {
-          idleMs,
-          onApply: runs.open,
-          onEnd: afterJob,
-          onSent: (request, lane, sent) =>
-            observer.onRequest({
-              route: request.route,
-              lane,
-              status: statusOf(sent),
-              durationMs: sent.durationMs,
-            }),
-        },
+        endless: { idleMs, onApply: runs.open, onEnd: afterJob, onSent },
       })
       let stopped: unknown
       const ended = new AbortController()
-      const watching = watchSchedule(ended.signal).catch(error => scheduler?.stop(error))
+      const watching = watchSchedule(context, review, ended.signal).catch(error => scheduler?.stop(error))
       try {
         await scheduler.run()
       } catch (error) {
@@ -204,6 +187,34 @@ const LOOK_MS = MINUTE
 
 /** A check reads the state of every list, so it must not run more often. */
 const LEAST_LOOK_MS = 200
+
+/** Reviews the runs and the schedule at intervals, even while there are no jobs. */
+async function watchSchedule(
+  { clock, store, options }: EngineContext,
+  review: () => void,
+  until: AbortSignal,
+): Promise<void> {
+  for (;;) {
+    await clock.sleep(Math.max(scaled(LOOK_MS, options), LEAST_LOOK_MS), until)
+    if (until.aborted) return
+    await store.transaction(review)
+  }
+}
+
+/** The wait while no source has a job, in ms. Pure. @param dueMs time until the first source is due */
+function idleWaitMs(dueMs: number, pollMs: number): number {
+  if (dueMs === 0) return Math.min(pollMs / 10, BLOCKED_SLEEP_MS)
+  // Timers cut fractions off, and waking early would cost another sleep.
+  return Math.min(Math.ceil(dueMs) + 1, LONGEST_SLEEP_MS)
+}
+
+function demand(context: EngineContext, { lists, keys }: UrgentReads): void {
+  for (const list of lists) context.demandedLists.add(list)
+  for (const { feed, scope = '', key } of keys) {
+    context.store.tasks.demand({ feed, scope, key, dueAt: context.now() })
+    if (scope === '') context.urgent.inLane('head', () => context.urgent.add(feed, key))
+  }
+}
 
 /** The result of a request in the metrics. */
 function statusOf(sent: Sent): SentStatus {
