@@ -530,7 +530,7 @@ CREATE TABLE `sync_resources` ( /* State of each resource; see `sync_status`. */
 	`held_since` text
 ) STRICT, WITHOUT ROWID;
 --> statement-breakpoint
-CREATE TABLE `sync_segments` ( /* The ledger of time segments; see `sync_coverage`. */
+CREATE TABLE `sync_segments` ( /* The segments of all lists, with their checkpoints; see `sync_coverage`. */
 	`id` integer PRIMARY KEY NOT NULL,
 	`feed` text NOT NULL,
 	`scope` text DEFAULT '' NOT NULL,

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import { DAY_MS, MINUTE_MS } from '../clock.ts'
 import { decodeJson } from '../json.ts'
-import { safeText } from './server-text.ts'
+import { knownWords } from './server-text.ts'
 
 /** Classifies HTTP responses and failed requests. Pure. Every message may be logged. */
 
@@ -119,8 +119,8 @@ function retryCause(status: number): RetryCause | undefined {
 /** The safe words of the error body, or the name of the status. */
 function serverMessage({ status, text }: HttpAnswer, secret: string): string {
   const { code, sentences } = errorBody(text)
-  const safeSentences = sentences.flatMap(sentence => safeText(sentence, secret) || [])
-  const safeCode = safeText(code, secret)
+  const safeSentences = sentences.flatMap(sentence => knownWords(sentence, secret) || [])
+  const safeCode = knownWords(code, secret)
   const parts = [safeSentences.join('; '), safeCode && `(${safeCode})`].filter(part => part !== '')
   return parts.length === 0 ? (STATUS_CODES[status] ?? `HTTP status ${status}`) : parts.join(' ')
 }

@@ -57,7 +57,7 @@ const MAX_CHARACTERS = 200
  * The safe part of a server's text, on one line. Empty when the text has no technical word.
  * @param secret the API key. It is removed first, since it could consist of words of the lists
  */
-export function safeText(text: string, secret: string): string {
+export function knownWords(text: string, secret: string): string {
   const redacted = secret === '' ? text : text.replaceAll(secret, LEFT_OUT)
   const tokens = redacted.replace(QUOTED, LEFT_OUT).replace(UNCLOSED_QUOTE, LEFT_OUT).split(/\s+/)
   const safe = tokens.map(token => (isSafeToken(token) ? token : LEFT_OUT))

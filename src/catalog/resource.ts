@@ -267,7 +267,10 @@ export const child = (
 
 // ---------------------------------------------------------------------------------------------- feeds
 
-/** `any`: the API's description does not state the paging of this list. The first answer shows it. */
+/**
+ * Page sizes follow from the style: `PAGING` in `api/paging.ts`. `any`: the API's description does not state the paging
+ * of this list. The first answer shows it.
+ */
 export type ListPaging = 'v2-cursor' | 'v1-cursor' | 'v1-page' | 'any'
 
 /**

@@ -78,7 +78,7 @@ export interface CopyRules {
  */
 export type Fate = 'keep' | 'remove' | 'recount' | 'ask'
 
-/** The fate of each copy, in the order of `copies`. */
+/** The fate of each copy by its age, in the order of `copies`. `store/snapshot/kept-snapshots.ts` limits their number. */
 export function fatesOf(copies: readonly Copy[], rules: CopyRules): Fate[] {
   const { now, before, purgedAt, firstMaintainedAt = 0 } = rules
   const created = copies.map(copy => {

@@ -38,7 +38,7 @@ export const RESOURCE_TABLE = bookkeepingTable({
 /** The columns are described in `store/sync/segments.ts`. */
 export const SEGMENT_TABLE = bookkeepingTable({
   name: 'sync_segments',
-  about: 'The ledger of time segments; see `sync_coverage`.',
+  about: 'The segments of all lists, with their checkpoints; see `sync_coverage`.',
   columns: {
     id: { kind: 'integer' },
     feed: { kind: 'text', notNull: true },

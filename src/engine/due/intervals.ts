@@ -2,7 +2,10 @@ import type { Feed, ItemFeed, TimelineFeed } from '../../catalog/resource.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineOptions } from '../engine-options.ts'
 
-/** Lengths of time, in ms, and their scaling by `sync.interval_scale`. */
+/**
+ * The intervals of lists, in ms, and their scaling by `sync.interval_scale`. Those of single reads are in
+ * `modes/items/item-handler.ts`.
+ */
 
 export const MINUTE = 60_000
 export const HOUR = 60 * MINUTE

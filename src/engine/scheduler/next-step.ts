@@ -1,6 +1,6 @@
 import type { NextStep } from '../../api/reach.ts'
 
-/** Decides the scheduler's next step. Pure: the scheduler only carries it out. */
+/** Decides whether a request is sent now. Pure: the scheduler only carries it out. `lanes.ts` chooses the request. */
 
 export interface SchedulerState {
   /** What may be sent while the API is silent or refuses requests. */

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { upgradeCopiesOf, upgradeCopyPath } from '../file/copy-names.ts'
-import { requireSpace } from '../file/free-space.ts'
+import { requireSpace } from '../file/disk-space.ts'
 import { contentBytes, freeOnDisk } from '../file/size.ts'
 import { renameDurably, writeWholeCopy } from '../file/whole-copy.ts'
 
