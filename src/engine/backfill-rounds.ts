@@ -6,6 +6,7 @@ import type { RunCounts, RunOutcome } from '../store/sync/runs.ts'
 import type { EngineContext } from './context.ts'
 import { applyDeletions, isHoldOver } from './deletions/apply.ts'
 import { suspectAgain } from './deletions/confirming-round.ts'
+import { confirmationMs } from './deletions/recheck.ts'
 import { areListsRead, feedsReadWhole } from './due/round-end.ts'
 import { interruptedSince, isContinued } from './due/rounds.ts'
 
@@ -44,15 +45,17 @@ export function beginRounds(
 
 interface Ending {
   interrupted: boolean
-  finished: boolean
+  /** The resources of which every due request is done. */
+  read: ReadonlySet<ResourceName>
 }
 
 export function endRound(
   context: EngineContext,
   resource: Resource,
-  { interrupted, finished }: Ending,
+  { interrupted, read }: Ending,
 ): ResourceResult {
   const { name } = resource
+  const isWaiting = interrupted && confirmationMs(context, [name]) !== undefined
   const { state, rejects } = context.store
   const now = context.now()
   const roundStartedAt = state.get(name).roundStartedAt ?? now
@@ -63,7 +66,7 @@ export function endRound(
     ...context.runs.counts(name),
     ...(reason === undefined ? {} : { reason }),
   })
-  if (!finished) return result('stopped')
+  if (!read.has(name) || isWaiting) return result('stopped')
   applyDeletionsOf(context, resource)
   const failure = context.runs.failure(name)
   if (failure) {

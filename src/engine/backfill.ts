@@ -4,9 +4,8 @@ import type { ResourceName } from '../catalog/resource-names.ts'
 import type { RunCounts } from '../store/sync/runs.ts'
 import { applyDeletionsOf, beginRounds, closeRuns, endRound, type ResourceResult } from './backfill-rounds.ts'
 import { createClockFollower, noteClock } from './clock-follower.ts'
-import { createContext } from './context.ts'
+import { createContext, type EngineContext } from './context.ts'
 import { createConfirmationWait } from './deletions/confirmation-wait.ts'
-import { confirmationMs } from './deletions/recheck.ts'
 import { byRounds } from './due/by-rounds.ts'
 import { noteNextDue, type ScheduledResource } from './due/due.ts'
 import { backoffForTheRun } from './due/feed-waits.ts'
@@ -83,10 +82,6 @@ export function createBackfill(deps: BackfillDeps): Backfill {
     return resource.parents.every(isFinished) && (sources.get(name) ?? []).every(source => source.finished())
   }
 
-  const isUnread = (name: ResourceName): boolean =>
-    context.runs.failure(name) !== undefined ||
-    (context.backoffs.reason(name) !== undefined && context.runs.counts(name).rowsRead === 0)
-
   /**
    * Applies the deletions of the finished resources. Returns true when that makes other reads due, for example the text
    * of an e-mail's next copy.
@@ -115,6 +110,20 @@ export function createBackfill(deps: BackfillDeps): Backfill {
     }
   }
 
+  /** Returns the ids of the runs. */
+  const begin = async () => {
+    await createClockFollower({ clock, store })()
+    await noteClock({ clock, store })
+    const runs = await store.transaction(() => {
+      processRequests(context)
+      return beginRounds(context, chosen)
+    })
+    await store.transaction(() => {
+      for (const resource of chosen) sources.set(resource.name, createSources(context, resource))
+    })
+    return runs
+  }
+
   const dueOf = (resource: Resource): ScheduledResource => ({
     resource,
     sources: sources.get(resource.name) ?? [],
@@ -130,20 +139,12 @@ export function createBackfill(deps: BackfillDeps): Backfill {
         resource: name,
         counts: context.runs.counts(name),
         finished: sources.size > 0 && isFinished(name),
-        isUnread: isUnread(name),
+        isUnread: isUnread(context, name),
       })),
     }),
     serverTime: context.server.nowIfKnown,
     async run() {
-      await createClockFollower({ clock, store })()
-      await noteClock({ clock, store })
-      const runs = await store.transaction(() => {
-        processRequests(context)
-        return beginRounds(context, chosen)
-      })
-      await store.transaction(() => {
-        for (const resource of chosen) sources.set(resource.name, createSources(context, resource))
-      })
+      const runs = await begin()
       scheduler = createScheduler({
         ...deps,
         context,
@@ -160,28 +161,36 @@ export function createBackfill(deps: BackfillDeps): Backfill {
       } catch (error) {
         stopped = error
       }
+      const interrupted = stopped !== undefined || deps.stopNew.aborted
       const ended = await store.transaction(() => {
-        const interrupted = stopped !== undefined || deps.stopNew.aborted
-        return chosen.map(resource => {
-          const { name } = resource
-          const isWaiting = interrupted && confirmationMs(context, [name]) !== undefined
-          const isRead = (finished ?? finishedNow()).has(name)
-          return endRound(context, resource, { interrupted, finished: isRead && !isWaiting })
-        })
+        const read = finished ?? finishedNow()
+        return chosen.map(resource => endRound(context, resource, { interrupted, read }))
       })
       await store.transaction(() => {
         closeRuns(context, runs, ended, stopped)
         noteNextDue(context, chosen.map(dueOf), deps)
       })
       if (stopped !== undefined) throw stopped
-      return {
-        complete: ended.every(({ outcome }) => outcome === 'complete' || outcome === 'unavailable'),
-        interrupted: ended.some(({ outcome }) => outcome === 'stopped'),
-        resources: ended,
-        requests: scheduler.progress.requests,
-        throttled: scheduler.progress.throttled,
-      }
+      return resultOf(ended, scheduler.progress)
     },
+  }
+}
+
+function isUnread({ runs, backoffs }: EngineContext, name: ResourceName): boolean {
+  if (runs.failure(name) !== undefined) return true
+  return backoffs.reason(name) !== undefined && runs.counts(name).rowsRead === 0
+}
+
+function resultOf(
+  ended: readonly ResourceResult[],
+  { requests, throttled }: SchedulerProgress,
+): BackfillResult {
+  return {
+    complete: ended.every(({ outcome }) => outcome === 'complete' || outcome === 'unavailable'),
+    interrupted: ended.some(({ outcome }) => outcome === 'stopped'),
+    resources: ended,
+    requests,
+    throttled,
   }
 }
 
