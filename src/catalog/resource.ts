@@ -125,7 +125,7 @@ export interface Cascade {
   on: Readonly<Record<string, string>>
   /** `tombstone` sets `_deleted_at`; `remove` deletes the rows, for tables without `_deleted_at`. */
   effect: 'tombstone' | 'remove'
-  /** No row is stored in the other table while this table's row is deleted, even from an answer that arrives later. */
+  /** While this table's row is deleted or withheld, answers store none of its rows in the other table. */
   blocksInserts?: true
 }
 

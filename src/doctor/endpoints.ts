@@ -94,7 +94,8 @@ function keyField(name: string): string {
   const { key, columns } = tableNamed(name)
   const source = columns[key.at(-1) ?? '']?.source
   const [field] = source?.from === 'payload' ? source.path : []
-  if (field === undefined) throw new TypeError(`The key of ${name} is not in the payload`)
+  if (field === undefined)
+    throw new TypeError(`The declaration of the table ${name} takes its key from no payload field`)
   return field
 }
 
@@ -185,7 +186,7 @@ function replyFinding(
   if (reply.kind === 'failed') {
     const hint =
       reply.hint ??
-      'Correct the setting that the message names. If it names none, run parley doctor again later, and report the error to the vendor of the API if it remains.'
+      'Correct the setting that the message names. If it names none, run parley doctor again later, and report the error to the provider of the API if it remains.'
     return line.wrong(reply.message, EXIT_STATUS.apiUnavailable, hint)
   }
   const { status, message } = reply

@@ -20,8 +20,8 @@ export interface OpenRuns {
   /** What the end of a job causes, to be done in a transaction; undefined when it causes nothing. */
   afterJob(job: Job): (() => void) | undefined
   /**
-   * Ends the run and the round when no job ends them. While nothing is due, there is no job. Under a tight limit, the
-   * run may never end, but its round can.
+   * Called at intervals. Ends the resource's run and round if they are over: `afterJob` cannot while nothing is due.
+   * Also ends a round during a run, since under a tight limit the run may never end.
    */
   review(resource: Resource): void
   /** Ends all runs with the session. */

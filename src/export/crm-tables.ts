@@ -5,7 +5,10 @@ import type { Sqlite } from '../store/database/sqlite-types.ts'
 import type { ExportKind } from './parquet-types.ts'
 import type { ExportColumn, ExportTable } from './tables.ts'
 
-/** The typed tables of the workspace's CRM objects. They depend on its metadata, so they are read from the database. */
+/**
+ * The typed tables of the workspace's CRM objects. No declaration lists them: their columns follow from the CRM's
+ * metadata, which is read from the database.
+ */
 
 interface TypedField {
   table_name: string

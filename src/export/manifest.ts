@@ -96,7 +96,7 @@ export function manifestTable(
   }
 }
 
-/** Whether the value is a manifest of this format. Without a manifest, each file is recognised by its own mark. */
+/** Whether the value is a manifest of this format. An export without one recognises its files with `readMark`. */
 export function isManifest(value: unknown): value is Manifest {
   return (
     typeof value === 'object' &&

@@ -35,7 +35,7 @@ export const collectionMeetingsResource = resource({
       keyFields: ['meeting_id', 'id'],
       scope: { table: 'collections', column: 'id' },
       evidence: { by: 'list' },
-      // The collection was deleted while its meetings were being read.
+      // A 404 may mean that the collection was deleted while its meetings were being read.
       expected: { 404: 'absent' },
     },
   },

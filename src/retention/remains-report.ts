@@ -4,9 +4,9 @@ import type { OpenStore } from '../store/store.ts'
 import { META, readNote } from '../store/sync/meta.ts'
 
 /**
- * Notes where a purge is not complete. The database stores the notes for `parley status`. They also limit the log:
- * `reportRemains` logs once when purged content stays in a file of SQLite and once when it is gone, since a reader may
- * block many attempts, also those of later processes.
+ * A place where a purge may have left content. The database stores a note about each such place, for `parley status`.
+ * The notes also limit the log: `reportRemains` logs once when content stays and once when it is gone. Otherwise every
+ * attempt that a reader of the database blocks would log again, in later processes too.
  */
 export type PlaceOfRemains = 'wal' | 'free space' | 'copies'
 

@@ -181,7 +181,7 @@ describe('a refused request', () => {
     store.db.exec('DROP TABLE sync_requests')
     const { exitStatus, message } = await refusalOf(askWriter(store.path, wish('teams'), STILL))
     expect(exitStatus).toBe(EXIT_STATUS.unfinished)
-    expect(message).toContain('does not support this command yet')
+    expect(message).toContain('the table sync_requests is missing')
     expect(readRequests(store.db)).toEqual([])
   })
 

@@ -68,9 +68,9 @@ const OPENING_GROWTH = 1.1
 /** Share by which the rate drops after a refusal. */
 const DROP = 0.02
 /**
- * Shape of the curve. `backMs`: the time from a refusal until the rate is back at the plateau. At a low rate it is the
- * time that `requests` requests take, so that few of all requests are refused. `beyondMs`: the time from the plateau
- * until the rate is `DROP` above it.
+ * Shape of the curve. After a refusal, the rate is back at the plateau after `backMs`, or after the time of `requests`
+ * requests if that is longer: at a low rate, refusals would otherwise be a large share of all requests. `beyondMs`: the
+ * time from the plateau until the rate is above it by the share `DROP`.
  */
 const SURE = { backMs: 60_000, requests: 300, beyondMs: 15_000 }
 const UNSURE = { backMs: 5_000, requests: 40, beyondMs: 10_000 }

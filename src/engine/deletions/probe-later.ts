@@ -14,11 +14,11 @@ export interface Missing {
 }
 
 /**
- * Makes rows suspected that a list did not show, and writes a probe for each, which is due minutes later. Rows that
- * already have a probe are skipped: they are suspected, or an earlier probe found them although no list shows them.
- * Returns how many rows are newly suspected.
+ * Marks the missing rows as suspected and writes a probe for each, which is due minutes later. Rows that already have a
+ * probe are skipped: they are suspected, or an earlier probe found them although no list shows them. Returns how many
+ * rows are newly suspected.
  *
- * @param before how many rows the same pass has made suspected before this call
+ * @param before how many rows the same pass has marked as suspected before this call
  */
 export function probeLater(
   context: EngineContext,

@@ -82,7 +82,7 @@ export type NextForPage =
 
 const LIMITS = [10, 1]
 
-/** A query adds a millisecond to its upper bound, so a narrower span would hold the same rows. */
+/** A shorter span is not worth cutting: a query adds 1 ms to its upper bound, so even 1 ms is queried as 2 ms. */
 const NARROWEST_MS = 2
 
 /**

@@ -31,8 +31,9 @@ export interface Lanes {
 
 /**
  * Weighted shares: the lane with the fewest requests for its weight goes first, and other lanes take what it cannot
- * use. An empty source is asked again some time after a commit, or when one of its jobs is over. Asking all sources
- * at every step would cost more than the work itself and delay the chosen request.
+ * use. An empty source is asked again when one of its jobs is over, or when there was a commit and `ASK_AGAIN_MS` have
+ * passed since it was last asked. Asking all sources at every step would cost more than the work itself and delay the
+ * chosen request.
  */
 export function createLanes(sources: readonly Source[], { commits, elapsed, isParked }: LanesDeps): Lanes {
   const used = new Map<Lane, number>(LANES.map(lane => [lane, 0]))

@@ -7,7 +7,7 @@ import type { CrmRow, CrmTableRows } from './rows.ts'
 import { dropTable, freeName, isTableError, lastId, namesInUse, renameTable } from './sql.ts'
 import type { CrmTableState, CrmTableStates, TypedTable } from './table-state.ts'
 
-/** Fills the next table of an object in batches, replaces the present table with it, and empties the replaced table. */
+/** Replaces an object's table: fills the new one in batches, swaps it in, then empties and drops the old one. */
 export interface CrmTableFilling {
   /**
    * An object with a table to fill or to empty. Unless `all` is true, the first table of an object waits until the

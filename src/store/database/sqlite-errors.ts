@@ -34,7 +34,7 @@ const DATABASE_FAULTS: readonly (DatabaseFault & { codes: RegExp })[] = [
   {
     codes: /^(SQLITE_READONLY|SQLITE_CANTOPEN|SQLITE_PERM|EACCES|EPERM)/,
     problem: 'no permission to open or write it',
-    hint: 'Check the owner and mode of the file, of its -lock, -wal and -shm, and of its folder, or choose another file with database.path.',
+    hint: 'Check the owner and mode of the file, of its -lock, -wal and -shm files, and of its folder, or choose another file with database.path.',
   },
   {
     codes: /^ENOTDIR/,

@@ -23,7 +23,7 @@ export interface Transaction {
 const BUSY_PATIENCE_MS = 10_000
 const BUSY_PAUSE_MS = 50
 
-/** Most turns of the event loop for which a commit waits for more answers. */
+/** A commit waits at most this many turns of the event loop for more answers. */
 const MAX_TURNS = 4
 
 /** Hundreds of answers may queue while the disk is busy. They are committed in batches of about this duration. */

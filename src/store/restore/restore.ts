@@ -200,7 +200,7 @@ const emptyError = (file: string) =>
   })
 
 const verificationError = (file: string) =>
-  new StopError(`${file} was not restored: the copy of it failed verification`, {
+  new StopError(`${file} was not restored: the database file written from it failed verification`, {
     code: 'restore-unsound',
     hint: 'Check the disk, or try another snapshot. The database is unchanged.',
     exitStatus: EXIT_STATUS.databaseUnavailable,

@@ -97,7 +97,7 @@ function retireTable(db: Sqlite, name: string, present: ReadonlyMap<string, Sear
   else empty(db, retired)
 }
 
-/** With legacy_alter_table, views of other people are not changed, and a broken view does not prevent the rename. */
+/** With legacy_alter_table, SQLite does not rewrite users' views, and a broken view does not prevent the rename. */
 function rename(db: Sqlite, from: string, to: string): void {
   db.pragma('legacy_alter_table = ON')
   try {

@@ -114,7 +114,7 @@ interface SearchedTable {
   kind: SearchKind
   /** Undefined when the table is small and searched without an index. */
   index?: SearchTable
-  /** In the SQL below, `r` is a row of it and `m` the meeting to which the row belongs. */
+  /** In the SQL below, `r` is a row of this table, and `m` is its meeting. A row of `meetings` is `m` itself. */
   table: string
   /** SQL of the texts in which terms are searched. */
   texts: readonly string[]

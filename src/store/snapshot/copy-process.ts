@@ -39,6 +39,6 @@ export function runSnapshotProcess(
 export const cutOffError = (database: string, how: string): StopError =>
   new StopError(`Cannot copy ${database}: the process that writes the copy ended early (${how})`, {
     code: 'snapshot-cut-off',
-    hint: 'Try again. If it fails again, check the limits of this user or service on memory and processes.',
+    hint: 'Try again. If it fails again, check the memory and process limits of this user or service.',
     exitStatus: EXIT_STATUS.unfinished,
   })

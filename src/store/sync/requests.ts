@@ -132,9 +132,12 @@ async function insert(file: string, { kind, resource }: NewRequest, clock: Clock
 }
 
 function requestsUnsupported(file: string): StopError {
-  return new StopError(`${file} does not support this command yet, and another process has it open`, {
-    code: 'database-locked',
-    hint: 'That process is an older version of parley, or still creates or upgrades the file. Wait for it or stop it, then run this command again.',
-    exitStatus: EXIT_STATUS.unfinished,
-  })
+  return new StopError(
+    `Cannot pass this command to the process that has ${file} open: the table sync_requests is missing`,
+    {
+      code: 'database-locked',
+      hint: 'That process is an older version of parley, or still creates or upgrades the file. Wait for it or stop it, then run this command again.',
+      exitStatus: EXIT_STATUS.unfinished,
+    },
+  )
 }

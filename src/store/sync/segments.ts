@@ -28,7 +28,7 @@ export interface Segment {
   /** Event time of the last row that the pass has read, and the keys of the rows that it read with this time. */
   edgeAt: string | null
   edgeKeys: readonly string[]
-  /** The list's size as its last page stated it, or `SIZE_CHANGED`; null if it stated none. */
+  /** The list's size as the pages of this pass state it; `SIZE_CHANGED` if they differ, null if none has stated it. */
   totalSize: number | null
   /** How often this pass has restarted without progress. */
   restarts: number

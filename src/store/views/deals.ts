@@ -16,9 +16,9 @@ export function dealViews(db: Sqlite): readonly View[] {
 }
 
 /**
- * One row per event. An e-mail with several copies has one row, that of the smallest id. An activity with several links
- * to a deal has one row, that of the DIRECT link if there is one. A deleted deal has no rows. A deal without a stored
- * record has rows for its activities.
+ * One row per event of a deal. When several copies of an e-mail are linked to a deal, only the copy with the smallest
+ * id has a row. An activity with several links to a deal has one row, that of the DIRECT link if there is one. A deleted
+ * deal has no rows. A deal without a stored record has rows for its activities.
  */
 const DEAL_TIMELINE = `
 SELECT l.context_id AS deal_id, a.occurred_at AS at,

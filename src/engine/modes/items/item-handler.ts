@@ -17,7 +17,7 @@ export interface ItemHandler {
   query?(work: ItemWork): Readonly<Record<string, string>>
   /** Parameters of the path other than the key. */
   params?(task: Task): Readonly<Record<string, string>>
-  /** The list that is requested, if some of its scopes may be unavailable. */
+  /** For reads that request one scope of a list: that list. If the API refuses it as unavailable, the scope waits. */
   list?(work: ItemWork): ScopeList
   /** Writes the tasks of this round. It runs once the parents are read, and no task is read before it has ended. */
   plan?(context: EngineContext, id: string): Batches
@@ -114,7 +114,7 @@ export function rereadAfterMs({ clock }: EngineContext, happenedAt: string | nul
   return Math.min(Math.max(age / 10, HOUR), WEEK)
 }
 
-/** After a part was refused, makes the row that it belongs to due: its read shows what the refusal means. */
+/** After the first refusal of a part, makes the read of its parent row due. The answer shows what the refusal means. */
 export function askDetail({ store, now }: EngineContext, { feed, task }: ItemWork): void {
   if (feed.partOf !== undefined && task.attempts === 0)
     store.tasks.demand({ feed: feed.partOf, key: task.key, dueAt: now() })

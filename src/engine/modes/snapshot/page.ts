@@ -34,7 +34,7 @@ export interface SnapshotWork {
 export interface PassDuration {
   /** Time of reading so far. */
   ms: number
-  /** When the last page was stored, or the first one requested, by `elapsed`. */
+  /** When the latest page was stored, by `elapsed`. Before that, when the first page was requested. */
   at: number
 }
 

@@ -62,8 +62,9 @@ export function* forgetSeen({ store }: Pick<EngineContext, 'store'>, feed: strin
 }
 
 /**
- * Returns how many rows of the range are newly suspected, or due for a single read.
- * @param before the sum of the earlier ranges
+ * Denies the rows of a key range that the pass has not seen. Returns how many of them are newly suspected, or due for a
+ * single read.
+ * @param before the sum of the results for the earlier ranges
  */
 function denyUnseen(context: EngineContext, ended: EndedPass, range: KeyRange, before: number): number {
   const { id, feed, pass } = ended
