@@ -41,9 +41,9 @@ export interface AppOptions {
   pid: number
   /** The lock of the database, when the caller holds it already and keeps it after `close`. */
   held?: HeldLock
-  /** Stops the start of new work. */
+  /** Once aborted, no new work starts. */
   stopNew: AbortSignal
-  /** Cancels the work in flight. */
+  /** Once aborted, the work in flight is cancelled. */
   cancel: AbortSignal
   /** Called with the milliseconds for which each transaction blocked the event loop. */
   onTransaction?: (ms: number) => void

@@ -8,7 +8,7 @@ export interface Backoff {
   firstMs: number
   /** The upper limit of the wait, in ms. */
   mostMs: number
-  /** The random share of the wait, from 0 to 1: with 1 the wait may be 0, with 0.5 it is at least half, with 0 exact. */
+  /** Random share, from 0 to 1: with 1 the wait may be 0, with 0.5 it is at least half, with 0 it is not random. */
   jitter: number
 }
 

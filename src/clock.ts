@@ -5,7 +5,7 @@ export const DAY_MS = 24 * HOUR_MS
 
 /** All time and waiting goes through this interface, so that tests can use a virtual clock. */
 export interface Clock {
-  /** Milliseconds since the epoch by this machine's clock. It may be wrong and may jump: use it for display and ages. */
+  /** Milliseconds since the epoch by this machine's clock. It may be wrong or jump: use it for display and ages. */
   now(): number
   /** Monotonic milliseconds: use it to measure. */
   elapsed(): number

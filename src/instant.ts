@@ -1,8 +1,8 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from './clock.ts'
 
 /**
- * Instants as text. The API sends ISO 8601 with any offset and precision. The warehouse stores UTC with milliseconds, 24
- * characters, so that text order is time order. Digits below the millisecond are cut, not rounded.
+ * Instants as text. The API sends ISO 8601 with any offset and precision. The warehouse stores UTC with milliseconds,
+ * 24 characters, so that text order is time order. Digits below the millisecond are cut, not rounded.
  */
 
 const ZONE = '(?<zone>[Zz]|[+-]\\d{2}(?::?\\d{2})?)?'
@@ -21,7 +21,7 @@ export interface Instant {
   hasZone: boolean
 }
 
-/** The instant in the warehouse's format; undefined when the text is not a date-time. Without a zone, UTC is assumed. */
+/** The instant in the warehouse's format; undefined when the text is no date-time. Without a zone, UTC is assumed. */
 export function canonicalInstant(text: string): string | undefined {
   return readInstant(text)?.text
 }

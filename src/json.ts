@@ -20,9 +20,9 @@ const TOKEN = /"|-?\d[\d.eE+-]*/g
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 /**
- * Number literals that a double may not hold: 16 or more digits (with or without a point), or an exponent. A JSON number
- * follows white space, `:`, `,` or `[`, or starts the text. Digits in a string mostly follow its quote, so ids and
- * UUIDs do not match.
+ * Number literals that a double may not hold: 16 or more digits (with or without a point), or an exponent. A JSON
+ * number follows white space, `:`, `,` or `[`, or starts the text. Digits in a string mostly follow its quote, so ids
+ * and UUIDs do not match.
  */
 const DOUBTFUL_NUMBER = /(?:^|[\s:,[])(-?\d(?:[\d.]{15,}(?:[eE][+-]?\d+)?|[\d.]*[eE][+-]?\d+))/g
 

@@ -34,7 +34,7 @@ export function accessGone({ baseUrl, workspaceId, keySource }: ApiAccess, isFor
   })
 }
 
-/** The API has not answered for too long. @param failure the last failure, as a sentence */
+/** The API has given no usable answer for too long. @param failure the last failure, as a sentence */
 export function noAnswer({ baseUrl }: ApiAccess, failure: string, isForeign: boolean): StopError {
   return new StopError(
     isForeign

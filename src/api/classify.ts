@@ -213,7 +213,7 @@ function httpDate(text: string): number | undefined {
 }
 
 /**
- * The meaning of an error code of the socket, TLS or HTTP layer. The message replaces that of the error, which may
+ * The meaning of an error code of the socket, TLS or HTTP layer. `message` replaces the error's own message, which may
  * contain headers.
  */
 interface FailureMeaning {

@@ -9,7 +9,7 @@ export function permitResult(sent: Sent): PermitResult {
   return sent.cause === 'throttled' ? { kind: 'throttled', waitMs: sent.waitMs } : { kind: 'other' }
 }
 
-/** The result of a request that a stop cut off. It counts for the day, since the API may have received it. */
+/** The result of a request that a stop cut off. The request counts for the day, since the API may have received it. */
 export const CUT_OFF: PermitResult = { kind: 'other' }
 
 type Failed = Pick<Extract<Outcome, { kind: 'retry' }>, 'status' | 'message'>

@@ -35,7 +35,7 @@ export const PAGING: Readonly<Record<PagingStyle, PagingRules>> = {
 export interface Page {
   /** As sent by the API, not validated. */
   items: readonly unknown[]
-  /** Query parameters to add for the next page; null on the last page. */
+  /** Query parameters to add for the next page; null when there is no next page. */
   next: Query | null
   /** Only for v1 pages: the API's count of all items. */
   totalSize?: number
@@ -63,7 +63,7 @@ const READERS: Readonly<Record<PagingStyle, (value: unknown, sent: Query) => Pag
   single: value => ({ items: [readSingle(value, 'either')], next: null }),
 }
 
-/** Only `has_next_page` says whether there is a next page. The last page has an `end_cursor` too (spec: PageInfo). */
+/** Only `has_next_page` says whether there is a next page. The final page has an `end_cursor` too (spec: PageInfo). */
 function readV2Cursor(items: readonly unknown[], paging: PagingFields): Page {
   const more = own(paging, 'has_next_page')
   if (typeof more !== 'boolean') throw brokenEnvelope('has_next_page as true or false', more)

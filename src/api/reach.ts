@@ -6,17 +6,17 @@ import type { ApiRequest } from './request.ts'
  * Decides whether the API can be reached, and which request may be sent next. Pure: a state and an event give the next
  * state. Times are monotonic milliseconds.
  *
- * Each request has one of five results. It is answered by a 2xx, or by an error that concerns only this request, such
- * as 400. It is refused by a 403 or 404, throttled by a 429, and redirected by a 3xx. It fails in all other cases:
- * without an HTTP response, or with one that is retried, such as 500.
+ * Each request has one of five results. It is answered by a usable 2xx, or by an error that concerns only this request,
+ * such as 400. It is refused by a 403 or 404, throttled by a 429, and redirected by a 3xx. It fails in all other cases:
+ * without an HTTP response, with a 2xx that is not JSON, or with a status that is retried, such as 500.
  *
  * - Route: a route rests after several failures in a row on it, for different paths. During the rest, trials are sent
- *   one by one, with a growing wait before each. The rest ends when a request on the route is answered or refused.
- *   Other routes are not affected.
+ *   one by one, with a growing wait before each. The rest ends when a request on the route is answered, refused or
+ *   redirected. Other routes are not affected.
  * - Silence: the API is in doubt after several failures in a row, on different routes or without any HTTP status. Then
  *   health checks (requests for cheap lists) are sent on other routes. A result that is not a failure ends the doubt.
- *   When the health checks fail as well, the API is away: trials are sent one by one, with a growing wait before each,
- *   and each on another route. A trial that does not fail ends this state.
+ *   When the health checks fail as well, or when no request could even connect, the API is away: trials are sent one by
+ *   one, with a growing wait before each, and each on another route. A trial that does not fail ends this state.
  * - Access: access is in doubt after several unexpected refusals since the last answer. Then every health check is
  *   sent. An answer ends the doubt. When all health checks are refused, and later refused again, access is lost.
  * - Address: the address is wrong when several responses in a row, on different routes, do not have the API's form, and
@@ -71,11 +71,11 @@ export interface Silence {
   /** When the first failed request was sent. */
   readonly since: number
   /**
-   * The patience of a backfill counts from here: the last failure with an HTTP status, or `since` if there was none.
-   * Once the API is away, it is `since`, because a gateway may send such failures. `withoutWait` moves it later.
+   * Start of a backfill's patience: the last failure with an HTTP status, or `since` if there was none. Once the API is
+   * away, it is `since`, because a gateway may send such failures. `withoutWait` moves it later.
    */
   readonly quietSince: number
-  /** Time in ms after `since` that parley itself waited. */
+  /** How long parley itself has waited after `since`, in ms, such as after a 429. */
   readonly waitedMs: number
   readonly failures: number
   readonly routes: ReadonlySet<string>
@@ -84,7 +84,7 @@ export interface Silence {
   /** Whether a failed request got an HTTP status. */
   readonly hasStatus: boolean
   readonly reason: string
-  /** Number of routes that failed for the first time since the doubt began. */
+  /** Number of further routes that have failed since the doubt began. */
   readonly confirmations: number
   readonly isAway: boolean
   readonly trials: number
@@ -127,7 +127,7 @@ export type ReachEvent =
       random: () => number
     }
   | { kind: 'throttled'; at: number; route: string }
-  /** A gateway may redirect requests without access, so a redirect does not show that there is access. */
+  /** A gateway may redirect a request that has no access, so a redirect is no proof of access. */
   | { kind: 'redirected'; at: number; route: string; feed: string; random: () => number }
   | {
       kind: 'failed'
@@ -172,7 +172,7 @@ const ROUTE: Backoff = { firstMs: 1000, mostMs: 5 * 60_000, jitter: 0.5 }
 /** Replaces a longer `giveUpMs` until a request has connected. */
 const FIRST_CONNECTION_MS = 10_000
 
-/** Foreign responses in a row that prove another site. Each must be on another route, if there are that many routes. */
+/** This many foreign responses in a row, on as many routes if possible, mean that another site is at the address. */
 const FOREIGN_ANSWERS = 3
 const NO_FOREIGN_ANSWERS: ForeignAnswers = { answers: 0, routes: new Set(), hasSuccess: false }
 
@@ -256,7 +256,7 @@ export function troubleOf({ silence, refusal, healthChecks }: Reach): Trouble | 
   return { kind: 'refused', since, nextTrialAt, reason: 'HTTP 403 or 404 for every request' }
 }
 
-/** Time in ms until a backfill gives up; 0 or less if it must now. Infinity for a daemon, which never gives up. */
+/** Ms until a backfill gives up; 0 or less when it must give up now. Infinity in a daemon and without a silence. */
 export function patienceLeftMs(reach: Reach, giveUpMs: number, at: number): number {
   const { wasConnected, silence } = reach
   if (giveUpMs === Number.POSITIVE_INFINITY) return giveUpMs
@@ -370,8 +370,8 @@ function noRefusal(at: number): AccessRefusal {
 }
 
 /**
- * While access is in doubt, every health check is sent at once, and again when its refusal counts (`decidesFrom`). In
- * between, single trials find out whether access has returned.
+ * While access is in doubt, every health check is sent at once, and once more at the time from which refusals count
+ * (`decidesFrom`). In between, single trials find out whether access has returned.
  */
 function stepInRefusal(reach: Reach, refusal: AccessRefusal, at: number): NextStep {
   const { healthChecks } = reach

@@ -48,7 +48,7 @@ export interface ApiReaderDeps {
   /** After this time without any HTTP response, `read` throws the error with exit status 69. */
   giveUpMs: number
   signal: AbortSignal
-  /** A lower limit of attempts than the retry rules set, for commands whose result a person waits for. */
+  /** Maximum number of attempts, below that of the retry rules, for commands whose result a person waits for. */
   maxAttempts?: number
   /** Called when requests are paused for longer than 3 s. */
   onPause?(untilMs: number): void

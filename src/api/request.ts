@@ -6,7 +6,7 @@ export interface ApiRequest {
   resource: string
   /** The route template, such as `/v2/messages/{id}`. It has no ids, so metrics and logs may name it. */
   route: string
-  /** The path below the base URL with a leading slash, its segments already encoded (`fillPath`). */
+  /** The path below the base URL with a leading slash. Its parameters are already encoded (`fillPath`). */
   path: string
   /** A parameter with an empty value is sent as `name=`. */
   query?: Query

@@ -37,7 +37,7 @@ export type RetryDecision = { retry: true; delayMs: number } | { retry: false }
 /**
  * The delay is the wait that the API asked for, plus an exponential backoff with full jitter. For a throttled request
  * the delay is 0, since the governor waits instead.
- * @param random a number from 0 up to 1
+ * @param random returns a number from 0 to below 1
  */
 export function retryDecision(
   { cause, attempt, waitMs = 0 }: FailedAttempt,

@@ -31,7 +31,7 @@ export function resourceNamed(name: ResourceName): Resource {
 
 /**
  * The table that owns the rows of this table, and the columns that join both; undefined for a table whose rows have
- * their own life. There are no columns when the payload is one document: all rows then belong to its single row.
+ * their own life. There are no columns when the payload is one document: all rows then belong to the owner's only row.
  */
 export function ownerOf({ table, root }: PlacedTable): LivesWith | undefined {
   if (table.livesWith) return table.livesWith

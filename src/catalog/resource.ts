@@ -67,7 +67,7 @@ export interface Index {
   name: string
   /**
    * `name`, or `name DESC`. The lists return the newest rows first; an index in the same order is filled from one end,
-   * so its pages stay full.
+   * so its pages in the database file stay full.
    */
   columns: readonly string[]
   /** SQL condition of a partial index. */
@@ -105,10 +105,10 @@ export interface Table {
   /** True where two endpoints return different sets of fields. `_extra` then keeps the unknown fields of both. */
   mergesExtra: boolean
   /**
-   * For a table outside the owner's payload: its rows count as live while the owner's row in this other table is live.
+   * For a table outside the owner's payload: a row counts as live while its owner's row in `livesWith.table` is live.
    */
   livesWith?: LivesWith
-  /** For an entity: SQL condition for its children to count as live, in addition to its `_deleted_at` being NULL. */
+  /** For an entity: SQL condition that a row must meet, besides `_deleted_at IS NULL`, for its children to be live. */
   openWhen?: string
   /** What deleting a row of this table does to other tables, in the same transaction. */
   cascades: readonly Cascade[]
@@ -125,7 +125,7 @@ export interface Cascade {
   on: Readonly<Record<string, string>>
   /** `tombstone` sets `_deleted_at`; `remove` deletes the rows, for tables without `_deleted_at`. */
   effect: 'tombstone' | 'remove'
-  /** While this table's row is deleted or withheld, answers store none of its rows in the other table. */
+  /** While a row of this table is deleted or withheld, answers store no rows of the other table that belong to it. */
   blocksInserts?: true
 }
 
@@ -331,9 +331,9 @@ export interface FollowUp {
 }
 
 /**
- * Tasks that re-read the CRM records that a stored row refers to, or the associations of these records. They are
- * written in the transaction that stores the row. None is written for a record whose list was read after the row's
- * time.
+ * Tasks that re-read the CRM records to which a stored row refers, or the associations of these records. They are
+ * written in the transaction that stores the row. With `child`, a record gets a task only after its list was read, and
+ * only if the row's time is later than that or the record is not stored.
  */
 export interface RecordFollowUp {
   on: FollowUp['on']
@@ -437,8 +437,8 @@ export interface ItemFeed {
   /** For `stores: 'row'`: the column of the event time. A row with a later event time is read again sooner. */
   time?: string
   /**
-   * `resource.feed` that reads the row of which this is a part. After a refusal of the part, that feed reads the row
-   * again. Its answer shows what the refusal means.
+   * `resource.feed` that reads the row of which this is a part. After the first refusal of the part, that feed reads
+   * the row again. The answer for the row shows what the refusal means.
    */
   partOf?: string
   followUps?: readonly FollowUp[]
@@ -496,7 +496,7 @@ export interface Derivation {
   mergeMetadata: readonly string[]
 }
 
-/** A history table: one row for each key of a JSON object whose value differs from the value read before. */
+/** A table of changes to a JSON object: one row each time the value of a field differs from the value read before. */
 export interface History {
   of: string
   column: string
@@ -538,8 +538,8 @@ export interface UnusedRead {
   table: string
   expected?: Expected
   /**
-   * Fields that hold the last id of the path. They are fields of the items in the list at the path without that id.
-   * Default: the id field of these items.
+   * The last id of the path comes from these fields of an item. The item is in the list whose path is this one without
+   * that id. Default: the id field of the item.
    */
   idFields?: readonly string[]
 }

@@ -48,7 +48,7 @@ export interface CommandDefinition<Options extends object = object> {
   /** The paragraph under the usage line. */
   description: string
   arguments?: readonly Argument[]
-  /** The settings with a flag. When there is any, `--config` is added. */
+  /** The settings that have a flag. When there are any, `--config` is added. */
   settings: readonly SettingKey[]
   options: readonly Option[]
   /** Command lines, each with what it does. */
@@ -95,7 +95,7 @@ function settingOption(key: SettingKey): Option {
   return new Option(`${flag} <${placeholder}>`, `${meaning} (${note})`).helpGroup('Settings:')
 }
 
-/** For commands that only read the warehouse: they use `database.path`, and any other wrong setting is a warning. */
+/** For commands that only read the warehouse: an invalid setting other than `database.path` is only a warning. */
 export const DATABASE_ONLY = {
   requireApi: false,
   used: ['database.path'],

@@ -69,7 +69,7 @@ function restoredText(
     .join('')
 }
 
-/** The keys match the column names of the warehouse. */
+/** The keys are in snake_case, like the column names of the warehouse. */
 function restoredJson(
   { database, bytes, durationMs, workspace, keptAs }: Restored,
   file: string,

@@ -43,7 +43,7 @@ export const snapshotCommand: CommandDefinition<SnapshotCommandOptions> = {
 interface TakenSnapshot extends Snapshot, Removal {
   database: string
   workspace: Workspace | null
-  /** The path of the copy as the user gave it. */
+  /** The path of the copy to print: as the user gave it, or `path` if the user gave none. */
   name: string
 }
 
@@ -100,7 +100,7 @@ async function snapshotText({
     .join('')
 }
 
-/** The keys match the column names of the warehouse. */
+/** The keys are in snake_case, like the column names of the warehouse. */
 async function snapshotJson(made: TakenSnapshot) {
   const { path, bytes: size, durationMs, database, workspace, startedAt, resources, removed, stuck } = made
   const { completeAsOf } = await import('../store/snapshot/snapshot.ts')

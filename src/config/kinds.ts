@@ -125,7 +125,7 @@ function isCronPattern(pattern: string): boolean {
   )
 }
 
-/** A pattern has no year, so one that ever occurs has an occurrence after any instant. */
+/** Searches from the epoch: a pattern has no year, so if it ever occurs, it occurs after any instant. */
 function hasOccurrence(pattern: string): boolean {
   return Number.isFinite(nextOccurrence(pattern, 0))
 }

@@ -64,7 +64,7 @@ export interface SettingsRequest {
   requireApi: boolean
   /** The names that `sync.resources` may contain; when undefined, the names are not checked. */
   resourceNames?: readonly string[]
-  /** The settings that the caller uses; default all. Other wrong settings are warnings and get their defaults. */
+  /** The settings that the caller uses (default: all). Another wrong setting is a warning, and its default is used. */
   used?: readonly SettingKey[]
 }
 
@@ -341,7 +341,7 @@ function resolveSettings(
   const sources: Partial<Record<SettingKey, string>> = {}
   for (const [key, setting] of SETTING_LIST) {
     const candidates = layers.flatMap(layer => layer.get(key) ?? [])
-    // Overruled values are checked too. Otherwise removing the value that overrules them would reveal the error.
+    // Overruled values are checked too. Otherwise their errors would appear only when the overruling value is removed.
     const values = candidates.map((candidate, rank) =>
       readCandidate(key, candidate, rank === 0, within, found),
     )

@@ -41,8 +41,8 @@ export function startBackgroundWork({
 }: BackgroundWorkDeps): BackgroundWork {
   const { clock, store } = app
   /**
-   * Ends the session when another process, such as `parley resync`, has written to `sync_requests`. Its requests are
-   * handled only between two sessions.
+   * Ends the session when another process, such as `parley resync`, has written to `sync_requests`. Such requests
+   * are handled only between two sessions.
    */
   const listen = async () => {
     if (store.requests.changedByOthers() && store.requests.open().length > 0) endSession()

@@ -55,7 +55,7 @@ export interface DaemonParts {
   stop: AbortSignal
 }
 
-/** Runs until `stop`. @throws StopError on an error that it cannot recover from */
+/** Runs until `stop`. @throws the error that it cannot recover from, usually a StopError */
 export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
   const { clock, serviceManager, stop } = parts
   const current: CurrentState = { settings: parts.settings, state: runningState(clock) }
@@ -140,7 +140,7 @@ function noteStopWhileWaiting(
     requireStillThere(path)
     noteDaemonEnd(path, settings.api.workspaceId, stoppedState(clock))
   } catch {
-    // The database may be full or missing, which may be why the daemon waits. The log has the end.
+    // The disk may be full or the database missing, which may be why the daemon waits. The log reports the end.
   }
 }
 
@@ -242,7 +242,7 @@ async function runSession({
 }
 
 interface LockKeeper {
-  /** Takes the lock of this database unless this process holds it. @throws StopError (75) when another process does */
+  /** Takes this database's lock unless this process holds it. @throws StopError (75) when another process holds it */
   on(database: ApiSettings['database']): HeldLock
   release(): void
 }

@@ -1,6 +1,6 @@
 import { MINUTE_MS } from '../clock.ts'
 
-/** A longer write counts as stuck. Even on a slow disk a commit takes milliseconds and a checkpoint seconds. */
+/** A longer write counts as stuck. Even on a slow disk, a commit takes milliseconds and a WAL checkpoint seconds. */
 const STUCK_MS = 5 * MINUTE_MS
 
 /** True while no write is stuck, else the reason. Pure. @param blockedMs how long the current write has been running */

@@ -17,7 +17,7 @@ export interface SessionEnd {
   wasAnswered: boolean
   /** Whether the API answered an earlier session or run on this warehouse. */
   wasAnsweredBefore: boolean
-  /** Number of consecutive sessions that lost access, including this one. */
+  /** Number of consecutive sessions that lost access, including this one. A session with an answer restarts it at 1. */
   timesLost: number
 }
 

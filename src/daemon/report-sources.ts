@@ -15,7 +15,7 @@ import { createStatusRows } from '../store/status/thread.ts'
 import { META, readNote } from '../store/sync/meta.ts'
 import { createCachedReading } from './memo.ts'
 
-/** The current session, as the parts that outlive a session see it. */
+/** The daemon's settings, state and session now, for the status server and the metrics, which outlive a session. */
 export interface CurrentState {
   settings: ApiSettings
   state: DaemonState

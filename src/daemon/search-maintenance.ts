@@ -21,7 +21,7 @@ export interface SearchDeps {
 
 /**
  * Builds the full-text indices as soon as their resources are loaded, then updates them every 30 s. Drops them when
- * `search.enabled` is off.
+ * `search.enabled` is false.
  */
 export async function maintainSearch({ store, clock, log, settings, signal }: SearchDeps): Promise<void> {
   const isWanted = settings.search.enabled
@@ -54,7 +54,7 @@ export async function maintainSearch({ store, clock, log, settings, signal }: Se
 
 const SEARCHED = CATALOG.filter(({ isSearched }) => isSearched).map(({ name }) => name)
 
-/** Whether each searched resource that is synced has been complete once, fails, or is unavailable. */
+/** Whether each searched resource that is synced has been read completely once, is failing, or is unavailable. */
 function isLoaded({ state }: OpenStore, { resources }: SearchDeps['settings']['sync']): boolean {
   return SEARCHED.filter(name => resources?.includes(name) ?? true)
     .map(state.get)

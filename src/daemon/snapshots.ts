@@ -73,7 +73,7 @@ function createHold({ clock, isMaintenanceDue }: SnapshotDuty): () => boolean {
   }
 }
 
-/** When the newest snapshot was made. A time in the future counts as now: the clock was set back since. */
+/** When the newest snapshot was made. A time in the future counts as now: the clock has been set back. */
 async function newestSnapshot({ clock, settings }: SnapshotDuty): Promise<number | undefined> {
   const { database, snapshot } = settings
   const [newest] = await keptSnapshots(database.path, snapshot.folder, clock.now())

@@ -16,7 +16,7 @@ export function duckdbSql(sql: string, tables: readonly DescribedTable[]): strin
 
 // ------------------------------------------------------------------------------------------------ tables
 
-/** A common table expression with the table's name. It gives the columns that the statement uses SQLite's form. */
+/** A common table expression with the table's name. In it, the columns that the statement uses have SQLite's form. */
 function formOf({ name, columns }: DescribedTable, words: ReadonlySet<string>): string {
   const replaced = columns.flatMap(({ name: column, kind }) => {
     const form = FORMS[kind]

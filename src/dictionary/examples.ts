@@ -51,7 +51,7 @@ function childIn({ table, parent }: PlacedTable): Child | undefined {
   return parent?.children.find(child => child.table.name === table.name)
 }
 
-/** The list's path, such as `attendees[].teams[]` for a list in a list; `[]` where the answer itself is the list. */
+/** Path of the list whose items are the rows, such as `attendees[].teams[]`; `[]` where the answer is the list. */
 function listPath(placed: PlacedTable): string {
   const parent = placed.parent && TABLES.get(placed.parent.name)
   const own = `${childIn(placed)?.list.join('.') ?? ''}[]`

@@ -97,7 +97,7 @@ export function rowLifecycle(placed: PlacedTable): string {
 }
 
 interface Contents {
-  /** Whether the table or view has rows whose content was purged. */
+  /** Whether the table or view may have rows whose content was purged. */
   mayBePurged: boolean
 }
 

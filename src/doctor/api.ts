@@ -7,7 +7,7 @@ import { checkAccessLog } from './access-log.ts'
 import { createFinder, type Finding } from './check.ts'
 import { checkEndpoints } from './endpoints.ts'
 
-/** Checks of the API: connection, key, workspace, clock difference, every endpoint, and the access log. */
+/** For the checks of the API: connection, key, workspace, clock difference, every endpoint, and the access log. */
 export interface ApiContext {
   api: ApiReader
   access: ApiAccess

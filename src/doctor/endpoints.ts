@@ -111,7 +111,7 @@ function singular(list: string): string {
 const parametersOf = (route: string): string[] =>
   [...route.matchAll(/\{(\w+)\}/g)].map(([, name = '']) => name)
 
-/** The parameters of other routes that take an id of this list's items, each with the fields that may hold the id. */
+/** The path parameters that an item of this list can fill, each with the fields that may hold the id. */
 function idsGivenBy({ route, ids = [] }: Endpoint): readonly (readonly [string, readonly string[]])[] {
   const list = route.slice(route.lastIndexOf('/') + 1)
   const others = UNUSED_READS.filter(({ path }) => path.slice(0, path.lastIndexOf('/')) === route)

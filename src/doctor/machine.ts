@@ -29,7 +29,6 @@ export interface MachineContext {
   mode: number
   /** Undefined when the database does not exist or cannot be opened. */
   db: Sqlite | undefined
-  /** Why the database cannot be opened. */
   openError: StopError | undefined
   version: string
   /** `engines.node` of package.json, such as `>=20.19`. */

@@ -58,8 +58,8 @@ function recordedWriter(db: Sqlite | undefined): Writer | undefined {
 
 /**
  * The process that holds the lock, from /proc/locks; `unknown` where the system has no such file. This check does not
- * try to take the lock: a process that starts at that moment would fail. The device is not compared either: btrfs and
- * overlayfs show it differently in that file.
+ * try to take the lock: a process that starts at that moment would fail. Only the inode is compared, not the device:
+ * btrfs and overlayfs show the device differently in /proc/locks.
  */
 function lockHolder(file: string): number | undefined | 'unknown' {
   const stats = statSync(file, { throwIfNoEntry: false })

@@ -18,7 +18,7 @@ export interface ResourceResult extends RunCounts {
   reason?: string
 }
 
-/** Continues an interrupted round, and begins a new one for each resource outside it. Returns the ids of the runs. */
+/** Begins a round for each resource, unless an interrupted backfill has begun it. Returns the ids of the new runs. */
 export function beginRounds(
   context: EngineContext,
   chosen: readonly Resource[],
@@ -29,7 +29,7 @@ export function beginRounds(
   const since = interruptedSince(states)
   for (const round of states) {
     const { resource } = round
-    // A resource that the interrupted round has read completely is not read again.
+    // The interrupted backfill has begun this round. If it has ended the round too, the resource is not read again.
     if (isContinued(round, since)) continue
     const confirming = isHoldOver(context, resource)
     if (confirming) suspectAgain(context, resource)
@@ -91,7 +91,7 @@ export function applyDeletionsOf(context: EngineContext, resource: Resource): vo
   applyDeletions(context, name, true)
 }
 
-/** A resource with several scopes is available while one of them is, even without rows. */
+/** False when a list or a scope of the resource was read in this round, even if it has no rows. */
 function isWhollyUnavailable(context: EngineContext, { name, feeds }: Resource): boolean {
   const passes = Object.keys(feeds).flatMap(feed => context.store.segments.of(`${name}.${feed}`))
   if (passes.some(({ listedRound }) => listedRound === context.rounds.number(name))) return false

@@ -35,16 +35,16 @@ export interface BackfillProgress extends SchedulerProgress {
 export interface ResourceProgress {
   resource: ResourceName
   counts: Readonly<RunCounts>
-  /** No request for it is left. */
+  /** True when no request of the resource is left. */
   finished: boolean
-  /** A part of it could not be read, or the workspace does not offer it. */
+  /** True when a part of the resource could not be read, or the workspace does not offer the resource. */
   isUnread: boolean
 }
 
 export interface BackfillResult {
   /** True when every chosen resource was read completely. */
   complete: boolean
-  /** True when the run ended before a resource was read: a signal ended it, or new reads fell due all the time. */
+  /** True when the run ended before every resource was read: after a signal, or because new reads kept falling due. */
   interrupted: boolean
   resources: readonly ResourceResult[]
   requests: number
@@ -150,7 +150,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
         context,
         resources: chosen,
         sources: [...sources.values()].flat(),
-        // A person may wait for this run, so lost access ends it at once. It never causes deletions.
+        // A person may wait for this run, so lost access ends the run at once. Lost access never causes deletions.
         access: { againAfterMs: 0, wasAnswered: false, wasLost: false },
       })
       let stopped: unknown
@@ -194,5 +194,5 @@ function resultOf(
   }
 }
 
-/** The most repeats of a run in which new reads fall due all the time. */
+/** The most times that `scheduler.run` is called again because new reads have fallen due. */
 const MOST_REPEATS = 3

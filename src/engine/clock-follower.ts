@@ -35,7 +35,7 @@ export function createClockFollower({ clock, store }: Deps): () => Promise<void>
   }
 }
 
-/** Call it before any due time is stored, so that a later process can tell that this clock was ahead. */
+/** Stores the clock's time, so that a later process sees if the clock was ahead. Call it before storing due times. */
 export async function noteClock({ clock, store }: Deps): Promise<void> {
   await store.transaction(() => store.state.setMeta(META.clock, isoInstant(clock.now())))
 }

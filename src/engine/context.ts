@@ -32,7 +32,7 @@ export interface EngineContext {
   missedRows: MissedRows
   server: ServerClock
   demandedLists: DemandedLists
-  /** Resources whose lateness was logged, without the ones that were logged as read on schedule again since. */
+  /** The resources that were last logged as not read on schedule (due/lateness.ts). */
   late: Set<ResourceName>
   urgent: Urgent
   /** True when reads that depend on the resource need not wait for it. */

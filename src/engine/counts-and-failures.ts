@@ -13,7 +13,7 @@ export interface RunRecords {
   begin(resource: ResourceName): void
   /** Reports that a part of the feed could not be read. `sync_status` shows the last reason. */
   fail(feed: FeedName, error: ParleyError, options?: FailOptions): void
-  /** The first failure of the resource's run whose part is still unread. */
+  /** The first failure of the resource's run, among those whose failed part is still unread. */
   failure(resource: ResourceName): ParleyError | undefined
   /** True when the resource's run had failures and has since read everything that failed. */
   hasRecovered(resource: ResourceName): boolean

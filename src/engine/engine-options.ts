@@ -5,7 +5,7 @@ import type { Clock } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
 
-/** What a backfill and a session of the daemon are given. */
+/** The dependencies that a backfill and a session of the daemon share. */
 export interface EngineDeps {
   store: Store
   client: Client
@@ -18,13 +18,13 @@ export interface EngineDeps {
   /** In catalogue order, parents included. */
   resources: readonly ResourceName[]
   /**
-   * The daemon's interval for the newest end of each list. A backfill uses it to store due times, since a daemon may
-   * follow.
+   * The daemon's interval for the newest segment of each timeline. A backfill needs it to store `next_run_at`, since a
+   * daemon may follow.
    */
   pollMs: number
   /** Saves the learned limits of the API. Called inside the transaction of every answer. */
   saveLearned?: () => void
-  /** Stops the start of new jobs. */
+  /** When it is aborted, no new job starts. */
   stopNew: AbortSignal
   /** Cancels the requests in flight. */
   cancel: AbortSignal

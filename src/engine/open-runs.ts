@@ -10,21 +10,21 @@ import { isFullyRead, noteRecovery, type ResourceOutcome, recordOutcome } from '
 import type { Job, Lane, Source } from './requests/job.ts'
 
 /**
- * The runs of a session. The run of a resource is open from its first request until no more of it is due. Its end
- * applies deletions, and ends the resource's round if every list was read. All except `afterJob` is called inside a
- * transaction.
+ * The runs of a session. The run of a resource is open from the first outcome of a request until nothing more of the
+ * resource is due. At the end of the run, deletions are applied, and the resource's round ends if every list was read.
+ * All functions except `afterJob` are called inside a transaction.
  */
 export interface OpenRuns {
   /** Opens the run of the job's resource, if it is not open. */
   open(job: Job, lane: Lane): void
-  /** What the end of a job causes, to be done in a transaction; undefined when it causes nothing. */
+  /** Returns the work that follows the end of a job, to be done in a transaction; undefined when there is none. */
   afterJob(job: Job): (() => void) | undefined
   /**
-   * Called at intervals. Ends the resource's run and round if they are over: `afterJob` cannot while nothing is due.
-   * Also ends a round during a run, since under a tight limit the run may never end.
+   * Called at intervals. Ends the resource's run and round if they are over, since `afterJob` is called only when a job
+   * ends. Also ends a round during a run, since under a tight rate limit the run may never end.
    */
   review(resource: Resource): void
-  /** Ends all runs with the session. */
+  /** Ends all runs when the session ends. */
   closeAll(stopped: unknown): void
 }
 
@@ -42,13 +42,13 @@ export interface OpenRunsDeps {
 interface OpenRun {
   id: number
   lane: Lane
-  /** By `elapsed`. */
+  /** When the run was opened, by `elapsed`. */
   began: number
   /** When deletions were last applied, by `elapsed`. */
   settledAt: number
 }
 
-/** A longer run applies deletions at this interval before it ends. */
+/** While a run lasts, deletions are applied at this interval. */
 const LATE_MS = HOUR
 
 export function createOpenRuns(deps: OpenRunsDeps): OpenRuns {
@@ -65,7 +65,7 @@ export function createOpenRuns(deps: OpenRunsDeps): OpenRuns {
     }
   }
 
-  /** When this makes the resource complete, the outcomes of idle children that waited for it are recorded too. */
+  /** Also records idle children of the resource, which had to wait until it was complete for the first time. */
   const recordOutcomes = (resource: Resource): ResourceOutcome => {
     const { name } = resource
     const wasComplete = context.rounds.wasComplete(name)

@@ -8,13 +8,13 @@ import type { Log } from '../log.ts'
 export interface ServerClock {
   /** In ms since the epoch. */
   now(): number
-  /** False before the first answer and before `assume`. */
+  /** True after the first answer with a `Date` header, and after `assume`. */
   isKnown(): boolean
   /** As `now`, but undefined before the first answer. */
   nowIfKnown(): number | undefined
   /** Converts an instant of this machine's clock to the server's. */
   from(ms: number): number
-  /** Takes this machine's clock for the server's, since an answer had no `Date` header. `nowIfKnown` stays undefined. */
+  /** Uses this machine's clock instead, since an answer had no `Date` header. `nowIfKnown` stays undefined. */
   assume(): void
   /** Learns from an answer that was received just now, `tookMs` after its request was sent. */
   observe(serverMs: number, tookMs: number): void
@@ -84,7 +84,7 @@ function agree(one: Lead, other: Lead): boolean {
   return one.least <= other.most + SLACK_MS && other.least <= one.most + SLACK_MS
 }
 
-/** The overlap of both bounds; the newer bounds where there is none. */
+/** The overlap of the two ranges; the newer range when they do not overlap. */
 function narrowed(before: Lead, seen: Lead): Lead {
   const least = Math.max(before.least, seen.least)
   const most = Math.min(before.most, seen.most)

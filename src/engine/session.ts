@@ -18,8 +18,7 @@ import { createSources } from './sources.ts'
 
 /**
  * One session of the daemon: everything from the settings to the scheduler is built once and runs until it is stopped
- * or fails. All its state in memory can be restored from the database, so the next session or process continues where
- * this one stopped.
+ * or fails. Checkpoints and tasks are in the database, so the next session or process continues where this one stopped.
  */
 export interface Session {
   /** Resolves when `stopNew` is aborted and the requests in flight have ended. @throws the StopError that ended it */
@@ -27,10 +26,10 @@ export interface Session {
   progress(): SchedulerProgress
   /** The server's clock, in ms since the epoch. */
   serverNow(): number
-  /** The same; undefined before the first answer. */
+  /** As `serverNow`, but undefined before the first answer. */
   serverTime(): number | undefined
   backlog(): Backlog
-  /** Puts these keys before all other reads and makes these lists due at once. */
+  /** Makes these lists and keys due at once. Keys without a scope are read in the lane `head`. */
   readFirst(reads: UrgentReads): Promise<void>
 }
 
@@ -41,7 +40,7 @@ export interface UrgentReads {
 }
 
 export interface SessionDeps extends EngineDeps {
-  /** Whether the API has answered before, and whether the last session ended because access was lost. */
+  /** The access to the API before this session. */
   access: Omit<AccessBefore, 'againAfterMs'>
   observer: SessionObserver
 }
@@ -55,7 +54,7 @@ export interface SessionObserver {
 /** The HTTP status, or the reason why there is none. */
 export type SentStatus = number | 'timeout' | 'transport'
 
-/** Access counts as lost when every list is refused once more after this time. */
+/** Access counts as lost when all lists are refused again this long after access came into doubt. */
 const ACCESS_AGAIN_MS = 5 * MINUTE
 
 /** An unavailable feed is requested again after this time. */
@@ -223,7 +222,7 @@ function statusOf(sent: Sent): SentStatus {
   return sent.status ?? (sent.kind === 'retry' && sent.cause === 'timeout' ? 'timeout' : 'transport')
 }
 
-/** Closes the round that a backfill left open, and begins a round of the daemon. */
+/** Begins a round of the daemon if there is no round yet, or if a backfill has left its round open. */
 function adoptRound(context: EngineContext, name: ResourceName): void {
   const { round, roundOpen } = context.store.state.get(name)
   if (round === 0 || roundOpen) context.rounds.begin(name, 'timed')

@@ -39,7 +39,7 @@ export function createFingerprint(columns: readonly ExportColumn[]): Fingerprint
   }
 }
 
-/** Includes the type, and the length of a text, so that different rows never give the same input to the digest. */
+/** The digest's input for a cell. Type and text length are in it, so different rows never give the same input. */
 function cellText(cell: StoredCell): string {
   if (cell === null) return '-'
   if (typeof cell === 'string') return `${cell.length}:${cell}`
@@ -52,7 +52,7 @@ export interface Mark {
 }
 
 export interface FileMark extends Mark {
-  /** Folder of the table that the file was written for. It differs when someone copied the file to another folder. */
+  /** Folder of the table that the file was written for. A file that someone copied may be in another folder. */
   folder: string
 }
 

@@ -96,7 +96,7 @@ export function manifestTable(
   }
 }
 
-/** Whether the value is a manifest of this format. An export without one recognises its files with `readMark`. */
+/** Whether the value is a manifest of this format. Without one, `readMark` still recognises the files of an export. */
 export function isManifest(value: unknown): value is Manifest {
   return (
     typeof value === 'object' &&

@@ -25,7 +25,7 @@ export interface ParquetFileOptions {
 /** A row group ends at this number of rows or of characters. */
 const GROUP_ROWS = 20_000
 const GROUP_CHARACTERS = 4_000_000
-/** Lower bound of that limit, per column. In smaller row groups the footer would need more memory than the cells. */
+/** Row groups may have this many characters per column. With fewer, the footer would use more memory than the cells. */
 const COLUMN_CHARACTERS = 8_000
 
 /** Approximate memory of a cell, in characters. */

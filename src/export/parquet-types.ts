@@ -9,7 +9,7 @@ import { NUMBER } from '../store/crm/columns.ts'
 /**
  * The last four kinds are for values that people type into a CRM:
  * - `number`: the nearest double;
- * - `digits`: all digits of a number that a double would not keep, as text;
+ * - `digits`: a number, as text, if a double would lose some of its digits;
  * - `instant`: a date-time; any other text does not fit;
  * - `day`: a date, optionally followed by a time of day, which is ignored.
  */

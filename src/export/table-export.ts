@@ -89,7 +89,7 @@ async function writeEverything(reading: TableRead): Promise<TargetFile[]> {
 
 const rowsOf = (marks: Iterable<Mark>): number => [...marks].reduce((sum, { rows }) => sum + rows, 0)
 
-/** The mark that each partition should have. A table without rows has one empty partition, so that readers find it. */
+/** The mark that each partition should have. An empty table has one empty partition, so that readers find the table. */
 async function currentMarks(reading: TableRead, hasOthers: boolean): Promise<Map<Partition, Mark>> {
   const { reader, sinceMonth, table } = reading
   const digest = () => {
@@ -135,7 +135,7 @@ async function writeChanged(
   return files
 }
 
-/** `all` is in the order of time. Pure. */
+/** Ranges of months that follow each other in `all`, which is in the order of time. Pure. */
 export function rangesOf(months: readonly Partition[], all: readonly Partition[]): Required<MonthRange>[] {
   const ranges: { from: string; to: string }[] = []
   let last: { from: string; to: string } | undefined

@@ -33,7 +33,7 @@ export interface ExportTable {
 
 /** How the rows are read: SQL in which the exported table is called `t`. */
 export interface RowSource {
-  /** FROM clause for the rows that have a time; for all rows where the table has no time. */
+  /** FROM clause for the rows that have a time. In a table without a time, for all rows. */
   from: string
   order: string
   time?: Time

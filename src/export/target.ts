@@ -195,7 +195,7 @@ function lockFolder(path: string, mode: number, clock: Clock): HeldLock {
   }
 }
 
-/** Errors of SQLite name no file. If a folder is at the path of the lock, SQLite reports a missing permission. */
+/** Adds the path if the lock is no database. SQLite names no file and reports a folder as a missing permission. */
 function lockCause(cause: unknown, path: string): unknown {
   const place = join(path, LOCK)
   const isFolder = statSync(place, { throwIfNoEntry: false })?.isDirectory() === true

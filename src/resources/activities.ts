@@ -80,7 +80,7 @@ export const activitiesResource = resource({
           feed: 'crm_records.list',
         },
         {
-          // Most activities link records that are already stored as associated: these need no request.
+          // Most activities link records whose association is already stored. No request is needed for these records.
           on: ['inserted', 'changed', 'revived'],
           records: { ...LINKED_RECORDS, unassociatedOnly: true },
           at: 'occurred_at',

@@ -216,8 +216,8 @@ export const meetingsResource = resource({
   name: 'meetings',
   about: 'Meetings with attendees, summaries, action items and CRM links',
   area: 'meetings',
-  // A new activity names its meeting at once. Only the list has meetings without a public CRM record: no activity names
-  // them.
+  // A new activity names its meeting at once, so the meeting is read without the list. No activity names a meeting
+  // without a public CRM record: only the list has these meetings.
   parents: ['activities'],
   tables: [meetings],
   feeds: {
@@ -228,7 +228,7 @@ export const meetingsResource = resource({
       lists: 'keys',
       keyFields: ['meeting_id', 'id'],
       timeField: 'start_time',
-      // Only this list has the meetings without a public CRM record.
+      // Every hour, since only this list shows new meetings without a public CRM record.
       intervalMs: 3_600_000,
       evidence: { by: 'detail' },
     },

@@ -144,7 +144,7 @@ const REBUILD_FAILED =
   'the rebuild failed: another program may hold the write lock of the database, or a limit on memory or file sizes is too low'
 const TOO_LARGE = `the file is larger than ${ON_DISK_UP_TO_BYTES / 1024 ** 3} GiB and is not rebuilt, since a rebuild blocks all writes`
 
-/** The rebuild of the file that is due. `on-disk` may only run between two sessions. */
+/** The rebuild that is due for the database file. `on-disk` may only run while no session or backfill reads the API. */
 export function dueRebuild({ store, clock }: Pick<MaintainDeps, 'store' | 'clock'>): Rebuild {
   const { inFile, bytes } = store.purger.remains()
   const noted = store.state.meta(META.rebuildTriedAt)
@@ -156,7 +156,7 @@ export function dueRebuild({ store, clock }: Pick<MaintainDeps, 'store' | 'clock
 const SPACE_FACTOR = 2.1
 
 export interface RebuildOptions {
-  /** Called before a rebuild begins. It may write, which is not possible until the rebuild ends. */
+  /** Called before a rebuild begins. It may still write; afterwards no write is possible until the rebuild ends. */
   onStart?: () => Promise<void>
   freeBytes?: FreeBytes
 }
@@ -222,7 +222,7 @@ async function forgetTexts({ store }: MaintainDeps, now: string): Promise<void> 
 
 /**
  * Builds the full-text indices and runs their purges, also those that an earlier process began. Drops the indices when
- * they are switched off. False when the signal ended it.
+ * they are switched off. Returns false when the signal ended the work.
  */
 async function updateSearch({ store, clock, settings, signal }: MaintainDeps): Promise<boolean> {
   const isWanted = settings.search.enabled
@@ -252,7 +252,7 @@ async function purgeAll({ store, log, signal }: MaintainDeps, before: string, no
   return purged
 }
 
-/** Repeats the work until it returns false. */
+/** Repeats the work until it returns false or the signal is aborted. */
 async function inBatches(signal: AbortSignal, work: () => Promise<boolean>): Promise<void> {
   while (!signal.aborted && (await work()));
 }

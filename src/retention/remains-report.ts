@@ -32,7 +32,7 @@ export interface FileReport {
   reason: string | undefined
 }
 
-/** Logs and notes whether a file of SQLite holds purged content. */
+/** Records whether a file of SQLite holds purged content, and logs when that changes. */
 export async function reportRemains(
   { store, log }: { store: RemainsStore; log: Log },
   { place, path, reason }: FileReport,

@@ -78,7 +78,7 @@ export interface CopyRules {
  */
 export type Fate = 'keep' | 'remove' | 'recount' | 'ask'
 
-/** The fate of each copy by its age, in the order of `copies`. `store/snapshot/kept-snapshots.ts` limits their number. */
+/** The fate of each copy, by age, in the order of `copies`. `store/snapshot/kept-snapshots.ts` limits their number. */
 export function fatesOf(copies: readonly Copy[], rules: CopyRules): Fate[] {
   const { now, before, purgedAt, firstMaintainedAt = 0 } = rules
   const created = copies.map(copy => {
@@ -134,7 +134,7 @@ function isPossible(at: number, { maintainedAt = 0 }: Copy, now: number): boolea
 export type Rebuild =
   /** In memory and at once. It takes a moment. */
   | 'in-memory'
-  /** On the disk, between two sessions: it blocks all writes. */
+  /** On the disk, between two sessions or at the end of a backfill, since it blocks all writes. */
   | 'on-disk'
   | 'none'
 

@@ -25,11 +25,11 @@ export type SnapshotFigures = Pick<SnapshotReport, 'made_at' | 'failed_at'>
 export interface Figures {
   version: string
   workspace: WorkspaceFigures | undefined
-  /** The time by this machine's clock; `serverNow` by the API's. In ms since the epoch. */
+  /** The time by this machine's clock, and `serverNow` the time by the API's clock, both in ms since the epoch. */
   now: number
   serverNow: number
   rate: RateFigures | undefined
-  /** Number of waiting requests by lane. */
+  /** By lane: how many segments and single reads are due. */
   backlog: Readonly<Record<string, number>> | undefined
   resources: readonly ResourceFigures[] | undefined
   database: DatabaseFigures | undefined

@@ -15,13 +15,12 @@ import { NUDGE_KINDS, type NudgeKind } from './nudge.ts'
 
 /** The daemon's metrics in the format of Prometheus. Only this file uses prom-client. */
 export interface Metrics {
-  /** A request got its response, or failed. */
+  /** Records a request that got its response or failed. */
   recordRequest(request: SentRequest): void
   recordRun(run: EndedRun): void
-  /** A transaction, committed or rolled back, blocked the event loop for this time. */
+  /** Records how long a transaction, committed or rolled back, blocked the event loop. */
   recordTransaction(durationMs: number): void
   recordNudge(kind: NudgeKind): void
-  /** A webhook was refused. */
   recordRefusedNudge(reason: NudgeRefusal): void
   /** All metrics in Prometheus' text format, of type `contentType`. */
   text(): Promise<string>
@@ -49,7 +48,7 @@ export type NudgeRefusal = (typeof NUDGE_REFUSALS)[number]
 
 /**
  * The sources of the gauges, read at each scrape. When a source throws, `parley_scrape_missing_total` counts it and its
- * gauges have no value.
+ * gauges have no value. If `serverNow` throws, this machine's clock replaces it.
  */
 export interface MetricSources {
   version: string

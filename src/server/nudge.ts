@@ -34,7 +34,7 @@ const PAYLOAD_FIELDS = ['data', 'payload', 'event', 'object', 'resource']
 const ACTIVITY_NAMES = ['activity', 'message', 'object_change_event']
 /** Kinds of things whose ids in a webhook are ignored. */
 const IGNORED_NAMES = ['member', 'user', 'team', 'collection', 'workspace', 'event', 'webhook']
-/** Things that a field's name may name, in singular and plural. Only a type field may name any other thing. */
+/** Things that a field's name may contain, in singular or plural. A type field may name any other thing as well. */
 const KNOWN_NAMES = new Set([
   ...['meeting', 'playbook', 'company', 'contact', 'deal'],
   ...ACTIVITY_NAMES,

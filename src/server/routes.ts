@@ -43,7 +43,7 @@ export function addRoutes(app: FastifyInstance, answers: Answers): void {
   // Only the nudge routes read a body.
   app.removeAllContentTypeParsers()
   app.setErrorHandler((error, request, reply) => {
-    // The database is not available. The daemon has logged it, and /readyz gives the same reason.
+    // A StopError: the database is not available. The daemon has logged the error, and /readyz gives the same reason.
     if (error instanceof StopError) return refuse(reply, 503, error.message)
     answers.log.error('The status server failed to answer a request', {
       route: request.routeOptions.url,

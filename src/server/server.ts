@@ -123,7 +123,7 @@ async function createApp(deps: StatusServerDeps): Promise<FastifyInstance> {
     http: { headersTimeout: requestMs, connectionsCheckingInterval: Math.ceil(requestMs / 4) },
     forceCloseConnections: true,
     routerOptions: { maxParamLength: MAX_ENCODED_SECRET_LENGTH },
-    // Fastify's own response to an invalid path would repeat it.
+    // Fastify's own response to an invalid path would repeat the path.
     frameworkErrors: (_error, _request, reply) => {
       refuse(reply, 400, 'Invalid path')
     },

@@ -25,7 +25,7 @@ export interface Controls {
 
 type Handler = (controls: Controls, body: string) => unknown
 
-/** Each handler returns the value to send as JSON. The JSON body of a POST is or has the argument. */
+/** Each handler returns the value to send as JSON. The JSON body of a POST is the argument, or contains it. */
 const HANDLERS: Record<string, Handler> = {
   'GET /_simulator/requests': ({ requests }) => ({
     total: requests.total(),

@@ -21,7 +21,7 @@ export interface Items {
   add(micros: number): number
   /** Microseconds at which an appended item was created; undefined for an item that existed at the start. */
   addedAt(index: number): number | undefined
-  /** The index of an id, published or not; -1 when no item has it. */
+  /** The index of the item with this id, published or not; -1 when no item has it. */
   find(id: string): number
 }
 

@@ -27,7 +27,7 @@ export interface SimulatorOptions extends ServiceOptions, Partial<Sizes> {
 export interface Simulator extends Controls {
   /** Without a slash at the end. */
   url: string
-  /** The valid key at the start. `setApiKey` does not change it here. */
+  /** The valid key at the start. `setApiKey` does not change this field. */
   apiKey: string
   workspaceId: string
   /** Closes every connection. */

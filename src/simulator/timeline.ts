@@ -11,7 +11,7 @@ export interface Timeline {
   place(index: number, micros: number): void
   /**
    * Calls `visit` with each item from `newest` to `oldest`, both inclusive, until `visit` returns false. With `after`,
-   * it begins behind that position.
+   * the scan begins after that position.
    */
   scan(range: TimelineRange, visit: (index: number) => boolean): void
 }
@@ -85,7 +85,7 @@ function placedBefore(placed: readonly Position[], position: Position): number {
   })
 }
 
-/** The number of slots, from 0 on, that fulfil a condition that no later slot fulfils: a binary search. */
+/** Counts the slots that fulfil a condition, by binary search: those slots must come before all others. */
 export function countWhile(length: number, fulfils: (slot: number) => boolean): number {
   let low = 0
   let high = length

@@ -13,7 +13,7 @@ import { createState, type ResourceState } from './sync/resource-state.ts'
 import { createSegments, type Segment } from './sync/segments.ts'
 import { BY_DUE_TIME } from './sync/tasks/task.ts'
 
-/** What a warehouse holds, for an estimate before a run. It only reads; another process may write meanwhile. */
+/** What a warehouse holds, for `parley backfill --plan`. Opened read-only; another process may write meanwhile. */
 export interface Inventory {
   state(resource: ResourceName): ResourceState
   meta(key: string): string | undefined
@@ -25,7 +25,7 @@ export interface Inventory {
   newestTime(of: TimedTable): string | null
   /** The values of a column in live rows. */
   liveValues(table: string, column: string): string[]
-  /** The tasks of a feed, and how many of them a round of a backfill reads. */
+  /** `all`: number of tasks of a feed. `due`: how many of them a round of a backfill reads. */
   countTasks(query: TaskCount): { all: number; due: number }
   /** Number of rows whose first read is outstanding and that have no task yet. */
   countFirstReads(feed: string, pending: Pending, since: string | null): number
@@ -41,7 +41,7 @@ export interface TimedTable {
 export interface TaskCount {
   feed: string
   round: number
-  /** True when a round reads all keys again; else only those that wait for the API or are due at `now`. */
+  /** True: a round reads all keys again. False: it reads only keys that wait for the API or are due at `now`. */
   everyRound: boolean
   now: string
   /** Leaves out keys with an earlier event time. */

@@ -23,7 +23,7 @@ export function openWarehouse(options: WarehouseOptions): Sqlite {
   const file = resolve(path)
   const db = openDatabase({ path, mode, workspace, migrations: upgrade.migrations })
   try {
-    // Before the first table, so that a database whose creation was interrupted is recognised as parley's.
+    // The id precedes the first table, so that a database whose creation was interrupted is recognised as parley's.
     if (db.pragma('application_id', { simple: true }) !== APPLICATION_ID) {
       db.pragma(`application_id = ${APPLICATION_ID}`)
     }

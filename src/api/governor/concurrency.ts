@@ -92,8 +92,8 @@ export function afterConcurrencyRefusal(
 }
 
 /**
- * After another refusal of the same episode. It only lowers the limit: if it also prolonged the rest, a burst of twenty
- * refusals would make the limit rest for ten minutes.
+ * After another refusal of the same episode. Such a refusal only lowers the limit: if it also prolonged the rest, a
+ * burst of twenty refusals would make the limit rest for ten minutes.
  */
 export function withFewer(state: ConcurrencyState, othersInFlight: number): ConcurrencyState {
   return {

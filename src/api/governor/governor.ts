@@ -22,7 +22,7 @@ import {
 
 export interface GovernorOptions {
   clock: Clock
-  /** A number from 0 up to 1, for jitter. */
+  /** Returns a number from 0 to below 1, for jitter. */
   random: () => number
   ceilings: Ceilings
   /** What an earlier process learned. */
@@ -44,7 +44,7 @@ export interface Permit {
    *   says nothing about the rate (timeouts, resets, 5xx)
    */
   settle(result: PermitResult): void
-  /** Returns the permit, since no request was sent. */
+  /** Gives the permit back when no request was sent. */
   cancel(): void
 }
 
@@ -94,7 +94,6 @@ interface RequestInFlight {
 }
 
 interface Waiter {
-  /** What held the request back last. */
   waitedFor: WaitedFor
   answer(permit: Permit | undefined): void
   fail(error: unknown): void

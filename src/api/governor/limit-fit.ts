@@ -42,15 +42,15 @@ const MAX_MISFIT = 1
 const EMPTY = 0.02
 const WINDOW_MS = 1000
 /**
- * Without this window, a limit of 100 requests in any 10 s would look like a slow bucket with a large burst once a slow
- * start has used it up. All requests at that slow rate would confirm this. Longer windows are recognised by their long
+ * Without this window, a limit of 100 requests in any 10 s that a slow start has used up would look like a slow bucket
+ * with a large burst. All requests at that slow rate would confirm this. Longer windows are recognised by their long
  * pauses.
  */
 const LONG_WINDOW_MS = 10_000
 /** The start of a fixed window is unknown. This many starts are tried, evenly spread over one window. */
 const PHASES = 10
 
-/** The answers must be in the order of sending. Undefined if no limit of any kind explains them. */
+/** The range of rates that explain the answers; undefined if no limit does. `sent` must be in the order of sending. */
 export function explainingRates(sent: readonly RateAnswer[], range: RateRange): RateRange | undefined {
   const answers = refusedLast(sent)
   const bucket = bucketRates(answers, range)

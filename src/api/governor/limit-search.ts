@@ -10,7 +10,7 @@ import { explainingRates, type RateAnswer, type RateRange } from './limit-fit.ts
 export interface RateSearch {
   /** The latest answers. Adding an answer copies only this list, not `earlier`. */
   readonly latest: readonly RateAnswer[]
-  /** Earlier answers, in pieces of `PIECE_ANSWERS`. */
+  /** Earlier answers: the piece that `nextStep` kept, then pieces of `PIECE_ANSWERS`. */
   readonly earlier: readonly (readonly RateAnswer[])[]
   /** The range in which the limit is searched for; undefined before the first refusal. */
   readonly range: RateRange | undefined
@@ -46,7 +46,7 @@ const LOWEST_SHARE = 1 / 30
 const BOLDNESS = 0.7
 /** Possible rates below this share of the highest are ignored when the next rate is chosen. */
 const LIKELY_SHARE = 0.4
-/** The search ends at this ratio of the highest to the lowest possible rate. The curve then finds the rest as well. */
+/** The search ends at this ratio of the highest to the lowest possible rate. The curve then finds the exact rate. */
 const FOUND_RATIO = 1.05
 const PIECE_ANSWERS = 50
 const MAX_PIECES = 10

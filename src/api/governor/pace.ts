@@ -15,8 +15,8 @@ import { afterAcceptance, afterRefusal, type RateState, startRate, withAnswerNot
  * and an event give the next state. Times are monotonic milliseconds.
  *
  * A refusal is a 429. It starts an episode, and the refusals of all requests that were sent before it arrived belong to
- * the same episode. If other requests were in flight, and the API has not refused because of the rate before, the
- * reason is in doubt: first the in-flight limit is lowered, and if that does not help, the rate.
+ * the same episode. If other requests were in flight, and no earlier refusal was because of the rate, the reason is in
+ * doubt: the in-flight limit is lowered first, and the rate only if that does not help.
  *
  * `api/classify.ts` reads the wait that a 429 asks for, `governor.ts` enforces the pause, and
  * `engine/requests/attempts.ts` sends the refused request again, which does not count as an attempt.
@@ -48,7 +48,7 @@ export interface PaceState {
   readonly concurrency: ConcurrencyState
   /** Set while it is not known whether a refusal was for the rate or for too many requests in flight. */
   readonly doubt: Doubt | undefined
-  /** Start of the last episode. The refusal of a request that was sent before this time belongs to the same episode. */
+  /** Start of the latest episode. The refusals of requests that were sent before this time belong to that episode. */
   readonly episodeAt: number
   /** No request may be sent before this time. If it is before `askedUntil`, a single trial may be sent at this time. */
   readonly pausedUntil: number
@@ -57,7 +57,7 @@ export interface PaceState {
   readonly pauseReason: PauseReason | undefined
   /** Episodes since the last accepted request. 0 after an episode that lowered the in-flight limit without a pause. */
   readonly refusals: number
-  /** Start of the first of these episodes. */
+  /** Start of the first episode that `refusals` counts. */
   readonly blockedSince: number
   readonly accepted: number
   readonly throttled: number
@@ -74,7 +74,7 @@ interface Doubt {
   readonly times: number
 }
 
-/** What held a request back last before it was sent, other than a pause. */
+/** The last reason, other than a pause, why a request had to wait before it was sent. */
 export type WaitedFor = 'pace' | 'concurrency' | undefined
 
 export type PaceEvent =
@@ -92,7 +92,7 @@ export type PaceEvent =
       jitter: number
     }
 
-  /** A request got its permit. During a wait that the API asked for, it is the only trial until its answer arrives. */
+  /** A request got its permit. During a wait that the API asked for, this request is the only trial in flight. */
   | { kind: 'granted'; at: number }
   /** A request that got its permit at `grantedAt` was not sent. */
   | { kind: 'unsent'; at: number; grantedAt: number }
@@ -172,7 +172,7 @@ export function paceAfter(state: PaceState, event: PaceEvent): PaceState {
   }
 }
 
-/** If it was the trial of a wait that the API asked for, another trial may follow at once. */
+/** If the unsent request was the trial during a wait that the API asked for, another trial may follow at once. */
 function afterUnsent(state: PaceState, { at, grantedAt }: Extract<PaceEvent, { kind: 'unsent' }>): PaceState {
   const isTrial = grantedAt > state.episodeAt && at < state.askedUntil
   return isTrial ? { ...state, pausedUntil: at } : state
@@ -199,7 +199,7 @@ export function learned({ rate, concurrency }: PaceState): LearnedRate {
   }
 }
 
-/** The in-flight limit. After a refusal it is 1: one request tries whether the API accepts requests again. */
+/** The in-flight limit. After a refusal it is 1: one request tests whether the API accepts requests again. */
 export function maxInFlight({ refusals, concurrency }: PaceState): number {
   return refusals > 0 ? 1 : concurrency.limit
 }
@@ -219,14 +219,14 @@ function afterAccepted(state: PaceState, event: Extract<PaceEvent, { kind: 'acce
   const { at, sentAt, waitedFor } = event
   const rate = withAnswerNoted(state.rate, { sentAt, accepted: true })
   const counted = { ...state, accepted: state.accepted + 1, rate }
-  // A request that was sent before the refusal says nothing about the time after it.
+  // A request that was sent before the latest refusal says nothing about the time after that refusal.
   if (sentAt <= state.episodeAt) return counted
   return {
     ...counted,
     refusals: 0,
     ...(state.askedUntil > at && { askedUntil: at, pausedUntil: at }),
     doubt: state.doubt && state.accepted - state.doubt.accepted < DOUBT_ENDS_AFTER ? state.doubt : undefined,
-    // While the reason for a refusal is in doubt, the rate must not grow: it could cause refusals for the other reason.
+    // While the reason for a refusal is in doubt, the rate must not grow: a higher rate could itself cause refusals.
     rate: afterAcceptance(rate, {
       at,
       paced: waitedFor === 'pace',

@@ -17,7 +17,7 @@ import {
  * - Then `limit-search.ts` searches for the limit (`search`).
  * - Once the search has ended, the rate follows a cubic curve around the plateau, which is the estimated limit, as in
  *   TCP CUBIC (RFC 9438). After a refusal the rate drops a little, returns quickly to the plateau, stays near it for a
- *   long time, and then grows faster and faster. The requests accepted between two refusals limit the plateau.
+ *   long time, and then grows faster and faster. The requests accepted between two refusals cap the plateau.
  */
 
 export interface RateState {
@@ -28,7 +28,7 @@ export interface RateState {
   readonly limited: boolean
   /** The estimated limit, at which the curve is flat. It comes from the last refusal or from the search. */
   readonly plateau: number
-  /** Whether the search found the plateau, or two refusals in a row agree on it. If not, the curve runs faster. */
+  /** Whether the search found the plateau, or two refusals in a row agree on it. If not, the curve rises faster. */
   readonly sure: boolean
   /** Position on the curve: how long the rate has held requests back since the last refusal. */
   readonly heldMs: number
@@ -44,7 +44,7 @@ export interface RateState {
   readonly isGuess: boolean
   /** Whether the last completed pause started long before the rate was back at the plateau. */
   readonly wasEarly: boolean
-  /** The search for the limit; undefined once it is found. */
+  /** The search for the limit; undefined once it has ended. */
   readonly search: RateSearch | undefined
   /** When the search chose the current rate. */
   readonly soughtAt: number
@@ -56,7 +56,7 @@ export interface RateState {
 }
 
 interface RateSpan {
-  /** Start of the span. Undefined before the first refusal: a burst allowance of the API may not be used up yet. */
+  /** Start of the span. Undefined before the first refusal and during the search: the API may still allow a burst. */
   readonly since: number | undefined
   readonly accepted: number
   /** How long the rate held requests back during the span. At other times the limit was not used up. */
@@ -91,10 +91,10 @@ const GROWN = 1.5
 const BETWEEN = 0.4
 /** After this number of short spans in a row, the mean rate of a short span counts. */
 const MAX_SHORT_SPANS = 2
-/** Fewer accepted answers do not measure a rate. The rate then drops by `CAUTION`. */
+/** Fewer accepted answers do not measure a rate. The plateau then drops by `CAUTION`. */
 const MIN_ANSWERS = 8
 const CAUTION = 0.1
-/** In a shorter span, the rate counts as the reason for the refusal. */
+/** In a shorter span, the limit always counts as used up. */
 const MIN_SPAN_MS = 2000
 /** Longest delay of a request turn on a busy machine, in ms. */
 const MAX_LATE_MS = 50
@@ -199,7 +199,7 @@ function afterSearchStep(state: RateState, at: number): RateState {
   return { ...state, rate: inBounds(state.bounds, step.rate), search: step.search, soughtAt: at }
 }
 
-/** The plateau when the search ends without a result. If the search remembers no refusal, that is the current rate. */
+/** The plateau after a search without a result: the current rate if no refusal is remembered, else the old plateau. */
 function rateWithoutResult({ search, rate, plateau }: RateState): number {
   return search && !hasRefusal(search) ? rate : plateau
 }
@@ -277,7 +277,7 @@ function bound(state: RateState, { at, pausedMs, isShort }: Pause): number {
   const isMadeUpFor = state.wasEarly && isEarly(state)
   const gapMs = isMadeUpFor ? 0 : Math.min(pausedMs, MAX_GAP_MS, spanMs * MAX_GAP_SHARE)
   const mean = (1000 * accepted) / (spanMs - gapMs)
-  // The pause is a large part of a short span, so the mean is too low. After several in a row, the mean counts.
+  // The pause is a large part of a short span, so the mean is too low. After several short spans in a row, it counts.
   if (isShort && shorts < MAX_SHORT_SPANS) return Math.max(mean, cautious)
   if (state.heldMs <= comeBackMs(state) || pausedMs > END_OF_WINDOW_MS) return mean
   return boundBeyond(state, mean)

@@ -252,7 +252,7 @@ export const REQUEST_TABLE = bookkeepingTable({
   storage: 'rowid',
 })
 
-/** The tables that explain the others. `store/views/` rewrites them when their contents are out of date. */
+/** This table and `QUESTION_TABLE` explain the others. `store/views/` rewrites both when they are out of date. */
 export const DICTIONARY_TABLE = bookkeepingTable({
   name: 'data_dictionary',
   about:

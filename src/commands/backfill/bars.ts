@@ -26,7 +26,7 @@ export interface Overall {
   /** Recent responses per second. */
   rate: number | undefined
   governor: GovernorState
-  /** Set while the API does not respond or refuses everything. */
+  /** Why the API cannot be read now; undefined when it can. */
   trouble: Unreachable | undefined
   /** End of the wait to confirm suspected deletions, in ms since the epoch; undefined when there is no wait. */
   confirmingUntil: number | undefined
@@ -81,7 +81,7 @@ function drawBar(bar: ResourceBar, { name, share: shareWidth, rows }: ColumnWidt
   return [label, gauge(bar, width, picture.colour), ...numbers].join('  ')
 }
 
-/** Blank when the total is not known. Uses ASCII, which is one column wide on every terminal. */
+/** Blank when the total is 0 or not known. Uses ASCII, which is one column wide on every terminal. */
 function gauge({ done, total }: ResourceBar, width: number, colour: boolean): string {
   if (total === undefined || total === 0) return ' '.repeat(width + 2)
   const filled = Math.min(width, Math.floor((done / total) * width))
@@ -130,7 +130,7 @@ function waitLines({ governor, trouble, confirmingUntil, now, isStopping }: Over
   return reason === undefined ? [] : [`Paused: ${reason}`]
 }
 
-/** Since when the API is unreachable, when the next try is, and when the run gives up. */
+/** Since when and why the API cannot be read, when the next try is, and when the run gives up. */
 export function troubleText({ kind, reason, since, nextTryAt, givesUpAt }: Unreachable, now: number): string {
   const next = nextTryAt <= now ? 'trying now' : `next try in ${wholeSecondsText(nextTryAt - now)}`
   const end = givesUpAt === undefined ? '' : `, gives up in ${wholeSecondsText(givesUpAt - now)}`

@@ -7,9 +7,9 @@ import type { Workload } from '../../store/sync/workload.ts'
 export interface ResourceOutlook {
   resource: Resource
   isFinished: boolean
-  /** Whether its parents are finished, so that all its items are known. */
+  /** Whether each parent is finished or not read by this backfill, so that all items of the resource are known. */
   areParentsFinished: boolean
-  /** Requests sent for it so far. */
+  /** Requests sent for the resource so far. */
   requests: number
   workload: Workload
 }
@@ -35,7 +35,7 @@ function requestsLeftFor({ resource, isFinished, areParentsFinished, requests, w
   return Math.max(0, single) + Math.ceil(Math.max(0, lists.total - lists.done) / pageSize(resource))
 }
 
-/** For a list whose paging style is not known: the smaller page size of the two cursor styles. */
+/** For a list whose paging style sets no page size: the smaller page size of the two cursor styles. */
 const ASSUMED_PAGE_SIZE = 50
 
 function pageSize({ feeds }: Resource): number {

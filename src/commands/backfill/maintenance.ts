@@ -37,7 +37,7 @@ export async function maintainAfterBackfill(deps: MaintainDeps, server: number |
         reason: `it takes longer than ${LIMIT_MS / 1000} s`,
       })
     if (due === 'cleaning') await clean({ ...deps, signal })
-    // Not under the time limit: it runs at most once a week, and a partial rebuild has no effect.
+    // The time limit does not apply: a rebuild runs at most once a week, and a partial rebuild has no effect.
     await rebuildLarge(deps)
   } catch (error) {
     log.warn('Maintenance after the backfill failed; the next run tries again', { error })

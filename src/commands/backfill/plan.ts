@@ -27,7 +27,7 @@ export interface PlanRequest {
   settings: ApiSettings
   resources: readonly ResourceName[]
   json: boolean
-  /** The workspace of the database now has the id of the settings. */
+  /** With `--workspace-renamed`: the workspace in the database is the one in the settings; only its id has changed. */
   isRenamed: boolean
 }
 
@@ -118,7 +118,7 @@ interface Cost {
 
 interface PlanSummary extends Cost {
   since: string | null
-  /** The database whose contents the plan subtracts. */
+  /** The database whose rows reduce the estimate; null when there is none. */
   warehouse: string | null
   /** Requests that the plan itself sent. */
   asked: number

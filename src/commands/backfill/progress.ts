@@ -83,7 +83,7 @@ export function createProgressView(deps: ProgressDeps): ProgressView {
           area.draw(drawBars(barsOf(progress, outlooks), overall(), picture))
         } else if (!area) {
           log.finished(progress)
-          // Called each time, since it also samples the rate.
+          // `overall` is called at every step, since it also samples the rate.
           const state = overall()
           if (clock.elapsed() - loggedAt >= LOG_MS) {
             log.line(state, { progress, outlooks })
@@ -111,7 +111,7 @@ function barsOf(progress: readonly ResourceProgress[], outlooks: readonly Resour
 const UNCOUNTED = { done: 0, total: undefined, isGuess: false }
 
 interface ForecastReader {
-  /** Request and row counts are current; the remaining work is as of the last count. */
+  /** Request and row counts are current; the remaining work is as of the latest count. */
   latest(): Forecast
 }
 

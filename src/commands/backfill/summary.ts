@@ -16,7 +16,7 @@ export interface Summary {
   durationMs: number
   result: BackfillResult
   resources: readonly ResourceSummary[]
-  /** The error that ended the backfill early; undefined after a signal. */
+  /** The error that ended the backfill early; undefined when it ended normally or by a signal. */
   error: ParleyError | undefined
 }
 
@@ -86,7 +86,7 @@ function countWaiting({ tasks }: App['store'], { resource }: ResourceResult): nu
 
 // ------------------------------------------------------------------------------------------------ JSON
 
-/** The object that `--json` prints. The keys match the column names of the warehouse. */
+/** The object that `--json` prints. The keys are in snake_case, like the column names of the warehouse. */
 export function summaryJson({ database, durationMs, result, resources, error }: Summary) {
   return {
     complete: result.complete,

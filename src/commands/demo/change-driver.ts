@@ -18,7 +18,7 @@ export interface DemoWorld {
   makeDueChanges(): Promise<void>
   /** Checks which changes have arrived in the warehouse. */
   checkArrivals(): void
-  /** Counted by the simulator: responses so far, and how many of them were 429. */
+  /** As the simulator counts: requests so far, and how many of them it answered with 429. */
   requestCounts(): Promise<{ total: number; throttled: number }>
   /** In order of time. */
   events(): readonly DemoEvent[]

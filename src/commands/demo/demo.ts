@@ -133,7 +133,7 @@ after three seconds, in your workspace after two minutes.`,
   },
 ]
 
-/** Together with the days that pass in the demo, a year. */
+/** The history before the demo. With the days that pass during the demo, it makes a year. */
 const HISTORY_DAYS = 290
 
 /** The workspace starts in the past and reaches the present during the demo. */

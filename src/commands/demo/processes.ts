@@ -67,7 +67,7 @@ export function startSimulator(
   })
 }
 
-/** Waits until the simulator listens; undefined when the demo was stopped before. */
+/** Waits until the simulator listens; undefined when the demo was stopped before that. */
 export async function waitForService(
   { stdout }: ChildProcess,
   signal: AbortSignal,

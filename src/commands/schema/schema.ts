@@ -124,7 +124,7 @@ const isLiveView = (name: string): boolean => /^(live|labelled)_/.test(name)
 
 // ------------------------------------------------------------------------------------------------- output
 
-/** The keys match the columns of `data_dictionary`, with some additions. */
+/** The keys of a column match the columns of `data_dictionary`, with some additions; `name` is `column_name`. */
 function tableJson({ name, form, about, columns }: DescribedTable): object {
   return {
     name,

@@ -58,7 +58,7 @@ function snippetOf(whole: string, pattern: RegExp): Snippet {
   return { text: text + singleLine(part.slice(at)) + (end < whole.length ? '…' : ''), marks }
 }
 
-/** The start of the match with the most different terms close after it. Only the first matches are compared. */
+/** The start of the match with the largest number of distinct terms close after it, among the first matches. */
 function bestHitIndex(whole: string, pattern: RegExp): number {
   const hits = [...whole.matchAll(pattern)].slice(0, MAX_HITS_COMPARED)
   const near = ({ index }: RegExpMatchArray) => {

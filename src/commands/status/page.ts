@@ -27,7 +27,7 @@ export function statusPage(report: StatusReport, { now, columns }: StatusPageOpt
   const width = columns ?? Number.POSITIVE_INFINITY
   const resources = failingFirst(report.resources)
   const { lines, left } = fitTable(resourceColumns(now), resources, width)
-  // For a resource in its first read the state column says enough.
+  // For a resource in its first read, the state column says enough.
   const reasons = resources.flatMap(row =>
     row.reason === null || row.state === 'backfilling' || isSharedReason(report, row.reason)
       ? []
@@ -55,7 +55,7 @@ function failingFirst(resources: readonly ResourceReport[]): ResourceReport[] {
   return [...resources.filter(isFailing), ...resources.filter(one => !isFailing(one))]
 }
 
-/** `failing for 4 min (since …), 3 times in a row, next try in 30 s: the API answers 500` */
+/** `failing for 4 min (since …), 3 times in a row, next try due in 30 s: the API answers 500` */
 function reasonText(row: ResourceReport, reason: string, now: number): string {
   const { failing_since: since, failed_in_a_row: failures, next_run_at: next } = row
   if (since === null) return reason

@@ -11,11 +11,11 @@ import { guardDecision, type Loss, liveRowsToCount, lossToReport } from './guard
 import { tableOfPart } from './row-parts.ts'
 
 /**
- * Deletes all confirmed rows of a resource together, unless the mass-deletion guard holds them back. A hold lasts a
- * day. Meanwhile no confirmed row of the resource is deleted. The confirmed rows stay in `sync_absences`, so that they
- * are not requested again. After the day a confirming round begins (confirming-round.ts): it reads every list once
- * more, and deletes the rows that it confirms, however many they are. The operator can delete the confirmed rows
- * earlier with `parley accept-deletions`.
+ * Deletes all confirmed rows of a resource together, unless the mass-deletion guard holds them back. During a hold, no
+ * confirmed row of the resource is deleted. The confirmed rows stay in `sync_absences`, so that they are not requested
+ * again. After a day a confirming round begins (confirming-round.ts): it reads every list once more. At its end, the
+ * rows that it has confirmed are deleted, however many they are, and the hold is over. The operator can delete the
+ * confirmed rows earlier with `parley accept-deletions`.
  */
 
 const HOLD_MS = DAY
@@ -102,7 +102,7 @@ export function isHoldOver({ clock, store, options }: EngineContext, resource: R
   return Math.abs(clock.now() - Date.parse(heldSince)) >= scaled(HOLD_MS, options)
 }
 
-/** The tables of a resource's rows, and of those parts, such as transcripts, that are read by separate requests. */
+/** The tables that a resource declares, without their child tables. `transcripts` has one for parts of meetings. */
 export function tablesOf(resource: ResourceName): Table[] {
   return [...TABLES.values()]
     .filter(placed => placed.resource === resource && placed.root === undefined)
@@ -117,7 +117,7 @@ function hasUndecided(context: EngineContext, resource: ResourceName): boolean {
 
 // ---------------------------------------------------------------------------------------------- losses
 
-/** Empty when no row of the resource is suspected. */
+/** Empty when no row of the resource is suspected or confirmed. */
 function lossesOf(context: EngineContext, resource: ResourceName): Loss[] {
   const { suspicions, state } = context.store
   const { deletedInRound } = state.get(resource)
@@ -148,7 +148,7 @@ const LIVE_LINKS: ReadonlyMap<string, readonly Dependant[]> = new Map(
   ),
 )
 
-/** Rows of another table that go together with the confirmed rows. They count as a loss of that other table. */
+/** The loss of another table: rows that are deleted, or no longer count as live, together with the confirmed rows. */
 function cascadeLoss({ store }: EngineContext, table: Table, cascade: Dependant): Loss {
   const gone = store.stored.countDependants(table.name, cascade)
   const before = store.state.get(ownerOf(cascade.table)).deletedInRound
@@ -206,7 +206,8 @@ function remove(
 
 /**
  * Removes the tasks of a deleted row, and the tasks for the parts of a deleted or withheld row. A list or an activity
- * that names the row again writes them again. Also ends the suspicions of the parts, which go with the row.
+ * that names the row again writes the tasks again. Also ends the suspicions of the parts, since they are deleted or
+ * withheld with the row.
  */
 function removeTasks(
   { store }: ApplyContext,
@@ -257,7 +258,7 @@ function partsOf({ followUps = [] }: ItemFeed): SingleRead['parts'] {
 /** The reason of every hold begins with this. */
 const HELD_REASON = 'Deletion of '
 
-/** @param loss the loss because of which the guard holds the deletions back. Its table may be that of a cascade. */
+/** @param loss the loss to report. Its table may be one that the deletions affect indirectly, as by a cascade. */
 function reportHold(context: EngineContext, resource: ResourceName, { table, rows }: Loss): void {
   const { store, options } = context
   const { heldSince } = store.state.get(resource)

@@ -3,7 +3,7 @@ import type { EngineContext } from '../context.ts'
 import { confirmationMs } from './recheck.ts'
 
 /**
- * A backfill requests suspected rows once more, minutes later. No other request is left by then, so the run waits.
+ * A backfill requests suspected rows once more, minutes later. Until then no other request is left, so the run waits.
  */
 export interface ConfirmationWait {
   /** Waits if suspected rows need it. Returns whether more requests are due. */
@@ -20,7 +20,7 @@ export interface ConfirmationWaitDeps {
   onWaited(ms: number): void
 }
 
-/** Replicas of an API that disagree may raise suspicions indefinitely. Further ones wait for the next run. */
+/** If replicas of the API disagree, suspicions may arise indefinitely. After this many waits, the next run decides. */
 const MOST_WAITS = 4
 
 export function createConfirmationWait({

@@ -7,10 +7,10 @@ import { tablesOf } from './apply.ts'
 import { confirmAfterMs } from './denial.ts'
 
 /**
- * After a hold of the mass-deletion guard (apply.ts), a confirming round must find every missing row by itself. It
- * reads these again:
+ * Prepares the confirming round after a hold of the mass-deletion guard (apply.ts). That round must find every missing
+ * row by itself, so all suspicions of the resource end here. The round reads these again:
  *
- * - every list of the resource, so the suspicions that lists raise end here;
+ * - every list of the resource;
  * - each row that has a single read and that its list does not show (unlisted.ts);
  * - each row that only single reads deny, such as a transcript. Its suspicion starts again now.
  *

@@ -15,20 +15,20 @@ import type { Suspicion } from '../../store/deletions/suspicions.ts'
  *   once the mass-deletion guard allows it (apply.ts), or a confirming round has confirmed them (confirming-round.ts).
  * - purged: the content is removed (store/deletions/purge.ts).
  *
- * Lists, single reads and reads by `ids` can all deny a row. A list never confirms a row that can be requested by
- * itself. Any answer that shows the row ends the suspicion.
+ * Lists, single reads and reads by `ids` can all deny a row. A list never confirms the deletion of a row that can be
+ * requested by itself. Any answer that shows the row ends the suspicion.
  *
  * For example a message: a page of `messages.list` does not show a copy in its span, so the copy is suspected, and
- * probe-later.ts plans a request for it by `ids` two minutes later. If that denies it too, apply.ts deletes the copy
- * (table `message_copies`), and the e-mail goes with its last copy (store/rows/merge/messages.ts).
+ * probe-later.ts plans a request for it by `ids` two minutes later. If the answer does not show it either, apply.ts
+ * deletes the copy (table `message_copies`). The e-mail is deleted with its last copy (store/rows/merge/messages.ts).
  */
 
 /** A second denial counts only this long after the first. Scaled by `sync.interval_scale`. */
 export const CONFIRM_AFTER_MS = 2 * 60_000
 
 /**
- * The share of that time after which a second denial already counts. The request is sent by this machine's clock, but
- * the time since the first denial is measured by the server's. The two may differ a little.
+ * A second denial already counts after this share of the wait. The second request falls due by this machine's clock,
+ * but the wait is measured by the server's clock, and the two may differ a little.
  */
 const NEAR_ENOUGH = 0.9
 

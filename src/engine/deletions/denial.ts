@@ -31,7 +31,7 @@ export function noteDenial(
   return verdict
 }
 
-/** A replica that lags may not show rows that another answer first showed within this time. Scaled. */
+/** For this long after an answer first showed a row, a replica that lags may not show the row yet. Scaled. */
 const NEW_MS = 5 * MINUTE
 
 /**

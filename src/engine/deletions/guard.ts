@@ -35,8 +35,8 @@ export function guardDecision(losses: readonly Loss[]): GuardDecision {
 }
 
 /**
- * The loss to report while deletions are held back: the one for which the guard would hold them back now. If rows have
- * come back since, there may be no such loss: then the one with the most rows. Undefined when `losses` is empty.
+ * The loss to report while deletions are held back: the one for which the guard would hold them back now. If there is
+ * no such loss, since rows have come back, the loss with the most rows. Undefined when `losses` is empty.
  */
 export function lossToReport(losses: readonly Loss[]): Loss | undefined {
   const decision = guardDecision(losses)

@@ -4,20 +4,20 @@ import type { EngineOptions } from '../engine-options.ts'
 
 /**
  * Counts the rows that the passes over a list miss. When one pass misses more than 500 rows, an error of the API is
- * more likely than real deletions. The list is then read again twice, a minute apart, before its rows are requested one
- * by one. Otherwise a single empty answer would cause a request for each row. The counts are in memory only: if a
- * restart loses them, parley sends these requests.
+ * more likely than real deletions. The list is then read again twice, a minute apart, before the missing rows are
+ * requested one by one. Otherwise a single empty answer would cause a request for each row. The counts are in memory
+ * only: if a restart loses them, parley sends these requests.
  */
 export interface MissedRows {
   /** Adds newly suspected rows to the count of the current pass. */
   note(segment: number, rows: number): void
-  /** Ends the count of a pass. `isSuspecting`: the pass made rows suspected. */
+  /** Ends the count of a pass. `isSuspecting`: rows became suspected in this pass. */
   passEnded(segment: number, isSuspecting?: boolean): void
-  /** When to read the segment again because a pass missed many rows, by `elapsed`; undefined when none did. */
+  /** When, by `elapsed`, to read the segment again because a pass missed many rows; undefined when no pass did. */
   recheckAt(segment: number): number | undefined
   /**
-   * The factor for the usual wait before the pass that confirms. It doubles with each further pass in a row that made
-   * rows suspected: if the replicas of the API disagree, every pass may miss some rows.
+   * The factor for the usual wait before the pass that confirms. It doubles with each further pass in a row in which
+   * rows became suspected: if the replicas of the API disagree, every pass may miss some rows.
    */
   waitFactor(segment: number): number
   /** The earliest `recheckAt` of all segments; undefined when there is none. */
@@ -43,7 +43,7 @@ interface Recheck {
 export function createMissedRows(clock: Clock, options: EngineOptions): MissedRows {
   const rechecks = new Map<number, Recheck>()
   const missed = new Map<number, number>()
-  /** By segment: the number of passes in a row that made rows suspected. */
+  /** By segment: the number of passes in a row in which rows became suspected. */
   const suspecting = new Map<number, number>()
   return {
     note(segment, rows) {

@@ -4,7 +4,7 @@ import type { EngineContext } from '../context.ts'
 import { UUID_GLOB } from '../parse/uuid.ts'
 import { newRowGraceMs } from './denial.ts'
 
-/** Probes rows that no list can show, because the list fails in their span. */
+/** Probes rows that their list cannot show, because requests for their span fail. */
 
 /** The most rows to probe each time a span is stepped over: thousands of rows may have the same instant. */
 const MOST_AT_ONCE = 50

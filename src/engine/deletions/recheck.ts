@@ -11,8 +11,8 @@ import { CONFIRM_MANY_AFTER_MS } from './missed-rows.ts'
 /** Decides when a list is read again before its interval is over, to confirm the rows that it has denied. */
 
 /**
- * When to read the list again, by the server's clock in ms; undefined when it waits for its interval. If the rows of
- * the list can be requested by key, the list is read again only after a pass that missed many rows.
+ * When to read the list again early, by the server's clock in ms; undefined when it waits for its interval. If the rows
+ * of the list can be requested by key, the list is read early only after a pass that missed many rows.
  */
 export function recheckAt(context: EngineContext, { feed }: ListOf, segment: Segment): number | undefined {
   const { missedRows, store, server, clock } = context

@@ -4,8 +4,8 @@ import type { EngineContext } from '../context.ts'
 import { WEEK } from '../due/intervals.ts'
 
 /**
- * Notes the rows with a single read that the last complete pass over their list did not show. A note is stored as a
- * task of a separate feed, which no source reads. Its due time says when an unlisted row is to be read again.
+ * An unlisted row has a single read, and the last complete pass over its list did not show it. Each unlisted row has a
+ * note: a task of a separate feed that no source reads. The task's due time says when the row is to be read again.
  */
 
 const noteFeed = (resource: ResourceName) => `${resource}.list.unlisted`
@@ -15,9 +15,9 @@ export function isUnlisted({ store }: EngineContext, resource: ResourceName, key
 }
 
 /**
- * Notes the live rows of a key range that a complete pass did not show, and removes the notes of all other keys in the
- * range. Returns the keys to read now: those without an earlier note and those due again; in a confirming round, all.
- * `isNew`: without an earlier note.
+ * Updates the notes of a key range. `keys` are its live rows that a complete pass did not show; the notes of all other
+ * keys in the range are removed. Returns the keys to read now: those without an earlier note (`isNew`) and those due
+ * again; in a confirming round, all.
  */
 export function noteUnlisted(
   context: EngineContext,

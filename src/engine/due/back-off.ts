@@ -4,13 +4,13 @@ import type { Task } from '../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../context.ts'
 import type { FeedName } from '../feeds.ts'
 
-/** Makes a feed wait, or one scope of it, and records why. */
+/** Makes a feed, or one scope of a feed, wait, and records why. */
 
 export interface FailedPart {
   scope: string
   /**
-   * The tasks of the failed request; undefined for a list. The failure also ends when none of them is due any more, for
-   * example because a list showed their rows, or when the list has lost its scope.
+   * The tasks of the failed request; undefined for a list. The failure also ends when none of these tasks is due any
+   * more, for example because a list showed their rows. For a list, it also ends when the scope has no segment left.
    */
   tasks?: readonly Task[] | undefined
 }
@@ -18,7 +18,7 @@ export interface FailedPart {
 /** Sorts after every instant. */
 const NEVER = '~'
 
-/** The feed, or a part of it, failed. The resource is failing until that part is read. */
+/** Records that the feed, or one scope of it, has failed. The resource is failing until this part is read. */
 export function backOff(
   { store, backoffs, runs, demandedLists, now }: EngineContext,
   where: FeedName,
@@ -26,7 +26,7 @@ export function backOff(
   { scope, tasks }: FailedPart = { scope: '' },
 ): void {
   backoffs.failed(where.feed, scope)
-  // Due as soon as the backoff ends, since the resource stays failing until this feed is read.
+  // The list is due as soon as its backoff ends, since the resource stays failing until the list is read.
   if (scope === '') demandedLists.add(where.feed)
   const isDue = (task: Task) => (store.tasks.find(task)?.dueAt ?? NEVER) <= now()
   // A whole feed may have failed before it has any segment.
@@ -35,7 +35,7 @@ export function backOff(
   runs.fail(where, error, { isUnread: () => backoffs.hasFailed(where.feed, scope) && isLeft() })
 }
 
-/** This workspace does not offer the feed, or one scope of it. */
+/** Records that this workspace does not offer the feed, or one scope of it. */
 export function markUnavailable(
   { store, backoffs, log }: EngineContext,
   { resource, feed }: FeedName,

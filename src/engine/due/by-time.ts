@@ -32,7 +32,7 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
     if (putOff > 0 || confirmMs !== undefined) return Math.max(putOff, confirmMs ?? 0)
     if (listedAt === null || passStartedAt !== null || unavailableSince !== null) return 0
     if (isInFuture(listedAt)) return 0
-    // Due as soon as its backoff ends: the round may end without the scope, but the resource stays failing.
+    // A failed scope is due as soon as its backoff ends: the round may end without it, but the resource stays failing.
     if (backoffs.hasFailed(list.id, segment.scope)) return 0
     const isUrgent =
       (list.feed.mode !== 'timeline' || to === null) && context.demandedLists.isDemanded(list.id, segment.id)

@@ -10,8 +10,8 @@ export interface DemandedLists {
   /** Whether the segment has to be read because of a demand. */
   isDemanded(list: string, segment: number): boolean
   /**
-   * The first page of a pass over a segment was answered. This meets the demand for this segment, unless the demand
-   * came after the request, whose answer may then be too old.
+   * Called when the first page of a pass over a segment was answered. This meets the demand for this segment, unless
+   * the demand came after the request: the answer may then be too old.
    */
   passBegan(list: string, segment: number, ticket: number): void
 }

@@ -18,7 +18,7 @@ import type { ListOf } from './schedule.ts'
  * update of the stored time, the list might never be read again. Single reads are due at the time stored in their task.
  */
 
-/** A segment of a list and how long until it is read, in ms. A list that was never read has a part without segment. */
+/** A segment of a list and how long until it is read, in ms. A list that was never read is one part without segment. */
 export interface ListPart {
   segment: Segment | undefined
   waitMs: number
@@ -41,7 +41,7 @@ export function partsOf(context: EngineContext, list: ListOf): ListPart[] {
   return segments.map(segment => ({ segment, waitMs: schedule.waitMs(list, segment) }))
 }
 
-/** A list without segments was never read, unless it has one segment for each scope: there may be no scopes yet. */
+/** A list without segments was never read, except a list with one segment for each scope: it may have no scope yet. */
 function isNeverRead(feed: Feed, segments: readonly unknown[]): boolean {
   const isScoped = feed.mode === 'snapshot' && feed.scope !== undefined
   return segments.length === 0 && !isScoped

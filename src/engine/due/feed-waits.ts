@@ -17,7 +17,7 @@ export interface FeedBackoffs {
   answered(feed: string, scope?: string): void
   /**
    * When the first of a resource's waiting feeds may be read again, by `elapsed`; undefined when none waits. With
-   * `why`, only feeds that wait for this cause count.
+   * `why`, only feeds that wait because of this cause count.
    */
   waitsUntil(resource: string, why?: WaitCause): number | undefined
   /** Why a feed of the resource was unavailable at its last request; undefined when none was. */
@@ -64,7 +64,7 @@ export function backoffForTheRun(): FeedBackoffs {
 const BACKOFF: Backoff = { firstMs: 5_000, mostMs: 15 * 60_000, jitter: 0.5 }
 
 export interface GrowingBackoffDeps {
-  /** Milliseconds that only grow. */
+  /** Monotonic milliseconds. */
   elapsed: () => number
   /** A number from 0 up to 1, for jitter. */
   random: () => number

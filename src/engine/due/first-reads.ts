@@ -6,7 +6,7 @@ import { HOUR } from './intervals.ts'
 
 /** First reads are of two kinds: tasks whose key was never read, and stored rows that still lack their single read. */
 
-/** Whether a first read of the resource is due. */
+/** Whether a first read of the resource is due, or a read that a demand or an event made due again. */
 export function hasFirstReads(context: EngineContext, { name, feeds }: Resource): boolean {
   const { store, backoffs, options, now } = context
   return Object.entries(feeds).some(([feedName, feed]) => {

@@ -18,7 +18,7 @@ export function scaled(ms: number, { intervalScale }: { intervalScale: number })
   return Math.max(1000, ms * intervalScale)
 }
 
-/** How far ahead a list may be due, in ms: a scaled week, but at least an hour, since a retry may wait that long. */
+/** How far ahead a list may be due, in ms: a scaled week, but at least an hour, since some backoffs are not scaled. */
 export function longestWaitMs(options: Pick<EngineOptions, 'intervalScale'>): number {
   return Math.max(scaled(WEEK, options), HOUR)
 }
@@ -33,7 +33,7 @@ export function auditInterval(ageMs: number): number {
 
 const SHORTEST_AUDIT_MS = 5 * MINUTE
 
-/** The largest share of the time that passes over a whole list may take. */
+/** Passes over a whole list may take at most this share of the time. */
 const MOST_SHARE = 1 / 20
 
 /** How long after one pass over a whole list the next begins, in ms. It grows with the duration of the pass. Pure. */

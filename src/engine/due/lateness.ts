@@ -52,7 +52,7 @@ function allowedMs({ intervalMs }: { intervalMs: number }): number {
   return Math.max(2 * intervalMs, intervalMs + LEAST_GRACE_MS)
 }
 
-/** The lists of a resource, by the server's clock, without the unavailable ones. */
+/** The schedules of a resource's lists, by the server's clock. Unavailable lists are left out. */
 export function schedulesOf(context: EngineContext, resource: Resource): ListSchedule[] {
   return listsOf(resource).flatMap(list => scheduleOf(context, list) ?? [])
 }
@@ -109,8 +109,8 @@ export function adoptLateness({ store, late }: EngineContext, resources: readonl
 }
 
 /**
- * Records in the state of each resource that it is late, and clears this once the resource is read on schedule again.
- * Both happen even during a run that never ends, and each is logged once. A failure with another reason keeps its
+ * Records lateness in the state of each late resource, and clears it once the resource is read on schedule again. Both
+ * happen even during a run that never ends, and each is logged once. A failure with another reason keeps its
  * reason.
  */
 export function noteLateness(context: EngineContext, resources: readonly Resource[]): void {
@@ -140,7 +140,7 @@ function noteLate(
   log.error('Resource is not read on schedule', { resource, code, reason, hint })
 }
 
-/** The end of a run may have cleared the failure in the state already. */
+/** `late` decides about the log line: the end of a run may have cleared the failure in the state already. */
 function noteOnSchedule({ store, late, log }: EngineContext, noted: ResourceState): void {
   const { resource, unavailableSince } = noted
   if (isNotedLate(noted)) store.state.healthy(resource)

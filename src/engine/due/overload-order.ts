@@ -49,7 +49,7 @@ function kindOf({ attempts, listedAt }: Standing): TurnKind {
   return listedAt === null ? 'first' : 'repeat'
 }
 
-/** The part with the smallest value; the first of several. */
+/** The part with the smallest value; if several have it, the first of them. */
 function least<Part>(parts: readonly Part[], of: (part: Part) => number): Part | undefined {
   let best: { part: Part; value: number } | undefined
   for (const part of parts) {

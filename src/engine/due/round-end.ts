@@ -15,7 +15,7 @@ import { isNewEnough } from './segment-conditions.ts'
 /** The end of a resource's run, and of its round: deletions, state and rejects. */
 
 /**
- * The feeds that a complete round reads completely. A reject of such a feed that the round did not show again is
+ * The feeds that a complete round reads completely. A reject of such a feed that did not occur again in the round is
  * resolved. This includes rejects from before `sync.since` or from a closed period: no later pass would resolve them,
  * and a reject stores the content of its item. If the item is listed again, it is rejected again.
  */
@@ -77,7 +77,7 @@ export function noteRecovery(context: EngineContext, resource: Resource): void {
     state.healthy(resource.name, context.backoffs.reason(resource.name) ?? null)
 }
 
-/** Resolves the rejects that no list has shown since the round began. Rejects of lists that could not be read stay. */
+/** Resolves the rejects that did not recur since the round began. Rejects of lists that could not be read stay. */
 function resolveRejects(context: EngineContext, resource: Resource, before: string): void {
   const { segments, rejects } = context.store
   for (const feed of feedsReadWhole(resource)) {
@@ -124,7 +124,7 @@ export function areListsRead(context: EngineContext, { name, feeds }: Resource):
   return segments.every(all => all.length > 0 && all.every(one => one.closed || one.listedRound >= round))
 }
 
-/** Whether the round can be complete without a segment: it is unavailable, its scope waits, or it was stepped over. */
+/** Whether the round can be complete without this segment: it is unavailable or stepped over, or its scope failed. */
 function isLeftOut(context: EngineContext, { id, feed: { mode } }: ListOf, segment: Segment): boolean {
   const { unavailableSince, scope } = segment
   if (unavailableSince !== null || (scope !== '' && isPutOff(context, id, segment))) return true

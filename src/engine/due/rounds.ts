@@ -3,15 +3,14 @@ import type { Store } from '../../store/store.ts'
 import type { ResourceState } from '../../store/sync/resource-state.ts'
 
 /**
- * The rounds of all resources. Each segment stores the round in which its pass began (`passRound`) and that of its last
- * complete pass (`listedRound`). Reads are cached, since they are far more frequent than new rounds.
+ * The rounds of all resources. Each segment stores the rounds in which its current pass (`passRound`) and its last
+ * complete pass (`listedRound`) began. The numbers of the current rounds are cached, since they are needed often.
  */
 export interface Rounds {
   /** The number of a resource's current round. */
   number(resource: ResourceName): number
   /** True in a round that reads every list once more to confirm suspected deletions. */
   isConfirming(resource: ResourceName): boolean
-  /** Opens a resource's next round. */
   begin(resource: ResourceName, kind: RoundKind, options?: RoundOptions): void
   /** False until the resource has been complete once. */
   wasComplete(resource: ResourceName): boolean
@@ -32,12 +31,12 @@ export interface RoundOptions {
 
 type StoredRound = Pick<ResourceState, 'roundOpen' | 'roundStartedAt'>
 
-/** When the first open round began: an interrupted backfill left it. Undefined when no round is open. */
+/** When the earliest open round began. An interrupted backfill leaves rounds open. Undefined when none is open. */
 export function interruptedSince(rounds: readonly StoredRound[]): string | undefined {
   return rounds.flatMap(({ roundOpen, roundStartedAt }) => (roundOpen && roundStartedAt) || []).sort()[0]
 }
 
-/** Whether an interrupted backfill has begun this round. The next backfill then begins no other. */
+/** Whether an interrupted backfill has begun this round. The next backfill then begins no other for the resource. */
 export function isContinued({ roundOpen, roundStartedAt }: StoredRound, since: string | undefined): boolean {
   return roundOpen || (since !== undefined && roundStartedAt !== null && roundStartedAt >= since)
 }

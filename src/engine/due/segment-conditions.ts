@@ -11,7 +11,7 @@ export function isDueInRound({ closed, listedRound }: Segment, round: number): b
 /** How long a segment still waits after a failure, in ms; 0 when it does not wait. */
 export function putOffMs({ retryAt }: Segment, { clock, options }: EngineContext): number {
   const waitMs = retryAt === null ? 0 : Math.max(0, Date.parse(retryAt) - clock.now())
-  // Only a clock that was far ahead stores a longer wait, which does not count.
+  // Only a clock that was far ahead stores a longer wait. Such a wait does not count.
   return waitMs <= longestWaitMs(options) ? waitMs : 0
 }
 

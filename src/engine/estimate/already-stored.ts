@@ -10,14 +10,14 @@ import type { DeclaredItems } from './single-reads.ts'
 
 /** What the warehouse already holds, and which part the next backfill reads again. Without a warehouse: nothing. */
 export interface Stored {
-  /** True when the interrupted round has read the resource completely, so that the next run leaves it out. */
+  /** True when an interrupted backfill has read the resource completely, so that the next run leaves it out. */
   isFinished(resource: ResourceName): boolean
   /** The lane in which the lists of a resource are read. */
   listLane(resource: ResourceName): 'history' | 'audit'
   /** The segments of a list that the next run may read, newest first. */
   segments(list: ListOf): StoredSegment[]
   timeline(list: ListOf & { feed: TimelineFeed }): StoredTimeline
-  /** All known keys of an item feed, and those that the next run reads. */
+  /** The number of known keys of an item feed, and of those that the next run reads. */
   items(items: DeclaredItems): { known: number; due: number }
   liveValues(table: string, column: string): string[]
 }
@@ -43,7 +43,7 @@ export function createStored(inventory: Inventory | undefined, options: StoredOp
   const interrupted = interruptedSince(chosen.flatMap(name => inventory?.state(name) ?? []))
   const continues = (resource: ResourceName) =>
     inventory !== undefined && isContinued(inventory.state(resource), interrupted)
-  /** The round of the next backfill: it continues an interrupted one, or begins one for all resources. */
+  /** The resource's round in the next backfill, which continues an interrupted round or begins a new one. */
   const nextRound = (resource: ResourceName) => {
     const round = inventory?.state(resource).round ?? 0
     return continues(resource) && round > 0 ? round : round + 1

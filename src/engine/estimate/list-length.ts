@@ -19,11 +19,11 @@ export interface ListCount {
   /** The basis of the number, for people. */
   because: string
   /**
-   * For a list that was never read: the rows that a run reads one by one. For a timeline: the single reads that its
+   * For a list that was never read: how many rows a run reads one by one. For a timeline: how many single reads its
    * unread rows cause. Undefined while the number is unknown.
    */
   reads?: Amount
-  /** For a list that was never read: the rows on its first pages, newest first. */
+  /** For a list that was never read: the keys on its first pages, newest first. */
   seen?: readonly SeenKey[]
   pageSize?: number
   /** For a feed with one list for each scope: the number of rows, by scope. */
@@ -43,13 +43,13 @@ export interface CountOptions {
   counts: ReadonlyMap<string, ListCount>
 }
 
-/** The most pages to request of a list of keys. Its length matters more, since each key costs further requests. */
+/** The most pages to request of a list of keys, since each key costs further requests. Of other lists, one page. */
 const MOST_PAGES = 4
 /** The most scopes for which a page is requested. */
 const MOST_SCOPES = 6
 const MOST_PERIODS = 4
 const PERIOD_MS = 31 * DAY
-/** A run reads a log back in time until this many periods have no entry. */
+/** A run reads a log back in time until this many periods in a row have no entry. */
 const EMPTY_PERIODS = 3
 /** For a list whose paging is not known. */
 const ASSUMED_PAGE_SIZE = 50
@@ -95,7 +95,7 @@ function countPages(feed: SnapshotFeed, read: readonly Page[], { since }: CountO
   const rows = isWhole ? items.length : first?.totalSize
   const total = rows === undefined ? atLeast(items.length + 1) : exactly(rows)
   const size = pageSize(first?.recognised ?? feed.list.paging)
-  // A list with unknown paging is first read without a limit. With more pages, it is read again with the largest limit.
+  // With unknown paging, the first request has no limit. With more pages, the pass restarts with the largest limit.
   const restarts = feed.list.paging === 'any' && first?.next ? 1 : 0
   const isOne = isWhole && read.length === 1
   const wanted = seen.filter(({ sortAt }) => since === null || sortAt === null || sortAt >= since)

@@ -51,7 +51,7 @@ interface Counts {
 interface Part extends Counts {
   at: number
   last: number
-  /** Rows per millisecond around it. */
+  /** The counts per millisecond around the page. */
   density: Counts
 }
 
@@ -83,7 +83,7 @@ export function* sampleList(span: Span, budget: number): Sampling {
 
   const newest = yield* look(span.to)
   if (newest && span.from === undefined) {
-    // Looks back in growing steps until a page is the last one or empty.
+    // Looks back in growing steps until a page shows that the list has no older rows.
     let step = Math.max(4 * (newest.at - newest.last), DAY)
     let part: Part | undefined = newest
     while (part && !isEndFound && used < budget / 2) {
@@ -132,7 +132,7 @@ function partOf({ times, more, extra }: Sighting, at: number, below: Part | unde
   }
 }
 
-/** @param from the lower bound of the list; undefined when the last page reaches its end */
+/** @param from the lower bound of the list; undefined when it has none, or the oldest page reaches the list's end */
 function gapsBetween(parts: readonly Part[], from: number | undefined): Gap[] {
   return parts.flatMap((upper, index) => {
     const lower = parts[index + 1]

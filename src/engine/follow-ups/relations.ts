@@ -7,7 +7,7 @@ import type { EngineContext } from '../context.ts'
 import { isUuid } from '../parse/uuid.ts'
 import { changedFeed, lastListedAt } from './changed-records.ts'
 
-/** How many references to follow from a record that changed. */
+/** The most references to follow, one after another, from a record that changed. */
 const MOST_STEPS = 3
 
 /** A record that was read because its change was announced, or because such a record points at it. */
@@ -19,8 +19,8 @@ export interface ChangedRecord {
 }
 
 /**
- * Writes tasks for the records that a changed record points at, if they are not stored. If it points at a row of
- * another resource that is not stored, the list of that resource becomes due at once.
+ * Writes tasks for the records that a changed record points at, if they are not stored. If the record points at a row
+ * of another resource, and this row is not stored, the list of that resource becomes due at once.
  */
 export function followRelations(
   context: EngineContext,

@@ -14,7 +14,7 @@ import { type Query, segmentInPass } from './pass.ts'
  * 1. Parse. An item that cannot be stored is rejected; the rest of the page still commits.
  * 2. Store rows. A stored row is no longer suspected, so this comes before the search for missing rows.
  * 3. Write follow-ups of the rows that were stored. They commit with their rows, so a crash loses none.
- * 4. Find missing rows: those that the page should have shown. The checkpoint still says where the last page ended.
+ * 4. Find missing rows: those that the page should have shown. The checkpoint still says where the previous page ended.
  * 5. Advance the checkpoint: the `page.ts` of the mode saves the segment. This comes last, since the new checkpoint
  *    depends on the rows that the page showed.
  */
@@ -31,7 +31,7 @@ export interface PageSteps<Parsed, Found, Outcome> {
 export interface ListPage {
   page: Page
   reply: Reply
-  /** As it was before this page, with the start and the round of its pass. */
+  /** The segment as it was before this page, with the start and the round of its pass. */
   segment: Segment
 }
 
@@ -60,7 +60,7 @@ export function applyPage<Parsed, Found, Outcome>(
   return parsed && steps.advance(parsed, steps.findMissingRows(parsed))
 }
 
-/** The first three steps. A page that is no part of a pass needs no others. */
+/** The first three steps. A page that is no part of a pass needs only these. */
 export function storePage<Parsed>(
   page: ListPage,
   { parse, storeRows, writeFollowUps }: PageSteps<Parsed, unknown, unknown>,
@@ -72,7 +72,7 @@ export function storePage<Parsed>(
   return read
 }
 
-/** The checkpoint after a page. @param rows the rows of the page that count for the segment */
+/** The checkpoint after a page. @param rows how many rows of the page count for the segment */
 export function segmentAfterPage(segment: Segment, { next }: Page, rows: number): Segment {
   return {
     ...segment,

@@ -16,12 +16,11 @@ export interface FailedSpan {
   list: ListOf
   feed: TimelineFeed
   segment: Segment
-  /** The query of the pass that failed, without its cursor. */
+  /** The query of the pass, without the cursor of the failed page. */
   base: Query
   error: ParleyError
   /** Failures of the whole feed in a row, this one included. */
   feedFailures: number
-  /** The query of a pass over a segment. */
   queryOf(segment: Segment): Query
 }
 

@@ -20,9 +20,9 @@ type Growth = Omit<Backoff, 'jitter'>
 const ALONE: Growth = { firstMs: 2 * HOUR, mostMs: WEEK }
 
 /**
- * The most failures in a row that narrowing one page can cause. After more, the whole list fails, and the newest span
- * must not be cut: a short outage could cut it weeks in the future. New rows would then be read at the interval of
- * older spans.
+ * The most failures in a row that narrowing one page can cause. After more failures, the whole list counts as failing.
+ * The newest span must then not be cut: during a short outage, the cut could come to lie weeks in the future. New rows
+ * would then be read at the interval of older spans.
  */
 export const FAILURES_OF_ONE_PAGE = 4
 
@@ -48,11 +48,10 @@ export function halves<T>(keys: readonly T[]): (readonly T[])[] {
 
 /** A failed page of any list. */
 export interface FailedPage {
-  /** Failed requests of the segment, this one included, since its last page (in a timeline: last full-size page). */
+  /** Failed requests of the segment since a page (in a timeline: a full-size page) was read, this one included. */
   attempts: number
   /** Rows requested. */
   limit: number
-  /** The error's code. */
   code: string
   /** True in the daemon: the failure may pass, so the same page is tried again before it is narrowed. */
   mayPass: boolean
@@ -82,7 +81,7 @@ export type NextForPage =
 
 const LIMITS = [10, 1]
 
-/** A shorter span is not worth cutting: a query adds 1 ms to its upper bound, so even 1 ms is queried as 2 ms. */
+/** A span this short is not cut: a query adds 1 ms to its upper bound, so even 1 ms is queried as 2 ms. */
 const NARROWEST_MS = 2
 
 /**
@@ -200,7 +199,7 @@ export function isSteppedOver(
   return retryAt !== null && spanMs(from, to) <= STEPPED_OVER_MS[mode]
 }
 
-/** NaN for a span with an open end, which is longer than any limit. */
+/** NaN for a span with an open end: `<=` is then false, so the span counts as longer than any limit. */
 function spanMs(from: string | null, to: string | null): number {
   return Date.parse(to ?? '') - Date.parse(from ?? '')
 }

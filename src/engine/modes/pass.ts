@@ -17,7 +17,7 @@ export function segmentInPass(
   feed: FeedName,
   reply: Reply,
 ): Segment {
-  // The later pages of a pass do not show what was published since it began.
+  // Only the first page meets a demand: later pages do not show the records that were published since the pass began.
   if (segment.cursor === null) context.demandedLists.passBegan(feed.feed, segment.id, reply.ticket)
   return {
     ...segment,
@@ -58,7 +58,7 @@ export function segmentAfterFailure(segment: Segment, error: ParleyError): Segme
 }
 
 export interface LoopGuards {
-  /** Records that this page is about to be requested. The first page of a pass removes the records of the last pass. */
+  /** Call it before a page is requested. The first page of a pass discards the cursors of the previous pass. */
   asking(segment: Segment): void
   /** Whether this pass has already requested the next page. */
   repeats(segment: Segment, next: Query | null): boolean

@@ -4,7 +4,7 @@ import type { EngineContext } from '../context.ts'
 import { markUnavailable } from '../due/back-off.ts'
 import type { FeedName } from '../feeds.ts'
 
-/** Refusals of a whole list or document, and refusals that no declaration expects. Of one scope: refused-scope.ts. */
+/** Handles refusals of a whole list or document, and undeclared ones. refused-scope.ts handles those of one scope. */
 
 /** The error for a refusal that no declaration expects. Pure. */
 export function refusalError(status: number, message: string): ResourceError {
@@ -29,8 +29,9 @@ export function wrongIdentityError(): RetryError {
 }
 
 /**
- * Handles the refusal of a list or document. If it was read before, a 403 or 404 is a fault, declared or not: the key
- * has lost a permission, or the API fails. If it was never read, a declared refusal makes the resource unavailable.
+ * Handles the refusal of a list or document. If the list was read before, a 403 or 404 is a fault, declared or not: the
+ * key has lost a permission, or the API fails. Any other refusal makes the feed unavailable if its status is declared
+ * so, and is a fault if not.
  */
 export function handleRefusal(
   context: EngineContext,

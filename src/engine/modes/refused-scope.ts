@@ -24,7 +24,7 @@ import { accessLostError } from './refusals.ts'
  * | never-offered | is not failing | after 18 h by its list, after a day by its tasks   |
  *
  * A refusal that is declared `absent`, such as the 404 for the meetings of one collection, may mean that the parent row
- * is deleted: `handleAbsent` in snapshot/page-job.ts. All other refusals: refusals.ts.
+ * is deleted (`handleAbsent` in snapshot/page-job.ts). refusals.ts handles all other refusals.
  */
 export type ScopeHistory = 'has-rows' | 'was-listed' | 'never-offered'
 

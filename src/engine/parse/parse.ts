@@ -143,7 +143,7 @@ function parseRow(
   return { cells, extra: extra && encodeJson(extra) }
 }
 
-/** Cells that do not come from the payload. */
+/** The value of a cell that does not come from the payload; null for all other cells. */
 function givenCell({ source }: Column, work: Work, { position, above }: RowContext): Cell {
   if (source.from === 'position') return position
   if (source.from === 'request') return work.requested ?? null

@@ -19,14 +19,14 @@ export interface RequestAttempts
   perform(attempt: Attempt, permit: Permit): Promise<void>
   /** Sends a request only to find out whether the API can be reached. Its answer is not stored. Never rejects. */
   sendHealthCheck(check: ListHealthCheck, permit: Permit): Promise<void>
-  /** Fails the job without a request, since its route has been silent for too long. */
+  /** Fails the job without a request, since requests on its route keep failing. */
   refuse(attempt: Attempt, reason: string): Promise<void>
   /**
-   * Retries the unconfirmed requests, and from then on accepts declared refusals. False when there are none, or when
-   * the API also refused a request unexpectedly.
+   * Retries the unconfirmed requests, and from then on accepts declared refusals. False when no request
+   * is unconfirmed, or when the API also refused a request unexpectedly.
    */
   acceptRefusals(): boolean
-  /** Ends the jobs that wait for a retry. */
+  /** Ends the jobs of all waiting attempts. */
   endPending(): void
 }
 
@@ -91,7 +91,7 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
     await failJob(deps, tried, error)
   }
 
-  /** While the API refuses everything, a 403 or 404 says nothing about the requested record. */
+  /** While access is in doubt, or before the first answer, a 403 or 404 says nothing about the requested record. */
   const isUnconfirmed = (job: Job, sent: Sent): boolean => {
     if (!isRefusedAccess(sent)) return false
     if (reachability.isAccessInDoubt()) return true

@@ -13,7 +13,7 @@ export interface FailureLog {
 export interface FailureLines {
   begins: string
   ends: string
-  /** Replaces the error's message. */
+  /** Logged instead of the error's message and hint. */
   fields?: LogFields
 }
 

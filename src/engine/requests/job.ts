@@ -24,7 +24,7 @@ export interface Job {
   expected: Expected | undefined
   /**
    * Stores the answer; runs inside a transaction, and again from the start when the database was busy.
-   * @throws RetryError when the answer is unusable, ResourceError when the resource cannot be read on
+   * @throws RetryError when the answer is unusable, ResourceError when the resource cannot be read further
    */
   answer(value: unknown, reply: Reply): void
   /** Stores the meaning of a 4xx, inside a transaction. @throws ResourceError when no declaration expects it */
@@ -67,9 +67,9 @@ export interface Source {
   next(): Job | undefined
   /** True when, as far as it is known now, this run has no more work for the source. */
   finished(): boolean
-  /** How long until it has work that neither a segment nor a task shows, in ms. */
+  /** How long until the source has work that neither a segment nor a task shows, in ms. */
   waitMs?(): number
-  /** The API would take more requests than there are: segments in progress may be split. */
+  /** Called when the API would take more requests than there are. The source may then split segments in progress. */
   share?(): void
   /** In the daemon, called when the resource's run has ended or a resource that it depends on has changed rows. */
   replan?(): void

@@ -39,7 +39,7 @@ export async function applyOutcome(
   const reply = {
     ticket,
     sentAt: isoInstant(sent.startedAt),
-    // Not converted from this machine's clock, which may have jumped since.
+    // Not converted from `startedAt`: this machine's clock may have jumped since.
     serverSentAt: isoInstant(context.server.now() - sent.durationMs),
   }
   try {

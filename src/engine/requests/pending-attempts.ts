@@ -17,9 +17,9 @@ export interface PendingAttempts {
   retryUnconfirmed(): number
   /** Takes an attempt that is due. */
   takeDue(): Attempt | undefined
-  /** Time until the next one, in ms; infinite when there is none. */
+  /** Time until the next attempt is due, in ms; infinite when none waits. */
   waitMs(): number
-  /** Ends the jobs of all of them. */
+  /** Ends the jobs of all waiting attempts. */
   end(): void
 }
 

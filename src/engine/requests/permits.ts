@@ -31,7 +31,7 @@ export function createPermits({ governor, reachability, clock, noMore }: Permits
       const pause = governor.state()
       const isPaused = pause.pausedUntil !== undefined
       if (isPaused) drop()
-      // No answer precedes this pause, unlike after a 429, so it is noted here.
+      // The pause after a 429 is noted with its answer. No answer precedes this pause, so it is noted here.
       if (pause.pauseReason === 'requests-per-day') reachability.notePause(pause)
       const permit = kept ?? (await governor.permit(noMore))
       kept = undefined

@@ -26,7 +26,7 @@ import type { EngineContext } from '../context.ts'
 import { logReachChange } from './reach-log.ts'
 import { createTroubleNote, type PauseKind, type Unreachable } from './trouble-note.ts'
 
-/** Holds the state of `api/reach.ts`: feeds it every outcome and records changes in the log and the database. */
+/** Holds the state of `api/reach.ts`: updates it with every outcome and records changes in the log and the database. */
 export interface Reachability {
   /** Clears the trouble that an earlier process stored, unless access was lost. */
   begin(): void
@@ -44,7 +44,7 @@ export interface Reachability {
   refusedInARow(): number
   /** Stores the governor's current pause, or that it is over, so that `parley status` can show it. */
   notePause(pause: GovernorPause): void
-  /** Does not count a wait of parley itself, such as a pause after a 429, as silence of the API. */
+  /** Excludes a wait of parley itself, such as a pause after a 429, from the silence of the API. */
   excludeWait(ms: number): void
   /** Time until the run gives up, in ms; infinite in the daemon. */
   patienceLeftMs(): number

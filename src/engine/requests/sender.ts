@@ -8,7 +8,7 @@ import { countRequest, type SchedulerProgress } from './request-counts.ts'
 
 /** Sends requests through `api/client.ts`. Passes each outcome to the counts, the governor and `reachability`. */
 export interface Sender {
-  /** @throws StopError when the API has been silent for too long, and the reason of `cancel` when it is aborted */
+  /** @throws StopError when the API has been silent for too long, and an AbortError when `cancel` is aborted */
   send(sendable: Sendable, lane: Lane, permit: Permit): Promise<Sent>
   /** Number of requests in flight without an answer. */
   unanswered(): number

@@ -11,7 +11,7 @@ export type PauseKind = 'asked-to-wait' | 'day-used-up'
 /** Why the API cannot be read, for status and progress displays. */
 export interface Unreachable {
   kind: Trouble['kind'] | PauseKind
-  /** Both in ms since the epoch, by this machine's clock. */
+  /** `since`, `nextTryAt` and `givesUpAt` are in ms since the epoch, by this machine's clock. */
   since: number
   nextTryAt: number
   reason: string
@@ -26,7 +26,7 @@ export interface Unreachable {
 export interface TroubleNote {
   /** Replaces the note of an earlier process. `stands`: that process ended without access, so its note stays. */
   begin(trouble: Unreachable | undefined, options: { stands: boolean }): void
-  /** Stores a change. `mayStand`: while access is in doubt, the note of an earlier process or session may be true. */
+  /** Stores a change. `mayStand`: access is in doubt, so an earlier note may still be true, and is not removed. */
   update(trouble: Unreachable | undefined, options: { mayStand: boolean }): void
   /** Removes the note when this process stops reading. */
   end(): void

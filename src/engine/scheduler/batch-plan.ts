@@ -6,7 +6,7 @@ import type { Batches } from '../requests/job.ts'
 export interface BatchPlan {
   /** Begins the work if it can begin. True once it is finished. @throws the error with which it failed */
   isReady(): boolean
-  /** The input of the work has changed, so it has to run again. */
+  /** Called when the input of the work has changed. The work then runs again. */
   invalidate(): void
 }
 
@@ -25,8 +25,8 @@ export interface BatchPlanParts {
  * The first batch runs at once and is usually the only one; each of the others runs in its own transaction. Rows that
  * arrive meanwhile are left to the next plan. A plan that fails runs again.
  *
- * A backfill runs all batches at once: it would end if there were no request left, and no one waits for its event loop.
- * While another program holds the write lock, the plan does not begin; the next `isReady` tries again.
+ * A backfill runs all batches at once: if no request were left between two batches, the run would end. No one waits for
+ * its event loop. While another program holds the write lock, the plan does not begin; the next `isReady` tries again.
  */
 export function createBatchPlan(
   { store, schedule }: BatchPlanContext,

@@ -8,9 +8,12 @@ import type { Reachability } from '../requests/reachability.ts'
 import type { SchedulerProgress } from '../requests/request-counts.ts'
 import type { Lanes } from './lanes.ts'
 
-/** Sends the chosen requests side by side. */
+/** Sends the chosen requests concurrently. */
 export interface Dispatch {
-  /** Sends the job's request. While its route rests, the job waits instead, and the permit is kept. */
+  /**
+   * Sends the job's request. While its route rests, the job waits instead. If a backfill has abandoned the route, the
+   * job fails. In both cases the permit is kept.
+   */
   start(chosen: Attempt, permit: Permit): Promise<void>
   /** Sends the health check of a feed as soon as there is a permit. */
   sendHealthCheck(feed: string): Promise<void>

@@ -6,7 +6,7 @@ const SHARES: Readonly<Record<Lane, number>> = { head: 8, retry: 4, items: 3, hi
 export interface LanesDeps {
   commits: () => number
   elapsed: () => number
-  /** Whether requests of a feed wait for their route, so that it need not create more. */
+  /** Whether requests of a feed wait for their route. The feed then need not create more. */
   isParked: (feed: string) => boolean
 }
 

@@ -7,25 +7,25 @@ export interface SchedulerState {
   reach: NextStep
   /** True when the API has been silent for longer than the run may wait. */
   isSilentForGood: boolean
-  /** True in the daemon until its first answer: the key may be refused. */
+  /** True in the daemon until the first request of the session has ended: the key may be refused. */
   isFirst: boolean
   /** Requests without a stored answer. */
   inFlight: number
-  /** Those of them whose answer has not arrived. */
+  /** The requests in flight whose answer has not arrived. */
   unanswered: number
 }
 
 export type Decision =
   | { step: 'end'; because: 'silence' | 'lost-access' }
-  /** Until a job is over or a retry falls due, at most this long. */
+  /** Until a request has ended, at most for `ms`. A retry that falls due does not end the wait. */
   | { step: 'wait'; ms?: number }
   | { step: 'health-check'; feed: string }
   /** One request, as soon as the governor allows it. */
   | { step: 'send' }
 
 /**
- * The most answers that may wait in memory to be stored. During a usual checkpoint some 200 gather; while the disk is
- * busy for seconds there would be thousands.
+ * The most answers that may wait in memory to be stored. During a usual checkpoint of the WAL some 200 gather; while
+ * the disk is busy for seconds there would be thousands.
  */
 export const MOST_UNSTORED = 256
 

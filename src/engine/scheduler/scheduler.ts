@@ -17,9 +17,9 @@ import { createWaiting } from './waiting.ts'
  * Chooses which job's request is sent next. It waits for a permit first and chooses the job then, so no job waits in a
  * queue ahead of a more urgent one. Lanes share the requests; what a lane does not use goes to the others.
  *
- * When no request is sent, it waits for one of four things (step.ts), in this order: the API, answers in flight or
- * answers that wait to be stored (next-step.ts); a permit of the governor (`permits.next`); the end of another program's
- * transaction (`store.waitUntilFree`); work (`waitForWork`, due/due.ts).
+ * When no request is sent, the scheduler waits for one of four things (step.ts), in this order: the API, answers in
+ * flight or answers that wait to be stored (next-step.ts); a permit of the governor (`permits.next`); the end of
+ * another program's transaction (`store.waitUntilFree`); work (`waitForWork`, due/due.ts).
  */
 export interface Scheduler {
   /**
@@ -48,9 +48,9 @@ export interface SchedulerDeps
 
 /** The access to the API before the first request. */
 export interface AccessBefore {
-  /** Access counts as lost when all lists are refused again this long after the first refusals. In ms. */
+  /** Access counts as lost when all lists are refused again this long after access came into doubt. In ms. */
   againAfterMs: number
-  /** Whether the API answered an earlier run. */
+  /** Whether the API answered before. False if the first refusals are final, as in a backfill or after lost access. */
   wasAnswered: boolean
   /** Whether the last session ended because access was lost. */
   wasLost: boolean

@@ -29,8 +29,8 @@ export interface StepDeps {
 const KEPT_MS = 1000
 
 /**
- * Returns the function that the scheduler calls repeatedly. Each call sends one request, or waits until one may be sent.
- * It returns false when no work is left or the run is over.
+ * Returns the function that the scheduler calls repeatedly. Each call sends one request, or waits until one may be
+ * sent. It returns false when no work is left or the run is over.
  */
 export function createStep(deps: StepDeps): () => Promise<boolean> {
   const { store, sources, endless, progress, reachability, attempts, permits, lanes, dispatch, stop } = deps

@@ -26,8 +26,8 @@ export interface Selection extends Choice {
 }
 
 /**
- * publish: adds items with the current time as event time; publishLate: with one in the past. An unready meeting has
- * no overview and no transcript yet.
+ * publish: adds items whose event time is the current time; publishLate: adds items whose event time is in the past.
+ * An unready meeting has no overview and no transcript yet.
  */
 export type Publication = Selection & { kind: 'publish' | 'publishLate'; unready?: boolean }
 

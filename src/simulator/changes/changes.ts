@@ -47,7 +47,7 @@ export function createChanges(world: World): Changes {
   return {
     apply: change => {
       const ids = perform({ world, draws }, change.kind, change)
-      // Only a successful change advances, so that a refused change does not alter later draws.
+      // Only a successful change advances the draws, so that a refused change does not alter later ones.
       draws.advance()
       return { ids }
     },

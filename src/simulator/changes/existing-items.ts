@@ -14,7 +14,7 @@ export function edit({ world, draws }: ChangeContext, change: Edit): string[] {
   return chosen.map(items.ids.of)
 }
 
-/** Moves a message or meeting together with its activity. */
+/** Moves an activity, or a message or meeting together with its activity. */
 function moveInTime(world: World, resource: ChangedResource, index: number, at: number): void {
   if (resource !== 'messages' && resource !== 'meetings' && resource !== 'activities') return
   world[resource].timeline.place(index, at)
@@ -29,7 +29,7 @@ export function changeState({ world, draws }: ChangeContext, change: StateChange
   const isHidden = (index: number): boolean => items.state(index) === 'hidden'
   const chosen = chosenItems(draws, items, change, change.kind === 'reveal' ? isHidden : items.isPublished)
   const deleted = chosen.find(index => items.state(index) === 'deleted')
-  // Hiding is refused too: a hidden item can be revealed.
+  // Hiding a deleted item is refused too: afterwards it could be revealed.
   if (deleted !== undefined && change.kind !== 'delete') {
     throw new RangeError(`the item ${items.ids.of(deleted)} is deleted, and deletion is permanent`)
   }

@@ -23,7 +23,7 @@ export function itemsOf(world: World, { resource, object = 'deal' }: Selection):
   return world[resource].items
 }
 
-/** The items with the given ids, or those that fit, from a drawn position on. */
+/** The items with the given ids. Without ids: `count` items that fit, each the next one from a drawn position on. */
 export function chosenItems(
   draws: Draws,
   items: Items,

@@ -41,7 +41,7 @@ export interface ObjectDefinition {
   isHostile?: boolean
   /** The object list names it. */
   isListed: boolean
-  /** When false, its record list answers 404 although the object list names it. */
+  /** When false, the object's record list answers 404, although the object list names the object. */
   isReadable: boolean
   fields: FieldDefinition[]
 }

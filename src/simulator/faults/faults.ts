@@ -31,7 +31,7 @@ export const FAULT_KINDS = [
   'late',
   /** The answer of a replica: the state of the workspace `delayMs` ago. */
   'lag',
-  /** An empty last page in place of a list. Other answers are unchanged. */
+  /** An empty page without a next page in place of a list. Other answers are unchanged. */
   'empty',
   /** `null` in place of the data. */
   'null-data',
@@ -156,7 +156,7 @@ function isMatch({ route, path, requestHas, answerHas }: Fault, request: Faulted
 
 const MAX_REMEMBERED = 100_000
 
-/** A cursor that is issued again is as young as a new one, but keeps its uses. */
+/** When a cursor is issued again, its age starts from 0, but its number of uses stays. */
 function remember(issued: Map<string, { at: number; uses: number }>, cursor: string, at: number): void {
   const uses = issued.get(cursor)?.uses ?? 0
   // Deleted first, so that the map stays in the order of the times.

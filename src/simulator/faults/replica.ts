@@ -53,7 +53,7 @@ interface WorkspaceCopy {
 
 /**
  * The result of a change depends on every time that the clock shows during the change. So the clock stands still at the
- * time of the change meanwhile, and the same change has the same result in each copy.
+ * time of a change while the change is applied, and the same change has the same result in each copy.
  */
 function createWorkspaceCopy(create: (scene: Scene) => World, scene: Scene): WorkspaceCopy {
   let changeAt: number | undefined

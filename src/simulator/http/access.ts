@@ -5,7 +5,7 @@ import { type Answer, generalError } from './answers.ts'
 /** Who may ask, and how often: the valid key and the rate limit. */
 export interface AccessControl {
   admit(response: ServerResponse, elapsedMs: number): Admission
-  /** The answer to a request that is not allowed. */
+  /** The answer to a request that is not allowed; undefined when the request is allowed. */
   refusalOf(request: IncomingMessage, admission: Admission): Answer | undefined
   headers(admission: Admission, nowMs: number): Record<string, string>
   apiKey(): string

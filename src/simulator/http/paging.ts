@@ -6,14 +6,14 @@ import type { RequestQuery } from './query.ts'
 export const ENVELOPES = ['v2', 'v1-cursor', 'v1-page', 'bare', 'unlimited'] as const
 export type Envelope = (typeof ENVELOPES)[number]
 
-/** Encodes and checks cursors. Faults replace it, so that cursors expire or repeat. */
+/** Encodes and checks cursors. Faults replace these functions, so that cursors expire or repeat. */
 export interface Cursors {
   /** `scope` is the list with its filters: a cursor is valid only for the list that returned it. */
   encode(position: Position, scope: string): string
   decode(query: RequestQuery, scope: string): Position | undefined
 }
 
-/** Visits items from behind `after` in list order, until `visit` returns false. */
+/** Visits the items after the position `after`, in list order, until `visit` returns false. */
 export type Scan = (after: Position | undefined, visit: (index: number) => boolean) => void
 
 export interface Listing {

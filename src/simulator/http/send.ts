@@ -125,7 +125,7 @@ function writeForever(response: ServerResponse): void {
   more()
 }
 
-/** The `Date` header at a time in milliseconds. */
+/** Returns a function that gives the `Date` header for a time in milliseconds. */
 export function createDateHeader(): (ms: number) => string {
   let second = -1
   let text = ''

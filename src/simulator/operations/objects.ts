@@ -85,7 +85,7 @@ function listRecords({ parameters: [name = ''], query, world, cursors }: Operati
 
 type RelatedIndices = (world: World, index: number) => readonly number[]
 
-/** The first key is the listed object, the second the object of the related record. Values find the listed records. */
+/** The first key is the listed object, the second that of the related record. The functions find the listed records. */
 const RELATIONS: Record<string, Record<string, RelatedIndices>> = {
   company: {
     contact: ({ customers }, contact) => [customers.companyOfContact(contact)],
@@ -101,7 +101,7 @@ const RELATIONS: Record<string, Record<string, RelatedIndices>> = {
   },
 }
 
-/** The listed records that are related to a record, whose object is found by its id. None for an unpublished record. */
+/** The listed records that are related to the record `relatedId` of any object. None if that record is unpublished. */
 function relatedTo(world: World, listed: string, relatedId: string): readonly number[] {
   for (const [name, relatedIndices] of Object.entries(RELATIONS[listed] ?? {})) {
     const items = world.records.itemsOf(name)

@@ -62,7 +62,7 @@ export function createCollections(scene: Scene): Collections {
         .map(index => ({ index, at: createdAt(index), id: items.ids.of(index) }))
         .sort((a, b) => compare(b.at, a.at) || compare(b.id, a.id))
         .map(row => row.index),
-    // After an edit, one meeting in five differs from the start.
+    // After an edit, one meeting in five has joined or left the collection since the start.
     hasMeeting: (collection, meeting) => {
       const moved =
         mix(seed, SALT.collection + 2 + items.revision(collection), meeting * 977 + collection) % 5 === 0

@@ -12,7 +12,7 @@ export interface Playbooks {
   settingJson(index: number): string
   /** Playbooks that were run in a meeting, including those that are now inactive or deleted. */
   runsIn(meeting: number): readonly number[]
-  /** The latest result of a playbook in a meeting. `version` counts its later runs. */
+  /** The latest result of a playbook in a meeting. `version` counts the later runs. */
   resultJson(run: PlaybookRun): string
 }
 
@@ -72,7 +72,7 @@ function nameOf(index: number, revision: number): string {
   return `${at(PLAYBOOK_NAMES, index)}${number}${revision > 0 ? ` v${revision + 1}` : ''}`
 }
 
-/** The questions of a playbook, counted from 0; an edit adds one. */
+/** The numbers of the questions of a playbook, from 0; an edit adds one. */
 function questionNumbers({ seed }: Scene, index: number, revision: number): number[] {
   const count = 3 + mixBelow(seed, SALT.playbook + 3, index, 4) + revision
   return Array.from({ length: count }, (_, n) => n)

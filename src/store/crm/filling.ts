@@ -122,7 +122,7 @@ function createEmptier({ db, clock }: CrmTableFillingDeps) {
     try {
       while (remove.run().changes > 0) if (clock.elapsed() >= until) return false
     } catch (error) {
-      // A trigger or foreign key that parley did not create may forbid the DELETE. The table is then dropped full.
+      // A trigger or foreign key of another program may forbid the DELETE. The table is then dropped with its rows.
       if (!isTableError(error)) throw error
     }
     dropTable(db, table)

@@ -125,7 +125,7 @@ function createPublisher({ db, prepare, states }: CrmTableMetadataDeps): CrmTabl
       if (column !== published) setColumn.run(column, object, name)
     }
     const hasNewViews = made !== undefined && replaceViews(db, viewsOf(made.table, made.columns, fields))
-    // While the next table is being filled, the texts about the present one change only together with its views.
+    // While the next table is being filled, the present one's dictionary texts change only together with its views.
     if (made && next && !hasNewViews) return
     replaceViews(db, dealViews(db))
     // A new table also changes the descriptions of relations to it, in all objects.

@@ -18,7 +18,7 @@ export interface CrmTableRows {
   put(table: TypedTable, record: CrmRow): void
   /**
    * Updates an object's tables with the records that WrittenRecords has noted. The table that is being filled gets only
-   * ids that it has reached: later ids follow when it is filled.
+   * records up to the greatest id in it: filling adds the later ones.
    */
   follow(object: string): void
 }
@@ -40,7 +40,7 @@ export interface CrmTableRowsDeps {
 }
 
 export function createCrmTableRows({ db, states, notes }: CrmTableRowsDeps): CrmTableRows {
-  /** By the `columns` array: each table has a separate one. A renamed table keeps it, so the name is compared too. */
+  /** By `columns` array: each table has a separate array. A renamed table keeps it, so the name is compared too. */
   const writers = new WeakMap<readonly CrmColumn[], { table: string; writer: CrmTableWriter }>()
   const writerOf = ({ table, columns }: TypedTable): CrmTableWriter => {
     const known = writers.get(columns)

@@ -5,7 +5,7 @@ export interface ChildProgram {
   /** URL of the compiled program. It receives `input` as its only message, answers with one message, and exits. */
   program: URL
   input: object
-  /** The complete environment of the child. It inherits nothing, because the parent's environment holds secrets. */
+  /** The child's complete environment. The child inherits nothing, because the parent's environment holds secrets. */
   env?: Record<string, string>
   /** Aborting it kills the child. The promise then rejects with the signal's reason. */
   signal: AbortSignal
@@ -17,8 +17,8 @@ export interface ChildProgram {
 const EXEC_ARGV = ['--max-semi-space-size=2']
 
 /**
- * Resolves with the program's answer when its process has ended. A thread would not do: a thread that is inside SQLite
- * cannot be terminated, so stopping parley would have to wait for it.
+ * Runs the program in a child process, and resolves with its answer when the process has ended. No thread is used: one
+ * that is inside SQLite cannot be terminated, so stopping parley would have to wait for it.
  */
 export function runProgram<Answer>({
   program,

@@ -1,6 +1,6 @@
 import type { Sqlite } from './sqlite-types.ts'
 
-/** What a database contains: it may be of another version, or have tables that parley did not create. */
+/** Which tables, views and columns exist: another version may have written the database, or people added tables. */
 
 export function hasTable(db: Sqlite, name: string): boolean {
   return hasObject(db, 'table', name)

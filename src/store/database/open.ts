@@ -71,8 +71,8 @@ export function readDatabase<T>(options: Omit<OpenOptions, 'mode' | 'readonly'>,
 function configure(db: Sqlite): void {
   db.pragma('journal_mode = WAL')
   db.pragma('synchronous = NORMAL')
-  // Foreign keys of tables that other people added must neither block a write nor cascade from one. parley writes and
-  // deletes the rows of its own child tables explicitly, parents first.
+  // Foreign keys of tables that other people added must neither block parley's writes nor cascade from them. parley
+  // writes and deletes the rows of its own child tables explicitly, parents first.
   db.pragma('foreign_keys = OFF')
   // This is on for every write: a value that is overwritten today may have to be purged later, and a purge does not
   // reach the remains of rows in free space.

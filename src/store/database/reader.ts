@@ -25,7 +25,7 @@ export function openReader(file: string, timeout: number, pause: (ms: number) =>
   }
 }
 
-/** @param mayRetry true to return false, instead of throwing, for an error that a retry can resolve */
+/** @param mayRetry when true, an error that a retry can resolve is not thrown: the result is false */
 function isReadable(db: Sqlite, mayRetry: boolean): boolean {
   try {
     db.prepare('SELECT count(*) FROM sqlite_master').get()

@@ -103,7 +103,7 @@ export function createTransaction(deps: TransactionDeps): Transaction {
   })
 }
 
-/** Commits the first entries of a batch, at least one. Tries again while another process holds the write lock. */
+/** Returns a function that commits at least the first entry of a batch, and retries while the database is locked. */
 function createCommit({ db, clock, file, onBlocked }: TransactionDeps) {
   const runOne = ({ work }: Waiting): Settled => {
     try {
@@ -167,7 +167,7 @@ function isCheckpointDue({ checkpoints, file }: TransactionDeps): boolean {
     file?.requireUnmoved()
     return true
   } catch {
-    // The next commit reports that the file was moved. Without this, work that is scheduled would never settle.
+    // The next commit reports that the file was moved. Without `abandon`, scheduled work would never settle.
     checkpoints.abandon()
     return false
   }

@@ -4,8 +4,8 @@ import { openDatabase } from './open.ts'
 import type { WantedWorkspace } from './workspace.ts'
 
 /**
- * Checks the workspace of a database before it is opened for writing. A missing or unreadable database passes: opening
- * it for writing reports that.
+ * Checks the workspace of a database before it is opened for writing. A missing database passes. So does one that
+ * cannot be read: opening it for writing reports the error.
  * @throws StopError (78) when it holds rows of another workspace
  */
 export function refuseOtherWorkspaceAt(path: string, workspace: WantedWorkspace): void {

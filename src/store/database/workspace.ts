@@ -43,7 +43,7 @@ export function createWorkspaceRecorder(
   let isRecorded = record === undefined
   return (): void => {
     if (isRecorded || record === undefined) return
-    // A rolled-back transaction loses the record. It counts as recorded only when a later transaction finds it.
+    // A rollback can remove the record again. So it counts as stored only when a later transaction finds it.
     isRecorded = state.meta(META.workspace) === record
     if (!isRecorded) state.setMeta(META.workspace, record)
   }

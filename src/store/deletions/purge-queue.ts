@@ -14,7 +14,7 @@ export interface PurgeQueue {
   note(table: string, key: readonly string[], now: string): void
   /** Removes a row that is live again, or no longer withheld. */
   forget(table: string, key: readonly string[]): void
-  /** Queues the merged rows of a derivation that are deleted, and removes those that are live. */
+  /** Of the merged rows with these keys, queues the deleted ones and removes the live ones from the queue. */
   updateMerged(derivation: Pick<Derivation, 'into'>, keys: Iterable<string>): void
   /**
    * Returns a predicate for rows of `table`: true when a row may not be stored, because the row that it belongs to is

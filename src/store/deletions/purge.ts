@@ -164,7 +164,7 @@ function createRowPurger(prepare: Prepare, table: Table): RowPurger {
   const ofKey = descendants(table).flatMap(({ table: child }) => statement(prepare, child, childOf(child)))
   const rejects = rejectsOf(table).map(({ resource, feed }) => ({
     names: [resource, feed],
-    // The whole row is removed. If its digest stayed, the same item would count as known when it is received again.
+    // Removes the whole row, because its digest would make the same item count as known when it is received again.
     remove: prepare('DELETE FROM sync_rejects WHERE resource = ? AND _feed = ? AND _scope = ?'),
   }))
   const parts = partsOf(table).map(({ part, columns, from }) => ({

@@ -41,7 +41,7 @@ export interface Suspicions {
   confirmedRows(table: string): (Pick<RowKey, 'scope' | 'key'> & { means: Denial })[]
   /** Number of suspected rows, not confirmed, that were first denied at an instant or later. */
   countUndecided(table: string, since: string): number
-  /** When the first of the rows that `countUndecided` counts was denied. With `scope`, only its rows are considered. */
+  /** The earliest time of denial of the rows that `countUndecided` counts; with `scope`, only of rows in this scope. */
   earliestUndecided(table: string, since: string, scope?: string): string | undefined
   latestUndecided(table: string): string | undefined
   /** Number of a table's rows that analysts see as live, counted no further than `atMost`. */

@@ -32,7 +32,7 @@ export function snapshotInstant(database: string, name: string): number | undefi
 
 export const upgradeCopyPath = (database: string, tag: string): string => `${database}-before-${tag}`
 
-/** A name that no file has yet. */
+/** A path, not in use yet, for the old database that a restore keeps. */
 export function asidePath(database: string, now: number): string {
   const path = `${database}-before-restore-${timeStamp(now)}`
   return existsSync(path) ? asidePath(database, now + 1000) : path
@@ -44,7 +44,7 @@ const ASIDE = /^-before-restore-\d{4}-\d\d-\d\dT\d{6}Z(-wal|-shm|-journal)?$/
 /** Paths of all copies before upgrades, partial ones (`.part`) included. */
 export const upgradeCopiesOf = (database: string): string[] => pathsNextTo(database, UPGRADE_COPY)
 
-/** Paths of the files of old databases that restores kept. */
+/** Paths of the old databases that earlier restores have kept, and of their `-wal`, `-shm` and `-journal` files. */
 export const keptByRestores = (database: string): string[] => pathsNextTo(database, ASIDE)
 
 function pathsNextTo(database: string, end: RegExp): string[] {

@@ -9,9 +9,7 @@ interface SpaceNeed {
   /** Path of the file that needs the space. */
   file: string
   bytes: number
-  /** Message of the error. */
   message: string
-  /** Code of the error. */
   code: string
   /** End of the hint, with its punctuation. */
   advice: string

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs'
 import type { Clock } from '../../clock.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 
-/** Device and inode of a file: it keeps them when it is renamed. */
+/** Device and inode of a file. They stay the same when the file is renamed. */
 export interface FileIdentity {
   dev: number
   ino: number

@@ -61,7 +61,7 @@ export function isLocked(path: string): boolean | undefined {
   const lock = new Database(file, { timeout: 0, fileMustExist: true })
   try {
     lock.pragma('journal_mode = MEMORY')
-    // Released at once, since until then a process that starts to write would find the lock held.
+    // The lock is released at once, since until then a process that starts to write would find it held.
     lock.exec('BEGIN IMMEDIATE; ROLLBACK')
     return false
   } catch (error) {

@@ -4,7 +4,7 @@ import { HOUR_MS } from '../../clock.ts'
 import { errorCode } from '../../error-code.ts'
 import { wholeName } from './copy-names.ts'
 
-/** Removes partial copies and old copies. Only asynchronous calls, since the disk of a copy may be slow or not answer. */
+/** Removes partial and old copies. All calls are asynchronous, since the disk of a copy may be slow or not answer. */
 
 /** Removes a partial copy, if it still has its partial name. */
 export async function removePartial(part: string): Promise<void> {
@@ -18,11 +18,11 @@ const ABANDONED_MS = HOUR_MS
 interface Partials {
   /** Path of the complete copy. */
   of: string
-  /** Given the name of another complete copy in the same folder: whether its partial copies are removed too. */
+  /** True for the names of other complete copies in the same folder: their partial copies are removed too. */
   isAlike?: (name: string) => boolean
   /**
-   * This machine's clock, in ms since the epoch. Files that may have a writer stay. Undefined to remove all files: when
-   * the caller holds the lock of the database, no other process writes one.
+   * This machine's clock, in ms since the epoch: partial copies that may still have a writer stay. Undefined removes
+   * all. The caller must then hold the lock of the database, so that no other process writes one.
    */
   now?: number
 }
@@ -39,7 +39,7 @@ export async function removePartials({ of: file, isAlike = () => false, now }: P
   return removeFiles(abandoned)
 }
 
-/** A file time in the future counts as old too: the clock was wrong when the file was written. */
+/** A file time far in the future counts as old too: the clock was wrong when the file was written. */
 async function isAbandoned(path: string, now: number | undefined): Promise<boolean> {
   if (now === undefined) return true
   const modifiedAt = await stat(path).then(

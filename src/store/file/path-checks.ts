@@ -17,8 +17,8 @@ export function resolvedPath(path: string): string {
 }
 
 /**
- * The file at the path of a database; undefined when there is none yet. `existsSync` is false also for a path that
- * cannot be followed, and a command would then offer to create a database that it cannot create.
+ * The file at the path of a database; undefined when there is none yet. `existsSync` would also be false for a path
+ * that cannot be followed, and a command would then offer to create a database that it cannot create.
  * @throws StopError (73) when the path cannot be followed, or names a folder
  */
 export function databaseStats(path: string): Stats | undefined {
@@ -86,7 +86,7 @@ function mountTable(): string {
   }
 }
 
-/** An instant for the name of a file, such as `2026-01-31T034700Z`. The text order of such names is their time order. */
+/** An instant for a file name, such as `2026-01-31T034700Z`. The text order of such names is their time order. */
 export function timeStamp(ms: number): string {
   return isoInstant(ms).replace(/:|\.\d+/g, '')
 }

@@ -2,7 +2,7 @@ import { closeSync, fsyncSync, openSync, renameSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Sqlite } from '../database/sqlite-types.ts'
 
-/** Copies a database: before an upgrade, and for snapshots. Child processes load this file, so it imports little. */
+/** Copies a database, for upgrades, snapshots and restores. Child processes load this file, so it imports little. */
 
 /**
  * Writes the committed content to a new file that only this user may read (mode 0600), and fsyncs it. The copy is not
@@ -15,7 +15,7 @@ export function writeWholeCopy(db: Sqlite, part: string): void {
   fsyncPath(part)
 }
 
-/** Renames a file within its folder. */
+/** Renames a file within its folder, so that the new name survives a crash of the machine. */
 export function renameDurably(from: string, to: string): void {
   renameSync(from, to)
   fsyncPath(dirname(to))

@@ -32,11 +32,11 @@ export interface Checkpoint {
 
 /** What may be deleted. The instants have the form in which the warehouse stores them. */
 export interface PruneBounds {
-  /** Runs that ended before this instant are deleted, and requests of other processes that were done before it. */
+  /** Runs that ended before this instant are deleted. So are requests of other processes that were done before it. */
   runsBefore: string
-  /** Successful runs without changes that ended before it are deleted, except the newest run of a resource and lane. */
+  /** As `runsBefore`, but only for successful runs without changes. The newest run of a resource and lane stays. */
   quietBefore: string
-  /** Rejects that were resolved before it are deleted. */
+  /** Rejects that were resolved before this instant are deleted. */
   rejectsBefore: string
   /** Rows examined in one batch. */
   limit: number
@@ -44,7 +44,7 @@ export interface PruneBounds {
   onPurged(): void
 }
 
-/** A `-wal` file above this size is truncated: it grew while a reader was in the way. SQLite reuses a smaller file. */
+/** A larger `-wal` file is truncated: it grew while a reader blocked checkpoints. SQLite reuses a smaller file. */
 const LARGE_WAL_BYTES = 64 * 1024 * 1024
 
 /** Rows that SQLite samples of each index for its statistics. */
@@ -155,8 +155,8 @@ function createRunPruner(prepare: Prepare): PruneBatch {
   const remove = prepare('DELETE FROM sync_runs WHERE id = ?')
   let lastId = 0
   /**
-   * By resource and lane: the id of the last run examined, if that run is quiet and old. It is deleted when a later run
-   * of the same resource and lane is examined.
+   * By resource and lane: the id of the last run examined, if that run is quiet and old. This run is deleted when a
+   * later one of the same resource and lane is examined.
    */
   const latestQuiet = new Map<string, number>()
   return ({ runsBefore, quietBefore, limit }) => {

@@ -20,7 +20,7 @@ function tryRebuild(path: string): boolean {
   try {
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
   } catch {
-    // A service may not be allowed to lower its priority. The rebuild works without.
+    // A service may not be allowed to lower its priority. The rebuild then runs with normal priority.
   }
   try {
     const db = new Database(path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS })

@@ -10,9 +10,9 @@ export interface RebuildInput {
 const PROGRAM = new URL('./rebuild-worker.js', import.meta.url)
 
 /**
- * Rewrites the whole database (VACUUM) in a child process, for `clean` in `store/deletions/purge.ts`. The temporary file is in the folder of the database, so the
- * database may be larger than the memory or /tmp. That folder needs free space of about twice the size of the database.
- * No other process may write meanwhile.
+ * Rewrites the whole database (VACUUM) in a child process, for `clean` in `store/deletions/purge.ts`. The temporary
+ * file is in the folder of the database, so the database may be larger than the memory or /tmp. That folder needs free
+ * space of about twice the size of the database. No other process may write meanwhile.
  * @returns false when it failed or the signal aborted it; the database is then unchanged
  */
 export async function rebuildOnDisk(

@@ -18,7 +18,7 @@ parentPort?.on('message', (work: FileWork) => {
   parentPort?.postMessage(wasDone)
 })
 
-/** Opens a connection for this work only. It may not stay open: `closeDatabase` must close the last one. */
+/** Opens a connection for this work only. It may not stay open: `closeDatabase` must close the last connection. */
 function tryWork(work: FileWork): boolean {
   try {
     const db = new Database(path, { fileMustExist: true, timeout: 0 })

@@ -41,10 +41,10 @@ const PAGES = 8000
 /** The compiled program. It is missing when parley runs from its sources, as in tests; then there is no thread. */
 const PROGRAM = new URL('./wal-checkpoint-worker.js', import.meta.url)
 
-/** Longest wait of `close`, for a disk that does not answer. The next process to open the database reads the WAL. */
+/** Longest wait of `close`, when the disk does not answer. Nothing is lost: the next process reads the WAL. */
 const CLOSE_PATIENCE_MS = 30_000
 
-/** The thread needs next to no heap; SQLite allocates outside of it. */
+/** The thread needs very little heap; SQLite allocates outside of it. */
 const LIMITS = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 }
 
 export function createCheckpoints(db: Sqlite, options: CheckpointOptions = {}): Checkpoints {
@@ -78,7 +78,7 @@ export function createCheckpoints(db: Sqlite, options: CheckpointOptions = {}): 
       scheduled = others
       const work = first?.work ?? 'move'
       const wasDone = (await thread.run(work)) || tryOnThisThread(db, work)
-      // A reader or a full disk can keep pages in the WAL. They are retried after `pages` more, not at each commit.
+      // A reader or a full disk can keep pages in the WAL. Another try follows `pages` pages later, not at each commit.
       dueAt = pendingPages() + pages
       first?.resolve(wasDone)
     },
@@ -96,7 +96,7 @@ interface ScheduledWork {
   resolve(wasDone: boolean): void
 }
 
-/** The fallback when the thread cannot do the work: blocks the event loop. */
+/** The fallback when the thread cannot do the work. It blocks the event loop. */
 function tryOnThisThread(db: Sqlite, work: FileWork): boolean {
   try {
     for (const sql of FILE_WORK[work]) db.exec(sql)

@@ -27,7 +27,7 @@ export function plannedCopy(db: Sqlite, file: string, tag: string): UpgradeCopy 
 /**
  * Writes the planned copy, complete or not at all, with the mode of the database. The copy of an interrupted upgrade
  * is reused when no process has written the database since.
- * @throws StopError 73 `no-space-for-backup` before anything is written
+ * @throws StopError 73 `no-space-for-backup` when the disk lacks space; nothing was written then
  */
 export function writeUpgradeCopy(
   db: Sqlite,

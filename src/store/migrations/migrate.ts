@@ -43,7 +43,7 @@ export interface UpgradeOptions {
 }
 
 /**
- * Copies the database, then applies all pending migrations in one transaction.
+ * Copies the database unless it is small, then applies all pending migrations in one transaction.
  * @throws StopError 73 when there is no space for the copy or a migration fails; the database is then unchanged
  */
 export function migrate(db: Sqlite, file: string, options: UpgradeOptions = {}): void {

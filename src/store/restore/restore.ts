@@ -17,12 +17,6 @@ import { isWarehouse, STATUS_ROWS, type StatusRow } from '../status/status.ts'
 import { updateNotes } from './carried-values.ts'
 import { type CurrentDatabase, finishEarlierSwap, takeOutOfUse } from './swap.ts'
 
-/**
- * Replaces the database with a copy of a warehouse. The copy is written next to the database, verified, fsynced, and
- * then renamed. When the process is killed, the path names either the old database or the complete new one. On a file
- * system without hard links, or when the old database is damaged, it may also name no file. The old database is kept
- * under another name.
- */
 export interface Restored {
   database: string
   bytes: number
@@ -53,6 +47,10 @@ export interface RestoreOptions {
 const PROGRAM = new URL('../snapshot/worker.js', import.meta.url)
 
 /**
+ * Replaces the database with a copy of a warehouse. The copy is written next to the database, verified, fsynced, and
+ * then renamed. When the process is killed, the path names either the old database or the complete new one. On a file
+ * system without hard links, or when the old database is damaged, it may also name no file. The old database is kept
+ * under another name.
  * @throws StopError 64 when the copy is the database itself; 73 when the copy is not a warehouse, is damaged or of a
  * newer version, or the database cannot be replaced; 75 while another process uses the database; 78 when the copy holds
  * another workspace

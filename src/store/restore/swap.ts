@@ -17,16 +17,16 @@ import { type CarriedNotes, NOTHING_CARRIED } from './carried-values.ts'
 /**
  * The database that a copy replaces, taken out of use: no other program has it open. A program that had it open would
  * delete the -wal of the new database when it closes the old one. SQLite would also apply the journal of that program's
- * open transaction to the new database. First this process leaves WAL mode, which removes the -wal and -shm files.
- * SQLite permits this only to the last connection. Then an exclusive lock keeps other programs out during the rename.
+ * open transaction to the new database. So this process first leaves WAL mode, which removes the -wal and -shm files;
+ * SQLite permits this only to a sole connection. Then an exclusive lock keeps other programs out during the rename.
  */
 export interface CurrentDatabase {
   /** Undefined when there is no database or it cannot be read. */
   workspace: Workspace | undefined
   notes: CarriedNotes
-  /** Renames a complete copy to the path of the database. Returns the new path of the old database, if there was one. */
+  /** Renames a complete copy to the database's path. Returns the new path of the old database, if there was one. */
   replaceWith(part: string, mode: number): string | undefined
-  /** Puts a database that was not replaced back in use. */
+  /** Closes the old database. If it was not replaced, its journal mode is restored first. */
   close(): void
 }
 
@@ -58,8 +58,8 @@ export function takeOutOfUse(database: string, now: number): CurrentDatabase {
 }
 
 /**
- * True when the file is corrupt or not a SQLite database, or another program has damaged what parley has noted in it.
- * Such a file is renamed without being opened.
+ * True when the file is corrupt or not a SQLite database, or another program has damaged a value in `sync_meta`. Such a
+ * file is renamed without being opened.
  */
 function isDamaged(error: unknown): boolean {
   if (!(error instanceof StopError)) return false
@@ -112,8 +112,8 @@ function putBackInUse(db: Sqlite, journalMode: unknown): void {
 }
 
 /**
- * Gives the old database its new name. On a file system without hard links it is renamed, and the path names no file
- * until the copy is renamed.
+ * Gives the old database a second name, a hard link. On a file system without hard links, the database is renamed, and
+ * its path names no file until the copy is renamed.
  */
 function linkAside(database: string, aside: string): void {
   try {
@@ -139,7 +139,7 @@ function requireSoleUse(database: string, work: () => unknown): void {
   }
 }
 
-/** Refuses a database that parley did not create. One of a newer version is allowed: a downgrade restores a copy. */
+/** Refuses a database that parley did not create. One of a newer version passes: a downgrade restores an older copy. */
 function refuseForeign(database: string): void {
   try {
     openDatabase({ path: database, readonly: true }).close()

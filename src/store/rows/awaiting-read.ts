@@ -26,7 +26,7 @@ export interface PendingRows {
 export interface PendingRange {
   /** Rows with a task of this feed are left out. */
   feed: string
-  /** Only rows with a later event time; null for any. */
+  /** Only rows with an event time after this one; null for any. */
   after: string | null
   /** Only rows with this event time, a later one or none; null for any. */
   since: string | null
@@ -62,7 +62,7 @@ export function createPendingRows(prepare: Prepare): PendingRows {
   }
 }
 
-/** The condition on a row `t`: no task of the feed has its key, and it is not older than `since`. */
+/** SQL condition: the row `t` has no task of the feed, and its event time is `since`, later, or missing. */
 function withoutTask(key: string, time: string): string {
   const at = `t.${quote(time)}`
   return `(@since IS NULL OR ${at} IS NULL OR ${at} >= @since)

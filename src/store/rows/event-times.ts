@@ -5,7 +5,7 @@ import { createUndatedRows, type TimeColumn, type UndatedRows } from './undated-
 
 /** Queries about the event times of a table's live rows. */
 export interface RowTimes extends UndatedRows {
-  /** The time of the newest row after skipping `rows` newer ones; undefined when there are no more rows. */
+  /** Skips the `rows` newest rows, and returns the time of the next one; undefined when there is none. */
   afterNewest(column: TimeColumn, rows: number): string | undefined
   /** Whether more than `rows` rows have a time at or after `from`. Reads at most one row more than `rows`. */
   isMoreThan(column: TimeColumn, rows: number, from: string): boolean
@@ -25,7 +25,7 @@ export interface TimedRow {
   at: string
 }
 
-/** A span of time from its newer end to its older end; null is unbounded. */
+/** A span of time: `above` is its newer end, `below` its older end; null is unbounded. */
 export interface TimeSpan {
   above: string | null
   aboveIncluded: boolean
@@ -41,7 +41,7 @@ export interface Unasked {
   keys: string
   /** Keys to leave out. */
   but: readonly string[]
-  /** Only rows first stored before `before`, or after `now`: a clock that was ahead stored these. */
+  /** Only rows first stored before `before`, or after `now`. A clock that was ahead stored the latter. */
   before: string
   now: string
   limit: number

@@ -4,7 +4,7 @@ import { quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { sameJson } from './payload-writer.ts'
 
-/** Stores a row for every field of a record whose value has changed. `before` and `after` are JSON objects. */
+/** Stores a row for each field of a record whose value differs between the JSON objects `before` and `after`. */
 export type NoteChanges = (
   record: { object: string; id: string },
   before: string,

@@ -1,14 +1,14 @@
 /**
- * Keeps an older answer from overwriting a newer one. Each request gets a ticket when it starts; tickets grow. The
- * ticket that wrote a key is remembered only while an earlier request is in flight, so usually nothing is remembered.
+ * Keeps an older answer from overwriting a newer one. Each request gets the next number as its ticket when it starts.
+ * The ticket that wrote a key is remembered only while an earlier request is in flight, so usually none is remembered.
  * The tickets are not stored: after a crash, no answer to an earlier request can arrive.
  */
 export interface Freshness {
   begin(): number
-  /** The ticket of the last request; 0 before the first. */
+  /** The ticket of the request that started last; 0 before the first request. */
   latest(): number
   end(ticket: number): void
-  /** Requires one more `end` for this ticket: an answer in several pages is as old as its first page. */
+  /** Requires one more `end` for this ticket: an answer in several pages keeps the ticket of its first page. */
   prolong(ticket: number): void
   /** Whether a request that started later has already written this key. */
   isOutdated(ticket: number, table: string, key: string): boolean
@@ -25,7 +25,7 @@ export function createFreshness(): Freshness {
   const written = new Map<string, number>()
 
   const oldest = () => {
-    // A map iterates in the order of insertion, and tickets grow, so the first one is the oldest.
+    // A map iterates in the order of insertion, so the first ticket is the oldest.
     for (const ticket of underWay.keys()) return ticket
     return Number.POSITIVE_INFINITY
   }

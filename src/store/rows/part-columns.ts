@@ -1,7 +1,7 @@
 import { quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 
-/** A part that has a separate single read and is stored in one column of its row. */
+/** A part of a row: a separate single read returns it, and one column of the row stores it. */
 export interface PartColumn {
   table: string
   column: string
@@ -12,7 +12,7 @@ export interface PartColumn {
 export interface PartColumns {
   /** Null when the part or its row is not stored. */
   get(part: PartColumn): string | null
-  /** Replaces the part of a live row. Returns how many rows changed. The first value does not move `_changed_at`. */
+  /** Replaces the part of a live row. Returns how many rows changed. The first value does not set `_changed_at`. */
   replace(part: PartColumn, value: string | null, now: string): number
 }
 

@@ -37,7 +37,7 @@ const SAME: Comparison = { difference: 'none', isExtraAlone: true }
 export interface WriterOptions {
   /** Columns that parley fills and for which the items have values. */
   filled?: readonly string[] | undefined
-  /** True: a live row keeps its columns and children, and only gains fields without a column. */
+  /** True: a live row keeps its columns and children; only its fields without a column change. */
   keepsLive?: boolean | undefined
   /** The kind of endpoint that returned the rows. Default `list`. */
   shownBy?: ShownBy | undefined
@@ -238,14 +238,14 @@ function createExtras(table: Table, shown: ShownFields, by: ShownBy) {
         by,
         undeclared(given).map(([name]) => name),
       ),
-    /** Keeps the stored fields that the API has not dropped; all others come from this answer. */
+    /** The fields of this answer, and the stored fields that it lacks and that the API has not dropped. */
     merged(stored: Cell, given: string | null): string | null {
       const kept = keptOf(stored)
       if (kept.length === 0) return given
       const fresh = given === null ? [] : Object.entries(decodeJson(given).value as object)
       return encodeJson(Object.fromEntries([...kept, ...fresh]))
     },
-    /** As `merged`, and keeps the stored fields that have a column: this endpoint does not write columns. */
+    /** As `merged`, but fields that have a column stay as stored: this endpoint does not write columns. */
     added(stored: Cell, given: string | null): string | null {
       const before = typeof stored === 'string' ? Object.entries(decodeJson(stored).value as object) : []
       const kept = before.filter(([name]) => declaredFields(table).has(name) || !isDropped(name))

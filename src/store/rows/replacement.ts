@@ -7,7 +7,6 @@ import { decodeJson } from '../../json.ts'
  * completes the row and does not count. Pure.
  */
 
-/** Whether the given cell replaces the stored value. */
 export function replacesCell(column: Pick<Column, 'kind'>, stored: Cell, given: Cell): boolean {
   if (stored === null || stored === given) return false
   if (column.kind !== 'json' || typeof stored !== 'string' || typeof given !== 'string') return true

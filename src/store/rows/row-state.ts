@@ -10,7 +10,7 @@ import { columnsOfRow, type RowKey } from '../deletions/suspicions.ts'
  */
 export type RowState = 'unknown' | 'open' | 'withheld' | 'deleted'
 
-/** Answers which rows are stored, in any table. */
+/** Queries about the stored rows of any table. */
 export interface StoredRows {
   /** @param row of an entity table */
   state(row: RowKey): RowState
@@ -18,18 +18,18 @@ export interface StoredRows {
   has(table: string, key: readonly string[]): boolean
   /** Whether an entity table has a live row with this key. */
   isLive(table: string, key: readonly unknown[]): boolean
-  /** Whether a table has live rows of a scope. The scope is the first column of its key. */
+  /** Whether a table has live rows of a scope. The first column of the table's key has the scope. */
   hasLiveOf(table: string, scope: string): boolean
   /** The values of a column of all live rows, sorted. */
   liveValues(table: string, column: string): string[]
   /** The text in a column of a row; undefined when the row is not stored or has none. */
   valueOf(row: RowKey, column: string): string | undefined
-  /** The ids of the live rows that have a value in a column. */
+  /** The ids of the live rows that have this value in a column. */
   liveIdsWith(table: string, column: string, value: string): string[]
   /**
-   * The number of live rows that refer to the confirmed rows of a table (store/deletions/suspicions.ts), which has one or
-   * two key columns. A row that refers to two of them counts twice.
-   * @param dependants `on` maps columns of the other table to those key columns
+   * The number of live rows that refer to the confirmed rows of `table` (store/deletions/suspicions.ts). A row that
+   * refers to two of them counts twice. `table` has one or two key columns.
+   * @param dependants the table that refers to `table`; `on` maps its columns to the key columns of `table`
    */
   countDependants(table: string, dependants: Dependants): number
 }

@@ -3,7 +3,7 @@ import type { ParsedRow } from '../../catalog/parsed-item.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 
-/** The rows of a table whose event time is missing, and how they get one. */
+/** The rows of a table that have no event time, and how they get one. */
 export interface UndatedRows {
   /** Ids of live rows that have no time and that the pass has not seen. `known` as in `within` of `RowTimes`. */
   undated(column: TimeColumn, feed: string, known: { before: string; now: string }): string[]
@@ -45,7 +45,7 @@ export function createUndatedRows(prepare: Prepare): UndatedRows {
     completeUndated({ table, time }, rows) {
       const [key = '', ...others] = Object.keys(tableNamed(table).columns)
       const isEqual = others.filter(name => name !== time).map(name => `${quote(name)} IS @${name}`)
-      // A row that was given one of these keys has no time until it is stored, and must not be found again.
+      // A stored row that got one of these keys still has no time. It must not be found again.
       const undated = `SELECT ${quote(key)} FROM ${quote(table)} WHERE ${quote(time)} IS NULL AND _deleted_at IS NULL
          AND ${quote(key)} NOT IN (SELECT value FROM json_each(@keys)) AND _extra IS @_extra
          AND ${isEqual.join(' AND ')} LIMIT 1`

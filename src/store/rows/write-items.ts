@@ -23,7 +23,7 @@ export interface WriteOptions {
   filled?: readonly string[]
   /** The kind of endpoint that sent the items; default a list. */
   shownBy?: ShownBy
-  /** A live row keeps its columns from the list; only fields without a column are added. */
+  /** True: a live row keeps its columns from the list; only its fields without a column change. */
   keepsLive?: boolean
 }
 
@@ -64,8 +64,9 @@ export function createWrite(deps: WriteDeps): Write {
       const key = keyIndexes.map(index => item.cells[index] ?? null)
       const row = key.join('\u0000')
       const keepsColumns = keepsLive && deps.stored.isLive(name, key)
-      // An item that leaves the columns as they are makes no list outdated. A list makes such an item outdated only if it
-      // changed the row: under frequent polls, a slow single read would never be stored otherwise.
+      // An item that keeps the columns does not make the answer of a list outdated. The answer of a list makes such an
+      // item outdated only if that answer changed the row. Otherwise, frequent polls would keep a slow single read from
+      // ever being stored.
       if (keepsColumns && freshness.isOutdated(ticket, `${name} changed`, row)) continue
       if (!freshness.admits(ticket, keepsColumns ? `${name} without columns` : name, row)) continue
       if (isBlocked?.(column => item.cells[columns.indexOf(column)] ?? null)) continue
@@ -90,7 +91,7 @@ export interface MergedTable {
   merge: MessageMerge
   /** The table of the merged rows. */
   into: string
-  /** The column of a copy's row with the key of its merged row. */
+  /** The column in a copy's row that has the key of the merged row. */
   groupBy: string
   /** Computes the key of the merged row from a copy's cells. */
   groupOf(cells: readonly (Cell | undefined)[]): string

@@ -9,7 +9,7 @@ export interface BuildOptions {
   isWanted: boolean
   /** Duration of one transaction in ms. One very long text, or FTS5 writing its buffer, may take longer. */
   pieceMs: number
-  /** Share of the time that building may take, above 0 and up to 1. The rest is paused. */
+  /** Share of the time that building may take, above 0 and up to 1. It pauses for the rest. */
   share: number
   /** Stops after the current transaction. The next call continues there. */
   signal: AbortSignal

@@ -8,7 +8,7 @@ import { MARKS, SEARCH_INDICES, type SearchIndex } from './schema.ts'
  * consistent, so the process can end after any of them. The database alone determines the next step.
  */
 export interface SearchIndices {
-  /** Whether `advance` has more to do than merges. It is quick and writes nothing. */
+  /** Whether `advance` has more to do than routine merges. This check is quick and writes nothing. */
   isDue(isWanted: boolean): boolean
   /** Whether any index exists, complete or not. */
   exists(): boolean

@@ -16,7 +16,7 @@ export interface IndexMark {
  * - `outdated` → `to be joined`: a purge is due (`forget`)
  * - `to be joined` → `being joined`: the merge has begun
  * - `being joined` → `kept`: the merge is complete
- * - `being joined` → `being joined, outdated`: a text is edited or deleted during the merge, which does not include it
+ * - `being joined` → `being joined, outdated`: a text is edited or deleted during the merge, which does not remove it
  * - `being joined, outdated` → `outdated`: the merge is complete
  */
 type IndexState = 'kept' | 'outdated' | 'to be joined' | 'being joined' | 'being joined, outdated'

@@ -13,7 +13,7 @@ export function hasMarks(db: Sqlite): boolean {
   return hasTable(db, MARKS)
 }
 
-/** Whether all indices exist as declared, or none where they are not wanted. */
+/** Whether all indices exist as declared; when they are not wanted, whether none exists. */
 export function areObjectsAsWanted(db: Sqlite, isWanted: boolean): boolean {
   const present = searchObjects(db)
   if (!isWanted) return present.size === 0

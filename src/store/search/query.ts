@@ -97,8 +97,8 @@ export function matchAnyOf(runs: readonly (readonly string[])[]): string {
 
 /**
  * The prefixes, in lower case, of the trigrams that begin with this short term. A voiced kana in half width is two
- * characters, so a form may be longer than a trigram. Undefined when JavaScript and the
- * index may write the term differently in lower case.
+ * characters, so a form may be longer than a trigram: then only its first three characters count. Undefined when
+ * JavaScript and the index may write the term differently in lower case.
  */
 export function startsOf(term: string): string[] | undefined {
   const isPlain = isAscii(term.normalize('NFKC')) || term.toLowerCase() === term.toUpperCase()

@@ -9,7 +9,7 @@ export interface OwnersInput {
 export interface Owner {
   /** Random id of the warehouse. */
   identity?: string
-  /** When the last maintenance before the copy ended: an RFC 3339 instant. */
+  /** End of the last maintenance before the copy was made: an RFC 3339 instant. */
   maintainedAt?: string
 }
 

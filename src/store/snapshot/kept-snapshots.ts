@@ -15,7 +15,6 @@ export interface KeepOptions {
   folder: string | undefined
   /** Number of snapshots to keep, the new one included. */
   keep: number
-  /** Reads the owners of snapshots. */
   owners?: (paths: readonly string[], signal: AbortSignal) => Promise<Owner[]>
 }
 

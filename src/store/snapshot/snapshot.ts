@@ -23,7 +23,7 @@ export interface Snapshot {
   path: string
   bytes: number
   durationMs: number
-  /** When it was started: an RFC 3339 instant by this machine's clock. The snapshot has everything committed before. */
+  /** Start of the snapshot: an RFC 3339 instant by this machine's clock. All earlier commits are in the snapshot. */
   startedAt: string
   /** The rows of `sync_status`, read from the snapshot. */
   resources: readonly StatusRow[]
@@ -38,7 +38,7 @@ export interface SnapshotOptions {
   mode: number
   /** Path of an earlier snapshot in the same folder, expected to be of the same warehouse. */
   earlier?: string | undefined
-  /** Whether a name in the same folder is of this series of snapshots, whose abandoned partial files are removed. */
+  /** Whether this name is of the same series of snapshots. Abandoned partial files of the series are removed. */
   isAlike?: (name: string) => boolean
   clock: Clock
   /** Aborts the snapshot, which leaves no file; the promise then rejects with the signal's reason. */
@@ -129,8 +129,8 @@ function bytesOf(database: string): number {
 }
 
 /**
- * A snapshot reads for a long time, and the WAL cannot be reused meanwhile. It may grow by this or by the size of the
- * database, whichever is larger.
+ * A snapshot reads for a long time, and the WAL cannot be reused meanwhile. The WAL may grow by this or by the size of
+ * the database, whichever is larger.
  */
 const MAX_WAL_GROWTH_BYTES = 1024 ** 3
 const CHECK_INTERVAL_MS = 1000

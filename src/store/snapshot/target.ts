@@ -6,8 +6,8 @@ import { APPLICATION_ID } from '../database/open.ts'
 import { databaseFault } from '../database/sqlite-errors.ts'
 
 /**
- * The target path of a snapshot: whether it may be replaced, and its mode and group. Only asynchronous calls, since the
- * disk may be slow or not answer.
+ * The target path of a snapshot: whether it may be replaced, and its mode and group. All calls are asynchronous, since
+ * the disk may be slow or not answer.
  */
 
 const COMPANIONS = ['-wal', '-shm', '-journal', '-lock']
@@ -90,7 +90,7 @@ async function isSnapshot(file: string): Promise<boolean> {
   return isDatabase && header[18] === 1 && header[19] === 1 && header.readInt32BE(68) === APPLICATION_ID
 }
 
-/** Sets mode and group, then renames: from then on other users can read the file. */
+/** Sets mode and group before the rename, so that the file at the target path has them from the start. */
 export async function moveIntoPlace(
   part: string,
   file: string,

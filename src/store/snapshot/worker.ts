@@ -82,6 +82,6 @@ function lowerPriority(): void {
   try {
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
   } catch {
-    // A service may not be allowed to lower its priority. The copy works without.
+    // A service may not be allowed to lower its priority. The copy is then written with normal priority.
   }
 }

@@ -41,7 +41,7 @@ export interface DaemonState {
   /** A sentence for people, or null. */
   reason: string | null
   since: string
-  /** When it continues, if known. */
+  /** When the daemon continues, if known. */
   until: string | null
   /** Exit status of the process, once stopped. */
   exit_status?: number

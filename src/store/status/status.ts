@@ -25,7 +25,7 @@ export interface Status {
   requests: readonly Request[]
   /** Runs without an end: running now, or of a process that died. */
   openRuns: number
-  /** The pairs of `sync_meta`, as stored. A copy lacks PROCESS_KEYS. */
+  /** Keys and values of `sync_meta`, as stored. For a copy of a warehouse, PROCESS_KEYS are left out. */
   meta: ReadonlyMap<string, string>
 }
 

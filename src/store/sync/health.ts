@@ -2,7 +2,7 @@ import type { ResourceName } from '../../catalog/resource-names.ts'
 import { safeText } from '../../safe-text.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 
-/** How reading each resource goes, for `sync_status`: healthy, failing or unavailable. */
+/** Records whether each resource is healthy, failing or unavailable, for `sync_status`. */
 export interface ResourceHealth {
   /** Records a run without a failure. */
   succeeded(resource: ResourceName, now: string): void

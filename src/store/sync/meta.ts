@@ -22,7 +22,7 @@ export const META = {
   requestsToday: 'requests_today',
   /** Why the API cannot be read, since when, and when the next try is; null while it can be read. */
   unreachable: 'unreachable',
-  /** The clock of the writer's machine. The daemon stores it each minute. */
+  /** The clock of the writer's machine. Each process stores it when it starts to read; the daemon also each minute. */
   clock: 'clock',
   /** When the last maintenance ended. Stored only while this machine's clock agreed with the API's. */
   maintainedAt: 'maintained_at',
@@ -34,7 +34,7 @@ export const META = {
   logHoldsPurged: 'log_holds_erased',
   /** Since when free space in the file may hold pieces of purged content. Stored in the transaction that purges. */
   fileHoldsPieces: 'file_holds_pieces',
-  /** Files that may hold purged content, and unreadable snapshot folders, by place; with their paths and reasons. */
+  /** By place: files that may hold purged content and snapshot folders that are unreadable, with paths and reasons. */
   purgeRemains: 'purge_remains',
   /** When parley last tried to rebuild the file on disk. */
   rebuildTriedAt: 'rebuild_tried_at',

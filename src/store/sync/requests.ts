@@ -31,7 +31,7 @@ export interface Requests {
   done(id: number, now: string): void
   /** Removes requests that were done before an instant. */
   forget(before: string): void
-  /** Whether another connection has written since the last call. The first call returns true. It takes microseconds. */
+  /** Whether another connection has written since the last call; true at the first call. A call takes microseconds. */
   changedByOthers(): boolean
 }
 
@@ -108,7 +108,7 @@ async function insert(file: string, { kind, resource }: NewRequest, clock: Clock
   // Not `openWarehouse`, which creates tables and views: only the process with the lock may do that.
   const db = new Database(file, { fileMustExist: true, timeout: 100 })
   try {
-    // A checkpoint may take long and is the writer's task.
+    // A checkpoint of the WAL may take long, so it is left to the writer.
     db.pragma('wal_autocheckpoint = 0')
     const ask = db.prepare(
       `INSERT INTO sync_requests (kind, resource, asked_at) SELECT @kind, @resource, @now

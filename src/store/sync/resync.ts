@@ -10,7 +10,7 @@ import type { Segments } from './segments.ts'
 /** A resource that was marked to be read again. */
 export interface Marked {
   resource: ResourceName
-  /** Single reads, one request each. */
+  /** Number of its single reads, one request each. */
   reads: number
 }
 

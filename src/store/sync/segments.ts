@@ -5,9 +5,9 @@ import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 
 /**
- * A list query with its checkpoint: a span of event time of a timeline, a period of a log, or a whole snapshot (one for
- * each scope). The segments of a timeline cover the time axis without gaps: the oldest has no `from`, the newest no
- * `to`.
+ * A list query with its checkpoint: a span of event time of a timeline, a period of a log, or a whole list or scope in
+ * the mode `snapshot`. The segments of a timeline cover the time axis without gaps: the oldest has no `from`, the
+ * newest no `to`.
  */
 export interface Segment {
   id: number
@@ -17,7 +17,7 @@ export interface Segment {
   to: string | null
   /** The exact query of the cursor. A cursor is valid only with its own query. */
   query: Readonly<Record<string, string>> | null
-  /** Parameters of the next page; null before the first and after the last. */
+  /** Parameters of the next page; null before the first page and after the final one. */
   cursor: Readonly<Record<string, string>> | null
   /** Start of the current pass, by the server's clock. */
   passStartedAt: string | null
@@ -40,11 +40,11 @@ export interface Segment {
   closed: boolean
   /** Since when the list is unavailable. Meanwhile the resource can be complete without it. */
   unavailableSince: string | null
-  /** Failed requests since the last page that was read with the usual limit. */
+  /** Failed requests since a page was last read with the usual `limit`. */
   attempts: number
   /** After a failure, the segment is not read before this instant, by this machine's clock. */
   retryAt: string | null
-  /** Duration of the last pass that one process read from the first to the last page; null when there is none. */
+  /** Duration of the latest pass that a single process read completely; null when there is none. */
   passMs: number | null
 }
 
@@ -65,7 +65,7 @@ export interface Segments {
   retryNow(feed: string): void
   /** Moves every `retryAt` after `now` to an instant `ms` earlier, because this machine's clock was set back. */
   moveBack(ms: number, now: string): void
-  /** Joins two neighbours and returns the result, which has the earlier `listedAt` of both. */
+  /** Joins two neighbours and returns the result, which has the earlier `listedAt` of the two. */
   join(newer: Segment, older: Segment): Segment
   /**
    * The instant down to which the feed was listed without a gap, from its newest end. A segment that waits after a

@@ -38,7 +38,7 @@ export function fillDictionary(prepare: Prepare, state: Pick<State, 'meta' | 'se
   createCrmDictionary(prepare).refresh()
 }
 
-/** A sample typed table. Its rows are part of the digest, so a version with other texts rewrites the dictionary. */
+/** A sample typed table. The digest covers its dictionary rows, so the digest changes with their texts. */
 const SAMPLE: CrmObjectDescription = {
   name: 'o',
   label: 'O',
@@ -215,7 +215,7 @@ function describedField(
   }
 }
 
-/** The type of the column decides; for a text column, the CRM's type of the field. */
+/** The type of the column decides. For a text column, the CRM's type of the field decides. */
 function kindOf(declared: string, type: string | null): DescribedKind {
   const byColumn: Readonly<Record<string, DescribedKind>> = { INTEGER: 'boolean', ANY: 'any' }
   const form = formOf(type)

@@ -14,7 +14,7 @@ export function syncStatus(resources: readonly Resource[]): string {
 }
 
 /**
- * SQL of a value from the note in `sync_meta` that the API is unreachable. NULL when there is no note, or when the note
+ * SQL of a value from the note about an unreachable API in `sync_meta`. NULL when there is no note, or when the note
  * does not concern the resource.
  */
 const unreachable = (value: string) => `(SELECT ${value} FROM sync_meta m

@@ -2,9 +2,11 @@ import type { Store } from '../../../store/store.ts'
 import { readNote } from '../../../store/sync/meta.ts'
 import { type Direction, scopeOf } from './associations.ts'
 
-/** The input of the last plan of an association feed, so that the next plan looks only at new and deleted records. */
+/**
+ * What the last plan of an association feed covered and chose. The next looks only at records added or deleted since.
+ */
 export interface AssociationPlan {
-  /** The newest record at that time, by `_id`. */
+  /** `_id` of the newest record that the plan covered. */
   upTo: number
   at: string
   /** The number of records of each object, deleted ones included. */

@@ -3,7 +3,7 @@
 /** The two objects, in the order in which associations are stored. */
 export type AssociationKind = readonly [string, string]
 
-/** The scope of a task. The request filters the list of the object `listed` by a record of the object `asking`. */
+/** The scope of a task: its request filters the list of the object `listed` by a record of the object `asking`. */
 export interface Direction {
   listed: string
   asking: string

@@ -17,7 +17,7 @@ export interface ItemHandler {
   query?(work: ItemWork): Readonly<Record<string, string>>
   /** Parameters of the path other than the key. */
   params?(task: Task): Readonly<Record<string, string>>
-  /** For reads that request one scope of a list: that list. If the API refuses it as unavailable, the scope waits. */
+  /** For reads of one scope of a list: that list. If the API refuses such a read as unavailable, the scope waits. */
   list?(work: ItemWork): ScopeList
   /** Writes the tasks of this round. It runs once the parents are read, and no task is read before it has ended. */
   plan?(context: EngineContext, id: string): Batches
@@ -38,11 +38,11 @@ export interface ItemWork {
   /** True when the answer is a list and has another page. */
   more: boolean
   /**
-   * For a list of several pages: the number of its first request in `store.freshness`. The whole list counts as one
-   * request that is in flight until its last page, so an older page never overwrites what a later request wrote.
+   * For a list of several pages: the ticket of its first request. The whole list counts as one request that is in
+   * flight until its final page, so an older page never overwrites what a later request wrote.
    */
   ticket: number | undefined
-  /** When the first request was sent: for a list, that of its first page. */
+  /** When the request was sent. For a list of several pages, when its first page was requested. */
   sentAt: string | undefined
   cursor: Readonly<Record<string, string>> | null
   gathered: string[]
@@ -89,7 +89,7 @@ export function readAgain(context: EngineContext, work: ItemWork, afterMs: numbe
 
 const NOT_READY = { firstMs: 10 * MINUTE, mostMs: DAY }
 
-/** Schedules the read that confirms a suspicion. It is due after `afterMs`, in a backfill too, not once per round. */
+/** Schedules the read that may confirm a suspicion. In a backfill too it is due after `afterMs`, not once per round. */
 export function recheckAfter(context: EngineContext, { task }: ItemWork, afterMs: number): void {
   context.store.tasks.done(task, {
     round: BY_DUE_TIME,
@@ -121,8 +121,8 @@ export function askDetail({ store, now }: EngineContext, { feed, task }: ItemWor
 }
 
 /**
- * Removes the task of a part whose row is deleted or withheld, perhaps since the request was sent. Returns true if so:
- * then the answer must not be stored. When the row comes back, its parts are read again.
+ * Removes the task of a part whose row is deleted or withheld. This may have happened after the request was sent.
+ * Returns whether it has: the answer must then not be stored. When the row comes back, its parts are read again.
  */
 export function dropIfGone({ store }: EngineContext, { feed, task }: ItemWork): boolean {
   if (feed.partOf === undefined) return false

@@ -13,7 +13,7 @@ import { createTaskQueue, nameOf } from './task-queue.ts'
 
 /** Reads items with one request each, newest first: pending rows, then tasks that are due. */
 
-/** Two sources: the keys that the newest pages have just brought, and all others. */
+/** Returns two sources: one for the keys that the newest pages have just brought, and one for all other keys. */
 export function createItems(
   context: EngineContext,
   resource: Resource,
@@ -27,7 +27,7 @@ export function createItems(
   const bounds = { since: feed.boundBySince ? context.options.since : null }
   const plan = planOf(context, resource, id, handler)
   const underWay = new Set<string>()
-  /** Items whose own list has another page. */
+  /** Items whose answer is a list that has another page. */
   const continued: ItemWork[] = []
   const isWaiting = (scope = '') => backoffs.isWaiting(id, scope)
   const isFree = (task: Task) => !underWay.has(nameOf(task)) && !isWaiting(task.scope)
@@ -88,7 +88,7 @@ export function createItems(
       bounds,
       next() {
         if (isWaiting()) {
-          // These lists are read again from the first page later. While one is open, the store remembers every write.
+          // These lists start again at the first page later. Until their tickets end, the store remembers every write.
           continued.splice(0).forEach(end)
           return undefined
         }
@@ -132,7 +132,7 @@ function dueItems(context: EngineContext, where: FeedName, feed: ItemFeed, bound
       exceptScopes: backoffs.waitingScopes(where.feed),
     })
   const newest = dueTasks('newest')
-  // Without these, only the newest would be read: they may fall due again before the next batch.
+  // Without `others`, only the newest tasks would be read: they may fall due again before the next batch.
   const others = schedule.isTimed && newest.length === schedule.batchSize ? dueTasks('longest-due') : []
   return [...firstReads(context, where.feed, feed, schedule.batchSize), ...newest, ...others]
 }

@@ -56,8 +56,8 @@ function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply
 }
 
 /**
- * A message is read again after it changed. If the answer differs from the list, a lagging replica may have sent it,
- * with the old text.
+ * Whether a lagging replica may have sent the answer, with the old text: the message is read again because the list
+ * showed a change, and the answer differs from the list.
  */
 function mayLag({ table }: ItemFeed, { item, written: { before } }: StoredItem): boolean {
   return Object.values(tableNamed(table).columns).some(

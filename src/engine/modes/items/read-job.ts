@@ -17,11 +17,11 @@ export interface ItemReads {
   feed: ItemFeed
   handler: ItemHandler
   queue: Pick<TaskQueue, 'succeeded' | 'failed' | 'failures'>
-  /** The job is over, whether it was answered or not. */
+  /** Called when a job is over, whether it was answered or not. */
   over(work: ItemWork): void
 }
 
-/** The single read of an item, or of one page of its list. */
+/** The job that requests an item, or one page of the item's list. */
 export function readJob(context: EngineContext, reads: ItemReads, work: ItemWork): Job {
   const { store, backoffs } = context
   const { where, feed, handler, queue } = reads

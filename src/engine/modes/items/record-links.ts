@@ -45,7 +45,7 @@ export const linksAnswer: ItemHandler = {
 // ----------------------------------------------------------------------------------------------- plan
 
 /**
- * The direction changes only when the requested object has more than this many times the records of the other one:
+ * The direction changes only when the object `asking` has more than this many times the records of the object `listed`:
  * after a change, all records are read again.
  */
 const MUCH_LARGER = 2
@@ -82,8 +82,8 @@ function* planLinks(context: EngineContext, id: string): Batches {
     associationTasks.removeDeleted(tasksOf(direction), last.at)
   for (const direction of directions.map(opposite)) {
     const scope = scopeOf(direction)
-    // In the daemon, these tasks are those of changed records, unless the last plan chose this direction. A backfill
-    // does not need them, since it reads all associations in the chosen direction.
+    // In the daemon, the tasks of this direction belong to changed records, unless the last plan chose the direction. A
+    // backfill does not need them, since it reads all associations in the chosen direction.
     if (schedule.isTimed && !last.scopes.includes(scope)) continue
     while (associationTasks.removeSome({ feed: id, scope }, REMOVED_AT_ONCE)) yield
   }
@@ -180,7 +180,7 @@ function askNext(context: EngineContext, work: ItemWork, askAgainMs: number | un
 
 /**
  * Stores the associations of a record as the answer lists them. An association that the answer does not list becomes
- * suspected, and `askAgainMs` says when the next answer can confirm that. The answers for either record show an
+ * suspected, and `askAgainMs` says when the next answer can confirm that. The answers for both records show an
  * association. If the answer to a later request for the other record is already stored, the association stays as it is.
  * Returns undefined when a later answer for this record is already stored, or when this record is deleted.
  */

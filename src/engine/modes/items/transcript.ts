@@ -66,7 +66,7 @@ function refuseTranscript(context: EngineContext, work: ItemWork, means: Denial)
     waitUntilReady(context, work)
     return
   }
-  // Minutes are enough in a confirming round: the guard has held back transcripts that were denied an hour apart.
+  // Minutes are enough in a confirming round: the guard holds back only transcripts denied twice, an hour apart.
   const afterMs = context.rounds.isConfirming(work.resource.name) ? CONFIRM_AFTER_MS : HOUR
   const verdict = noteDenial(context, { table: feed.table, scope: '', key: task.key }, { means, afterMs })
   if (verdict.state === 'suspected') scheduleRead(context, work, { afterMs, waiting: true })

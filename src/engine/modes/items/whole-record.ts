@@ -22,7 +22,7 @@ import {
 export const rowAnswer: ItemHandler = {
   answer: storeRow,
   absent: rowAbsent,
-  // The list also shows a row whose content is withheld.
+  // The list also shows rows whose content is withheld, so only the single read can confirm such a denial.
   taskOf: (_store, { id }, { key, means }) => (means === 'withheld' ? { feed: id, key } : undefined),
 }
 
@@ -58,7 +58,7 @@ function storeRow(context: EngineContext, work: ItemWork, value: unknown, reply:
   else waitUntilReady(context, work)
 }
 
-/** Handles a refusal of the row. Its meaning depends on the stored row, and on whether the list names it. */
+/** Handles a refusal. What it means depends on the stored row, and on whether the list names this row. */
 function rowAbsent(context: EngineContext, work: ItemWork, means: 'absent' | 'withheld'): void {
   REFUSED[means][context.store.stored.state(rowOf(work))](context, work)
 }
@@ -69,7 +69,7 @@ const REFUSED: Readonly<
   Record<'absent' | 'withheld', Record<RowState, (context: EngineContext, work: ItemWork) => void>>
 > = {
   absent: {
-    // Only the key of the row is known. It may be published later.
+    // Only the key of the row is known. The row may be published later.
     unknown: (context, work) =>
       work.feed.readyWhen ? askGrowing(context, work) : readAgain(context, work, DAY),
     open: denyAbsent,
@@ -113,7 +113,7 @@ function readWithheldAgain(context: EngineContext, work: ItemWork): void {
   readAgain(context, work, Math.min(rereadAfterMs(context, work.task.sortAt), DAY))
 }
 
-/** Schedules a read for when a second refusal counts. After that, reads at growing intervals until the list decides. */
+/** Schedules a read for when a second refusal counts. Later reads come at growing intervals until the list decides. */
 function askAgain(context: EngineContext, work: ItemWork, askAgainMs: number): void {
   if (askAgainMs === 0) askGrowing(context, work)
   else recheckAfter(context, work, askAgainMs)

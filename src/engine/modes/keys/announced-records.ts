@@ -13,8 +13,8 @@ import type { Source } from '../../requests/job.ts'
 import { createKeySource } from './key-source.ts'
 
 /**
- * Reads records ahead of their list: those that an activity announces as changed, and records not stored yet that
- * these point at.
+ * Reads records ahead of their list: those that an activity announces as changed, and records to which these refer and
+ * that are not stored yet.
  */
 export function createChanges(
   context: EngineContext,
@@ -59,7 +59,7 @@ export function createChanges(
   })
 }
 
-/** Whether the record was announced again while the request was in flight. The answer may be older than that. */
+/** Whether the record was announced again during the request. The answer may be too old to show that change. */
 function isDueAgain(task: Task, asked: Task): boolean {
   return task.dueAt !== asked.dueAt || task.sortAt !== asked.sortAt
 }

@@ -8,7 +8,7 @@ import { KEY_REQUESTS, type KeyEvidence, MOST_IDS } from './key-requests.ts'
 export interface KeyQueue {
   /** The tasks of the next request: all of one scope, at most as many as one request may name. */
   take(): Task[] | undefined
-  /** Looks for new tasks when none is left. */
+  /** True when no task can be read. Loads the next tasks first if none is left. */
   isEmpty(): boolean
 }
 
@@ -21,7 +21,7 @@ export interface KeyQueueOptions {
   isFree(task: Task): boolean
 }
 
-/** Tasks taken from the database at a time. */
+/** How many tasks are loaded from the database at a time. */
 const BATCH_SIZE = 2 * MOST_IDS
 
 export function createKeyQueue(context: EngineContext, options: KeyQueueOptions): KeyQueue {

@@ -9,13 +9,13 @@ import { wrongIdentityError } from '../refusals.ts'
 
 export type KeyEvidence = Extract<Evidence, { by: 'single' | 'ids' }>
 
-/** A single read answers one of these for a record that is not published (spec: General rules 2 and 3). */
+/** The statuses of a single read of a record that is not published (spec: General rules 2 and 3). */
 export const NOT_PUBLISHED: Expected = { 403: 'absent', 404: 'absent', 410: 'absent' }
 
 /** The most ids that one request may name (spec: Limits). */
 export const MOST_IDS = 100
 
-/** Whether a key can be asked for: the API refuses a whole request for one id that is no UUID. */
+/** Whether a key can be requested: one id that is no UUID makes the API refuse a whole request by `ids`. */
 export function isAskable(evidence: Evidence, key: string): boolean {
   return evidence.by !== 'ids' || isUuid(key)
 }

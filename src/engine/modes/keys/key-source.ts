@@ -31,21 +31,21 @@ export interface KeyReads {
   everyRound: boolean
   /** False until the tasks of this run are written. */
   isReady(): boolean
-  /** Whether a found record is stored. */
+  /** Whether to store a found record. */
   isWanted(item: ParsedItem): boolean
   /** @param entry undefined when the record was not stored: unparsable, unwanted, or a later answer was stored */
   found(task: Task, entry: StoredItem | undefined): void
   missing(task: Task): void
 }
 
-/** What is read, and what for. */
+/** A list feed, how its records are requested by key, and for which use. */
 interface KeyWork {
   feed: TimelineFeed | SnapshotFeed
   evidence: KeyEvidence
   reads: KeyReads
 }
 
-/** The records of an answer by key, in lower case; undefined for one that was not stored. */
+/** The records of an answer, by their key in lower case; undefined for a record that was not stored. */
 type Present = ReadonlyMap<string, StoredItem | undefined>
 
 /** Some keys, and the page of the answer that is requested next. */
@@ -153,7 +153,7 @@ function storeAnswer(
   return undefined
 }
 
-/** The workspace does not offer the scope of these keys. */
+/** Handles a refusal which means that the workspace does not offer the scope of these keys. */
 function refuseKeys(
   context: EngineContext,
   { feed, reads: { where, list } }: KeyWork,

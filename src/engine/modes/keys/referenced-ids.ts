@@ -8,7 +8,7 @@ import { byRange, createBatchPlan } from '../../scheduler/batch-plan.ts'
 import { isAskable } from './key-requests.ts'
 import { createKeySource } from './key-source.ts'
 
-/** Reads ids that rows of another table name and the list did not show: once each round, in the daemon daily. */
+/** Requests ids that rows of another table name and the list did not show: once each round, in the daemon daily. */
 export function createLookup(
   context: EngineContext,
   resource: Resource,
@@ -36,7 +36,7 @@ export function createLookup(
     lane: 'items',
     everyRound: true,
     isReady: plan.isReady,
-    // Rows older than `--since` are loaded, and merged, when the bound is lifted.
+    // Rows older than `sync.since` are not stored here. The list brings them when the bound is lifted.
     isWanted: ({ cells }) => since === null || String(cells[timeAt] ?? since) >= since,
     found: readTomorrow,
     missing: readTomorrow,
@@ -44,7 +44,7 @@ export function createLookup(
   return { ...source, replan: plan.invalidate }
 }
 
-/** Plans look-ups for the rows that are new since the last plan. Returns the highest rowid. */
+/** Plans look-ups for the other table's rows since the last plan. Returns the highest rowid of that table. */
 function* planLookup(
   { store, now }: EngineContext,
   id: string,

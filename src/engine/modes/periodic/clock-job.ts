@@ -7,8 +7,8 @@ import { handleRefusal } from '../refusals.ts'
 import type { PeriodReads } from './period-job.ts'
 
 /**
- * Learns the server's clock, which the periods follow, when no answer has shown it yet. A 400 shows it too: the first
- * period's request then finds out what the API refuses.
+ * Requests one entry to learn the server's clock, if no answer has shown it yet: the bounds of the periods follow this
+ * clock. A 400 shows it too. The request for the first period then finds out what the API refuses.
  */
 export function clockJob(
   context: EngineContext,

@@ -15,7 +15,7 @@ export interface FailedPeriod {
   isAnswered: boolean
 }
 
-/** Does what `nextForPeriod` decides, so that one bad entry does not hide a month. */
+/** Carries out the step that `nextForPeriod` chooses, so that one bad entry does not make a month unreadable. */
 export function narrowPeriod(context: EngineContext, failed: FailedPeriod): void {
   const { list, period, error, feedFailures, isAnswered } = failed
   const { segments } = context.store

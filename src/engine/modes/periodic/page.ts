@@ -11,7 +11,7 @@ import { deadCursorError, type LoopGuards, NOT_FAILED, segmentAfterPass, segment
 import { continuePeriods } from './periods.ts'
 import type { UndatedEntries } from './undated-entries.ts'
 
-/** A page of a period that was requested. */
+/** What the steps of a page need besides the page itself. */
 export interface PeriodWork {
   resource: Resource
   id: string
@@ -60,7 +60,7 @@ export function periodSteps(context: EngineContext, work: PeriodWork): PageSteps
   }
 }
 
-/** Reads the time of a log's entries. */
+/** Returns a function that reads the time of an entry; null for an entry without a time. */
 export function timeColumn({ table, time }: PeriodicFeed): (entry: ParsedItem) => string | null {
   const timeAt = Object.keys(tableNamed(table).columns).indexOf(time)
   return ({ cells }) => (typeof cells[timeAt] === 'string' ? cells[timeAt] : null)
@@ -105,7 +105,7 @@ interface Numbered {
 /**
  * The API gives entries no id. Their id is a digest of all their fields and of a number that tells equal entries apart.
  * Equal entries have the same time and follow each other, perhaps across two pages. So the checkpoint keeps the digests
- * of the entries at the end of the last page.
+ * of the entries that have no time, or the same time as the last entry of the page.
  */
 function identify(
   entries: readonly ParsedItem[],

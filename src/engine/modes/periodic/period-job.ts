@@ -22,18 +22,18 @@ export interface PeriodReads {
   feed: PeriodicFeed
   guards: LoopGuards
   undated: UndatedEntries
-  /** When the API last showed that it does not accept the parameter for the end of a period, by `elapsed`. */
+  /** `clock.elapsed()` when the API last ignored or refused the end parameter; undefined while it is sent. */
   endIgnoredAt: number | undefined
   /** Failures of the feed in a row. */
   feedFailures: number
-  /** True once a period request of this process was answered. */
+  /** True once a request for a period has succeeded in this process. */
   isAnswered: boolean
 }
 
-/** A single 400 may be a fault of the API, so the parameter is sent again after this long. Scaled. */
+/** How long the end parameter is left out: a single 400 may be a fault of the API. Scaled. */
 const END_AGAIN_MS = DAY
 
-/** The request of a period's next page. Updates `reads` with what its outcome shows. */
+/** The job that requests a period's next page. Updates `reads` with what the outcome shows. */
 export function periodJob(
   context: EngineContext,
   reads: PeriodReads,

@@ -16,7 +16,7 @@ export function isNewestOpen([newest]: readonly Segment[]): boolean {
   return newest !== undefined && !newest.closed
 }
 
-/** Adds periods for the time since the newest one; at first, for the last hour and the 31 days before it. */
+/** Adds periods from the end of the newest one until now; if there is none, for the last hour and 31 days before it. */
 export function planPeriods(context: EngineContext, id: string): void {
   const { store } = context
   const end = context.server.now()
@@ -36,7 +36,7 @@ export function planPeriods(context: EngineContext, id: string): void {
   extendBack(context, id)
 }
 
-/** A clock that was ahead leaves periods of the future. They are removed, or reopened if they have begun. */
+/** Removes periods that have not begun, and reopens those that have not ended: a clock that was ahead left them. */
 function dropFuture({ store }: EngineContext, id: string, now: number): void {
   for (const period of store.segments.of(id, '')) {
     if (period.from !== null && Date.parse(period.from) > now) store.segments.remove(period)
@@ -86,7 +86,7 @@ function extendBack(context: EngineContext, id: string): void {
   addPeriod(context, id, to - LONGEST_PERIOD_MS, to)
 }
 
-/** After a period was read: joins closed periods, and adds the next older or newer one. */
+/** After a period was read: joins closed periods, and adds the next older or newer period. */
 export function continuePeriods(context: EngineContext, id: string): void {
   const { segments } = context.store
   joinClosed(segments, id)

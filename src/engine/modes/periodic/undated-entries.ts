@@ -40,8 +40,8 @@ export function createUndatedEntries(
       if (cursor === null) readings.set(id, { hasUndated: false, hasNewUndated: false })
     },
     correct({ listedAt }, entries) {
-      // A period that was never listed cannot have left an entry without its time. If the page itself still lists
-      // entries without a time, the stored ones count as separate entries.
+      // The first reading of a period has nothing to correct. If the page itself still lists entries without a time,
+      // the stored ones count as separate entries.
       if (listedAt === null || entries.some(isUndated) || !store.rowTimes.hasUndated(feed)) return
       store.rowTimes.completeUndated(feed, entries)
     },
@@ -57,7 +57,7 @@ export function createUndatedEntries(
       readings.delete(id)
       if (!store.rowTimes.hasUndated(feed)) return true
       if (reading === undefined || listedAt === null) return false
-      // The previous reading may have listed entries without a time that are stored with one, even of other periods.
+      // The previous reading may have stored undated copies of entries of any period that are also stored with a time.
       const since = isoInstant(Date.parse(listedAt) - DAY_MS)
       if (!reading.hasUndated) store.rowTimes.removeUndatedCopies(feed, since)
       return !reading.hasNewUndated

@@ -11,10 +11,10 @@ import { refusalError } from '../refusals.ts'
 import { snapshotSteps } from './page.ts'
 
 /**
- * Reads the newest end of a list of keys between two passes over the whole list. It does so at the list's usual
- * interval, when passes take so long that they are rarer than that. It stops at the first page without new keys, and
- * denies no row. If the list does not return the newest keys first, the next whole pass brings the missed keys. The
- * cursor is kept in memory: a restart costs one more read.
+ * Reads the newest end of a list of keys between two passes over the whole list. It is read at the list's usual
+ * interval, if passes take so long that they begin less often than that. The read stops at the first page without new
+ * keys, and denies no row. If the list does not return the newest keys first, the next whole pass finds the missed
+ * keys. The cursor is kept in memory, so a restart costs one more read.
  */
 export function createNewestKeys(
   context: EngineContext,
@@ -48,7 +48,10 @@ export function createNewestKeys(
 
   const isKnown = (key: string) => store.tasks.find({ feed: `${resource.name}.detail`, key }) !== undefined
 
-  /** Infinite while a whole pass is due or under way, or is no rarer than the usual interval, or the feed backs off. */
+  /**
+   * Infinite until a whole pass has ended, while one is due or under way, while whole passes begin at the usual
+   * interval, and while the feed backs off.
+   */
   const waitMs = (): number => {
     const [pass] = store.segments.of(id, '')
     if (!pass?.listedAt || pass.passStartedAt !== null || backoffs.isWaiting(id))

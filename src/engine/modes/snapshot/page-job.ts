@@ -13,7 +13,7 @@ import { handleRefusal } from '../refusals.ts'
 import { failScope, markScopeUnavailable, scopeHistory } from '../refused-scope.ts'
 import { type SnapshotWork, snapshotSteps } from './page.ts'
 
-/** The request of the next page of a pass. */
+/** The job that requests the next page of a pass. */
 export function pageJob(
   context: EngineContext,
   reads: Omit<SnapshotWork, 'rest'>,
@@ -68,13 +68,13 @@ function scopeQuery({ list }: SnapshotFeed, scope: string): Query {
   return list.scopeParameter === undefined ? {} : { [list.scopeParameter]: scope }
 }
 
-/** A list of unknown shape is first requested without any parameter. */
+/** A list whose paging the spec does not state is first requested without `limit`, which the API may refuse. */
 function limitQuery({ list }: SnapshotFeed, pass: Segment): Query {
   if (list.paging === 'any') return pass.query ?? {}
   return { limit: pass.query?.['limit'] ?? String(PAGING[list.paging].maxLimit) }
 }
 
-/** Requests smaller pages, or puts off this scope alone. */
+/** After a failed request, restarts the pass with smaller pages, or puts off this scope alone. */
 function failPass(
   context: EngineContext,
   { work: { resource, id }, pass, query }: AskedPage,
@@ -95,9 +95,9 @@ function failPass(
 }
 
 /**
- * The parent row of the scope may be deleted. Its own list decides that, and is read at once. The daemon reports the
- * refusal only if the next request of the scope is refused too: a parent is often deleted before its list is due, and
- * the list is read in between.
+ * Handles a refusal that may mean that the parent row of the scope is deleted. The list of the parent rows decides
+ * that. In the daemon it is read at once, and the refusal is reported only if the next request of the scope is refused
+ * too: a parent is often deleted before its list is due, and the list is read between the two requests.
  */
 function handleAbsent(context: EngineContext, pass: Segment, { of, refusal }: RefusedPage): void {
   const { store, schedule, backoffs } = context

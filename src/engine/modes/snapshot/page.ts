@@ -17,7 +17,7 @@ import { type ListPage, type PageSteps, segmentAfterPage } from '../apply-page.t
 import { deadCursorError, type LoopGuards, NOT_FAILED, segmentToRestart } from '../pass.ts'
 import { endPass } from './pass-end.ts'
 
-/** A page of a whole list that was requested. */
+/** What the steps of a page need besides the page itself. All requests of a feed share it, except `rest`. */
 export interface SnapshotWork {
   resource: Resource
   id: string
@@ -27,18 +27,18 @@ export interface SnapshotWork {
   guards: LoopGuards
   /** By scope, for passes that this process began. */
   durations: Map<string, PassDuration>
-  /** The batches of `endPass` that are left after the first, which runs with the last page. */
+  /** The batches of `endPass` after the first, which runs in the transaction of the final page. */
   rest?: Batches | undefined
 }
 
 export interface PassDuration {
-  /** Time of reading so far. */
+  /** How long the pass has read so far. */
   ms: number
-  /** When the latest page was stored, by `elapsed`. Before that, when the first page was requested. */
+  /** `clock.elapsed()` when the latest page was stored. Before that, when the first page was requested. */
   at: number
 }
 
-/** What a page lists: rows, or only their keys. */
+/** The keys that a page shows, and its rows. `rows` is empty unless each item is the payload of a row. */
 interface Listed {
   rows: readonly ParsedItem[]
   keys: readonly ListedKey[]
@@ -139,7 +139,7 @@ function readListed(
   }
 }
 
-/** How often a page-numbered list is restarted because its size changed during the pass. */
+/** At most how often a pass over a page-numbered list restarts because the size of the list changed. */
 const MOST_RESIZES = 3
 
 function advance(context: EngineContext, work: SnapshotWork, { page, segment }: ListPage): void {
@@ -157,7 +157,7 @@ function advance(context: EngineContext, work: SnapshotWork, { page, segment }: 
   }
   if (limit !== undefined) {
     limits.set(pass.scope, 'accepted')
-    // If pages of this size fail, the failures must add up.
+    // `attempts` stays. Otherwise it would start from 0 after each restart, even if all pages of this size fail.
     segments.save({ ...pass, ...NO_PASS, attempts: segment.attempts, query: { limit } })
   } else if (resized && pass.restarts < MOST_RESIZES) {
     segments.save({ ...segmentToRestart(pass), query: pass.query })
@@ -172,13 +172,13 @@ function advance(context: EngineContext, work: SnapshotWork, { page, segment }: 
   }
 }
 
-/** Once the size has changed it stays `SIZE_CHANGED`, even if the last pages state the same size again. */
+/** Once two pages have stated different sizes, the result is `SIZE_CHANGED`, even if later pages agree again. */
 function sizeAfterPage({ totalSize: before }: Segment, { totalSize }: Page): number | null {
   if (totalSize === undefined) return before
   return before === null || before === totalSize ? totalSize : SIZE_CHANGED
 }
 
-/** A gap between two pages counts at most this long: an outage or a pause must not make the list read more rarely. */
+/** A gap between two pages counts as at most this long, so that a list is not read less often after an outage. */
 const LONGEST_GAP_MS = MINUTE
 
 /** How long the pass has read, in ms. Undefined if an earlier process began it. */

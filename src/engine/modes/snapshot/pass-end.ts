@@ -16,7 +16,7 @@ import { segmentAfterPass } from '../pass.ts'
 /** How many keys one transaction compares or forgets. */
 const KEYS_AT_ONCE = 2000
 
-/** A pass over a whole list, whose last page is stored. */
+/** A pass whose final page is stored. */
 export interface EndedPass {
   resource: Resource
   id: string
@@ -30,9 +30,9 @@ export interface EndedPass {
 }
 
 /**
- * Denies the rows that the pass has not seen, by ranges of keys. The first batch runs in the transaction of the last
- * page, and is usually the only one. Until the last batch the segment keeps the checkpoint of that page: if the process
- * is killed, the next one requests the page again and compares from the start.
+ * Denies the rows that the pass has not seen, one range of keys in each batch. The first batch runs in the transaction
+ * of the final page, and is usually the only one. Until all ranges are done, the checkpoint stays before the final
+ * page: if the process is killed, the next process requests this page again and compares from the start.
  */
 export function* endPass(context: EngineContext, ended: EndedPass): Batches {
   const { store, missedRows } = context
@@ -62,8 +62,8 @@ export function* forgetSeen({ store }: Pick<EngineContext, 'store'>, feed: strin
 }
 
 /**
- * Denies the rows of a key range that the pass has not seen. Returns how many of them are newly suspected, or due for a
- * single read.
+ * Denies those rows of a key range that the pass has not seen. Returns how many of them are newly suspected, or due for
+ * a single read.
  * @param before the sum of the results for the earlier ranges
  */
 function denyUnseen(context: EngineContext, ended: EndedPass, range: KeyRange, before: number): number {
@@ -80,7 +80,7 @@ function denyUnseen(context: EngineContext, ended: EndedPass, range: KeyRange, b
   )
 }
 
-/** Denies these rows. A pass confirms only suspicions that are older than its start. */
+/** Denies the rows with these keys. The pass confirms only suspicions that are older than its start. */
 function denyByPass(
   context: EngineContext,
   { feed: { table }, pass }: EndedPass,
@@ -118,11 +118,11 @@ function readUnlisted(
   const isMany = before + due.length > MANY_MISSING
   for (const { key, isNew } of due) {
     const row = { table: feed.table, scope: '', key }
-    // A list that never shows the row denies nothing.
+    // The list may never show the rows in `always`, so it cannot deny them.
     const isDenied = isNew && !feed.always?.includes(key) && store.stored.state(row) === 'open'
     const verdict = isDenied ? noteDenial(context, row, { confirms: false }) : undefined
     const task = { feed: `${resource.name}.detail`, key }
-    // A backfill reads every detail in its round anyway, and most unlisted rows still exist.
+    // A backfill does not wait to confirm: it reads every row in its round anyway, and most unlisted rows still exist.
     if (!schedule.isTimed || verdict?.state !== 'suspected')
       store.tasks.demand({ ...task, dueAt: context.now() })
     else {

@@ -52,7 +52,7 @@ export function createSnapshot(
     },
   })
 
-  /** Before a pass begins, the keys that an abandoned pass has seen are removed. */
+  /** False while keys that an abandoned pass has seen are left. They are removed first. */
   const mayBegin = ({ pages, scope }: Segment): boolean => {
     const hasLeftover = () => pages === 0 && store.seen.hasAny(id, scope)
     if (!hasLeftover()) return true

@@ -23,11 +23,11 @@ export interface Cut {
   at: string
 }
 
-/** A list with fewer pages is read in one pass. */
+/** A list with fewer pages than this is read in one pass. */
 const LONG_PAGES = 20
 /** At most one cut for this many pages: each cut costs half a page on average. */
 const PAGES_FOR_A_CUT = 60
-/** A pass is cut when it has this many times its even share of the pages left. */
+/** A pass is cut when the pages left in it are at least this many times an even share of all pages left. */
 const UNEVEN = 3
 /** A pass with fewer pages left than this is not worth cutting. */
 const FEWEST_PAGES = 6
@@ -38,13 +38,13 @@ const TELLING_PAGES = 4
 /** A pass with more pages counts as at most this many times as dense as the average. */
 const DENSEST = 4
 
-/** How far a pass has come. Its edge is the time of its last row. Spans in ms of event time. */
+/** How far a pass has come. Its edge is the time of the last row that it has read. Spans in ms of event time. */
 interface PassProgress {
   segment: Segment
   edge: number
   /** From the newest instant down to the edge. */
   done: number
-  /** Expected from the edge down to the end of the pass. */
+  /** Expected span from the edge down to the end of the pass. */
   left: number
 }
 
@@ -58,7 +58,7 @@ export function nextCut({ open, pages, passes, newest }: AwaitedPasses): Cut | u
   if (!longest) return undefined
   const expected = sum(begun, leftOf) + sum(open, segment => pagesToStart(segment, density))
   const left = Math.min(expected, GOES_ON * pages)
-  // The first cut is free. Otherwise a list of fewer than `PAGES_FOR_A_CUT` pages would never be cut.
+  // The limit allows one extra cut. Otherwise a list of fewer than `PAGES_FOR_A_CUT` pages would never be cut.
   const cutsLeft = 2 + Math.floor((pages + left) / PAGES_FOR_A_CUT) - passes
   const even = left / (open.length + cutsLeft)
   if (cutsLeft < 1 || leftOf(longest) < Math.max(FEWEST_PAGES, UNEVEN * even)) return undefined
@@ -68,7 +68,7 @@ export function nextCut({ open, pages, passes, newest }: AwaitedPasses): Cut | u
   return isWithin ? { segment, at } : undefined
 }
 
-/** Moves a cut off full seconds: rows at the exact instant of a cut are read twice, and a full hour may have many. */
+/** Moves a cut off full seconds: rows at the exact instant of a cut are read twice, and many may be at a full hour. */
 function unround(instant: number): string {
   return new Date(Math.floor(instant / 1000) * 1000 + UNROUND_MS).toISOString()
 }

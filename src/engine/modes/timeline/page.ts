@@ -27,7 +27,7 @@ import { baseQuery, isPart } from './query.ts'
 import { tileByAge } from './tiling.ts'
 import { missingUndated, noteUndated } from './undated.ts'
 
-/** A page of a timeline that was requested. */
+/** What the steps of a page need besides the page itself. */
 export interface TimelineWork {
   resource: Resource
   list: ListOf
@@ -184,7 +184,7 @@ interface Edge {
   below: string | null
   belowIncluded: boolean
   seen: ReadonlySet<string>
-  /** Time of the oldest row so far. */
+  /** Time of the oldest row that the pass has read so far. */
   reached: string | null
   keysAtEdge: readonly string[]
   /** The pass has read its whole segment. */
@@ -207,9 +207,9 @@ function passEdge(
   const times = items.flatMap(({ cells }) => (typeof cells[timeAt] === 'string' ? [cells[timeAt]] : []))
   const [oldest] = [...times, ...(segment.edgeAt === null ? [] : [segment.edgeAt])].sort()
   const reached = oldest ?? null
-  // Rows without a time show nothing of the span, so the next page begins at the top again.
+  // Rows without a time cover no span, so the span of the next page begins at the top of the segment too.
   const isTop = segment.pages === 0 || segment.edgeAt === null
-  // After a split, the query reaches below its segment. The pass then ends at the first row before the segment's bound.
+  // After a split, the query reaches back beyond its segment. The pass ends at the first row older than the segment.
   const bound = base[feed.bounds.from] === segment.from ? null : segment.from
   const isBeyond = (time: Cell | undefined) => bound !== null && typeof time === 'string' && time < bound
   const isEnd = page.next === null || isBeyond(reached)
@@ -230,9 +230,9 @@ function passEdge(
 }
 
 /**
- * Suspects stored rows within the span that the list did not show, if they were stored before the request. A row whose
- * first-seen time is in the future was stored under a clock that was ahead, so it is suspected too. Returns how many
- * rows are newly suspected.
+ * Denies stored rows within the span that the list did not show, and plans a probe for each, if they were stored long
+ * enough before the request (`newRowGraceMs`). A row whose first-seen time is in the future was stored under a clock
+ * that was ahead, so it is denied too. Returns how many rows are newly suspected.
  */
 function denyMissing(context: EngineContext, { list, feed }: TimelineWork, edge: Edge, reply: Reply): number {
   const { store, now } = context

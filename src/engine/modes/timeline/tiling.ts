@@ -8,8 +8,8 @@ import { cutOff } from '../pass.ts'
 
 /**
  * Cuts and joins the segments of a timeline. A segment falls due by the age of its newest end, so its oldest end should
- * not be much older. The newest segment should fit on one page. An end of a segment stays where it is while it ages, so
- * that a poll that finds nothing new changes no segment.
+ * not be much older. The newest segment should fit on one page. Ends do not move as they age, so that a poll that finds
+ * nothing new changes no segment.
  */
 
 /** An end of a segment that is younger than this counts as this old. */
@@ -85,9 +85,9 @@ function ageOf(at: string, now: number): number {
 }
 
 /**
- * The oldest instant of the newest segment; undefined while the table has no more than `HEAD_ROWS` rows. So many rows
- * may share this instant that the segment would not fit on a page. Then the instant goes to the older segment.
- * Otherwise each poll would list all these rows.
+ * The oldest instant of the newest segment; undefined while the table has no more than `HEAD_ROWS` rows. If too many
+ * rows share this instant, the newest segment would not fit on a page, and each poll would list all these rows. Then
+ * the instant goes to the older segment alone.
  */
 function headBegins({ store, server }: EngineContext, feed: TimelineFeed): string | undefined {
   const at = store.rowTimes.afterNewest(feed, HEAD_ROWS)

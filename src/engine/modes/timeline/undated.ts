@@ -5,7 +5,7 @@ import type { EngineContext } from '../../context.ts'
 import type { Missing } from '../../deletions/probe-later.ts'
 
 /**
- * An undated row of a timeline is a row whose time cannot be parsed. It belongs to no segment, so its key is noted
+ * An undated row of a timeline has no time, or one that cannot be parsed. It belongs to no segment, so its key is noted
  * whenever a page shows it. Between two passes over the oldest segment, every other segment is read at least once. So
  * an undated row whose key is not noted when a pass over the oldest segment ends is missing.
  */

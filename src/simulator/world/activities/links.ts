@@ -38,8 +38,8 @@ export function sourceLinks(
 }
 
 /**
- * The links to public records. Edits alternately add and remove a link. The draw leaves out new companies, which would
- * alter earlier edits.
+ * The links to public records. Edits alternately add and remove a link. The draw leaves out new companies: including
+ * them would alter earlier edits.
  */
 export function publicLinks(
   { seed, sizes }: Scene,

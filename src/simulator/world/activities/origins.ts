@@ -17,7 +17,7 @@ export interface Origin {
   record?: ContextType
 }
 
-/** Knows the source of each activity: first of every message, then of every meeting and stage change, then of new ones. */
+/** The sources of activities, in the order of their numbers: messages, meetings, stage changes, then new activities. */
 export interface Origins {
   /** The times of the activities that exist at the start. */
   times: Float64Array

@@ -22,7 +22,7 @@ export interface RecordParts {
 /** A value as JSON text; undefined when the record does not have the field. */
 type Value = (index: number, draw: Draw, field: FieldDefinition) => string | undefined
 
-/** Returns the members of the JSON object with the field values of a record. */
+/** Returns a function that gives a record's field values: the members of a JSON object, without its braces. */
 export function createFieldValues(
   scene: Scene,
   parts: RecordParts,
@@ -173,7 +173,7 @@ const MISFITS = [
 
 const salts = new WeakMap<FieldDefinition, number>()
 
-/** Keeps the draws of the fields apart; it does not change when a field is renamed or another one is added. */
+/** The salt that keeps the draws of the fields apart. It stays the same when a field is renamed or added. */
 function saltOf(object: ObjectDefinition, field: FieldDefinition): number {
   const known = salts.get(field)
   if (known !== undefined) return known

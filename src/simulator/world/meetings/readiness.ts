@@ -14,7 +14,7 @@ export interface MeetingsOptions {
   overviewsCompleteAfterMs?: number | undefined
 }
 
-/** `set` says for a new meeting whether it has both. */
+/** `set` records whether a new meeting has its overview and its transcript. */
 export function createReadiness(
   { seed, end, now }: Scene,
   { overviewsCompleteAfterMs: delayMs }: MeetingsOptions,

@@ -81,7 +81,7 @@ function makeTies(times: Float64Array): void {
     if (order.length >= least) level(Math.floor(order.length * part), length)
 }
 
-/** Position in the history (0 to 1), length of the run, and the least number of messages that has such a run. */
+/** Position in the history (0 to 1), length of the run, and how many messages the workspace needs to have the run. */
 const TIE_RUNS = [
   [0.2, 130, 1_000],
   [0.5, 35, 120],

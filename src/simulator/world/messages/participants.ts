@@ -25,7 +25,7 @@ const strangerParty = (thread: number): Party => ({
   contact: -1,
 })
 
-/** Returns the elements of the JSON array of a message. It keeps the addresses, since they are in many messages. */
+/** Returns a function that gives a message's participants as elements of a JSON array. It caches repeated addresses. */
 export function createParticipants(
   scene: Scene,
   people: People,

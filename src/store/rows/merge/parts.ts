@@ -5,9 +5,9 @@ import type { Derivation } from '../../../catalog/resource.ts'
 import { placeholders, quote } from '../../database/sql.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
 
-/** Merges the children of merged rows: one row for each key, each value from the first child that has one. */
+/** Merges the child rows (parts) of copies: one row for each key, with each value from the first part that has one. */
 export interface PartsMerge {
-  /** Inserts the parts of a new merged row. @param owners keys of its source rows, in canonical order */
+  /** Inserts the parts of a new merged row. @param owners keys of its copies, in canonical order */
   insert(key: string, owners: readonly string[]): void
   /** Updates the parts of a merged row. Writes only what differs. */
   refresh(key: string, owners: readonly string[]): PartsChange

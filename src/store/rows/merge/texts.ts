@@ -7,7 +7,7 @@ export interface MessageTexts {
   find(copyId: string): StoredCopy | undefined
   /** Stores the result of reading a copy. Returns whether anything changed. */
   store(copy: StoredCopy, result: TextResult, now: string): boolean
-  /** Plans which copy is read next, and sets `_text_due` for it alone. Returns what the merged row has to say. */
+  /** Plans the next copy to read, and sets `_text_due` for it alone. Returns source and state of the merged text. */
   plan(live: readonly MessageCopy[], from: number | null): Pick<TextPlan, 'from'> & { state: string | null }
   /** Makes the text of a copy due again. */
   reset(copyId: string): void

@@ -2,7 +2,7 @@ import { DAY_MS, isoInstant } from '../../../clock.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
 import { BY_DUE_TIME, TASK_COLUMNS, type Task, type TaskRow, toTask } from './task.ts'
 
-/** By event time, or by due time. */
+/** `newest`: latest event time first. `longest-due`: earliest due time first. */
 export type TaskOrder = 'newest' | 'longest-due'
 
 /** Which tasks of a feed are read. */

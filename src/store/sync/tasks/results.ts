@@ -1,7 +1,7 @@
 import type { Prepare } from '../../database/sqlite-types.ts'
 import type { TaskKey } from './task.ts'
 
-/** What a request leaves of the tasks that it was sent for. */
+/** Records the result of a request in the tasks that it was sent for. */
 export interface TaskResults {
   /** Records that a key was read in a round, and when it is due again. */
   done(task: TaskKey, next: Reread): void

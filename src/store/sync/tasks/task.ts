@@ -9,11 +9,11 @@ export interface Task {
   /** Event time of the record, to read the newest first. */
   sortAt: string | null
   dueAt: string
-  /** Answers in a row that were not final yet. For a read that follows a relation: the number of its step. */
+  /** Consecutive answers that were not final yet. For a read that follows a relation: the number of its step. */
   attempts: number
   deadline: string | null
   waiting: boolean
-  /** Failed requests in a row. */
+  /** Consecutive failed requests. */
   failures: number
 }
 
