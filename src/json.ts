@@ -63,6 +63,11 @@ export function isExactNumber(value: unknown): boolean {
   return exactNumber(value) !== undefined
 }
 
+/** Whether a decoded value is an object with fields: no list, and no exact number. */
+export function isJsonObject(value: unknown): value is Record<string, unknown> {
+  return isContainer(value) && !Array.isArray(value) && !isExactNumber(value)
+}
+
 /** Whether two decoded values are equal, in any order of their fields. Not recursive, so that depth is not limited. */
 export function isSameValue(one: unknown, other: unknown): boolean {
   const open: [unknown, unknown][] = [[one, other]]

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { ListPaging } from '../catalog/resource.ts'
 import { RetryError } from '../errors.ts'
-import { exactNumber, isExactNumber } from '../json.ts'
+import { exactNumber, isExactNumber, isJsonObject } from '../json.ts'
 import type { Query } from './request.ts'
 import { isSafeToken } from './server-text.ts'
 
@@ -104,10 +104,10 @@ function readV1Page(items: readonly unknown[], paging: PagingFields, sent: Query
  */
 function readAnyList(value: unknown, sent: Query): Page {
   if (Array.isArray(value)) return { items: value, next: null, recognised: 'bare' }
-  if (!isFields(value)) throw brokenEnvelope('a list', value)
+  if (!isJsonObject(value)) throw brokenEnvelope('a list', value)
   const data = own(value, 'data')
-  const places = isFields(data) ? [value, data] : [value]
-  const items = Array.isArray(data) ? data : onlyList(isFields(data) ? data : value)
+  const places = isJsonObject(data) ? [value, data] : [value]
+  const items = Array.isArray(data) ? data : onlyList(isJsonObject(data) ? data : value)
   const paging = findPaging(places)
   if (paging === undefined) return { items, next: null, recognised: 'bare' }
   const { recognised, read } = recognisePaging(paging)
@@ -144,7 +144,7 @@ function findPaging(places: readonly PagingFields[]): PagingFields | undefined {
   for (const place of places) {
     for (const name of PAGING_OBJECTS) {
       const paging = own(place, name)
-      if (isFields(paging) && Object.keys(paging).length > 0) return paging
+      if (isJsonObject(paging) && Object.keys(paging).length > 0) return paging
     }
     if (PAGING_KEYS.some(({ key }) => Object.hasOwn(place, key))) return place
   }
@@ -172,14 +172,14 @@ export function readSingle(
   placement: 'bare' | 'data' | 'either',
   idKey?: string,
 ): Record<string, unknown> | unknown[] {
-  const data = isFields(value) ? own(value, 'data') : undefined
-  const wrapped = isFields(data) || Array.isArray(data)
-  const carriesId = isFields(value) && idKey !== undefined && Object.hasOwn(value, idKey)
-  const isEmptyEnvelope = data === null && isFields(value) && Object.keys(value).length === 1
+  const data = isJsonObject(value) ? own(value, 'data') : undefined
+  const wrapped = isJsonObject(data) || Array.isArray(data)
+  const carriesId = isJsonObject(value) && idKey !== undefined && Object.hasOwn(value, idKey)
+  const isEmptyEnvelope = data === null && isJsonObject(value) && Object.keys(value).length === 1
   const isInData =
     placement === 'data' || (placement === 'either' && (wrapped || isEmptyEnvelope) && !carriesId)
   const single = isInData ? data : value
-  if (isFields(single) || Array.isArray(single)) return single
+  if (isJsonObject(single) || Array.isArray(single)) return single
   throw brokenEnvelope(placement === 'data' ? 'an object in data' : 'an object', value)
 }
 
@@ -217,14 +217,14 @@ export function createCursorGuard(capacity = 100_000): CursorGuard {
 }
 
 function listUnderData(value: unknown): readonly unknown[] {
-  const data = isFields(value) ? own(value, 'data') : undefined
+  const data = isJsonObject(value) ? own(value, 'data') : undefined
   if (!Array.isArray(data)) throw brokenEnvelope('a list in data', value)
   return data
 }
 
 function pagingUnder(value: unknown, name: 'page_info' | 'pagination'): PagingFields {
-  const paging = isFields(value) ? own(value, name) : undefined
-  if (!isFields(paging)) throw brokenEnvelope(`an object ${name}`, value)
+  const paging = isJsonObject(value) ? own(value, name) : undefined
+  if (!isJsonObject(paging)) throw brokenEnvelope(`an object ${name}`, value)
   return paging
 }
 
@@ -242,10 +242,6 @@ function wholeNumber(value: unknown): number | undefined {
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 ? value : undefined
 }
 
-function isFields(value: unknown): value is PagingFields {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isExactNumber(value)
-}
-
 function own(fields: PagingFields, key: string): unknown {
   return Object.hasOwn(fields, key) ? fields[key] : undefined
 }
@@ -261,7 +257,7 @@ function brokenEnvelope(expected: string, found: unknown): RetryError {
 function describe(value: unknown): string {
   if (value === null || value === undefined) return value === null ? 'null' : 'nothing'
   if (Array.isArray(value)) return 'a list'
-  if (!isFields(value)) return `a ${isExactNumber(value) ? 'number' : typeof value}`
+  if (!isJsonObject(value)) return `a ${isExactNumber(value) ? 'number' : typeof value}`
   const names = Object.keys(value).filter(isSafeToken)
   return names.length === 0 ? 'an object' : `an object with ${names.slice(0, 8).join(', ')}`
 }

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import {
@@ -271,7 +272,9 @@ describe('the configured limits', () => {
   it('no request is sent when its count under a daily ceiling cannot be stored', async () => {
     const reserve = () => Promise.reject(new Error('The disk is full'))
     const { governor } = govern({ ceilings: { requestsPerDay: 500 }, reserve })
-    await expect(governor.permit()).rejects.toThrow('The disk is full')
+    const { signal } = new AbortController()
+    await expect(governor.permit(signal)).rejects.toThrow('The disk is full')
+    expect(getEventListeners(signal, 'abort')).toEqual([])
     expect(governor.state()).toMatchObject({ usedToday: 0, inFlight: 0 })
   })
 

@@ -4,6 +4,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 import { openDatabase } from '../../src/store/database/open.ts'
+import { takeOutOfUse } from '../../src/store/restore/swap.ts'
 import { askWriter, createRequests, type NewRequest, readRequests } from '../../src/store/sync/requests.ts'
 import { newFolder, openAt, temporaryStore } from './temporary-store.ts'
 
@@ -183,6 +184,20 @@ describe('a refused request', () => {
     expect(exitStatus).toBe(EXIT_STATUS.unfinished)
     expect(message).toContain('the table sync_requests is missing')
     expect(readRequests(store.db)).toEqual([])
+  })
+
+  test('a request during a restore, which would replace the request with the file, is refused with 75', async () => {
+    const path = `${newFolder()}/parley.db`
+    openAt(path).close()
+    const replaced = takeOutOfUse(path, 0)
+    const { exitStatus, message } = await refusalOf(askWriter(path, wish('teams'), STILL))
+    expect(exitStatus).toBe(EXIT_STATUS.unfinished)
+    expect(message).toContain('another process restores or creates')
+    replaced.close()
+    await askWriter(path, wish('teams'), STILL)
+    const reader = openDatabase({ path, readonly: true })
+    expect(readRequests(reader)).toHaveLength(1)
+    reader.close()
   })
 
   test('a request on a database of a newer version is refused with 73', async () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { tableNamed } from '../../src/catalog/catalog.ts'
 import { entity, requestKey } from '../../src/catalog/resource.ts'
 import { compileParser } from '../../src/engine/parse/parse.ts'
+import { decodeJson } from '../../src/json.ts'
 import {
   newFolder,
   openAt,
@@ -447,6 +448,20 @@ describe('the changes of records', () => {
     const told = store.all('SELECT old_value, new_value FROM crm_record_changes ORDER BY observed_at')
     expect(told[0]?.['old_value']).toBe('1')
     expect(told.at(-1)?.['new_value']).toBe('3')
+  })
+
+  test.each([
+    ['a list', '["x"]'],
+    ['a number of many digits', '12345678901234567890'],
+    ['text', '"words"'],
+  ])('fields that are %s have no names, so only the fields of the object next to them change', (_, json) => {
+    const store = temporaryStore()
+    const put = (fields: unknown, now: string) =>
+      store.put('crm_records', [record(fields)], { requested: 'deal', now })
+    put({ b: 1 }, FIRST)
+    put(decodeJson(json).value, LATER)
+    put({ b: 2 }, LATEST)
+    expect(store.column('SELECT DISTINCT field FROM crm_record_changes')).toEqual(['b'])
   })
 
   test('changes keep every digit and hostile field names', () => {

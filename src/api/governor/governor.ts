@@ -205,7 +205,7 @@ export function createGovernor({
 }
 
 function dropOnAbort(waiter: Waiter, waiting: Set<Waiter>, signal: AbortSignal): void {
-  const { answer } = waiter
+  const { answer, fail } = waiter
   const drop = () => {
     waiting.delete(waiter)
     answer(undefined)
@@ -213,6 +213,10 @@ function dropOnAbort(waiter: Waiter, waiting: Set<Waiter>, signal: AbortSignal):
   waiter.answer = permit => {
     signal.removeEventListener('abort', drop)
     answer(permit)
+  }
+  waiter.fail = error => {
+    signal.removeEventListener('abort', drop)
+    fail(error)
   }
   // Every waiting permit adds a listener to the same signal. Node would warn of a leak at more than ten listeners.
   setMaxListeners(0, signal)

@@ -1,7 +1,7 @@
 import type { Cell, ParsedItem, ParsedRow } from '../../catalog/parsed-item.ts'
 import type { Child, Column, ColumnKind, Table } from '../../catalog/resource.ts'
 import { isDay, readInstant } from '../../instant.ts'
-import { encodeJson, exactNumber } from '../../json.ts'
+import { encodeJson, exactNumber, isJsonObject } from '../../json.ts'
 import { unknownFieldName } from './drift.ts'
 import type { ParseReport } from './report.ts'
 
@@ -121,7 +121,7 @@ function parseRow(
   setting: RowContext,
 ): ParsedRow | undefined {
   const { table } = compiled
-  if (!isFields(item)) {
+  if (!isJsonObject(item)) {
     work.report.reject(table.name, item, 'not an object', work.within)
     return undefined
   }
@@ -202,7 +202,7 @@ function parseValue(node: PayloadNode, name: string, value: unknown, place: RowP
     return PLACED
   }
   if (node.requested !== undefined) return value === place.cells[node.requested] ? PLACED : value
-  if (!isFields(value)) return value
+  if (!isJsonObject(value)) return value
   return parseFields(node.fields, value, { ...place, path: `${place.path}${name}.` }) ?? PLACED
 }
 
@@ -217,7 +217,7 @@ function parseList(compiled: CompiledChild, list: readonly unknown[], place: Row
   const rows = place.work.children.get(compiled.table.name) ?? []
   const seen = new Set<string>()
   list.forEach((item, position) => {
-    const fields = compiled.child.items === 'scalar' && !isFields(item) ? { value: item } : item
+    const fields = compiled.child.items === 'scalar' && !isJsonObject(item) ? { value: item } : item
     const row = parseRow(compiled, fields, place.work, { position, above: place, received: item })
     if (!row) return
     const key = compiled.key.map(index => row.cells[index]).join('\u0000')
@@ -270,19 +270,14 @@ function toTuples(names: readonly string[], value: unknown): Converted | undefin
   if (!Array.isArray(value)) return undefined
   const exact = value.every(
     item =>
-      isFields(item) && Object.entries(item).every(([name, inner]) => names.includes(name) && isPlain(inner)),
+      isJsonObject(item) &&
+      Object.entries(item).every(([name, inner]) => names.includes(name) && isPlain(inner)),
   )
   const plain = (inner: unknown) => (isPlain(inner) ? (inner ?? null) : null)
-  const tuples = value.map(item => names.map(name => (isFields(item) ? plain(item[name]) : null)))
+  const tuples = value.map(item => names.map(name => (isJsonObject(item) ? plain(item[name]) : null)))
   return { cell: encodeJson(tuples), exact }
 }
 
 function isPlain(value: unknown): boolean {
   return typeof value !== 'object' || value === null || exactNumber(value) !== undefined
-}
-
-function isFields(value: unknown): value is Record<string, unknown> {
-  return (
-    typeof value === 'object' && value !== null && !Array.isArray(value) && exactNumber(value) === undefined
-  )
 }

@@ -1,4 +1,4 @@
-import { decodeJson, isExactNumber } from '../../json.ts'
+import { decodeJson, isJsonObject } from '../../json.ts'
 import { placeholders, quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import {
@@ -80,8 +80,7 @@ function valuesOf(json: string | null): Values {
   if (json === null) return []
   try {
     const { value } = decodeJson(json)
-    const isFields = typeof value === 'object' && value !== null && !Array.isArray(value)
-    return isFields && !isExactNumber(value) ? Object.entries(value) : []
+    return isJsonObject(value) ? Object.entries(value) : []
   } catch (error) {
     if (error instanceof SyntaxError) return []
     throw error

@@ -1,5 +1,5 @@
 import type { History } from '../../catalog/resource.ts'
-import { decodeJson, encodeJson, exactNumber } from '../../json.ts'
+import { decodeJson, encodeJson, exactNumber, isJsonObject } from '../../json.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { sameJson } from './payload-writer.ts'
@@ -35,7 +35,7 @@ type FieldValues = ReadonlyMap<string, unknown>
 /** Empty when the JSON is not an object. */
 function fieldsOf(json: string): FieldValues {
   const { value } = decodeJson(json)
-  return new Map(typeof value === 'object' && value !== null ? Object.entries(value) : [])
+  return new Map(isJsonObject(value) ? Object.entries(value) : [])
 }
 
 function isIdentical(one: unknown, other: unknown): boolean {

@@ -95,6 +95,8 @@ export async function askWriter(
   const reader = openDatabase({ path: file, readonly: true })
   try {
     if (!takesRequests(reader)) throw requestsUnsupported(file)
+    // A restore takes the database out of WAL mode before it replaces the file, and the request with it.
+    if (reader.pragma('journal_mode', { simple: true }) !== 'wal') throw beingReplaced(file)
     await insert(file, request, clock)
     return readWriter(reader)
   } catch (error) {
@@ -129,6 +131,14 @@ async function insert(file: string, { kind, resource }: NewRequest, clock: Clock
   } finally {
     db.close()
   }
+}
+
+function beingReplaced(file: string): StopError {
+  return new StopError(`Cannot pass this command on: another process restores or creates ${file}`, {
+    code: 'database-locked',
+    hint: 'Wait until that process has ended, then run this command again.',
+    exitStatus: EXIT_STATUS.unfinished,
+  })
 }
 
 function requestsUnsupported(file: string): StopError {
