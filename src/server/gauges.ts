@@ -94,7 +94,7 @@ export const GAUGES: readonly GaugeDefinition[] = [
   },
   {
     name: 'parley_lane_backlog',
-    help: 'Requests that are waiting to be sent.',
+    help: 'Segments of lists and single reads that are due.',
     labels: ['lane'],
     values: ({ backlog = {} }) => Object.entries(backlog).map(([lane, waiting]) => [waiting, { lane }]),
   },
