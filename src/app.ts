@@ -81,10 +81,13 @@ export async function openApp({
         { ...(copy && { path: copy.path, bytes: copy.bytes }) },
       ),
     onLeftOut: ({ type, name, table, reason }) =>
-      log.warn('Dropped an object that parley did not create and that no longer fits the tables', {
-        table,
-        reason: `${type} ${name}: ${reason}`,
-      }),
+      log.warn(
+        'Dropped a view, trigger or index that parley did not create: it does not fit the upgraded tables',
+        {
+          table,
+          reason: `${type} ${name}: ${reason}`,
+        },
+      ),
     onTypedTable: change => logTypedTable(log, change),
     onMode: change => logModeChange(log, change),
   })

@@ -172,7 +172,10 @@ const ROUTE: Backoff = { firstMs: 1000, mostMs: 5 * 60_000, jitter: 0.5 }
 /** Replaces a longer `giveUpMs` until a request has connected. */
 const FIRST_CONNECTION_MS = 10_000
 
-/** This many foreign responses in a row, on as many routes if possible, mean that another site is at the address. */
+/**
+ * After this many foreign responses in a row, at least one of them a 2xx, another site is at the address. They must
+ * come from this many routes, or from as many as the health checks have if that is fewer.
+ */
 const FOREIGN_ANSWERS = 3
 const NO_FOREIGN_ANSWERS: ForeignAnswers = { answers: 0, routes: new Set(), hasSuccess: false }
 

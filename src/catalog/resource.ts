@@ -464,7 +464,7 @@ export interface SingletonFeed {
   mode: 'singleton'
   read: ReadRequest
   table: string
-  /** `row`: its fields are mapped to columns. `document`: all of it is stored in the column `document`. */
+  /** `row`: the fields of the answer become columns. `document`: the whole answer goes to the column `document`. */
   stores: 'row' | 'document'
   expected?: Expected
 }

@@ -43,7 +43,7 @@ export const snapshotCommand: CommandDefinition<SnapshotCommandOptions> = {
 interface TakenSnapshot extends Snapshot, Removal {
   database: string
   workspace: Workspace | null
-  /** The path of the copy to print: as the user gave it, or `path` if the user gave none. */
+  /** The snapshot's path for the output: as the user gave it, or `path` if the user gave none. */
   name: string
 }
 

@@ -113,7 +113,7 @@ interface SettingFindings {
 
 /**
  * Reads all settings. A flag wins over the environment, the environment over the file, the file over the default.
- * @throws StopError `bad-settings` (status 78) with all problems
+ * @throws StopError `bad-settings` (status 78) with all problems of the used settings; other problems become warnings
  */
 export function loadSettings(request: SettingsRequest & { requireApi: true }): LoadedSettings<ApiSettings>
 export function loadSettings(request: SettingsRequest): LoadedSettings

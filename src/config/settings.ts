@@ -25,7 +25,7 @@ export interface Setting {
   secret?: string
 }
 
-/** The sections with their descriptions, in the order of the documents. */
+/** The sections with their descriptions, in the order of the settings reference and the example file. */
 export const SECTIONS = {
   api: 'The API to read.',
   database: 'The warehouse.',

@@ -315,9 +315,9 @@ function createReloads({ reload, onReload, serviceManager }: DaemonParts, curren
         const changed = changedSettings(current.settings, fresh)
         current.settings = fresh
         for (const setting of changed) {
-          const needsRestart = NEEDS_RESTART.includes(setting)
-          const reason = needsRestart ? 'takes effect after a restart' : 'takes effect now'
-          log.info('A setting has changed', { setting, reason })
+          const isLater = NEEDS_RESTART.includes(setting)
+          if (isLater) log.info('A setting has changed; it takes effect after a restart', { setting })
+          else log.info('A setting has changed; it takes effect now', { setting })
         }
         if (isRequested && changed.length === 0) log.info('The settings were reloaded; none has changed')
       } catch (error) {

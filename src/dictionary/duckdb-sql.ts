@@ -90,7 +90,9 @@ function callAt(text: string, open: number): { end: number; args: string[] } {
     }
     if (depth === 0) return { end: at + 1, args }
   }
-  throw new RangeError('A question has a call without a closing parenthesis')
+  throw new RangeError(
+    'The SQL of a question in drizzle/questions has a function call without a closing parenthesis',
+  )
 }
 
 const NOW = "(now() AT TIME ZONE 'UTC')"

@@ -95,7 +95,7 @@ function keyField(name: string): string {
   const source = columns[key.at(-1) ?? '']?.source
   const [field] = source?.from === 'payload' ? source.path : []
   if (field === undefined)
-    throw new TypeError(`The declaration of the table ${name} takes its key from no payload field`)
+    throw new TypeError(`The key of the table ${name} is not declared as a payload field`)
   return field
 }
 

@@ -239,7 +239,7 @@ function schemaVersion(db: Sqlite, line: Finder, { version }: MachineContext): F
   const missing = missingTables(db)
   if (applied === newestMigration()) {
     if (missing.length === 0) return [line.ok(`current for parley ${version}`)]
-    return [line.wrong(`missing: ${missing.join(', ')}`, DATABASE, DAMAGED)]
+    return [line.wrong(`missing tables: ${missing.join(', ')}`, DATABASE, DAMAGED)]
   }
   if (applied === undefined) {
     if (missing.length === OWN_TABLES.length)

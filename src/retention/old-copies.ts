@@ -94,10 +94,10 @@ async function removeAndWarn(
   )
   warnAboutStuck(removal, warn)
   for (const path of pathsWith('ask'))
-    warn('An old snapshot was not removed: parley cannot tell whether it is of this warehouse', {
+    warn('An old snapshot was not removed: parley cannot tell whether it belongs to this warehouse', {
       path,
       reason: 'its identity cannot be read',
-      hint: 'If it is of this warehouse, remove it: it may hold content that has been purged.',
+      hint: 'If the snapshot belongs to this warehouse, remove it: it may hold content that has been purged.',
     })
   for (const path of pathsWith('recount')) await resetAge(path, now, warn)
   return count

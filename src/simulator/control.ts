@@ -64,7 +64,7 @@ export async function answerControl(
   }
   const handler = HANDLERS[`${request.method} ${path}`]
   if (!handler) {
-    sendJson(response, 404, { message: `no control at ${request.method} ${path}` })
+    sendJson(response, 404, { message: `There is no control endpoint ${request.method} ${path}` })
     return
   }
   try {

@@ -81,7 +81,7 @@ function fractionDigits(fraction: number, least: 0 | 3 | 6): string {
   return `.${digits === 3 ? all.slice(0, 3) : all}`
 }
 
-/** Cuts three instants in ten to whole seconds and five to milliseconds. `variety`: any whole number, decides which. */
+/** Cuts 30 % of instants to whole seconds, 50 % to milliseconds. The last digit of `variety` selects the precision. */
 export function coarsen(micros: number, variety: number): number {
   const tenth = variety % 10
   if (tenth < 3) return micros - (micros % SECOND)

@@ -29,8 +29,8 @@ const stored = ({ file }: Place, id: string) =>
 const changes = (daemon: DaemonProcess) =>
   daemon
     .lines()
-    .filter(({ msg }) => msg === 'A setting has changed')
-    .map(({ setting, reason }) => [setting, reason])
+    .filter(({ msg }) => msg.startsWith('A setting has changed; it '))
+    .map(({ setting, msg }) => [setting, msg.slice('A setting has changed; it '.length)])
 
 test('after SIGHUP the daemon names the settings that have changed and applies them', async context => {
   const { place, config, daemon, publish } = await settled(context)

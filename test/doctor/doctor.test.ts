@@ -437,7 +437,7 @@ test('missing tables and a missing list of migrations are problems of the schema
   const unlisted = backfilled()
   new Database(unlisted.file).exec('DROP TABLE __drizzle_migrations').close()
   expect(wrong(await findings(lacking))).toContainEqual(
-    expect.objectContaining({ check: 'schema', found: 'missing: team_members, sync_tasks' }),
+    expect.objectContaining({ check: 'schema', found: 'missing tables: team_members, sync_tasks' }),
   )
   expect(wrong(await findings(unlisted))).toContainEqual(
     expect.objectContaining({ check: 'schema', found: 'the list of applied migrations is missing' }),

@@ -154,7 +154,8 @@ export function withAnswerNoted(
 
 export function afterAcceptance(state: RateState, { at, paced, mayGrow }: AcceptedRequest): RateState {
   const { span, rate, pacedAt = at } = state
-  // If more than two turns have passed, something else held requests back in the meantime.
+  // At most two request intervals count as held back by the rate, or `MAX_LATE_MS` if that is longer. In the rest of a
+  // longer gap, something else held requests back.
   const stepMs = paced ? Math.min(at - pacedAt, Math.max(2000 / rate, MAX_LATE_MS)) : 0
   const counted: RateState = {
     ...state,

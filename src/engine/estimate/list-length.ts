@@ -19,8 +19,8 @@ export interface ListCount {
   /** The basis of the number, for people. */
   because: string
   /**
-   * For a list that was never read: how many rows a run reads one by one. For a timeline: how many single reads its
-   * unread rows cause. Undefined while the number is unknown.
+   * For a timeline: the single reads that its unread rows cause. For another list that was never read: the single
+   * reads of its rows. Undefined for any other list, and while the number is unknown.
    */
   reads?: Amount
   /** For a list that was never read: the keys on its first pages, newest first. */

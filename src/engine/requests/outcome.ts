@@ -83,7 +83,7 @@ export async function failJob(
   } catch (thrown) {
     const failure = handlerError(thrown, job)
     if (failure instanceof StopError) throw failure
-    context.log.error('Failed to store the failure of a request; its feed waits before the next one', {
+    context.log.error('Failed to record a failed request; its feed waits before the next request', {
       resource: job.resource,
       error: failure,
     })

@@ -42,6 +42,7 @@ function logRoutes(log: Pick<Log, 'info' | 'warn'>, { before, after, now }: Reac
     })
   }
   for (const [route, { rests }] of before.routes) {
-    if (rests > 0 && !after.routes.has(route)) log.info('Route is no longer tried less often', { route })
+    if (rests > 0 && !after.routes.has(route))
+      log.info('The route is tried as often as usual again', { route })
   }
 }

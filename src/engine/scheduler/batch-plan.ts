@@ -73,7 +73,7 @@ export function createBatchPlan(
   }
 }
 
-/** Rows of a table in one batch. The batch takes some ten milliseconds when each row becomes a task. */
+/** The most rows of a table in one batch. A batch takes about 10 ms when each row becomes a task. */
 const BATCH_SIZE = 5000
 
 /** Does the work for the numbers from `after` (exclusive) to `upTo` (inclusive), range by range. */

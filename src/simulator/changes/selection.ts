@@ -16,7 +16,7 @@ export function itemsOf(world: World, { resource, object = 'deal' }: Selection):
   }
   if (resource === 'crm_records') {
     const items = world.records.itemsOf(object)
-    if (!items) throw new RangeError(`object must name an object whose records can be read, not ${object}`)
+    if (!items) throw new RangeError(`"object" must be a CRM object with readable records, not ${object}`)
     return items
   }
   if (resource === 'members' || resource === 'teams') return world.people[resource]

@@ -53,7 +53,7 @@ export const SALT = {
   object: 20_000,
 } as const
 
-/** The instant at a share (0 to 1) of the time from `from` to the end, in whole microseconds. */
+/** The instant, in whole microseconds, at the fraction `part` (0 to 1) of the span between `from` and `scene.end`. */
 export function spread(scene: Scene, part: number, from: number = scene.start): number {
   return Math.floor(from + part * (scene.end - from))
 }

@@ -262,7 +262,7 @@ function isReadFor(feed: Feed, { name }: Table, key: string): boolean {
   )
 }
 
-/** True for a feed that reads the row itself, and not one of several parts of another row. */
+/** True for a feed whose reads each return one row of the table. Other feeds read a part of a row of another table. */
 function isReadByKey({ stores, table }: Extract<Feed, { mode: 'item' }>, name: string): boolean {
   return table === name && (stores === 'row' || stores === 'setting')
 }

@@ -6,7 +6,7 @@ import { wholeName } from './copy-names.ts'
 
 /** Removes partial and old copies. All calls are asynchronous, since the disk of a copy may be slow or not answer. */
 
-/** Removes a partial copy, if it still has its partial name. */
+/** Removes a partial copy and its journal. A finished copy has been renamed, so it stays. */
 export async function removePartial(part: string): Promise<void> {
   await rm(part, { force: true })
   await rm(`${part}-journal`, { force: true })

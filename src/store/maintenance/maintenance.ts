@@ -40,7 +40,7 @@ export interface PruneBounds {
   rejectsBefore: string
   /** Rows examined in one batch. */
   limit: number
-  /** Called inside the transaction when rejects were deleted, since they hold content of the workspace. */
+  /** Records a purge. Called in the transaction that deletes rejects, since rejects hold content of the workspace. */
   onPurged(): void
 }
 

@@ -130,7 +130,7 @@ function readAll(db: Sqlite, file: string, rows: readonly StatusRow[] | undefine
   }
 }
 
-/** Keys that describe the processes of a warehouse. No process writes a copy, so they do not apply to it. */
+/** Keys about the processes that update a warehouse. No process updates a copy, so its values are meaningless. */
 const PROCESS_KEYS = [META.writer, META.daemonState, META.unreachable]
 
 /**

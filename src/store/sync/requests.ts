@@ -134,11 +134,14 @@ async function insert(file: string, { kind, resource }: NewRequest, clock: Clock
 }
 
 function beingReplaced(file: string): StopError {
-  return new StopError(`Cannot pass this command on: another process restores or creates ${file}`, {
-    code: 'database-locked',
-    hint: 'Wait until that process has ended, then run this command again.',
-    exitStatus: EXIT_STATUS.unfinished,
-  })
+  return new StopError(
+    `Cannot store this command in ${file}: another process is restoring or creating the file`,
+    {
+      code: 'database-locked',
+      hint: 'Wait until that process has ended, then run this command again.',
+      exitStatus: EXIT_STATUS.unfinished,
+    },
+  )
 }
 
 function requestsUnsupported(file: string): StopError {

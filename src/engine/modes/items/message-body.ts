@@ -56,8 +56,8 @@ function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply
 }
 
 /**
- * Whether a lagging replica may have sent the answer, with the old text: the message is read again because the list
- * showed a change, and the answer differs from the list.
+ * Whether the answer differs from the stored row, whose columns come from the list. The message is read again because
+ * the list showed a change, so a lagging replica may have sent such an answer, with the old text.
  */
 function mayLag({ table }: ItemFeed, { item, written: { before } }: StoredItem): boolean {
   return Object.values(tableNamed(table).columns).some(

@@ -82,8 +82,8 @@ function* planLinks(context: EngineContext, id: string): Batches {
     associationTasks.removeDeleted(tasksOf(direction), last.at)
   for (const direction of directions.map(opposite)) {
     const scope = scopeOf(direction)
-    // In the daemon, the tasks of this direction belong to changed records, unless the last plan chose the direction. A
-    // backfill does not need them, since it reads all associations in the chosen direction.
+    // This direction is not chosen. In the daemon, its tasks are for changed records and stay, unless the last plan
+    // chose it. A backfill removes its tasks, since it reads all associations in the opposite, chosen direction.
     if (schedule.isTimed && !last.scopes.includes(scope)) continue
     while (associationTasks.removeSome({ feed: id, scope }, REMOVED_AT_ONCE)) yield
   }
