@@ -316,7 +316,7 @@ const DAMAGED: readonly [key: string, command: string[]][] = [
 ]
 
 test.concurrent.for(DAMAGED)(
-  'a value %s of sync_meta that is not JSON is named with 73, never quoted, and a restore replaces its database',
+  'a value %s of sync_meta that is not JSON is named with 73, never quoted, and a restore replaces its database once nobody has it open',
   async ([key, command]) => {
     const { place } = withSnapshot()
     change(place.file, `INSERT OR REPLACE INTO sync_meta VALUES ('${key}', 'a private word')`)
@@ -326,6 +326,10 @@ test.concurrent.for(DAMAGED)(
       `parley: The value ${key} in the table sync_meta of the database is not `,
     )
     expect(refused.stderr).not.toContain('private')
+    const reader = new Database(place.file, { readonly: true })
+    reader.exec('BEGIN; SELECT count(*) FROM teams')
+    expect((await parley(['restore', 'copy.db'], place)).status).toBe(EXIT_STATUS.unfinished)
+    reader.close()
     expect((await parley(['restore', 'copy.db'], place)).status).toBe(EXIT_STATUS.done)
     expect(teamNames(place.file)).toEqual(OF_THE_COPY)
     expect((await parley(command, place)).status).toBe(EXIT_STATUS.done)

@@ -57,13 +57,9 @@ export function takeOutOfUse(database: string, now: number): CurrentDatabase {
   }
 }
 
-/**
- * True when the file is corrupt or not a SQLite database, or another program has damaged a value in `sync_meta`. Such a
- * file is renamed without being opened.
- */
+/** True when the file is corrupt or not a SQLite database. Such a file is renamed without being opened. */
 function isDamaged(error: unknown): boolean {
-  if (!(error instanceof StopError)) return false
-  return error.code === NOTE_DAMAGED || /^SQLITE_(NOTADB|CORRUPT)/.test(errorCode(error.cause) ?? '')
+  return error instanceof StopError && /^SQLITE_(NOTADB|CORRUPT)/.test(errorCode(error.cause) ?? '')
 }
 
 /** How long to wait for another program to end its transaction. */
@@ -73,7 +69,7 @@ function takeReadable(database: string, aside: string): CurrentDatabase {
   refuseForeign(database)
   const db = openWritableFile(database, 0o600, BUSY_TIMEOUT_MS)
   try {
-    const workspace = workspaceOf(db)
+    const workspace = unlessDamaged(() => workspaceOf(db))
     const notes = notesIn(db)
     const journalMode = db.pragma('journal_mode', { simple: true })
     let isReplaced = false
@@ -148,8 +144,18 @@ function refuseForeign(database: string): void {
   }
 }
 
+/** A value of `sync_meta`; undefined where another program has damaged it. A restore replaces the file anyway. */
+function unlessDamaged<T>(read: () => T): T | undefined {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof StopError && error.code === NOTE_DAMAGED) return undefined
+    throw error
+  }
+}
+
 function notesIn(db: Sqlite): CarriedNotes {
-  const note = <T>(key: string) => readNote<T>(name => readMeta(db, name), key)
+  const note = <T>(key: string) => unlessDamaged(() => readNote<T>(name => readMeta(db, name), key))
   return { requestsToday: note<RequestsToday>(META.requestsToday), learnedRate: note(META.learnedRate) }
 }
 
