@@ -111,14 +111,20 @@ function listenTo({ stderr }: ChildProcess) {
   }
 }
 
-/** The first column of every row; none while there is no warehouse yet. */
+/** What a reader meets while the program creates, replaces or recovers a database. */
+const PASSES =
+  /^SQLITE_(BUSY|LOCKED|CANTOPEN|PROTOCOL|READONLY)|no such (table|column)|directory does not exist/
+
+/** The first column of every row; none while there is no warehouse yet or another process has it to itself. */
 export function column(file: string, sql: string, ...values: string[]): unknown[] {
   let db: Database.Database | undefined
   try {
     db = new Database(file, { readonly: true, fileMustExist: true })
     return db.prepare(sql).pluck().all(values)
-  } catch {
-    return []
+  } catch (error) {
+    if (error instanceof Error && PASSES.test(`${(error as { code?: string }).code} ${error.message}`))
+      return []
+    throw error
   } finally {
     db?.close()
   }
