@@ -1,4 +1,4 @@
-import type { App } from '../app.ts'
+import type { App } from '../app/app.ts'
 import { type Clock, MINUTE_MS } from '../clock.ts'
 import type { ApiSettings } from '../config/load-settings.ts'
 import { createClockFollower, noteClock } from '../engine/clock-follower.ts'

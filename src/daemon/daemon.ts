@@ -1,4 +1,6 @@
-import { type App, afterGrace, openApp, startFields } from '../app.ts'
+import { type App, openApp } from '../app/app.ts'
+import { afterGrace } from '../app/grace.ts'
+import { startFields } from '../app/start-fields.ts'
 import { withParents } from '../catalog/catalog.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../catalog/resource-names.ts'
 import type { Clock } from '../clock.ts'

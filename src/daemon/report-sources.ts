@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import type { App } from '../app.ts'
+import type { App } from '../app/app.ts'
 import type { Clock } from '../clock.ts'
 import type { ApiSettings } from '../config/load-settings.ts'
 import type { Session } from '../engine/session.ts'

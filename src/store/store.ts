@@ -53,10 +53,10 @@ import { fillDictionary } from './views/fill-dictionary.ts'
 import { fillQuestions } from './views/fill-questions.ts'
 
 /**
- * The warehouse as the engine sees it. Another database would implement this interface, and `app.ts` would open it
- * instead of calling `openStoreInTurn`. Code that takes `OpenStore` or opens the file itself (status, search, export,
- * snapshots, retention, doctor) uses SQLite directly. A function that writes must be called inside `transaction` or
- * `attempt`, unless its comment says otherwise.
+ * The warehouse as the engine sees it. Another database would implement this interface, and `app/logged-store.ts` would
+ * open it instead of calling `openStoreInTurn`. Code that takes `OpenStore` or opens the file itself (status, search,
+ * export, snapshots, retention, doctor) uses SQLite directly. A function that writes must be called inside
+ * `transaction` or `attempt`, unless its comment says otherwise.
  */
 export interface Store {
   /** The database file. */

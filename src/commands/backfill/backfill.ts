@@ -1,4 +1,6 @@
 import { Option } from 'commander'
+import { afterGrace } from '../../app/grace.ts'
+import { startFields } from '../../app/start-fields.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource-names.ts'
 import { systemClock } from '../../clock.ts'
 import type { ApiSettings } from '../../config/load-settings.ts'
@@ -88,14 +90,14 @@ async function runBackfill({
   colour,
 }: BackfillRun): Promise<ExitStatus> {
   const [
-    { afterGrace, openApp, startFields },
+    { openApp },
     { createProgressView },
     { summaryText, summaryJson, summarize },
     { updateSearchIndices },
     { maintainAfterBackfill },
     { logBackfillEnd, saveBackfillEnd },
   ] = await Promise.all([
-    import('../../app.ts'),
+    import('../../app/app.ts'),
     import('./progress.ts'),
     import('./summary.ts'),
     import('./search.ts'),

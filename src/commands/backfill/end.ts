@@ -1,4 +1,4 @@
-import type { App } from '../../app.ts'
+import type { App } from '../../app/app.ts'
 import { isoInstant } from '../../clock.ts'
 import type { Backfill } from '../../engine/backfill.ts'
 import { EXIT_STATUS, type ExitStatus, exitStatusOf, reasonOf } from '../../errors.ts'

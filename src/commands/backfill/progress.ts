@@ -1,4 +1,4 @@
-import type { App } from '../../app.ts'
+import type { App } from '../../app/app.ts'
 import { resourceNamed } from '../../catalog/catalog.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import { type Clock, isoInstant } from '../../clock.ts'

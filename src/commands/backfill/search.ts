@@ -1,4 +1,4 @@
-import type { App } from '../../app.ts'
+import type { App } from '../../app/app.ts'
 import type { Settings } from '../../config/load-settings.ts'
 import type { Log } from '../../log.ts'
 import { buildSearch } from '../../store/search/build.ts'

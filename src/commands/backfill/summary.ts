@@ -1,4 +1,4 @@
-import type { App } from '../../app.ts'
+import type { App } from '../../app/app.ts'
 import { resourceNamed } from '../../catalog/catalog.ts'
 import type { Backfill, BackfillResult } from '../../engine/backfill.ts'
 import type { ResourceResult } from '../../engine/backfill-rounds.ts'

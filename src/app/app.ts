@@ -1,0 +1,92 @@
+import type { Client } from '../api/client.ts'
+import type { Governor } from '../api/governor/governor.ts'
+import type { ResourceName } from '../catalog/resource-names.ts'
+import type { Clock } from '../clock.ts'
+import { type Backfill, createBackfill } from '../engine/backfill.ts'
+import type { EngineOptions } from '../engine/engine-options.ts'
+import { createSession, type Session, type SessionDeps } from '../engine/session.ts'
+import type { OpenStore } from '../store/store.ts'
+import { createApiClient, requestCeilings } from './api-client.ts'
+import { type LoggedStoreOptions, openLoggedStore } from './logged-store.ts'
+import { createStoredGovernor } from './stored-governor.ts'
+
+/** The parts of a process that reads the API into the warehouse. */
+export interface App {
+  clock: Clock
+  store: OpenStore
+  governor: Governor
+  client: Client
+  backfill(resources: readonly ResourceName[], since: string | null): Backfill
+  session(resources: readonly ResourceName[], work: Pick<SessionDeps, 'observer' | 'access'>): Session
+  /** Saves the learned rate and the day's request count, so that a restart starts from them. */
+  saveLearned(): Promise<void>
+  /** Closes the client and the governor, saves the learned rate and the day's request count, and closes the store. */
+  close(): Promise<void>
+}
+
+export interface AppOptions extends LoggedStoreOptions {
+  /** Once aborted, no new work starts. */
+  stopNew: AbortSignal
+  /** Once aborted, the work in flight is cancelled. */
+  cancel: AbortSignal
+}
+
+/** @throws StopError 73 when the database cannot be opened, 75 when another process holds it */
+export async function openApp({ stopNew, cancel, ...opening }: AppOptions): Promise<App> {
+  const { settings, clock, log } = opening
+  const { api, sync } = settings
+  const store = await openLoggedStore(opening)
+  const { governor, ...limits } = createStoredGovernor(store, clock, requestCeilings(settings))
+  const client = createApiClient(settings, clock)
+  const options = (since: string | null): EngineOptions => ({
+    since,
+    intervalScale: sync.intervalScale,
+    accessLogEndParameter: settings.accessLog.endParameter,
+    words: settings.transcripts.words,
+  })
+  const parts = {
+    store,
+    client,
+    governor,
+    clock,
+    log,
+    random: Math.random,
+    stopNew,
+    cancel,
+    saveLearned: limits.saveRateAtTimes,
+    pollMs: sync.pollSeconds * 1000,
+  }
+  return {
+    clock,
+    store,
+    governor,
+    client,
+    backfill: (resources, since) =>
+      createBackfill({
+        ...parts,
+        resources,
+        giveUpMs: api.giveUpSeconds * 1000,
+        options: options(since),
+      }),
+    session: (resources, work) =>
+      createSession({
+        ...parts,
+        ...work,
+        resources,
+        options: options(sync.since ?? null),
+      }),
+    saveLearned: limits.save,
+    async close() {
+      await client.close()
+      governor.close()
+      try {
+        await limits.saveAtEnd()
+      } catch {
+        // Losing the learned rate is harmless. When the database fails, an earlier write has usually failed too and
+        // reported the error.
+      } finally {
+        store.close()
+      }
+    },
+  }
+}

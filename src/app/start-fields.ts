@@ -1,0 +1,27 @@
+import { RESOURCE_NAMES, type ResourceName } from '../catalog/resource-names.ts'
+import type { ApiSettings } from '../config/load-settings.ts'
+import type { LogFields } from '../log.ts'
+
+export interface ProcessStart {
+  version: string
+  pid: number
+  settings: ApiSettings
+  resources: readonly ResourceName[]
+}
+
+/** The fields of the first log line of a backfill or daemon. */
+export function startFields({
+  version,
+  pid,
+  settings: { api, database },
+  resources,
+}: ProcessStart): LogFields {
+  return {
+    version,
+    pid,
+    path: database.path,
+    workspace: api.workspaceId,
+    base_url: api.baseUrl,
+    resources: resources.length === RESOURCE_NAMES.length ? 'all' : resources.join(', '),
+  }
+}

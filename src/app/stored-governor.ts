@@ -1,0 +1,68 @@
+import { createGovernor, type Governor, type GovernorOptions } from '../api/governor/governor.ts'
+import type { LearnedRate } from '../api/governor/pace.ts'
+import { type Clock, isoInstant, utcDay } from '../clock.ts'
+import type { OpenStore } from '../store/store.ts'
+import { META, readNote } from '../store/sync/meta.ts'
+import { readRequestsToday } from '../store/sync/requests-today.ts'
+
+/** A governor that starts from the rate and the day's request count of the process before, which `sync_meta` keeps. */
+export interface StoredGovernor {
+  governor: Governor
+  /** Saves the learned rate, unless that was done a few seconds ago. For use inside a transaction. */
+  saveRateAtTimes(): void
+  /** Saves the learned rate, the requests that are reserved of the day, and the time. */
+  save(): Promise<void>
+  /** The same with the requests that were really sent: for a process that sends no more. */
+  saveAtEnd(): Promise<void>
+}
+
+export function createStoredGovernor(
+  { state, transaction }: Pick<OpenStore, 'state' | 'transaction'>,
+  clock: Clock,
+  ceilings: GovernorOptions['ceilings'],
+): StoredGovernor {
+  const today = () => utcDay(clock.now())
+  const usedToday = () => readRequestsToday(state.meta, today())
+  const noteUsed = (day: string, used: number) =>
+    state.setMeta(META.requestsToday, JSON.stringify({ day, used }))
+
+  // While the process runs, the database holds the reserved count, so that a kill cannot lead to more requests than the
+  // day allows.
+  const governor = createGovernor({
+    clock,
+    random: Math.random,
+    ceilings,
+    initial: readNote<LearnedRate>(state.meta, META.learnedRate),
+    usedToday: usedToday(),
+    reserve: (day, used) => transaction(() => noteUsed(day, used)),
+  })
+  const noteRate = () => {
+    const noted = { ...governor.learned(), at: isoInstant(clock.now()) }
+    state.setMeta(META.learnedRate, JSON.stringify(noted))
+  }
+  const save = (used: () => number) =>
+    transaction(() => {
+      noteRate()
+      noteUsed(today(), used())
+      state.setMeta(META.clock, isoInstant(clock.now()))
+    })
+  return {
+    governor,
+    saveRateAtTimes: throttle(clock, noteRate),
+    // A reservation that has just been committed may be larger than the governor's number.
+    save: () => save(() => Math.max(governor.state().reservedToday, usedToday())),
+    saveAtEnd: () => save(() => governor.state().usedToday),
+  }
+}
+
+/** The least time between two saves of the learned rate. A killed process loses what it learned since the last save. */
+const SAVE_RATE_EVERY_MS = 5000
+
+function throttle(clock: Clock, work: () => void): () => void {
+  let doneAt = Number.NEGATIVE_INFINITY
+  return () => {
+    if (clock.elapsed() - doneAt < SAVE_RATE_EVERY_MS) return
+    work()
+    doneAt = clock.elapsed()
+  }
+}
