@@ -46,7 +46,7 @@ export function beginRounds(
 interface Ending {
   interrupted: boolean
   /** The resources of which every due request is done. */
-  read: ReadonlySet<ResourceName>
+  read: readonly Resource[]
 }
 
 export function endRound(
@@ -66,7 +66,7 @@ export function endRound(
     ...context.runs.counts(name),
     ...(reason === undefined ? {} : { reason }),
   })
-  if (!read.has(name) || isWaiting) return result('stopped')
+  if (!read.includes(resource) || isWaiting) return result('stopped')
   applyDeletionsOf(context, resource)
   const failure = context.runs.failure(name)
   if (failure) {

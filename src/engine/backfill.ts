@@ -1,20 +1,18 @@
-import { CATALOG } from '../catalog/catalog.ts'
 import type { Resource } from '../catalog/resource.ts'
 import type { ResourceName } from '../catalog/resource-names.ts'
 import type { RunCounts } from '../store/sync/runs.ts'
 import { applyDeletionsOf, beginRounds, closeRuns, endRound, type ResourceResult } from './backfill-rounds.ts'
+import { type ChosenResources, chooseResources } from './chosen-resources.ts'
 import { createClockFollower, noteClock } from './clock-follower.ts'
 import { createContext, type EngineContext } from './context.ts'
 import { createConfirmationWait } from './deletions/confirmation-wait.ts'
 import { byRounds } from './due/by-rounds.ts'
-import { noteNextDue, type ScheduledResource } from './due/due.ts'
+import { noteNextDue } from './due/due.ts'
 import { backoffForTheRun } from './due/feed-waits.ts'
 import type { EngineDeps } from './engine-options.ts'
 import { processRequests } from './handed-over.ts'
-import type { Source } from './requests/job.ts'
 import { noProgress, type SchedulerProgress } from './requests/request-counts.ts'
 import { createScheduler, type Scheduler } from './scheduler/scheduler.ts'
-import { createSources } from './sources.ts'
 
 /** Reads the chosen resources once completely, or the rest of an interrupted backfill. */
 export interface Backfill {
@@ -56,9 +54,13 @@ export interface BackfillDeps extends EngineDeps {
 }
 
 export function createBackfill(deps: BackfillDeps): Backfill {
-  const { store, clock, log, options } = deps
-  const chosen = CATALOG.filter(({ name }) => deps.resources.includes(name))
-  const sources = new Map<ResourceName, Source[]>()
+  const { store, clock, log, options, stopNew, pollMs } = deps
+  const chosen = chooseResources(deps.resources)
+  const { resources, sourcesOf } = chosen
+  const isFinished = (name: ResourceName): boolean => {
+    const resource = resources.find(candidate => candidate.name === name)
+    return resource === undefined || (resource.parents.every(isFinished) && chosen.isIdle(name))
+  }
   const context = createContext({
     store,
     clock,
@@ -66,21 +68,17 @@ export function createBackfill(deps: BackfillDeps): Backfill {
     options,
     backoffs: backoffForTheRun(),
     schedule: byRounds,
-    isFinished: name => isFinished(name),
+    isFinished,
   })
   let scheduler: Scheduler | undefined
   const confirmation = createConfirmationWait({
     context,
     resources: deps.resources,
-    stopNew: deps.stopNew,
+    stopNew,
     onWaited: ms => scheduler?.excludeWait(ms),
   })
 
-  const isFinished = (name: ResourceName): boolean => {
-    const resource = chosen.find(candidate => candidate.name === name)
-    if (!resource) return true
-    return resource.parents.every(isFinished) && (sources.get(name) ?? []).every(source => source.finished())
-  }
+  const finishedNow = () => resources.filter(({ name }) => isFinished(name))
 
   /**
    * Applies the deletions of the finished resources. Returns true when that makes other reads due, for example the text
@@ -88,92 +86,86 @@ export function createBackfill(deps: BackfillDeps): Backfill {
    */
   const applyDeletions = () =>
     store.transaction(() => {
-      if (deps.stopNew.aborted) return false
-      const done = chosen.filter(({ name }) => isFinished(name))
+      if (stopNew.aborted) return false
+      const done = finishedNow()
       for (const resource of done) applyDeletionsOf(context, resource)
       return done.some(({ name }) => !isFinished(name))
     })
-
-  const finishedNow = () => new Set(chosen.flatMap(({ name }) => (isFinished(name) ? [name] : [])))
 
   /**
    * Runs until nothing is due, or `MOST_REPEATS` is reached. Returns the finished resources. The next run reads
    * whatever falls due later.
    */
-  const readAll = async (running: Scheduler): Promise<ReadonlySet<ResourceName>> => {
+  const readAll = async (running: Scheduler): Promise<readonly Resource[]> => {
     for (let repeats = 0; ; ) {
       await running.run()
       if ((await confirmation.wait()) || (await applyDeletions())) continue
       const finished = finishedNow()
-      if (deps.stopNew.aborted || repeats >= MOST_REPEATS || finished.size === chosen.length) return finished
+      if (stopNew.aborted || repeats >= MOST_REPEATS || finished.length === resources.length) return finished
       repeats += 1
     }
   }
-
-  /** Returns the ids of the runs. */
-  const begin = async () => {
-    await createClockFollower({ clock, store })()
-    await noteClock({ clock, store })
-    const runs = await store.transaction(() => {
-      processRequests(context)
-      return beginRounds(context, chosen)
-    })
-    await store.transaction(() => {
-      for (const resource of chosen) sources.set(resource.name, createSources(context, resource))
-    })
-    return runs
-  }
-
-  const dueOf = (resource: Resource): ScheduledResource => ({
-    resource,
-    sources: sources.get(resource.name) ?? [],
-    finished: isFinished(resource.name),
-  })
 
   return {
     progress: () => ({
       ...(scheduler?.progress ?? noProgress()),
       begun: scheduler !== undefined,
       confirmingUntil: confirmation.until(),
-      resources: chosen.map(({ name }) => ({
+      resources: resources.map(({ name }) => ({
         resource: name,
         counts: context.runs.counts(name),
-        finished: sources.size > 0 && isFinished(name),
+        finished: chosen.sources().length > 0 && isFinished(name),
         isUnread: isUnread(context, name),
       })),
     }),
     serverTime: context.server.nowIfKnown,
     async run() {
-      const runs = await begin()
+      const runs = await begin(context, chosen)
       scheduler = createScheduler({
         ...deps,
         context,
-        resources: chosen,
-        sources: [...sources.values()].flat(),
+        resources,
+        sources: chosen.sources(),
         // A person may wait for this run, so lost access ends the run at once. Lost access never causes deletions.
         access: { againAfterMs: 0, wasAnswered: false, wasLost: false },
       })
       let stopped: unknown
-      let finished: ReadonlySet<ResourceName> | undefined
+      let finished: readonly Resource[] | undefined
       try {
         finished = await readAll(scheduler)
-        await store.crmTables.finish(deps.stopNew)
+        await store.crmTables.finish(stopNew)
       } catch (error) {
         stopped = error
       }
-      const interrupted = stopped !== undefined || deps.stopNew.aborted
+      const interrupted = stopped !== undefined || stopNew.aborted
       const ended = await store.transaction(() => {
         const read = finished ?? finishedNow()
-        return chosen.map(resource => endRound(context, resource, { interrupted, read }))
+        return resources.map(resource => endRound(context, resource, { interrupted, read }))
       })
       await store.transaction(() => {
         closeRuns(context, runs, ended, stopped)
-        noteNextDue(context, chosen.map(dueOf), deps)
+        noteNextDue(context, { resources, sourcesOf, isFinished, pollMs })
       })
       if (stopped !== undefined) throw stopped
       return resultOf(ended, scheduler.progress)
     },
   }
+}
+
+/** Begins a round and a run of each resource, and creates its sources. Returns the ids of the runs. */
+async function begin(
+  context: EngineContext,
+  { resources, createSources }: ChosenResources,
+): Promise<ReadonlyMap<ResourceName, number>> {
+  const { store } = context
+  await createClockFollower(context)()
+  await noteClock(context)
+  const runs = await store.transaction(() => {
+    processRequests(context)
+    return beginRounds(context, resources)
+  })
+  await store.transaction(() => createSources(context))
+  return runs
 }
 
 function isUnread({ runs, backoffs }: EngineContext, name: ResourceName): boolean {

@@ -1,7 +1,7 @@
 import type { Sent } from '../api/client.ts'
 import type { ApiRequest } from '../api/request.ts'
-import { CATALOG } from '../catalog/catalog.ts'
 import type { ResourceName } from '../catalog/resource-names.ts'
+import { chooseResources } from './chosen-resources.ts'
 import { createContext, type EngineContext } from './context.ts'
 import { byTime } from './due/by-time.ts'
 import { type Backlog, dueNow, nextDueMs, noteNextDue } from './due/due.ts'
@@ -11,10 +11,9 @@ import { adoptLateness, noteLateness } from './due/lateness.ts'
 import type { EngineDeps } from './engine-options.ts'
 import { processRequests } from './handed-over.ts'
 import { createOpenRuns } from './open-runs.ts'
-import type { Job, Lane, Source } from './requests/job.ts'
+import type { Job, Lane } from './requests/job.ts'
 import { noProgress, type SchedulerProgress } from './requests/request-counts.ts'
 import { type AccessBefore, createScheduler, type Scheduler } from './scheduler/scheduler.ts'
-import { createSources } from './sources.ts'
 
 /**
  * One session of the daemon: everything from the settings to the scheduler is built once and runs until it is stopped
@@ -64,41 +63,18 @@ const UNAVAILABLE_MS = 0.75 * DAY
 const REFUSED_MS = MINUTE
 
 export function createSession(deps: SessionDeps): Session {
-  const { store, clock, log, random, options, pollMs, observer } = deps
-  const chosen = CATALOG.filter(({ name }) => deps.resources.includes(name))
-  const sources = new Map<ResourceName, Source[]>()
-  const backoffs = growingBackoff({
-    elapsed: clock.elapsed,
-    random,
-    unavailableMs: scaled(UNAVAILABLE_MS, options),
-    refusedMs: scaled(REFUSED_MS, options),
-  })
-  const sourcesOf = (name: ResourceName): Source[] => sources.get(name) ?? []
-  const isIdle = (name: ResourceName): boolean => sourcesOf(name).every(source => source.finished())
-  const context = createContext({
-    store,
-    clock,
-    log,
-    options,
-    backoffs,
-    schedule: made => byTime(made, { pollMs }),
-    // Once a parent has been complete, its rows are stored, so its children need not wait until it is idle.
-    isFinished: name => context.rounds.wasComplete(name) || isIdle(name),
-  })
+  const { store, options, pollMs, observer } = deps
+  const chosen = chooseResources(deps.resources)
+  const { resources, sourcesOf, isIdle } = chosen
+  const context = createSessionContext(deps, isIdle)
   let scheduler: Scheduler | undefined
 
   /** Stores `next_run_at` of all resources when a session begins and ends. The stored times may be outdated by then. */
-  const noteAllDue = () => {
-    const known = chosen.map(resource => {
-      const { name } = resource
-      return { resource, sources: sourcesOf(name), finished: isIdle(name) }
-    })
-    noteNextDue(context, known, deps)
-  }
+  const noteAllDue = () => noteNextDue(context, { resources, sourcesOf, isFinished: isIdle, pollMs })
 
   const runs = createOpenRuns({
     context,
-    resources: chosen,
+    resources,
     sourcesOf,
     isIdle,
     isTrusted: () => scheduler?.progress.turnedAwayInARow === 0,
@@ -111,29 +87,20 @@ export function createSession(deps: SessionDeps): Session {
   }
 
   const review = () => {
-    for (const resource of chosen) runs.review(resource)
-    noteLateness(context, chosen)
+    for (const resource of resources) runs.review(resource)
+    noteLateness(context, resources)
   }
 
-  const idleMs = () =>
-    idleWaitMs(
-      Math.min(...chosen.map(resource => nextDueMs(context, resource, sourcesOf(resource.name)))),
-      pollMs,
-    )
-
-  const onSent = (request: ApiRequest, lane: Lane, sent: Sent) =>
-    observer.onRequest({
-      route: request.route,
-      lane,
-      status: statusOf(sent),
-      durationMs: sent.durationMs,
-    })
+  const idleMs = () => {
+    const waits = resources.map(resource => nextDueMs(context, resource, sourcesOf(resource.name)))
+    return idleWaitMs(Math.min(...waits), pollMs)
+  }
 
   const prepare = () => {
     processRequests(context)
-    for (const { name } of chosen) adoptRound(context, name)
-    adoptLateness(context, chosen)
-    for (const resource of chosen) sources.set(resource.name, createSources(context, resource))
+    for (const { name } of resources) adoptRound(context, name)
+    adoptLateness(context, resources)
+    chosen.createSources(context)
     noteAllDue()
   }
 
@@ -141,18 +108,18 @@ export function createSession(deps: SessionDeps): Session {
     progress: () => scheduler?.progress ?? noProgress(),
     serverNow: context.server.now,
     serverTime: context.server.nowIfKnown,
-    backlog: () => dueNow(context, chosen),
+    backlog: () => dueNow(context, resources),
     readFirst: reads => store.transaction(() => demand(context, reads)),
     async run() {
       await store.transaction(prepare)
       scheduler = createScheduler({
         ...deps,
         context,
-        sources: [...sources.values()].flat(),
-        resources: chosen,
+        sources: chosen.sources(),
+        resources,
         giveUpMs: Number.POSITIVE_INFINITY,
         access: { ...deps.access, againAfterMs: scaled(ACCESS_AGAIN_MS, options) },
-        endless: { idleMs, onApply: runs.open, onEnd: afterJob, onSent },
+        endless: { idleMs, onApply: runs.open, onEnd: afterJob, onSent: sentTo(observer) },
       })
       let stopped: unknown
       const ended = new AbortController()
@@ -173,6 +140,33 @@ export function createSession(deps: SessionDeps): Session {
       if (stopped !== undefined) throw stopped
     },
   }
+}
+
+function createSessionContext(
+  { store, clock, log, random, options, pollMs }: SessionDeps,
+  isIdle: (resource: ResourceName) => boolean,
+): EngineContext {
+  const context = createContext({
+    store,
+    clock,
+    log,
+    options,
+    backoffs: growingBackoff({
+      elapsed: clock.elapsed,
+      random,
+      unavailableMs: scaled(UNAVAILABLE_MS, options),
+      refusedMs: scaled(REFUSED_MS, options),
+    }),
+    schedule: made => byTime(made, { pollMs }),
+    // Once a parent has been complete, its rows are stored, so its children need not wait until it is idle.
+    isFinished: name => context.rounds.wasComplete(name) || isIdle(name),
+  })
+  return context
+}
+
+function sentTo({ onRequest }: SessionObserver) {
+  return (request: ApiRequest, lane: Lane, sent: Sent): void =>
+    onRequest({ route: request.route, lane, status: statusOf(sent), durationMs: sent.durationMs })
 }
 
 /** An idle daemon looks for work this often at least: its machine may have been suspended. */

@@ -1,4 +1,5 @@
 import type { Feed, ItemFeed, Resource } from '../../catalog/resource.ts'
+import type { ResourceName } from '../../catalog/resource-names.ts'
 import { isoInstant } from '../../clock.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { TaskBounds } from '../../store/sync/tasks/due.ts'
@@ -92,22 +93,23 @@ function tasksWaitMs({ store, backoffs, clock }: EngineContext, feed: string, bo
   return dueAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(dueAt) - clock.now()
 }
 
-export interface ScheduledResource {
-  resource: Resource
-  sources: readonly Source[]
+export interface NextDueOf {
+  resources: readonly Resource[]
+  sourcesOf(resource: ResourceName): readonly Source[]
   /** False when the run has left a part of the resource unread. */
-  finished: boolean
+  isFinished(resource: ResourceName): boolean
+  pollMs: number
 }
 
 /** Stores `next_run_at` of these resources. It uses the daemon's intervals, since a daemon may follow a backfill. */
 export function noteNextDue(
   context: EngineContext,
-  chosen: readonly ScheduledResource[],
-  { pollMs }: { pollMs: number },
+  { resources, sourcesOf, isFinished, pollMs }: NextDueOf,
 ): void {
   const timed = { ...context, schedule: byTime(context, { pollMs }) }
-  for (const { resource, sources, finished } of chosen) {
-    const ms = finished ? nextDueMs(timed, resource, sources) : 0
-    context.store.state.nextRun(resource.name, isoInstant(context.clock.now() + ms))
+  for (const resource of resources) {
+    const { name } = resource
+    const ms = isFinished(name) ? nextDueMs(timed, resource, sourcesOf(name)) : 0
+    context.store.state.nextRun(name, isoInstant(context.clock.now() + ms))
   }
 }
