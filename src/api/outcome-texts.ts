@@ -1,6 +1,6 @@
 import type { Outcome } from './classify.ts'
 import type { Sent } from './client.ts'
-import type { PermitResult } from './governor/governor.ts'
+import type { PermitResult } from './governor/in-flight.ts'
 
 /** Converts the outcome of a request into a result for the governor, and into texts for messages. Pure. */
 

@@ -1,12 +1,8 @@
 import { getEventListeners } from 'node:events'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
-import {
-  createGovernor,
-  type Governor,
-  type GovernorOptions,
-  type Permit,
-} from '../../src/api/governor/governor.ts'
+import { createGovernor, type Governor, type GovernorOptions } from '../../src/api/governor/governor.ts'
+import type { Permit } from '../../src/api/governor/in-flight.ts'
 import { systemClock } from '../../src/clock.ts'
 import { virtualClock } from './virtual-clock.ts'
 

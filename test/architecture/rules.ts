@@ -33,7 +33,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
     'store/maintenance/rebuild-worker.ts',
     'store/snapshot/copy-owner.ts',
   ],
-  bottleneck: ['api/governor/governor.ts'],
+  bottleneck: ['api/governor/turns.ts'],
   commander: ['cli.ts', 'commands/'],
   croner: ['config/calendar.ts'],
   fastify: ['server/server.ts'],

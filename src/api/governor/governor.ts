@@ -1,23 +1,21 @@
 import { setMaxListeners } from 'node:events'
-import Bottleneck from 'bottleneck'
-import { type Clock, DAY_MS, utcDay } from '../../clock.ts'
+import type { Clock } from '../../clock.ts'
+import { createDayCount, type DayCount, type DayCountOptions } from './day-count.ts'
+import { createInFlight, type InFlight, type Permit } from './in-flight.ts'
 import {
   type Ceilings,
   type LearnedRate,
   learned,
-  maxInFlight,
-  type PaceState,
-  type Pacing,
   type PauseReason,
-  paceAfter,
   pacing,
   startPace,
   type WaitedFor,
 } from './pace.ts'
+import { createTurns } from './turns.ts'
 
 /**
  * Grants permits to send requests, no faster than the API and the settings allow. The caller chooses a request only
- * after it has got a permit, so that the request is the most urgent at that moment. Only this file uses Bottleneck.
+ * after it has got a permit, so that the request is the most urgent at that moment.
  */
 
 export interface GovernorOptions {
@@ -27,31 +25,9 @@ export interface GovernorOptions {
   ceilings: Ceilings
   /** What an earlier process learned. */
   initial?: LearnedRate | undefined
-  /** Requests of the current UTC day that count as used already: sent, or reserved by a process that was killed. */
+  /** See `DayCountOptions.usedBefore`. */
   usedToday?: number
-  /**
-   * Stores how many requests of a UTC day (`YYYY-MM-DD`) count as used if this process is killed. With a ceiling per
-   * day, no request is sent before it is reserved in this way.
-   */
-  reserve?: ((day: string, requests: number) => Promise<void>) | undefined
-}
-
-/** The permit to send one request. The caller must call `settle` or `cancel` once; further calls have no effect. */
-export interface Permit {
-  /**
-   * Ends the request and learns from its result.
-   * @param result `accepted`: an answer without throttling, such as 200 or 404; `throttled`: 429; `other`: the result
-   *   says nothing about the rate (timeouts, resets, 5xx)
-   */
-  settle(result: PermitResult): void
-  /** Gives the permit back when no request was sent. */
-  cancel(): void
-}
-
-export interface PermitResult {
-  kind: 'accepted' | 'throttled' | 'other'
-  /** For `throttled`: the wait that the API asked for. */
-  waitMs?: number | undefined
+  reserve?: DayCountOptions['reserve']
 }
 
 export interface GovernorState {
@@ -85,14 +61,6 @@ export interface Governor {
   close(): void
 }
 
-/** What is known about a request when it is sent. */
-interface RequestInFlight {
-  sentAt: number
-  waitedFor: WaitedFor
-  /** Other requests in flight when this one is sent. */
-  othersInFlight: number
-}
-
 interface Waiter {
   waitedFor: WaitedFor
   answer(permit: Permit | undefined): void
@@ -107,32 +75,32 @@ export function createGovernor({
   usedToday = 0,
   reserve,
 }: GovernorOptions): Governor {
-  let learning = startPace(ceilings, initial)
-  let inFlight = 0
   let isWaking = false
   const turns = createTurns(clock)
   const day = createDayCount({ clock, limit: ceilings.requestsPerDay, usedBefore: usedToday, reserve })
+  const start = startPace(ceilings, initial)
+  const inFlight = createInFlight({ clock, random, start, turns, day, onEnd: () => pump() })
   const waiting = new Set<Waiter>()
   const closing = new AbortController()
 
   /** Grants all permits that are allowed now, and arranges to be called again for the rest. */
   const pump = () => {
     for (const waiter of waiting) {
-      if (inFlight >= maxInFlight(learning)) {
+      if (inFlight.isFull()) {
         waiter.waitedFor = 'concurrency'
         return
       }
-      const holdMs = Math.max(learning.pausedUntil - clock.elapsed(), day.holdMs())
+      const holdMs = Math.max(inFlight.pace().pausedUntil - clock.elapsed(), day.holdMs())
       if (holdMs > 0) return wakeAfter(holdMs)
       if (!day.isReserved()) return reserveMore()
-      const rhythm = pacing(learning)
+      const rhythm = pacing(inFlight.pace())
       const isPaced = rhythm.minTime > 0
       if (isPaced && !turns.take()) {
         if (turns.ask(rhythm, pump)) waiter.waitedFor = 'pace'
         return
       }
       waiting.delete(waiter)
-      waiter.answer(grant(waiter.waitedFor, isPaced))
+      waiter.answer(inFlight.grant(waiter.waitedFor, isPaced))
     }
   }
 
@@ -152,39 +120,6 @@ export function createGovernor({
     })
   }
 
-  const grant = (waitedFor: WaitedFor, isPaced: boolean): Permit => {
-    const sentAt = clock.elapsed()
-    let open = true
-    inFlight += 1
-    const sent: RequestInFlight = { sentAt, waitedFor, othersInFlight: inFlight - 1 }
-    day.add(1)
-    learning = paceAfter(learning, { kind: 'granted', at: sentAt })
-    const end = (effect: () => void) => {
-      if (!open) return
-      open = false
-      inFlight -= 1
-      effect()
-      pump()
-    }
-    return {
-      settle: result => end(() => learn(result, sent)),
-      cancel: () =>
-        end(() => {
-          day.add(-1)
-          if (isPaced) turns.giveBack()
-          learning = paceAfter(learning, { kind: 'unsent', at: clock.elapsed(), grantedAt: sentAt })
-        }),
-    }
-  }
-
-  const learn = ({ kind, waitMs }: PermitResult, { sentAt, waitedFor, othersInFlight }: RequestInFlight) => {
-    const at = clock.elapsed()
-    if (kind === 'accepted') learning = paceAfter(learning, { kind, at, sentAt, waitedFor })
-    if (kind !== 'throttled') return
-    const others = { atSend: othersInFlight, now: inFlight }
-    learning = paceAfter(learning, { kind, at, sentAt, othersInFlight: others, waitMs, jitter: random() })
-  }
-
   return {
     permit: signal =>
       new Promise((resolve, reject) => {
@@ -194,8 +129,8 @@ export function createGovernor({
         waiting.add(waiter)
         pump()
       }),
-    state: () => governorState(learning, inFlight, day, clock),
-    learned: () => learned(learning),
+    state: () => governorState(inFlight, day, clock),
+    learned: () => learned(inFlight.pace()),
     close: () => {
       closing.abort()
       for (const waiter of waiting) waiter.answer(undefined)
@@ -223,13 +158,14 @@ function dropOnAbort(waiter: Waiter, waiting: Set<Waiter>, signal: AbortSignal):
   signal.addEventListener('abort', drop, { once: true })
 }
 
-function governorState(learning: PaceState, inFlight: number, day: DayCount, clock: Clock): GovernorState {
+function governorState(inFlight: InFlight, day: DayCount, clock: Clock): GovernorState {
+  const learning = inFlight.pace()
   const { throttled, accepted } = learning
   const { rate, concurrency } = learning
   const state: GovernorState = {
     ratePerSecond: rate.rate,
     concurrency: concurrency.limit,
-    inFlight,
+    inFlight: inFlight.count(),
     throttled,
     accepted,
     usedToday: day.used(),
@@ -242,142 +178,4 @@ function governorState(learning: PaceState, inFlight: number, day: DayCount, clo
   }
   if (pausedMs <= 0 || learning.pauseReason === undefined) return state
   return { ...state, pausedUntil: Math.ceil(clock.now() + pausedMs), pauseReason: learning.pauseReason }
-}
-
-interface RequestTurns {
-  /** Takes one of the requests that the last turn allows. False when none is left. */
-  take(): boolean
-  /** Schedules the next turn, which calls `then`, if none is scheduled. Returns whether pacing delays the next turn. */
-  ask(rhythm: Pacing, then: () => void): boolean
-  /** Undoes a `take`. */
-  giveBack(): void
-}
-
-/**
- * A turn allows a batch of requests. Bottleneck runs the turns at intervals of its `minTime`. At most one turn is
- * scheduled at a time, and it belongs to no particular request, so that no requests queue inside Bottleneck.
- */
-function createTurns(clock: Clock): RequestTurns {
-  let limiter = new Bottleneck()
-  let appliedMinTime = 0
-  let wallTime = clock.now()
-  let lastTurnAt = Number.NEGATIVE_INFINITY
-  let credit = 0
-  let asked = false
-
-  const request = ({ minTime, batch, leastMs }: Pacing, then: () => void) => {
-    // Bottleneck uses the wall clock. When the clock is set back by an hour, Bottleneck would wait for an hour.
-    if (clock.now() < wallTime) {
-      limiter = new Bottleneck()
-      appliedMinTime = 0
-    }
-    wallTime = clock.now()
-    if (minTime !== appliedMinTime) void limiter.updateSettings({ minTime })
-    appliedMinTime = minTime
-    void limiter.schedule(async () => {
-      // After a late turn, Bottleneck keeps its schedule and may run the next turn too soon after the late one.
-      for (let early = earlyMs(leastMs); early > 0; early = earlyMs(leastMs)) {
-        await clock.sleep(early)
-      }
-      asked = false
-      lastTurnAt = clock.elapsed()
-      credit = batch
-      then()
-    })
-  }
-
-  const earlyMs = (leastMs: number) => Math.ceil(lastTurnAt + leastMs - clock.elapsed())
-
-  return {
-    take: () => {
-      if (credit === 0) return false
-      credit -= 1
-      return true
-    },
-    ask: (rhythm, then) => {
-      if (!asked) request(rhythm, then)
-      asked = true
-      return clock.elapsed() - lastTurnAt < rhythm.minTime
-    },
-    giveBack: () => {
-      credit += 1
-    },
-  }
-}
-
-interface DayCount {
-  add(requests: number): void
-  used(): number
-  reserved(): number
-  /** Whether one more request may be sent without a further reservation. */
-  isReserved(): boolean
-  reserveMore(): Promise<void>
-  /** When the ceiling of the day is reached: time until the next UTC day in ms; else 0. */
-  holdMs(): number
-}
-
-interface DayCountDeps extends Pick<GovernorOptions, 'clock' | 'reserve'> {
-  limit: number | undefined
-  usedBefore: number
-}
-
-/** Maximum number of requests reserved ahead. A killed process loses up to this many from the day's ceiling. */
-const MAX_RESERVED = 100
-const RESERVED_SHARE = 1 / 100
-
-function createDayCount({ clock, limit, usedBefore, reserve }: DayCountDeps): DayCount {
-  let day = dayNumber(clock.now())
-  let used = usedBefore
-  let reserved = usedBefore
-  let reserving: Promise<void> | undefined
-  const turnOver = () => {
-    const today = dayNumber(clock.now())
-    // A clock that is set back must not allow the day's requests a second time.
-    if (today > day) {
-      day = today
-      used = 0
-      reserved = 0
-    }
-  }
-  const reserveMore = async (most: number) => {
-    const [of, wanted] = [
-      day,
-      Math.min(most, used + Math.min(MAX_RESERVED, Math.ceil(most * RESERVED_SHARE))),
-    ]
-    await reserve?.(dayName(of), wanted)
-    if (of === day) reserved = Math.max(reserved, wanted)
-  }
-  return {
-    add: requests => {
-      turnOver()
-      used = Math.max(0, used + requests)
-    },
-    used: () => {
-      turnOver()
-      return used
-    },
-    reserved: () => Math.max(used, reserved),
-    isReserved: () => {
-      turnOver()
-      return limit === undefined || reserve === undefined || used < reserved
-    },
-    reserveMore() {
-      reserving ??= reserveMore(limit ?? 0).finally(() => {
-        reserving = undefined
-      })
-      return reserving
-    },
-    holdMs: () => {
-      turnOver()
-      return limit === undefined || used < limit ? 0 : (day + 1) * DAY_MS - clock.now()
-    },
-  }
-}
-
-function dayNumber(ms: number): number {
-  return Math.floor(ms / DAY_MS)
-}
-
-function dayName(day: number): string {
-  return utcDay(day * DAY_MS)
 }

@@ -1,7 +1,7 @@
 import { unauthorized } from '../../api/access-errors.ts'
 import type { RetryCause } from '../../api/classify.ts'
 import type { Sent } from '../../api/client.ts'
-import type { Permit } from '../../api/governor/governor.ts'
+import type { Permit } from '../../api/governor/in-flight.ts'
 import { CUT_OFF } from '../../api/outcome-texts.ts'
 import { retryDecision } from '../../api/retry.ts'
 import { ResourceError, RetryError, StopError } from '../../errors.ts'

@@ -1,4 +1,5 @@
-import type { Governor, Permit } from '../../api/governor/governor.ts'
+import type { Governor } from '../../api/governor/governor.ts'
+import type { Permit } from '../../api/governor/in-flight.ts'
 import type { Clock } from '../../clock.ts'
 import type { Reachability } from './reachability.ts'
 

@@ -1,5 +1,5 @@
 import type { Client, Sent } from '../../api/client.ts'
-import type { Permit } from '../../api/governor/governor.ts'
+import type { Permit } from '../../api/governor/in-flight.ts'
 import { permitResult } from '../../api/outcome-texts.ts'
 import type { EngineContext } from '../context.ts'
 import type { EndlessWork, Job, Lane } from './job.ts'

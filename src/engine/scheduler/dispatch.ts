@@ -1,5 +1,5 @@
 import PQueue from 'p-queue'
-import type { Permit } from '../../api/governor/governor.ts'
+import type { Permit } from '../../api/governor/in-flight.ts'
 import type { RequestAttempts } from '../requests/attempts.ts'
 import type { ListHealthCheck } from '../requests/health-checks.ts'
 import type { Attempt, EndlessWork } from '../requests/job.ts'

@@ -1,4 +1,4 @@
-import type { Permit } from '../../api/governor/governor.ts'
+import type { Permit } from '../../api/governor/in-flight.ts'
 import type { Store } from '../../store/store.ts'
 import type { RequestAttempts } from '../requests/attempts.ts'
 import type { EndlessWork, Source } from '../requests/job.ts'

@@ -1,0 +1,86 @@
+import { type Clock, DAY_MS, utcDay } from '../../clock.ts'
+
+/** Counts the requests of a UTC day, for the ceiling `api.max_requests_per_day`. */
+export interface DayCount {
+  add(requests: number): void
+  used(): number
+  reserved(): number
+  /** Whether one more request may be sent without a further reservation. */
+  isReserved(): boolean
+  reserveMore(): Promise<void>
+  /** When the ceiling of the day is reached: time until the next UTC day in ms; else 0. */
+  holdMs(): number
+}
+
+export interface DayCountOptions {
+  clock: Clock
+  limit: number | undefined
+  /** Requests of the current UTC day that count as used already: sent, or reserved by a process that was killed. */
+  usedBefore: number
+  /**
+   * Stores how many requests of a UTC day (`YYYY-MM-DD`) count as used if this process is killed. With a ceiling per
+   * day, no request is sent before it is reserved in this way.
+   */
+  reserve: ((day: string, requests: number) => Promise<void>) | undefined
+}
+
+/** Maximum number of requests reserved ahead. A killed process loses up to this many from the day's ceiling. */
+const MAX_RESERVED = 100
+const RESERVED_SHARE = 1 / 100
+
+export function createDayCount({ clock, limit, usedBefore, reserve }: DayCountOptions): DayCount {
+  let day = dayNumber(clock.now())
+  let used = usedBefore
+  let reserved = usedBefore
+  let reserving: Promise<void> | undefined
+  const turnOver = () => {
+    const today = dayNumber(clock.now())
+    // A clock that is set back must not allow the day's requests a second time.
+    if (today > day) {
+      day = today
+      used = 0
+      reserved = 0
+    }
+  }
+  const reserveMore = async (most: number) => {
+    const [of, wanted] = [
+      day,
+      Math.min(most, used + Math.min(MAX_RESERVED, Math.ceil(most * RESERVED_SHARE))),
+    ]
+    await reserve?.(dayName(of), wanted)
+    if (of === day) reserved = Math.max(reserved, wanted)
+  }
+  return {
+    add: requests => {
+      turnOver()
+      used = Math.max(0, used + requests)
+    },
+    used: () => {
+      turnOver()
+      return used
+    },
+    reserved: () => Math.max(used, reserved),
+    isReserved: () => {
+      turnOver()
+      return limit === undefined || reserve === undefined || used < reserved
+    },
+    reserveMore() {
+      reserving ??= reserveMore(limit ?? 0).finally(() => {
+        reserving = undefined
+      })
+      return reserving
+    },
+    holdMs: () => {
+      turnOver()
+      return limit === undefined || used < limit ? 0 : (day + 1) * DAY_MS - clock.now()
+    },
+  }
+}
+
+function dayNumber(ms: number): number {
+  return Math.floor(ms / DAY_MS)
+}
+
+function dayName(day: number): string {
+  return utcDay(day * DAY_MS)
+}
