@@ -11,6 +11,6 @@ export const CALENDAR = {
 
 /** The next occurrence after an instant, both in ms since the epoch; Infinity when there is none. */
 export function nextOccurrence(pattern: string, after: number): number {
-  const next = new Cron(pattern).nextRun(new Date(after))
+  const next = new Cron(pattern, { mode: '5-part' }).nextRun(new Date(after))
   return next?.getTime() ?? Number.POSITIVE_INFINITY
 }

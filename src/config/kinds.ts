@@ -96,15 +96,6 @@ export const folder: SettingKind<string> = {
 /** Daily and weekly are at night, when few people use the warehouse, and after the nightly maintenance. */
 const NAMED_TIMES = { hourly: '7 * * * *', daily: '47 3 * * *', weekly: '47 3 * * 0' } as const
 
-/** The range of each field of a cron pattern, and the largest step that croner accepts in it. */
-const CRON_FIELDS = [
-  { least: 0, greatest: 59, largestStep: 60 },
-  { least: 0, greatest: 23, largestStep: 24 },
-  { least: 1, greatest: 31, largestStep: 31 },
-  { least: 1, greatest: 12, largestStep: 12 },
-  { least: 0, greatest: 7, largestStep: 7 },
-] as const
-
 /** Read as a cron pattern of five fields. A pattern that never occurs, such as one for February 30, is refused. */
 export const calendar: SettingKind<string> = {
   allowed: () =>
@@ -113,31 +104,19 @@ export const calendar: SettingKind<string> = {
   read: value => {
     if (typeof value !== 'string') return undefined
     const named = Object.entries(NAMED_TIMES).find(([word]) => word === value)?.[1]
-    return named ?? (isCronPattern(value) && hasOccurrence(value) ? value.trim() : undefined)
+    return named ?? (isCronPattern(value) ? value.trim() : undefined)
   },
 }
 
-function isCronPattern(pattern: string): boolean {
-  const fields = pattern.trim().split(/\s+/)
-  return (
-    fields.length === CRON_FIELDS.length &&
-    CRON_FIELDS.every((field, at) => (fields[at] ?? '').split(',').every(part => isCronPart(part, field)))
-  )
-}
-
 /** Searches from the epoch: a pattern has no year, so if it ever occurs, it occurs after any instant. */
-function hasOccurrence(pattern: string): boolean {
-  return Number.isFinite(nextOccurrence(pattern, 0))
-}
-
-/** A star, `5` or `1-5`. The star and `1-5` may be followed by a slash and a step. */
-function isCronPart(part: string, { least, greatest, largestStep }: (typeof CRON_FIELDS)[number]): boolean {
-  const range = /^(?:\*|(\d{1,2})-(\d{1,2}))(?:\/([1-9]\d?))?$/.exec(part)
-  if (!range) return /^\d{1,2}$/.test(part) && Number(part) >= least && Number(part) <= greatest
-  const [from = least, to = greatest, step = 1] = range
-    .slice(1)
-    .map(digits => (digits === undefined ? undefined : Number(digits)))
-  return from >= least && to <= greatest && from <= to && step <= largestStep
+function isCronPattern(pattern: string): boolean {
+  // croner also accepts names such as `@daily` and `MON`, and modifiers such as `L` and `#`.
+  if (!/^[\d\s*,/-]+$/.test(pattern)) return false
+  try {
+    return Number.isFinite(nextOccurrence(pattern, 0))
+  } catch {
+    return false
+  }
 }
 
 /** Slashes at the end are removed, so that `/v1/…` can be appended. */
