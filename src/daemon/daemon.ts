@@ -116,13 +116,13 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
       else noteStopWhileWaiting(parts, current, opened)
     }
     log.info(ENDS, { exit_status: EXIT_STATUS.done, reason: reasonOf(stop.reason) })
+    serviceManager.stopping()
     return EXIT_STATUS.done
   } catch (error) {
     log.error(ENDS, { exit_status: exitStatusOf(error), reason: reasonOf(error) })
-    serviceManager.status(reasonOf(error))
+    serviceManager.stopping(reasonOf(error))
     throw error
   } finally {
-    serviceManager.stopping()
     lock.release()
     await served?.close()
     await serviceManager.close()

@@ -14,13 +14,12 @@ import type { Log } from '../log.ts'
  * the environment nothing is sent. Nothing throws: the first failure to send is logged as a warning.
  */
 export interface ServiceManager {
-  /** The daemon is ready, or ready again after `reloading`. */
+  /** The daemon is ready, or ready again after `reloading`. `systemctl status` shows 200 characters of the text. */
   ready(status: string): void
-  /** The text in `systemctl status`: one line of at most 200 characters. An unchanged text is not sent again. */
-  status(text: string): void
   /** The settings are being reloaded. systemd then waits for `ready`. */
   reloading(): void
-  stopping(): void
+  /** `systemctl status` shows the reason, as the text of `ready`. */
+  stopping(reason?: string): void
   /**
    * Feeds systemd's watchdog at a third of its interval while `isAlive` returns true. A later call replaces `isAlive`.
    * Without an interval in the environment nothing is sent.
@@ -36,13 +35,6 @@ export interface ServiceManagerParts {
   log: Log
 }
 
-interface Message {
-  /** A waiting message is replaced by a newer one of the same kind. Messages without a kind are all sent. */
-  kind?: 'status' | 'watchdog'
-  /** Arguments of systemd-notify. */
-  words: readonly string[]
-}
-
 const SEARCH_PATH = '/usr/local/bin:/usr/bin:/bin'
 const STATUS_LENGTH = 200
 /** systemd-notify waits up to 5 s for systemd. */
@@ -51,32 +43,27 @@ const SEND_LIMIT_MS = 10_000
 export function createServiceManager({ env, clock, log }: ServiceManagerParts): ServiceManager {
   const socket = env['NOTIFY_SOCKET']
   if (!socket) return NO_SERVICE_MANAGER
-  const queue = createQueue(createSender({ NOTIFY_SOCKET: socket, PATH: env['PATH'] || SEARCH_PATH }, log))
+  const send = createSender({ NOTIFY_SOCKET: socket, PATH: env['PATH'] || SEARCH_PATH }, log)
   const closing = new AbortController()
+  let last = Promise.resolve()
   let isAlive: (() => boolean) | undefined
-  let shown: string | undefined
 
-  const enqueue = (words: readonly string[], kind?: Message['kind']) => {
-    if (!closing.signal.aborted) queue.put(kind === undefined ? { words } : { words, kind })
-  }
-  const show = (text: string) => {
-    shown = oneLine(text)
-    return `--status=${shown}`
+  /** Resolves when the message and all before it are sent. */
+  const enqueue = (...words: readonly string[]) => {
+    if (!closing.signal.aborted) last = last.then(() => send(words))
+    return last
   }
   async function watch(intervalMs: number) {
     for (;;) {
       await clock.sleep(intervalMs, closing.signal)
       if (closing.signal.aborted) return
-      if (isAlive?.()) enqueue(['WATCHDOG=1'], 'watchdog')
+      if (isAlive?.()) await enqueue('WATCHDOG=1')
     }
   }
   return {
-    ready: text => enqueue(['--ready', show(text)]),
-    status: text => {
-      if (oneLine(text) !== shown) enqueue([show(text)], 'status')
-    },
-    reloading: () => enqueue(['RELOADING=1']),
-    stopping: () => enqueue(['STOPPING=1']),
+    ready: status => void enqueue('--ready', statusOption(status)),
+    reloading: () => void enqueue('RELOADING=1'),
+    stopping: reason => void enqueue('STOPPING=1', ...(reason === undefined ? [] : [statusOption(reason)])),
     watchdog: sign => {
       const interval = watchdogInterval(env)
       if (interval !== undefined && isAlive === undefined) void watch(interval / 3)
@@ -84,14 +71,13 @@ export function createServiceManager({ env, clock, log }: ServiceManagerParts): 
     },
     close: () => {
       closing.abort()
-      return queue.whenEmpty()
+      return last
     },
   }
 }
 
 const NO_SERVICE_MANAGER: ServiceManager = {
   ready: () => undefined,
-  status: () => undefined,
   reloading: () => undefined,
   stopping: () => undefined,
   watchdog: () => undefined,
@@ -106,32 +92,14 @@ function watchdogInterval(env: Environment): number | undefined {
 }
 
 /** Shortens the text and removes control characters: some would end the line, and an argument cannot contain NUL. */
-function oneLine(text: string): string {
-  const characters = [
-    ...text
-      .toWellFormed()
-      .replace(/[\p{Cc}\s]+/gu, ' ')
-      .trim(),
-  ]
-  if (characters.length <= STATUS_LENGTH) return characters.join('')
-  return `${characters.slice(0, STATUS_LENGTH - 1).join('')}…`
-}
-
-function createQueue(send: (words: readonly string[]) => Promise<void>) {
-  let waiting: Message[] = []
-  let sending: Promise<void> | undefined
-  async function sendAll() {
-    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) await send(next.words)
-    sending = undefined
-  }
-  return {
-    put(message: Message) {
-      waiting = waiting.filter(({ kind }) => kind === undefined || kind !== message.kind)
-      waiting.push(message)
-      sending ??= sendAll()
-    },
-    whenEmpty: async () => sending,
-  }
+function statusOption(text: string): string {
+  const line = text
+    .toWellFormed()
+    .replace(/[\p{Cc}\s]+/gu, ' ')
+    .trim()
+  const characters = [...line]
+  if (characters.length <= STATUS_LENGTH) return `--status=${line}`
+  return `--status=${characters.slice(0, STATUS_LENGTH - 1).join('')}…`
 }
 
 /**

@@ -31,9 +31,8 @@ const manager = createServiceManager({
 
 const ORDERS: { [Name in Order[0]]: (argument: string) => unknown } = {
   ready: manager.ready,
-  status: manager.status,
   reloading: manager.reloading,
-  stopping: manager.stopping,
+  stopping: reason => manager.stopping(reason || undefined),
   watchdog: () => manager.watchdog(() => alive),
   alive: argument => {
     alive = argument === 'true'

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers'
 
 /** The orders of the process, with their arguments. */
 export type Order = readonly [
-  name: 'ready' | 'status' | 'reloading' | 'stopping' | 'watchdog' | 'alive' | 'wake' | 'block',
+  name: 'ready' | 'reloading' | 'stopping' | 'watchdog' | 'alive' | 'wake' | 'block',
   argument?: string,
 ]
 

@@ -36,9 +36,8 @@ describe('a daemon under systemd', () => {
 
   test('the daemon says when it is ready, what it does, that it reloads its settings, and that it stops, in this order', async () => {
     const { tell, end } = start()
-    tell(['ready', 'reading everything'], ['status', 'idle'], ['reloading'], ['ready', 'idle'], ['stopping'])
+    tell(['ready', 'reading everything'], ['reloading'], ['ready', 'idle'], ['stopping'])
     expect(await heard()).toEqual(['READY=1', 'STATUS=reading everything'])
-    expect(await heard()).toEqual(['STATUS=idle'])
     expect(await heard()).toEqual(['RELOADING=1'])
     expect(await heard()).toEqual(['READY=1', 'STATUS=idle'])
     expect(await heard()).toEqual(['STOPPING=1'])
@@ -54,26 +53,24 @@ describe('a daemon under systemd', () => {
     expect((await ended).status).toBe(0)
   })
 
-  test('the daemon says what it does in one line of at most 200 characters', async () => {
+  test('the daemon says why it stops', async () => {
     const { tell, end } = start()
-    tell(['status', ' two\nREADY=1\r\n\tlines\0\u0085and\u2028more '])
-    expect(await heard()).toEqual(['STATUS=two READY=1 lines and more'])
-    tell(['status', 'é'.repeat(200)])
-    expect(await heard()).toEqual([`STATUS=${'é'.repeat(200)}`])
-    tell(['status', '🦜'.repeat(201)])
-    expect(await heard()).toEqual([`STATUS=${'🦜'.repeat(199)}…`])
-    tell(['status', '--ready \ud800'])
-    expect(await heard()).toEqual(['STATUS=--ready \ufffd'])
+    tell(['ready', 'running'], ['stopping', 'the API grants no access'])
+    expect(await heard()).toEqual(['READY=1', 'STATUS=running'])
+    expect(await heard()).toEqual(['STATUS=the API grants no access', 'STOPPING=1'])
     await end()
   })
 
-  test('the daemon does not send the same state twice', async () => {
+  test('the daemon says what it does in one line of at most 200 characters', async () => {
     const { tell, end } = start()
-    tell(['ready', 'idle'], ['status', 'idle'], ['status', 'busy'])
-    expect(await heard()).toEqual(['READY=1', 'STATUS=idle'])
-    expect(await heard()).toEqual(['STATUS=busy'])
-    tell(['status', 'busy'], ['stopping'])
-    expect(await heard()).toEqual(['STOPPING=1'])
+    tell(['ready', ' two\nREADY=1\r\n\tlines\0\u0085and\u2028more '])
+    expect(await heard()).toEqual(['READY=1', 'STATUS=two READY=1 lines and more'])
+    tell(['ready', 'é'.repeat(200)])
+    expect(await heard()).toEqual(['READY=1', `STATUS=${'é'.repeat(200)}`])
+    tell(['ready', '🦜'.repeat(201)])
+    expect(await heard()).toEqual(['READY=1', `STATUS=${'🦜'.repeat(199)}…`])
+    tell(['ready', '--ready \ud800'])
+    expect(await heard()).toEqual(['READY=1', 'STATUS=--ready \ufffd'])
     await end()
   })
 
@@ -103,8 +100,8 @@ describe('a daemon under systemd', () => {
       tell(['wake'])
     }
     await nextLine()
-    tell(['status', 'stuck'])
-    expect(await heard()).toEqual(['STATUS=stuck'])
+    tell(['reloading'])
+    expect(await heard()).toEqual(['RELOADING=1'])
     tell(['alive', 'true'], ['wake'])
     expect(await heard()).toEqual(['WATCHDOG=1'])
     await end()
@@ -163,7 +160,7 @@ describe('a program in place of systemd-notify', () => {
   test('no program is started without NOTIFY_SOCKET', async () => {
     const { env, notes } = fakeNotify('')
     const { tell, end } = startNotifier({ ...env, ...WATCHDOG, NOTIFY_SOCKET: '' }, { manual: true })
-    tell(['ready', 'idle'], ['status', 'busy'], ['watchdog'], ['reloading'], ['stopping'])
+    tell(['ready', 'idle'], ['watchdog'], ['reloading'], ['stopping'])
     expect(await end()).toEqual({ status: 0, lines: [], stderr: '' })
     expect(notes()).toEqual([])
   })
@@ -191,34 +188,6 @@ describe('a program in place of systemd-notify', () => {
     ])
   })
 
-  test('only the newest of the messages during a run is sent', async () => {
-    const released = join(newFolder(), 'released')
-    const { env, notes } = fakeNotify(`
-      const { existsSync } = require('node:fs')
-      while (!existsSync(${JSON.stringify(released)})) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 5)`)
-    const { tell, nextLine, end } = startNotifier({ ...env, ...WATCHDOG }, { manual: true })
-    tell(
-      ['ready', 'idle'],
-      ['status', 'one'],
-      ['status', 'two'],
-      ['reloading'],
-      ['status', 'three'],
-      ['watchdog'],
-    )
-    // It sleeps once all before that is done.
-    expect(await nextLine()).toEqual({ sleeping: 100 })
-    writeFileSync(released, '')
-    await end()
-    expect(wordsIn(notes())).toEqual([
-      ['--ready', '--status=idle'],
-      'end',
-      ['RELOADING=1'],
-      'end',
-      ['--status=three'],
-      'end',
-    ])
-  })
-
   test.each([
     [
       'fails',
@@ -230,7 +199,7 @@ describe('a program in place of systemd-notify', () => {
   ])('a program that %s is a single warning', async (_, does, reason) => {
     const { env } = fakeNotify(does)
     const { tell, end } = startNotifier(env)
-    tell(['ready', 'idle'], ['status', 'busy'], ['stopping'])
+    tell(['ready', 'idle'], ['reloading'], ['stopping'])
     const { status, lines, stderr } = await end()
     expect([status, stderr]).toEqual([0, ''])
     expect(lines).toEqual([expect.objectContaining({ level: 'warn', reason: expect.stringMatching(reason) })])
