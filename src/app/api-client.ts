@@ -1,9 +1,9 @@
 import { type Client, createClient } from '../api/client.ts'
-import type { GovernorOptions } from '../api/governor/governor.ts'
-import type { Clock } from '../clock.ts'
+import { createGovernor, type Governor, type GovernorOptions } from '../api/governor/governor.ts'
+import { type ApiReader, type ApiReaderDeps, createApiReader } from '../api/reader.ts'
+import { type Clock, isoInstant } from '../clock.ts'
 import type { ApiSettings } from '../config/load-settings.ts'
 
-/** The API client alone, for commands that send requests without a warehouse. */
 export function createApiClient({ api }: ApiSettings, clock: Clock): Client {
   return createClient({
     baseUrl: api.baseUrl,
@@ -21,5 +21,37 @@ export function requestCeilings({ api }: ApiSettings): GovernorOptions['ceilings
     requestsPerSecond: api.maxRequestsPerSecond,
     concurrency: api.maxConcurrency,
     requestsPerDay: api.maxRequestsPerDay,
+  }
+}
+
+export interface ApiReaderOptions extends Pick<ApiReaderDeps, 'clock' | 'signal' | 'maxAttempts'> {
+  settings: ApiSettings
+  /** What is known of the API's limits, and what of the day is used. */
+  limits: Pick<GovernorOptions, 'initial' | 'usedToday'>
+  stderr: { write(text: string): unknown }
+}
+
+/** Lends a reader of the API to a command that sends requests without opening a warehouse, and then closes it. */
+export async function withApiReader<T>(
+  { settings, limits, stderr, ...options }: ApiReaderOptions,
+  use: (parts: { reader: ApiReader; client: Client; governor: Governor }) => Promise<T>,
+): Promise<T> {
+  const parts = { clock: options.clock, random: Math.random }
+  const governor = createGovernor({ ...parts, ...limits, ceilings: requestCeilings(settings) })
+  const client = createApiClient(settings, options.clock)
+  const reader = createApiReader({
+    ...parts,
+    ...options,
+    client,
+    governor,
+    giveUpMs: settings.api.giveUpSeconds * 1000,
+    onPause: until =>
+      stderr.write(`parley: The API throttles requests (429); they are paused until ${isoInstant(until)}\n`),
+  })
+  try {
+    return await use({ reader, client, governor })
+  } finally {
+    await client.close()
+    governor.close()
   }
 }

@@ -1,10 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { Option } from 'commander'
-import { createGovernor } from '../api/governor/governor.ts'
-import { createApiReader } from '../api/reader.ts'
-import { createApiClient, requestCeilings } from '../app/api-client.ts'
+import { withApiReader } from '../app/api-client.ts'
 import { RESOURCE_NAMES } from '../catalog/resource-names.ts'
-import { isoInstant, systemClock, utcDay } from '../clock.ts'
+import { systemClock, utcDay } from '../clock.ts'
 import { type ApiSettings, type LoadedSettings, loadSettings } from '../config/load-settings.ts'
 import { checkApi, ignoredProxyFindings } from '../doctor/api.ts'
 import { createFinder, type Finding } from '../doctor/check.ts'
@@ -178,37 +176,16 @@ async function runApiChecks(
   add: Add,
 ): Promise<void> {
   const clock = systemClock()
-  const { api, accessLog } = settings
-  const governor = createGovernor({
-    clock,
-    random: Math.random,
-    ceilings: requestCeilings(settings),
-    usedToday,
-  })
-  const client = createApiClient(settings, clock)
-  const reader = createApiReader({
-    client,
-    governor,
-    clock,
-    random: Math.random,
-    giveUpMs: api.giveUpSeconds * 1000,
-    signal,
-    maxAttempts: MAX_ATTEMPTS,
-    onPause: until =>
-      stderr.write(`parley: The API throttles requests (429); they are paused until ${isoInstant(until)}\n`),
-  })
-  const context = {
-    api: reader,
-    access: client.access,
-    accessLogEndParameter: accessLog.endParameter,
-    now: clock.now,
-  }
-  try {
+  const options = { settings, clock, limits: { usedToday }, signal, stderr, maxAttempts: MAX_ATTEMPTS }
+  await withApiReader(options, async ({ reader, client }) => {
+    const context = {
+      api: reader,
+      access: client.access,
+      accessLogEndParameter: settings.accessLog.endParameter,
+      now: clock.now,
+    }
     for await (const finding of checkApi(context)) add(finding)
-  } finally {
-    await client.close()
-    governor.close()
-  }
+  })
 }
 
 /** Of several problems, the one that a backfill would meet first decides the exit status. This is the order. */

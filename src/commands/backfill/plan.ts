@@ -1,8 +1,6 @@
 import { accessGone } from '../../api/access-errors.ts'
-import { createGovernor } from '../../api/governor/governor.ts'
 import type { LearnedRate } from '../../api/governor/pace.ts'
-import { createApiReader } from '../../api/reader.ts'
-import { createApiClient } from '../../app/api-client.ts'
+import { requestCeilings, withApiReader } from '../../app/api-client.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import { isoInstant, systemClock } from '../../clock.ts'
 import type { ApiSettings } from '../../config/load-settings.ts'
@@ -49,38 +47,17 @@ export async function showPlan(context: CommandContext, request: PlanRequest): P
 }
 
 async function makePlan(
-  context: CommandContext,
+  { signal, stderr }: CommandContext,
   { settings, resources }: PlanRequest,
   inventory: Inventory | undefined,
 ): Promise<PlanSummary> {
   const clock = systemClock()
   const now = isoInstant(clock.now())
-  const { api, database } = settings
   const since = settings.sync.since ?? null
   const meta = (key: string) => inventory?.meta(key)
   const learned = readNote<LearnedRate>(meta, META.learnedRate)
-  const ceilings = { requestsPerSecond: api.maxRequestsPerSecond, concurrency: api.maxConcurrency }
-  const governor = createGovernor({
-    clock,
-    random: Math.random,
-    ceilings: { ...ceilings, requestsPerDay: api.maxRequestsPerDay },
-    initial: learned,
-    usedToday: readRequestsToday(meta, now.slice(0, 10)),
-  })
-  const client = createApiClient(settings, clock)
-  const reader = createApiReader({
-    client,
-    governor,
-    clock,
-    random: Math.random,
-    giveUpMs: api.giveUpSeconds * 1000,
-    signal: context.signal,
-    onPause: until =>
-      context.stderr.write(
-        `parley: The API throttles requests (429); they are paused until ${isoInstant(until)}\n`,
-      ),
-  })
-  try {
+  const limits = { initial: learned, usedToday: readRequestsToday(meta, now.slice(0, 10)) }
+  return withApiReader({ settings, clock, limits, signal, stderr }, async ({ reader, client, governor }) => {
     const { lines, refusals } = await estimateRequests(reader, {
       chosen: resources,
       stored: createStored(inventory, { chosen: resources, since, now }),
@@ -94,17 +71,15 @@ async function makePlan(
     if (reader.answerMs() === undefined && isAccessRefused) throw accessGone(client.access, false)
     const { throttled, usedToday } = governor.state()
     const throttledTo = throttled > 0 ? governor.learned().ratePerSecond : undefined
-    const perDay = api.maxRequestsPerDay
+    const ceilings = requestCeilings(settings)
+    const perDay = ceilings.requestsPerDay
     return planSummary(lines, ratesOf({ learned, ceilings, answerMs: reader.answerMs(), throttledTo }), {
       since,
       asked: reader.used(),
-      warehouse: inventory ? database.path : null,
+      warehouse: inventory ? settings.database.path : null,
       day: perDay === undefined ? undefined : { perDay, usedToday },
     })
-  } finally {
-    await client.close()
-    governor.close()
-  }
+  })
 }
 
 interface Cost {
