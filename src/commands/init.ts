@@ -3,7 +3,6 @@ import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:f
 import { devNull } from 'node:os'
 import { basename, dirname, extname, join, resolve } from 'node:path'
 import { Option } from 'commander'
-import { renderSettingsFile } from '../config/documents.ts'
 import {
   type Environment,
   loadSettings,
@@ -17,6 +16,7 @@ import {
   type SettingKey,
   settingNamed,
 } from '../config/settings.ts'
+import { renderSettingsFile } from '../config/settings-file.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { askSecret } from '../terminal/ask-secret.ts'
 import type { CommandContext, CommandDefinition } from './command.ts'

@@ -2,9 +2,10 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { renderSettingsFile, renderSettingsReference } from '../../src/config/documents.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { SETTING_LIST, SETTINGS } from '../../src/config/settings.ts'
+import { renderSettingsFile } from '../../src/config/settings-file.ts'
+import { renderSettingsReference } from './settings-reference.ts'
 
 const FOLDER = new URL('../../config/', import.meta.url).pathname
 

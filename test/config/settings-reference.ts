@@ -1,5 +1,4 @@
-/** Generates the settings reference and the example file from the table of settings. */
-
+import { markdownTable } from '../../drizzle/markdown-table.ts'
 import {
   credentialName,
   environmentName,
@@ -7,44 +6,13 @@ import {
   fileKey,
   SECRETS,
   SECTIONS,
-  SETTING_LIST,
   type Setting,
   type SettingKey,
   settingNamed,
-} from './settings.ts'
+} from '../../src/config/settings.ts'
+import { defaultText, keyInFile, settingsOf } from '../../src/config/settings-file.ts'
 
-const WIDTH = 90
-
-/**
- * A settings file that explains every setting. Settings without a given value are commented out.
- * @param values TOML by key, such as `{ 'api.base_url': '"https://api.example.com"' }`
- */
-export function renderSettingsFile(values: { readonly [Key in SettingKey]?: string }): string {
-  const head = commentLines(
-    'Settings of parley. This file lists every setting. A setting that is commented out shows an example and has its default. An environment variable wins over this file, and a flag over both.',
-  )
-  const sections = Object.entries(SECTIONS).map(([section, about]) => {
-    const settings = settingsOf(section).map(([key, setting]) => renderSetting(key, setting, values[key]))
-    return [`${commentLines(about)}\n[${section}]`, ...settings].join('\n\n')
-  })
-  return `${[head, ...sections].join('\n\n')}\n`
-}
-
-function renderSetting(key: SettingKey, setting: Setting, value: string | undefined): string {
-  const facts = [
-    setting.without === 'required' ? 'Required.' : `Default: ${defaultText(setting)}.`,
-    setting.unit === undefined ? '' : `Unit: ${setting.unit}.`,
-    `Environment: ${environmentName(key)}.`,
-  ]
-  const name = keyInFile(key, setting)
-  return [
-    commentLines(setting.description),
-    commentLines(facts.filter(fact => fact !== '').join(' ')),
-    value === undefined ? `# ${name} = ${setting.example}` : `${name} = ${value}`,
-  ].join('\n')
-}
-
-/** The reference for operators, in Markdown. */
+/** `config/README.md`: the reference of the settings for operators, in Markdown. */
 export function renderSettingsReference(): string {
   return `${[
     '# Settings',
@@ -103,35 +71,5 @@ function settingLine([key, setting]: readonly [SettingKey, Setting]): string {
   return `- \`${key}\`: ${description} Expected: ${kind.allowed()}.${unitText} Example: \`${name} = ${example}\``
 }
 
-/** The key in the settings file. A secret is in a separate file that the settings file names. */
-const keyInFile = (key: SettingKey, { secret }: Setting): string =>
-  (secret === undefined ? key : fileKey(key)).slice(key.indexOf('.') + 1)
-
-const settingsOf = (section: string) => SETTING_LIST.filter(([key]) => key.startsWith(`${section}.`))
-
-const defaultText = (setting: Setting): string => String(setting.default ?? setting.without)
-
 const defaultCell = (setting: Setting): string =>
   setting.default === undefined ? defaultText(setting) : `\`${setting.default}\``
-
-/** A Markdown table with aligned columns. */
-function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
-  const widths = head.map((_, column) => Math.max(...[head, ...rows].map(row => row[column]?.length ?? 0)))
-  const line = (cells: readonly string[]) =>
-    `| ${cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join(' | ')} |`
-  return [head, widths.map(width => '-'.repeat(width)), ...rows].map(line).join('\n')
-}
-
-/** Text as TOML comment lines, broken between words. */
-function commentLines(text: string): string {
-  const lines: string[] = []
-  let line = '#'
-  for (const word of text.split(' ')) {
-    if (line.length + 1 + word.length > WIDTH && line !== '#') {
-      lines.push(line)
-      line = '#'
-    }
-    line += ` ${word}`
-  }
-  return [...lines, line].join('\n')
-}

@@ -1,0 +1,61 @@
+import {
+  environmentName,
+  fileKey,
+  SECTIONS,
+  SETTING_LIST,
+  type Setting,
+  type SettingKey,
+} from './settings.ts'
+
+const WIDTH = 90
+
+/**
+ * A settings file that explains every setting. Settings without a given value are commented out.
+ * @param values TOML by key, such as `{ 'api.base_url': '"https://api.example.com"' }`
+ */
+export function renderSettingsFile(values: { readonly [Key in SettingKey]?: string }): string {
+  const head = commentLines(
+    'Settings of parley. This file lists every setting. A setting that is commented out shows an example and has its default. An environment variable wins over this file, and a flag over both.',
+  )
+  const sections = Object.entries(SECTIONS).map(([section, about]) => {
+    const settings = settingsOf(section).map(([key, setting]) => renderSetting(key, setting, values[key]))
+    return [`${commentLines(about)}\n[${section}]`, ...settings].join('\n\n')
+  })
+  return `${[head, ...sections].join('\n\n')}\n`
+}
+
+function renderSetting(key: SettingKey, setting: Setting, value: string | undefined): string {
+  const facts = [
+    setting.without === 'required' ? 'Required.' : `Default: ${defaultText(setting)}.`,
+    setting.unit === undefined ? '' : `Unit: ${setting.unit}.`,
+    `Environment: ${environmentName(key)}.`,
+  ]
+  const name = keyInFile(key, setting)
+  return [
+    commentLines(setting.description),
+    commentLines(facts.filter(fact => fact !== '').join(' ')),
+    value === undefined ? `# ${name} = ${setting.example}` : `${name} = ${value}`,
+  ].join('\n')
+}
+
+/** The key in the settings file. A secret is in a separate file that the settings file names. */
+export const keyInFile = (key: SettingKey, { secret }: Setting): string =>
+  (secret === undefined ? key : fileKey(key)).slice(key.indexOf('.') + 1)
+
+export const settingsOf = (section: string) => SETTING_LIST.filter(([key]) => key.startsWith(`${section}.`))
+
+export const defaultText = (setting: Setting): string => String(setting.default ?? setting.without)
+
+/** Text as TOML comment lines, broken between words. */
+function commentLines(text: string): string {
+  const lines: string[] = []
+  let line = '#'
+  for (const word of text.split(' ')) {
+    if (line.length + 1 + word.length > WIDTH && line !== '#') {
+      lines.push(line)
+      line = '#'
+    }
+    line += ` ${word}`
+  }
+  return [...lines, line].join('\n')
+}
