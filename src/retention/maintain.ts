@@ -4,7 +4,7 @@ import { CALENDAR, nextOccurrence } from '../config/calendar.ts'
 import type { Settings } from '../config/load-settings.ts'
 import type { Log } from '../log.ts'
 import type { FreeBytes } from '../store/file/disk-space.ts'
-import { freeOnSlowDisk } from '../store/file/size.ts'
+import { fileBytes, freeOnSlowDisk } from '../store/file/size.ts'
 import { type BuildOptions, buildSearch } from '../store/search/build.ts'
 import { createSearchIndices } from '../store/search/indices.ts'
 import type { ownersOf } from '../store/snapshot/copy-owners.ts'
@@ -113,12 +113,11 @@ export async function maintain(deps: MaintainDeps): Promise<void> {
   await clean(deps)
   if (signal.aborted) return
   store.maintenance.optimize()
-  const { wal } = await store.maintenance.checkpoint()
   await store.transaction(() => store.state.setMeta(META.maintainedAt, isoInstant(clock.now())))
   const write = purged + removed > 0 ? log.info : log.debug
   write('Maintenance finished', {
     rows: purged,
-    bytes: wal,
+    bytes: fileBytes(`${store.db.name}-wal`),
     duration_ms: Math.round(clock.elapsed() - began),
   })
 }
@@ -182,7 +181,7 @@ export async function rebuildLarge(
     })
     await onStart?.()
   }
-  const { rebuilt } = await store.purger.clean(isRoomy ? { rebuild: 'on-disk', signal } : { rebuild: 'none' })
+  const rebuilt = await store.purger.clean(isRoomy ? { rebuild: 'on-disk', signal } : { rebuild: 'none' })
   const path = store.db.name
   const fields = { path, duration_ms: Math.round(clock.elapsed() - began), bytes }
   const reason = failureOf({ isRoomy, isStopped: signal.aborted })

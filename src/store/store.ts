@@ -285,7 +285,7 @@ function createStore({
     associationTasks: createAssociationTasks(prepare),
     lookupTasks: createLookupTasks(prepare),
     arrivals: createArrivals(prepare),
-    maintenance: createMaintenance(db, prepare, () => work('move')),
+    maintenance: createMaintenance(db, prepare),
     rejects: createRejects(prepare),
     requests: createRequests(prepare),
     resync: createResync({ prepare, segments, state }),

@@ -1,105 +1,8 @@
 import { spawnSync } from 'node:child_process'
-import { statSync } from 'node:fs'
-import Database from 'better-sqlite3'
-import { describe, expect, onTestFinished, test } from 'vitest'
-import { openDatabase } from '../../src/store/database/open.ts'
-import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
-import { createMaintenance, type PruneBounds } from '../../src/store/maintenance/maintenance.ts'
+import { describe, expect, test } from 'vitest'
+import type { PruneBounds } from '../../src/store/maintenance/maintenance.ts'
 import { requirePrograms } from '../systemd/tools.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
-
-const LARGE_WAL = 64 * 1024 * 1024
-
-const walOf = ({ path }: TemporaryStore) => statSync(`${path}-wal`).size
-
-const maintained = (store: TemporaryStore) => store.maintenance
-
-function readerOf({ path }: TemporaryStore): Sqlite {
-  const reader = openDatabase({ path, readonly: true })
-  onTestFinished(() => {
-    reader.close()
-  })
-  return reader
-}
-
-/** Holds a snapshot until the returned function is called. */
-function holdSnapshot(reader: Sqlite): () => void {
-  reader.exec('BEGIN')
-  reader.prepare('SELECT count(*) FROM sync_meta').get()
-  return () => {
-    reader.exec('COMMIT')
-  }
-}
-
-/** Commits about this number of bytes, in transactions as large as that of a page. */
-function write(store: TemporaryStore, bytes: number): void {
-  const put = store.db.prepare(
-    "INSERT INTO sync_meta VALUES ('x' || hex(randomblob(8)), hex(randomblob(100000)))",
-  )
-  for (let written = 0; written < bytes; written += 200_000) put.run()
-}
-
-describe('a checkpoint of the WAL', () => {
-  test('a checkpoint moves the content of the WAL once, and nothing the second time', async () => {
-    const store = temporaryStore()
-    const maintenance = maintained(store)
-    await maintenance.checkpoint()
-    write(store, 2_000_000)
-    const first = await maintenance.checkpoint()
-    expect(first.moved).toBeGreaterThan(2_000_000)
-    expect(first.held).toBe(0)
-    expect(first.wal).toBe(walOf(store))
-    expect(await maintenance.checkpoint()).toEqual({ moved: 0, held: 0, wal: first.wal })
-  })
-
-  test('a checkpoint lets the WAL grow while a reader holds a snapshot, and shrinks it afterwards', async () => {
-    const store = temporaryStore()
-    const maintenance = maintained(store)
-    const reader = readerOf(store)
-    const release = holdSnapshot(reader)
-    const before = reader.prepare('SELECT count(*) FROM sync_meta').pluck().get()
-    write(store, 2 * LARGE_WAL)
-    const during = await maintenance.checkpoint()
-    expect(during.held).toBeGreaterThan(LARGE_WAL)
-    expect(walOf(store)).toBeGreaterThan(2 * LARGE_WAL)
-    expect(reader.prepare('SELECT count(*) FROM sync_meta').pluck().get()).toBe(before)
-    release()
-    const after = await maintenance.checkpoint()
-    expect(after).toEqual({ moved: expect.any(Number), held: 0, wal: 0 })
-    expect(after.moved).toBeGreaterThan(2 * LARGE_WAL)
-    expect(walOf(store)).toBe(0)
-    expect(reader.prepare('SELECT count(*) FROM sync_meta').pluck().get()).toBeGreaterThan(Number(before))
-  })
-
-  test('a checkpoint leaves a large WAL to the next one while a reader uses it, without waiting for the reader', async () => {
-    const store = temporaryStore()
-    const maintenance = maintained(store)
-    const first = readerOf(store)
-    const releaseFirst = holdSnapshot(first)
-    write(store, 1.2 * LARGE_WAL)
-    const releaseSecond = holdSnapshot(readerOf(store))
-    releaseFirst()
-    // Longer than any test may take: a checkpoint that waits for readers fails this one.
-    store.db.pragma('busy_timeout = 150000')
-    const during = await maintenance.checkpoint()
-    expect(during.held).toBe(0)
-    expect(during.wal).toBeGreaterThan(LARGE_WAL)
-    expect(store.db.pragma('busy_timeout', { simple: true })).toBe(150_000)
-    store.db.pragma('busy_timeout = 100')
-    releaseSecond()
-    expect((await maintenance.checkpoint()).wal).toBe(0)
-  })
-
-  test('a checkpoint keeps a WAL of the usual size, which is overwritten', async () => {
-    const store = temporaryStore()
-    const maintenance = maintained(store)
-    write(store, LARGE_WAL / 4)
-    const { wal } = await maintenance.checkpoint()
-    expect(wal).toBeGreaterThan(LARGE_WAL / 4)
-    write(store, LARGE_WAL / 8)
-    expect(walOf(store)).toBe(wal)
-  })
-})
 
 const DAY = { old: '2026-01-01', quiet: '2026-03-01', young: '2026-04-01' }
 
@@ -143,7 +46,7 @@ function putRuns(store: TemporaryStore, runs: readonly RunRow[]): void {
 }
 
 /** Prunes to the end, each batch in a transaction; returns the number of batches. */
-async function pruneAll(store: TemporaryStore, { prune } = maintained(store)): Promise<number> {
+async function pruneAll(store: TemporaryStore, { prune } = store.maintenance): Promise<number> {
   for (let batches = 1; ; batches += 1) {
     if (!(await store.transaction(() => prune(BOUNDS)))) return batches
   }
@@ -193,7 +96,7 @@ describe('pruning of old rows', () => {
         feeds.map(feed => ({ ...feed, day: DAY.quiet })),
       )
     putRuns(store, [{ resource: 'teams', lane: 'head', day: DAY.young, changed: 1 }])
-    const maintenance = maintained(store)
+    const maintenance = store.maintenance
     await pruneAll(store, maintenance)
     expect(store.all('SELECT id, resource, lane FROM sync_runs ORDER BY id')).toEqual([
       { id: 10, ...feeds[0] },
@@ -215,7 +118,7 @@ describe('pruning of old rows', () => {
       store,
       Array.from({ length: 8 }, () => `${DAY.old}T00:00:00.000Z`),
     )
-    const { prune } = maintained(store)
+    const { prune } = store.maintenance
     expect(await store.transaction(() => prune(BOUNDS))).toBe(true)
     expect(runIds(store)).toEqual([4, 5, 6, 7, 8, 9, 10])
     expect(await pruneAll(store)).toBe(6)
@@ -249,49 +152,6 @@ function putRejects(store: TemporaryStore, resolved: readonly (string | null)[])
   for (const at of resolved) put.run(at)
 }
 
-describe('the check of the file', () => {
-  test('the check finds no problem in an intact file', () => {
-    const store = temporaryStore()
-    store.put('members', [{ id: 'a' }])
-    expect(maintained(store).checkIntegrity()).toEqual([])
-  })
-
-  test('the check names rows that have lost their parent', () => {
-    const store = temporaryStore()
-    store.db.pragma('foreign_keys = OFF')
-    store.db.exec(
-      "INSERT INTO meeting_attendees (meeting_id, position) VALUES ('nowhere', 0), ('nowhere', 1)",
-    )
-    expect(maintained(store).checkIntegrity()).toEqual(['2 rows of meeting_attendees refer to missing rows.'])
-  })
-
-  test('the check names an index that has lost a row', () => {
-    const store = temporaryStore()
-    store.put('members', [{ id: 'a' }])
-    const { path } = store
-    store.db.unsafeMode(true)
-    store.db.pragma('writable_schema = ON')
-    store.db.exec(
-      "INSERT INTO sync_rejects (resource, item, reason, first_seen_at, last_seen_at, _feed, _digest) VALUES ('x', '', '', '', '', '', '')",
-    )
-    store.db.exec(
-      "UPDATE sqlite_master SET rootpage = (SELECT rootpage FROM sqlite_master WHERE name = 'sync_runs_by_resource') WHERE name = 'sync_rejects_digest'",
-    )
-    store.db.pragma('wal_checkpoint(TRUNCATE)')
-    const db = new Database(path)
-    onTestFinished(() => {
-      db.close()
-    })
-    const found = createMaintenance(
-      db,
-      sql => db.prepare(sql),
-      async () => undefined,
-    ).checkIntegrity()
-    expect(found.length).toBeGreaterThan(0)
-    expect(found.every(line => line.startsWith('The file is damaged: '))).toBe(true)
-  })
-})
-
 test('a join on a computed column returns all rows to the sqlite3 program, whatever statistics its index has', () => {
   requirePrograms('sqlite3')
   const store = temporaryStore()
@@ -306,7 +166,7 @@ test('a join on a computed column returns all rows to the sqlite3 program, whate
   )
   // A person may have run it, or an earlier version.
   store.db.exec('ANALYZE')
-  maintained(store).optimize()
+  store.maintenance.optimize()
   const sql = `SELECT count(*) FROM members CROSS JOIN messages e
     CROSS JOIN live_message_copies c ON c.mail_id = e.header_message_id`
   const { stdout, stderr } = spawnSync('sqlite3', ['-readonly', store.path, sql], { encoding: 'utf8' })
@@ -321,6 +181,6 @@ test('the index statistics of SQLite cover the tables that are queried', () => {
     Array.from({ length: 500 }, (_, index) => ({ id: `m${index}` })),
   )
   store.all("SELECT * FROM members WHERE id > 'm3' ORDER BY id")
-  maintained(store).optimize()
+  store.maintenance.optimize()
   expect(store.column('SELECT DISTINCT tbl FROM sqlite_stat1')).toContain('members')
 })

@@ -3,10 +3,10 @@ import type { PURGE_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import { CATALOG, descendants, TABLES, tableNamed } from '../../catalog/catalog.ts'
 import type { Feed, Resource, Table } from '../../catalog/resource.ts'
 import { hasTable } from '../database/existing-tables.ts'
+import { withoutWaiting } from '../database/immediate-transaction.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { databaseBytes } from '../file/size.ts'
-import { truncateWal } from '../maintenance/maintenance.ts'
 import type { FileWork } from '../maintenance/wal-checkpoint-order.ts'
 import { META } from '../sync/meta.ts'
 import type { State } from '../sync/resource-state.ts'
@@ -37,9 +37,9 @@ export interface Purger {
    * Removes purged content from SQLite's files. Call it outside a transaction, after the last batch. SQLite leaves
    * copies behind when it moves rows between pages, and purging does not reach these copies. A rebuild writes the whole
    * file again without them; no other process may write meanwhile. `in-memory` needs as much memory as the file is
-   * large, `on-disk` about twice as much free space on the disk.
+   * large, `on-disk` about twice as much free space on the disk. Resolves to whether the file was rebuilt.
    */
-  clean(options: CleanOptions): Promise<Cleaned>
+  clean(options: CleanOptions): Promise<boolean>
 }
 
 export interface PurgeOptions {
@@ -61,13 +61,6 @@ export interface Remains {
 
 /** The signal ends a rebuild on disk. The file is then unchanged. */
 export type CleanOptions = { rebuild: 'in-memory' | 'none' } | { rebuild: 'on-disk'; signal: AbortSignal }
-
-export interface Cleaned {
-  /** False when no rebuild was requested or it failed. Free space may then still hold pieces of purged content. */
-  rebuilt: boolean
-  /** False while a reader keeps the WAL: try again later. */
-  logCleared: boolean
-}
 
 type Noted = Pick<RowOf<typeof PURGE_TABLE>, 'table_name' | 'scope' | 'key'>
 
@@ -141,12 +134,12 @@ export function createPurger({ db, prepare, state, transaction, work, rebuildOnD
       forgetSamples(db)
       const rebuilt = await isRebuilt(options)
       await work('move')
-      const logCleared = clearLog(db)
+      const isLogCleared = clearLog(db)
       await transaction(() => {
         if (rebuilt) state.forgetMeta(META.fileHoldsPieces)
-        if (logCleared) state.forgetMeta(META.logHoldsPurged)
+        if (isLogCleared) state.forgetMeta(META.logHoldsPurged)
       })
-      return { rebuilt, logCleared }
+      return rebuilt
     },
   }
 }
@@ -275,7 +268,10 @@ function forgetSamples(db: Sqlite): void {
   if (hasTable(db, 'sqlite_stat4')) db.exec('DELETE FROM sqlite_stat4')
 }
 
-/** Truncates the WAL, whose pages are all in the database by now. False when a reader keeps it. */
+/**
+ * Truncates the WAL, whose pages are all in the database by now. False when a reader keeps it. The busy timeout is 0,
+ * because SQLite would otherwise block the event loop while it waits for the reader.
+ */
 function clearLog(db: Sqlite): boolean {
-  return truncateWal(db).busy === 0
+  return withoutWaiting(db, () => db.pragma('wal_checkpoint(TRUNCATE)', { simple: true })) === 0
 }

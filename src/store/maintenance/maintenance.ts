@@ -1,33 +1,13 @@
 import { hasTable } from '../database/existing-tables.ts'
-import { withoutWaiting } from '../database/immediate-transaction.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
-import { fileBytes } from '../file/size.ts'
-import { brokenReferences } from '../migrations/broken-references.ts'
-import { ownObjects } from '../migrations/migrate.ts'
 import { createRequests } from '../sync/requests.ts'
 
-/** Upkeep of the database file. Each call is short except `checkIntegrity`, which reads the whole file. */
+/** Upkeep of the database file, in short calls. */
 export interface Maintenance {
-  /**
-   * Moves the content of the WAL into the database as far as readers permit, and truncates a large WAL that no reader
-   * needs. Does not wait for readers. Not allowed inside a transaction.
-   */
-  checkpoint(): Promise<Checkpoint>
   /** Updates the statistics of SQLite's query planner where they are stale. Not allowed inside a transaction. */
   optimize(): void
   /** Examines one batch of rows and deletes the old ones. Call it in a transaction until it returns false. */
   prune(bounds: PruneBounds): boolean
-  /** The faults of the file, one sentence each; empty when it is intact. */
-  checkIntegrity(): string[]
-}
-
-/** The result of a checkpoint, in bytes. */
-export interface Checkpoint {
-  moved: number
-  /** Not moved, because a reader still reads an older state of the database. */
-  held: number
-  /** Size of the `-wal` file afterwards. */
-  wal: number
 }
 
 /** What may be deleted. The instants have the form in which the warehouse stores them. */
@@ -44,29 +24,17 @@ export interface PruneBounds {
   onPurged(): void
 }
 
-/** A larger `-wal` file is truncated: it grew while a reader blocked checkpoints. SQLite reuses a smaller file. */
-const LARGE_WAL_BYTES = 64 * 1024 * 1024
-
 /** Rows that SQLite samples of each index for its statistics. */
 const ANALYSIS_LIMIT = 400
 
-const MAX_FAULTS_SHOWN = 20
-
-/** @param moveWal moves the content of the WAL into the database without blocking the event loop */
-export function createMaintenance(
-  db: Sqlite,
-  prepare: Prepare,
-  moveWal: () => Promise<unknown>,
-): Maintenance {
+export function createMaintenance(db: Sqlite, prepare: Prepare): Maintenance {
   return {
-    checkpoint: () => checkpoint(db, moveWal),
     optimize() {
       db.pragma(`analysis_limit = ${ANALYSIS_LIMIT}`)
       db.pragma('optimize')
       dropComputedColumnStatistics(db)
     },
     prune: createPruner(prepare),
-    checkIntegrity: () => [...damageFound(db), ...orphanedRows(db)],
   }
 }
 
@@ -78,48 +46,6 @@ function dropComputedColumnStatistics(db: Sqlite): void {
   if (!hasTable(db, 'sqlite_stat1')) return
   db.exec(`DELETE FROM sqlite_stat1 WHERE tbl IN (
     SELECT t.name FROM sqlite_master t, pragma_table_xinfo(t.name) c WHERE t.type = 'table' AND c.hidden = 2)`)
-}
-
-async function checkpoint(db: Sqlite, moveWal: () => Promise<unknown>): Promise<Checkpoint> {
-  const pageSize = Number(db.pragma('page_size', { simple: true }))
-  const before = walState(db)
-  await moveWal()
-  const after = walState(db)
-  const held = after.log - after.checkpointed
-  if (held === 0 && walBytes(db) > LARGE_WAL_BYTES) truncateWal(db)
-  return {
-    moved: (after.checkpointed - before.checkpointed) * pageSize,
-    held: held * pageSize,
-    wal: walBytes(db),
-  }
-}
-
-/** `log`: pages in the WAL. `checkpointed`: how many of them are in the database too. `busy`: 1 when blocked. */
-interface WalState {
-  busy: number
-  log: number
-  checkpointed: number
-}
-
-const EMPTY_WAL: WalState = { busy: 0, log: 0, checkpointed: 0 }
-
-function walState(db: Sqlite): WalState {
-  const [state] = db.pragma('wal_checkpoint(NOOP)') as WalState[]
-  return state ?? EMPTY_WAL
-}
-
-/**
- * Truncates the `-wal` file when all of it is in the database and no connection reads it. The busy timeout is 0,
- * because SQLite would otherwise block the event loop while it waits for a reader. `busy` 1 means that a reader
- * prevented it: call again later.
- */
-export function truncateWal(db: Sqlite): WalState {
-  const [state] = withoutWaiting(db, () => db.pragma('wal_checkpoint(TRUNCATE)') as WalState[])
-  return state ?? EMPTY_WAL
-}
-
-function walBytes(db: Sqlite): number {
-  return fileBytes(`${db.name}-wal`)
 }
 
 type PruneBatch = (bounds: PruneBounds) => boolean
@@ -191,15 +117,4 @@ function createRejectPruner(prepare: Prepare): PruneBatch {
     lastId = more ? (rejects.at(-1)?.id ?? 0) : 0
     return more
   }
-}
-
-function damageFound(db: Sqlite): string[] {
-  const lines = db.prepare<unknown[], string>(`PRAGMA quick_check(${MAX_FAULTS_SHOWN})`).pluck().all()
-  return lines.filter(line => line !== 'ok').map(line => `The file is damaged: ${line}.`)
-}
-
-function orphanedRows(db: Sqlite): string[] {
-  return brokenReferences(db, ownObjects())
-    .filter(({ isOwn }) => isOwn)
-    .map(({ table, rows }) => `${rows} rows of ${table} refer to missing rows.`)
 }
