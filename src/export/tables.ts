@@ -1,10 +1,11 @@
 import { ownerOf, type PlacedTable, TABLES } from '../catalog/catalog.ts'
-import type { ColumnKind } from '../catalog/resource.ts'
 import type { ResourceName } from '../catalog/resource-names.ts'
+import type { DescribedColumn, DescribedTable } from '../dictionary/described-table.ts'
+import { DICTIONARY } from '../dictionary/dictionary.ts'
 import { quote } from '../store/database/sql.ts'
 import type { ExportKind } from './parquet-types.ts'
 
-/** The exported tables, derived from the declarations. Pure. */
+/** The exported tables, derived from the declarations and the dictionary. Pure. */
 
 export interface ExportColumn {
   name: string
@@ -60,46 +61,60 @@ const TIMES: Readonly<Record<string, string>> = {
   playbook_results: 'created_at',
   crm_record_changes: 'observed_at',
   access_logs: 'occurred_at',
+  sync_runs: 'started_at',
+}
+
+/** The order of the rows of tables and views that no resource declares and that have no time. */
+const ORDERS: Readonly<Record<string, string>> = {
+  sync_status: 't.resource',
+  sync_coverage: 't.resource, t.from_at',
+  sync_rejects: 't.id',
+  data_dictionary: 't.table_name, t.column_name',
+  parley_questions: 't.name',
 }
 
 /** All exported tables except the typed CRM tables, which depend on the workspace. */
 export function declaredTables(): readonly ExportTable[] {
-  return [...[...TABLES.values()].map(declaredTable), ...SYNC_TABLES]
+  return DICTIONARY.flatMap(described => {
+    const { name } = described
+    const rows = rowSourceOf(name)
+    if (!rows) return []
+    const resource = TABLES.get(name)?.resource ?? null
+    return [{ name, folder: name, resource, columns: exportColumns(described), rows }]
+  })
 }
 
-function declaredTable(placed: PlacedTable): ExportTable {
-  const { table, resource } = placed
-  const declared = Object.entries(table.columns).map(([name, { kind }]) => ({ name, kind }))
-  return {
-    name: table.name,
-    folder: table.name,
-    resource,
-    columns: [
-      ...declared.filter(({ name }) => !name.startsWith('_')),
-      ...(table.kind === 'entity' ? ENTITY_COLUMNS : []),
-      ...(table.kind === 'link' ? [] : [EXTRA]),
-    ],
-    rows: timeOf(placed) ?? {
-      from: `${quote(table.name)} t`,
-      order: table.storage === 'rowid' ? 't._id' : table.key.map(column => `t.${quote(column)}`).join(', '),
-    },
-  }
+/** Columns with other names that begin with `_` are internal. */
+const GENERAL_COLUMNS = ['_first_seen_at', '_synced_at', '_changed_at', '_deleted_at', '_extra']
+
+export function exportColumns({ columns }: DescribedTable): ExportColumn[] {
+  return columns
+    .filter(({ name }) => !name.startsWith('_') || GENERAL_COLUMNS.includes(name))
+    .map(column => ({ name: column.name, kind: exportKind(column) }))
 }
 
-const ENTITY_COLUMNS: readonly ExportColumn[] = [
-  '_first_seen_at',
-  '_synced_at',
-  '_changed_at',
-  '_deleted_at',
-].map(name => ({ name, kind: 'timestamp' }))
+function exportKind({ kind }: DescribedColumn): ExportKind {
+  return kind === 'any' ? 'number' : kind
+}
 
-const EXTRA: ExportColumn = { name: '_extra', kind: 'json' }
+/** Undefined where the table or view is not exported. */
+function rowSourceOf(name: string): RowSource | undefined {
+  const time = TIMES[name]
+  if (time !== undefined) return byOwnTime(quote(name), time)
+  const order = ORDERS[name]
+  if (order !== undefined) return { from: `${quote(name)} t`, order }
+  const placed = TABLES.get(name)
+  return placed && (byTimeOfOwner(placed) ?? byKey(placed))
+}
 
-/** Rows are read by their own time, or by that of the rows that own them: a transcript is in its meeting's month. */
-function timeOf(placed: PlacedTable): RowSource | undefined {
+function byOwnTime(table: string, column: string): RowSource {
+  const sql = `t.${quote(column)}`
+  return { from: `${table} t`, order: sql, time: { column, sql, fromAll: `${table} t` } }
+}
+
+/** Rows are read by the time of the rows that own them: a transcript is in its meeting's month. */
+function byTimeOfOwner(placed: PlacedTable): RowSource | undefined {
   const { table } = placed
-  const own = TIMES[table.name]
-  if (own !== undefined) return byOwnTime(quote(table.name), own)
   const owner = ownerOf(placed)
   const theirs = owner && TIMES[owner.table]
   if (!owner || theirs === undefined) return undefined
@@ -117,88 +132,7 @@ function timeOf(placed: PlacedTable): RowSource | undefined {
   }
 }
 
-function byOwnTime(table: string, column: string): RowSource {
-  const sql = `t.${quote(column)}`
-  return { from: `${table} t`, order: sql, time: { column, sql, fromAll: `${table} t` } }
+function byKey({ table }: PlacedTable): RowSource {
+  const key = table.storage === 'rowid' ? ['_id'] : table.key
+  return { from: `${quote(table.name)} t`, order: key.map(column => `t.${quote(column)}`).join(', ') }
 }
-
-const columnsOf = (kind: ColumnKind, ...names: readonly string[]): ExportColumn[] =>
-  names.map(name => ({ name, kind }))
-
-interface PlainTable {
-  name: string
-  columns: readonly ExportColumn[]
-  order: string
-  time?: string
-}
-
-function plainTable({ name, columns, order, time }: PlainTable): ExportTable {
-  const rows = time === undefined ? { from: `${name} t`, order } : byOwnTime(name, time)
-  return { name, folder: name, resource: null, columns, rows }
-}
-
-/** The public sync state, the data dictionary and the questions. */
-const SYNC_TABLES: readonly ExportTable[] = [
-  plainTable({
-    name: 'sync_status',
-    columns: [
-      ...columnsOf('text', 'resource', 'state', 'reason'),
-      ...columnsOf('integer', 'rows_live', 'rows_deleted'),
-      ...columnsOf('timestamp', 'newest_at', 'fresh_as_of', 'complete_as_of'),
-      ...columnsOf('integer', 'backfill_done', 'backfill_total', 'pending_tasks', 'rejected'),
-      ...columnsOf('timestamp', 'last_success_at', 'next_run_at'),
-    ],
-    order: 't.resource',
-  }),
-  plainTable({
-    name: 'sync_coverage',
-    columns: [
-      ...columnsOf('text', 'resource'),
-      ...columnsOf('timestamp', 'from_at', 'to_at', 'listed_at'),
-      ...columnsOf('integer', 'rows_live', 'bodies_present', 'bodies_pending'),
-    ],
-    order: 't.resource, t.from_at',
-  }),
-  plainTable({
-    name: 'sync_runs',
-    columns: [
-      ...columnsOf('integer', 'id'),
-      ...columnsOf('text', 'resource', 'lane'),
-      ...columnsOf('timestamp', 'started_at', 'ended_at'),
-      ...columnsOf('text', 'outcome'),
-      ...columnsOf('integer', 'requests', 'throttled', 'rows_read', 'rows_changed', 'rows_deleted'),
-      ...columnsOf('text', 'error'),
-    ],
-    order: 't.id',
-    time: 'started_at',
-  }),
-  plainTable({
-    name: 'sync_rejects',
-    columns: [
-      ...columnsOf('integer', 'id'),
-      ...columnsOf('text', 'resource'),
-      ...columnsOf('json', 'item'),
-      ...columnsOf('text', 'reason'),
-      ...columnsOf('timestamp', 'first_seen_at', 'last_seen_at', 'resolved_at'),
-    ],
-    order: 't.id',
-  }),
-  plainTable({
-    name: 'data_dictionary',
-    columns: [
-      ...columnsOf('text', 'table_name', 'column_name'),
-      ...columnsOf('integer', 'position'),
-      ...columnsOf('text', 'type', 'null_meaning', 'description', 'source_field', 'unit', 'example'),
-    ],
-    order: 't.table_name, t.column_name',
-  }),
-  plainTable({
-    name: 'parley_questions',
-    columns: [
-      ...columnsOf('text', 'name', 'question'),
-      ...columnsOf('json', 'parameters'),
-      ...columnsOf('text', 'sql', 'duckdb_sql'),
-    ],
-    order: 't.name',
-  }),
-]
