@@ -15,11 +15,10 @@ export interface FeedBackoffs {
   waitingScopes(feed: string): string[]
   /** Ends the backoff of a scope and of the whole feed, after a usable answer. */
   answered(feed: string, scope?: string): void
-  /**
-   * When the first of a resource's waiting feeds may be read again, by `elapsed`; undefined when none waits. With
-   * `why`, only feeds that wait because of this cause count.
-   */
-  waitsUntil(resource: string, why?: WaitCause): number | undefined
+  /** Whether any feed of the resource, or a scope of one, waits after a failure. */
+  hasFailedFeed(resource: string): boolean
+  /** When the first of a resource's waiting feeds may be read again, by `elapsed`; undefined when none waits. */
+  waitsUntil(resource: string): number | undefined
   /** Why a feed of the resource was unavailable at its last request; undefined when none was. */
   reason(resource: string): string | undefined
 }
@@ -30,44 +29,16 @@ export interface Unavailability {
   wasOffered: boolean
 }
 
-export type WaitCause = 'failed' | 'unavailable'
-
-/** For a backfill: a failed feed waits until the next run, which may request it at once. */
-export function backoffForTheRun(): FeedBackoffs {
-  const waiting = new Set<string>()
-  const reasons = new Map<string, string>()
-  const isWaiting = (feed: string, scope = '') =>
-    waiting.has(nameOf(feed, '')) || waiting.has(nameOf(feed, scope))
-  return {
-    failed: (feed, scope) => {
-      waiting.add(nameOf(feed, scope))
-    },
-    unavailable: (feed, scope, { reason }) => {
-      waiting.add(nameOf(feed, scope))
-      reasons.set(nameOf(feed, scope), reason)
-    },
-    isWaiting,
-    waitMs: (feed, scope) => (isWaiting(feed, scope) ? Number.POSITIVE_INFINITY : 0),
-    hasFailed: (feed, scope) => waiting.has(nameOf(feed, scope)) && !reasons.has(nameOf(feed, scope)),
-    waitingScopes: feed => scopesOf(feed, waiting),
-    answered: () => undefined,
-    waitsUntil: (resource, why) => {
-      if (why === 'unavailable') return undefined
-      const hasFailed = [...waiting].some(name => isOf(resource, name) && !reasons.has(name))
-      return hasFailed ? 0 : undefined
-    },
-    reason: resource => [...reasons].find(([name]) => isOf(resource, name))?.[1],
-  }
-}
-
 /** Jitter shortens a wait by half at most, so that a feed that fails is never requested every second. */
-const BACKOFF: Backoff = { firstMs: 5_000, mostMs: 15 * 60_000, jitter: 0.5 }
+const AFTER_FAILURE: Backoff = { firstMs: 5_000, mostMs: 15 * 60_000, jitter: 0.5 }
 
 export interface GrowingBackoffDeps {
   /** Monotonic milliseconds. */
   elapsed: () => number
   /** A number from 0 up to 1, for jitter. */
   random: () => number
+  /** The waits of a failed feed. */
+  failed?: Backoff
   /** The longest wait of an unavailable feed. */
   unavailableMs: number
   /** The first wait of an unavailable feed that was available before. */
@@ -85,6 +56,7 @@ interface Wait {
 export function growingBackoff({
   elapsed,
   random,
+  failed = AFTER_FAILURE,
   unavailableMs,
   refusedMs,
 }: GrowingBackoffDeps): FeedBackoffs {
@@ -94,7 +66,8 @@ export function growingBackoff({
   const isWaiting = (name: string) => leftMs(name) > 0
   const waitMs = (feed: string, scope = '') => Math.max(leftMs(nameOf(feed, '')), leftMs(nameOf(feed, scope)))
   const waitsOf = (resource: string) =>
-    [...waits].flatMap(([name, one]) => (isOf(resource, name) ? [one] : []))
+    [...waits].flatMap(([name, one]) => (name.startsWith(`${resource}.`) ? [one] : []))
+  const inProgress = (resource: string) => waitsOf(resource).filter(({ until }) => until > elapsed())
   const refused: Backoff = { firstMs: refusedMs, mostMs: unavailableMs, jitter: 0 }
   /** Begins a wait, unless one is in progress: requests that were in flight at its start may fail too. */
   const begin = (name: string, waitMs: (failures: number) => number, reason?: string) => {
@@ -108,7 +81,7 @@ export function growingBackoff({
   }
   return {
     failed(feed, scope) {
-      begin(nameOf(feed, scope), failures => backoffMs(BACKOFF, failures, random))
+      begin(nameOf(feed, scope), failures => backoffMs(failed, failures, random))
     },
     unavailable(feed, scope, { reason, wasOffered }) {
       const waitMs = (failures: number) => (wasOffered ? backoffMs(refused, failures, random) : unavailableMs)
@@ -120,32 +93,40 @@ export function growingBackoff({
       const noted = waits.get(nameOf(feed, scope))
       return noted !== undefined && noted.reason === undefined
     },
-    waitingScopes: feed => scopesOf(feed, [...waits.keys()].filter(isWaiting)),
+    waitingScopes(feed) {
+      const prefix = nameOf(feed, '')
+      const names = [...waits.keys()].filter(name => name.startsWith(prefix) && isWaiting(name))
+      return names.map(name => name.slice(prefix.length)).filter(scope => scope !== '')
+    },
     answered(feed, scope = '') {
       for (const name of [nameOf(feed, ''), nameOf(feed, scope)]) waits.delete(name)
     },
-    waitsUntil(resource, why) {
-      const ends = waitsOf(resource)
-        .filter(({ reason }) => why === undefined || (why === 'unavailable') === (reason !== undefined))
-        .map(({ until }) => until)
-        .filter(until => until > elapsed())
+    hasFailedFeed: resource => inProgress(resource).some(({ reason }) => reason === undefined),
+    waitsUntil(resource) {
+      const ends = inProgress(resource).map(({ until }) => until)
       return ends.length === 0 ? undefined : Math.min(...ends)
     },
     reason: resource => waitsOf(resource).find(({ reason }) => reason !== undefined)?.reason,
   }
 }
 
+/** For a backfill: a failed feed waits until the next run, which may request it at once. */
+export function backoffForTheRun(): FeedBackoffs {
+  const unending = Number.POSITIVE_INFINITY
+  const backoffs = growingBackoff({
+    elapsed: () => 0,
+    random: () => 0,
+    failed: { firstMs: unending, mostMs: unending, jitter: 0 },
+    unavailableMs: unending,
+    refusedMs: unending,
+  })
+  return {
+    ...backoffs,
+    answered: () => undefined,
+    waitsUntil: resource => (backoffs.hasFailedFeed(resource) ? 0 : undefined),
+  }
+}
+
 function nameOf(feed: string, scope: string): string {
   return `${feed}\u0000${scope}`
-}
-
-function scopesOf(feed: string, names: Iterable<string>): string[] {
-  const prefix = nameOf(feed, '')
-  return [...names].flatMap(name =>
-    name.startsWith(prefix) && name !== prefix ? [name.slice(prefix.length)] : [],
-  )
-}
-
-function isOf(resource: string, name: string): boolean {
-  return name.startsWith(`${resource}.`)
 }

@@ -91,7 +91,7 @@ function resolveRejects(context: EngineContext, resource: Resource, before: stri
 }
 
 function isReadAsDue(context: EngineContext, resource: Resource): boolean {
-  const hasFailed = context.backoffs.waitsUntil(resource.name, 'failed') !== undefined
+  const hasFailed = context.backoffs.hasFailedFeed(resource.name)
   return !hasFailed && !hasPutOff(context, resource) && latenessOf(context, resource) === undefined
 }
 
