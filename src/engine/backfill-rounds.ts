@@ -71,7 +71,7 @@ export function endRound(
   const failure = context.runs.failure(name)
   if (failure) {
     // After an interruption the round stays open, and the next run continues it.
-    if (!interrupted) state.endRound(name, { complete: false, asOf, now, deletionsSince: now })
+    if (!interrupted) context.rounds.end(name, { complete: false, asOf, now, deletionsSince: now })
     return result('failed', reasonWithHint(failure))
   }
   for (const feed of feedsReadWhole(resource)) rejects.resolve(feed, null, roundStartedAt, now)
@@ -80,7 +80,7 @@ export function endRound(
   if (whole) state.unavailable(name, reason, now)
   else state.healthy(name, reason ?? null)
   state.succeeded(name, now)
-  state.endRound(name, { complete: true, asOf, now, deletionsSince: now })
+  context.rounds.end(name, { complete: true, asOf, now, deletionsSince: now })
   return whole ? result('unavailable', reason) : result('complete', reason)
 }
 

@@ -2,12 +2,12 @@ import type { ResourceName } from '../catalog/resource-names.ts'
 import { type Clock, isoInstant } from '../clock.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
+import type { Rounds } from '../store/sync/rounds.ts'
 import { createRunRecords, type RunRecords } from './counts-and-failures.ts'
 import { createMissedRows, type MissedRows } from './deletions/missed-rows.ts'
 import { createDemandedLists, type DemandedLists } from './due/demanded-lists.ts'
 import type { FeedBackoffs } from './due/feed-waits.ts'
 import { scaled } from './due/intervals.ts'
-import { createRounds, type Rounds } from './due/rounds.ts'
 import type { Schedule } from './due/schedule.ts'
 import type { EngineOptions } from './engine-options.ts'
 import { createParsing, type Parsing } from './parse/parsers.ts'
@@ -66,7 +66,7 @@ export function createContext(deps: ContextDeps): EngineContext {
     get schedule() {
       return schedule
     },
-    rounds: createRounds(store, now),
+    rounds: store.rounds,
     runs: createRunRecords({ store, log, now }),
     parsing: createParsing({ store, log, now }),
     missedRows: createMissedRows(clock, options),

@@ -44,6 +44,7 @@ import { createRejects, type Rejects } from './sync/rejects.ts'
 import { createRequests, type Requests } from './sync/requests.ts'
 import { createState, type State, seedResources } from './sync/resource-state.ts'
 import { createResync, type Resync } from './sync/resync.ts'
+import { createRounds, type Rounds } from './sync/rounds.ts'
 import { createRuns, type Runs } from './sync/runs.ts'
 import { createSegments, type Segments } from './sync/segments.ts'
 import { type AssociationTasks, createAssociationTasks } from './sync/tasks/associations.ts'
@@ -73,6 +74,7 @@ export interface Store {
   rejects: Rejects
   requests: Requests
   resync: Resync
+  rounds: Rounds
   runs: Runs
   state: State
   rows: RowWriters
@@ -189,7 +191,7 @@ function storeOn(db: Sqlite, opened: Opened): OpenStore {
       ? disableCrmTables(db, prepare)
       : createCrmTables({ db, prepare, clock, transaction: commit, onChange: onTypedTable })
   const store = {
-    ...createStore({ db, prepare, commit, crmTables, checkpoints, workspace: opened.workspace }),
+    ...createStore({ db, prepare, clock, commit, crmTables, checkpoints, workspace: opened.workspace }),
     close: () => closeAll({ db, file, checkpoints, crmTables, release }),
   }
   try {
@@ -230,6 +232,7 @@ function closeAll({ db, file, checkpoints, crmTables, release }: Closing): void 
 interface StoreParts {
   db: Sqlite
   prepare: Prepare
+  clock: Clock
   commit: Transaction
   crmTables: CrmTables
   checkpoints: Pick<Checkpoints, 'schedule'>
@@ -239,6 +242,7 @@ interface StoreParts {
 function createStore({
   db,
   prepare,
+  clock,
   commit,
   crmTables,
   checkpoints,
@@ -251,6 +255,7 @@ function createStore({
   const { merge, merges } = createMerges(prepare)
   const histories = createHistories(prepare)
   const state = createState(prepare)
+  const rounds = createRounds({ prepare, state, now: () => isoInstant(clock.now()) })
   const stored = createStoredRows(prepare)
   const segments = createSegments(prepare)
   const claim = createWorkspaceRecorder(state, workspace)
@@ -288,7 +293,8 @@ function createStore({
     maintenance: createMaintenance(db, prepare),
     rejects: createRejects(prepare),
     requests: createRequests(prepare),
-    resync: createResync({ prepare, segments, state }),
+    resync: createResync({ prepare, segments, rounds }),
+    rounds,
     runs: createRuns(prepare),
     state,
     ...createTombstones({ prepare, suspicions, merges, purgeQueue, freshness }),

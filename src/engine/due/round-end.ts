@@ -48,7 +48,7 @@ export function recordOutcome(context: EngineContext, resource: Resource, truste
   if ((isComplete || whole) && !isHeldBack) {
     resolveRejects(context, resource, roundStartedAt)
     const asOf = isoInstant(context.server.from(Date.parse(roundStartedAt)))
-    state.endRound(name, {
+    context.rounds.end(name, {
       complete: true,
       asOf,
       now,

@@ -5,7 +5,6 @@ import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import { createResourceHealth, type ResourceHealth } from './health.ts'
 import { createMeta, META } from './meta.ts'
-import { createResourceRounds, type ResourceRounds } from './rounds.ts'
 
 /** The state of a resource: a row of `sync_resources`. */
 export interface ResourceState {
@@ -26,7 +25,7 @@ export interface ResourceState {
   deletedInRound: number
 }
 
-export interface State extends ResourceRounds, ResourceHealth {
+export interface State extends ResourceHealth {
   get(resource: ResourceName): ResourceState
   hold(resource: ResourceName, since: string | null): void
   /** Counts deleted rows for the mass-deletion guard. */
@@ -89,7 +88,6 @@ export function createState(prepare: Prepare): State {
 
   return {
     get,
-    ...createResourceRounds(prepare, get),
     ...createResourceHealth(prepare),
     hold: (resource, since) => void hold.run(since, resource),
     deleted: (resource, rows, now) => void deleted.run({ resource, rows, now }),

@@ -4,7 +4,7 @@ import type { ResourceName } from '../../catalog/resource-names.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
-import type { State } from './resource-state.ts'
+import type { Rounds } from './rounds.ts'
 import type { Segments } from './segments.ts'
 
 /** A resource that was marked to be read again. */
@@ -29,11 +29,11 @@ export type Resync = (resources: readonly ResourceName[], now: string) => Marked
 export interface ResyncDeps {
   prepare: Prepare
   segments: Segments
-  state: State
+  rounds: Pick<Rounds, 'restart'>
 }
 
 export function createResync(deps: ResyncDeps): Resync {
-  const { prepare, state } = deps
+  const { prepare, rounds } = deps
   const due = prepare(
     `UPDATE sync_tasks SET round = 0, due_at = ?, attempts = 0, deadline = NULL, waiting = 0, failures = 0
      WHERE feed >= ? || '.' AND feed < ? || '/'`,
@@ -43,7 +43,7 @@ export function createResync(deps: ResyncDeps): Resync {
   ).pluck()
   return (resources, now) =>
     resources.map(resource => {
-      state.restart(resource)
+      rounds.restart(resource)
       for (const [name, feed] of Object.entries(resourceNamed(resource).feeds)) {
         const id = `${resource}.${name}`
         if (feed.mode === 'item') demandRead(prepare, id, feed, now)

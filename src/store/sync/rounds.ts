@@ -1,24 +1,24 @@
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
+import type { State } from './resource-state.ts'
 
-/** The rounds of each resource, and whether one of them was complete. */
-export interface ResourceRounds {
-  /** False until the resource has been complete once. Cached, since every request reads it. */
+/**
+ * The rounds of all resources. Each segment stores the rounds in which its current pass (`passRound`) and its last
+ * complete pass (`listedRound`) began. The state of the current rounds is cached, since every request reads it.
+ */
+export interface Rounds {
+  /** The number of a resource's current round. */
+  number(resource: ResourceName): number
+  /** True in a round that reads every list once more to confirm suspected deletions. */
+  isConfirming(resource: ResourceName): boolean
+  /** False until the resource has been complete once. */
   wasComplete(resource: ResourceName): boolean
-  /**
-   * Begins a round and returns its number. A `resumable` round is open until it ends, so that the next backfill
-   * continues it. A `timed` round is never open.
-   */
-  beginRound(
-    resource: ResourceName,
-    kind: 'resumable' | 'timed',
-    options: { at: string; confirming: boolean },
-  ): number
+  begin(resource: ResourceName, kind: RoundKind, options?: RoundOptions): void
   /**
    * Ends a round. `asOf` is the start of the round by the server's clock. A complete round resets the count of deleted
    * rows, unless that count began after `deletionsSince`.
    */
-  endRound(
+  end(
     resource: ResourceName,
     end: { complete: boolean; asOf: string; now: string; deletionsSince: string },
   ): void
@@ -26,9 +26,32 @@ export interface ResourceRounds {
   restart(resource: ResourceName): void
 }
 
-type ReadRound = (resource: ResourceName) => { round: number; firstCompleteAt: string | null }
+export type RoundKind =
+  /** A round of a backfill, open until it ends. If it is interrupted, the next backfill continues it. */
+  | 'resumable'
+  /** A round of the daemon, never open. Lists fall due by time. */
+  | 'timed'
 
-export function createResourceRounds(prepare: Prepare, read: ReadRound): ResourceRounds {
+export interface RoundOptions {
+  /** A common start of the rounds of several resources; default now. */
+  at?: string
+  /** Every list is read once more, to confirm deletions that the mass-deletion guard holds back. */
+  confirming?: boolean
+}
+
+interface CurrentRound {
+  round: number
+  isConfirming: boolean
+  wasComplete: boolean
+}
+
+export interface RoundsDeps {
+  prepare: Prepare
+  state: Pick<State, 'get'>
+  now: () => string
+}
+
+export function createRounds({ prepare, state, now }: RoundsDeps): Rounds {
   const begin = prepare(
     `UPDATE sync_resources SET round = round + 1, round_open = @kind = 'resumable', round_started_at = @at,
        held_round = iif(@confirming, round + 1, NULL)
@@ -45,27 +68,32 @@ export function createResourceRounds(prepare: Prepare, read: ReadRound): Resourc
   const restart = prepare(
     'UPDATE sync_resources SET first_complete_at = NULL, complete_as_of = NULL WHERE resource = ?',
   )
-  const wasComplete = new Map<ResourceName, boolean>()
+  const cached = new Map<ResourceName, CurrentRound>()
+  const current = (resource: ResourceName): CurrentRound => {
+    const known = cached.get(resource)
+    if (known !== undefined) return known
+    const { round, heldRound, firstCompleteAt } = state.get(resource)
+    const read = { round, isConfirming: heldRound === round, wasComplete: firstCompleteAt !== null }
+    // What a transaction has changed is cached only after the commit, since it may be rolled back.
+    if (!begin.database.inTransaction) cached.set(resource, read)
+    return read
+  }
 
   return {
-    wasComplete(resource) {
-      const known = wasComplete.get(resource)
-      if (known !== undefined) return known
-      const isComplete = read(resource).firstCompleteAt !== null
-      wasComplete.set(resource, isComplete)
-      return isComplete
-    },
-    beginRound(resource, kind, { at, confirming }) {
+    number: resource => current(resource).round,
+    isConfirming: resource => current(resource).isConfirming,
+    wasComplete: resource => current(resource).wasComplete,
+    begin(resource, kind, { at = now(), confirming = false } = {}) {
       begin.run({ resource, kind, at, confirming: confirming ? 1 : 0 })
-      return read(resource).round
+      cached.delete(resource)
     },
-    endRound(resource, { complete, ...times }) {
+    end(resource, { complete, ...times }) {
       end.run({ resource, complete: complete ? 1 : 0, ...times })
-      wasComplete.delete(resource)
+      cached.delete(resource)
     },
     restart(resource) {
       restart.run(resource)
-      wasComplete.delete(resource)
+      cached.delete(resource)
     },
   }
 }
