@@ -23,6 +23,22 @@ export function tableNamed(name: string): Table {
   return placed.table
 }
 
+const POSITIONS: ReadonlyMap<string, number> = new Map(
+  [...TABLES.values()].flatMap(({ table: { name, columns } }) =>
+    Object.keys(columns).map((column, position) => [`${name}.${column}`, position] as const),
+  ),
+)
+
+/** The position of a column among the cells of a row; -1 when the table has no such column. */
+export function columnAt(table: string, column: string): number {
+  return POSITIONS.get(`${table}.${column}`) ?? -1
+}
+
+/** The position of the key, or of its last column, among the cells of a row. */
+export function keyAt(table: string): number {
+  return columnAt(table, tableNamed(table).key.at(-1) ?? '')
+}
+
 export function resourceNamed(name: ResourceName): Resource {
   const found = CATALOG.find(resource => resource.name === name)
   if (!found) throw new TypeError(`No resource is called ${name}`)

@@ -2,6 +2,9 @@
 
 export type Cell = string | number | null
 
+/** Reads a cell of one row. */
+export type ReadCell = (column: string) => Cell
+
 export interface ParsedRow {
   /** One cell per column of the table, in declaration order; null for columns that parley sets. */
   cells: Cell[]

@@ -1,5 +1,5 @@
-import { tableNamed } from '../../catalog/catalog.ts'
-import type { Cell, ParsedItem } from '../../catalog/parsed-item.ts'
+import { columnAt } from '../../catalog/catalog.ts'
+import type { ParsedItem, ParsedRow, ReadCell } from '../../catalog/parsed-item.ts'
 import type { ItemFeed, RecordFollowUp, SnapshotFeed } from '../../catalog/resource.ts'
 import type { StoredItem } from '../../store/rows/write-items.ts'
 import type { EngineContext } from '../context.ts'
@@ -28,18 +28,12 @@ interface RecordRef {
 export function writeRecordTasks(
   context: EngineContext,
   followUp: RecordFollowUp,
-  table: string,
+  cell: ReadCell,
   { item, written }: StoredItem,
 ): void {
-  if (written.status === 'unchanged' || !followUp.on.includes(written.status)) return
-  const cell = cellsOf(table, item)
-  const met = Object.entries(followUp.when ?? {}).every(([name, values]) =>
-    values.includes(String(cell(name))),
-  )
-  if (!met) return
   const { resource, feed } = feedNamed(followUp.feed)
   const at = cell(followUp.at)
-  const reference: DueFollowUp = { followUp, at: typeof at === 'string' ? at : null, item, table }
+  const reference: DueFollowUp = { followUp, at: typeof at === 'string' ? at : null, item, cell }
   if (feed.mode === 'snapshot') demandChanged(context, reference, feed)
   else if (feed.mode === 'item' && feed.associations) {
     // Until the resource was complete once, all associations are read anyway, except perhaps those of a revived record.
@@ -52,15 +46,15 @@ interface DueFollowUp {
   followUp: RecordFollowUp
   at: string | null
   item: ParsedItem
-  table: string
+  cell: ReadCell
 }
 
 function demandChanged(
   context: EngineContext,
-  { followUp, at, item, table }: DueFollowUp,
+  { followUp, at, item, cell }: DueFollowUp,
   feed: SnapshotFeed,
 ): void {
-  for (const { object, id } of referencedRecords(followUp, table, item)) {
+  for (const { object, id } of referencedRecords(followUp, cell, item)) {
     if (!isNewerThanList(context, { list: followUp.feed, table: feed.table }, { object, id }, at)) continue
     const task = { feed: changedFeed(followUp.feed), scope: object, key: id }
     context.store.tasks.announce({ ...task, sortAt: at, dueAt: context.now() })
@@ -73,12 +67,12 @@ function demandChanged(
  */
 function demandAssociations(
   context: EngineContext,
-  { followUp, at, item, table }: DueFollowUp,
+  { followUp, at, item, cell }: DueFollowUp,
   feed: ItemFeed,
   { of, kinds }: NonNullable<ItemFeed['associations']>,
 ): void {
   const records = { list: of, table: feedNamed(of).feed.table }
-  const named = referencedRecords(followUp, table, item)
+  const named = referencedRecords(followUp, cell, item)
   const wanted: readonly (readonly [RecordRef, readonly Direction[]])[] = followUp.records.unassociatedOnly
     ? unassociated(context, feed, kinds, named)
     : named.map(one => [one, directionsFrom(kinds, one.object)])
@@ -121,8 +115,8 @@ function unassociated(
 }
 
 /** The records that a row points at, each once, without ids that the API would refuse. */
-function referencedRecords({ records }: RecordFollowUp, table: string, item: ParsedItem): RecordRef[] {
-  const rows = records.child === undefined ? [cellsOf(table, item)] : childRows(records.child, item)
+function referencedRecords({ records }: RecordFollowUp, cell: ReadCell, item: ParsedItem): RecordRef[] {
+  const rows = records.child === undefined ? [cell] : childRows(records.child, item)
   const meant = rows.filter(cell =>
     Object.entries(records.prefer ?? {}).every(([name, value]) => cell(name) === value),
   )
@@ -136,15 +130,12 @@ function referencedRecords({ records }: RecordFollowUp, table: string, item: Par
   return [...new Map(named.map(one => [`${one.object}\u0000${one.id}`, one])).values()]
 }
 
-type ReadCell = (column: string) => Cell
-
-function cellsOf(table: string, { cells }: { cells: readonly Cell[] }): ReadCell {
-  const columns = Object.keys(tableNamed(table).columns)
-  return column => cells[columns.indexOf(column)] ?? null
-}
-
 function childRows(child: string, { children }: ParsedItem): ReadCell[] {
-  return (children.get(child) ?? []).map(row => cellsOf(child, row))
+  const reader =
+    ({ cells }: ParsedRow): ReadCell =>
+    column =>
+      cells[columnAt(child, column)] ?? null
+  return (children.get(child) ?? []).map(reader)
 }
 
 /**

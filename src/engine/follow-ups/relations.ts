@@ -1,4 +1,4 @@
-import { CATALOG, tableNamed } from '../../catalog/catalog.ts'
+import { CATALOG, columnAt } from '../../catalog/catalog.ts'
 import type { Cell } from '../../catalog/parsed-item.ts'
 import type { SnapshotFeed } from '../../catalog/resource.ts'
 import { decodeJson } from '../../json.ts'
@@ -30,8 +30,7 @@ export function followRelations(
 ): void {
   const { changes } = feed
   if (!changes || entry.written.status === 'unchanged') return
-  const columns = Object.keys(tableNamed(feed.table).columns)
-  const at = columns.indexOf(changes.values)
+  const at = columnAt(feed.table, changes.values)
   const values = valuesOf(entry.item.cells[at])
   const before = valuesOf(entry.written.before?.[at])
   const relations = context.store.relations(changes.relations, object)

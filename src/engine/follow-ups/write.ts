@@ -1,4 +1,5 @@
-import type { ParsedItem } from '../../catalog/parsed-item.ts'
+import { columnAt, tableNamed } from '../../catalog/catalog.ts'
+import type { ParsedItem, ReadCell } from '../../catalog/parsed-item.ts'
 import type { FollowUp, RecordFollowUp } from '../../catalog/resource.ts'
 import type { StoredItem, WriteOptions } from '../../store/rows/write-items.ts'
 import type { EngineContext } from '../context.ts'
@@ -30,14 +31,31 @@ export function writeFollowUps(
 ): void {
   const { store, urgent } = context
   for (const entry of stored) {
-    if (entry.written.status === 'unchanged') continue
+    const { status, isExtraAlone } = entry.written
+    if (status === 'unchanged') continue
     urgent.addNewRow(table, entry)
-    if (entry.written.isExtraAlone) continue
+    if (isExtraAlone) continue
+    const cell = cellsOf(table, entry)
     for (const followUp of followUps) {
-      if ('records' in followUp) writeRecordTasks(context, followUp, table, entry)
-      else writeTask(store, followUp, table, entry, context.now(), urgent.add)
+      if (!followUp.on.includes(status) || !isMet(followUp, cell)) continue
+      if ('records' in followUp) writeRecordTasks(context, followUp, cell, entry)
+      else writeTask(store, followUp, cell, context.now(), urgent.add)
     }
   }
+}
+
+/** Cells of a stored row. An answer has no value for most columns that parley fills, so these are as stored before. */
+function cellsOf(table: string, { item, written }: StoredItem): ReadCell {
+  const { columns } = tableNamed(table)
+  return column => {
+    const at = columnAt(table, column)
+    const isOurs = columns[column]?.source.from === 'parley'
+    return item.cells[at] ?? (isOurs ? written.before?.[at] : null) ?? null
+  }
+}
+
+function isMet({ when = {} }: FollowUp | RecordFollowUp, cell: ReadCell): boolean {
+  return Object.entries(when).every(([column, values]) => values.includes(String(cell(column))))
 }
 
 /** Stores rows and writes their follow-ups, for an answer that is not a page of a list. */

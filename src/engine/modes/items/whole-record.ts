@@ -1,4 +1,4 @@
-import { tableNamed } from '../../../catalog/catalog.ts'
+import { columnAt } from '../../../catalog/catalog.ts'
 import type { RowState } from '../../../store/rows/row-state.ts'
 import type { EngineContext } from '../../context.ts'
 import { noteDenial } from '../../deletions/denial.ts'
@@ -37,8 +37,7 @@ function storeRow(context: EngineContext, work: ItemWork, value: unknown, reply:
     readAgain(context, work, DAY)
     return
   }
-  const columns = Object.keys(tableNamed(feed.table).columns)
-  const access = columns.indexOf('access')
+  const access = columnAt(feed.table, 'access')
   if (access >= 0) item.cells[access] = 'open'
   const filled = access >= 0 ? ['access'] : []
   writeRows(
@@ -49,7 +48,7 @@ function storeRow(context: EngineContext, work: ItemWork, value: unknown, reply:
     { ticket: reply.ticket, now: context.now(), filled },
     feed.followUps,
   )
-  const cell = (column = '') => item.cells[columns.indexOf(column)]
+  const cell = (column = '') => item.cells[columnAt(feed.table, column)]
   const ready = !feed.readyWhen || cell(feed.readyWhen.column) === feed.readyWhen.is
   // A list of keys may not show the time of its rows, so the task may not have it.
   const time = cell(feed.time)

@@ -1,4 +1,4 @@
-import { tableNamed } from '../../../catalog/catalog.ts'
+import { columnAt } from '../../../catalog/catalog.ts'
 import type { Resource, SnapshotFeed } from '../../../catalog/resource.ts'
 import { isoInstant } from '../../../clock.ts'
 import type { StoredItem } from '../../../store/rows/write-items.ts'
@@ -7,8 +7,9 @@ import type { EngineContext } from '../../context.ts'
 import { probeLater } from '../../deletions/probe-later.ts'
 import { MINUTE } from '../../due/intervals.ts'
 import type { FeedName } from '../../feeds.ts'
-import { changedFeed, writeRecordTasks } from '../../follow-ups/changed-records.ts'
+import { changedFeed } from '../../follow-ups/changed-records.ts'
 import { followRelations } from '../../follow-ups/relations.ts'
+import { writeFollowUps } from '../../follow-ups/write.ts'
 import type { Source } from '../../requests/job.ts'
 import { createKeySource } from './key-source.ts'
 
@@ -67,12 +68,12 @@ function isDueAgain(task: Task, asked: Task): boolean {
 /** The announced change may concern only the record's associations, so an unchanged record gets follow-ups too. */
 function followUnchanged(
   context: EngineContext,
-  { followUps = [], table }: SnapshotFeed,
+  { followUps, table }: SnapshotFeed,
   entry: StoredItem,
 ): void {
   if (entry.written.status !== 'unchanged') return
   const written = { ...entry.written, status: 'changed' } as const
-  for (const followUp of followUps) writeRecordTasks(context, followUp, table, { ...entry, written })
+  writeFollowUps(context, table, [{ ...entry, written }], followUps)
 }
 
 interface ChangesWork {
@@ -88,7 +89,7 @@ function hasCaughtUp(
   { item, written }: StoredItem,
   happenedAt: string,
 ): boolean {
-  const updatedAt = item.cells[Object.keys(tableNamed(feed.table).columns).indexOf(updated)]
+  const updatedAt = item.cells[columnAt(feed.table, updated)]
   return typeof updatedAt === 'string' ? updatedAt >= happenedAt : written.status !== 'unchanged'
 }
 

@@ -1,4 +1,4 @@
-import { tableNamed } from '../../../catalog/catalog.ts'
+import { keyAt } from '../../../catalog/catalog.ts'
 import type { ParsedItem } from '../../../catalog/parsed-item.ts'
 import type { SnapshotFeed, TimelineFeed } from '../../../catalog/resource.ts'
 import type { StoredItem } from '../../../store/rows/write-items.ts'
@@ -183,13 +183,12 @@ function storeRecords(
   const shownBy = feed.evidence.by === 'ids' ? 'list' : 'single'
   const options = { ticket: reply.ticket, now: context.now(), shownBy } as const
   const stored = writeRows(context, reads.where, feed.table, items, options, feed.followUps)
-  const table = tableNamed(feed.table)
-  const keyAt = Object.keys(table.columns).indexOf(table.key.at(-1) ?? '')
+  const keyIndex = keyAt(feed.table)
   return new Map([
     ...records.flatMap(record => {
       const id = idOf(record)
       return id === undefined ? [] : [[id, undefined] as const]
     }),
-    ...stored.map(entry => [String(entry.item.cells[keyAt]).toLowerCase(), entry] as const),
+    ...stored.map(entry => [String(entry.item.cells[keyIndex]).toLowerCase(), entry] as const),
   ])
 }

@@ -1,4 +1,4 @@
-import { tableNamed } from '../../../catalog/catalog.ts'
+import { columnAt } from '../../../catalog/catalog.ts'
 import type { Resource, TimelineFeed } from '../../../catalog/resource.ts'
 import type { Task } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context.ts'
@@ -19,7 +19,7 @@ export function createLookup(
   const { evidence, lookup } = feed
   if (evidence.by !== 'ids' || !lookup) return undefined
   const where = { resource: resource.name, feed: `${resource.name}.${name}.lookup` }
-  const timeAt = Object.keys(tableNamed(feed.table).columns).indexOf(feed.time)
+  const timeIndex = columnAt(feed.table, feed.time)
   const { since } = context.options
   const readTomorrow = (task: Task) =>
     context.store.tasks.done(task, { round: context.rounds.number(resource.name), dueAt: context.after(DAY) })
@@ -37,7 +37,7 @@ export function createLookup(
     everyRound: true,
     isReady: plan.isReady,
     // Rows older than `sync.since` are not stored here. The list brings them when the bound is lifted.
-    isWanted: ({ cells }) => since === null || String(cells[timeAt] ?? since) >= since,
+    isWanted: ({ cells }) => since === null || String(cells[timeIndex] ?? since) >= since,
     found: readTomorrow,
     missing: readTomorrow,
   })

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { tableNamed } from '../../../catalog/catalog.ts'
+import { columnAt } from '../../../catalog/catalog.ts'
 import type { ParsedItem } from '../../../catalog/parsed-item.ts'
 import type { PeriodicFeed, Resource } from '../../../catalog/resource.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
@@ -62,8 +62,8 @@ export function periodSteps(context: EngineContext, work: PeriodWork): PageSteps
 
 /** Returns a function that reads the time of an entry; null for an entry without a time. */
 export function timeColumn({ table, time }: PeriodicFeed): (entry: ParsedItem) => string | null {
-  const timeAt = Object.keys(tableNamed(table).columns).indexOf(time)
-  return ({ cells }) => (typeof cells[timeAt] === 'string' ? cells[timeAt] : null)
+  const timeIndex = columnAt(table, time)
+  return ({ cells }) => (typeof cells[timeIndex] === 'string' ? cells[timeIndex] : null)
 }
 
 function advance(context: EngineContext, work: PeriodWork, read: ParsedPage<Entries>): void {

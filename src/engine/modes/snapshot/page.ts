@@ -1,5 +1,5 @@
 import { PAGING, type Page } from '../../../api/paging.ts'
-import { tableNamed } from '../../../catalog/catalog.ts'
+import { keyAt, tableNamed } from '../../../catalog/catalog.ts'
 import type { ParsedItem } from '../../../catalog/parsed-item.ts'
 import type { Resource, SnapshotFeed } from '../../../catalog/resource.ts'
 import type { ResourceName } from '../../../catalog/resource-names.ts'
@@ -93,9 +93,8 @@ function parse(
   if (isOfRows(feed)) {
     const parseItem = context.parsing.parser(feed.table)
     const rows = page.items.flatMap(item => parseItem(item, report, segment.scope) ?? [])
-    const { columns, key } = tableNamed(feed.table)
-    const keyAt = Object.keys(columns).indexOf(key.at(-1) ?? '')
-    return { rows, keys: rows.map(({ cells }) => ({ key: String(cells[keyAt]), sortAt: null })) }
+    const keyIndex = keyAt(feed.table)
+    return { rows, keys: rows.map(({ cells }) => ({ key: String(cells[keyIndex]), sortAt: null })) }
   }
   const keys = page.items.flatMap(item => {
     const key = keyOf(item, feed.keyFields)

@@ -1,4 +1,4 @@
-import { tableNamed } from '../../../catalog/catalog.ts'
+import { columnAt, keyAt } from '../../../catalog/catalog.ts'
 import type { Cell, ParsedItem } from '../../../catalog/parsed-item.ts'
 import type { Resource, TimelineFeed } from '../../../catalog/resource.ts'
 import { isoInstant } from '../../../clock.ts'
@@ -140,9 +140,9 @@ function noteArrivals(
   { resource, feed }: TimelineWork,
   stored: readonly StoredItem[],
 ): void {
-  const timeAt = Object.keys(tableNamed(feed.table).columns).indexOf(feed.time)
+  const timeIndex = columnAt(feed.table, feed.time)
   for (const { item, written } of stored) {
-    const time = item.cells[timeAt]
+    const time = item.cells[timeIndex]
     if (written.status !== 'inserted' || typeof time !== 'string') continue
     store.arrivals.note(resource.name, server.now() - Date.parse(time))
   }
@@ -202,9 +202,8 @@ function passEdge(
   { feed, base }: TimelineWork,
   { segment, parsed: items, page }: ParsedPage<readonly ParsedItem[]>,
 ): Edge {
-  const columns = Object.keys(tableNamed(feed.table).columns)
-  const [timeAt, keyAt] = [columns.indexOf(feed.time), columns.indexOf('id')]
-  const times = items.flatMap(({ cells }) => (typeof cells[timeAt] === 'string' ? [cells[timeAt]] : []))
+  const [timeIndex, keyIndex] = [columnAt(feed.table, feed.time), keyAt(feed.table)]
+  const times = items.flatMap(({ cells }) => (typeof cells[timeIndex] === 'string' ? [cells[timeIndex]] : []))
   const [oldest] = [...times, ...(segment.edgeAt === null ? [] : [segment.edgeAt])].sort()
   const reached = oldest ?? null
   // Rows without a time cover no span, so the span of the next page begins at the top of the segment too.
@@ -214,18 +213,18 @@ function passEdge(
   const isBeyond = (time: Cell | undefined) => bound !== null && typeof time === 'string' && time < bound
   const isEnd = page.next === null || isBeyond(reached)
   const atEdge = items
-    .filter(({ cells }) => cells[timeAt] === reached)
-    .map(({ cells }) => String(cells[keyAt]))
+    .filter(({ cells }) => cells[timeIndex] === reached)
+    .map(({ cells }) => String(cells[keyIndex]))
   return {
     above: isTop ? segment.to : segment.edgeAt,
     aboveIncluded: !isTop,
     below: isEnd ? segment.from : reached,
     belowIncluded: isEnd,
-    seen: new Set([...items.map(({ cells }) => String(cells[keyAt])), ...segment.edgeKeys]),
+    seen: new Set([...items.map(({ cells }) => String(cells[keyIndex])), ...segment.edgeKeys]),
     reached,
     keysAtEdge: reached === segment.edgeAt ? [...new Set([...segment.edgeKeys, ...atEdge])] : atEdge,
     isEnd,
-    beyond: items.filter(({ cells }) => isBeyond(cells[timeAt])).length,
+    beyond: items.filter(({ cells }) => isBeyond(cells[timeIndex])).length,
   }
 }
 

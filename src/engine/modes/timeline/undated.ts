@@ -1,4 +1,4 @@
-import { tableNamed } from '../../../catalog/catalog.ts'
+import { columnAt, keyAt } from '../../../catalog/catalog.ts'
 import type { ParsedItem } from '../../../catalog/parsed-item.ts'
 import type { TimelineFeed } from '../../../catalog/resource.ts'
 import type { EngineContext } from '../../context.ts'
@@ -16,10 +16,9 @@ export function noteUndated(
   { table, time }: TimelineFeed,
   items: readonly ParsedItem[],
 ): void {
-  const columns = Object.keys(tableNamed(table).columns)
-  const [timeAt, keyAt] = [columns.indexOf(time), columns.indexOf('id')]
+  const [timeIndex, keyIndex] = [columnAt(table, time), keyAt(table)]
   for (const { cells } of items) {
-    if (cells[timeAt] === null) store.seen.note(feedId, '', String(cells[keyAt]))
+    if (cells[timeIndex] === null) store.seen.note(feedId, '', String(cells[keyIndex]))
   }
 }
 
