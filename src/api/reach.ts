@@ -1,4 +1,5 @@
 import { type Backoff, backoffMs } from '../backoff.ts'
+import type { ResourceName } from '../catalog/resource-names.ts'
 import type { RetryCause } from './classify.ts'
 import type { ApiRequest } from './request.ts'
 
@@ -25,6 +26,7 @@ import type { ApiRequest } from './request.ts'
 
 /** A cheap request for a list that every workspace has. */
 export interface HealthCheck {
+  resource: ResourceName
   /** `resource.feed` */
   feed: string
   request: ApiRequest

@@ -3,7 +3,6 @@ export type Query = Readonly<Record<string, string>>
 
 /** One request as data. */
 export interface ApiRequest {
-  resource: string
   /** The route template, such as `/v2/messages/{id}`. It has no ids, so metrics and logs may name it. */
   route: string
   /** The path below the base URL with a leading slash. Its parameters are already encoded (`fillPath`). */

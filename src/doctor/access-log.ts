@@ -19,9 +19,7 @@ const { path: ROUTE, paging: PAGING } = FEED.list
 export async function checkAccessLog(api: ApiReader, endParameter: string, now: number): Promise<Finding> {
   const line = createFinder(`GET ${ROUTE}`)
   const ask = (query: Query) =>
-    api.read({ resource: 'access_logs', route: ROUTE, path: ROUTE, query }, value =>
-      timesOf(readPage(PAGING, value, query).items),
-    )
+    api.read({ route: ROUTE, path: ROUTE, query }, value => timesOf(readPage(PAGING, value, query).items))
   const bare = await ask({ limit: '1' })
   // The API's description does not say whether a period is required.
   const needsPeriod = bare.kind === 'refused' && bare.status === 400

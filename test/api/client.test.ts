@@ -10,7 +10,6 @@ import { listen, serve } from './server.ts'
 
 const KEY = 'key-that-nobody-may-see'
 const REQUEST: ApiRequest = {
-  resource: 'messages',
   route: '/v2/messages',
   path: '/v2/messages',
   query: { limit: '100', cursor: 'a+b' },

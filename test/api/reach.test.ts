@@ -16,10 +16,11 @@ import {
   withoutWait,
 } from '../../src/api/reach.ts'
 
-const LISTS = ['activities', 'messages', 'members', 'teams']
+const LISTS = ['activities', 'messages', 'members', 'teams'] as const
 const healthChecks = LISTS.map(name => ({
+  resource: name,
   feed: `${name}.list`,
-  request: { resource: name, route: `/${name}`, path: `/${name}` },
+  request: { route: `/${name}`, path: `/${name}` },
 }))
 const MINUTES = 300_000
 const OPTIONS: ReachOptions = { healthChecks, againAfterMs: MINUTES, wasAnswered: true, accessWasLost: false }

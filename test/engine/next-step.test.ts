@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { NextStep } from '../../src/api/reach.ts'
+import type { HealthCheck, NextStep } from '../../src/api/reach.ts'
 import {
   decide,
   decideWithoutJob,
@@ -12,8 +12,12 @@ import {
 const ANY: NextStep = { kind: 'any' }
 const TRIAL: NextStep = { kind: 'trial' }
 const PAUSE: NextStep = { kind: 'wait', ms: 70 }
-const REQUEST = { resource: 'teams', route: '/v1/teams', path: '/v1/teams' } as const
-const CHECK: NextStep = { kind: 'health-check', check: { feed: 'teams.list', request: REQUEST } }
+const CHECK: HealthCheck = {
+  resource: 'teams',
+  feed: 'teams.list',
+  request: { route: '/v1/teams', path: '/v1/teams' },
+}
+const CHECKING: NextStep = { kind: 'health-check', check: CHECK }
 
 const CALM: SchedulerState = {
   reach: ANY,
@@ -47,10 +51,10 @@ describe('the next step of the scheduler', () => {
     ['a trial waits for the requests in flight', { reach: TRIAL, inFlight: 1 }, { step: 'wait' }],
     [
       'a health check is sent alone',
-      { reach: CHECK, inFlight: 0 },
-      { step: 'health-check', feed: 'teams.list' },
+      { reach: CHECKING, inFlight: 0 },
+      { step: 'health-check', check: CHECK },
     ],
-    ['a health check waits for the requests in flight', { reach: CHECK, inFlight: 1 }, { step: 'wait' }],
+    ['a health check waits for the requests in flight', { reach: CHECKING, inFlight: 1 }, { step: 'wait' }],
     [
       'the run ends when access is lost',
       { reach: { kind: 'lost' } },
@@ -58,7 +62,7 @@ describe('the next step of the scheduler', () => {
     ],
     [
       'the run ends when the API stays silent',
-      { reach: CHECK, isSilentForGood: true },
+      { reach: CHECKING, isSilentForGood: true },
       { step: 'end', because: 'silence' },
     ],
   ])('%s', (_, state, decision) => {

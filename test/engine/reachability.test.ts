@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ReachOptions } from '../../src/api/reach.ts'
+import type { HealthCheck, ReachOptions } from '../../src/api/reach.ts'
 import { systemClock } from '../../src/clock.ts'
 import { createReachability } from '../../src/engine/requests/reachability.ts'
 import { createLog } from '../../src/log.ts'
@@ -8,11 +8,11 @@ import { temporaryStore } from '../store/temporary-store.ts'
 
 const MINUTE = 60_000
 const AT = '2026-01-01T00:00:00.000Z'
-const REQUEST = { resource: 'messages', route: '/v2/messages', path: '/v2/messages' }
+const REQUEST = { route: '/v2/messages', path: '/v2/messages' }
 
-const CHECKS = [
-  { feed: 'messages.list', request: REQUEST },
-  { feed: 'teams.list', request: { resource: 'teams', route: '/v1/teams', path: '/v1/teams' } },
+const CHECKS: readonly HealthCheck[] = [
+  { resource: 'messages', feed: 'messages.list', request: REQUEST },
+  { resource: 'teams', feed: 'teams.list', request: { route: '/v1/teams', path: '/v1/teams' } },
 ]
 
 /** With a clock that a test moves. */

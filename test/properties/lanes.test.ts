@@ -37,7 +37,7 @@ const workloads = fc
 const jobOf = (feed: string): Job => ({
   resource: 'members',
   feed,
-  request: { resource: 'members', route: '', path: '' },
+  request: { route: '', path: '' },
   expected: undefined,
   answer: () => undefined,
   refused: () => undefined,

@@ -29,11 +29,11 @@ export interface Refusal {
 
 export function createPageReader(api: ApiReader): PageReader {
   const refusals = new Map<ResourceName, Refusal>()
-  const read: PageReader['read'] = ({ resource, feed }, query, scope = '') => {
+  const read: PageReader['read'] = ({ feed }, query, scope = '') => {
     const isDocument = feed.mode === 'singleton'
     const list = isDocument ? feed.read : feed.list
     const sent = { ...('query' in list ? list.query : {}), ...query }
-    const request = { resource, route: list.path, path: fillPath(list.path, { scope }), query: sent }
+    const request = { route: list.path, path: fillPath(list.path, { scope }), query: sent }
     return api.read(request, value => readPage(isDocument ? 'single' : feed.list.paging, value, sent))
   }
   const refuse: PageReader['refuse'] = ({ resource, feed }, reply) => {

@@ -50,7 +50,7 @@ export function createSingleton(
   const job: Job = {
     ...where,
     expected: feed.expected,
-    request: { resource: resource.name, route: feed.read.path, path: feed.read.path },
+    request: { route: feed.read.path, path: feed.read.path },
     answer(value, reply) {
       const item = toItem(context, where.resource, id, feed, value)
       if (item) {

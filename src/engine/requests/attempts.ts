@@ -3,9 +3,9 @@ import type { RetryCause } from '../../api/classify.ts'
 import type { Sent } from '../../api/client.ts'
 import type { Permit } from '../../api/governor/in-flight.ts'
 import { CUT_OFF } from '../../api/outcome-texts.ts'
+import type { HealthCheck } from '../../api/reach.ts'
 import { retryDecision } from '../../api/retry.ts'
 import { ResourceError, RetryError, StopError } from '../../errors.ts'
-import type { ListHealthCheck } from './health-checks.ts'
 import type { Attempt, Job } from './job.ts'
 import { applyOutcome, failJob, finishJob, type OutcomeDeps } from './outcome.ts'
 import { createPendingAttempts, type PendingAttempts } from './pending-attempts.ts'
@@ -18,7 +18,7 @@ export interface RequestAttempts
   /** Sends the request and applies the outcome. Never rejects: errors that end the run go to `stop`. */
   perform(attempt: Attempt, permit: Permit): Promise<void>
   /** Sends a request only to find out whether the API can be reached. Its answer is not stored. Never rejects. */
-  sendHealthCheck(check: ListHealthCheck, permit: Permit): Promise<void>
+  sendHealthCheck(check: HealthCheck, permit: Permit): Promise<void>
   /** Fails the job without a request, since requests on its route keep failing. */
   refuse(attempt: Attempt, reason: string): Promise<void>
   /**
@@ -57,7 +57,7 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
     }
   }
 
-  const sendHealthCheck = async (check: ListHealthCheck, permit: Permit) => {
+  const sendHealthCheck = async (check: HealthCheck, permit: Permit) => {
     try {
       const sent = await send({ ...check, expected: undefined }, 'retry', permit)
       if (sent.kind === 'unauthorized') deps.stop(unauthorized(deps.client.access, sent.message))

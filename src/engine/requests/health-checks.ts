@@ -1,17 +1,12 @@
 import type { HealthCheck } from '../../api/reach.ts'
 import type { Query } from '../../api/request.ts'
 import type { Feed, Resource } from '../../catalog/resource.ts'
-import type { ResourceName } from '../../catalog/resource-names.ts'
-
-export interface ListHealthCheck extends HealthCheck {
-  resource: ResourceName
-}
 
 /**
  * One cheap request for each chosen list that needs no ids. The access log is left out: its request needs a period, and
  * many workspaces do not offer it.
  */
-export function healthChecksOf(resources: readonly Resource[]): ListHealthCheck[] {
+export function healthChecksOf(resources: readonly Resource[]): HealthCheck[] {
   return resources.flatMap(({ name, feeds }) =>
     Object.entries(feeds).flatMap(([feed, declared]) => {
       const list = requestOf(declared)
@@ -21,7 +16,7 @@ export function healthChecksOf(resources: readonly Resource[]): ListHealthCheck[
         {
           resource: name,
           feed: `${name}.${feed}`,
-          request: { resource: name, route: path, path, ...(query && { query }) },
+          request: { route: path, path, ...(query && { query }) },
         },
       ]
     }),

@@ -1,7 +1,7 @@
 import PQueue from 'p-queue'
 import type { Permit } from '../../api/governor/in-flight.ts'
+import type { HealthCheck } from '../../api/reach.ts'
 import type { RequestAttempts } from '../requests/attempts.ts'
-import type { ListHealthCheck } from '../requests/health-checks.ts'
 import type { Attempt, EndlessWork } from '../requests/job.ts'
 import type { Permits } from '../requests/permits.ts'
 import type { Reachability } from '../requests/reachability.ts'
@@ -15,15 +15,14 @@ export interface Dispatch {
    * job fails. In both cases the permit is kept.
    */
   start(chosen: Attempt, permit: Permit): Promise<void>
-  /** Sends the health check of a feed as soon as there is a permit. */
-  sendHealthCheck(feed: string): Promise<void>
+  /** Sends the health check as soon as there is a permit. */
+  sendHealthCheck(check: HealthCheck): Promise<void>
   /** Resolves when no request is in flight. */
   onIdle(): Promise<void>
 }
 
 export interface DispatchDeps {
   attempts: Pick<RequestAttempts, 'perform' | 'sendHealthCheck' | 'refuse' | 'park'>
-  healthChecks: readonly ListHealthCheck[]
   reachability: Pick<Reachability, 'abandonedReason' | 'restMs'>
   permits: Permits
   lanes: Pick<Lanes, 'askAgain'>
@@ -70,11 +69,9 @@ export function createDispatch(deps: DispatchDeps): Dispatch {
         },
       )
     },
-    async sendHealthCheck(feed) {
-      const check = deps.healthChecks.find(each => each.feed === feed)
+    async sendHealthCheck(check) {
       const permit = await permits.next()
-      if (permit && check) run(() => attempts.sendHealthCheck(check, permit))
-      else permit?.cancel()
+      if (permit) run(() => attempts.sendHealthCheck(check, permit))
     },
     onIdle: () => queue.onIdle(),
   }

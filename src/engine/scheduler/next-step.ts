@@ -1,4 +1,4 @@
-import type { NextStep } from '../../api/reach.ts'
+import type { HealthCheck, NextStep } from '../../api/reach.ts'
 
 /** Decides whether a request is sent now. Pure: the scheduler only carries it out. `lanes.ts` chooses the request. */
 
@@ -19,7 +19,7 @@ export type Decision =
   | { step: 'end'; because: 'silence' | 'lost-access' }
   /** Until a request has ended, at most for `ms`. A retry that falls due does not end the wait. */
   | { step: 'wait'; ms?: number }
-  | { step: 'health-check'; feed: string }
+  | { step: 'health-check'; check: HealthCheck }
   /** One request, as soon as the governor allows it. */
   | { step: 'send' }
 
@@ -36,7 +36,7 @@ export function decide({ reach, isSilentForGood, isFirst, inFlight, unanswered }
   if (reach.kind === 'wait') return { step: 'wait', ms: reach.ms }
   const mustBeAlone = isFirst || reach.kind !== 'any'
   if (mustBeAlone && inFlight > 0) return { step: 'wait' }
-  if (reach.kind === 'health-check') return { step: 'health-check', feed: reach.check.feed }
+  if (reach.kind === 'health-check') return { step: 'health-check', check: reach.check }
   return inFlight - unanswered >= MOST_UNSTORED ? { step: 'wait' } : { step: 'send' }
 }
 

@@ -61,12 +61,11 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   const { clock, store } = context
   const progress = noProgress()
   const { againAfterMs, wasAnswered, wasLost: accessWasLost } = deps.access
-  const healthChecks = healthChecksOf(deps.resources)
   const reachability = createReachability({
     context,
     access: deps.client.access,
     resources: deps.resources.map(({ name }) => name),
-    options: { healthChecks, againAfterMs, wasAnswered, accessWasLost },
+    options: { healthChecks: healthChecksOf(deps.resources), againAfterMs, wasAnswered, accessWasLost },
     giveUpMs: deps.giveUpMs,
     random: deps.random,
   })
@@ -102,7 +101,6 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
 
   const dispatch = createDispatch({
     attempts,
-    healthChecks,
     reachability,
     permits,
     lanes,

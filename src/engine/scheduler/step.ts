@@ -111,7 +111,7 @@ export function createStep(deps: StepDeps): () => Promise<boolean> {
     // Nothing may be sent now, so a retry that falls due must not end this wait.
     if (next.step === 'wait')
       await wait(Math.min(next.ms ?? Number.POSITIVE_INFINITY, reachability.patienceLeftMs()))
-    else if (next.step === 'health-check') await dispatch.sendHealthCheck(next.feed)
+    else if (next.step === 'health-check') await dispatch.sendHealthCheck(next.check)
     else stop(next.because === 'silence' ? reachability.silenceError() : reachability.accessError())
     return true
   }

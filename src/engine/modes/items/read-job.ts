@@ -31,7 +31,6 @@ export function readJob(context: EngineContext, reads: ItemReads, work: ItemWork
     scope: task.scope,
     expected: feed.expected,
     request: {
-      resource: where.resource,
       route: feed.read.path,
       path: fillPath(feed.read.path, { key: task.key, ...handler.params?.(task) }),
       ...(handler.query ? { query: handler.query(work) } : {}),

@@ -1,5 +1,5 @@
 import { PAGING, readPage, readSingle } from '../../../api/paging.ts'
-import { fillPath, type Query } from '../../../api/request.ts'
+import { type ApiRequest, fillPath, type Query } from '../../../api/request.ts'
 import type { Evidence, Expected } from '../../../catalog/resource.ts'
 import type { Task } from '../../../store/sync/tasks/task.ts'
 import { isUuid } from '../../parse/uuid.ts'
@@ -30,7 +30,7 @@ export interface NamedKeys {
 export interface KeyRequest {
   /** The most tasks in one request. */
   most: number
-  request(evidence: KeyEvidence, named: NamedKeys): { route: string; path: string; query?: Query }
+  request(evidence: KeyEvidence, named: NamedKeys): ApiRequest
   read(
     evidence: KeyEvidence,
     value: unknown,

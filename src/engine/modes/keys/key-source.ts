@@ -90,7 +90,7 @@ export function createKeySource(
       scope,
       expected,
       ...(tasks.length > 1 && isPart ? { attempts: ATTEMPTS_OF_A_PART } : {}),
-      request: { resource: where.resource, ...KEY_REQUESTS[evidence.by].request(evidence, page) },
+      request: KEY_REQUESTS[evidence.by].request(evidence, page),
       answer(value, reply) {
         const next = storeAnswer(context, work, page, { value, reply })
         rest = next ? [next] : []

@@ -29,7 +29,7 @@ export function clockJob(
   return {
     ...where,
     expected: feed.expected,
-    request: { resource: list.resource, route: feed.list.path, path: feed.list.path, query },
+    request: { route: feed.list.path, path: feed.list.path, query },
     answer: assumeClock,
     refused(status, message) {
       if (status === 400) assumeClock()

@@ -55,7 +55,7 @@ export function periodJob(
   return {
     ...where,
     expected: feed.expected,
-    request: { resource: list.resource, route: feed.list.path, path: feed.list.path, query },
+    request: { route: feed.list.path, path: feed.list.path, query },
     ...(period.attempts > 0 ? { attempts: ATTEMPTS_OF_A_PART } : {}),
     answer(value, reply) {
       resolveUnread(context, list, period)

@@ -69,7 +69,7 @@ export function createNewestKeys(
     return {
       ...where,
       expected: feed.expected,
-      request: { resource: resource.name, route: feed.list.path, path: feed.list.path, query },
+      request: { route: feed.list.path, path: feed.list.path, query },
       answer(value, reply) {
         const page = readPage(feed.list.paging, value, query)
         const newKeys = page.items

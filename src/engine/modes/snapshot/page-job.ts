@@ -35,7 +35,6 @@ export function pageJob(
     scope: pass.scope,
     expected: feed.expected,
     request: {
-      resource: resource.name,
       route: feed.list.path,
       path: fillPath(feed.list.path, { scope: pass.scope }),
       query,

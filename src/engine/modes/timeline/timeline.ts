@@ -46,7 +46,7 @@ export function createTimeline(
     return {
       ...where,
       expected: feed.expected,
-      request: { resource: resource.name, route: feed.list.path, path: feed.list.path, query },
+      request: { route: feed.list.path, path: feed.list.path, query },
       ...(isPart(feed, base) ? { attempts: ATTEMPTS_OF_A_PART } : {}),
       answer(value, reply) {
         const segment = current()
