@@ -403,17 +403,6 @@ export interface ChangesRead {
   updated: string
   /** The JSON column with the row's field values. */
   values: string
-  /** The table that declares which of these fields hold the key of another row. */
-  relations: {
-    table: string
-    /** SQL condition for a field that is a relation. */
-    where: string
-    /** Columns: the object, the field's name, and the object or the resource that the relation points at. */
-    object: string
-    name: string
-    targetObject: string
-    targetResource: string
-  }
 }
 
 /** One request per row, newest first. */

@@ -1,71 +1,39 @@
 import { createHash } from 'node:crypto'
-import { type CrmForm, exactNames, formOf } from '../store/crm/columns.ts'
+import type { DescribedColumn } from '../dictionary/described-table.ts'
+import { exactNames } from '../store/crm/columns.ts'
 import { quote } from '../store/database/sql.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
-import type { ExportKind } from './parquet-types.ts'
-import type { ExportColumn, ExportTable } from './tables.ts'
+import { readCrmTables } from '../store/views/fill-dictionary.ts'
+import { type ExportColumn, type ExportTable, exportColumn } from './tables.ts'
 
 /**
  * The typed tables of the workspace's CRM objects. No declaration lists them: their columns follow from the CRM's
  * metadata, which is read from the database.
  */
-
-interface TypedField {
-  table_name: string
-  column_name: string
-  type: string | null
-  relation_type: string | null
-}
-
-const FIELDS = `SELECT o.table_name, f.column_name, f.type, f.relation_type
-  FROM crm_objects o JOIN crm_fields f ON f.object = o.name
-  WHERE o.table_name IS NOT NULL AND f.column_name IS NOT NULL`
-
-const TABLES = `SELECT o.table_name FROM crm_objects o
-  JOIN sqlite_master s ON s.type = 'table' AND s.name = o.table_name ORDER BY o.table_name`
-
 export function crmTables(db: Sqlite): ExportTable[] {
-  const fields = db.prepare(FIELDS).all() as TypedField[]
-  const names = db.prepare(TABLES).pluck().all() as string[]
-  return names.map(name => {
-    const own = new Map(
-      fields.filter(({ table_name }) => table_name === name).map(field => [field.column_name, field]),
-    )
-    return {
+  return readCrmTables(sql => db.prepare(sql))
+    .filter(({ form }) => form === 'table')
+    .map(({ name, columns }) => ({
       name,
       folder: folderOf(name),
       resource: 'crm_records',
-      columns: columnsOf(db, name, own),
+      columns: withDigits(columns),
       rows: { from: `${quote(name)} t`, order: 't."id"' },
-    }
-  })
+    }))
 }
 
-const RECORD_TIMES = ['created_at', 'updated_at', '_deleted_at']
-
-/** Types come from the CRM's metadata only. Types derived from the values would change from one export to the next. */
-function columnsOf(db: Sqlite, table: string, own: ReadonlyMap<string, TypedField>): ExportColumn[] {
-  const names = db.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table) as string[]
-  const columns = names.map((name): ExportColumn => {
-    const field = own.get(name)
-    if (!field) return { name, kind: RECORD_TIMES.includes(name) ? 'timestamp' : 'text' }
-    return { name, kind: field.relation_type === null ? KINDS[formOf(field.type)] : 'text', mayMisfit: true }
-  })
-  const numbers = columns.filter(({ kind }) => kind === 'number').map(({ name }) => name)
-  const exact = exactNames(names, numbers)
+/** Types never depend on the values: such types would change from one export to the next. */
+function withDigits(described: readonly DescribedColumn[]): ExportColumn[] {
+  const columns = described.map(exportColumn)
+  const numbers = columns.filter(({ kind }) => kind === 'number')
+  const exact = exactNames(columns.map(nameOf), numbers.map(nameOf))
   return columns.flatMap(column => {
     const name = exact.get(column.name)
     return name === undefined ? [column] : [column, { ...column, name, kind: 'digits', source: column.name }]
   })
 }
 
-const KINDS: Readonly<Record<CrmForm, ExportKind>> = {
-  text: 'text',
-  number: 'number',
-  boolean: 'boolean',
-  timestamp: 'instant',
-  date: 'day',
-}
+const nameOf = ({ name }: ExportColumn): string => name
 
 /**
  * People name CRM objects, so the name of a table may have any characters. In the folder's name only ASCII letters,

@@ -1,6 +1,6 @@
 import { ownerOf, type PlacedTable, TABLES } from '../catalog/catalog.ts'
 import type { ResourceName } from '../catalog/resource-names.ts'
-import type { DescribedColumn, DescribedTable } from '../dictionary/described-table.ts'
+import type { DescribedColumn } from '../dictionary/described-table.ts'
 import { DICTIONARY } from '../dictionary/dictionary.ts'
 import { quote } from '../store/database/sql.ts'
 import type { ExportKind } from './parquet-types.ts'
@@ -13,7 +13,7 @@ export interface ExportColumn {
   /** The warehouse's column. Default: `name`. */
   source?: string
   /** True: a value that does not fit the kind is exported as NULL. Otherwise such a value is an error. */
-  mayMisfit?: boolean
+  mayMisfit?: boolean | undefined
 }
 
 /** The warehouse's columns to read, without duplicates, since SQLite limits the number of columns of a result. */
@@ -80,21 +80,25 @@ export function declaredTables(): readonly ExportTable[] {
     const rows = rowSourceOf(name)
     if (!rows) return []
     const resource = TABLES.get(name)?.resource ?? null
-    return [{ name, folder: name, resource, columns: exportColumns(described), rows }]
+    const columns = described.columns.filter(column => !isInternal(column)).map(exportColumn)
+    return [{ name, folder: name, resource, columns, rows }]
   })
 }
 
-/** Columns with other names that begin with `_` are internal. */
 const GENERAL_COLUMNS = ['_first_seen_at', '_synced_at', '_changed_at', '_deleted_at', '_extra']
 
-export function exportColumns({ columns }: DescribedTable): ExportColumn[] {
-  return columns
-    .filter(({ name }) => !name.startsWith('_') || GENERAL_COLUMNS.includes(name))
-    .map(column => ({ name: column.name, kind: exportKind(column) }))
+const isInternal = ({ name }: DescribedColumn): boolean =>
+  name.startsWith('_') && !GENERAL_COLUMNS.includes(name)
+
+export function exportColumn(column: DescribedColumn): ExportColumn {
+  const { name, mayMisfit } = column
+  return { name, kind: exportKind(column), mayMisfit }
 }
 
-function exportKind({ kind }: DescribedColumn): ExportKind {
-  return kind === 'any' ? 'number' : kind
+function exportKind({ kind, mayMisfit }: DescribedColumn): ExportKind {
+  if (kind === 'any') return 'number'
+  if (mayMisfit && kind === 'timestamp') return 'instant'
+  return mayMisfit && kind === 'date' ? 'day' : kind
 }
 
 /** Undefined where the table or view is not exported. */

@@ -72,18 +72,7 @@ export const crmRecordsResource = resource({
       // Activities and deals refer to companies and contacts, but the API may leave both out of the object list.
       scope: { table: 'crm_objects', column: 'name', always: ['company', 'contact'] },
       evidence: { by: 'ids', path: '/v2/objects/{scope}/records' },
-      changes: {
-        updated: 'updated_at',
-        values: 'fields',
-        relations: {
-          table: 'crm_fields',
-          where: "relation_type = 'MANY_TO_ONE'",
-          object: 'object',
-          name: 'name',
-          targetObject: 'relation_target_object',
-          targetResource: 'relation_target_resource',
-        },
-      },
+      changes: { updated: 'updated_at', values: 'fields' },
       followUps: [
         {
           on: ['inserted', 'changed', 'revived'],

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type Clock, isoInstant } from '../clock.ts'
 import { StopError } from '../errors.ts'
 import { disableCrmTables } from './crm/disabled.ts'
-import { createRelations, type RelationsOf } from './crm/relations.ts'
+import { type CrmFieldReader, createCrmFieldReader } from './crm/fields.ts'
 import type { TypedTableChange } from './crm/table-changes.ts'
 import { type CrmTables, createCrmTables } from './crm/tables.ts'
 import { closeDatabase, closeKeepingWal, closeMovedDatabase } from './database/close.ts'
@@ -83,7 +83,8 @@ export interface Store {
   pending: PendingRows
   parts: PartColumns
   links: Links
-  relations: RelationsOf
+  /** Fields whose values are keys of other rows. */
+  relations: CrmFieldReader
   merge: MessageMerge
   tombstone: Tombstones['tombstone']
   withhold: Tombstones['withhold']
@@ -281,7 +282,7 @@ function createStore({
     pending: createPendingRows(prepare),
     parts: createPartColumns(prepare),
     links: createLinks(prepare),
-    relations: createRelations(prepare),
+    relations: createCrmFieldReader(prepare, { relationsOnly: true }),
     merge,
     write,
     segments,

@@ -20,6 +20,7 @@ const FIELDS = [
   ['won', 'BOOLEAN'],
   ['note', 'TEXT'],
   ['owner', 'RELATION'],
+  ['orders', 'NUMBER', 'ONE_TO_MANY'],
 ] as const
 
 const TYPES = {
@@ -32,6 +33,8 @@ const TYPES = {
   won: 'BOOLEAN',
   note: 'VARCHAR',
   owner: 'VARCHAR',
+  orders: 'DOUBLE',
+  orders_exact: 'VARCHAR',
   created_at: 'TIMESTAMP WITH TIME ZONE',
   updated_at: 'TIMESTAMP WITH TIME ZONE',
   _deleted_at: 'TIMESTAMP WITH TIME ZONE',
@@ -51,16 +54,16 @@ afterAll(() => {
   instance.closeSync()
 })
 
-type Fields = readonly (readonly [name: string, type: string])[]
+type Fields = readonly (readonly [name: string, type: string, relation?: string])[]
 
 /** A warehouse with deals, each the JSON text of an object with its fields. */
 async function deals(fields: readonly string[], having: Fields = FIELDS): Promise<TemporaryStore> {
   const store = temporaryStore()
-  const metadata = having.map(([name, type]) => ({
+  const metadata = having.map(([name, type, relation = type === 'RELATION' && 'MANY_TO_ONE']) => ({
     name,
     label: name,
     type,
-    ...(type === 'RELATION' && { relation: { type: 'MANY_TO_ONE', target_object: 'user' } }),
+    ...(relation && { relation: { type: relation, target_object: 'user' } }),
   }))
   store.put('crm_objects', [{ name: 'deal', label: 'Deal', fields: metadata }], { requested: 'deal' })
   const payloads = fields.map((json, index) => ({

@@ -215,45 +215,41 @@ test('tables with a time index are read by it without sorting', () => {
 describe('the tables of CRM objects', () => {
   const HOSTILE = ['a "b"', 'x.y', '値 段', `'; --`, 'l'.repeat(300), 'order', 'month', '%', 'A,B;{}()']
 
-  /** A warehouse with one CRM object. */
-  function withObject(
+  /** A warehouse with one CRM object: the types of its fields, and their values in each record. */
+  async function withObject(
     types: Readonly<Record<string, string>>,
-    rows: readonly (string | number | bigint | null)[][],
-  ): TemporaryStore {
+    rows: readonly (readonly unknown[])[],
+  ): Promise<TemporaryStore> {
     const store = temporaryStore()
-    const now = '2026-01-01T00:00:00.000Z'
     const names = Object.keys(types)
-    store.db.exec(
-      `INSERT INTO crm_objects (name, table_name, _first_seen_at, _synced_at) VALUES ('o', 'crm_o', '${now}', '${now}')`,
-    )
-    const field = store.db.prepare(
-      "INSERT INTO crm_fields (object, name, position, type, column_name) VALUES ('o', ?, ?, ?, ?)",
-    )
-    for (const [index, name] of names.entries()) field.run(name, index, types[name], name)
-    const columns = names.map(name => `"${name.replaceAll('"', '""')}" ANY`)
-    store.db.exec(`CREATE TABLE crm_o (id TEXT PRIMARY KEY, ${columns.join(', ')}, updated_at TEXT) STRICT`)
-    const add = store.db.prepare(`INSERT INTO crm_o VALUES (?, ${names.map(() => '?').join(', ')}, '${now}')`)
-    store.db.transaction(() => {
-      for (const [index, row] of rows.entries()) add.run(String(index), ...row)
-    })()
+    const fields = Object.entries(types).map(([name, type]) => ({ name, type }))
+    store.put('crm_objects', [{ name: 'o', fields }], { requested: 'o' })
+    const records = rows.map((row, index) => ({
+      id: String(index),
+      object: 'o',
+      fields: Object.fromEntries(names.map((name, at) => [name, row[at]])),
+    }))
+    store.put('crm_records', records, { requested: 'o' })
+    await store.crmTables.finish()
     return store
   }
 
   async function exported(...object: Parameters<typeof withObject>) {
     const target = emptyTarget()
-    await exportTo(withObject(...object).path, target, { tables: ['crm_o'] })
+    const { path } = await withObject(...object)
+    await exportTo(path, target, { tables: ['crm_o'] })
     return duck.read(`SELECT * FROM read_parquet('${target}/crm_o/part-00000.parquet') ORDER BY id`)
   }
 
   test('a field may have any name', async () => {
     const { types, rows } = await exported(Object.fromEntries(HOSTILE.map(name => [name, 'text'])), [HOSTILE])
-    expect(Object.keys(types)).toEqual(['id', ...HOSTILE, 'updated_at'])
-    expect(rows[0]?.slice(1, -1)).toEqual(HOSTILE)
+    expect(Object.keys(types)).toEqual(['id', ...HOSTILE, 'created_at', 'updated_at', '_deleted_at'])
+    expect(rows[0]?.slice(1, -3)).toEqual(HOSTILE)
   })
 
   test('a field whose name looks like a mark in the file does not hide that mark', async () => {
     const name = `parley.fingerprint: <crm_o:${'0'.repeat(32)}:1>`
-    const { path } = withObject({ [name]: 'text' }, [['x']])
+    const { path } = await withObject({ [name]: 'text' }, [['x']])
     const target = emptyTarget()
     await exportTo(path, target, { tables: ['crm_o'] })
     const { tables } = await exportTo(path, target, { tables: ['crm_o'] })
@@ -264,7 +260,7 @@ describe('the tables of CRM objects', () => {
     const names = Array.from({ length: 1900 }, (_, index) => `f${index}`)
     const sparse = names.map((_, index) => (index % 100 === 0 ? index : null))
     const types = Object.fromEntries(names.map(name => [name, 'number']))
-    const { path } = withObject(types, Array<typeof sparse>(2500).fill(sparse))
+    const { path } = await withObject(types, Array<typeof sparse>(2500).fill(sparse))
     const target = emptyTarget()
     await exportTo(path, target, { tables: ['crm_o'] })
     const groups = await duck.read(

@@ -173,10 +173,8 @@ describe('the tables of deleted CRM objects', () => {
   async function exportedObject() {
     const store = temporaryStore()
     const target = emptyTarget()
-    store.db.exec(
-      `INSERT INTO crm_objects (name, table_name, _first_seen_at, _synced_at) VALUES ('a,b', 'crm_a,b', '${NOW}', '${NOW}');
-       CREATE TABLE "crm_a,b" (id TEXT PRIMARY KEY, _deleted_at TEXT) STRICT`,
-    )
+    store.put('crm_objects', [{ name: 'a,b' }], { requested: 'a,b', now: NOW })
+    await store.crmTables.finish()
     await exportTo(store.path, target)
     const folder = tableOf(target, 'crm_a,b')?.folder ?? ''
     return { store, target, folder, go: () => store.db.exec('DROP TABLE "crm_a,b"') }

@@ -33,21 +33,20 @@ export function followRelations(
   const at = columnAt(feed.table, changes.values)
   const values = valuesOf(entry.item.cells[at])
   const before = valuesOf(entry.written.before?.[at])
-  const relations = context.store.relations(changes.relations, object)
-  for (const { name, targetObject, targetResource } of relations) {
+  for (const { name, target } of context.store.relations(object)) {
     const value = values.get(name)
-    if (typeof value !== 'string' || value === '') continue
-    const rowsList = listOf(targetResource)
+    if (!target || typeof value !== 'string' || value === '') continue
+    const rowsList = listOf(target.resource)
     if (rowsList) {
       // Former members are on no list; without this check each change of their records would trigger a re-read.
       if (value !== before.get(name) && !context.store.stored.has(rowsList.table, [value]))
         context.demandedLists.add(rowsList.id)
-    } else if (targetObject !== null && isUuid(value) && step < MOST_STEPS) {
+    } else if (target.object !== null && isUuid(value) && step < MOST_STEPS) {
       const id = value.toLowerCase()
-      if (lastListedAt(context, list, targetObject) === null) continue
-      if (context.store.stored.has(feed.table, [targetObject, id])) continue
+      if (lastListedAt(context, list, target.object) === null) continue
+      if (context.store.stored.has(feed.table, [target.object, id])) continue
       // A task without an event time has no retries, so its `attempts` counts steps.
-      const task = { feed: changedFeed(list), scope: targetObject, key: id }
+      const task = { feed: changedFeed(list), scope: target.object, key: id }
       context.store.tasks.add({ ...task, dueAt: context.now(), attempts: step + 1 })
     }
   }

@@ -3,7 +3,8 @@ import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { dealViews } from '../views/deals.ts'
 import { createCrmDictionary } from '../views/fill-dictionary.ts'
 import { replaceViews } from '../views/replace.ts'
-import { type CrmColumn, type CrmField, columnsOf, identifier } from './columns.ts'
+import { type CrmColumn, columnsOf, identifier } from './columns.ts'
+import { createCrmFieldReader } from './fields.ts'
 import { createTable, dropTable, dropViews, namesInUse, viewsOf } from './sql.ts'
 import { type CrmTableState, type CrmTableStates, tablesOf } from './table-state.ts'
 
@@ -28,7 +29,7 @@ export interface CrmTableMetadataDeps {
 
 export function createCrmTableMetadata({ db, prepare, states }: CrmTableMetadataDeps): CrmTableMetadata {
   const objectExists = prepare('SELECT 1 FROM crm_objects WHERE name = ?')
-  const fieldsOf = createFieldReader(prepare)
+  const fieldsOf = createCrmFieldReader(prepare)
   const publish = createPublisher({ db, prepare, states })
 
   const drop = (object: string) => {
@@ -81,36 +82,8 @@ function sameColumns(some: readonly CrmColumn[], others: readonly CrmColumn[]): 
   return text(some) === text(others)
 }
 
-interface CrmFieldRow {
-  name: string
-  label: string | null
-  type: string | null
-  isActive: number
-  isRelation: number | null
-  targetObject: string | null
-  targetResource: string | null
-  /** The published column, `crm_fields.column_name`. */
-  column: string | null
-}
-
-/** Reads the fields of an object in the order of the metadata. */
-function createFieldReader(prepare: Prepare): (object: string) => (CrmField & Pick<CrmFieldRow, 'column'>)[] {
-  const read = prepare<CrmFieldRow>(
-    `SELECT name, label, type, is_active IS NOT 0 AS isActive, relation_type = 'MANY_TO_ONE' AS isRelation,
-       relation_target_object AS targetObject, relation_target_resource AS targetResource, column_name AS column
-     FROM crm_fields WHERE object = ? ORDER BY position, name`,
-  )
-  return object =>
-    read.all(object).map(({ targetObject, targetResource, ...field }) => ({
-      ...field,
-      isActive: field.isActive === 1,
-      isRelation: field.isRelation === 1,
-      ...(field.isRelation === 1 ? { target: { object: targetObject, resource: targetResource } } : {}),
-    }))
-}
-
 function createPublisher({ db, prepare, states }: CrmTableMetadataDeps): CrmTableMetadata['publish'] {
-  const fieldsOf = createFieldReader(prepare)
+  const fieldsOf = createCrmFieldReader(prepare)
   const dictionary = createCrmDictionary(prepare)
   const setTable = prepare('UPDATE crm_objects SET table_name = ? WHERE name = ? AND table_name IS NOT ?')
   const setColumn = prepare('UPDATE crm_fields SET column_name = ? WHERE object = ? AND name = ?')

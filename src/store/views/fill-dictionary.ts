@@ -12,7 +12,8 @@ import {
   describedTable,
   dictionaryRows,
 } from '../../dictionary/dictionary.ts'
-import { formOf } from '../crm/columns.ts'
+import { type CrmField, formOf } from '../crm/columns.ts'
+import { createCrmFieldReader } from '../crm/fields.ts'
 import { labelledView, liveView } from '../crm/sql.ts'
 import { hasColumn } from '../database/existing-tables.ts'
 import { readDatabase } from '../database/open.ts'
@@ -143,16 +144,6 @@ interface ObjectRow {
   table: string
 }
 
-interface TypedFieldRow {
-  name: string
-  label: string | null
-  type: string | null
-  column: string
-  isRelation: number
-  targetObject: string | null
-  targetResource: string | null
-}
-
 interface ColumnRow {
   name: string
   type: string
@@ -167,18 +158,19 @@ function tablesByObject(prepare: Prepare): ReadonlyMap<string, ObjectRow> {
   return new Map(objects.map(object => [object.name, object]))
 }
 
+/** The typed tables of the warehouse and their views. */
+export function readCrmTables(prepare: Prepare): DescribedTable[] {
+  return readCrmObjects(prepare).flatMap(crmTables)
+}
+
 /** The objects that have a typed table, with its columns. @param only name of one object; default all */
 function readCrmObjects(prepare: Prepare, only?: string): CrmObjectDescription[] {
   const tables = tablesByObject(prepare)
-  const fieldsOf = prepare<TypedFieldRow>(
-    `SELECT name, label, type, column_name AS "column", relation_type = 'MANY_TO_ONE' AS isRelation,
-       relation_target_object AS targetObject, relation_target_resource AS targetResource
-     FROM crm_fields WHERE object = ? AND column_name IS NOT NULL`,
-  )
+  const fieldsOf = createCrmFieldReader(prepare)
   const columnsOf = prepare<ColumnRow>('SELECT name, type FROM pragma_table_info(?) ORDER BY cid')
   const objects = [...tables.values()].filter(({ name }) => only === undefined || name === only)
   return objects.map(({ name, label, table }) => {
-    const fields = new Map(fieldsOf.all(name).map(field => [field.column, field]))
+    const fields = new Map(fieldsOf(name).map(field => [field.column, field]))
     const shown = columnsOf.all(labelledView(table))
     // The labelled view has its columns in the order of the table.
     const described = columnsOf.all(table).flatMap((column, index) => {
@@ -197,21 +189,21 @@ function readCrmObjects(prepare: Prepare, only?: string): CrmObjectDescription[]
 }
 
 function describedField(
-  { name, label, type, isRelation, targetObject, targetResource }: TypedFieldRow,
+  { name, label, type, isRelation, target }: CrmField,
   column: ColumnRow,
   shown: string,
   tables: ReadonlyMap<string, ObjectRow>,
 ): CrmFieldDescription {
-  const target = tables.get(targetObject ?? '')?.table ?? targetResource
+  const targetTable = target && (tables.get(target.object ?? '')?.table ?? target.resource)
   return {
     name,
     label,
     type,
     column: column.name,
     labelledColumn: shown,
-    isRelation: isRelation === 1,
-    kind: kindOf(column.type, isRelation === 1 ? null : type),
-    refersTo: isRelation === 1 && target !== null ? [`${target}.id`] : [],
+    isRelation,
+    kind: kindOf(column.type, isRelation ? null : type),
+    refersTo: targetTable ? [`${targetTable}.id`] : [],
   }
 }
 
@@ -230,8 +222,6 @@ function kindOf(declared: string, type: string | null): DescribedKind {
 export function readCrmTablesAt(path: string): DescribedTable[] {
   if (databaseStats(path) === undefined) return []
   return readDatabase({ path }, db =>
-    hasColumn(db, 'crm_fields', 'column_name')
-      ? readCrmObjects(sql => db.prepare(sql)).flatMap(crmTables)
-      : [],
+    hasColumn(db, 'crm_fields', 'column_name') ? readCrmTables(sql => db.prepare(sql)) : [],
   )
 }
