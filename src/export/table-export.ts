@@ -4,7 +4,7 @@ import { createFingerprint, type Mark } from './fingerprint.ts'
 import type { TargetFile } from './manifest.ts'
 import { createParquetFile } from './parquet-file.ts'
 import type { StoredCell } from './parquet-types.ts'
-import { createRowReader, type MonthRange, type RowReader } from './rows.ts'
+import { createRowReader, type RowReader } from './rows.ts'
 import type { ExportTable } from './tables.ts'
 import { filePath, type Target } from './target.ts'
 
@@ -52,17 +52,19 @@ export async function exportTable(work: TableWork, table: ExportTable): Promise<
     sinceMonth === undefined || (typeof month === 'string' && month >= sinceMonth)
   const before = new Map(present.filter(isInRange).map(file => [file.month, file]))
   const untouched = present.filter(file => !isInRange(file))
-  const reading = { ...work, table, sinceMonth, reader: createRowReader(work.db, table) }
+  const reader = createRowReader(work.db, table)
+  const reading = { ...work, table, sinceMonth, reader, hasOthers: untouched.length > 0 }
 
   const kept = new Map<Partition, TargetFile>()
-  const written = new Map<Partition, TargetFile>()
+  let written = new Map<Partition, TargetFile>()
   if (full || present.length === 0) {
-    for (const file of await writeEverything(reading)) written.set(file.month, file)
-    if (written.size + untouched.length === 0) written.set(null, await writeRowsWithoutTime(reading))
+    written = await readAll(reading, month => fileFor(reading, month))
   } else {
-    const { unchanged, changed } = comparison(await currentMarks(reading, untouched.length > 0), before)
-    for (const file of unchanged) kept.set(file.month, file)
-    for (const file of await writeChanged(reading, changed)) written.set(file.month, file)
+    for (const [month, mark] of await readAll(reading, () => digestOf(table))) {
+      const file = before.get(month)
+      if (file && file.fingerprint === mark.fingerprint && file.rows === mark.rows) kept.set(month, file)
+      else written.set(month, await writePartition(reading, month))
+    }
   }
   const files = [...untouched, ...kept.values(), ...written.values()]
   return {
@@ -78,96 +80,52 @@ export async function exportTable(work: TableWork, table: ExportTable): Promise<
 interface TableRead extends TableWork {
   table: ExportTable
   reader: RowReader
+  /** Whether the table keeps files that are not read. */
+  hasOthers: boolean
 }
 
-async function writeEverything(reading: TableRead): Promise<TargetFile[]> {
-  const { reader, sinceMonth } = reading
-  const files = await writeRows(reading, { from: sinceMonth })
-  if (!reading.table.rows.time || sinceMonth !== undefined) return files
-  return rowsOf(files) < reader.count() ? [...files, await writeRowsWithoutTime(reading)] : files
+/** Reads every partition into a sink. An empty table has one empty partition, so that readers find the table. */
+async function readAll<Result extends Mark>(
+  reading: TableRead,
+  open: (month: Partition) => Sink<Result>,
+): Promise<Map<Partition, Result>> {
+  const { reader, sinceMonth, table, hasOthers } = reading
+  const results = await readPartitions(reading, reader.withTime({ from: sinceMonth }), open)
+  const mayLackSome = () => sinceMonth === undefined && rowsOf(results.values()) < reader.count()
+  const isEmpty = () => results.size === 0 && !hasOthers
+  const { time } = table.rows
+  if (time && (isEmpty() || mayLackSome())) {
+    const timeless = await readPartitions(reading, reader.withoutTime(), open)
+    for (const [month, result] of timeless) results.set(month, result)
+  }
+  const onlyPartition = time ? null : undefined
+  if (isEmpty()) results.set(onlyPartition, open(onlyPartition).finish())
+  return results
 }
 
 const rowsOf = (marks: Iterable<Mark>): number => [...marks].reduce((sum, { rows }) => sum + rows, 0)
 
-/** The mark that each partition should have. An empty table has one empty partition, so that readers find the table. */
-async function currentMarks(reading: TableRead, hasOthers: boolean): Promise<Map<Partition, Mark>> {
-  const { reader, sinceMonth, table } = reading
-  const digest = () => {
-    const fingerprint = createFingerprint(table.columns)
-    return {
-      add: fingerprint.add,
-      finish: (): Mark => ({ fingerprint: fingerprint.value(), rows: fingerprint.rows() }),
-      abandon: () => undefined,
-    }
-  }
-  const marks = await writePartitions(reading, reader.withTime({ from: sinceMonth }), digest)
-  const { time } = table.rows
-  if (!time && marks.size === 0) marks.set(undefined, digest().finish())
-  const mayLackSome = time && sinceMonth === undefined
-  if (mayLackSome && (marks.size === 0 || rowsOf(marks.values()) < reader.count())) {
-    const timeless = await writePartitions(reading, reader.withoutTime(), digest)
-    marks.set(null, timeless.get(null) ?? digest().finish())
-  }
-  if (marks.size === 0 && !hasOthers) marks.set(null, digest().finish())
-  return marks
-}
-
-function comparison(marks: ReadonlyMap<Partition, Mark>, before: ReadonlyMap<Partition, TargetFile>) {
-  const unchanged: TargetFile[] = []
-  const changed: Partition[] = []
-  for (const [month, mark] of marks) {
-    const file = before.get(month)
-    if (file && file.fingerprint === mark.fingerprint && file.rows === mark.rows) unchanged.push(file)
-    else changed.push(month)
-  }
-  return { unchanged, changed: { months: changed, all: [...marks.keys()] } }
-}
-
-/** Consecutive changed months are read by one query. */
-async function writeChanged(
-  reading: TableRead,
-  { months, all }: { months: readonly Partition[]; all: readonly Partition[] },
-): Promise<TargetFile[]> {
-  const files: TargetFile[] = []
-  for (const range of rangesOf(months, all)) files.push(...(await writeRows(reading, range)))
-  if (months.includes(undefined)) files.push(...(await writeRows(reading, {})))
-  if (months.includes(null)) files.push(await writeRowsWithoutTime(reading))
-  return files
-}
-
-/** Ranges of months that follow each other in `all`, which is in the order of time. Pure. */
-export function rangesOf(months: readonly Partition[], all: readonly Partition[]): Required<MonthRange>[] {
-  const ranges: { from: string; to: string }[] = []
-  let last: { from: string; to: string } | undefined
-  for (const month of all) {
-    if (typeof month !== 'string' || !months.includes(month)) last = undefined
-    else if (last) last.to = month
-    else {
-      last = { from: month, to: month }
-      ranges.push(last)
-    }
-  }
-  return ranges
-}
-
-/** One file per month with rows. A table without a time gets exactly one file, which may be empty. */
-async function writeRows(reading: TableRead, range: MonthRange): Promise<TargetFile[]> {
-  const open = (month: Partition) => fileFor(reading, month)
-  const files = await writePartitions(reading, reading.reader.withTime(range), open)
-  if (!reading.table.rows.time && files.size === 0) return [open(undefined).finish()]
-  return [...files.values()]
-}
-
-async function writeRowsWithoutTime(reading: TableRead): Promise<TargetFile> {
-  const open = (month: Partition) => fileFor(reading, month)
-  const files = await writePartitions(reading, reading.reader.withoutTime(), open)
-  return files.get(null) ?? open(null).finish()
+async function writePartition(reading: TableRead, month: Partition): Promise<TargetFile> {
+  const { reader } = reading
+  const rows = month === null ? reader.withoutTime() : reader.withTime({ from: month, to: month })
+  const open = () => fileFor(reading, month)
+  const files = await readPartitions(reading, rows, open)
+  return files.get(month) ?? open().finish()
 }
 
 interface Sink<Result> {
   add(cells: readonly StoredCell[]): void
   finish(): Result
   abandon(): void
+}
+
+function digestOf({ columns }: ExportTable): Sink<Mark> {
+  const fingerprint = createFingerprint(columns)
+  return {
+    add: fingerprint.add,
+    finish: () => ({ fingerprint: fingerprint.value(), rows: fingerprint.rows() }),
+    abandon: () => undefined,
+  }
 }
 
 function fileFor({ target, table, mode, createdBy }: TableRead, month: Partition): Sink<TargetFile> {
@@ -193,8 +151,8 @@ const TURN_MS = 50
 
 const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve))
 
-/** Writes rows to one sink per partition. A partition's rows are consecutive; the last cell of a row is its month. */
-async function writePartitions<Result>(
+/** Passes rows to one sink per partition. A partition's rows are consecutive; the last cell of a row is its month. */
+async function readPartitions<Result>(
   { table, clock, signal, onRows }: TableRead,
   rows: Iterable<StoredCell[]>,
   open: (month: Partition) => Sink<Result>,

@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { rangesOf } from '../../src/export/table-export.ts'
 import type { Target } from '../../src/export/target.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 import { putOwn, putTranscript } from '../store/unique-texts.ts'
@@ -390,20 +389,4 @@ test('the table of a CRM object follows its metadata: fields are added, retyped,
     ],
     [[], []],
   ])
-})
-
-test.each([
-  [[], []],
-  [['a', 'b', 'c'], [{ from: 'a', to: 'c' }]],
-  [
-    ['a', 'c'],
-    [
-      { from: 'a', to: 'a' },
-      { from: 'c', to: 'c' },
-    ],
-  ],
-  [['b', 'c', null], [{ from: 'b', to: 'c' }]],
-  [['d'], [{ from: 'd', to: 'd' }]],
-])('of the months a, b, c and d, the changed ones %j are read as %j', (changed, ranges) => {
-  expect(rangesOf(changed, ['a', 'b', 'c', 'd', null])).toEqual(ranges)
 })
