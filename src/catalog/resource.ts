@@ -119,12 +119,11 @@ export interface Table {
   content: boolean
 }
 
+/** Rows of an entity table get `_deleted_at`; rows of a link table are removed. */
 export interface Cascade {
   table: string
   /** The other table's column → this table's column. */
   on: Readonly<Record<string, string>>
-  /** `tombstone` sets `_deleted_at`; `remove` deletes the rows, for tables without `_deleted_at`. */
-  effect: 'tombstone' | 'remove'
   /** While a row of this table is deleted or withheld, answers store no rows of the other table that belong to it. */
   blocksInserts?: true
 }

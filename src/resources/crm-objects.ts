@@ -39,7 +39,7 @@ const fields = child('crm_fields', {
 const objects = entity('crm_objects', {
   about: 'The CRM objects of the workspace, and their typed tables.',
   key: ['name'],
-  cascades: [{ table: 'crm_records', on: { object: 'name' }, effect: 'tombstone' }],
+  cascades: [{ table: 'crm_records', on: { object: 'name' } }],
   columns: {
     name: text('API name, such as `deal`.'),
     name_plural: text('API name in the plural.'),

@@ -4,8 +4,8 @@ const records = entity('crm_records', {
   about: 'Deals, companies, contacts and all other CRM records that are published to the workspace.',
   key: ['object', 'id'],
   cascades: [
-    { table: 'crm_record_links', on: { object: 'object', record_id: 'id' }, effect: 'remove' },
-    { table: 'crm_record_links', on: { related_object: 'object', related_id: 'id' }, effect: 'remove' },
+    { table: 'crm_record_links', on: { object: 'object', record_id: 'id' } },
+    { table: 'crm_record_links', on: { related_object: 'object', related_id: 'id' } },
   ],
   storage: 'rowid',
   columns: {

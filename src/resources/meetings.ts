@@ -165,9 +165,7 @@ const meetings = entity('meetings', {
   about:
     'Recorded meetings. A meeting that the API withholds (`access`) has only the values that were read before, possibly only its id.',
   nullMeans: 'The API sent null or nothing, or no detail of the meeting (`access`).',
-  cascades: [
-    { table: 'playbook_results', on: { meeting_id: 'id' }, effect: 'tombstone', blocksInserts: true },
-  ],
+  cascades: [{ table: 'playbook_results', on: { meeting_id: 'id' }, blocksInserts: true }],
   openWhen: "access = 'open'",
   key: ['id'],
   storage: 'rowid',

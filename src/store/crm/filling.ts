@@ -1,10 +1,11 @@
 import type { Clock } from '../../clock.ts'
 import { hasTable } from '../database/existing-tables.ts'
+import { renameTable } from '../database/rename-table.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { nameFor } from './metadata.ts'
 import type { CrmRow, CrmTableRows } from './rows.ts'
-import { dropTable, freeName, isTableError, lastId, namesInUse, renameTable } from './sql.ts'
+import { dropTable, freeName, isTableError, lastId, namesInUse } from './sql.ts'
 import type { CrmTableState, CrmTableStates, TypedTable } from './table-state.ts'
 
 /** Replaces an object's table: fills the new one in batches, swaps it in, then empties and drops the old one. */

@@ -61,19 +61,6 @@ export function createTable(
   }
 }
 
-/**
- * Renames a table without checking or changing views. A view may still select columns of the earlier table with this
- * name until `publish` replaces the view, and SQLite would refuse the rename because of it.
- */
-export function renameTable(db: Sqlite, from: string, to: string): void {
-  db.pragma('legacy_alter_table = ON')
-  try {
-    db.exec(`ALTER TABLE ${quote(from)} RENAME TO ${quote(to)}`)
-  } finally {
-    db.pragma('legacy_alter_table = OFF')
-  }
-}
-
 /** The greatest id in a table; '' for an empty table. */
 export function lastId(db: Sqlite, table: string): string {
   const sql = `SELECT coalesce(max("id"), '') FROM ${quote(table)}`

@@ -1,3 +1,5 @@
+import type { Table } from '../../catalog/resource.ts'
+
 /** A name as a quoted SQL identifier. Names from the API are untrusted, so quotes inside them are doubled. */
 export function quote(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
@@ -5,6 +7,16 @@ export function quote(name: string): string {
 
 export function placeholders(count: number): string {
   return Array.from({ length: count }, () => '?').join(', ')
+}
+
+/** The condition that these columns have the bound values. */
+export function isRow(columns: readonly string[]): string {
+  return columns.map(column => `${quote(column)} = ?`).join(' AND ')
+}
+
+/** The condition that a row of the table is live. Only entity tables keep deleted rows. */
+export function isLive({ kind }: Pick<Table, 'kind'>): string {
+  return kind === 'entity' ? '_deleted_at IS NULL' : 'true'
 }
 
 /** A modifier of SQLite's date functions that moves an instant back. */

@@ -1,9 +1,10 @@
 import { CATALOG, TABLES, tableNamed } from '../../catalog/catalog.ts'
 import type { Cell } from '../../catalog/parsed-item.ts'
 import type { Derivation, LivesWith, Table } from '../../catalog/resource.ts'
-import { quote } from '../database/sql.ts'
+import { isRow, quote } from '../database/sql.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { META } from '../sync/meta.ts'
+import { keyOfRow, type RowKey } from './suspicions.ts'
 
 /**
  * The deleted and withheld rows that are not purged yet. The transaction that deletes, withholds or revives a row
@@ -31,16 +32,17 @@ export function createPurgeQueue(prepare: Prepare): PurgeQueue {
      SELECT @table, @scope, @key, iif(@at < coalesce((SELECT value FROM sync_meta WHERE key = @maintained), ''), @never, @at)
      WHERE true ON CONFLICT DO NOTHING`,
   )
-  const noteAt = (table: string, [scope, key]: readonly [string, string], at: string) =>
-    note.run({ table, scope, key, at, never: NOT_COUNTED, maintained: META.maintainedAt })
+  const noteAt = (row: RowKey, at: string) =>
+    note.run({ ...row, at, never: NOT_COUNTED, maintained: META.maintainedAt })
   const forget = prepare('DELETE FROM sync_erasures WHERE table_name = ? AND scope = ? AND key = ?')
   const owners = blockingOwners()
   return {
     note: (table, key, now) => {
-      noteAt(table, scopeAndKey(key), now)
+      noteAt(keyOfRow(table, key), now)
     },
-    forget: (table, key) => {
-      forget.run(table, ...scopeAndKey(key))
+    forget: (table, columns) => {
+      const { scope, key } = keyOfRow(table, columns)
+      forget.run(table, scope, key)
     },
     updateMerged({ into }, keys) {
       const [key = ''] = tableNamed(into).key
@@ -49,19 +51,19 @@ export function createPurgeQueue(prepare: Prepare): PurgeQueue {
       ).pluck()
       for (const value of keys) {
         const at = deletedAt.get(value)
-        if (at) noteAt(into, ['', value], at)
+        if (at) noteAt(keyOfRow(into, [value]), at)
         else forget.run(into, '', value)
       }
     },
     insertBlocker(table) {
       const owner = owners.get(table)
       if (!owner) return undefined
-      const columns = Object.entries(owner.on)
-      const where = columns.map(([, theirs]) => `${quote(theirs)} = ?`).join(' AND ')
+      const columns = Object.keys(owner.on)
       const unpublished = prepare(
-        `SELECT 1 FROM ${quote(owner.table)} WHERE ${where} AND ${isUnpublished(tableNamed(owner.table))}`,
+        `SELECT 1 FROM ${quote(owner.table)}
+         WHERE ${isRow(Object.values(owner.on))} AND ${isUnpublished(tableNamed(owner.table))}`,
       )
-      return cell => unpublished.get(...columns.map(([mine]) => cell(mine))) !== undefined
+      return cell => unpublished.get(...columns.map(cell)) !== undefined
     },
   }
 }
@@ -83,11 +85,6 @@ export function queueEarlierDeletions(db: Sqlite): void {
        FROM ${quote(table.name)} WHERE ${isUnpublished(table)}`,
     )
   }
-}
-
-/** The columns `scope` and `key` of the sync tables. */
-function scopeAndKey(key: readonly string[]): [scope: string, key: string] {
-  return [key.length > 1 ? (key[0] ?? '') : '', key.at(-1) ?? '']
 }
 
 /** SQL condition under which the content of an entity's row is no longer published. */

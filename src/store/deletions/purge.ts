@@ -4,7 +4,7 @@ import { CATALOG, descendants, TABLES, tableNamed } from '../../catalog/catalog.
 import type { Feed, Resource, Table } from '../../catalog/resource.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import { withoutWaiting } from '../database/immediate-transaction.ts'
-import { quote } from '../database/sql.ts'
+import { isRow, quote } from '../database/sql.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { databaseBytes } from '../file/size.ts'
 import type { FileWork } from '../maintenance/wal-checkpoint-order.ts'
@@ -151,7 +151,7 @@ type RowPurger = (scope: string, key: string) => number
 
 function createRowPurger(prepare: Prepare, table: Table): RowPurger {
   const isScoped = table.key.length > 1
-  const own = condition(table.key)
+  const own = isRow(table.key)
   const find = prepare(`SELECT 1 FROM ${quote(table.name)} WHERE ${own} AND ${isUnpublished(table)}`)
   const ofRow = [blank(table, own)].flatMap(sql => (sql === undefined ? [] : [prepare(sql)]))
   const ofKey = descendants(table).flatMap(({ table: child }) => statement(prepare, child, childOf(child)))
@@ -162,7 +162,7 @@ function createRowPurger(prepare: Prepare, table: Table): RowPurger {
   }))
   const parts = partsOf(table).map(({ part, columns, from }) => ({
     from,
-    run: statement(prepare, part, condition(columns)),
+    run: statement(prepare, part, isRow(columns)),
   }))
 
   return (scope, key) => {
@@ -180,13 +180,10 @@ function createRowPurger(prepare: Prepare, table: Table): RowPurger {
   }
 }
 
-const condition = (columns: readonly string[]): string =>
-  columns.map(column => `${quote(column)} = ?`).join(' AND ')
-
 /** A child row repeats its parent's key in its first key column; otherwise the whole table belongs to the parent. */
 function childOf(child: Table): string {
   const [first = ''] = child.key
-  return child.columns[first]?.source.from === 'parent' ? condition([first]) : '? IS NOT NULL'
+  return child.columns[first]?.source.from === 'parent' ? isRow([first]) : '? IS NOT NULL'
 }
 
 function statement(prepare: Prepare, table: Table, where: string) {

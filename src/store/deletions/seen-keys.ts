@@ -1,6 +1,6 @@
 import { tableNamed } from '../../catalog/catalog.ts'
 import type { Table } from '../../catalog/resource.ts'
-import { quote } from '../database/sql.ts'
+import { isLive, quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 
 /**
@@ -51,13 +51,13 @@ export function createSeen(prepare: Prepare): Seen {
       return end.pluck().get({ scope, after, rest: size - 1 })
     },
     unseen(feed, { table, scope }, range) {
-      const { name, key, inScope, isLive } = keysOf(tableNamed(table))
+      const { name, key, inScope, live } = keysOf(tableNamed(table))
       // Finds the unseen keys through an index in the order of `sync_seen`, and reads only the rows of these keys.
       const unseen = prepare<string>(
         `WITH unseen AS MATERIALIZED (
            SELECT ${key} AS key FROM ${name} t WHERE ${inScope} AND ${inRange(key, range)}
              AND NOT EXISTS (SELECT 1 FROM sync_seen s WHERE s.feed = @feed AND s.scope = @scope AND s.key = t.${key}))
-         SELECT u.key FROM unseen u JOIN ${name} ON ${key} = u.key WHERE ${inScope} AND ${isLive}`,
+         SELECT u.key FROM unseen u JOIN ${name} ON ${key} = u.key WHERE ${inScope} AND ${live}`,
       )
       return unseen.pluck().all({ feed, scope, ...range })
     },
@@ -69,11 +69,12 @@ export function inRange(key: string, { upTo }: KeyRange): string {
   return upTo === undefined ? `${key} > @after` : `${key} > @after AND ${key} <= @upTo`
 }
 
-function keysOf({ name, key, kind }: Table) {
+function keysOf(table: Table) {
+  const { name, key } = table
   return {
     name: quote(name),
     key: quote(key.at(-1) ?? ''),
     inScope: key.length > 1 ? `${quote(key[0] ?? '')} = @scope` : "@scope = ''",
-    isLive: kind === 'entity' ? '_deleted_at IS NULL' : 'true',
+    live: isLive(table),
   }
 }

@@ -1,6 +1,7 @@
 import type { RowOf } from '../../catalog/bookkeeping/table-declaration.ts'
 import type { SUSPICION_TABLE } from '../../catalog/bookkeeping/tables.ts'
-import { quote } from '../database/sql.ts'
+import { tableNamed } from '../../catalog/catalog.ts'
+import { isLive, quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 
@@ -80,19 +81,6 @@ export function createSuspicions(prepare: Prepare): Suspicions {
   const latest = prepare<string | null>(
     'SELECT max(missing_since) FROM sync_absences WHERE table_name = ? AND confirmed = 0',
   ).pluck()
-  const live = new Map<string, string>()
-
-  const liveSql = (table: string): string => {
-    const known = live.get(table)
-    if (known !== undefined) return known
-    const columns = prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table)
-    const isEntity = columns.includes('_deleted_at')
-    const rows = `SELECT 1 FROM ${quote(table)}${isEntity ? ' WHERE _deleted_at IS NULL' : ''} LIMIT ?`
-    const sql = `SELECT count(*) FROM (${rows})`
-    live.set(table, sql)
-    return sql
-  }
-
   return {
     find({ table, scope, key }) {
       const row = find.get(table, scope, key)
@@ -114,6 +102,9 @@ export function createSuspicions(prepare: Prepare): Suspicions {
     earliestUndecided: (table, since, scope) =>
       earliest.get({ table, since, scope: scope ?? null }) ?? undefined,
     latestUndecided: table => latest.get(table) ?? undefined,
-    liveRows: (table, atMost) => onlyRow(prepare<number>(liveSql(table)).pluck(), atMost),
+    liveRows(table, atMost) {
+      const live = `SELECT 1 FROM ${quote(table)} WHERE ${isLive(tableNamed(table))} LIMIT ?`
+      return onlyRow(prepare<number>(`SELECT count(*) FROM (${live})`).pluck(), atMost)
+    },
   }
 }

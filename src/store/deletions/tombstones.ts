@@ -1,6 +1,6 @@
 import { CATALOG, tableNamed } from '../../catalog/catalog.ts'
 import type { Cascade, Derivation, Table } from '../../catalog/resource.ts'
-import { quote } from '../database/sql.ts'
+import { isLive, isRow, quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import type { Freshness } from '../rows/freshness.ts'
@@ -33,7 +33,7 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
   const tombstone: Tombstones['tombstone'] = (name, keys, now) => {
     const table = tableNamed(name)
     if (table.kind === 'link') return removeLinks(table, keys)
-    const where = table.key.map(column => `${quote(column)} = ?`).join(' AND ')
+    const where = isRow(table.key)
     const mark = prepare(`UPDATE ${quote(name)} SET _deleted_at = ? WHERE ${where} AND _deleted_at IS NULL`)
     const merged = merges.get(name)
     const isSuspected = suspicions.hasAny(name)
@@ -56,8 +56,7 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
   }
 
   const removeLinks = (table: Table, keys: readonly (readonly string[])[]): number => {
-    const where = table.key.map(column => `${quote(column)} = ?`).join(' AND ')
-    const remove = prepare(`DELETE FROM ${quote(table.name)} WHERE ${where}`)
+    const remove = prepare(`DELETE FROM ${quote(table.name)} WHERE ${isRow(table.key)}`)
     const isSuspected = suspicions.hasAny(table.name)
     let count = 0
     for (const key of keys) {
@@ -96,13 +95,13 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
   }
 
   const apply = (cascade: Cascade, row: TombstoneRow, now: string) => {
-    const columns = Object.entries(cascade.on)
-    const where = columns.map(([theirs]) => `${quote(theirs)} = ?`).join(' AND ')
-    const values = columns.map(([, mine]) => row[mine])
-    const key = tableNamed(cascade.table).key.map(quote).join(', ')
-    const isLive = cascade.effect === 'tombstone' ? ' AND _deleted_at IS NULL' : ''
-    const gone = prepare<string[]>(`SELECT ${key} FROM ${quote(cascade.table)} WHERE ${where}${isLive}`).raw()
-    tombstone(cascade.table, gone.all(...values), now)
+    const table = tableNamed(cascade.table)
+    const gone = prepare<string[]>(
+      `SELECT ${table.key.map(quote).join(', ')} FROM ${quote(table.name)}
+       WHERE ${isRow(Object.keys(cascade.on))} AND ${isLive(table)}`,
+    ).raw()
+    const values = Object.values(cascade.on).map(mine => row[mine])
+    tombstone(table.name, gone.all(...values), now)
   }
 
   return { tombstone, withhold }

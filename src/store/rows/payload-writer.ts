@@ -2,7 +2,7 @@ import { descendants, tableNamed } from '../../catalog/catalog.ts'
 import type { Cell, ParsedItem, ParsedRow } from '../../catalog/parsed-item.ts'
 import type { Column, Table } from '../../catalog/resource.ts'
 import { decodeJson, encodeJson, isSameValue } from '../../json.ts'
-import { placeholders, quote } from '../database/sql.ts'
+import { isRow, placeholders, quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import type { PurgeQueue } from '../deletions/purge-queue.ts'
@@ -124,7 +124,7 @@ function unchanged(before: readonly Cell[]): Written {
 function rowSql(table: Table, written: readonly string[]) {
   const name = quote(table.name)
   const columns = [...written, '_extra', '_first_seen_at', '_synced_at'].map(quote)
-  const key = table.key.map(column => `${quote(column)} = ?`).join(' AND ')
+  const key = isRow(table.key)
   const sets = [...written, '_extra', '_synced_at'].map(column => `${quote(column)} = ?`)
   return {
     insert: `INSERT INTO ${name} (${columns.join(', ')}) VALUES (${placeholders(columns.length)})

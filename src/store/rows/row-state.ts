@@ -1,5 +1,5 @@
 import { tableNamed } from '../../catalog/catalog.ts'
-import { quote } from '../database/sql.ts'
+import { isLive, isRow, quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import { columnsOfRow, type RowKey } from '../deletions/suspicions.ts'
@@ -57,7 +57,7 @@ export function createStoredRows(prepare: Prepare): StoredRows {
       const { name, key } = tableNamed(table)
       const [first = ''] = key
       const any = prepare(
-        `SELECT 1 FROM ${quote(name)} WHERE ${quote(first)} = ? AND ${isLiveIn(table)} LIMIT 1`,
+        `SELECT 1 FROM ${quote(name)} WHERE ${quote(first)} = ? AND ${isLive(tableNamed(table))} LIMIT 1`,
       )
       return any.get(scope) !== undefined
     },
@@ -86,19 +86,9 @@ export function createStoredRows(prepare: Prepare): StoredRows {
       // CROSS JOIN, since SQLite might otherwise scan the whole other table.
       const count = prepare<number>(
         `SELECT count(*) FROM sync_absences a CROSS JOIN ${quote(table)} d ON ${refers.join(' AND ')}
-         WHERE a.table_name = ? AND a.confirmed = 1 AND ${isLiveIn(table)}`,
+         WHERE a.table_name = ? AND a.confirmed = 1 AND ${isLive(tableNamed(table))}`,
       )
       return onlyRow(count.pluck(), name)
     },
   }
-}
-
-/** The SQL condition that a row of the table is live. Only entity tables keep deleted rows. */
-function isLiveIn(table: string): string {
-  return tableNamed(table).kind === 'entity' ? '_deleted_at IS NULL' : 'true'
-}
-
-/** The SQL condition that these columns have the bound values. */
-function isRow(columns: readonly string[]): string {
-  return columns.map(column => `${quote(column)} = ?`).join(' AND ')
 }

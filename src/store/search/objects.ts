@@ -1,4 +1,5 @@
 import { hasTable } from '../database/existing-tables.ts'
+import { renameTable } from '../database/rename-table.ts'
 import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { CREATE_MARKS, MARKS, SEARCH_INDICES, type SearchIndex } from './schema.ts'
@@ -93,18 +94,8 @@ const retiredName = (name: string): string => name.replace(/^search_(?:left_)?/,
 
 function retireTable(db: Sqlite, name: string, present: ReadonlyMap<string, SearchObject>): void {
   const retired = retiredName(name)
-  if (name !== retired && !present.has(retired)) rename(db, name, retired)
+  if (name !== retired && !present.has(retired)) renameTable(db, name, retired)
   else empty(db, retired)
-}
-
-/** With legacy_alter_table, SQLite does not rewrite users' views, and a broken view does not prevent the rename. */
-function rename(db: Sqlite, from: string, to: string): void {
-  db.pragma('legacy_alter_table = ON')
-  try {
-    db.exec(`ALTER TABLE ${quote(from)} RENAME TO ${quote(to)}`)
-  } finally {
-    db.pragma('legacy_alter_table = OFF')
-  }
 }
 
 /** Deletes a batch of blocks, or drops an empty index. Dropping a large one takes long: secure_delete overwrites it. */

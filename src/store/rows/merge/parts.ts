@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { tableNamed } from '../../../catalog/catalog.ts'
 import type { Cell } from '../../../catalog/parsed-item.ts'
 import type { Derivation } from '../../../catalog/resource.ts'
-import { placeholders, quote } from '../../database/sql.ts'
+import { isRow, placeholders, quote } from '../../database/sql.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
 
 /** Merges the child rows (parts) of copies: one row for each key, with each value from the first part that has one. */
@@ -41,9 +41,7 @@ export function createPartsMerge(prepare: Prepare, { from, into }: Derivation['p
   const put = prepare(
     `REPLACE INTO ${quote(into)} (${[ownKey, ...columns].join(', ')}) VALUES (${placeholders(columns.length + 1)})`,
   )
-  const removeOne = prepare(
-    `DELETE FROM ${quote(into)} WHERE ${[ownKey, ...partKey].map(column => `${column} = ?`).join(' AND ')}`,
-  )
+  const removeOne = prepare(`DELETE FROM ${quote(into)} WHERE ${isRow(target.key)}`)
   const removeAll = prepare(`DELETE FROM ${quote(into)} WHERE ${ownKey} = ?`)
 
   return {
