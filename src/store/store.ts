@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import { type Clock, isoInstant } from '../clock.ts'
-import { StopError } from '../errors.ts'
 import { disableCrmTables } from './crm/disabled.ts'
 import { type CrmFieldReader, createCrmFieldReader } from './crm/fields.ts'
 import type { TypedTableChange } from './crm/table-changes.ts'
@@ -11,6 +10,7 @@ import { databaseError } from './database/sqlite-errors.ts'
 import type { Prepare, Sqlite } from './database/sqlite-types.ts'
 import { statementCache } from './database/statements.ts'
 import { createTransaction, type Transaction } from './database/transaction.ts'
+import { whileBusy } from './database/while-busy.ts'
 import { createWorkspaceRecorder, type WantedWorkspace } from './database/workspace.ts'
 import { createPurger, type Purger } from './deletions/purge.ts'
 import { createPurgeQueue, type PurgeQueue } from './deletions/purge-queue.ts'
@@ -132,26 +132,12 @@ export interface StoreOptions {
   onTransaction?: ((ms: number) => void) | undefined
 }
 
-/** How long opening waits while another program has a transaction open. */
-const BUSY_PATIENCE_MS = 10_000
-const BUSY_PAUSE_MS = 50
-
 /**
  * Opens the warehouse as its only writer. Tries again for a while when another program has a transaction open.
  * @throws StopError 73 when it cannot be opened, 75 when another process writes it, 78 for another workspace
  */
-export async function openStoreInTurn(options: StoreOptions): Promise<OpenStore> {
-  const { clock } = options
-  const begun = clock.elapsed()
-  for (;;) {
-    try {
-      return openStore(options)
-    } catch (error) {
-      const isWorthWaiting = error instanceof StopError && error.code === 'database-busy'
-      if (!isWorthWaiting || clock.elapsed() - begun > BUSY_PATIENCE_MS) throw error
-    }
-    await clock.sleep(BUSY_PAUSE_MS)
-  }
+export function openStoreInTurn(options: StoreOptions): Promise<OpenStore> {
+  return whileBusy(options.clock, () => openStore(options))
 }
 
 /**

@@ -1,8 +1,9 @@
 import type { Clock } from '../../clock.ts'
 import type { FileWatch } from '../file/identity.ts'
 import type { Checkpoints } from '../maintenance/wal-checkpoints.ts'
-import { databaseError, isBusy } from './sqlite-errors.ts'
+import { databaseError } from './sqlite-errors.ts'
 import type { Sqlite } from './sqlite-types.ts'
+import { whileBusy } from './while-busy.ts'
 
 /**
  * Runs `work` in a transaction and resolves when it is committed. `work` is synchronous, so no network request can be
@@ -18,10 +19,6 @@ export interface Transaction {
   /** Milliseconds since the running commit or checkpoint began; 0 when none is running. */
   blockedMs(): number
 }
-
-/** How long a commit waits while another process holds the write lock. */
-const BUSY_PATIENCE_MS = 10_000
-const BUSY_PAUSE_MS = 50
 
 /** A commit waits at most this many turns of the event loop for more answers. */
 const MAX_TURNS = 4
@@ -134,18 +131,11 @@ function createCommit({ db, clock, file, onBlocked }: TransactionDeps) {
     }
   }
 
-  return async (batch: readonly Waiting[]): Promise<Settled[]> => {
-    const startedAt = clock.elapsed()
-    for (;;) {
-      try {
-        file?.requireUnmoved()
-        return runTimed(batch)
-      } catch (error) {
-        if (!isBusy(error) || clock.elapsed() - startedAt > BUSY_PATIENCE_MS) throw error
-      }
-      await clock.sleep(BUSY_PAUSE_MS)
-    }
-  }
+  return (batch: readonly Waiting[]): Promise<Settled[]> =>
+    whileBusy(clock, () => {
+      file?.requireUnmoved()
+      return runTimed(batch)
+    })
 }
 
 /**

@@ -5,8 +5,9 @@ import { type Clock, isoInstant } from '../../clock.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import { openDatabase } from '../database/open.ts'
-import { databaseBusy, databaseError, isBusy } from '../database/sqlite-errors.ts'
+import { databaseError } from '../database/sqlite-errors.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
+import { whileBusy } from '../database/while-busy.ts'
 import { resolvedPath } from '../file/path-checks.ts'
 import { readWriter, type Writer } from './writer-note.ts'
 
@@ -76,10 +77,6 @@ function takesRequests(db: Sqlite): boolean {
   return hasTable(db, 'sync_requests')
 }
 
-/** How long to try while the writer holds the write lock. Its transactions are short, but there may be many. */
-const PATIENCE_MS = 10_000
-const PAUSE_MS = 50
-
 /**
  * Stores a request for the process that writes the warehouse, unless the same request is open. Returns that process, if
  * it is known.
@@ -117,17 +114,7 @@ async function insert(file: string, { kind, resource }: NewRequest, clock: Clock
        WHERE NOT EXISTS (SELECT 1 FROM sync_requests
          WHERE kind = @kind AND resource = @resource AND done_at IS NULL)`,
     )
-    const begun = clock.elapsed()
-    for (;;) {
-      try {
-        ask.run({ kind, resource, now: isoInstant(clock.now()) })
-        return
-      } catch (error) {
-        if (!isBusy(error)) throw error
-        if (clock.elapsed() - begun > PATIENCE_MS) throw databaseBusy(file)
-      }
-      await clock.sleep(PAUSE_MS)
-    }
+    await whileBusy(clock, () => ask.run({ kind, resource, now: isoInstant(clock.now()) }))
   } finally {
     db.close()
   }
