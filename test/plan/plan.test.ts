@@ -142,6 +142,8 @@ test('rows that the warehouse already has are not counted', async () => {
   expect(simulator.requests.total() - before).toBeLessThanOrEqual(15)
   expect(plan.warehouse).toBe(place.file)
   expect(requestsOf(plan, 'message_bodies')).toBeLessThan(30)
+  const recent = await planOf(place, ['--only', 'messages', '--since', '2026-06-01'])
+  expect(requestsOf(recent, 'messages')).toBeLessThan(requestsOf(plan, 'messages'))
   expectNear(plan.requests, await backfill(place))
 })
 

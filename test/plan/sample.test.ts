@@ -29,7 +29,7 @@ interface Sampled {
   asked: number
 }
 
-/** Runs a sampling against times in rising order. Every row counts one half of something. */
+/** Runs a sampling against times in rising order. */
 function sample(times: Float64Array, span: Span, budget: number): Sampled {
   const sampling = sampleList(span, budget)
   let asked = 0
@@ -41,7 +41,7 @@ function sample(times: Float64Array, span: Span, budget: number): Sampled {
       time => time <= (to ?? Number.POSITIVE_INFINITY) && time >= (from ?? Number.NEGATIVE_INFINITY),
     )
     const page = [...within.slice(-PAGE_ROWS)].reverse()
-    step = sampling.next({ times: page, more: within.length > PAGE_ROWS, extra: page.length / 2 })
+    step = sampling.next({ times: page, more: within.length > PAGE_ROWS })
   }
 }
 
@@ -59,7 +59,6 @@ test.each(
   expect(asked).toBeLessThanOrEqual(30)
   expect(estimate.rows / count).toBeGreaterThan(0.8)
   expect(estimate.rows / count).toBeLessThan(1.2)
-  expect(estimate.extra / estimate.rows).toBeCloseTo(0.5, 2)
   expect(estimate.certainty).toBe('about')
 })
 
@@ -74,7 +73,7 @@ test('a list of one page is counted exactly with one request', () => {
 test('an empty list is counted exactly with one request', () => {
   expect(sample(new Float64Array(), { from: undefined, to: undefined }, 30)).toMatchObject({
     asked: 1,
-    estimate: { rows: 0, extra: 0, certainty: 'exact' },
+    estimate: { rows: 0, certainty: 'exact' },
   })
 })
 

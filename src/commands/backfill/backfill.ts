@@ -122,11 +122,12 @@ async function runBackfill({
   const whole = area ? undefined : log
   const { version } = context
   whole?.info('Backfill started', startFields({ version, pid: process.pid, settings, resources }))
-  const backfill = app.backfill(resources, settings.sync.since ?? null)
+  const since = settings.sync.since ?? null
+  const backfill = app.backfill(resources, since)
   const began = clock.elapsed()
   const work = async (): Promise<ExitStatus> => {
     const ended = new AbortController()
-    const progress = createProgressView({ app, backfill, log, area, colour, stopping: signal })
+    const progress = createProgressView({ app, backfill, since, log, area, colour, stopping: signal })
     const [shown, end] = await Promise.all([
       outcomeOf(progress.show(ended.signal)),
       outcomeOf(backfill.run().finally(() => ended.abort())),

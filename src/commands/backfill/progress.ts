@@ -25,6 +25,7 @@ export interface ProgressView {
 export interface ProgressDeps {
   app: Pick<App, 'clock' | 'governor' | 'store'>
   backfill: Backfill
+  since: string | null
   log: Log
   /** Draws bars here; undefined when standard error is not a terminal. */
   area: LiveArea | undefined
@@ -122,7 +123,7 @@ interface Forecast {
 }
 
 /** Counts the remaining work in the database, less often when counting is slow. */
-function createForecastReader({ app, backfill }: ProgressDeps): ForecastReader {
+function createForecastReader({ app, backfill, since }: ProgressDeps): ForecastReader {
   const { clock, store } = app
   const workload = createWorkload(store.prepare)
   let last: Forecast = { progress: [], outlooks: [] }
@@ -135,7 +136,8 @@ function createForecastReader({ app, backfill }: ProgressDeps): ForecastReader {
   ): ResourceOutlook => {
     const resource = resourceNamed(name)
     const { round, firstCompleteAt } = store.state.get(name)
-    const question = { resource, round, now: currentInstant(clock), readBefore: firstCompleteAt !== null }
+    const readBefore = firstCompleteAt !== null
+    const question = { resource, round, now: currentInstant(clock), since, readBefore }
     const isOver = (parent: ResourceName) => ended.has(parent) || !chosen.has(parent)
     return {
       resource,

@@ -1,12 +1,13 @@
+import { resourceNamed } from '../../catalog/catalog.ts'
 import type { TimelineFeed } from '../../catalog/resource.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
-import type { Inventory } from '../../store/inventory.ts'
+import type { Store } from '../../store/store.ts'
 import type { Segment } from '../../store/sync/segments.ts'
+import type { ReadWorkload } from '../../store/sync/workload.ts'
 import { interruptedSince, isContinued } from '../due/rounds.ts'
 import type { ListOf } from '../due/schedule.ts'
 import { isDueInRound, isNewEnough } from '../due/segment-conditions.ts'
 import type { Span } from './sample.ts'
-import type { DeclaredItems } from './single-reads.ts'
 
 /** What the warehouse already holds, and which part the next backfill reads again. Without a warehouse: nothing. */
 export interface Stored {
@@ -16,19 +17,29 @@ export interface Stored {
   listLane(resource: ResourceName): 'history' | 'audit'
   /** The segments of a list that the next run may read, newest first. */
   segments(list: ListOf): StoredSegment[]
-  timeline(list: ListOf & { feed: TimelineFeed }): StoredTimeline
-  /** The number of known keys of an item feed, and of those that the next run reads. */
-  items(items: DeclaredItems): { known: number; due: number }
+  /** The parts of a timeline that the next run reads, newest first. */
+  timeline(list: ListOf & { feed: TimelineFeed }): DuePart[]
+  /** The number of known single reads of a resource, and of those that the next run sends. */
+  items(resource: ResourceName): { known: number; due: number }
   liveValues(table: string, column: string): string[]
 }
 
 export type StoredSegment = Segment & { isDue: boolean }
 
-export interface StoredTimeline {
-  /** The number of stored rows in spans that are listed again. */
+export interface DuePart {
+  /** The number of stored rows that are listed again. */
   again: number
-  /** Spans that were never listed, and the span since the newest stored row. */
-  unread: readonly Span[]
+  /** The span that was never listed; for the newest segment, the time since it was listed. */
+  unread: Span | undefined
+}
+
+/** The parts of a warehouse that an estimate reads. */
+export interface Warehouse {
+  state: Pick<Store['state'], 'get'>
+  segments: Pick<Store['segments'], 'of'>
+  rowTimes: Pick<Store['rowTimes'], 'count'>
+  stored: Pick<Store['stored'], 'liveValues'>
+  workload: ReadWorkload
 }
 
 export interface StoredOptions {
@@ -38,57 +49,61 @@ export interface StoredOptions {
   chosen: readonly ResourceName[]
 }
 
-export function createStored(inventory: Inventory | undefined, options: StoredOptions): Stored {
+export function createStored(warehouse: Warehouse | undefined, options: StoredOptions): Stored {
+  if (!warehouse) return nothingStored(options.since)
+  const { state, rowTimes, workload } = warehouse
   const { since, now, chosen } = options
-  const interrupted = interruptedSince(chosen.flatMap(name => inventory?.state(name) ?? []))
-  const continues = (resource: ResourceName) =>
-    inventory !== undefined && isContinued(inventory.state(resource), interrupted)
+  const interrupted = interruptedSince(chosen.map(state.get))
+  const continues = (resource: ResourceName) => isContinued(state.get(resource), interrupted)
   /** The resource's round in the next backfill, which continues an interrupted round or begins a new one. */
   const nextRound = (resource: ResourceName) => {
-    const round = inventory?.state(resource).round ?? 0
+    const { round } = state.get(resource)
     return continues(resource) && round > 0 ? round : round + 1
   }
-  const isComplete = (resource: ResourceName) => (inventory?.state(resource).firstCompleteAt ?? null) !== null
+  const isComplete = (resource: ResourceName) => state.get(resource).firstCompleteAt !== null
   const segments: Stored['segments'] = list =>
-    (inventory?.segments(list.id) ?? [])
+    warehouse.segments
+      .of(list.id)
       .filter(segment => isNewEnough(list, segment, { since }))
       .map(segment => ({ ...segment, isDue: isDueInRound(segment, nextRound(list.resource)) }))
 
   return {
-    isFinished: resource =>
-      continues(resource) && isComplete(resource) && !inventory?.state(resource).roundOpen,
+    isFinished: resource => continues(resource) && isComplete(resource) && !state.get(resource).roundOpen,
     listLane: resource => (isComplete(resource) ? 'audit' : 'history'),
     segments,
     timeline(list) {
-      const { feed } = list
       const all = segments(list)
-      if (all.length === 0) return { again: 0, unread: [spanOf(since, null)] }
-      const due = all.filter(({ isDue }) => isDue)
-      let again = 0
-      const unread: Span[] = []
-      for (const { from, to, edgeAt, listedAt } of due) {
-        const span = { from: laterOf(from, since), to: edgeAt ?? to }
-        if (listedAt === null) unread.push(spanOf(span.from, span.to))
-        else {
-          again += inventory?.countRows(feed, span) ?? 0
-          const newest = inventory?.newestTime(feed) ?? null
-          if (span.to === null) unread.push(spanOf(laterOf(newest, span.from), null))
-        }
-      }
-      return { again, unread }
+      if (all.length === 0) return [{ again: 0, unread: spanOf(since, null) }]
+      return all
+        .filter(({ isDue }) => isDue)
+        .map(({ from, to, edgeAt, listedAt }) => {
+          const [begin, end] = [laterOf(from, since), edgeAt ?? to]
+          if (listedAt === null) return { again: 0, unread: spanOf(begin, end) }
+          // `rows` of the segment also counts the rows before `since` and those that an interrupted pass has read.
+          const again = rowTimes.count(list.feed, { from: begin, to: end ?? listedAt })
+          return { again, unread: end === null ? spanOf(laterOf(listedAt, since), null) : undefined }
+        })
     },
-    items({ resource, id, feed: { everyRound, pending, boundBySince } }) {
-      const query = { feed: id, everyRound, now, since: boundBySince ? since : null }
-      const tasks = inventory?.countTasks({ ...query, round: nextRound(resource) }) ?? { all: 0, due: 0 }
-      const firstReads = pending ? (inventory?.countFirstReads(id, pending, query.since) ?? 0) : 0
-      return { known: tasks.all + firstReads, due: tasks.due + firstReads }
+    items(name) {
+      const question = { resource: resourceNamed(name), round: nextRound(name), now, since }
+      const { total = 0, done = 0 } = workload({ ...question, readBefore: false }).items ?? {}
+      return { known: total, due: total - done }
     },
-    liveValues: (table, column) => inventory?.liveValues(table, column) ?? [],
+    liveValues: warehouse.stored.liveValues,
   }
 }
 
+const nothingStored = (since: string | null): Stored => ({
+  isFinished: () => false,
+  listLane: () => 'history',
+  segments: () => [],
+  timeline: () => [{ again: 0, unread: spanOf(since, null) }],
+  items: () => ({ known: 0, due: 0 }),
+  liveValues: () => [],
+})
+
 function laterOf(one: string | null, other: string | null): string | null {
-  return one === null || (other !== null && one < other) ? other : one
+  return (one ?? '') > (other ?? '') ? one : other
 }
 
 export function spanOf(from: string | null, to: string | null): Span {

@@ -115,8 +115,10 @@ function linesOf(resource: ResourceName, facts: Facts): PlanLine[] {
 
 /** The single reads of a resource: those that are due for stored keys, and those of rows that are not stored yet. */
 function itemsLine(resource: ResourceName, items: readonly DeclaredItems[], facts: Facts): PlanLine {
-  const due = items.reduce((all, each) => all + facts.stored.items(each).due, 0)
-  const fresh = sum(...items.map(each => freshKeys(each, facts)))
+  const { known, due } = facts.stored.items(resource)
+  const reads = sum(...items.map(each => readsBehind(each, facts)))
+  const isOfAllRows = items.some(each => each.feed.associations || listCountOf(each, facts)?.seen)
+  const fresh = isOfAllRows ? without(reads, known) : reads
   const basis = items.slice(0, 1).map(each => basisOf(each, items.length))
   return {
     resource,
@@ -126,21 +128,23 @@ function itemsLine(resource: ResourceName, items: readonly DeclaredItems[], fact
   }
 }
 
-function freshKeys(items: DeclaredItems, { counts, stored }: Facts): Amount {
+/** The single reads of all rows of the list; of its unread rows alone when it is a timeline or was listed before. */
+function readsBehind(items: DeclaredItems, facts: Facts): Amount {
+  const { counts } = facts
   const { associations } = items.feed
-  const { known } = stored.items(items)
   if (associations) {
     const sizes = counts.get(associations.of)?.sizes
     const size = (object: string) => sizes?.get(object) ?? exactly(0)
-    const reads = associations.kinds.map(([one, other]) => smaller(size(one), size(other)))
-    return without(sum(...reads), known)
+    return sum(...associations.kinds.map(([one, other]) => smaller(size(one), size(other))))
   }
-  const id = listBehind(items)?.id ?? ''
-  const list = counts.get(id)
-  if (list?.seen && list.reads) return without(list.reads, known)
-  const timeline = FEEDS.find(each => additionOf(each)?.list === id)
+  const list = listCountOf(items, facts)
+  const timeline = FEEDS.find(each => additionOf(each)?.list === listBehind(items)?.id)
   const added = timeline && counts.get(timeline.id)?.reads
   return list?.reads ?? added ?? (list?.requests === UNKNOWN ? UNKNOWN : exactly(0))
+}
+
+function listCountOf(items: DeclaredItems, { counts }: Facts): ListCount | undefined {
+  return counts.get(listBehind(items)?.id ?? '')
 }
 
 function basisOf(items: DeclaredItems, feeds: number): string {

@@ -7,7 +7,7 @@ import type { ListOf } from '../due/schedule.ts'
 import { FEEDS } from '../feeds.ts'
 import { timeOf } from '../modes/snapshot/page.ts'
 import { keyOf } from '../parse/key.ts'
-import type { Stored } from './already-stored.ts'
+import type { Stored, StoredSegment } from './already-stored.ts'
 import { type Amount, about, atLeast, exactly, pages, sum } from './amount.ts'
 import { type PageReader, rowsOf } from './page-reader.ts'
 import { associationsOf } from './single-reads.ts'
@@ -70,8 +70,7 @@ export async function countList(
 async function countSnapshot(reader: PageReader, list: ListOf, feed: SnapshotFeed, options: CountOptions) {
   const [segment] = options.stored.segments(list)
   if (segment?.listedAt) {
-    const again = pages(about(segment.rows), pageSize(feed.list.paging))
-    return { requests: segment.isDue ? again : exactly(0), because: 'listed again' }
+    return { requests: listedAgain(segment, pageSize(feed.list.paging)), because: 'listed again' }
   }
   const read: Page[] = []
   const most = feed.lists === 'keys' ? MOST_PAGES : 1
@@ -82,6 +81,11 @@ async function countSnapshot(reader: PageReader, list: ListOf, feed: SnapshotFee
     next = page.totalSize === undefined ? page.next : null
   }
   return countPages(feed, read, options)
+}
+
+/** The requests that list a segment again. */
+function listedAgain({ rows, isDue }: StoredSegment, size: number): Amount {
+  return isDue ? pages(about(rows), size) : exactly(0)
 }
 
 function countPages(feed: SnapshotFeed, read: readonly Page[], { since }: CountOptions): ListCount {
@@ -140,7 +144,7 @@ async function countScopes(
     if (isAsked) asked += 1
     const size = isStored ? about(segment.rows) : isAsked ? await sizeOf(reader, list, one) : atLeast(1)
     sizes.set(one, size)
-    requests.push(isStored && !segment.isDue ? exactly(0) : pages(size, pageSize(paging)))
+    requests.push(isStored ? listedAgain(segment, pageSize(paging)) : pages(size, pageSize(paging)))
   }
   const basis = asked > 0 ? `from one page of each of ${asked} lists` : 'at least one page for each list'
   const because = segments.size > 0 ? 'listed again' : `${basis}; only reading them shows how long they are`
@@ -164,8 +168,10 @@ async function countPeriods(
   { stored, since, accessLogEndParameter }: CountOptions,
 ): Promise<ListCount | undefined> {
   const periods = stored.segments(list)
-  const due = periods.filter(({ isDue }) => isDue).length
-  if (periods.length > 0) return { requests: about(due + 1), because: 'periods that are due' }
+  if (periods.length > 0) {
+    const again = periods.map(period => listedAgain(period, pageSize(feed.list.paging)))
+    return { requests: sum(about(1), ...again), because: 'periods that are due' }
+  }
   const newest = await reader.read(list, largestPage(list))
   if (newest.kind !== 'answer') return reader.refuse(list, newest)
   const requests = [exactly(1)]

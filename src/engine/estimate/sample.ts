@@ -18,14 +18,10 @@ export interface Sighting {
   times: readonly number[]
   /** Whether the list has older rows. */
   more: boolean
-  /** A second count on the page, such as the bodies to read for its messages. */
-  extra: number
 }
 
 export interface Estimate {
   rows: number
-  /** The second count for the whole list, extrapolated from the pages. */
-  extra: number
   /** `exact`: every row was seen; `at least`: the budget was too small to find the oldest row. */
   certainty: 'exact' | 'about' | 'at least'
 }
@@ -42,22 +38,19 @@ const STEP_GROWTH = 8
 /** The sampling ends when no gap may hold a larger share of the rows than this. */
 const DOUBT = 0.05
 
-interface Counts {
-  rows: number
-  extra: number
-}
-
 /** A page: all rows between `at` and `last` are known. */
-interface Part extends Counts {
+interface Part {
   at: number
   last: number
-  /** The counts per millisecond around the page. */
-  density: Counts
+  rows: number
+  /** Rows per millisecond around the page. */
+  density: number
 }
 
-interface Gap extends Counts {
+interface Gap {
   above: number
   below: number
+  rows: number
   /** The number of rows if the gap is as dense as the denser page next to it. */
   most: number
 }
@@ -99,37 +92,29 @@ export function* sampleList(span: Span, budget: number): Sampling {
     const open = gaps()
     const most = Math.max(0, ...open.map(gap => gap.most))
     const widest = open.find(gap => gap.most === most)
-    if (!widest || most < DOUBT * sum([...parts, ...open]).rows) break
+    if (!widest || most < DOUBT * rowsIn([...parts, ...open])) break
     const { above, below } = widest
     if (!(yield* look(Math.round(most <= PAGE_ROWS ? above - 1 : (above + below) / 2)))) break
   }
 
-  const [seen, unseen] = [sum(parts), sum(gaps())]
+  const unseen = rowsIn(gaps())
   const isWhole = isEndFound || span.from !== undefined || newest === undefined
   return {
-    rows: Math.round(seen.rows + unseen.rows),
-    extra: Math.round(seen.extra + unseen.extra),
-    certainty: !isWhole ? 'at least' : unseen.rows > 0 ? 'about' : 'exact',
+    rows: Math.round(rowsIn(parts) + unseen),
+    certainty: !isWhole ? 'at least' : unseen > 0 ? 'about' : 'exact',
   }
 }
 
 /** @param below the next older page: rows that both show count once */
-function partOf({ times, more, extra }: Sighting, at: number, below: Part | undefined): Part {
+function partOf({ times, more }: Sighting, at: number, below: Part | undefined): Part {
   const newest = times[0] ?? at
   const last = times.at(-1) ?? at
-  const share = extra / Math.max(1, times.length)
   const rows = below ? times.filter(time => time > below.at).length : times.length
   const isJoined = below !== undefined && (!more || rows < times.length)
   // A page's span begins anywhere in the gap between two rows, on average in its middle. So the part of the gap in the
   // span counts twice. Otherwise the density would be too high for a page that begins in a quiet night.
   const density = times.length / Math.max(1, 2 * (at - newest) + newest - last)
-  return {
-    at,
-    last: isJoined ? below.at : last,
-    rows,
-    extra: rows * share,
-    density: { rows: density, extra: density * share },
-  }
+  return { at, last: isJoined ? below.at : last, rows, density }
 }
 
 /** @param from the lower bound of the list; undefined when it has none, or the oldest page reaches the list's end */
@@ -141,13 +126,7 @@ function gapsBetween(parts: readonly Part[], from: number | undefined): Gap[] {
     const width = above - below
     if (width <= 1) return []
     const [one, other] = [upper.density, (lower ?? upper).density]
-    return {
-      above,
-      below,
-      rows: width * between(one.rows, other.rows),
-      extra: width * between(one.extra, other.extra),
-      most: width * Math.max(one.rows, other.rows),
-    }
+    return { above, below, rows: width * between(one, other), most: width * Math.max(one, other) }
   })
 }
 
@@ -156,9 +135,6 @@ function between(one: number, other: number): number {
   return one > 0 && other > 0 ? Math.sqrt(one * other) : (one + other) / 2
 }
 
-function sum(all: readonly Counts[]): Counts {
-  return all.reduce(({ rows, extra }, each) => ({ rows: rows + each.rows, extra: extra + each.extra }), {
-    rows: 0,
-    extra: 0,
-  })
+function rowsIn(all: readonly { rows: number }[]): number {
+  return all.reduce((sum, { rows }) => sum + rows, 0)
 }

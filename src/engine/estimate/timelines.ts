@@ -25,22 +25,28 @@ export async function countTimeline(
   stored: Stored,
   budget: () => number,
 ): Promise<ListCount | undefined> {
-  const { again, unread } = stored.timeline(list)
-  const rows: Amount[] = [exactly(again)]
+  const size = pageSize(list.feed.list.paging)
+  const parts = stored.timeline(list)
+  const requests: Amount[] = []
   const reads: Amount[] = []
-  for (const span of unread) {
-    const { estimate } = await sample(reader, list, span, { budget: budget() })
-    if (reader.refusals.has(list.resource)) return undefined
-    const { certainty } = estimate
-    rows.push({ value: estimate.rows, certainty })
-    reads.push({ value: estimate.extra, certainty: certainty === 'exact' ? 'about' : certainty })
+  for (const { again, unread } of parts) {
+    const rows: Amount[] = [exactly(again)]
+    if (unread) {
+      const { estimate, readShare } = await sample(reader, list, unread, { budget: budget() })
+      if (reader.refusals.has(list.resource)) return undefined
+      const { rows: value, certainty } = estimate
+      rows.push({ value, certainty })
+      const single = Math.round(value * readShare)
+      reads.push({ value: single, certainty: certainty === 'exact' ? 'about' : certainty })
+    }
+    requests.push(pages(sum(...rows), size))
   }
-  const all = sum(...rows)
+  const all = sum(...requests)
   const basis = all.certainty === 'exact' ? 'counted' : 'from the density of the sampled pages'
-  const isDue = unread.length > 0 || again > 0
+  const isAgain = parts.some(({ again }) => again > 0)
   return {
-    requests: isDue ? pages(all, pageSize(list.feed.list.paging)) : exactly(0),
-    because: again > 0 ? `${basis}; stored rows are listed again` : basis,
+    requests: all,
+    because: isAgain ? `${basis}; stored rows are listed again` : basis,
     reads: sum(...reads),
   }
 }
@@ -85,6 +91,8 @@ function shareOf(seen: readonly SeenKey[], named: ReadonlySet<unknown>, after: s
 
 interface Sample {
   estimate: Estimate
+  /** The single reads for each row of the sampled pages. */
+  readShare: number
   /** The newest page. */
   first: { rows: readonly SourceRow[]; more: boolean }
 }
@@ -98,8 +106,12 @@ async function sample(
   const { bounds, table, time } = list.feed
   const sampling = sampleList(within, budget)
   let first: Sample['first'] | undefined
+  let [seen, reads] = [0, 0]
   for (let step = sampling.next(); ; ) {
-    if (step.done) return { estimate: step.value, first: first ?? { rows: [], more: false } }
+    if (step.done) {
+      const readShare = reads / Math.max(1, seen)
+      return { estimate: step.value, readShare, first: first ?? { rows: [], more: false } }
+    }
     const { from, to } = step.value
     const page = await reader.page(list, {
       ...filter,
@@ -111,6 +123,8 @@ async function sample(
     const more = page?.next != null
     const times = rows.flatMap(row => (row[time] == null ? [] : Date.parse(String(row[time]))))
     first ??= { rows, more }
-    step = sampling.next(page && { times, more, extra: singleReads(list, rows) })
+    seen += rows.length
+    reads += singleReads(list, rows)
+    step = sampling.next(page && { times, more })
   }
 }

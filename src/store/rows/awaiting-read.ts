@@ -19,8 +19,6 @@ export interface PendingRows {
   find(pending: Pending, key: string): PendingRow | undefined
   /** The number of pending rows, including rows with a task. */
   count(pending: Pending): number
-  /** The number of pending rows without a task of the feed, whose event time is `since`, later, or missing. */
-  countWithoutTask(pending: Pending, range: Pick<PendingRange, 'feed' | 'since'>): number
 }
 
 export interface PendingRange {
@@ -39,7 +37,10 @@ export function createPendingRows(prepare: Prepare): PendingRows {
       const rowTime = `t.${quote(time)}`
       const rows = prepare<PendingRow>(
         `SELECT t.${quote(key)} AS key, ${rowTime} AS at FROM ${quote(table)} t
-         WHERE ${where} AND (@after IS NULL OR ${rowTime} > @after) AND ${withoutTask(key, time)}
+         WHERE ${where} AND (@after IS NULL OR ${rowTime} > @after)
+           AND (@since IS NULL OR ${rowTime} IS NULL OR ${rowTime} >= @since)
+           AND NOT EXISTS (
+             SELECT 1 FROM sync_tasks s WHERE s.feed = @feed AND s.scope = '' AND s.key = t.${quote(key)})
          ORDER BY ${rowTime} DESC LIMIT @limit`,
       )
       return rows.all(range)
@@ -53,18 +54,5 @@ export function createPendingRows(prepare: Prepare): PendingRows {
     count({ table, where }) {
       return onlyRow(prepare<number>(`SELECT count(*) FROM ${quote(table)} WHERE ${where}`).pluck())
     },
-    countWithoutTask({ table, key, where, time }, range) {
-      const count = prepare<number>(
-        `SELECT count(*) FROM ${quote(table)} t WHERE ${where} AND ${withoutTask(key, time)}`,
-      )
-      return onlyRow(count.pluck(), range)
-    },
   }
-}
-
-/** SQL condition: the row `t` has no task of the feed, and its event time is `since`, later, or missing. */
-function withoutTask(key: string, time: string): string {
-  const at = `t.${quote(time)}`
-  return `(@since IS NULL OR ${at} IS NULL OR ${at} >= @since)
-    AND NOT EXISTS (SELECT 1 FROM sync_tasks s WHERE s.feed = @feed AND s.scope = '' AND s.key = t.${quote(key)})`
 }

@@ -9,6 +9,8 @@ export interface RowTimes extends UndatedRows {
   afterNewest(column: TimeColumn, rows: number): string | undefined
   /** Whether more than `rows` rows have a time at or after `from`. Reads at most one row more than `rows`. */
   isMoreThan(column: TimeColumn, rows: number, from: string): boolean
+  /** The number of rows with a time of `from` or later and before `to`. Null is unbounded. */
+  count(column: TimeColumn, span: { from: string | null; to: string | null }): number
   /** The latest time up to an instant, deleted rows included; null when there is none. */
   newest(column: TimeColumn, upTo: string): string | null
   /**
@@ -61,6 +63,13 @@ export function createRowTimes(prepare: Prepare): RowTimes {
         `SELECT 1 FROM ${quote(table)} WHERE _deleted_at IS NULL AND ${quote(time)} >= ? LIMIT 1 OFFSET ?`,
       )
       return next.get(from, rows) !== undefined
+    },
+    count({ table, time }, { from, to }) {
+      const rows = prepare<number>(
+        `SELECT count(*) FROM ${quote(table)}
+         WHERE _deleted_at IS NULL AND ${quote(time)} >= ? AND ${quote(time)} < ?`,
+      )
+      return onlyRow(rows.pluck(), from ?? '', to ?? '~')
     },
     newest({ table, time }, upTo) {
       const at = quote(time)

@@ -26,6 +26,8 @@ export interface WorkloadQuestion {
   resource: Resource
   round: number
   now: string
+  /** Leaves out single reads of rows with an earlier event time, where `sync.since` bounds them. */
+  since: string | null
   /** False in the first round, when the stored rows say nothing about the total. */
   readBefore: boolean
 }
@@ -40,14 +42,6 @@ export function createWorkload(prepare: Prepare): ReadWorkload {
        iif(count(nullif(total_size, ${SIZE_CHANGED})) = count(*), sum(total_size), NULL) AS size
      FROM sync_segments WHERE feed = @feed AND unavailable_since IS NULL`,
   )
-  const tasks = prepare<{ done: number; total: number }>(
-    'SELECT count(*) AS total, coalesce(sum(round >= @round), 0) AS done FROM sync_tasks WHERE feed = @feed',
-  )
-  const unread = prepare<number>('SELECT count(*) FROM sync_tasks WHERE feed = ? AND round = 0').pluck()
-  const due = prepare<number>(
-    `SELECT count(*) FROM sync_tasks WHERE feed = @feed AND round > 0 AND round < @round
-       AND (waiting OR due_at <= @now)`,
-  ).pluck()
   /** By table: its number of rows at the first call. Later calls do not count it again. */
   const known = new Map<string, number>()
 
@@ -67,18 +61,29 @@ export function createWorkload(prepare: Prepare): ReadWorkload {
 
   const itemShare = (id: string, feed: ItemFeed, question: WorkloadQuestion): Share => {
     const { round, now } = question
-    const { pending } = question.resource.status
-    if (feed.everyRound || pending === undefined) {
-      return { ...onlyRow(tasks, { feed: id, round }), isGuess: false }
+    const since = feed.boundBySince ? question.since : null
+    const read = { feed: id, round, now, since }
+    // Without `since`, an index alone answers the first query.
+    const isWanted = (time: string) => (since === null ? 'true' : `(${time} IS NULL OR ${time} >= @since)`)
+    const { table, pending, newest } = question.resource.status
+    if (feed.everyRound || pending === undefined || newest === undefined) {
+      const tasks = prepare<{ done: number; total: number }>(
+        `SELECT count(*) AS total, coalesce(sum(round >= @round), 0) AS done FROM sync_tasks
+         WHERE feed = @feed AND ${isWanted('sort_at')}`,
+      )
+      return { ...onlyRow(tasks, read), isGuess: false }
     }
-    const { table } = question.resource.status
-    const count = prepare<{ total: number; left: number }>(
-      `SELECT count(*) AS total, coalesce(sum(${pending}), 0) AS left FROM ${quote(table)}
-       WHERE _deleted_at IS NULL`,
+    const due = prepare<number>(
+      `SELECT count(*) FROM sync_tasks WHERE feed = @feed AND round < @round
+         AND (round = 0 OR waiting OR due_at <= @now) AND ${isWanted('sort_at')}`,
     )
-    const rows = onlyRow(count)
-    const left = rows.left + onlyRow(unread, id) + onlyRow(due, { feed: id, round, now })
-    return { done: Math.max(0, rows.total - left), total: rows.total, isGuess: false }
+    const rows = prepare<{ total: number; pending: number }>(
+      `SELECT count(*) AS total, coalesce(sum(${pending}), 0) AS pending FROM ${quote(table)}
+       WHERE _deleted_at IS NULL AND ${isWanted(quote(newest))}`,
+    )
+    const stored = onlyRow(rows, read)
+    const left = stored.pending + onlyRow(due.pluck(), read)
+    return { done: Math.max(0, stored.total - left), total: stored.total, isGuess: false }
   }
 
   return question => {
