@@ -255,26 +255,14 @@ const DAMAGED =
 
 function quickCheck(db: Sqlite, line: Finder): Finding[] {
   const sql = 'PRAGMA quick_check'
-  const checked = runPragma(
-    line,
-    sql,
-    () =>
-      db
-        .prepare(sql)
-        .pluck()
-        .all()
-        .filter(row => row !== 'ok').length,
-  )
-  if ('finding' in checked) return [checked.finding]
-  const faults = checked.found
+  const rows = db.prepare(sql).pluck().all()
+  const faults = rows.filter(row => row !== 'ok').length
   if (faults === 0) return [line.ok(`${sql} found no error`)]
   return [line.wrong(`${sql} found ${countText(faults, 'error')}`, DATABASE, DAMAGED)]
 }
 
 function foreignKeys(db: Sqlite, line: Finder): Finding[] {
-  const broken = runPragma(line, 'PRAGMA foreign_key_check', () => brokenReferences(db, ownObjects()))
-  if ('finding' in broken) return [broken.finding]
-  const findings = broken.found.map(({ table, isOwn, rows }) => {
+  const findings = brokenReferences(db, ownObjects()).map(({ table, isOwn, rows }) => {
     const found =
       rows === undefined
         ? `${table} has a foreign key to columns that are not unique`
@@ -285,18 +273,6 @@ function foreignKeys(db: Sqlite, line: Finder): Finding[] {
   return findings.some(({ mark }) => mark === 'wrong')
     ? findings
     : [line.ok('PRAGMA foreign_key_check found no error'), ...findings]
-}
-
-/** The result of a check of the whole database, or a finding when the check cannot run. */
-function runPragma<T>(line: Finder, sql: string, check: () => T): { found: T } | { finding: Finding } {
-  try {
-    return { found: check() }
-  } catch (error) {
-    const code = errorCode(error) ?? 'unknown'
-    if (code.startsWith('SQLITE_BUSY'))
-      return { finding: line.note(`${sql}: the database is busy`, 'Run parley doctor again.') }
-    return { finding: line.wrong(`${sql} failed (${code})`, DATABASE, DAMAGED) }
-  }
 }
 
 const LARGE_WAL = 512 * 1024 ** 2
