@@ -124,10 +124,20 @@ export function cutOff(segments: Segments, segment: Segment, at: string): Segmen
  * request for its next page is in flight, and ends when it reaches that instant.
  */
 export function splitPass(segments: Segments, segment: Segment, at: string): void {
+  const { listedAt, listedRound } = segment
+  segments.save({ ...segments.cut(segment, at), listedAt, listedRound, ...passOfRest(segment) })
+}
+
+/** The pass of a part cut from a segment. If the part was listed before, only a current pass makes it due at once. */
+export function passOfRest({ listedAt, passStartedAt, passRound }: Segment): Partial<Segment> {
+  return listedAt === null ? {} : { passStartedAt, passRound }
+}
+
+/** Cuts a segment in which a page failed. Both parts keep its pass, and the time when the whole was last listed. */
+export function cutFailed(segments: Segments, segment: Segment, at: string): Segment[] {
   const { listedAt, listedRound, passStartedAt, passRound } = segment
-  const rest = segments.cut(segment, at)
-  // A part that was listed before is due at once only while it belongs to the current pass.
-  segments.save({ ...rest, listedAt, listedRound, ...(listedAt !== null && { passStartedAt, passRound }) })
+  const older = { ...segments.cut(segment, at), listedAt, listedRound, passStartedAt, passRound }
+  return [{ ...segment, from: at }, older]
 }
 
 /** Whether the pass has come to an instant strictly inside its segment, where the segment can be cut. */
@@ -147,6 +157,19 @@ export function recoverFromDeadCursor(segments: Segments, segment: Segment, caus
     cutOff(segments, segment, edgeAt)
     return
   }
+  restartPass(segments, segment, cause)
+}
+
+/**
+ * Restarts a pass once from the top, after a dead cursor. `kept`: state that the restart does not reset.
+ * @throws ResourceError when the pass was already restarted
+ */
+export function restartPass(
+  segments: Segments,
+  segment: Segment,
+  cause: DeadCursor,
+  kept: Partial<Segment> = {},
+): void {
   if (segment.restarts > 0) throw deadCursorError(cause)
-  segments.save(segmentToRestart(segment))
+  segments.save({ ...segmentToRestart(segment), ...kept })
 }

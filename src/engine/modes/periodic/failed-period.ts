@@ -4,8 +4,9 @@ import { NO_PASS, type Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
 import { putOffList } from '../../due/put-off.ts'
 import type { ListOf } from '../../due/schedule.ts'
-import { noteUnread } from '../failed-span.ts'
 import { aloneBackoffMs, nextForPeriod } from '../narrowing.ts'
+import { cutFailed } from '../pass.ts'
+import { noteUnread } from '../unread-spans.ts'
 
 export interface FailedPeriod {
   list: ListOf
@@ -32,12 +33,10 @@ export function narrowPeriod(context: EngineContext, failed: FailedPeriod): void
   })
   if (next.step === 'wait') putOffList(context, { resource: list.resource, feed: list.id }, period, error)
   else if (next.step === 'cut') {
-    const { passStartedAt, passRound, listedAt, listedRound } = period
-    const state = { passStartedAt, passRound, listedAt, listedRound, attempts, retryAt: null }
-    const whole = { ...period, ...NO_PASS }
-    const at = isoInstant(next.at)
-    segments.save({ ...segments.cut(whole, at), ...state })
-    segments.save({ ...whole, ...state, from: at })
+    const { passStartedAt, passRound } = period
+    const unread = { ...period, ...NO_PASS, passStartedAt, passRound }
+    for (const part of cutFailed(segments, unread, isoInstant(next.at)))
+      segments.save({ ...part, attempts, retryAt: null })
   } else {
     segments.save({ ...period, ...NO_PASS, attempts, retryAt: context.after(aloneBackoffMs(attempts)) })
     noteUnread(context, list, period, error)

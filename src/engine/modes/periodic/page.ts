@@ -7,7 +7,7 @@ import type { EngineContext } from '../../context.ts'
 import { HOUR, scaled } from '../../due/intervals.ts'
 import { storeRows } from '../../follow-ups/write.ts'
 import { type PageSteps, type ParsedPage, segmentAfterPage } from '../apply-page.ts'
-import { deadCursorError, type LoopGuards, NOT_FAILED, segmentAfterPass, segmentToRestart } from '../pass.ts'
+import { type LoopGuards, NOT_FAILED, restartPass, segmentAfterPass } from '../pass.ts'
 import { continuePeriods } from './periods.ts'
 import type { UndatedEntries } from './undated-entries.ts'
 
@@ -79,10 +79,8 @@ function advance(context: EngineContext, work: PeriodWork, read: ParsedPage<Entr
   const isBefore = (entry: ParsedItem) => (timeOf(entry) ?? '') < (segment.from ?? '')
   const isPast = work.isEndIgnored && listed.length > 0 && listed.every(isBefore)
   if (page.next === null || isPast) endPeriod(context, work, reached)
-  else if (work.guards.repeats(segment, page.next)) {
-    if (segment.restarts > 0) throw deadCursorError('repeated')
-    segments.save({ ...segmentToRestart(segment), ...NOT_FAILED })
-  } else segments.save(reached)
+  else if (work.guards.repeats(segment, page.next)) restartPass(segments, segment, 'repeated', NOT_FAILED)
+  else segments.save(reached)
 }
 
 /** True for an entry at or after the exclusive end of the period. */

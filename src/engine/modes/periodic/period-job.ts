@@ -7,10 +7,10 @@ import { DAY, scaled } from '../../due/intervals.ts'
 import type { ListOf } from '../../due/schedule.ts'
 import type { Job } from '../../requests/job.ts'
 import { applyPage } from '../apply-page.ts'
-import { resolveUnread } from '../failed-span.ts'
 import { ATTEMPTS_OF_A_PART } from '../narrowing.ts'
-import { deadCursorError, type LoopGuards, type Query, segmentToRestart } from '../pass.ts'
+import { type LoopGuards, type Query, restartPass } from '../pass.ts'
 import { handleRefusal } from '../refusals.ts'
+import { resolveUnread } from '../unread-spans.ts'
 import { narrowPeriod } from './failed-period.ts'
 import { periodSteps } from './page.ts'
 import type { UndatedEntries } from './undated-entries.ts'
@@ -66,10 +66,8 @@ export function periodJob(
       if (!applyPage(context, page, { value, reply }, steps)) ignoreEnd()
     },
     refused(status, message) {
-      if (status === 400 && period.cursor) {
-        if (period.restarts > 0) throw deadCursorError('refused')
-        context.store.segments.save(segmentToRestart(period))
-      } else if (status === 400 && !isEndIgnored && period.to !== null) ignoreEnd()
+      if (status === 400 && period.cursor) restartPass(context.store.segments, period, 'refused')
+      else if (status === 400 && !isEndIgnored && period.to !== null) ignoreEnd()
       else handleRefusal(context, where, feed.expected, status, message)
     },
     failed(error) {

@@ -8,7 +8,7 @@ import { putOffList } from '../../due/put-off.ts'
 import type { Job } from '../../requests/job.ts'
 import { applyPage } from '../apply-page.ts'
 import { nextForPass } from '../narrowing.ts'
-import { deadCursorError, NOT_FAILED, type Query, segmentToRestart } from '../pass.ts'
+import { NOT_FAILED, type Query, restartPass } from '../pass.ts'
 import { handleRefusal } from '../refusals.ts'
 import { failScope, markScopeUnavailable, scopeHistory } from '../refused-scope.ts'
 import { type SnapshotWork, snapshotSteps } from './page.ts'
@@ -140,7 +140,6 @@ function retryAnotherWay({ store }: EngineContext, { work: { feed, limits }, pas
     return true
   }
   if (pass.cursor === null) return false
-  if (pass.restarts > 0) throw deadCursorError('refused')
-  store.segments.save({ ...segmentToRestart(pass), query: pass.query })
+  restartPass(store.segments, pass, 'refused', { query: pass.query })
   return true
 }

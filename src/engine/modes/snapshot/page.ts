@@ -14,7 +14,7 @@ import { storeRows, writeFollowUps } from '../../follow-ups/write.ts'
 import { keyOf } from '../../parse/key.ts'
 import type { Batches } from '../../requests/job.ts'
 import { type ListPage, type PageSteps, segmentAfterPage } from '../apply-page.ts'
-import { deadCursorError, type LoopGuards, NOT_FAILED, segmentToRestart } from '../pass.ts'
+import { type LoopGuards, NOT_FAILED, restartPass, segmentToRestart } from '../pass.ts'
 import { endPass } from './pass-end.ts'
 
 /** What the steps of a page need besides the page itself. All requests of a feed share it, except `rest`. */
@@ -164,8 +164,7 @@ function advance(context: EngineContext, work: SnapshotWork, { page, segment }: 
     const batches = endPass(context, { resource, id, feed, pass: reached, resized })
     work.rest = batches.next().done ? undefined : batches
   } else if (work.guards.repeats(pass, page.next)) {
-    if (pass.restarts > 0) throw deadCursorError('repeated')
-    segments.save({ ...segmentToRestart(pass), query: pass.query })
+    restartPass(segments, pass, 'repeated', { query: pass.query })
   } else {
     segments.save(reached)
   }

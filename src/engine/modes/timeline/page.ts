@@ -11,7 +11,6 @@ import type { ListOf } from '../../due/schedule.ts'
 import { storeRows, writeFollowUps } from '../../follow-ups/write.ts'
 import type { Reply } from '../../requests/job.ts'
 import { type PageSteps, type ParsedPage, segmentAfterPage } from '../apply-page.ts'
-import { fullLimit, resolveUnread } from '../failed-span.ts'
 import { isAskable } from '../keys/key-requests.ts'
 import { isNarrowest, limitAfter } from '../narrowing.ts'
 import {
@@ -19,11 +18,13 @@ import {
   cutOff,
   type LoopGuards,
   NOT_FAILED,
+  passOfRest,
   type Query,
   recoverFromDeadCursor,
   segmentAfterPass,
 } from '../pass.ts'
-import { baseQuery, isPart } from './query.ts'
+import { resolveUnread } from '../unread-spans.ts'
+import { baseQuery, fullLimit, isPart } from './query.ts'
 import { tileByAge } from './tiling.ts'
 import { missingUndated, noteUndated } from './undated.ts'
 
@@ -124,11 +125,10 @@ function enlargePages(
   { segment, reached, at, limit }: LargerPages,
 ): void {
   const rest = cutOff(segments, reached, at)
-  const { passStartedAt, passRound } = segment
   const query = limit < fullLimit(feed) ? { ...baseQuery(feed, rest), limit: String(limit) } : null
   segments.save({
     ...rest,
-    ...(rest.listedAt !== null && { passStartedAt, passRound }),
+    ...passOfRest(segment),
     query,
     attempts: query === null ? 0 : segment.attempts,
   })

@@ -1,8 +1,12 @@
 import { PAGING } from '../../../api/paging.ts'
 import type { TimelineFeed } from '../../../catalog/resource.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
-import { fullLimit } from '../failed-span.ts'
 import type { Query } from '../pass.ts'
+
+/** Rows in a page of the usual size. */
+export function fullLimit({ list }: TimelineFeed): number {
+  return PAGING[list.paging].maxLimit ?? 1
+}
 
 /** The query of a new pass over a segment. */
 export function baseQuery({ list, bounds }: TimelineFeed, { from, to }: Segment): Query {

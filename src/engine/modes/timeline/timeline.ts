@@ -7,11 +7,11 @@ import { createTurns } from '../../due/overload-order.ts'
 import type { ListOf } from '../../due/schedule.ts'
 import type { Job, Source } from '../../requests/job.ts'
 import { applyPage } from '../apply-page.ts'
-import { narrowSpan } from '../failed-span.ts'
 import { ATTEMPTS_OF_A_PART, FAILURES_OF_ONE_PAGE, isNarrowest } from '../narrowing.ts'
 import { createLoopGuards, cutOff, recoverFromDeadCursor, splitPass } from '../pass.ts'
 import { handleRefusal } from '../refusals.ts'
 import { nextCut } from './cuts.ts'
+import { narrowSpan } from './failed-span.ts'
 import { timelineSteps } from './page.ts'
 import { baseQuery, isPart } from './query.ts'
 
@@ -67,8 +67,7 @@ export function createTimeline(
         const segment = current()
         // A span that cannot be divided fails because of a row, which says nothing about the list.
         if (!isNarrowest(segment.from, segment.to)) feedFailures += 1
-        const queryOf = (rest: Segment) => baseQuery(feed, rest)
-        narrowSpan(context, { list, feed, segment, base, error, feedFailures, queryOf })
+        narrowSpan(context, { list, feed, segment, base, error, feedFailures })
       },
       over() {
         underWay.delete(asked.id)

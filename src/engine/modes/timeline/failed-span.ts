@@ -1,15 +1,16 @@
-import { PAGING } from '../../api/paging.ts'
-import type { TimelineFeed } from '../../catalog/resource.ts'
-import { isoInstant } from '../../clock.ts'
-import type { ParleyError } from '../../errors.ts'
-import { NO_PASS, type Segment } from '../../store/sync/segments.ts'
-import type { EngineContext } from '../context.ts'
-import { probeUnread } from '../deletions/probe-unread.ts'
-import { failList, putOffList } from '../due/put-off.ts'
-import type { ListOf } from '../due/schedule.ts'
-import type { FeedName } from '../feeds.ts'
-import { aloneBackoffMs, isSteppedOver, nextForPage } from './narrowing.ts'
-import { canCutAtEdge, cutOff, type Query } from './pass.ts'
+import type { TimelineFeed } from '../../../catalog/resource.ts'
+import { isoInstant } from '../../../clock.ts'
+import type { ParleyError } from '../../../errors.ts'
+import { NO_PASS, type Segment } from '../../../store/sync/segments.ts'
+import type { EngineContext } from '../../context.ts'
+import { probeUnread } from '../../deletions/probe-unread.ts'
+import { putOffList } from '../../due/put-off.ts'
+import type { ListOf } from '../../due/schedule.ts'
+import type { FeedName } from '../../feeds.ts'
+import { aloneBackoffMs, isSteppedOver, nextForPage } from '../narrowing.ts'
+import { canCutAtEdge, cutFailed, cutOff, passOfRest, type Query } from '../pass.ts'
+import { noteUnread } from '../unread-spans.ts'
+import { baseQuery } from './query.ts'
 
 /** A span of a timeline in which a page failed. */
 export interface FailedSpan {
@@ -21,7 +22,6 @@ export interface FailedSpan {
   error: ParleyError
   /** Failures of the whole feed in a row, this one included. */
   feedFailures: number
-  queryOf(segment: Segment): Query
 }
 
 /** Carries out the step that `nextForPage` chooses. Only `wait` and `step-over` report the failure. */
@@ -53,7 +53,7 @@ export function narrowSpan(context: EngineContext, span: FailedSpan): void {
 
 function shrink(context: EngineContext, span: FailedSpan, attempts: number, limit: number): void {
   const rest = unreadPart(context, span)
-  const query = { ...span.queryOf(rest), limit: String(limit) }
+  const query = { ...baseQuery(span.feed, rest), limit: String(limit) }
   // A new try of a stepped-over span may need several requests. They count as one failure.
   const state = isSteppedOver('timeline', rest) ? {} : { attempts, retryAt: null }
   context.store.segments.save({ ...rest, query, ...state })
@@ -61,13 +61,9 @@ function shrink(context: EngineContext, span: FailedSpan, attempts: number, limi
 
 function cut(context: EngineContext, span: FailedSpan, attempts: number, at: number): void {
   const { segments } = context.store
-  const rest = unreadPart(context, span)
-  const older = segments.cut(rest, isoInstant(at))
-  const { listedAt, listedRound, passStartedAt, passRound } = rest
-  const state = { listedAt, listedRound, passStartedAt, passRound, attempts, retryAt: null }
-  for (const part of [{ ...rest, from: isoInstant(at) }, older]) {
-    const query = { ...span.queryOf(part), limit: '1' }
-    segments.save({ ...part, ...state, query })
+  for (const part of cutFailed(segments, unreadPart(context, span), isoInstant(at))) {
+    const query = { ...baseQuery(span.feed, part), limit: '1' }
+    segments.save({ ...part, attempts, retryAt: null, query })
   }
 }
 
@@ -90,33 +86,8 @@ const whereOf = ({ list }: FailedSpan): FeedName => ({ resource: list.resource, 
 
 /** The part that the pass has not read, as a segment whose next pass begins at its top. */
 function unreadPart({ store: { segments } }: EngineContext, { segment }: FailedSpan): Segment {
-  const { passStartedAt, passRound, edgeAt } = segment
+  const { edgeAt } = segment
   const isCut = edgeAt !== null && canCutAtEdge(segment)
   const rest = isCut ? cutOff(segments, segment, edgeAt) : { ...segment, ...NO_PASS }
-  // A span that was listed before is due at once only while it belongs to the current pass.
-  return { ...rest, ...(segment.listedAt !== null && { passStartedAt, passRound }) }
-}
-
-/** The rejects of stepped-over spans have a separate feed name, so that a complete round does not resolve them. */
-const unreadFeed = ({ id }: ListOf) => `${id}.unread`
-
-const spanName = ({ from, to }: Segment) => `${from} ${to}`
-
-/** Reports a span that is stepped over. */
-export function noteUnread(context: EngineContext, list: ListOf, span: Segment, error: ParleyError): void {
-  const { from, to } = span
-  const where = { resource: list.resource, feed: unreadFeed(list) }
-  const reason = `The API fails to list this span, and a later run requests it again: ${error.message}`
-  context.store.rejects.note({ ...where, scope: spanName(span), item: { from, to }, reason }, context.now())
-  failList(context, { resource: list.resource, feed: list.id }, error)
-}
-
-/** Resolves the reject of a span that could now be read. */
-export function resolveUnread({ store, now }: EngineContext, list: ListOf, segment: Segment): void {
-  if (segment.attempts > 0) store.rejects.resolve(unreadFeed(list), spanName(segment), '~', now())
-}
-
-/** Rows in a page of the usual size. */
-export function fullLimit({ list }: TimelineFeed): number {
-  return PAGING[list.paging].maxLimit ?? 1
+  return { ...rest, ...passOfRest(segment) }
 }
