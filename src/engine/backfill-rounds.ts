@@ -104,16 +104,10 @@ export function closeRuns(
   ended: readonly ResourceResult[],
   stopped: unknown,
 ): void {
-  for (const { resource, outcome, reason, ...counts } of ended) {
+  for (const { resource, outcome, reason } of ended) {
     const id = runs.get(resource)
     if (id === undefined) continue
     const error = outcome === 'stopped' && stopped instanceof StopError ? reasonWithHint(stopped) : reason
-    context.store.runs.end(id, {
-      resource,
-      outcome,
-      counts,
-      now: context.now(),
-      ...(error === undefined ? {} : { error }),
-    })
+    context.runs.end(id, resource, outcome, error)
   }
 }

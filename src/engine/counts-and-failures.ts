@@ -2,7 +2,7 @@ import type { ResourceName } from '../catalog/resource-names.ts'
 import { type ParleyError, reasonWithHint } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
-import type { RunCounts } from '../store/sync/runs.ts'
+import type { RunCounts, RunOutcome } from '../store/sync/runs.ts'
 import type { FeedName } from './feeds.ts'
 import { createFailureLog, type FailureLines } from './requests/failure-log.ts'
 
@@ -17,6 +17,8 @@ export interface RunRecords {
   failure(resource: ResourceName): ParleyError | undefined
   /** True when the resource's run had failures and has since read everything that failed. */
   hasRecovered(resource: ResourceName): boolean
+  /** Stores the end of the run with this id, with the counts so far. */
+  end(id: number, resource: ResourceName, outcome: RunOutcome, error: string | undefined): void
 }
 
 export interface FailOptions {
@@ -37,7 +39,7 @@ interface Failure extends Pick<Required<FailOptions>, 'isUnread'> {
 }
 
 export interface RunRecordsDeps {
-  store: Pick<Store, 'state'>
+  store: Pick<Store, 'state' | 'runs'>
   log: Log
   now(): string
 }
@@ -76,5 +78,9 @@ export function createRunRecords({ store, log, now }: RunRecordsDeps): RunRecord
     },
     failure,
     hasRecovered: resource => recordOf(resource).hasFailed && failure(resource) === undefined,
+    end(id, resource, outcome, error) {
+      const { counts } = recordOf(resource)
+      store.runs.end(id, { resource, outcome, counts, error, now: now() })
+    },
   }
 }

@@ -89,7 +89,7 @@ export function createOpenRuns(deps: OpenRunsDeps): OpenRuns {
     if (!run || !isIdle(name)) return
     const outcome = recordOutcomes(resource)
     const counts = context.runs.counts(name)
-    storeEnd(context, resource, { id: run.id, outcome })
+    context.runs.end(run.id, name, outcome, errorOf(context, name, outcome))
     store.state.nextRun(name, isoInstant(clock.now() + nextDueMs(context, resource, sourcesOf(name))))
     deps.onRunEnd({ resource: name, lane: run.lane, outcome })
     context.log.debug('Run ended', {
@@ -131,35 +131,16 @@ export function createOpenRuns(deps: OpenRunsDeps): OpenRuns {
       else noteRecovery(context, resource)
     },
     closeAll(stopped) {
-      for (const [name, { id }] of runs) {
-        const error = stopped instanceof StopError ? { error: reasonWithHint(stopped) } : {}
-        store.runs.end(id, {
-          resource: name,
-          outcome: 'stopped',
-          counts: context.runs.counts(name),
-          now: context.now(),
-          ...error,
-        })
-      }
+      const error = stopped instanceof StopError ? reasonWithHint(stopped) : undefined
+      for (const [name, { id }] of runs) context.runs.end(id, name, 'stopped', error)
     },
   }
 }
 
-function storeEnd(
-  context: EngineContext,
-  { name }: Resource,
-  { id, outcome }: { id: number; outcome: ResourceOutcome },
-): void {
-  const failure = context.runs.failure(name)
-  const reason = outcome === 'unavailable' ? context.backoffs.reason(name) : undefined
-  const error = failure && outcome !== 'unavailable' ? reasonWithHint(failure) : reason
-  context.store.runs.end(id, {
-    resource: name,
-    outcome,
-    counts: context.runs.counts(name),
-    now: context.now(),
-    ...(error === undefined ? {} : { error }),
-  })
+function errorOf({ runs, backoffs }: EngineContext, name: ResourceName, outcome: ResourceOutcome) {
+  if (outcome === 'unavailable') return backoffs.reason(name)
+  const failure = runs.failure(name)
+  return failure && reasonWithHint(failure)
 }
 
 /** Whether a resource may have something to read when another one's rows have changed. */

@@ -16,12 +16,17 @@ export interface Runs {
   begin(resource: ResourceName, lane: string, now: string): number
   /** Whether the row of the run exists and has not ended. A rollback removes the row of a run that has just begun. */
   isOpen(id: number, resource: ResourceName): boolean
-  end(
-    id: number,
-    end: { resource: ResourceName; outcome: RunOutcome; counts: RunCounts; error?: string; now: string },
-  ): void
+  end(id: number, end: RunEnd): void
   /** Closes the runs of processes that were killed. */
   closeInterrupted(now: string): void
+}
+
+export interface RunEnd {
+  resource: ResourceName
+  outcome: RunOutcome
+  counts: RunCounts
+  error: string | undefined
+  now: string
 }
 
 export type RunOutcome = NonNullable<RowOf<typeof RUN_TABLE>['outcome']>
