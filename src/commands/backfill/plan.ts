@@ -4,28 +4,18 @@ import { requestCeilings, withApiReader } from '../../app/api-client.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import { isoInstant, systemClock } from '../../clock.ts'
 import type { ApiSettings } from '../../config/load-settings.ts'
-import { createStored, type Warehouse } from '../../engine/estimate/already-stored.ts'
+import { createStored } from '../../engine/estimate/already-stored.ts'
 import { type Amount, sum } from '../../engine/estimate/amount.ts'
 import { type DayLimit, type Rate, ratesOf, secondsFor } from '../../engine/estimate/duration.ts'
 import { estimateRequests, type PlanLine } from '../../engine/estimate/estimate.ts'
 import { errorCode } from '../../error-code.ts'
 import { EXIT_STATUS, type ExitStatus } from '../../errors.ts'
 import { jsonLine } from '../../safe-text.ts'
-import { hasTable } from '../../store/database/existing-tables.ts'
-import { openDatabase } from '../../store/database/open.ts'
 import { databaseError } from '../../store/database/sqlite-errors.ts'
-import type { Sqlite } from '../../store/database/sqlite-types.ts'
-import { statementCache } from '../../store/database/statements.ts'
 import { refuseOtherWorkspaceAt } from '../../store/database/workspace-check.ts'
-import { databaseStats } from '../../store/file/path-checks.ts'
-import { refuseOlder } from '../../store/migrations/current.ts'
-import { createRowTimes } from '../../store/rows/event-times.ts'
-import { createStoredRows } from '../../store/rows/row-state.ts'
+import { openStoredProgress, type StoredProgress } from '../../store/stored-progress.ts'
 import { META, readNote } from '../../store/sync/meta.ts'
 import { readRequestsToday } from '../../store/sync/requests-today.ts'
-import { createState, type State } from '../../store/sync/resource-state.ts'
-import { createSegments } from '../../store/sync/segments.ts'
-import { createWorkload } from '../../store/sync/workload.ts'
 import { type TableColumn, table } from '../../terminal/table.ts'
 import { countText, rateText, wholeSecondsText } from '../../terminal/wording.ts'
 import { wholeNumber } from '../../whole-number.ts'
@@ -48,37 +38,24 @@ export async function showPlan(context: CommandContext, request: PlanRequest): P
   const { path } = request.settings.database
   const { workspaceId: id, baseUrl } = request.settings.api
   refuseOtherWorkspaceAt(path, { id, baseUrl, isRenamed: request.isRenamed })
-  const db = databaseStats(path) && openDatabase({ path, readonly: true })
+  let warehouse: StoredProgress | undefined
   try {
-    const plan = await makePlan(context, request, db && warehouseIn(db))
+    warehouse = openStoredProgress(path)
+    const plan = await makePlan(context, request, warehouse)
     context.stdout.write(request.json ? jsonLine(plan) : planText(plan))
     return EXIT_STATUS.done
   } catch (error) {
     // An error of the network may have the code of a file error, such as EACCES.
     throw errorCode(error)?.startsWith('SQLITE_') ? databaseError(error, path) : error
   } finally {
-    db?.close()
-  }
-}
-
-/** Undefined while the database is empty. @throws StopError 73 when an older version wrote it */
-function warehouseIn(db: Sqlite): (Warehouse & { state: State }) | undefined {
-  if (!hasTable(db, 'sync_resources')) return undefined
-  refuseOlder(db)
-  const prepare = statementCache(db)
-  return {
-    state: createState(prepare),
-    segments: createSegments(prepare),
-    rowTimes: createRowTimes(prepare),
-    stored: createStoredRows(prepare),
-    workload: createWorkload(prepare),
+    warehouse?.close()
   }
 }
 
 async function makePlan(
   { signal, stderr }: CommandContext,
   { settings, resources }: PlanRequest,
-  warehouse: ReturnType<typeof warehouseIn>,
+  warehouse: StoredProgress | undefined,
 ): Promise<PlanSummary> {
   const clock = systemClock()
   const now = isoInstant(clock.now())
