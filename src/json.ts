@@ -68,19 +68,25 @@ export function isJsonObject(value: unknown): value is Record<string, unknown> {
   return isContainer(value) && !Array.isArray(value) && !isExactNumber(value)
 }
 
-/** Whether two decoded values are equal, in any order of their fields. Not recursive, so that depth is not limited. */
-export function isSameValue(one: unknown, other: unknown): boolean {
+/**
+ * Whether two decoded values are equal, in any order of their fields. With `nullIsMissing`, a null field equals a
+ * missing one. Not recursive, so that depth is not limited.
+ */
+export function isSameValue(one: unknown, other: unknown, { nullIsMissing = false } = {}): boolean {
+  const missing = nullIsMissing ? null : undefined
+  const fieldOf = (container: Record<string, unknown>, name: string) =>
+    Object.hasOwn(container, name) ? container[name] : missing
   const open: [unknown, unknown][] = [[one, other]]
   for (let pair = open.pop(); pair !== undefined; pair = open.pop()) {
     const [left, right] = pair
     if (Object.is(left, right)) continue
     if (!isContainer(left) || !isContainer(right) || Array.isArray(left) !== Array.isArray(right))
       return false
-    const names = Object.keys(left)
-    if (names.length !== Object.keys(right).length) return false
-    for (const name of names) {
-      if (!Object.hasOwn(right, name)) return false
-      open.push([left[name], right[name]])
+    const [names, others] = [Object.keys(left), Object.keys(right)]
+    const mayLackFields = nullIsMissing && !Array.isArray(left)
+    if (names.length !== others.length && !mayLackFields) return false
+    for (const name of mayLackFields ? new Set([...names, ...others]) : names) {
+      open.push([fieldOf(left, name), fieldOf(right, name)])
     }
   }
   return true
