@@ -1,5 +1,5 @@
 import { DECLARATIONS } from './declarations.ts'
-import type { Child, Feed, LivesWith, Resource, Table } from './resource.ts'
+import type { Child, LivesWith, Resource, Table } from './resource.ts'
 import type { ResourceName } from './resource-names.ts'
 
 /** Every resource, parents first. */
@@ -96,21 +96,5 @@ function placeTables(resources: readonly Resource[]): Map<string, PlacedTable> {
     }
   }
   for (const { name, tables } of resources) for (const table of tables) place({ table, resource: name })
-  for (const resource of resources) checkFeeds(resource, placed)
   return placed
-}
-
-function checkFeeds(resource: Resource, tables: ReadonlyMap<string, PlacedTable>): void {
-  for (const [name, feed] of Object.entries(resource.feeds)) {
-    for (const table of tablesOf(feed)) {
-      if (!tables.has(table)) throw new TypeError(`${resource.name}.${name} names an unknown table ${table}`)
-    }
-    if (!(name in resource.example)) throw new TypeError(`${resource.name}.${name} has no example`)
-  }
-}
-
-function tablesOf(feed: Feed): readonly string[] {
-  if (feed.mode === 'snapshot' && feed.scope) return [feed.table, feed.scope.table]
-  if (feed.mode === 'item' && feed.pending) return [feed.table, feed.pending.table]
-  return [feed.table]
 }

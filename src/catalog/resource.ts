@@ -202,19 +202,11 @@ export const own =
   ) =>
   (): Column => ({ kind, about, source: { from: 'parley' }, ...options })
 
-interface TableOptions {
-  about: string
-  nullMeans?: string
-  key: readonly string[]
+interface TableOptions
+  extends Pick<Table, 'about' | 'key'>,
+    Partial<Omit<Table, 'about' | 'key' | 'name' | 'kind' | 'columns' | 'indices' | 'content'>> {
   columns: Readonly<Record<string, (name: string) => Column>>
-  storage?: Table['storage']
   indices?: Readonly<Record<string, { on: readonly string[]; where?: string }>>
-  children?: readonly Child[]
-  feedFields?: readonly string[]
-  mergesExtra?: boolean
-  livesWith?: LivesWith
-  openWhen?: string
-  cascades?: readonly Cascade[]
   content?: true
 }
 

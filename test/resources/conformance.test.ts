@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { CATALOG, tableNamed } from '../../src/catalog/catalog.ts'
+import { CATALOG, TABLES, tableNamed } from '../../src/catalog/catalog.ts'
 import { entity, type Feed, type Resource, requestKey, type Table } from '../../src/catalog/resource.ts'
 import { compileParser } from '../../src/engine/parse/parse.ts'
 import { createRowWriter } from '../../src/store/rows/payload-writer.ts'
@@ -144,6 +144,13 @@ describe('the feeds', () => {
   test.each(FEEDS)('the feed $name has a path of the specification', ({ feed }) => {
     const path = 'list' in feed ? feed.list.path : feed.read.path
     expect(path).toMatch(/^\/v[12]\//)
+  })
+
+  test.each(FEEDS)('the feed $name has an example and names existing tables', ({ feed, example }) => {
+    expect(example).toBeDefined()
+    const scopes = feed.mode === 'snapshot' && feed.scope ? [feed.scope.table] : []
+    const pending = feed.mode === 'item' && feed.pending ? [feed.pending.table] : []
+    for (const table of [feed.table, ...scopes, ...pending]) expect([...TABLES.keys()]).toContain(table)
   })
 
   test.each(FEEDS)('the feed $name uses existing columns of its table', ({ feed }) => {
