@@ -172,14 +172,12 @@ export const parent =
   (column: string, kind: ColumnKind, about: string, options: Pick<Column, 'refersTo'> = {}) =>
   (): Column => ({ kind, about, source: { from: 'parent', column }, notNull: true, ...options })
 
-export const position =
-  (about = "0-based index in the API's array") =>
-  (): Column => ({
-    kind: 'integer',
-    about,
-    source: { from: 'position' },
-    notNull: true,
-  })
+export const position = () => (): Column => ({
+  kind: 'integer',
+  about: "0-based index in the API's array",
+  source: { from: 'position' },
+  notNull: true,
+})
 
 /** The scope or key of the request. With `from`, a payload field that has another value goes to `_extra`. */
 export const requestKey =
@@ -276,7 +274,6 @@ export interface ListRequest {
   /** Route template; `{scope}` is replaced by the scope's key. */
   path: string
   paging: ListPaging
-  query?: Readonly<Record<string, string>>
   /** Query parameter for the scope, where the path has no `{scope}`. */
   scopeParameter?: string
 }

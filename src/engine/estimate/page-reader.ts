@@ -32,9 +32,8 @@ export function createPageReader(api: ApiReader): PageReader {
   const read: PageReader['read'] = ({ feed }, query, scope = '') => {
     const isDocument = feed.mode === 'singleton'
     const list = isDocument ? feed.read : feed.list
-    const sent = { ...('query' in list ? list.query : {}), ...query }
-    const request = { route: list.path, path: fillPath(list.path, { scope }), query: sent }
-    return api.read(request, value => readPage(isDocument ? 'single' : feed.list.paging, value, sent))
+    const request = { route: list.path, path: fillPath(list.path, { scope }), query }
+    return api.read(request, value => readPage(isDocument ? 'single' : feed.list.paging, value, query))
   }
   const refuse: PageReader['refuse'] = ({ resource, feed }, reply) => {
     const status = reply.kind === 'refused' ? reply.status : undefined

@@ -27,7 +27,7 @@ function requestOf(feed: Feed): { path: string; query?: Query } | undefined {
   if (feed.mode === 'singleton') return { path: feed.read.path }
   if (feed.mode !== 'timeline' && feed.mode !== 'snapshot') return undefined
   if (feed.mode === 'snapshot' && feed.scope) return undefined
-  const { path, paging, query } = feed.list
+  const { path, paging } = feed.list
   // A list of unknown paging is requested without a limit, since it may not accept one.
-  return paging === 'any' ? { path, ...(query && { query }) } : { path, query: { ...query, limit: '1' } }
+  return paging === 'any' ? { path } : { path, query: { limit: '1' } }
 }

@@ -65,7 +65,7 @@ export function createNewestKeys(
   const isDue = () => waitMs() === 0
 
   const job = (): Job => {
-    const query = { ...feed.list.query, ...cursor }
+    const query = cursor ?? {}
     return {
       ...where,
       expected: feed.expected,

@@ -23,7 +23,6 @@ export function pageJob(
   const { resource, id, feed } = reads
   const where = { resource: resource.name, feed: id }
   const query = {
-    ...feed.list.query,
     ...scopeQuery(feed, pass.scope),
     ...limitQuery(feed, pass),
     ...pass.cursor,

@@ -11,7 +11,6 @@ export function fullLimit({ list }: TimelineFeed): number {
 /** The query of a new pass over a segment. */
 export function baseQuery({ list, bounds }: TimelineFeed, { from, to }: Segment): Query {
   return {
-    ...list.query,
     limit: String(PAGING[list.paging].maxLimit),
     ...(from === null ? {} : { [bounds.from]: from }),
     ...(to === null ? {} : { [bounds.to]: nextMillisecond(to) }),
