@@ -57,7 +57,7 @@ describe('a message that has changed', () => {
   test.each([
     ['once is read again until the answer shows the change', 1, 3],
     ['always keeps its text after three more reads', Number.POSITIVE_INFINITY, 5],
-  ])('a message that a lagging replica shows unchanged %s', async (_, lags, reads) => {
+  ])('a message that a lagging replica shows unchanged %s, whatever the scale', async (_, lags, reads) => {
     const api = await startScriptedApi()
     const versions = ['first', 'second'].map(text => ({ ...message(1, { subject: text }), text }))
     let now = 0
@@ -69,7 +69,9 @@ describe('a message that has changed', () => {
       return { body: versions[isLagging ? 0 : now] }
     })
     const trial = await startTrial(api)
-    const { context, drain, passTime } = await startTimed(api, trial, ['messages', 'message_bodies'])
+    const { context, drain, passTime } = await startTimed(api, trial, ['messages', 'message_bodies'], {
+      intervalScale: 1000,
+    })
     await drain()
     now = 1
     context.demandedLists.add('messages.list')

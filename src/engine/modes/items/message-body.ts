@@ -9,9 +9,10 @@ import type { StoredItem } from '../../../store/rows/write-items.ts'
 import type { EngineContext } from '../../context.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { tableOfPart } from '../../deletions/row-parts.ts'
-import { DAY, HOUR, MINUTE, WEEK } from '../../due/intervals.ts'
+import { DAY, HOUR, WEEK } from '../../due/intervals.ts'
 import { writeRows } from '../../follow-ups/write.ts'
 import type { Reply } from '../../requests/job.ts'
+import { askLaggingAgain } from '../lagging-answers.ts'
 import {
   type ItemHandler,
   type ItemWork,
@@ -51,28 +52,19 @@ function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply
   if (context.store.merge.applyText(task.key, result, context.now()))
     context.runs.counts(where.resource).rowsChanged += 1
   if (!given) bodyAgain(context, work, false)
-  else if (wasRead && mayLag(feed, entry)) askLaggingAgain(context, work)
+  else if (wasRead && mayLag(feed, entry)) askLaggingAgain(context, where, task, { waiting: true })
   else context.store.tasks.remove(task)
 }
 
 /**
  * Whether the answer differs from the stored row, whose columns come from the list. The message is read again because
- * the list showed a change, so a lagging replica may have sent such an answer, with the old text.
+ * the list showed a change, so a lagging replica may have sent such an answer, with the old text. A list and a single
+ * read may also differ permanently.
  */
 function mayLag({ table }: ItemFeed, { item, written: { before } }: StoredItem): boolean {
   return Object.values(tableNamed(table).columns).some(
     ({ source }, index) => source.from === 'payload' && before?.[index] !== item.cells[index],
   )
-}
-
-/** A list and a single read may also differ permanently, so the answer that follows the last wait is accepted. */
-const LAGGING_AGAIN_MS = [5_000, 30_000, 5 * MINUTE]
-
-function askLaggingAgain(context: EngineContext, work: ItemWork): void {
-  const { task } = work
-  const afterMs = LAGGING_AGAIN_MS[task.attempts]
-  if (afterMs === undefined) context.store.tasks.remove(task)
-  else scheduleRead(context, work, { afterMs, attempts: task.attempts + 1, waiting: true })
 }
 
 function withExtra(item: ParsedItem, field: string, value: unknown): ParsedItem {

@@ -1,16 +1,14 @@
 import { columnAt } from '../../../catalog/catalog.ts'
 import type { Resource, SnapshotFeed } from '../../../catalog/resource.ts'
-import { isoInstant } from '../../../clock.ts'
 import type { StoredItem } from '../../../store/rows/write-items.ts'
 import type { Task } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context.ts'
 import { probeLater } from '../../deletions/probe-later.ts'
-import { MINUTE } from '../../due/intervals.ts'
-import type { FeedName } from '../../feeds.ts'
 import { changedFeed } from '../../follow-ups/changed-records.ts'
 import { followRelations } from '../../follow-ups/relations.ts'
 import { writeFollowUps } from '../../follow-ups/write.ts'
 import type { Source } from '../../requests/job.ts'
+import { askLaggingAgain } from '../lagging-answers.ts'
 import { createKeySource } from './key-source.ts'
 
 /**
@@ -28,7 +26,7 @@ export function createChanges(
   const { store } = context
   const list = `${resource.name}.${name}`
   const where = { resource: resource.name, feed: changedFeed(list) }
-  const work: ChangesWork = { where, list, feed, updated: changes.updated }
+  const work: ChangesWork = { feed, updated: changes.updated }
   return createKeySource(context, feed, evidence, {
     where,
     list,
@@ -44,7 +42,7 @@ export function createChanges(
       if (entry && task.sortAt !== null && task.attempts === 0) followUnchanged(context, feed, entry)
       if (isDueAgain(task, asked)) return
       if (task.sortAt === null || (entry && hasCaughtUp(work, entry, task.sortAt))) store.tasks.remove(task)
-      else askAgain(context, work, task)
+      else askLaggingAgain(context, where, task)
     },
     missing(asked) {
       const task = store.tasks.find(asked) ?? asked
@@ -55,7 +53,7 @@ export function createChanges(
         if (!isDueAgain(task, asked)) store.tasks.remove(task)
       } else if (isDueAgain(task, asked)) return
       else if (task.sortAt === null) store.tasks.remove(task)
-      else askAgain(context, work, task)
+      else askLaggingAgain(context, where, task)
     },
   })
 }
@@ -77,8 +75,6 @@ function followUnchanged(
 }
 
 interface ChangesWork {
-  where: FeedName
-  list: string
   feed: SnapshotFeed
   updated: string
 }
@@ -91,21 +87,4 @@ function hasCaughtUp(
 ): boolean {
   const updatedAt = item.cells[columnAt(feed.table, updated)]
   return typeof updatedAt === 'string' ? updatedAt >= happenedAt : written.status !== 'unchanged'
-}
-
-/** The API may show a change a little late. These waits are for retries, so `sync.interval_scale` does not apply. */
-const ASKED_AGAIN_AFTER_MS = [5_000, 30_000, 5 * MINUTE]
-
-function askAgain(context: EngineContext, { where }: ChangesWork, task: Task): void {
-  const { store, clock } = context
-  const afterMs = ASKED_AGAIN_AFTER_MS[task.attempts]
-  if (afterMs === undefined) {
-    store.tasks.remove(task)
-    return
-  }
-  store.tasks.done(task, {
-    round: context.rounds.number(where.resource),
-    dueAt: isoInstant(clock.now() + afterMs),
-    attempts: task.attempts + 1,
-  })
 }

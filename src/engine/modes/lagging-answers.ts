@@ -1,0 +1,31 @@
+import { isoInstant } from '../../clock.ts'
+import type { Task } from '../../store/sync/tasks/task.ts'
+import type { EngineContext } from '../context.ts'
+import { MINUTE } from '../due/intervals.ts'
+import type { FeedName } from '../feeds.ts'
+
+/** The API may show a change a little late. These waits are for retries, so `sync.interval_scale` does not apply. */
+const ASKED_AGAIN_AFTER_MS = [5_000, 30_000, 5 * MINUTE]
+
+/**
+ * Schedules another read of a task whose answer does not show a known change. The answer that follows the last wait is
+ * accepted. `waiting`: a backfill reads it once in each round, without regard to its due time.
+ */
+export function askLaggingAgain(
+  { store, clock, rounds }: EngineContext,
+  { resource }: Pick<FeedName, 'resource'>,
+  task: Task,
+  { waiting = false } = {},
+): void {
+  const afterMs = ASKED_AGAIN_AFTER_MS[task.attempts]
+  if (afterMs === undefined) {
+    store.tasks.remove(task)
+    return
+  }
+  store.tasks.done(task, {
+    round: rounds.number(resource),
+    dueAt: isoInstant(clock.now() + afterMs),
+    attempts: task.attempts + 1,
+    waiting,
+  })
+}
