@@ -112,6 +112,37 @@ test('the mass deletion of meetings in collections and of record links is held b
   expect(trial.column('SELECT count(*) FROM live_collection_meetings')).toEqual([0])
 })
 
+test('a suspected meeting of a collection is no longer suspected once the collection is deleted', async () => {
+  const api = await startScriptedApi()
+  let collections = [{ id: 'c' }, { id: 'd' }]
+  let listed = [{ meeting_id: 'm1' }, { meeting_id: 'm2' }]
+  let readings = 0
+  let isGone = false
+  api.on('/v1/collections', () => v1Page(collections))
+  api.on('/v1/collections/{id}', ({ params: [id] }) =>
+    id === 'c' && isGone ? refused(404) : { body: { data: { id } } },
+  )
+  api.on('/v1/meetings', ({ query }) => {
+    if (query['collection_id'] !== 'c') return v1Page([])
+    readings += 1
+    return isGone && readings > 1 ? refused(404) : v1Page(listed)
+  })
+  const trial = await startTrial(api)
+  const chosen = ['collections', 'collection_meetings'] as const
+  const suspected = () =>
+    trial.column("SELECT key FROM sync_absences WHERE table_name = 'collection_meetings'")
+  await trial.run(chosen)
+  listed = [{ meeting_id: 'm1' }]
+  readings = 0
+  isGone = true
+  await trial.run(chosen)
+  expect(suspected()).toEqual(['m2'])
+  collections = [{ id: 'd' }]
+  await trial.run(chosen)
+  expect(trial.column('SELECT id FROM live_collections')).toEqual(['d'])
+  expect(suspected()).toEqual([])
+})
+
 /** Records of two objects; most deals are gone, and the list of companies can be made to fail. */
 async function heldDeals() {
   const api = await startScriptedApi()

@@ -33,6 +33,7 @@ export function applyDeletions(
 ): void {
   const { state } = context.store
   const { heldSince } = state.get(resource)
+  endLinksWithoutOwner(context, resource)
   if (heldSince !== null && context.rounds.isConfirming(resource)) {
     if (!isRoundComplete || hasUndecided(context, resource)) return
     state.hold(resource, null)
@@ -165,6 +166,15 @@ function ownerOf(table: string): ResourceName {
 
 // ----------------------------------------------------------------------------------------------- apply
 
+/**
+ * The list of a deleted collection is not read any more, so no answer would end the suspicions of its meetings. They
+ * would remain for good, and if the collection came back, one new denial would delete a meeting from it.
+ */
+function endLinksWithoutOwner({ store: { suspicions } }: EngineContext, resource: ResourceName): void {
+  for (const { name, kind } of tablesOf(resource))
+    if (kind === 'link' && suspicions.hasAny(name)) suspicions.endWithoutOwner(name)
+}
+
 function applyConfirmed(context: ApplyContext, resource: ResourceName): void {
   for (const table of tablesOf(resource)) {
     if (!context.store.suspicions.hasAny(table.name)) continue
@@ -199,6 +209,7 @@ function remove(
   const absent = rows.filter(({ means }) => means === 'absent').map(columnsOfRow)
   const withheld = rows.filter(({ means }) => means === 'withheld').map(columnsOfRow)
   const deleted = store.tombstone(table.name, absent, context.now())
+  for (const links of LIVE_LINKS.get(table.name) ?? []) store.suspicions.endWithoutOwner(links.table)
   context.runs.counts(resource).rowsDeleted += deleted
   context.runs.counts(resource).rowsChanged += store.withhold(table.name, withheld, context.now())
   store.state.deleted(resource, deleted + withheld.length, context.now())

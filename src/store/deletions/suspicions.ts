@@ -37,6 +37,8 @@ export interface Suspicions {
   /** Ends the suspicion of a row that the API shows. Returns whether there was one. */
   end(row: RowKey): boolean
   endAll(table: string): void
+  /** Ends the suspicions of link rows whose owner (`livesWith`) is not live. */
+  endWithoutOwner(table: string): void
   /** True while any row of the table is suspected or confirmed. */
   hasAny(table: string): boolean
   confirmedRows(table: string): (Pick<RowKey, 'scope' | 'key'> & { means: Denial })[]
@@ -95,6 +97,16 @@ export function createSuspicions(prepare: Prepare): Suspicions {
     end: ({ table, scope, key }) => end.run(table, scope, key).changes > 0,
     endAll(table) {
       endAll.run(table)
+    },
+    endWithoutOwner(table) {
+      const { livesWith } = tableNamed(table)
+      if (livesWith === undefined) return
+      const owner = tableNamed(livesWith.table)
+      const isOwner = `${owner.key.map(quote).join(' || char(0) || ')} = sync_absences.scope`
+      prepare(
+        `DELETE FROM sync_absences WHERE table_name = ? AND NOT EXISTS (
+           SELECT 1 FROM ${quote(owner.name)} WHERE ${isOwner} AND ${isLive(owner)})`,
+      ).run(table)
     },
     hasAny: table => any.get(table) === 1,
     confirmedRows: table => confirmed.all(table),
