@@ -295,10 +295,8 @@ export type Evidence =
   | { by: 'ids'; path: string }
   /** The detail feed of the same resource reads each missing key. */
   | { by: 'detail' }
-  /** The API has no read for a single key. A second complete pass, after the first, must also lack the row. */
+  /** No read shows a single row. A second complete pass, after the first, must also lack the row. */
   | { by: 'second-pass' }
-  /** A complete read of the list that does not return the row. For rows that only express membership. */
-  | { by: 'list' }
 
 /** A task for another feed, written in the transaction that stores a row. */
 export interface FollowUp {

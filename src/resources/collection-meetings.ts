@@ -34,7 +34,7 @@ export const collectionMeetingsResource = resource({
       lists: 'rows',
       keyFields: ['meeting_id', 'id'],
       scope: { table: 'collections', column: 'id' },
-      evidence: { by: 'list' },
+      evidence: { by: 'second-pass' },
       // A 404 may mean that the collection was deleted while its meetings were being read.
       expected: { 404: 'absent' },
     },

@@ -18,9 +18,7 @@ export function recheckAt(context: EngineContext, { feed }: ListOf, segment: Seg
   const { missedRows, store, server, clock } = context
   const missedAt = missedRows.recheckAt(segment.id)
   if (missedAt !== undefined) return server.now() + missedAt - clock.elapsed()
-  const isOwnEvidence =
-    feed.mode === 'snapshot' && (feed.evidence.by === 'second-pass' || feed.evidence.by === 'list')
-  if (!isOwnEvidence) return undefined
+  if (feed.mode !== 'snapshot' || feed.evidence.by !== 'second-pass') return undefined
   const scope = feed.scope === undefined ? undefined : segment.scope
   const since = store.suspicions.earliestUndecided(feed.table, undecidedSince(context), scope)
   return since === undefined ? undefined : confirmableAt(context, since, missedRows.waitFactor(segment.id))

@@ -1,25 +1,21 @@
 import { readSingle } from '../../../api/paging.ts'
 import type { ReadRequest } from '../../../catalog/resource.ts'
 import { encodeJson } from '../../../json.ts'
-import type { RowKey } from '../../../store/deletions/suspicions.ts'
 import type { PartColumn } from '../../../store/rows/part-columns.ts'
 import { sameJson } from '../../../store/rows/payload-writer.ts'
 import type { EngineContext } from '../../context.ts'
 import { noteDenial } from '../../deletions/denial.ts'
-import { partColumnOf, tableOfPart } from '../../deletions/row-parts.ts'
+import { partColumnOf } from '../../deletions/row-parts.ts'
 import { DAY, WEEK } from '../../due/intervals.ts'
-import { type ItemHandler, type ItemWork, readAgain, recheckAfter } from './item-handler.ts'
+import { type ItemHandler, type ItemWork, readAgain, recheckAfter, rowOf } from './item-handler.ts'
 
 /** The answer is a document of unknown shape, stored in one column of its playbook. */
 export const settingAnswer: ItemHandler = { answer: storeSetting, absent: settingAbsent }
 
-/** The setting is a part of its playbook, with suspicions separate from those of the playbook. */
-const partOf = ({ feed, task }: ItemWork): RowKey => ({ table: tableOfPart(feed), scope: '', key: task.key })
-
 function storeSetting(context: EngineContext, work: ItemWork, value: unknown): void {
   const read = work.feed.read as ReadRequest
   context.runs.counts(work.resource.name).rowsRead += 1
-  context.store.suspicions.end(partOf(work))
+  context.store.suspicions.end(rowOf(work))
   replaceSetting(context, work, encodeJson(readSingle(value, read.placement)))
   readAgain(context, work, WEEK)
 }
@@ -29,12 +25,12 @@ function settingAbsent(context: EngineContext, work: ItemWork): void {
     readAgain(context, work, DAY)
     return
   }
-  const verdict = noteDenial(context, partOf(work))
+  const verdict = noteDenial(context, rowOf(work))
   if (verdict.state === 'suspected') {
     recheckAfter(context, work, verdict.askAgainMs)
     return
   }
-  context.store.suspicions.end(partOf(work))
+  context.store.suspicions.end(rowOf(work))
   replaceSetting(context, work, null)
   readAgain(context, work, DAY)
 }

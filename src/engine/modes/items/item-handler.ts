@@ -6,6 +6,7 @@ import type { RowKey, Suspicion } from '../../../store/deletions/suspicions.ts'
 import type { Store } from '../../../store/store.ts'
 import { BY_DUE_TIME, type Task, type TaskKey } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context.ts'
+import { tableOfPart } from '../../deletions/row-parts.ts'
 import { DAY, HOUR, MINUTE, WEEK } from '../../due/intervals.ts'
 import { feedNamed } from '../../feeds.ts'
 import type { Batches, Reply } from '../../requests/job.ts'
@@ -51,6 +52,13 @@ export interface ItemWork {
 }
 
 export const whereOf = ({ resource, id }: ItemWork) => ({ resource: resource.name, feed: id })
+
+/** What a denial of the read suspects: the row, or a part of it, whose suspicions are separate from those of the row. */
+export const rowOf = ({ feed, task }: ItemWork): RowKey => ({
+  table: tableOfPart(feed),
+  scope: '',
+  key: task.key,
+})
 
 /** The scope of an answer's rejects. One key may have several scopes, each with a separate answer. */
 export function rejectScope({ scope, key }: Pick<Task, 'scope' | 'key'>): string {

@@ -3,12 +3,11 @@ import { tableNamed } from '../../../catalog/catalog.ts'
 import type { ParsedItem } from '../../../catalog/parsed-item.ts'
 import type { ItemFeed } from '../../../catalog/resource.ts'
 import { decodeJson, encodeJson } from '../../../json.ts'
-import type { Denial, RowKey } from '../../../store/deletions/suspicions.ts'
+import type { Denial } from '../../../store/deletions/suspicions.ts'
 import type { TextResult } from '../../../store/rows/merge/texts.ts'
 import type { StoredItem } from '../../../store/rows/write-items.ts'
 import type { EngineContext } from '../../context.ts'
 import { noteDenial } from '../../deletions/denial.ts'
-import { tableOfPart } from '../../deletions/row-parts.ts'
 import { DAY, HOUR, WEEK } from '../../due/intervals.ts'
 import { writeRows } from '../../follow-ups/write.ts'
 import type { Reply } from '../../requests/job.ts'
@@ -18,6 +17,7 @@ import {
   type ItemWork,
   readAgain,
   recordOf,
+  rowOf,
   scheduleRead,
   whereOf,
 } from './item-handler.ts'
@@ -46,7 +46,7 @@ function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply
   if (entry === undefined) return
   const wasRead = context.store.merge.textState(task.key) === 'present'
   const given = typeof text === 'string'
-  if (given) context.store.suspicions.end(textOf(work))
+  if (given) context.store.suspicions.end(rowOf(work))
   else if (denyText(context, work, 'empty')) return
   const result: TextResult = given ? { state: 'present', text: text.toWellFormed() } : { state: 'empty' }
   if (context.store.merge.applyText(task.key, result, context.now()))
@@ -72,9 +72,6 @@ function withExtra(item: ParsedItem, field: string, value: unknown): ParsedItem 
   return { ...item, extra: encodeJson({ ...known, [field]: value }) }
 }
 
-/** The text is a part of its message, with suspicions separate from those of the message. */
-const textOf = ({ feed, task }: ItemWork): RowKey => ({ table: tableOfPart(feed), scope: '', key: task.key })
-
 /**
  * Denies a stored text, or after a 404 the stored state `empty`. Returns true if a second denial has to confirm this:
  * the stored state then stays, and the text is read again an hour later.
@@ -83,12 +80,12 @@ function denyText(context: EngineContext, work: ItemWork, means: Denial): boolea
   const { store } = context
   const state = store.merge.textState(work.task.key)
   if (state !== 'present' && !(state === 'empty' && means === 'absent')) {
-    store.suspicions.end(textOf(work))
+    store.suspicions.end(rowOf(work))
     return false
   }
-  const verdict = noteDenial(context, textOf(work), { means, afterMs: HOUR })
+  const verdict = noteDenial(context, rowOf(work), { means, afterMs: HOUR })
   if (verdict.state === 'suspected') scheduleRead(context, work, { afterMs: HOUR, waiting: true })
-  else store.suspicions.end(textOf(work))
+  else store.suspicions.end(rowOf(work))
   return verdict.state === 'suspected'
 }
 

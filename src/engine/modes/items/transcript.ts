@@ -16,6 +16,7 @@ import {
   type ItemWork,
   readAgain,
   rereadAfterMs,
+  rowOf,
   scheduleRead,
   waitUntilReady,
   whereOf,
@@ -60,7 +61,7 @@ function storeTranscript(context: EngineContext, work: ItemWork, value: unknown,
 
 /** An answer without entries is a denial if entries are stored. Otherwise it sets the transcript's state. */
 function refuseTranscript(context: EngineContext, work: ItemWork, means: Denial): void {
-  const { feed, task } = work
+  const { task } = work
   if (!context.store.transcripts.hasEntries(task.key)) {
     context.store.transcripts.setState(task.key, STATE_AFTER[means], context.now())
     waitUntilReady(context, work)
@@ -68,7 +69,7 @@ function refuseTranscript(context: EngineContext, work: ItemWork, means: Denial)
   }
   // Minutes are enough in a confirming round: the guard holds back only transcripts denied twice, an hour apart.
   const afterMs = context.rounds.isConfirming(work.resource.name) ? CONFIRM_AFTER_MS : HOUR
-  const verdict = noteDenial(context, { table: feed.table, scope: '', key: task.key }, { means, afterMs })
+  const verdict = noteDenial(context, rowOf(work), { means, afterMs })
   if (verdict.state === 'suspected') scheduleRead(context, work, { afterMs, waiting: true })
   else waitUntilReady(context, work)
 }

@@ -13,6 +13,7 @@ import {
   recheckAfter,
   recordOf,
   rereadAfterMs,
+  rowOf,
   scheduleRead,
   waitUntilReady,
   whereOf,
@@ -61,8 +62,6 @@ function storeRow(context: EngineContext, work: ItemWork, value: unknown, reply:
 function rowAbsent(context: EngineContext, work: ItemWork, means: 'absent' | 'withheld'): void {
   REFUSED[means][context.store.stored.state(rowOf(work))](context, work)
 }
-
-const rowOf = ({ feed, task }: ItemWork) => ({ table: feed.table, scope: '', key: task.key })
 
 const REFUSED: Readonly<
   Record<'absent' | 'withheld', Record<RowState, (context: EngineContext, work: ItemWork) => void>>

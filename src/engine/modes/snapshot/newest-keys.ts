@@ -35,7 +35,7 @@ export function createNewestKeys(
     resource,
     id,
     feed,
-    limits: new Map(),
+    unlimited: new Set(),
     guards: createLoopGuards(),
     durations: new Map(),
   })

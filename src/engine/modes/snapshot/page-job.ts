@@ -132,9 +132,9 @@ function refusedPage(
 }
 
 /** A 400 may be due to `limit` or to an expired cursor. Returns whether the pass restarts without that parameter. */
-function retryAnotherWay({ store }: EngineContext, { work: { feed, limits }, pass }: AskedPage): boolean {
+function retryAnotherWay({ store }: EngineContext, { work: { feed, unlimited }, pass }: AskedPage): boolean {
   if (feed.list.paging === 'any' && pass.query?.['limit'] !== undefined && pass.cursor === null) {
-    limits.set(pass.scope, 'refused')
+    unlimited.add(pass.scope)
     store.segments.save({ ...pass, ...NO_PASS })
     return true
   }

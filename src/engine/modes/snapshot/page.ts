@@ -22,8 +22,8 @@ export interface SnapshotWork {
   resource: Resource
   id: string
   feed: SnapshotFeed
-  /** By scope, for lists whose parameters the spec does not show: whether the API accepts `limit`. */
-  limits: Map<string, 'accepted' | 'refused'>
+  /** Scopes that are read without `limit`, which the API refused. For lists whose parameters the spec does not show. */
+  unlimited: Set<string>
   guards: LoopGuards
   /** By scope, for passes that this process began. */
   durations: Map<string, PassDuration>
@@ -143,9 +143,9 @@ const MOST_RESIZES = 3
 
 function advance(context: EngineContext, work: SnapshotWork, { page, segment }: ListPage): void {
   const { segments } = context.store
-  const { resource, id, feed, limits } = work
+  const { resource, id, feed } = work
   const pass = { ...segment, ...NOT_FAILED }
-  const limit = largerLimit(page, pass, limits)
+  const limit = largerLimit(page, pass, work.unlimited)
   const totalSize = sizeAfterPage(pass, page)
   const resized = totalSize === SIZE_CHANGED
   const ms = readingMs(context, work, pass)
@@ -155,7 +155,6 @@ function advance(context: EngineContext, work: SnapshotWork, { page, segment }: 
     passMs: page.next === null && ms !== undefined ? Math.round(ms) : pass.passMs,
   }
   if (limit !== undefined) {
-    limits.set(pass.scope, 'accepted')
     // `attempts` stays. Otherwise it would start from 0 after each restart, even if all pages of this size fail.
     segments.save({ ...pass, ...NO_PASS, attempts: segment.attempts, query: { limit } })
   } else if (resized && pass.restarts < MOST_RESIZES) {
@@ -198,7 +197,7 @@ function readingMs(
  * style allows. A restart is needed because a cursor is valid only with the query that returned it. Undefined when no
  * restart is needed.
  */
-function largerLimit(page: Page, pass: Segment, limits: SnapshotWork['limits']): string | undefined {
+function largerLimit(page: Page, pass: Segment, refused: SnapshotWork['unlimited']): string | undefined {
   const { next, recognised } = page
   if (
     !next ||
@@ -209,7 +208,7 @@ function largerLimit(page: Page, pass: Segment, limits: SnapshotWork['limits']):
   ) {
     return undefined
   }
-  if (limits.get(pass.scope) === 'refused') return undefined
+  if (refused.has(pass.scope)) return undefined
   return String(PAGING[recognised].maxLimit)
 }
 

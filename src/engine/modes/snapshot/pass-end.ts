@@ -71,7 +71,7 @@ function denyUnseen(context: EngineContext, ended: EndedPass, range: KeyRange, b
   const { evidence, table } = feed
   const keys = context.store.seen.unseen(id, { table, scope: pass.scope }, range)
   if (evidence.by === 'detail') return readUnlisted(context, ended, { range, keys, before })
-  if (evidence.by === 'second-pass' || evidence.by === 'list') return denyByPass(context, ended, keys)
+  if (evidence.by === 'second-pass') return denyByPass(context, ended, keys)
   return probeLater(
     context,
     { table, probe: `${id}.probe`, scope: pass.scope },

@@ -30,7 +30,7 @@ export function createSnapshot(
   const guards = createLoopGuards()
   const turns = createTurns<Segment>(pass => schedule.overdue(list, pass))
   const durations = new Map<string, PassDuration>()
-  const reads = { resource, id, feed, limits: new Map<string, 'accepted' | 'refused'>(), guards, durations }
+  const reads = { resource, id, feed, unlimited: new Set<string>(), guards, durations }
   let scopes: Scopes | undefined
 
   const isReady = () => resource.parents.every(parent => !feed.scope || context.isFinished(parent))
