@@ -316,7 +316,7 @@ const DAMAGED: readonly [key: string, command: string[]][] = [
 ]
 
 test.concurrent.for(DAMAGED)(
-  'a value %s of sync_meta that is not JSON is named with 73, never quoted, and a restore replaces its database once nobody has it open',
+  'an error with 73 names the invalid value %s of sync_meta without quoting it, and a restore replaces that database',
   async ([key, command]) => {
     const { place } = withSnapshot()
     change(place.file, `INSERT OR REPLACE INTO sync_meta VALUES ('${key}', 'a private word')`)

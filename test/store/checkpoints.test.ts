@@ -21,6 +21,8 @@ const PAGES = 200
 /** Threads can only run compiled programs. */
 const PROGRAM = new URL('../../dist/store/maintenance/wal-checkpoint-worker.js', import.meta.url)
 const PAGE_BYTES = 4096 + 24
+/** The largest `-wal` file that is kept for reuse. */
+const MOST_WAL_BYTES = 64 * 1024 * 1024
 
 interface Writer {
   path: string
@@ -129,6 +131,21 @@ describe('the WAL while rows are written', () => {
     const after = stateOf(writer.db)
     expect(after.log).toBeLessThan(2 * PAGES)
     expect(writer.rowsFound()).toBe(24_010)
+  })
+
+  test('a WAL that grew beyond 64 MiB while a reader held it is cut to that size once it is reused', async () => {
+    const writer = writerAt()
+    await writer.add(10)
+    const reader = openDatabase({ path: writer.path, readonly: true })
+    reader.exec('BEGIN')
+    reader.prepare('SELECT count(*) FROM filled').get()
+    writer.db.exec('CREATE TABLE large (content BLOB)')
+    writer.db.exec('INSERT INTO large VALUES (zeroblob(70000000))')
+    const size = () => statSync(`${writer.path}-wal`).size
+    expect(size()).toBeGreaterThan(MOST_WAL_BYTES)
+    reader.close()
+    for (let turn = 0; turn < 20; turn += 1) await writer.add(100)
+    expect(size()).toBeLessThanOrEqual(MOST_WAL_BYTES)
   })
 
   test('a checkpoint that moved nothing is retried after as many pages again, not at every commit', async () => {

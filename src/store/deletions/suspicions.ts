@@ -102,7 +102,7 @@ export function createSuspicions(prepare: Prepare): Suspicions {
       const { livesWith } = tableNamed(table)
       if (livesWith === undefined) return
       const owner = tableNamed(livesWith.table)
-      const isOwner = `${owner.key.map(quote).join(' || char(0) || ')} = sync_absences.scope`
+      const isOwner = `${Object.values(livesWith.on).map(quote).join(' || char(0) || ')} = sync_absences.scope`
       prepare(
         `DELETE FROM sync_absences WHERE table_name = ? AND NOT EXISTS (
            SELECT 1 FROM ${quote(owner.name)} WHERE ${isOwner} AND ${isLive(owner)})`,
