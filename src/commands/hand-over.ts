@@ -3,7 +3,7 @@ import type { ResourceName } from '../catalog/resource-names.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import type { OpenStore } from '../store/store.ts'
-import type { NewRequest } from '../store/sync/requests.ts'
+import type { NewRequest } from '../store/sync/handed-over.ts'
 import { type Writer, writerText } from '../store/sync/writer-note.ts'
 import { wrapText } from '../terminal/wording.ts'
 import { type CommandDefinition, loadCommandSettings, settingsOfSections } from './command.ts'
@@ -62,7 +62,7 @@ export async function runOrHandOver<T>(
   } catch (error) {
     const isHeld = error instanceof StopError && error.code === 'database-locked'
     if (!isHeld) throw error
-    const { askWriter } = await import('../store/sync/requests.ts')
+    const { askWriter } = await import('../store/sync/handed-over.ts')
     return { writer: await askWriter(order.path, request, order.clock) }
   }
 }

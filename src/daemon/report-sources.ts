@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import type { App } from '../app/app.ts'
 import type { Clock } from '../clock.ts'
 import type { ApiSettings } from '../config/load-settings.ts'
-import type { Session } from '../engine/session.ts'
+import type { Session } from '../engine/session/session.ts'
 import type { MetricSources } from '../server/metrics.ts'
 import { databaseSizes } from '../store/file/size.ts'
 import {

@@ -6,7 +6,7 @@ import type { PeriodicFeed } from '../catalog/resource.ts'
 import { DAY_MS, isoInstant } from '../clock.ts'
 import { EXIT_STATUS } from '../errors.ts'
 import { canonicalInstant } from '../instant.ts'
-import { createFinder, type Finder, type Finding, MEANINGS, NEWER_VERSION_HINT } from './check.ts'
+import { createFinder, type Finder, type Finding, MEANINGS, NEWER_VERSION_HINT } from './finding.ts'
 
 const FEED = declaredFeed()
 const { path: ROUTE, paging: PAGING } = FEED.list

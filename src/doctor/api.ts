@@ -4,8 +4,8 @@ import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
 import { isLoopbackUrl } from '../loopback.ts'
 import { wholeSecondsText } from '../terminal/wording.ts'
 import { checkAccessLog } from './access-log.ts'
-import { createFinder, type Finding } from './check.ts'
 import { checkEndpoints } from './endpoints.ts'
+import { createFinder, type Finding } from './finding.ts'
 
 /** For the checks of the API: connection, key, workspace, clock difference, every endpoint, and the access log. */
 export interface ApiContext {

@@ -8,7 +8,7 @@ import type { ResourceName } from '../catalog/resource-names.ts'
 import { keyOf } from '../engine/parse/key.ts'
 import { compileParser } from '../engine/parse/parse.ts'
 import { EXIT_STATUS, RetryError } from '../errors.ts'
-import { createFinder, type Finding, MEANINGS, NEWER_VERSION_HINT } from './check.ts'
+import { createFinder, type Finding, MEANINGS, NEWER_VERSION_HINT } from './finding.ts'
 
 /** Sends one cheap request to each endpoint that the resources declare. */
 

@@ -17,7 +17,7 @@ import { brokenReferences } from '../store/migrations/broken-references.ts'
 import { appliedMigrations, newestMigration } from '../store/migrations/journal.ts'
 import { ownObjects } from '../store/migrations/migrate.ts'
 import { countText } from '../terminal/wording.ts'
-import { createFinder, type Finder, type Finding } from './check.ts'
+import { createFinder, type Finder, type Finding } from './finding.ts'
 import { writerFinding } from './writer.ts'
 
 /** Checks of this machine and of the database. They write nothing. */

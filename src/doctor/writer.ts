@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { isAlive } from '../store/file/writer.ts'
 import { readWriter, type Writer } from '../store/sync/writer-note.ts'
-import type { Finder, Finding } from './check.ts'
+import type { Finder, Finding } from './finding.ts'
 
 /** Finds the process that writes the database, without taking the database's lock. */
 

@@ -1,4 +1,4 @@
-import type { RequestKind } from '../store/sync/requests.ts'
+import type { RequestKind } from '../store/sync/handed-over.ts'
 import { resourceWithParts } from '../store/sync/resync.ts'
 import type { EngineContext } from './context.ts'
 import { acceptDeletions } from './deletions/apply.ts'

@@ -4,7 +4,7 @@ import type { ResourceName } from '../../src/catalog/resource-names.ts'
 import { acceptDeletions } from '../../src/engine/deletions/apply.ts'
 import { CONFIRM_AFTER_MS } from '../../src/engine/deletions/deletion-states.ts'
 import { recordOutcome } from '../../src/engine/due/round-end.ts'
-import { askWriter } from '../../src/store/sync/requests.ts'
+import { askWriter } from '../../src/store/sync/handed-over.ts'
 import { outcomeOf, startTrial, uuid } from '../engine/trial-backfill.ts'
 import { startTimed, type TimedSources } from '../engine/trial-timed.ts'
 import {

@@ -3,7 +3,7 @@ import { createClient } from '../../src/api/client.ts'
 import { createGovernor } from '../../src/api/governor/governor.ts'
 import type { ResourceName } from '../../src/catalog/resource-names.ts'
 import type { Clock } from '../../src/clock.ts'
-import { createSession } from '../../src/engine/session.ts'
+import { createSession } from '../../src/engine/session/session.ts'
 import { createLog } from '../../src/log.ts'
 import {
   numberedPage,

@@ -4,7 +4,7 @@ import { startFields } from '../../app/start-fields.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource-names.ts'
 import { systemClock } from '../../clock.ts'
 import type { ApiSettings } from '../../config/load-settings.ts'
-import type { BackfillResult } from '../../engine/backfill.ts'
+import type { BackfillResult } from '../../engine/backfill/backfill.ts'
 import { EXIT_STATUS, type ExitStatus } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import { jsonLine } from '../../safe-text.ts'
@@ -102,7 +102,7 @@ async function runBackfill({
     import('./summary.ts'),
     import('./search.ts'),
     import('./maintenance.ts'),
-    import('./end.ts'),
+    import('./end-report.ts'),
   ])
   const { stdout, stderr, signal } = context
   const clock = systemClock()
@@ -147,7 +147,7 @@ async function runBackfill({
     if ('error' in end) throw end.error
     if ('error' in shown) throw shown.error
     if ('error' in indexed) throw indexed.error
-    return indexed.result ? exitStatusOf(end.result) : EXIT_STATUS.unfinished
+    return indexed.result ? statusOfResult(end.result) : EXIT_STATUS.unfinished
   }
   try {
     const end = await outcomeOf(work())
@@ -160,7 +160,7 @@ async function runBackfill({
   }
 }
 
-function exitStatusOf({ complete, interrupted }: BackfillResult): ExitStatus {
+function statusOfResult({ complete, interrupted }: BackfillResult): ExitStatus {
   if (interrupted) return EXIT_STATUS.unfinished
   return complete ? EXIT_STATUS.done : EXIT_STATUS.apiUnavailable
 }

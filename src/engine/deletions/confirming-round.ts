@@ -14,7 +14,7 @@ import { confirmAfterMs } from './denial.ts'
  * - each row that has a single read and that its list does not show (unlisted.ts);
  * - each row that only single reads deny, such as a transcript. Its suspicion starts again now.
  *
- * due/round-end.ts begins the round in the daemon, backfill-rounds.ts in a backfill.
+ * due/round-end.ts begins the round in the daemon, backfill/rounds.ts in a backfill.
  */
 export function suspectAgain(context: EngineContext, resource: ResourceName): void {
   const { store, server, clock } = context

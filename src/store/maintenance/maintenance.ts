@@ -1,6 +1,6 @@
 import { hasTable } from '../database/existing-tables.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
-import { createRequests } from '../sync/requests.ts'
+import { createRequests } from '../sync/handed-over.ts'
 
 /** Upkeep of the database file, in short calls. */
 export interface Maintenance {

@@ -10,8 +10,8 @@ import { onlyRow } from '../database/statements.ts'
 import { databaseStats } from '../file/path-checks.ts'
 import { databaseSizes } from '../file/size.ts'
 import { type LagSummary, readArrivals } from '../sync/arrivals.ts'
+import { type Request, readRequests } from '../sync/handed-over.ts'
 import { META, readNote } from '../sync/meta.ts'
-import { type Request, readRequests } from '../sync/requests.ts'
 import type { Writer } from '../sync/writer-note.ts'
 
 /** The status of a warehouse, read without writing. */

@@ -1,13 +1,13 @@
-import type { Resource } from '../catalog/resource.ts'
-import type { ResourceName } from '../catalog/resource-names.ts'
-import { isoInstant } from '../clock.ts'
-import { reasonWithHint, StopError } from '../errors.ts'
-import type { EngineContext } from './context.ts'
-import { applyDeletions } from './deletions/apply.ts'
-import { nextDueMs } from './due/due.ts'
-import { HOUR, scaled } from './due/intervals.ts'
-import { isFullyRead, noteRecovery, type ResourceOutcome, recordOutcome } from './due/round-end.ts'
-import type { Job, Lane, Source } from './requests/job.ts'
+import type { Resource } from '../../catalog/resource.ts'
+import type { ResourceName } from '../../catalog/resource-names.ts'
+import { isoInstant } from '../../clock.ts'
+import { reasonWithHint, StopError } from '../../errors.ts'
+import type { EngineContext } from '../context.ts'
+import { applyDeletions } from '../deletions/apply.ts'
+import { nextDueMs } from '../due/due.ts'
+import { HOUR, scaled } from '../due/intervals.ts'
+import { isFullyRead, noteRecovery, type ResourceOutcome, recordOutcome } from '../due/round-end.ts'
+import type { Job, Lane, Source } from '../requests/job.ts'
 
 /**
  * The runs of a session. The run of a resource is open from the first outcome of a request until nothing more of the

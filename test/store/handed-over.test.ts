@@ -5,7 +5,7 @@ import { type Clock, systemClock } from '../../src/clock.ts'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 import { openDatabase } from '../../src/store/database/open.ts'
 import { takeOutOfUse } from '../../src/store/restore/swap.ts'
-import { askWriter, createRequests, type NewRequest, readRequests } from '../../src/store/sync/requests.ts'
+import { askWriter, createRequests, type NewRequest, readRequests } from '../../src/store/sync/handed-over.ts'
 import { newFolder, openAt, temporaryStore } from './temporary-store.ts'
 
 const NOW = '2026-01-01T00:00:00.000Z'

@@ -1,6 +1,6 @@
 import type { App } from '../../app/app.ts'
 import { isoInstant } from '../../clock.ts'
-import type { Backfill } from '../../engine/backfill.ts'
+import type { Backfill } from '../../engine/backfill/backfill.ts'
 import { EXIT_STATUS, type ExitStatus, exitStatusOf, reasonOf } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import type { BackfillEnd } from '../../store/status/report.ts'
