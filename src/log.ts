@@ -53,14 +53,10 @@ export type LogFields = {
 
 /** The message is a fixed sentence; variable parts are fields. */
 export interface Log {
-  trace(message: string, fields?: LogFields): void
   debug(message: string, fields?: LogFields): void
   info(message: string, fields?: LogFields): void
   warn(message: string, fields?: LogFields): void
   error(message: string, fields?: LogFields): void
-  fatal(message: string, fields?: LogFields): void
-  /** A log that adds these fields to every line. */
-  child(fields: LogFields): Log
 }
 
 export interface LogOptions {
@@ -136,17 +132,14 @@ async function loadPrettyFormat(colorize: boolean): Promise<(line: string) => st
 
 function adapt(logger: Logger): Log {
   const write =
-    (level: 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal') =>
+    (level: keyof Log) =>
     (message: string, fields: LogFields = {}) =>
       logger[level](fields, message)
   return {
-    trace: write('trace'),
     debug: write('debug'),
     info: write('info'),
     warn: write('warn'),
     error: write('error'),
-    fatal: write('fatal'),
-    child: fields => adapt(logger.child(fields)),
   }
 }
 

@@ -172,7 +172,7 @@ const ROUTE_FAILURES = 3
 const ROUTE: Backoff = { firstMs: 1000, mostMs: 5 * 60_000, jitter: 0.5 }
 
 /** Replaces a longer `giveUpMs` until a request has connected. */
-const FIRST_CONNECTION_MS = 10_000
+export const FIRST_CONNECTION_MS = 10_000
 
 /**
  * After this many foreign responses in a row, at least one of them a 2xx, another site is at the address. They must

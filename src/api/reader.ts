@@ -5,6 +5,7 @@ import type { RetryCause } from './classify.ts'
 import type { Client, Sent } from './client.ts'
 import type { Governor } from './governor/governor.ts'
 import { CUT_OFF, failureText, permitResult } from './outcome-texts.ts'
+import { FIRST_CONNECTION_MS } from './reach.ts'
 import type { ApiRequest } from './request.ts'
 import { retryDecision } from './retry.ts'
 
@@ -53,9 +54,6 @@ export interface ApiReaderDeps {
   /** Called when requests are paused for longer than 3 s. */
   onPause?(untilMs: number): void
 }
-
-/** Replaces a longer `giveUpMs` until a request has connected. */
-const FIRST_CONNECTION_MS = 10_000
 
 const NOTICED_PAUSE_MS = 3000
 

@@ -41,7 +41,10 @@ export const SECTIONS = {
   log: 'The log on standard error.',
 } as const
 
-/** All settings. The flags, environment variables, documents and `parley init` are derived from this table. */
+/**
+ * All settings. The flags, environment variables, documents and `parley init` are derived from this table;
+ * config/README.md says how to generate the documents again.
+ */
 export const SETTINGS = {
   'api.base_url': {
     kind: kinds.baseUrl,

@@ -18,7 +18,11 @@ import { exportTable, type TableOutcome, type TableWork } from './table-export.t
 import { declaredTables, type ExportTable } from './tables.ts'
 import { type Target, targetError } from './target.ts'
 
-/** Exports the warehouse as of one instant: Parquet files and a manifest. */
+/**
+ * Exports the warehouse as of one instant: Parquet files and a manifest. Each file is replaced atomically (target.ts).
+ * The manifest is written after all files, and outdated files are removed last, so the export after a kill compares and
+ * continues. table-export.ts decides which files to write, and parquet-file.ts writes one.
+ */
 
 export interface ExportOptions {
   /** Opened read-only. */

@@ -1,7 +1,7 @@
 /**
  * Finds the rows that a webhook of the product is about. The API's description (section Events) does not specify the
  * body, and the sender is not trusted. So any JSON is accepted, nothing in it is stored, and the work on it is limited.
- * A webhook only decides what is read from the API next.
+ * A webhook only decides what is read from the API next: daemon/webhook-reads.ts.
  */
 
 /** The rows and lists to read now because of a webhook. */

@@ -19,7 +19,7 @@ import { afterAcceptance, afterRefusal, type RateState, startRate, withAnswerNot
  * doubt: the in-flight limit is lowered first, and the rate only if that does not help.
  *
  * `api/classify.ts` reads the wait that a 429 asks for, `governor.ts` enforces the pause, and
- * `engine/requests/attempts.ts` sends the refused request again, which does not count as an attempt.
+ * `engine/requests/attempts.ts` sends the refused request again; a 429 does not count as a failed attempt.
  */
 
 /** The configured limits, never exceeded. */

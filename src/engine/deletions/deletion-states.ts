@@ -20,7 +20,8 @@ import type { Suspicion } from '../../store/deletions/suspicions.ts'
  *
  * For example a message: a page of `messages.list` does not show a copy in its span, so the copy is suspected, and
  * probe-later.ts plans a request for it by `ids` two minutes later. If the answer does not show it either, apply.ts
- * deletes the copy (table `message_copies`). The e-mail is deleted with its last copy (store/rows/merge/messages.ts).
+ * deletes the copy (table `message_copies`). The e-mail is deleted with its last copy (store/rows/merge/messages.ts), and
+ * its text is purged after `retention.withdrawn_days`.
  */
 
 /** A second denial counts only this long after the first. Scaled by `sync.interval_scale`. */

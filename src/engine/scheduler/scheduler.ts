@@ -17,9 +17,12 @@ import { createWaiting } from './waiting.ts'
  * Chooses which job's request is sent next. It waits for a permit first and chooses the job then, so no job waits in a
  * queue ahead of a more urgent one. Lanes share the requests; what a lane does not use goes to the others.
  *
- * When no request is sent, the scheduler waits for one of four things (step.ts), in this order: the API, answers in
- * flight or answers that wait to be stored (next-step.ts); a permit of the governor (`permits.next`); the end of
- * another program's transaction (`store.waitUntilFree`); work (`waitForWork`, due/due.ts).
+ * When no request is sent, the scheduler waits for one of these, in this order (step.ts):
+ * 1. the API, or answers in flight or not yet stored (next-step.ts);
+ * 2. a permit of the governor (`permits.next`);
+ * 3. the end of another program's transaction (`store.waitUntilFree`);
+ * 4. work (`waitForWork`, due/due.ts).
+ * Waits outside a run, such as for the confirmation of a deletion, are in the list in src/README.md.
  */
 export interface Scheduler {
   /**

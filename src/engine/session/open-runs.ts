@@ -12,7 +12,8 @@ import type { Job, Lane, Source } from '../requests/job.ts'
 /**
  * The runs of a session. The run of a resource is open from the first outcome of a request until nothing more of the
  * resource is due. At the end of the run, deletions are applied, and the resource's round ends if every list was read.
- * All functions except `afterJob` are called inside a transaction.
+ * All functions except `afterJob` are called inside a transaction. Runs that a killed process left open end at the next
+ * start (`closeInterrupted` in store/sync/runs.ts).
  */
 export interface OpenRuns {
   /** Opens the run of the job's resource, if it is not open. */

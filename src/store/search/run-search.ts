@@ -16,6 +16,8 @@ import {
 } from './query.ts'
 import { MARKS, SEARCH_INDICES, type SearchIndex, type SearchTable } from './schema.ts'
 
+/** Runs a search. Chooses between the full-text index and a scan of the newest rows; query.ts builds the statement. */
+
 export interface SearchAnswer {
   rows: readonly SearchRow[]
   /** The statement with its values, whether or not it was run. */

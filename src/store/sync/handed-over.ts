@@ -16,7 +16,10 @@ const REQUEST_KINDS = REQUEST_TABLE.columns.kind.values
 
 export type RequestKind = (typeof REQUEST_KINDS)[number]
 
-/** A request of another process to the process that writes the warehouse: a row of `sync_requests`. */
+/**
+ * A request of another process to the process that writes the warehouse: a row of `sync_requests`.
+ * engine/handed-over.ts executes it.
+ */
 export interface Request {
   id: number
   kind: RequestKind

@@ -21,7 +21,10 @@ export interface Segment {
   cursor: Readonly<Record<string, string>> | null
   /** Start of the current pass, by the server's clock. */
   passStartedAt: string | null
-  /** The round of the resource in which the pass in progress began; null when there is none. */
+  /**
+   * The round of the resource in which the pass in progress began; null when there is none. A pass that began in an
+   * earlier round does not count for the current one.
+   */
   passRound: number | null
   pages: number
   rows: number
