@@ -8,13 +8,11 @@ import { retryDecision } from '../../api/retry.ts'
 import { ResourceError, RetryError, StopError } from '../../errors.ts'
 import type { Attempt, Job } from './job.ts'
 import { applyOutcome, failJob, finishJob, type OutcomeDeps } from './outcome.ts'
-import { createPendingAttempts, type PendingAttempts } from './pending-attempts.ts'
+import type { PendingAttempts } from './pending-attempts.ts'
 import { createSender, type Sender, type SenderDeps } from './sender.ts'
 
 /** Sends requests, applies their outcomes and retries failures. */
-export interface RequestAttempts
-  extends Pick<PendingAttempts, 'park' | 'isParked' | 'takeDue' | 'waitMs'>,
-    Pick<Sender, 'unanswered'> {
+export interface RequestAttempts extends Pick<Sender, 'unanswered'> {
   /** Sends the request and applies the outcome. Never rejects: errors that end the run go to `stop`. */
   perform(attempt: Attempt, permit: Permit): Promise<void>
   /** Sends a request only to find out whether the API can be reached. Its answer is not stored. Never rejects. */
@@ -26,19 +24,17 @@ export interface RequestAttempts
    * is unconfirmed, or when the API also refused a request unexpectedly.
    */
   acceptRefusals(): boolean
-  /** Ends the jobs of all waiting attempts. */
-  endPending(): void
 }
 
 export interface RequestAttemptsDeps extends SenderDeps, Pick<OutcomeDeps, 'saveLearned'> {
+  pending: Pick<PendingAttempts, 'delay' | 'addUnconfirmed' | 'retryUnconfirmed'>
   random: () => number
   stop(error: unknown): void
 }
 
 export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempts {
-  const { context, reachability, progress, endless, cancel } = deps
-  const { clock, store, log } = context
-  const pending = createPendingAttempts({ clock, reachability, abandonsRoutes: endless === undefined })
+  const { context, reachability, progress, pending, cancel } = deps
+  const { store, log } = context
   let acceptsRefusals = false
   const { send, unanswered } = createSender(deps)
 
@@ -121,10 +117,6 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
   return {
     perform,
     sendHealthCheck,
-    park: pending.park,
-    isParked: pending.isParked,
-    takeDue: pending.takeDue,
-    waitMs: pending.waitMs,
     async refuse(tried, reason) {
       try {
         const message = `Not sent, since requests on this route keep failing: ${reason}`
@@ -141,7 +133,6 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
       acceptsRefusals = true
       return true
     },
-    endPending: pending.end,
   }
 }
 

@@ -3,6 +3,7 @@ import type { Permit } from '../../api/governor/in-flight.ts'
 import type { HealthCheck } from '../../api/reach.ts'
 import type { RequestAttempts } from '../requests/attempts.ts'
 import type { Attempt, EndlessWork } from '../requests/job.ts'
+import type { PendingAttempts } from '../requests/pending-attempts.ts'
 import type { Permits } from '../requests/permits.ts'
 import type { Reachability } from '../requests/reachability.ts'
 import type { SchedulerProgress } from '../requests/request-counts.ts'
@@ -22,7 +23,8 @@ export interface Dispatch {
 }
 
 export interface DispatchDeps {
-  attempts: Pick<RequestAttempts, 'perform' | 'sendHealthCheck' | 'refuse' | 'park'>
+  attempts: Pick<RequestAttempts, 'perform' | 'sendHealthCheck' | 'refuse'>
+  pending: Pick<PendingAttempts, 'park'>
   reachability: Pick<Reachability, 'abandonedReason' | 'restMs'>
   permits: Permits
   lanes: Pick<Lanes, 'askAgain'>
@@ -33,7 +35,7 @@ export interface DispatchDeps {
 }
 
 export function createDispatch(deps: DispatchDeps): Dispatch {
-  const { attempts, reachability, permits, lanes, progress, endless } = deps
+  const { attempts, pending, reachability, permits, lanes, progress, endless } = deps
   const queue = new PQueue({ concurrency: Number.POSITIVE_INFINITY })
 
   const run = (work: () => Promise<void>, after: () => void = () => undefined) => {
@@ -58,7 +60,7 @@ export function createDispatch(deps: DispatchDeps): Dispatch {
       }
       if (reachability.restMs(route) > 0) {
         permits.keep(permit)
-        attempts.park(chosen)
+        pending.park(chosen)
         return
       }
       run(

@@ -5,6 +5,7 @@ import type { EngineDeps } from '../engine-options.ts'
 import { createRequestAttempts } from '../requests/attempts.ts'
 import { healthChecksOf } from '../requests/health-checks.ts'
 import type { EndlessWork, Source } from '../requests/job.ts'
+import { createPendingAttempts } from '../requests/pending-attempts.ts'
 import { createPermits } from '../requests/permits.ts'
 import { createReachability } from '../requests/reachability.ts'
 import { noProgress, type SchedulerProgress } from '../requests/request-counts.ts'
@@ -84,8 +85,10 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     ending.abort()
   }
 
+  const pending = createPendingAttempts({ clock, reachability, abandonsRoutes: endless === undefined })
   const attempts = createRequestAttempts({
     context,
+    pending,
     client: deps.client,
     reachability,
     progress,
@@ -99,11 +102,12 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   const lanes = createLanes(sources, {
     commits: store.transaction.commits,
     elapsed: clock.elapsed,
-    isParked: attempts.isParked,
+    isParked: pending.isParked,
   })
 
   const dispatch = createDispatch({
     attempts,
+    pending,
     reachability,
     permits,
     lanes,
@@ -119,6 +123,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     progress,
     reachability,
     attempts,
+    pending,
     permits,
     lanes,
     dispatch,
@@ -141,7 +146,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
       }
       permits.drop()
       await dispatch.onIdle()
-      attempts.endPending()
+      pending.end()
       reachability.end()
       if (stopped !== undefined) throw stopped
       if (progress.accepted === 0 && progress.turnedAway > 0 && !stopNew.aborted)

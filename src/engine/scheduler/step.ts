@@ -2,6 +2,7 @@ import type { Permit } from '../../api/governor/in-flight.ts'
 import type { Store } from '../../store/store.ts'
 import type { RequestAttempts } from '../requests/attempts.ts'
 import type { EndlessWork, Source } from '../requests/job.ts'
+import type { PendingAttempts } from '../requests/pending-attempts.ts'
 import type { Permits } from '../requests/permits.ts'
 import type { Reachability } from '../requests/reachability.ts'
 import type { SchedulerProgress } from '../requests/request-counts.ts'
@@ -16,7 +17,8 @@ export interface StepDeps {
   endless: EndlessWork | undefined
   progress: SchedulerProgress
   reachability: Reachability
-  attempts: RequestAttempts
+  attempts: Pick<RequestAttempts, 'unanswered' | 'acceptRefusals'>
+  pending: Pick<PendingAttempts, 'takeDue' | 'waitMs'>
   permits: Permits
   lanes: Lanes
   dispatch: Dispatch
@@ -33,12 +35,24 @@ const KEPT_MS = 1000
  * sent. It returns false when no work is left or the run is over.
  */
 export function createStep(deps: StepDeps): () => Promise<boolean> {
-  const { store, sources, endless, progress, reachability, attempts, permits, lanes, dispatch, stop } = deps
+  const {
+    store,
+    sources,
+    endless,
+    progress,
+    reachability,
+    attempts,
+    pending,
+    permits,
+    lanes,
+    dispatch,
+    stop,
+  } = deps
   const { wake, wait } = deps.waits
 
   /** Resolves when a job is over, a retry falls due, or `mostMs` have passed. In the last case it returns true. */
   const waitForChange = async (mostMs = Number.POSITIVE_INFINITY): Promise<boolean> => {
-    const nearest = Math.min(attempts.waitMs(), reachability.patienceLeftMs(), mostMs, lanes.waitMs())
+    const nearest = Math.min(pending.waitMs(), reachability.patienceLeftMs(), mostMs, lanes.waitMs())
     const isWoken = await wait(nearest)
     return !isWoken && nearest === mostMs
   }
@@ -70,7 +84,7 @@ export function createStep(deps: StepDeps): () => Promise<boolean> {
       permits.keep(permit)
       return true
     }
-    const chosen = lanes.choose(lane => (lane === 'retry' ? attempts.takeDue() : undefined))
+    const chosen = lanes.choose(lane => (lane === 'retry' ? pending.takeDue() : undefined))
     if (chosen) {
       await dispatch.start(chosen, permit)
       return true
@@ -89,7 +103,7 @@ export function createStep(deps: StepDeps): () => Promise<boolean> {
     const next = decideWithoutJob({
       inFlight: progress.inFlight,
       unanswered: attempts.unanswered(),
-      hasRetries: attempts.waitMs() !== Number.POSITIVE_INFINITY,
+      hasRetries: pending.waitMs() !== Number.POSITIVE_INFINITY,
       isEndless: endless !== undefined,
     })
     if (next === 'keep') {
