@@ -1,9 +1,9 @@
+import type { FeedName } from '../catalog/feeds.ts'
 import type { ResourceName } from '../catalog/resource-names.ts'
 import { type ParleyError, reasonWithHint } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
 import type { RunCounts, RunOutcome } from '../store/sync/runs.ts'
-import type { FeedName } from './feeds.ts'
 import { createFailureLog, type FailureLines } from './requests/failure-log.ts'
 
 /** The counts and failures of each resource's run so far. */

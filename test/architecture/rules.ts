@@ -13,6 +13,7 @@ const LAYERS = [
   ['engine', 'server', 'export', 'retention'],
   ['api', 'store'],
   ['dictionary'],
+  ['catalog/feeds'],
   ['catalog/catalog'],
   ['catalog/declarations'],
   ['resources'],

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { feedNamed } from '../../src/catalog/feeds.ts'
 import type { SourceRow } from '../../src/catalog/resource.ts'
 import {
   type Amount,
@@ -12,7 +13,6 @@ import {
 } from '../../src/engine/estimate/amount.ts'
 import { ratesOf, secondsFor } from '../../src/engine/estimate/duration.ts'
 import { singleReads } from '../../src/engine/estimate/single-reads.ts'
-import { feedNamed } from '../../src/engine/feeds.ts'
 
 test.each<[parts: Amount[], total: Amount]>([
   [[exactly(2), exactly(3)], exactly(5)],

@@ -1,7 +1,7 @@
+import { FEEDS } from '../../catalog/feeds.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import { isoInstant } from '../../clock.ts'
 import type { EngineContext } from '../context.ts'
-import { FEEDS } from '../feeds.ts'
 import { ITEM_ANSWERS } from '../modes/items/handlers.ts'
 import { tablesOf } from './apply.ts'
 import { confirmAfterMs } from './denial.ts'

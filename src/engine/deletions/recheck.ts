@@ -1,9 +1,9 @@
+import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import { isoInstant } from '../../clock.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
 import { scaled } from '../due/intervals.ts'
-import type { ListOf } from '../due/schedule.ts'
 import { tablesOf } from './apply.ts'
 import { confirmAfterMs, confirmableAt, undecidedSince } from './denial.ts'
 import { CONFIRM_MANY_AFTER_MS } from './missed-rows.ts'
@@ -14,7 +14,11 @@ import { CONFIRM_MANY_AFTER_MS } from './missed-rows.ts'
  * When to read the list again early, by the server's clock in ms; undefined when it waits for its interval. If the rows
  * of the list can be requested by key, the list is read early only after a pass that missed many rows.
  */
-export function recheckAt(context: EngineContext, { feed }: ListOf, segment: Segment): number | undefined {
+export function recheckAt(
+  context: EngineContext,
+  { feed }: DeclaredFeed<ListFeed>,
+  segment: Segment,
+): number | undefined {
   const { missedRows, store, server, clock } = context
   const missedAt = missedRows.recheckAt(segment.id)
   if (missedAt !== undefined) return server.now() + missedAt - clock.elapsed()
@@ -29,13 +33,20 @@ export function recheckAt(context: EngineContext, { feed }: ListOf, segment: Seg
  * read before, since an earlier denial confirms nothing. Undefined for a document that is not suspected, and for all
  * other feeds.
  */
-export function confirmingReadMs(context: EngineContext, { feed }: ListOf): number | undefined {
+export function confirmingReadMs(
+  context: EngineContext,
+  { feed }: DeclaredFeed<ListFeed>,
+): number | undefined {
   if (feed.mode !== 'singleton') return undefined
   const since = context.store.suspicions.earliestUndecided(feed.table, undecidedSince(context))
   return since === undefined ? undefined : Math.max(0, confirmableAt(context, since) - context.server.now())
 }
 
-export function isRecheckDue(context: EngineContext, list: ListOf, segment: Segment): boolean {
+export function isRecheckDue(
+  context: EngineContext,
+  list: DeclaredFeed<ListFeed>,
+  segment: Segment,
+): boolean {
   const at = recheckAt(context, list, segment)
   return at !== undefined && at <= context.server.now()
 }

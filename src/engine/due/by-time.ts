@@ -1,14 +1,15 @@
+import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
 import { confirmingReadMs, recheckAt } from '../deletions/recheck.ts'
 import { auditInterval, MINUTE, passInterval, scaled, usualIntervalMs } from './intervals.ts'
-import type { ListOf, Schedule } from './schedule.ts'
+import type { Schedule } from './schedule.ts'
 import { isNewEnough, putOffMs } from './segment-conditions.ts'
 
 /** The schedule of the daemon: lists fall due at intervals, single reads at the time stored in their task. */
 export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): Schedule {
   const { store, server, options, backoffs } = context
-  const intervalMs = ({ feed }: ListOf, segment: Segment) => {
+  const intervalMs = ({ feed }: DeclaredFeed<ListFeed>, segment: Segment) => {
     if (feed.mode === 'snapshot')
       return passInterval(scaled(usualIntervalMs(feed), options), segment, options)
     if (feed.mode !== 'timeline') return scaled(usualIntervalMs(feed), options)
@@ -16,7 +17,7 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
     return scaled(auditInterval(server.now() - Date.parse(segment.to)), options)
   }
   /** By the server's clock, in ms. */
-  const dueAgainAt = (list: ListOf, segment: Segment, listedAt: string): number =>
+  const dueAgainAt = (list: DeclaredFeed<ListFeed>, segment: Segment, listedAt: string): number =>
     Math.min(
       Date.parse(listedAt) + intervalMs(list, segment),
       recheckAt(context, list, segment) ?? Number.POSITIVE_INFINITY,
@@ -24,7 +25,7 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
   /** True when a clock that was ahead stored this time. Without this check, the list would not be read until then. */
   const isInFuture = (listedAt: string) => Date.parse(listedAt) > server.now() + MINUTE
   /** How long until a segment is due, in ms, regardless of its feed's backoff. */
-  const ownWaitMs = (list: ListOf, segment: Segment): number => {
+  const ownWaitMs = (list: DeclaredFeed<ListFeed>, segment: Segment): number => {
     const { closed, listedAt, listedRound, passStartedAt, unavailableSince, to } = segment
     if (closed || !isNewEnough(list, segment, options)) return Number.POSITIVE_INFINITY
     const putOff = putOffMs(segment, context)

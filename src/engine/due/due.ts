@@ -1,3 +1,4 @@
+import { type DeclaredFeed, itemsOf, type ListFeed, listsOf } from '../../catalog/feeds.ts'
 import type { Feed, ItemFeed, Resource } from '../../catalog/resource.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import { isoInstant } from '../../clock.ts'
@@ -8,7 +9,6 @@ import { confirmingReadMs } from '../deletions/recheck.ts'
 import type { Source } from '../requests/job.ts'
 import { byTime } from './by-time.ts'
 import { DAY, scaled } from './intervals.ts'
-import type { ListOf } from './schedule.ts'
 
 /**
  * Computes when each list and key is read next. The work of the modes, the sleep of an idle daemon, `next_run_at`, the
@@ -25,13 +25,7 @@ export interface ListPart {
   waitMs: number
 }
 
-export function listsOf({ name, feeds }: Resource): ListOf[] {
-  return Object.entries(feeds).flatMap(([feedName, feed]) =>
-    feed.mode === 'item' ? [] : { resource: name, id: `${name}.${feedName}`, feed },
-  )
-}
-
-export function partsOf(context: EngineContext, list: ListOf): ListPart[] {
+export function partsOf(context: EngineContext, list: DeclaredFeed<ListFeed>): ListPart[] {
   const { store, schedule, backoffs } = context
   const segments = store.segments.of(list.id)
   if (isNeverRead(list.feed, segments)) {
@@ -49,7 +43,7 @@ function isNeverRead(feed: Feed, segments: readonly unknown[]): boolean {
 }
 
 /** The segments of a list that are due now, newest first. */
-export function dueSegments(context: EngineContext, list: ListOf): Segment[] {
+export function dueSegments(context: EngineContext, list: DeclaredFeed<ListFeed>): Segment[] {
   return context.store.segments.of(list.id).filter(segment => context.schedule.waitMs(list, segment) === 0)
 }
 
@@ -61,13 +55,12 @@ export function dueNow(context: EngineContext, resources: readonly Resource[]): 
   for (const resource of resources) {
     for (const list of listsOf(resource))
       for (const segment of dueSegments(context, list)) due[context.schedule.laneOf(list, segment)] += 1
-    for (const [feedName, feed] of Object.entries(resource.feeds))
-      if (feed.mode === 'item') due.items += dueKeys(context, `${resource.name}.${feedName}`, feed)
+    for (const item of itemsOf(resource)) due.items += dueKeys(context, item)
   }
   return due
 }
 
-function dueKeys({ store, now }: EngineContext, id: string, { pending }: ItemFeed): number {
+function dueKeys({ store, now }: EngineContext, { id, feed: { pending } }: DeclaredFeed<ItemFeed>): number {
   const tasks = store.tasks.countDue(id, now())
   return pending ? tasks + store.pending.count(pending) : tasks
 }

@@ -1,4 +1,5 @@
-import type { Feed, ItemFeed, TimelineFeed } from '../../catalog/resource.ts'
+import type { ListFeed } from '../../catalog/feeds.ts'
+import type { TimelineFeed } from '../../catalog/resource.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineOptions } from '../engine-options.ts'
 
@@ -45,16 +46,16 @@ export function passInterval(
   return Math.max(usualMs, Math.min((passMs ?? 0) / MOST_SHARE, scaled(WEEK, options)))
 }
 
-type ListFeed = Exclude<Feed, TimelineFeed | ItemFeed>
+type IntervalFeed = Exclude<ListFeed, TimelineFeed>
 
 /** How often a list that is not a timeline is read again, in ms. A snapshot may declare another interval. */
-const LIST_INTERVALS: Readonly<Record<ListFeed['mode'], number>> = {
+const LIST_INTERVALS: Readonly<Record<IntervalFeed['mode'], number>> = {
   snapshot: 6 * HOUR,
   periodic: HOUR,
   singleton: 6 * HOUR,
 }
 
 /** In ms, before `intervalScale`. */
-export function usualIntervalMs(feed: ListFeed): number {
+export function usualIntervalMs(feed: IntervalFeed): number {
   return (feed.mode === 'snapshot' ? feed.intervalMs : undefined) ?? LIST_INTERVALS[feed.mode]
 }

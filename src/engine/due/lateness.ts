@@ -1,11 +1,11 @@
+import { type DeclaredFeed, type ListFeed, listsOf } from '../../catalog/feeds.ts'
 import type { Resource } from '../../catalog/resource.ts'
 import { isoInstant } from '../../clock.ts'
 import { ResourceError, reasonWithHint } from '../../errors.ts'
 import type { ResourceState } from '../../store/sync/resource-state.ts'
 import type { EngineContext } from '../context.ts'
-import { listsOf, partsOf } from './due.ts'
+import { partsOf } from './due.ts'
 import { longestWaitMs, MINUTE } from './intervals.ts'
-import type { ListOf } from './schedule.ts'
 import { isNewEnough } from './segment-conditions.ts'
 
 /**
@@ -57,7 +57,7 @@ export function schedulesOf(context: EngineContext, resource: Resource): ListSch
   return listsOf(resource).flatMap(list => scheduleOf(context, list) ?? [])
 }
 
-function scheduleOf(context: EngineContext, list: ListOf): ListSchedule | undefined {
+function scheduleOf(context: EngineContext, list: DeclaredFeed<ListFeed>): ListSchedule | undefined {
   const { schedule, backoffs, server, options } = context
   const offered = partsOf(context, list).filter(({ segment }) => !segment?.unavailableSince)
   if (offered.length === 0) return undefined

@@ -1,9 +1,9 @@
+import type { FeedName } from '../../catalog/feeds.ts'
 import { isoInstant } from '../../clock.ts'
 import type { ParleyError } from '../../errors.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { Task } from '../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../context.ts'
-import type { FeedName } from '../feeds.ts'
 import { aloneBackoffMs, pageBackoffMs } from '../modes/narrowing.ts'
 import { segmentAfterFailure } from '../modes/pass.ts'
 

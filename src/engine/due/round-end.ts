@@ -1,3 +1,4 @@
+import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
 import type { Resource } from '../../catalog/resource.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import { isoInstant } from '../../clock.ts'
@@ -9,7 +10,6 @@ import { isSteppedOver } from '../modes/narrowing.ts'
 import { hasFirstReads } from './first-reads.ts'
 import { DAY, scaled } from './intervals.ts'
 import { latenessOf } from './lateness.ts'
-import type { ListOf } from './schedule.ts'
 import { isNewEnough } from './segment-conditions.ts'
 
 /** The end of a resource's run, and of its round: deletions, state and rejects. */
@@ -125,7 +125,11 @@ export function areListsRead(context: EngineContext, { name, feeds }: Resource):
 }
 
 /** Whether the round can be complete without this segment: it is unavailable or stepped over, or its scope failed. */
-function isLeftOut(context: EngineContext, { id, feed: { mode } }: ListOf, segment: Segment): boolean {
+function isLeftOut(
+  context: EngineContext,
+  { id, feed: { mode } }: DeclaredFeed<ListFeed>,
+  segment: Segment,
+): boolean {
   const { unavailableSince, scope } = segment
   if (unavailableSince !== null || (scope !== '' && isPutOff(context, id, segment))) return true
   return (mode === 'timeline' || mode === 'periodic') && isSteppedOver(mode, segment)

@@ -1,4 +1,4 @@
-import type { Feed, ItemFeed } from '../../catalog/resource.ts'
+import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { TaskBounds, TaskOrder } from '../../store/sync/tasks/due.ts'
@@ -8,13 +8,13 @@ import type { Lane } from '../requests/job.ts'
 /** Decides when lists and single reads are due: once in each round of a backfill, by time in the daemon. */
 export interface Schedule {
   /** How long until a segment is read, in ms, backoffs included: 0 when it is due, infinite when it never falls due. */
-  waitMs(list: ListOf, segment: Segment): number
+  waitMs(list: DeclaredFeed<ListFeed>, segment: Segment): number
   /** How long after one pass the next begins, in ms. Only meaningful in the daemon. */
-  intervalMs(list: ListOf, segment: Segment): number
+  intervalMs(list: DeclaredFeed<ListFeed>, segment: Segment): number
   /** By how many of its intervals a segment that was listed before is overdue; 0 in a backfill. */
-  overdue(list: ListOf, segment: Segment): number
+  overdue(list: DeclaredFeed<ListFeed>, segment: Segment): number
   /** The lane of a list's requests. Only timelines need the segment. */
-  laneOf(list: ListOf, segment: Segment | undefined): Exclude<Lane, 'retry'>
+  laneOf(list: DeclaredFeed<ListFeed>, segment: Segment | undefined): Exclude<Lane, 'retry'>
   dueTasks(query: TaskQuery): Task[]
   /** True when a pass from the newest end takes so long that the head would become stale before it ends. */
   isLong(segment: Segment): boolean
@@ -24,13 +24,6 @@ export interface Schedule {
   isTimed: boolean
   /** How many keys are loaded from the database at a time, so that a million pending rows do not fill the memory. */
   batchSize: number
-}
-
-export interface ListOf {
-  resource: ResourceName
-  /** `resource.feed` */
-  id: string
-  feed: Exclude<Feed, ItemFeed>
 }
 
 export interface TaskQuery extends TaskBounds {

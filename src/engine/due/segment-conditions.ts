@@ -1,8 +1,8 @@
+import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
 import type { EngineOptions } from '../engine-options.ts'
 import { longestWaitMs } from './intervals.ts'
-import type { ListOf } from './schedule.ts'
 
 export function isDueInRound({ closed, listedRound }: Segment, round: number): boolean {
   return !closed && listedRound < round
@@ -17,7 +17,7 @@ export function putOffMs({ retryAt }: Segment, { clock, options }: EngineContext
 
 /** False for a segment that lies entirely before `sync.since`. It is not read. */
 export function isNewEnough(
-  { feed }: Pick<ListOf, 'feed'>,
+  { feed }: Pick<DeclaredFeed<ListFeed>, 'feed'>,
   { to }: Segment,
   { since }: Pick<EngineOptions, 'since'>,
 ): boolean {

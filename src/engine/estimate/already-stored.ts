@@ -1,11 +1,11 @@
 import { resourceNamed } from '../../catalog/catalog.ts'
+import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
 import type { TimelineFeed } from '../../catalog/resource.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import type { Store } from '../../store/store.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { ReadWorkload } from '../../store/sync/workload.ts'
 import { interruptedSince, isContinued } from '../due/rounds.ts'
-import type { ListOf } from '../due/schedule.ts'
 import { isDueInRound, isNewEnough } from '../due/segment-conditions.ts'
 import type { Span } from './sample.ts'
 
@@ -16,9 +16,9 @@ export interface Stored {
   /** The lane in which the lists of a resource are read. */
   listLane(resource: ResourceName): 'history' | 'audit'
   /** The segments of a list that the next run may read, newest first. */
-  segments(list: ListOf): StoredSegment[]
+  segments(list: DeclaredFeed<ListFeed>): StoredSegment[]
   /** The parts of a timeline that the next run reads, newest first. */
-  timeline(list: ListOf & { feed: TimelineFeed }): DuePart[]
+  timeline(list: DeclaredFeed<TimelineFeed>): DuePart[]
   /** The number of known single reads of a resource, and of those that the next run sends. */
   items(resource: ResourceName): { known: number; due: number }
   liveValues(table: string, column: string): string[]

@@ -1,21 +1,14 @@
 import type { ApiReader } from '../../api/reader.ts'
 import { resourceNamed } from '../../catalog/catalog.ts'
+import { type DeclaredFeed, itemsOf, LISTS, type ListFeed, listsOf } from '../../catalog/feeds.ts'
+import type { ItemFeed } from '../../catalog/resource.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
-import type { ListOf } from '../due/schedule.ts'
-import { type DeclaredFeed, FEEDS } from '../feeds.ts'
 import type { Lane } from '../requests/job.ts'
 import type { Stored } from './already-stored.ts'
 import { type Amount, exactly, smaller, sum, UNKNOWN, without } from './amount.ts'
 import { countList, type ListCount } from './list-length.ts'
 import { createPageReader, type Refusal } from './page-reader.ts'
-import {
-  additionOf,
-  conditionOf,
-  type DeclaredItems,
-  isItems,
-  isReadSingly,
-  listBehind,
-} from './single-reads.ts'
+import { additionOf, conditionOf, isReadSingly, listBehind } from './single-reads.ts'
 import { countByTimeline, countTimeline, isTimeline } from './timelines.ts'
 
 /** Estimates the requests of a backfill, from the contents of the warehouse and a few pages of the API. */
@@ -55,9 +48,9 @@ export async function estimateRequests(api: ApiReader, options: EstimateOptions)
   const counts = new Map<string, ListCount>()
   const left = () => options.budget - api.used()
   const smallShare = () => Math.min(SMALL_SHARE, left())
-  const lists = FEEDS.filter(isList).filter(list => chosen.includes(list.resource) && isNeeded(list, stored))
+  const lists = LISTS.filter(list => chosen.includes(list.resource) && isNeeded(list, stored))
   const timelines = lists.filter(isTimeline)
-  const note = (list: ListOf, count: ListCount | undefined) =>
+  const note = (list: DeclaredFeed<ListFeed>, count: ListCount | undefined) =>
     counts.set(list.id, count ?? { requests: UNKNOWN, because: '' })
 
   for (const list of lists) {
@@ -78,12 +71,8 @@ export async function estimateRequests(api: ApiReader, options: EstimateOptions)
   return { lines: chosen.flatMap(name => linesOf(name, { stored, counts, refusals })), refusals }
 }
 
-function isList(declared: DeclaredFeed): declared is ListOf {
-  return !isItems(declared)
-}
-
 /** For a finished resource only the sizes of its scopes are needed: they say how many reads associations cost. */
-function isNeeded({ resource, feed }: ListOf, stored: Stored): boolean {
+function isNeeded({ resource, feed }: DeclaredFeed<ListFeed>, stored: Stored): boolean {
   return !stored.isFinished(resource) || (feed.mode === 'snapshot' && feed.scope !== undefined)
 }
 
@@ -104,9 +93,9 @@ function linesOf(resource: ResourceName, facts: Facts): PlanLine[] {
       ? [{ resource, lane, requests: exactly(1), because: `not offered by this workspace: ${said}` }]
       : [{ resource, lane, requests: UNKNOWN, because: said }]
   }
-  const feeds = FEEDS.filter(each => each.resource === resource)
-  const lists = feeds.flatMap(({ id }) => counts.get(id) ?? [])
-  const items = feeds.filter(isItems)
+  const declared = resourceNamed(resource)
+  const lists = listsOf(declared).flatMap(({ id }) => counts.get(id) ?? [])
+  const items = itemsOf(declared)
   return [
     ...lists.map(({ requests, because }): PlanLine => ({ resource, lane, requests, because })),
     ...(items.length > 0 ? [itemsLine(resource, items, facts)] : []),
@@ -114,7 +103,7 @@ function linesOf(resource: ResourceName, facts: Facts): PlanLine[] {
 }
 
 /** The single reads of a resource: those that are due for stored keys, and those of rows that are not stored yet. */
-function itemsLine(resource: ResourceName, items: readonly DeclaredItems[], facts: Facts): PlanLine {
+function itemsLine(resource: ResourceName, items: readonly DeclaredFeed<ItemFeed>[], facts: Facts): PlanLine {
   const { known, due } = facts.stored.items(resource)
   const reads = sum(...items.map(each => readsBehind(each, facts)))
   const isOfAllRows = items.some(each => each.feed.associations || listCountOf(each, facts)?.seen)
@@ -129,7 +118,7 @@ function itemsLine(resource: ResourceName, items: readonly DeclaredItems[], fact
 }
 
 /** The single reads of all rows of the list; of its unread rows alone when it is a timeline or was listed before. */
-function readsBehind(items: DeclaredItems, facts: Facts): Amount {
+function readsBehind(items: DeclaredFeed<ItemFeed>, facts: Facts): Amount {
   const { counts } = facts
   const { associations } = items.feed
   if (associations) {
@@ -138,16 +127,16 @@ function readsBehind(items: DeclaredItems, facts: Facts): Amount {
     return sum(...associations.kinds.map(([one, other]) => smaller(size(one), size(other))))
   }
   const list = listCountOf(items, facts)
-  const timeline = FEEDS.find(each => additionOf(each)?.list === listBehind(items)?.id)
+  const timeline = LISTS.find(each => additionOf(each)?.list === listBehind(items)?.id)
   const added = timeline && counts.get(timeline.id)?.reads
   return list?.reads ?? added ?? (list?.requests === UNKNOWN ? UNKNOWN : exactly(0))
 }
 
-function listCountOf(items: DeclaredItems, { counts }: Facts): ListCount | undefined {
+function listCountOf(items: DeclaredFeed<ItemFeed>, { counts }: Facts): ListCount | undefined {
   return counts.get(listBehind(items)?.id ?? '')
 }
 
-function basisOf(items: DeclaredItems, feeds: number): string {
+function basisOf(items: DeclaredFeed<ItemFeed>, feeds: number): string {
   if (items.feed.associations)
     return 'for each kind of association, one for each record of the object with fewer records'
   const list = listBehind(items)

@@ -1,10 +1,9 @@
 import { PAGING, type Page, type PagingStyle } from '../../api/paging.ts'
 import type { Query } from '../../api/request.ts'
+import { type DeclaredFeed, LISTS, type ListFeed } from '../../catalog/feeds.ts'
 import type { PeriodicFeed, SnapshotFeed } from '../../catalog/resource.ts'
 import { isoInstant } from '../../clock.ts'
 import { DAY, HOUR } from '../due/intervals.ts'
-import type { ListOf } from '../due/schedule.ts'
-import { FEEDS } from '../feeds.ts'
 import { timeOf } from '../modes/snapshot/page.ts'
 import { keyOf } from '../parse/key.ts'
 import type { Stored, StoredSegment } from './already-stored.ts'
@@ -57,7 +56,7 @@ const ASSUMED_PAGE_SIZE = 50
 /** Counts a list that is not a timeline. Undefined when the API refuses the list. */
 export async function countList(
   reader: PageReader,
-  list: ListOf,
+  list: DeclaredFeed<ListFeed>,
   options: CountOptions,
 ): Promise<ListCount | undefined> {
   const { feed } = list
@@ -67,7 +66,12 @@ export async function countList(
   return (await reader.page(list, {})) && { requests: exactly(1), because: 'one document' }
 }
 
-async function countSnapshot(reader: PageReader, list: ListOf, feed: SnapshotFeed, options: CountOptions) {
+async function countSnapshot(
+  reader: PageReader,
+  list: DeclaredFeed<ListFeed>,
+  feed: SnapshotFeed,
+  options: CountOptions,
+) {
   const [segment] = options.stored.segments(list)
   if (segment?.listedAt) {
     return { requests: listedAgain(segment, pageSize(feed.list.paging)), because: 'listed again' }
@@ -123,12 +127,12 @@ const BASES = {
 
 async function countScopes(
   reader: PageReader,
-  list: ListOf,
+  list: DeclaredFeed<ListFeed>,
   { scope, list: { paging } }: SnapshotFeed,
   { stored, counts }: CountOptions,
 ): Promise<ListCount> {
   const { table = '', column = '', always = [] } = scope ?? {}
-  const parent = FEEDS.find(({ feed }) => feed.mode !== 'item' && feed.table === table)
+  const parent = LISTS.find(({ feed }) => feed.table === table)
   const seen = counts.get(parent?.id ?? '')?.seen?.map(({ key }) => key) ?? []
   const all = [...seen, ...stored.liveValues(table, column), ...always]
   // A page is requested only if the feed has associations, which cost a request for each record. Their scopes go first.
@@ -152,7 +156,7 @@ async function countScopes(
 }
 
 /** The number of rows of one scope; 0 where the API does not offer it. */
-async function sizeOf(reader: PageReader, list: ListOf, scope: string): Promise<Amount> {
+async function sizeOf(reader: PageReader, list: DeclaredFeed<ListFeed>, scope: string): Promise<Amount> {
   const reply = await reader.read(list, largestPage(list), scope)
   if (reply.kind === 'refused' && list.feed.expected?.[reply.status]) return exactly(0)
   if (reply.kind !== 'answer') return atLeast(1)
@@ -163,7 +167,7 @@ async function sizeOf(reader: PageReader, list: ListOf, scope: string): Promise<
 /** Requests the first page of each period. The time that the page covers shows how many pages its period has. */
 async function countPeriods(
   reader: PageReader,
-  list: ListOf,
+  list: DeclaredFeed<ListFeed>,
   feed: PeriodicFeed,
   { stored, since, accessLogEndParameter }: CountOptions,
 ): Promise<ListCount | undefined> {
@@ -194,7 +198,7 @@ async function countPeriods(
 }
 
 /** The query parameter for the largest page; none where the API may not accept it. */
-export function largestPage({ feed }: ListOf): Query {
+export function largestPage({ feed }: DeclaredFeed<ListFeed>): Query {
   const limit = 'list' in feed ? PAGING[feed.list.paging].maxLimit : undefined
   return limit === undefined ? {} : { limit: String(limit) }
 }

@@ -2,17 +2,17 @@ import { type Page, readPage } from '../../api/paging.ts'
 import type { ApiReader, ReaderReply } from '../../api/reader.ts'
 import { fillPath, type Query } from '../../api/request.ts'
 import { tableNamed } from '../../catalog/catalog.ts'
+import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
 import type { SourceRow } from '../../catalog/resource.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
-import type { ListOf } from '../due/schedule.ts'
 import { compileParser } from '../parse/parse.ts'
 
 /** Reads single pages for an estimate and notes refusals. Nothing is stored. */
 export interface PageReader {
-  read(list: ListOf, query: Query, scope?: string): Promise<ReaderReply<Page>>
+  read(list: DeclaredFeed<ListFeed>, query: Query, scope?: string): Promise<ReaderReply<Page>>
   /** Undefined when the API did not answer with a page: `refusals` then says why. */
-  page(list: ListOf, query: Query): Promise<Page | undefined>
-  refuse(list: ListOf, reply: NoPage): undefined
+  page(list: DeclaredFeed<ListFeed>, query: Query): Promise<Page | undefined>
+  refuse(list: DeclaredFeed<ListFeed>, reply: NoPage): undefined
   refusals: ReadonlyMap<ResourceName, Refusal>
   /** Requests sent so far, including retries. */
   used(): number

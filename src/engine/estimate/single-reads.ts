@@ -1,38 +1,37 @@
 import { resourceNamed, tableNamed } from '../../catalog/catalog.ts'
+import {
+  type DeclaredFeed,
+  feedNamed,
+  ITEM_FEEDS,
+  isItem,
+  LISTS,
+  type ListFeed,
+} from '../../catalog/feeds.ts'
 import type { FollowUp, ItemFeed, SourceRow } from '../../catalog/resource.ts'
-import { type DeclaredFeed, FEEDS, feedNamed } from '../feeds.ts'
 
 /** Derives from the declarations which rows are read one by one. Pure. */
 
-export type DeclaredItems = DeclaredFeed & { feed: ItemFeed }
-
-const ITEMS: readonly DeclaredItems[] = FEEDS.filter(isItems)
-
-export function isItems(declared: DeclaredFeed): declared is DeclaredItems {
-  return declared.feed.mode === 'item'
-}
-
 /** The list whose rows an item feed reads. If the answers of another item feed name its keys: the list of that feed. */
-export function listBehind({ id, feed }: DeclaredItems): DeclaredFeed | undefined {
+export function listBehind({ id, feed }: DeclaredFeed<ItemFeed>): DeclaredFeed<ListFeed> | undefined {
   const table = feed.pending?.table ?? feed.table
-  const cause = ITEMS.find(each => each.feed.followUps?.some(followUp => followUp.feed === id))
-  return FEEDS.find(each => !isItems(each) && each.feed.table === table) ?? (cause && listBehind(cause))
+  const cause = ITEM_FEEDS.find(each => each.feed.followUps?.some(followUp => followUp.feed === id))
+  return LISTS.find(each => each.feed.table === table) ?? (cause && listBehind(cause))
 }
 
 /** The kinds of associations between the rows of a list. */
 export function associationsOf({ id }: { id: string }): readonly (readonly [string, string])[] {
-  return ITEMS.flatMap(({ feed }) => (feed.associations?.of === id ? feed.associations.kinds : []))
+  return ITEM_FEEDS.flatMap(({ feed }) => (feed.associations?.of === id ? feed.associations.kinds : []))
 }
 
 /** What the answer of another item feed must contain for a key to be read; undefined when every row is read. */
-export function conditionOf({ id, feed }: DeclaredItems): FollowUp['when'] {
+export function conditionOf({ id, feed }: DeclaredFeed<ItemFeed>): FollowUp['when'] {
   if (feed.pending) return undefined
-  return ITEMS.flatMap(each => each.feed.followUps ?? []).find(followUp => followUp.feed === id)?.when
+  return ITEM_FEEDS.flatMap(each => each.feed.followUps ?? []).find(followUp => followUp.feed === id)?.when
 }
 
 /** Whether each row of a list costs a further request. */
 export function isReadSingly({ feed }: Pick<DeclaredFeed, 'feed'>): boolean {
-  return ITEMS.some(each => each.feed.pending?.table === feed.table)
+  return ITEM_FEEDS.some(each => each.feed.pending?.table === feed.table)
 }
 
 /** The follow-up by which the rows of a timeline name keys that another list may lack. */
@@ -40,7 +39,7 @@ export function additionOf({ feed }: Pick<DeclaredFeed, 'feed'>): (FollowUp & { 
   for (const followUp of feed.mode === 'timeline' ? (feed.followUps ?? []) : []) {
     if (!('how' in followUp) || followUp.how !== 'add') continue
     const target = feedNamed(followUp.feed)
-    const list = isItems(target) ? listBehind(target) : undefined
+    const list = isItem(target) ? listBehind(target) : undefined
     if (list) return { ...followUp, list: list.id }
   }
   return undefined

@@ -1,8 +1,7 @@
 import type { Query } from '../../api/request.ts'
+import { type DeclaredFeed, LISTS, type ListFeed } from '../../catalog/feeds.ts'
 import type { SourceRow, TimelineFeed } from '../../catalog/resource.ts'
 import { isoInstant } from '../../clock.ts'
-import type { ListOf } from '../due/schedule.ts'
-import { FEEDS } from '../feeds.ts'
 import { type Stored, spanOf } from './already-stored.ts'
 import { type Amount, about, atLeast, exactly, pages, sum } from './amount.ts'
 import { type ListCount, largestPage, pageSize, type SeenKey } from './list-length.ts'
@@ -12,16 +11,14 @@ import { additionOf, singleReads } from './single-reads.ts'
 
 /** Samples lists that can be filtered by time. */
 
-export type TimelineOf = ListOf & { feed: TimelineFeed }
-
-export function isTimeline(list: { feed: { mode: string } }): list is TimelineOf {
+export function isTimeline(list: DeclaredFeed<ListFeed>): list is DeclaredFeed<TimelineFeed> {
   return list.feed.mode === 'timeline'
 }
 
 /** Undefined when the API refuses the list. */
 export async function countTimeline(
   reader: PageReader,
-  list: TimelineOf,
+  list: DeclaredFeed<TimelineFeed>,
   stored: Stored,
   budget: () => number,
 ): Promise<ListCount | undefined> {
@@ -54,12 +51,12 @@ export async function countTimeline(
 /** Counts a list of keys that has more pages than were read, by the timeline whose rows name the same keys. */
 export async function countByTimeline(
   reader: PageReader,
-  list: ListOf,
+  list: DeclaredFeed<ListFeed>,
   count: ListCount,
   { budget, since }: { budget: number; since: string | null },
 ): Promise<ListCount> {
   const { seen = [], pageSize: size = 1, requests } = count
-  const timeline = FEEDS.filter(isTimeline).find(each => additionOf(each)?.list === list.id)
+  const timeline = LISTS.filter(isTimeline).find(each => additionOf(each)?.list === list.id)
   const addition = timeline && additionOf(timeline)
   if (!addition) return { ...count, reads: atLeast(seen.length + 1) }
   const { filter } = addition
@@ -99,7 +96,7 @@ interface Sample {
 
 async function sample(
   reader: PageReader,
-  list: TimelineOf,
+  list: DeclaredFeed<TimelineFeed>,
   within: Span,
   { budget, filter }: { budget: number; filter?: Query | undefined },
 ): Promise<Sample> {

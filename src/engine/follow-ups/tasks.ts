@@ -1,7 +1,7 @@
+import { feedNamed } from '../../catalog/feeds.ts'
 import type { ReadCell } from '../../catalog/parsed-item.ts'
 import type { FollowUp } from '../../catalog/resource.ts'
 import type { Store } from '../../store/store.ts'
-import { feedNamed } from '../feeds.ts'
 
 /** Whether the row that a feed reads is suspected, withheld or deleted. */
 function isDenied({ stored, suspicions }: Store, feed: string, key: string): boolean {

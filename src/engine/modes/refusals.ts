@@ -1,8 +1,8 @@
+import type { FeedName } from '../../catalog/feeds.ts'
 import type { Expected } from '../../catalog/resource.ts'
 import { ResourceError, RetryError } from '../../errors.ts'
 import type { EngineContext } from '../context.ts'
 import { markUnavailable } from '../due/back-off.ts'
-import type { FeedName } from '../feeds.ts'
 
 /** Handles refusals of a whole list or document, and undeclared ones. refused-scope.ts handles those of one scope. */
 

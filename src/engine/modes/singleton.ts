@@ -1,5 +1,6 @@
 import { readSingle } from '../../api/paging.ts'
 import { tableNamed } from '../../catalog/catalog.ts'
+import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
 import type { ParsedItem } from '../../catalog/parsed-item.ts'
 import type { Resource, SingletonFeed } from '../../catalog/resource.ts'
 import { encodeJson } from '../../json.ts'
@@ -7,7 +8,6 @@ import type { EngineContext } from '../context.ts'
 import { noteDenial } from '../deletions/denial.ts'
 import { backOff } from '../due/back-off.ts'
 import { partsOf } from '../due/due.ts'
-import type { ListOf } from '../due/schedule.ts'
 import { writeRows } from '../follow-ups/write.ts'
 import type { Job, Reply, Source } from '../requests/job.ts'
 import { handleRefusal } from './refusals.ts'
@@ -22,7 +22,7 @@ export function createSingleton(
   const { store, schedule } = context
   const id = `${resource.name}.${name}`
   const where = { resource: resource.name, feed: id }
-  const list: ListOf = { resource: resource.name, id, feed }
+  const list: DeclaredFeed<ListFeed> = { resource: resource.name, id, feed }
   let underWay = false
 
   const due = () => partsOf(context, list).some(({ waitMs }) => waitMs === 0)

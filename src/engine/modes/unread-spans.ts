@@ -1,16 +1,21 @@
+import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
 import type { ParleyError } from '../../errors.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
 import { failList } from '../due/put-off.ts'
-import type { ListOf } from '../due/schedule.ts'
 
 /** The rejects of stepped-over spans have a separate feed name, so that a complete round does not resolve them. */
-const unreadFeed = ({ id }: ListOf) => `${id}.unread`
+const unreadFeed = ({ id }: DeclaredFeed<ListFeed>) => `${id}.unread`
 
 const spanName = ({ from, to }: Segment) => `${from} ${to}`
 
 /** Reports a span that is stepped over. */
-export function noteUnread(context: EngineContext, list: ListOf, span: Segment, error: ParleyError): void {
+export function noteUnread(
+  context: EngineContext,
+  list: DeclaredFeed<ListFeed>,
+  span: Segment,
+  error: ParleyError,
+): void {
   const { from, to } = span
   const where = { resource: list.resource, feed: unreadFeed(list) }
   const reason = `The API fails to list this span, and a later run requests it again: ${error.message}`
@@ -19,6 +24,10 @@ export function noteUnread(context: EngineContext, list: ListOf, span: Segment, 
 }
 
 /** Resolves the reject of a span that could now be read. */
-export function resolveUnread({ store, now }: EngineContext, list: ListOf, segment: Segment): void {
+export function resolveUnread(
+  { store, now }: EngineContext,
+  list: DeclaredFeed<ListFeed>,
+  segment: Segment,
+): void {
   if (segment.attempts > 0) store.rejects.resolve(unreadFeed(list), spanName(segment), '~', now())
 }

@@ -1,15 +1,15 @@
+import type { DeclaredFeed, ListFeed } from '../../../catalog/feeds.ts'
 import { isoInstant } from '../../../clock.ts'
 import type { ParleyError } from '../../../errors.ts'
 import { NO_PASS, type Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
 import { putOffList } from '../../due/put-off.ts'
-import type { ListOf } from '../../due/schedule.ts'
 import { aloneBackoffMs, nextForPeriod } from '../narrowing.ts'
 import { cutFailed } from '../pass.ts'
 import { noteUnread } from '../unread-spans.ts'
 
 export interface FailedPeriod {
-  list: ListOf
+  list: DeclaredFeed<ListFeed>
   period: Segment
   error: ParleyError
   feedFailures: number

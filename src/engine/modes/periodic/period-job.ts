@@ -1,10 +1,10 @@
 import { PAGING } from '../../../api/paging.ts'
+import type { DeclaredFeed, ListFeed } from '../../../catalog/feeds.ts'
 import type { PeriodicFeed, Resource } from '../../../catalog/resource.ts'
 import { ResourceError } from '../../../errors.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
 import { DAY, scaled } from '../../due/intervals.ts'
-import type { ListOf } from '../../due/schedule.ts'
 import type { Job } from '../../requests/job.ts'
 import { applyPage } from '../apply-page.ts'
 import { ATTEMPTS_OF_A_PART } from '../narrowing.ts'
@@ -18,7 +18,7 @@ import type { UndatedEntries } from './undated-entries.ts'
 /** What the requests of a log share. */
 export interface PeriodReads {
   resource: Resource
-  list: ListOf
+  list: DeclaredFeed<ListFeed>
   feed: PeriodicFeed
   guards: LoopGuards
   undated: UndatedEntries

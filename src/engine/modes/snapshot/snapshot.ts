@@ -1,9 +1,9 @@
+import type { DeclaredFeed, ListFeed } from '../../../catalog/feeds.ts'
 import type { Resource, SnapshotFeed } from '../../../catalog/resource.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
 import { dueSegments } from '../../due/due.ts'
 import { createTurns } from '../../due/overload-order.ts'
-import type { ListOf } from '../../due/schedule.ts'
 import type { Source } from '../../requests/job.ts'
 import { createBatchPlan } from '../../scheduler/batch-plan.ts'
 import { createLoopGuards } from '../pass.ts'
@@ -25,7 +25,7 @@ export function createSnapshot(
   const { store, backoffs, schedule } = context
   const id = `${resource.name}.${name}`
   const where = { resource: resource.name, feed: id }
-  const list: ListOf = { resource: resource.name, id, feed }
+  const list: DeclaredFeed<ListFeed> = { resource: resource.name, id, feed }
   const underWay = new Set<string>()
   const guards = createLoopGuards()
   const turns = createTurns<Segment>(pass => schedule.overdue(list, pass))

@@ -1,3 +1,4 @@
+import type { DeclaredFeed, FeedName, ListFeed } from '../../../catalog/feeds.ts'
 import type { TimelineFeed } from '../../../catalog/resource.ts'
 import { isoInstant } from '../../../clock.ts'
 import type { ParleyError } from '../../../errors.ts'
@@ -5,8 +6,6 @@ import { NO_PASS, type Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
 import { probeUnread } from '../../deletions/probe-unread.ts'
 import { putOffList } from '../../due/put-off.ts'
-import type { ListOf } from '../../due/schedule.ts'
-import type { FeedName } from '../../feeds.ts'
 import { aloneBackoffMs, isSteppedOver, nextForPage } from '../narrowing.ts'
 import { canCutAtEdge, cutFailed, cutOff, passOfRest, type Query } from '../pass.ts'
 import { noteUnread } from '../unread-spans.ts'
@@ -14,7 +13,7 @@ import { baseQuery } from './query.ts'
 
 /** A span of a timeline in which a page failed. */
 export interface FailedSpan {
-  list: ListOf
+  list: DeclaredFeed<ListFeed>
   feed: TimelineFeed
   segment: Segment
   /** The query of the pass, without the cursor of the failed page. */

@@ -1,4 +1,5 @@
 import { columnAt, keyAt } from '../../../catalog/catalog.ts'
+import type { DeclaredFeed, ListFeed } from '../../../catalog/feeds.ts'
 import type { Cell, ParsedItem } from '../../../catalog/parsed-item.ts'
 import type { Resource, TimelineFeed } from '../../../catalog/resource.ts'
 import { isoInstant } from '../../../clock.ts'
@@ -7,7 +8,6 @@ import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
 import { newRowGraceMs } from '../../deletions/denial.ts'
 import { probeLater } from '../../deletions/probe-later.ts'
-import type { ListOf } from '../../due/schedule.ts'
 import { storeRows, writeFollowUps } from '../../follow-ups/write.ts'
 import type { Reply } from '../../requests/job.ts'
 import { type PageSteps, type ParsedPage, segmentAfterPage } from '../apply-page.ts'
@@ -31,7 +31,7 @@ import { missingUndated, noteUndated } from './undated.ts'
 /** What the steps of a page need besides the page itself. */
 export interface TimelineWork {
   resource: Resource
-  list: ListOf
+  list: DeclaredFeed<ListFeed>
   feed: TimelineFeed
   /** The query of the pass, without its cursor. */
   base: Query

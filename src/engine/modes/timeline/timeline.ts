@@ -1,10 +1,10 @@
+import type { DeclaredFeed, ListFeed } from '../../../catalog/feeds.ts'
 import type { Resource, TimelineFeed } from '../../../catalog/resource.ts'
 import { isoInstant } from '../../../clock.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
 import { dueSegments } from '../../due/due.ts'
 import { createTurns } from '../../due/overload-order.ts'
-import type { ListOf } from '../../due/schedule.ts'
 import type { Job, Source } from '../../requests/job.ts'
 import { applyPage } from '../apply-page.ts'
 import { ATTEMPTS_OF_A_PART, FAILURES_OF_ONE_PAGE, isNarrowest } from '../narrowing.ts'
@@ -30,7 +30,7 @@ export function createTimeline(
   const { store, schedule, backoffs } = context
   const id = `${resource.name}.${name}`
   const where = { resource: resource.name, feed: id }
-  const list: ListOf = { resource: resource.name, id, feed }
+  const list: DeclaredFeed<ListFeed> = { resource: resource.name, id, feed }
   const underWay = new Set<number>()
   const guards = createLoopGuards()
   let feedFailures = 0
@@ -101,7 +101,11 @@ export function createTimeline(
  * Splits long passes while the API would take more requests than there are segments to read. To decide, it counts pages
  * and passes from the first awaited pass until no segment is awaited. The counts are in memory; the cuts are stored.
  */
-function createPassSplitter(context: EngineContext, list: ListOf, { table, time }: TimelineFeed) {
+function createPassSplitter(
+  context: EngineContext,
+  list: DeclaredFeed<ListFeed>,
+  { table, time }: TimelineFeed,
+) {
   const { store, schedule, server } = context
   const passes = new Set<number>()
   let pages = 0
