@@ -1,5 +1,6 @@
 import type { App } from '../../app/app.ts'
 import { resourceNamed } from '../../catalog/catalog.ts'
+import { itemsOf } from '../../catalog/feeds.ts'
 import type { Backfill, BackfillResult } from '../../engine/backfill/backfill.ts'
 import type { ResourceResult } from '../../engine/backfill/rounds.ts'
 import { EXIT_STATUS, ParleyError, StopError } from '../../errors.ts'
@@ -79,9 +80,7 @@ function partialResult(backfill: Backfill): BackfillResult {
 }
 
 function countWaiting({ tasks }: App['store'], { resource }: ResourceResult): number {
-  return Object.entries(resourceNamed(resource).feeds)
-    .filter(([, { mode }]) => mode === 'item')
-    .reduce((sum, [name]) => sum + tasks.countWaiting(`${resource}.${name}`), 0)
+  return itemsOf(resourceNamed(resource)).reduce((sum, { id }) => sum + tasks.countWaiting(id), 0)
 }
 
 // ------------------------------------------------------------------------------------------------ JSON

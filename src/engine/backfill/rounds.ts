@@ -1,3 +1,4 @@
+import { feedsOf } from '../../catalog/feeds.ts'
 import type { Resource } from '../../catalog/resource.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import { isoInstant } from '../../clock.ts'
@@ -92,8 +93,9 @@ export function applyDeletionsOf(context: EngineContext, resource: Resource): vo
 }
 
 /** False when a list or a scope of the resource was read in this round, even if it has no rows. */
-function isWhollyUnavailable(context: EngineContext, { name, feeds }: Resource): boolean {
-  const passes = Object.keys(feeds).flatMap(feed => context.store.segments.of(`${name}.${feed}`))
+function isWhollyUnavailable(context: EngineContext, resource: Resource): boolean {
+  const { name } = resource
+  const passes = feedsOf(resource).flatMap(({ id }) => context.store.segments.of(id))
   if (passes.some(({ listedRound }) => listedRound === context.rounds.number(name))) return false
   return context.runs.counts(name).rowsRead === 0
 }

@@ -1,4 +1,5 @@
 import { CATALOG, TABLES } from '../../catalog/catalog.ts'
+import { ITEM_FEEDS, itemsOf } from '../../catalog/feeds.ts'
 import type { Cascade, ItemFeed, Table } from '../../catalog/resource.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import { ResourceError } from '../../errors.ts'
@@ -235,13 +236,6 @@ function removeTasks(
   }
 }
 
-const ITEM_FEEDS: readonly { resource: ResourceName; feed: string; declared: ItemFeed }[] = CATALOG.flatMap(
-  ({ name, feeds }) =>
-    Object.entries(feeds).flatMap(([feed, declared]) =>
-      declared.mode === 'item' ? [{ resource: name, feed: `${name}.${feed}`, declared }] : [],
-    ),
-)
-
 interface SingleRead {
   feed: string
   /** The feeds that read parts of the row as follow-ups of its answer. */
@@ -250,17 +244,17 @@ interface SingleRead {
 
 /** By resource: the feeds that read its rows one by one. */
 const SINGLE_READS: ReadonlyMap<ResourceName, readonly SingleRead[]> = new Map(
-  CATALOG.map(({ name }) => [
-    name,
-    ITEM_FEEDS.filter(({ resource, declared }) => resource === name && declared.stores === 'row').map(
-      ({ feed, declared }) => ({ feed, parts: partsOf(declared) }),
-    ),
+  CATALOG.map(resource => [
+    resource.name,
+    itemsOf(resource)
+      .filter(({ feed }) => feed.stores === 'row')
+      .map(({ id, feed }) => ({ feed: id, parts: partsOf(feed) })),
   ]),
 )
 
 function partsOf({ followUps = [] }: ItemFeed): SingleRead['parts'] {
-  return ITEM_FEEDS.filter(({ feed }) => followUps.some(followUp => followUp.feed === feed)).map(
-    ({ feed, declared }) => ({ feed, table: tableOfPart(declared) }),
+  return ITEM_FEEDS.filter(({ id }) => followUps.some(followUp => followUp.feed === id)).map(
+    ({ id, feed }) => ({ feed: id, table: tableOfPart(feed) }),
   )
 }
 

@@ -1,4 +1,4 @@
-import { FEEDS } from '../../catalog/feeds.ts'
+import { ITEM_FEEDS } from '../../catalog/feeds.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import { isoInstant } from '../../clock.ts'
 import type { EngineContext } from '../context.ts'
@@ -32,5 +32,3 @@ export function suspectAgain(context: EngineContext, resource: ResourceName): vo
     }
   }
 }
-
-const ITEM_FEEDS = FEEDS.flatMap(({ id, feed }) => (feed.mode === 'item' ? [{ id, feed }] : []))

@@ -1,3 +1,4 @@
+import { itemsOf } from '../../catalog/feeds.ts'
 import type { ItemFeed, Resource } from '../../catalog/resource.ts'
 import type { PendingRow } from '../../store/rows/awaiting-read.ts'
 import type { Task } from '../../store/sync/tasks/task.ts'
@@ -7,11 +8,10 @@ import { HOUR } from './intervals.ts'
 /** First reads are of two kinds: tasks whose key was never read, and stored rows that still lack their single read. */
 
 /** Whether a first read of the resource is due, or a read that a demand or an event made due again. */
-export function hasFirstReads(context: EngineContext, { name, feeds }: Resource): boolean {
+export function hasFirstReads(context: EngineContext, resource: Resource): boolean {
   const { store, backoffs, options, now } = context
-  return Object.entries(feeds).some(([feedName, feed]) => {
-    const id = `${name}.${feedName}`
-    if (feed.mode !== 'item' || backoffs.isWaiting(id)) return false
+  return itemsOf(resource).some(({ id, feed }) => {
+    if (backoffs.isWaiting(id)) return false
     const since = feed.boundBySince ? options.since : null
     return (
       store.tasks.hasFirst(id, now(), backoffs.waitingScopes(id), since) ||

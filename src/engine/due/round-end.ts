@@ -1,4 +1,4 @@
-import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
+import { type DeclaredFeed, feedsOf, type ListFeed, listsOf } from '../../catalog/feeds.ts'
 import type { Resource } from '../../catalog/resource.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import { isoInstant } from '../../clock.ts'
@@ -19,8 +19,8 @@ import { isNewEnough } from './segment-conditions.ts'
  * resolved. This includes rejects from before `sync.since` or from a closed period: no later pass would resolve them,
  * and a reject stores the content of its item. If the item is listed again, it is rejected again.
  */
-export function feedsReadWhole({ name, feeds }: Resource): string[] {
-  return Object.entries(feeds).flatMap(([feed, { mode }]) => (mode === 'item' ? [] : [`${name}.${feed}`]))
+export function feedsReadWhole(resource: Resource): string[] {
+  return listsOf(resource).map(({ id }) => id)
 }
 
 export type ResourceOutcome = 'complete' | 'failed' | 'unavailable'
@@ -111,13 +111,9 @@ function isRoundComplete(context: EngineContext, resource: Resource): boolean {
 }
 
 /** Whether every list was read completely since the round began, regardless of single reads. */
-export function areListsRead(context: EngineContext, { name, feeds }: Resource): boolean {
-  const lists = Object.entries(feeds).flatMap(([feedName, feed]) =>
-    feed.mode === 'item' ? [] : [[feedName, feed] as const],
-  )
-  const round = context.rounds.number(name)
-  const segments = lists.map(([feedName, feed]) => {
-    const list = { resource: name, id: `${name}.${feedName}`, feed }
+export function areListsRead(context: EngineContext, resource: Resource): boolean {
+  const round = context.rounds.number(resource.name)
+  const segments = listsOf(resource).map(list => {
     const all = context.store.segments.of(list.id).filter(one => !isLeftOut(context, list, one))
     return all.filter(one => isNewEnough(list, one, context.options))
   })
@@ -141,16 +137,13 @@ function isPutOff({ backoffs }: EngineContext, feed: string, { scope, retryAt }:
 }
 
 /** Whether a part of any list was put off. */
-function hasPutOff({ store }: EngineContext, { name, feeds }: Resource): boolean {
-  return Object.keys(feeds).some(feed =>
-    store.segments.of(`${name}.${feed}`).some(({ retryAt }) => retryAt !== null),
-  )
+function hasPutOff({ store }: EngineContext, resource: Resource): boolean {
+  return feedsOf(resource).some(({ id }) => store.segments.of(id).some(({ retryAt }) => retryAt !== null))
 }
 
 /** Whether every feed waits. A list with scopes also counts as waiting when all its scopes are unavailable. */
-function isWhollyWaiting({ backoffs, store }: EngineContext, { name, feeds }: Resource): boolean {
-  return Object.entries(feeds).every(([feedName, feed]) => {
-    const id = `${name}.${feedName}`
+function isWhollyWaiting({ backoffs, store }: EngineContext, resource: Resource): boolean {
+  return feedsOf(resource).every(({ id, feed }) => {
     const isScoped = feed.mode === 'snapshot' && feed.scope !== undefined
     return (
       backoffs.isWaiting(id) ||

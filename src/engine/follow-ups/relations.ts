@@ -1,4 +1,5 @@
-import { CATALOG, columnAt } from '../../catalog/catalog.ts'
+import { columnAt } from '../../catalog/catalog.ts'
+import { type DeclaredFeed, LISTS } from '../../catalog/feeds.ts'
 import type { Cell } from '../../catalog/parsed-item.ts'
 import type { SnapshotFeed } from '../../catalog/resource.ts'
 import { decodeJson } from '../../json.ts'
@@ -39,7 +40,7 @@ export function followRelations(
     const rowsList = listOf(target.resource)
     if (rowsList) {
       // Former members are on no list; without this check each change of their records would trigger a re-read.
-      if (value !== before.get(name) && !context.store.stored.has(rowsList.table, [value]))
+      if (value !== before.get(name) && !context.store.stored.has(rowsList.feed.table, [value]))
         context.demandedLists.add(rowsList.id)
     } else if (target.object !== null && isUuid(value) && step < MOST_STEPS) {
       const id = value.toLowerCase()
@@ -53,13 +54,9 @@ export function followRelations(
 }
 
 /** The list without scopes that shows all rows of a resource; undefined when there is none. */
-function listOf(resource: string | null): { id: string; table: string } | undefined {
-  const declared = CATALOG.find(({ name }) => name === resource)
-  for (const [name, feed] of Object.entries(declared?.feeds ?? {})) {
-    if (feed.mode !== 'snapshot' || feed.lists !== 'rows' || feed.scope) continue
-    return { id: `${resource}.${name}`, table: feed.table }
-  }
-  return undefined
+function listOf(resource: string | null): DeclaredFeed | undefined {
+  const lists = LISTS.filter(list => list.resource === resource)
+  return lists.find(({ feed }) => feed.mode === 'snapshot' && feed.lists === 'rows' && !feed.scope)
 }
 
 function valuesOf(cell: Cell | undefined): ReadonlyMap<string, unknown> {

@@ -1,5 +1,6 @@
 import type { HealthCheck } from '../../api/reach.ts'
 import type { Query } from '../../api/request.ts'
+import { feedsOf } from '../../catalog/feeds.ts'
 import type { Feed, Resource } from '../../catalog/resource.ts'
 
 /**
@@ -7,20 +8,12 @@ import type { Feed, Resource } from '../../catalog/resource.ts'
  * many workspaces do not offer it.
  */
 export function healthChecksOf(resources: readonly Resource[]): HealthCheck[] {
-  return resources.flatMap(({ name, feeds }) =>
-    Object.entries(feeds).flatMap(([feed, declared]) => {
-      const list = requestOf(declared)
-      if (list === undefined) return []
-      const { path, query } = list
-      return [
-        {
-          resource: name,
-          feed: `${name}.${feed}`,
-          request: { route: path, path, ...(query && { query }) },
-        },
-      ]
-    }),
-  )
+  return resources.flatMap(feedsOf).flatMap(({ resource, id, feed }) => {
+    const list = requestOf(feed)
+    if (list === undefined) return []
+    const { path, query } = list
+    return [{ resource, feed: id, request: { route: path, path, ...(query && { query }) } }]
+  })
 }
 
 function requestOf(feed: Feed): { path: string; query?: Query } | undefined {

@@ -1,16 +1,10 @@
-import { CATALOG } from '../../catalog/catalog.ts'
+import { ITEM_FEEDS } from '../../catalog/feeds.ts'
 import type { StoredItem } from '../../store/rows/write-items.ts'
 import type { Lane } from '../requests/job.ts'
 
 /** By table, the feed that reads its rows one by one. */
 const READS_ROWS_OF: ReadonlyMap<string, string> = new Map(
-  CATALOG.flatMap(({ name, feeds }) =>
-    Object.entries(feeds).flatMap(([feed, declared]) =>
-      declared.mode === 'item' && declared.pending
-        ? [[declared.pending.table, `${name}.${feed}`] as const]
-        : [],
-    ),
-  ),
+  ITEM_FEEDS.flatMap(({ id, feed: { pending } }) => (pending ? [[pending.table, id] as const] : [])),
 )
 
 /** Urgent keys per feed. Further keys are read in the usual order. */

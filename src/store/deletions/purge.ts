@@ -1,7 +1,8 @@
 import type { RowOf } from '../../catalog/bookkeeping/table-declaration.ts'
 import type { PURGE_TABLE } from '../../catalog/bookkeeping/tables.ts'
-import { CATALOG, descendants, TABLES, tableNamed } from '../../catalog/catalog.ts'
-import type { Feed, Resource, Table } from '../../catalog/resource.ts'
+import { descendants, TABLES, tableNamed } from '../../catalog/catalog.ts'
+import { FEEDS, type FeedName } from '../../catalog/feeds.ts'
+import type { Feed, Table } from '../../catalog/resource.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import { withoutWaiting } from '../database/immediate-transaction.ts'
 import { isRow, quote } from '../database/sql.ts'
@@ -216,32 +217,21 @@ function partsOf({ name }: Table): PurgedPart[] {
   )
 }
 
-interface NamedFeed {
-  resource: string
-  feed: string
-}
-
 /**
  * Feeds whose rejects have a key of this table as their scope. They read rows of this table, their follow-ups, or a
  * list for each row.
  */
-function rejectsOf(table: Table): NamedFeed[] {
+function rejectsOf(table: Table): FeedName[] {
   const key = table.key.at(-1) ?? ''
-  const followUpFeeds = new Set(CATALOG.flatMap(resource => followUpsOf(resource, table.name, key)))
-  return CATALOG.flatMap(({ name, feeds }) =>
-    Object.entries(feeds)
-      .filter(([feed, declared]) => isReadFor(declared, table, key) || followUpFeeds.has(`${name}.${feed}`))
-      .map(([feed]) => ({ resource: name, feed: `${name}.${feed}` })),
+  const followUpFeeds = new Set(FEEDS.flatMap(({ feed }) => followUpsOf(feed, table.name, key)))
+  return FEEDS.filter(({ id, feed }) => isReadFor(feed, table, key) || followUpFeeds.has(id)).map(
+    ({ resource, id }) => ({ resource, feed: id }),
   )
 }
 
-function followUpsOf({ feeds }: Resource, table: string, key: string): string[] {
-  return Object.values(feeds).flatMap(feed => {
-    const followUps = 'followUps' in feed && feed.table === table ? (feed.followUps ?? []) : []
-    return followUps.flatMap(followUp =>
-      'records' in followUp || followUp.key !== key ? [] : [followUp.feed],
-    )
-  })
+function followUpsOf(feed: Feed, table: string, key: string): string[] {
+  const followUps = 'followUps' in feed && feed.table === table ? (feed.followUps ?? []) : []
+  return followUps.flatMap(followUp => ('records' in followUp || followUp.key !== key ? [] : [followUp.feed]))
 }
 
 function isReadFor(feed: Feed, { name }: Table, key: string): boolean {

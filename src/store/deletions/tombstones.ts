@@ -1,4 +1,5 @@
-import { CATALOG, tableNamed } from '../../catalog/catalog.ts'
+import { tableNamed } from '../../catalog/catalog.ts'
+import { ITEM_FEEDS } from '../../catalog/feeds.ts'
 import type { Cascade, Derivation, Table } from '../../catalog/resource.ts'
 import { isLive, isRow, quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
@@ -112,12 +113,10 @@ const FIRST_READS: ReadonlyMap<string, readonly string[]> = firstReads()
 
 function firstReads(): Map<string, string[]> {
   const reads = new Map<string, string[]>()
-  for (const { name, feeds } of CATALOG) {
-    for (const [feed, declared] of Object.entries(feeds)) {
-      if (declared.mode !== 'item' || !declared.pending) continue
-      const { table } = declared.pending
-      reads.set(table, [...(reads.get(table) ?? []), `${name}.${feed}`])
-    }
+  for (const { id, feed } of ITEM_FEEDS) {
+    if (!feed.pending) continue
+    const { table } = feed.pending
+    reads.set(table, [...(reads.get(table) ?? []), id])
   }
   return reads
 }

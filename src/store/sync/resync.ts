@@ -1,4 +1,5 @@
 import { CATALOG, resourceNamed } from '../../catalog/catalog.ts'
+import { feedsOf } from '../../catalog/feeds.ts'
 import type { Feed, ItemFeed } from '../../catalog/resource.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import { quote } from '../database/sql.ts'
@@ -44,8 +45,7 @@ export function createResync(deps: ResyncDeps): Resync {
   return (resources, now) =>
     resources.map(resource => {
       rounds.restart(resource)
-      for (const [name, feed] of Object.entries(resourceNamed(resource).feeds)) {
-        const id = `${resource}.${name}`
+      for (const { id, feed } of feedsOf(resourceNamed(resource))) {
         if (feed.mode === 'item') demandRead(prepare, id, feed, now)
         else forgetLists(deps, id, feed)
       }

@@ -1,4 +1,5 @@
-import type { Feed, ItemFeed, Resource } from '../../catalog/resource.ts'
+import { type DeclaredFeed, itemsOf, type ListFeed, listsOf } from '../../catalog/feeds.ts'
+import type { ItemFeed, Resource } from '../../catalog/resource.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
@@ -51,7 +52,10 @@ export function createWorkload(prepare: Prepare): ReadWorkload {
     return rows
   }
 
-  const listShare = (id: string, feed: Feed, { round, readBefore }: WorkloadQuestion): ListShare => {
+  const listShare = (
+    { id, feed }: DeclaredFeed<ListFeed>,
+    { round, readBefore }: WorkloadQuestion,
+  ): ListShare => {
     const { done, segments, open, size } = onlyRow(lists, { feed: id, round })
     const ended = segments > 0 && open === 0
     // A log is not read again completely, so its stored rows say nothing about the total.
@@ -59,7 +63,7 @@ export function createWorkload(prepare: Prepare): ReadWorkload {
     return { done, ended, total: ended ? done : (size ?? guess), isGuess: !ended && size === null }
   }
 
-  const itemShare = (id: string, feed: ItemFeed, question: WorkloadQuestion): Share => {
+  const itemShare = ({ id, feed }: DeclaredFeed<ItemFeed>, question: WorkloadQuestion): Share => {
     const { round, now } = question
     const since = feed.boundBySince ? question.since : null
     const read = { feed: id, round, now, since }
@@ -87,11 +91,8 @@ export function createWorkload(prepare: Prepare): ReadWorkload {
   }
 
   return question => {
-    const feeds = Object.entries(question.resource.feeds).map(
-      ([name, feed]) => [`${question.resource.name}.${name}`, feed] as const,
-    )
-    const lists = feeds.flatMap(([id, feed]) => (feed.mode === 'item' ? [] : [listShare(id, feed, question)]))
-    const items = feeds.flatMap(([id, feed]) => (feed.mode === 'item' ? [itemShare(id, feed, question)] : []))
+    const lists = listsOf(question.resource).map(list => listShare(list, question))
+    const items = itemsOf(question.resource).map(item => itemShare(item, question))
     return {
       ...(lists.length > 0 && { lists: { ...sum(lists), ended: lists.every(({ ended }) => ended) } }),
       ...(items.length > 0 && { items: sum(items) }),

@@ -1,4 +1,5 @@
 import { tableNamed } from '../../catalog/catalog.ts'
+import { feedsOf } from '../../catalog/feeds.ts'
 import type { Feed, Resource, StatusSource } from '../../catalog/resource.ts'
 import { quote } from '../database/sql.ts'
 import { META } from '../sync/meta.ts'
@@ -110,10 +111,10 @@ function newestOf({ table, where, newest }: StatusSource): string {
 const SEGMENTED: readonly Feed['mode'][] = ['timeline', 'snapshot', 'periodic']
 
 /** The oldest `listed_at` of the resource's available segments. NULL while one of them was never read to its end. */
-function completeAsOf({ feeds }: Resource): string {
-  const listed = Object.entries(feeds).filter(([, feed]) => SEGMENTED.includes(feed.mode))
+function completeAsOf(resource: Resource): string {
+  const listed = feedsOf(resource).filter(({ feed }) => SEGMENTED.includes(feed.mode))
   if (listed.length === 0) return 's.complete_as_of'
-  const isPeriodic = listed.every(([, feed]) => feed.mode === 'periodic')
+  const isPeriodic = listed.every(({ feed }) => feed.mode === 'periodic')
   // A closed period is final. Nothing after the end of the newest period has been requested yet.
   const oldest = isPeriodic
     ? 'min(coalesce(min(g.listed_at) FILTER (WHERE NOT g.closed), max(g.to_at)), max(g.to_at))'
@@ -134,10 +135,10 @@ interface CoverageSource {
 /** `sync_coverage`: one row per segment of the time-ordered resources. */
 export function syncCoverage(resources: readonly Resource[]): string {
   const parts = resources.flatMap(resource =>
-    Object.entries(resource.feeds).flatMap(([name, feed]): CoverageSource[] => {
+    feedsOf(resource).flatMap(({ id, feed }): CoverageSource[] => {
       if (feed.mode !== 'timeline' && feed.mode !== 'periodic') return []
       const { mode, table, time } = feed
-      return [{ resource, feed: `${resource.name}.${name}`, mode, table, time }]
+      return [{ resource, feed: id, mode, table, time }]
     }),
   )
   return parts.map(coverageOf).join('\nUNION ALL\n')
