@@ -1,3 +1,4 @@
+import { type DeclaredFeed, feedsOf } from '../catalog/feeds.ts'
 import type { Feed, Resource } from '../catalog/resource.ts'
 import type { EngineContext } from './context.ts'
 import { createProbes } from './deletions/probes.ts'
@@ -17,53 +18,46 @@ type ModeOf<M extends Feed['mode']> = Extract<Feed, { mode: M }>
 type Factories = {
   [M in Feed['mode']]: (
     context: EngineContext,
+    declared: DeclaredFeed<ModeOf<M>>,
     resource: Resource,
-    name: string,
-    feed: ModeOf<M>,
   ) => (Source | undefined)[]
 }
 
 /** By mode: the sources that read a feed, and those that check or look up single rows for it. */
 const SOURCES: Factories = {
-  timeline(context, resource, name, feed) {
-    tileAxis(context, `${resource.name}.${name}`)
-    if (context.schedule.isTimed) tileByAge(context, `${resource.name}.${name}`, feed, new Set())
-    const lists = createTimeline(context, resource, name, feed)
+  timeline(context, list) {
+    const { id, feed } = list
+    tileAxis(context, id)
+    if (context.schedule.isTimed) tileByAge(context, id, feed, new Set())
+    const lanes = createTimeline(context, list)
     const others = feed.lookup ? [feed.lookup.resource] : []
-    const isListed = () => lists.every(list => list.finished()) && others.every(context.isFinished)
-    return [
-      ...lists,
-      createProbes(context, resource, name, feed),
-      createLookup(context, resource, name, feed, isListed),
-    ]
+    const isListed = () => lanes.every(lane => lane.finished()) && others.every(context.isFinished)
+    return [...lanes, createProbes(context, list), createLookup(context, list, isListed)]
   },
-  snapshot: (context, resource, name, feed) => [
-    createSnapshot(context, resource, name, feed),
-    createNewestKeys(context, resource, name, feed),
-    createProbes(context, resource, name, feed),
-    createChanges(context, resource, name, feed),
+  snapshot: (context, list, { parents }) => [
+    createSnapshot(context, list, parents),
+    createNewestKeys(context, list),
+    createProbes(context, list),
+    createChanges(context, list),
   ],
-  item: createItems,
-  periodic: (context, resource, name, feed) => [createPeriodic(context, resource, name, feed)],
-  singleton: (context, resource, name, feed) => [createSingleton(context, resource, name, feed)],
+  item: (context, items, { parents }) => createItems(context, items, parents),
+  periodic: (context, log) => [createPeriodic(context, log)],
+  singleton: (context, document) => [createSingleton(context, document)],
 }
 
 export function createSources(context: EngineContext, resource: Resource): Source[] {
   // Every backfill retries failed lists at once.
-  if (!context.schedule.isTimed)
-    for (const name of Object.keys(resource.feeds))
-      context.store.segments.retryNow(`${resource.name}.${name}`)
-  return Object.entries(resource.feeds)
-    .flatMap(([name, feed]) => createFeed(context, resource, name, feed))
+  if (!context.schedule.isTimed) for (const { id } of feedsOf(resource)) context.store.segments.retryNow(id)
+  return feedsOf(resource)
+    .flatMap(declared => createFeed(context, declared, resource))
     .filter(source => source !== undefined)
 }
 
 function createFeed<M extends Feed['mode']>(
   context: EngineContext,
+  declared: DeclaredFeed<ModeOf<M>>,
   resource: Resource,
-  name: string,
-  feed: ModeOf<M>,
 ): (Source | undefined)[] {
-  const create: Factories[M] = SOURCES[feed.mode as M]
-  return create(context, resource, name, feed)
+  const create: Factories[M] = SOURCES[declared.feed.mode as M]
+  return create(context, declared, resource)
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { resourceNamed } from '../../src/catalog/catalog.ts'
+import { feedNamed } from '../../src/catalog/feeds.ts'
 import { endPass } from '../../src/engine/modes/snapshot/pass-end.ts'
 import { numberedPage, type ScriptedAnswer, startScriptedApi } from '../support/scripted-api.ts'
 import { startTrial, type Trial } from './trial-backfill.ts'
@@ -65,11 +65,10 @@ const listedAt = ({ trial }: Watched) => trial.store.segments.of(FEED)[0]?.liste
 /** Starts the comparison as the last page does, and stops after n batches. Returns the denied keys of each batch. */
 async function compare(watched: Watched, batches: number): Promise<unknown[][]> {
   const { trial, timed } = watched
-  const resource = resourceNamed('members')
-  const feed = resource.feeds['list']
+  const { resource, id, feed } = feedNamed(FEED)
   const [pass] = trial.store.segments.of(FEED)
-  if (feed?.mode !== 'snapshot' || !pass) throw new Error('members have no pass')
-  const work = endPass(timed.context, { resource, id: FEED, feed, pass, resized: false })
+  if (feed.mode !== 'snapshot' || !pass) throw new Error('members have no pass')
+  const work = endPass(timed.context, { resource, id, feed, pass, resized: false })
   const denied: unknown[][] = []
   for (let done = 0; done < batches; done += 1) {
     const before = suspects(watched)

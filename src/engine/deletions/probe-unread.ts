@@ -1,3 +1,4 @@
+import type { DeclaredFeed } from '../../catalog/feeds.ts'
 import type { TimelineFeed } from '../../catalog/resource.ts'
 import { isoInstant } from '../../clock.ts'
 import type { EngineContext } from '../context.ts'
@@ -24,12 +25,11 @@ interface UnreadSpan {
  */
 export function probeUnread(
   context: EngineContext,
-  listId: string,
-  feed: TimelineFeed,
+  { id, feed }: DeclaredFeed<TimelineFeed>,
   span: UnreadSpan,
 ): void {
   const { store, clock } = context
-  const probe = `${listId}.probe`
+  const probe = `${id}.probe`
   const now = context.now()
   const rows = store.rowTimes.unasked(feed, probe, {
     ...span,

@@ -1,4 +1,5 @@
-import type { Resource, SnapshotFeed, TimelineFeed } from '../../catalog/resource.ts'
+import type { DeclaredFeed } from '../../catalog/feeds.ts'
+import type { SnapshotFeed, TimelineFeed } from '../../catalog/resource.ts'
 import { isoInstant } from '../../clock.ts'
 import type { RowKey } from '../../store/deletions/suspicions.ts'
 import type { Task } from '../../store/sync/tasks/task.ts'
@@ -14,17 +15,15 @@ import { noteDenial } from './denial.ts'
  */
 export function createProbes(
   context: EngineContext,
-  resource: Resource,
-  name: string,
-  feed: TimelineFeed | SnapshotFeed,
+  { resource, id, feed }: DeclaredFeed<TimelineFeed | SnapshotFeed>,
 ): Source | undefined {
   const { evidence } = feed
   const { store, clock } = context
   if (evidence.by !== 'single' && evidence.by !== 'ids') return undefined
-  const where = { resource: resource.name, feed: `${resource.name}.${name}.probe` }
+  const where = { resource, feed: `${id}.probe` }
   return createKeySource(context, feed, evidence, {
     where,
-    list: `${resource.name}.${name}`,
+    list: id,
     lane: 'audit',
     everyRound: false,
     isReady: () => true,
@@ -32,7 +31,7 @@ export function createProbes(
     // The row exists although no list shows it. It is requested again after a week.
     found(task) {
       store.suspicions.end(rowOf(feed, task))
-      store.tasks.done(task, { round: context.rounds.number(resource.name), dueAt: context.after(WEEK) })
+      store.tasks.done(task, { round: context.rounds.number(resource), dueAt: context.after(WEEK) })
     },
     missing(task) {
       const row = rowOf(feed, task)

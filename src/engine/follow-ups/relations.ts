@@ -25,8 +25,7 @@ export interface ChangedRecord {
  */
 export function followRelations(
   context: EngineContext,
-  list: string,
-  feed: SnapshotFeed,
+  { id: list, feed }: DeclaredFeed<SnapshotFeed>,
   { object, entry, step }: ChangedRecord,
 ): void {
   const { changes } = feed

@@ -1,8 +1,8 @@
 import { readSingle } from '../../api/paging.ts'
 import { tableNamed } from '../../catalog/catalog.ts'
-import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
+import type { DeclaredFeed } from '../../catalog/feeds.ts'
 import type { ParsedItem } from '../../catalog/parsed-item.ts'
-import type { Resource, SingletonFeed } from '../../catalog/resource.ts'
+import type { SingletonFeed } from '../../catalog/resource.ts'
 import { encodeJson } from '../../json.ts'
 import type { EngineContext } from '../context.ts'
 import { noteDenial } from '../deletions/denial.ts'
@@ -13,19 +13,13 @@ import type { Job, Reply, Source } from '../requests/job.ts'
 import { handleRefusal } from './refusals.ts'
 
 /** Reads a resource that is one document. The document is stored in one row, with the id 1. */
-export function createSingleton(
-  context: EngineContext,
-  resource: Resource,
-  name: string,
-  feed: SingletonFeed,
-): Source {
+export function createSingleton(context: EngineContext, document: DeclaredFeed<SingletonFeed>): Source {
   const { store, schedule } = context
-  const id = `${resource.name}.${name}`
-  const where = { resource: resource.name, feed: id }
-  const list: DeclaredFeed<ListFeed> = { resource: resource.name, id, feed }
+  const { resource, id, feed } = document
+  const where = { resource, feed: id }
   let underWay = false
 
-  const due = () => partsOf(context, list).some(({ waitMs }) => waitMs === 0)
+  const due = () => partsOf(context, document).some(({ waitMs }) => waitMs === 0)
 
   /** Handles a 404 for a stored document: a second 404, minutes later, confirms that it is gone. */
   const denyDocument = (status: number, message: string) => {
@@ -42,9 +36,9 @@ export function createSingleton(
     store.segments.save({
       ...segment,
       listedAt: reply.serverSentAt,
-      listedRound: context.rounds.number(resource.name),
+      listedRound: context.rounds.number(resource),
     })
-    store.state.fresh(resource.name, reply.serverSentAt)
+    store.state.fresh(resource, reply.serverSentAt)
   }
 
   const job: Job = {
@@ -52,7 +46,7 @@ export function createSingleton(
     expected: feed.expected,
     request: { route: feed.read.path, path: feed.read.path },
     answer(value, reply) {
-      const item = toItem(context, where.resource, id, feed, value)
+      const item = toItem(context, document, value)
       if (item) {
         const filled = feed.stores === 'document' ? ['id', 'document'] : ['id']
         writeRows(context, where, feed.table, [item], { ticket: reply.ticket, now: context.now(), filled })
@@ -75,7 +69,7 @@ export function createSingleton(
   return {
     ...where,
     get lane() {
-      return schedule.laneOf(list, undefined)
+      return schedule.laneOf(document, undefined)
     },
     next() {
       if (underWay || !due()) return undefined
@@ -88,9 +82,7 @@ export function createSingleton(
 
 function toItem(
   context: EngineContext,
-  resource: Resource['name'],
-  id: string,
-  feed: SingletonFeed,
+  { resource, id, feed }: DeclaredFeed<SingletonFeed>,
   value: unknown,
 ): ParsedItem | undefined {
   const record = readSingle(value, feed.read.placement)

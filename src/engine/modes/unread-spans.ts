@@ -1,18 +1,18 @@
-import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
+import type { DeclaredFeed } from '../../catalog/feeds.ts'
 import type { ParleyError } from '../../errors.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
 import { failList } from '../due/put-off.ts'
 
 /** The rejects of stepped-over spans have a separate feed name, so that a complete round does not resolve them. */
-const unreadFeed = ({ id }: DeclaredFeed<ListFeed>) => `${id}.unread`
+const unreadFeed = ({ id }: DeclaredFeed) => `${id}.unread`
 
 const spanName = ({ from, to }: Segment) => `${from} ${to}`
 
 /** Reports a span that is stepped over. */
 export function noteUnread(
   context: EngineContext,
-  list: DeclaredFeed<ListFeed>,
+  list: DeclaredFeed,
   span: Segment,
   error: ParleyError,
 ): void {
@@ -24,10 +24,6 @@ export function noteUnread(
 }
 
 /** Resolves the reject of a span that could now be read. */
-export function resolveUnread(
-  { store, now }: EngineContext,
-  list: DeclaredFeed<ListFeed>,
-  segment: Segment,
-): void {
+export function resolveUnread({ store, now }: EngineContext, list: DeclaredFeed, segment: Segment): void {
   if (segment.attempts > 0) store.rejects.resolve(unreadFeed(list), spanName(segment), '~', now())
 }

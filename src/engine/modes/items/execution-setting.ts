@@ -14,7 +14,7 @@ export const settingAnswer: ItemHandler = { answer: storeSetting, absent: settin
 
 function storeSetting(context: EngineContext, work: ItemWork, value: unknown): void {
   const read = work.feed.read as ReadRequest
-  context.runs.counts(work.resource.name).rowsRead += 1
+  context.runs.counts(work.resource).rowsRead += 1
   context.store.suspicions.end(rowOf(work))
   replaceSetting(context, work, encodeJson(readSingle(value, read.placement)))
   readAgain(context, work, WEEK)
@@ -46,5 +46,5 @@ function replaceSetting(context: EngineContext, work: ItemWork, setting: string 
   const { parts } = context.store
   const part = columnOf(work)
   if (sameJson(parts.get(part), setting)) return
-  context.runs.counts(work.resource.name).rowsChanged += parts.replace(part, setting, context.now())
+  context.runs.counts(work.resource).rowsChanged += parts.replace(part, setting, context.now())
 }

@@ -1,7 +1,7 @@
 import { readSingle } from '../../../api/paging.ts'
 import { longestBackoffMs } from '../../../backoff.ts'
-import { feedNamed } from '../../../catalog/feeds.ts'
-import type { ItemFeed, ReadRequest, Resource } from '../../../catalog/resource.ts'
+import { type DeclaredFeed, feedNamed } from '../../../catalog/feeds.ts'
+import type { ItemFeed, ReadRequest } from '../../../catalog/resource.ts'
 import { isoInstant } from '../../../clock.ts'
 import type { RowKey, Suspicion } from '../../../store/deletions/suspicions.ts'
 import type { Store } from '../../../store/store.ts'
@@ -31,10 +31,7 @@ export interface ItemHandler {
 
 export type DeniedRow = RowKey & Pick<Suspicion, 'means'>
 
-export interface ItemWork {
-  resource: Resource
-  id: string
-  feed: ItemFeed
+export interface ItemWork extends DeclaredFeed<ItemFeed> {
   task: Task
   /** True when the answer is a list and has another page. */
   more: boolean
@@ -51,7 +48,7 @@ export interface ItemWork {
   asked: string[]
 }
 
-export const whereOf = ({ resource, id }: ItemWork) => ({ resource: resource.name, feed: id })
+export const whereOf = ({ resource, id }: ItemWork) => ({ resource, feed: id })
 
 /** What a denial of the read suspects: the row, or a part of it, whose suspicions are separate from those of the row. */
 export const rowOf = ({ feed, task }: ItemWork): RowKey => ({
@@ -84,7 +81,7 @@ interface Again {
 export function scheduleRead(context: EngineContext, { resource, task }: ItemWork, next: Again): void {
   const { afterMs, ...rest } = next
   context.store.tasks.done(task, {
-    round: context.rounds.number(resource.name),
+    round: context.rounds.number(resource),
     dueAt: context.after(afterMs),
     sortAt: task.sortAt,
     ...rest,

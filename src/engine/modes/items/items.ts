@@ -1,4 +1,4 @@
-import type { FeedName } from '../../../catalog/feeds.ts'
+import type { DeclaredFeed, FeedName } from '../../../catalog/feeds.ts'
 import type { ItemFeed, Resource } from '../../../catalog/resource.ts'
 import type { TaskBounds, TaskOrder } from '../../../store/sync/tasks/due.ts'
 import type { Task } from '../../../store/sync/tasks/task.ts'
@@ -16,16 +16,15 @@ import { createTaskQueue, nameOf } from './task-queue.ts'
 /** Returns two sources: one for the keys that the newest pages have just brought, and one for all other keys. */
 export function createItems(
   context: EngineContext,
-  resource: Resource,
-  name: string,
-  feed: ItemFeed,
+  items: DeclaredFeed<ItemFeed>,
+  parents: Resource['parents'],
 ): Source[] {
   const { store, backoffs, schedule, clock, urgent } = context
-  const id = `${resource.name}.${name}`
-  const where = { resource: resource.name, feed: id }
+  const { resource, id, feed } = items
+  const where = { resource, feed: id }
   const handler = ITEM_ANSWERS[feed.stores]
   const bounds = { since: feed.boundBySince ? context.options.since : null }
-  const plan = planOf(context, resource, id, handler)
+  const plan = planOf(context, { id, parents }, handler)
   const underWay = new Set<string>()
   /** Items whose answer is a list that has another page. */
   const continued: ItemWork[] = []
@@ -60,7 +59,7 @@ export function createItems(
     urgent.keys.get(id)?.delete(taken.key)
     // A row may have made the key due again since its batch was loaded. This read serves that demand too.
     const task = store.tasks.find(taken) ?? taken
-    return readJob(context, reads, workOf(resource, { id, feed, task }))
+    return readJob(context, reads, workOf(items, task))
   }
 
   return [
@@ -106,14 +105,13 @@ export function createItems(
 
 function planOf(
   context: EngineContext,
-  resource: Resource,
-  id: string,
+  { id, parents }: { id: string } & Pick<Resource, 'parents'>,
   { plan }: ItemHandler,
 ): BatchPlan | undefined {
   return (
     plan &&
     createBatchPlan(context, {
-      canBegin: () => resource.parents.every(context.isFinished),
+      canBegin: () => parents.every(context.isFinished),
       batches: () => plan(context, id),
     })
   )
@@ -137,11 +135,9 @@ function dueItems(context: EngineContext, where: FeedName, feed: ItemFeed, bound
   return [...firstReads(context, where.feed, feed, schedule.batchSize), ...newest, ...others]
 }
 
-function workOf(resource: Resource, { id, feed, task }: Pick<ItemWork, 'id' | 'feed' | 'task'>): ItemWork {
+function workOf(items: DeclaredFeed<ItemFeed>, task: Task): ItemWork {
   return {
-    resource,
-    id,
-    feed,
+    ...items,
     task,
     more: false,
     ticket: undefined,

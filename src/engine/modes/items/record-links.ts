@@ -138,16 +138,13 @@ function linksQuery({ task, cursor }: ItemWork): Readonly<Record<string, string>
 
 function storeLinks(context: EngineContext, work: ItemWork, value: unknown, reply: Reply): void {
   const page = readPage('v2-cursor', value, linksQuery(work))
-  const report = context.parsing.report(
-    { resource: work.resource.name, feed: work.id },
-    rejectScope(work.task),
-  )
+  const report = context.parsing.report({ resource: work.resource, feed: work.id }, rejectScope(work.task))
   const keys = page.items.flatMap(item => {
     const key = recordId(item)
     if (key === undefined) report.reject(work.feed.table, item, 'no identity: id is missing')
     return key === undefined ? [] : [key]
   })
-  context.runs.counts(work.resource.name).rowsRead += keys.length
+  context.runs.counts(work.resource).rowsRead += keys.length
   const gathered = [...new Set([...work.gathered, ...keys])]
   if (page.next !== null && work.asked.includes(page.next['cursor'] ?? '')) throw deadCursorError('repeated')
   if (page.next !== null) {
@@ -205,7 +202,7 @@ function replaceLinks(
   const known = new Set(associations.stored())
   const other = scopeOf({ listed: asking, asking: listed })
   const isOpen = (key: string) => !freshness.isOutdated(ticket, feed.table, `${other} ${key}`)
-  const tally = runs.counts(resource.name)
+  const tally = runs.counts(resource)
   let askAgainMs: number | undefined
   for (const key of known) {
     if (!isOpen(key)) continue

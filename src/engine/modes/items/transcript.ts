@@ -47,7 +47,7 @@ function storeTranscript(context: EngineContext, work: ItemWork, value: unknown,
   const entries = options.words ? list : list.map(withoutWords)
   const parsed = parseTranscript({ entries }, context.parsing.report(whereOf(work), task.key), task.key)
   const rows = parsed?.children.get(feed.table) ?? []
-  const counts = context.runs.counts(work.resource.name)
+  const counts = context.runs.counts(work.resource)
   counts.rowsRead += rows.length
   if (rows.length === 0) {
     refuseTranscript(context, work, 'empty')
@@ -68,7 +68,7 @@ function refuseTranscript(context: EngineContext, work: ItemWork, means: Denial)
     return
   }
   // Minutes are enough in a confirming round: the guard holds back only transcripts denied twice, an hour apart.
-  const afterMs = context.rounds.isConfirming(work.resource.name) ? CONFIRM_AFTER_MS : HOUR
+  const afterMs = context.rounds.isConfirming(work.resource) ? CONFIRM_AFTER_MS : HOUR
   const verdict = noteDenial(context, rowOf(work), { means, afterMs })
   if (verdict.state === 'suspected') scheduleRead(context, work, { afterMs, waiting: true })
   else waitUntilReady(context, work)

@@ -85,7 +85,7 @@ const REFUSED: Readonly<
 
 /** A row is gone when both its list and its single read deny it. While the list names it, a 404 confirms nothing. */
 function denyAbsent(context: EngineContext, work: ItemWork): void {
-  const confirms = isUnlisted(context, work.resource.name, work.task.key)
+  const confirms = isUnlisted(context, work.resource, work.task.key)
   const verdict = noteDenial(context, rowOf(work), { confirms })
   if (verdict.state === 'suspected') askAgain(context, work, verdict.askAgainMs)
   else readAgain(context, work, DAY)
@@ -99,7 +99,7 @@ function denyWithheld(context: EngineContext, work: ItemWork): void {
 
 /** The row is not stored, or it is deleted. A 403 then removes no content, so it needs no confirmation. */
 function noteWithheld(context: EngineContext, work: ItemWork): void {
-  context.runs.counts(work.resource.name).rowsChanged += context.store.withhold(
+  context.runs.counts(work.resource).rowsChanged += context.store.withhold(
     work.feed.table,
     [[work.task.key]],
     context.now(),

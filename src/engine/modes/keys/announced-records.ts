@@ -1,5 +1,6 @@
 import { columnAt } from '../../../catalog/catalog.ts'
-import type { Resource, SnapshotFeed } from '../../../catalog/resource.ts'
+import type { DeclaredFeed } from '../../../catalog/feeds.ts'
+import type { SnapshotFeed } from '../../../catalog/resource.ts'
 import type { StoredItem } from '../../../store/rows/write-items.ts'
 import type { Task } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context.ts'
@@ -15,21 +16,16 @@ import { createKeySource } from './key-source.ts'
  * Reads records ahead of their list: those that an activity announces as changed, and records to which these refer and
  * that are not stored yet.
  */
-export function createChanges(
-  context: EngineContext,
-  resource: Resource,
-  name: string,
-  feed: SnapshotFeed,
-): Source | undefined {
+export function createChanges(context: EngineContext, list: DeclaredFeed<SnapshotFeed>): Source | undefined {
+  const { resource, id, feed } = list
   const { evidence, changes } = feed
   if (evidence.by !== 'ids' || !changes) return undefined
   const { store } = context
-  const list = `${resource.name}.${name}`
-  const where = { resource: resource.name, feed: changedFeed(list) }
+  const where = { resource, feed: changedFeed(id) }
   const work: ChangesWork = { feed, updated: changes.updated }
   return createKeySource(context, feed, evidence, {
     where,
-    list,
+    list: id,
     lane: 'head',
     everyRound: false,
     isReady: () => true,
@@ -38,7 +34,7 @@ export function createChanges(
       // The task may have been updated while the request was in flight.
       const task = store.tasks.find(asked) ?? asked
       const step = task.sortAt === null ? task.attempts : 0
-      if (entry) followRelations(context, list, feed, { object: task.scope, entry, step })
+      if (entry) followRelations(context, list, { object: task.scope, entry, step })
       if (entry && task.sortAt !== null && task.attempts === 0) followUnchanged(context, feed, entry)
       if (isDueAgain(task, asked)) return
       if (task.sortAt === null || (entry && hasCaughtUp(work, entry, task.sortAt))) store.tasks.remove(task)
@@ -47,7 +43,7 @@ export function createChanges(
     missing(asked) {
       const task = store.tasks.find(asked) ?? asked
       if (store.stored.state({ table: feed.table, scope: task.scope, key: task.key }) === 'open') {
-        probeLater(context, { table: feed.table, probe: `${list}.probe`, scope: task.scope }, [
+        probeLater(context, { table: feed.table, probe: `${id}.probe`, scope: task.scope }, [
           { key: task.key, at: null },
         ])
         if (!isDueAgain(task, asked)) store.tasks.remove(task)

@@ -1,5 +1,6 @@
 import { columnAt } from '../../../catalog/catalog.ts'
-import type { Resource, TimelineFeed } from '../../../catalog/resource.ts'
+import type { DeclaredFeed } from '../../../catalog/feeds.ts'
+import type { TimelineFeed } from '../../../catalog/resource.ts'
 import type { Task } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context.ts'
 import { DAY } from '../../due/intervals.ts'
@@ -11,18 +12,16 @@ import { createKeySource } from './key-source.ts'
 /** Requests ids that rows of another table name and the list did not show: once each round, in the daemon daily. */
 export function createLookup(
   context: EngineContext,
-  resource: Resource,
-  name: string,
-  feed: TimelineFeed,
+  { resource, id, feed }: DeclaredFeed<TimelineFeed>,
   isListed: () => boolean,
 ): Source | undefined {
   const { evidence, lookup } = feed
   if (evidence.by !== 'ids' || !lookup) return undefined
-  const where = { resource: resource.name, feed: `${resource.name}.${name}.lookup` }
+  const where = { resource, feed: `${id}.lookup` }
   const timeIndex = columnAt(feed.table, feed.time)
   const { since } = context.options
   const readTomorrow = (task: Task) =>
-    context.store.tasks.done(task, { round: context.rounds.number(resource.name), dueAt: context.after(DAY) })
+    context.store.tasks.done(task, { round: context.rounds.number(resource), dueAt: context.after(DAY) })
   let plannedUpTo = 0
   const plan = createBatchPlan(context, {
     canBegin: isListed,
@@ -32,7 +31,7 @@ export function createLookup(
   })
   const source = createKeySource(context, feed, evidence, {
     where,
-    list: `${resource.name}.${name}`,
+    list: id,
     lane: 'items',
     everyRound: true,
     isReady: plan.isReady,

@@ -1,10 +1,11 @@
+import type { DeclaredFeed } from '../../../catalog/feeds.ts'
+import type { PeriodicFeed } from '../../../catalog/resource.ts'
 import { isoInstant } from '../../../clock.ts'
 import type { EngineContext } from '../../context.ts'
 import { backOff } from '../../due/back-off.ts'
 import { HOUR } from '../../due/intervals.ts'
 import type { Job } from '../../requests/job.ts'
 import { handleRefusal } from '../refusals.ts'
-import type { PeriodReads } from './period-job.ts'
 
 /**
  * Requests one entry to learn the server's clock, if no answer has shown it yet: the bounds of the periods follow this
@@ -12,11 +13,11 @@ import type { PeriodReads } from './period-job.ts'
  */
 export function clockJob(
   context: EngineContext,
-  { list, feed }: Pick<PeriodReads, 'list' | 'feed'>,
+  { resource, id, feed }: DeclaredFeed<PeriodicFeed>,
   over: () => void,
 ): Job {
   const { server, options } = context
-  const where = { resource: list.resource, feed: list.id }
+  const where = { resource, feed: id }
   const now = server.now()
   const query = {
     limit: '1',

@@ -1,4 +1,4 @@
-import type { DeclaredFeed, ListFeed } from '../../../catalog/feeds.ts'
+import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import { isoInstant } from '../../../clock.ts'
 import type { ParleyError } from '../../../errors.ts'
 import { NO_PASS, type Segment } from '../../../store/sync/segments.ts'
@@ -9,7 +9,7 @@ import { cutFailed } from '../pass.ts'
 import { noteUnread } from '../unread-spans.ts'
 
 export interface FailedPeriod {
-  list: DeclaredFeed<ListFeed>
+  list: DeclaredFeed
   period: Segment
   error: ParleyError
   feedFailures: number

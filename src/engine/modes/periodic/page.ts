@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
 import { columnAt } from '../../../catalog/catalog.ts'
+import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { ParsedItem } from '../../../catalog/parsed-item.ts'
-import type { PeriodicFeed, Resource } from '../../../catalog/resource.ts'
+import type { PeriodicFeed } from '../../../catalog/resource.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
 import { HOUR, scaled } from '../../due/intervals.ts'
@@ -13,9 +14,7 @@ import type { UndatedEntries } from './undated-entries.ts'
 
 /** What the steps of a page need besides the page itself. */
 export interface PeriodWork {
-  resource: Resource
-  id: string
-  feed: PeriodicFeed
+  list: DeclaredFeed<PeriodicFeed>
   guards: LoopGuards
   undated: UndatedEntries
   /** The API ignores the parameter for the end of a period, so pages contain later entries too. */
@@ -32,8 +31,9 @@ interface Entries {
 
 /** A log only grows, so no entry is ever missing. The page that reveals an ignored end parameter is not stored. */
 export function periodSteps(context: EngineContext, work: PeriodWork): PageSteps<Entries, void, true> {
-  const { resource, id, feed, undated, isEndIgnored } = work
-  const where = { resource: resource.name, feed: id }
+  const { list, undated, isEndIgnored } = work
+  const { resource, id, feed } = list
+  const where = { resource, feed: id }
   const timeOf = timeColumn(feed)
   return {
     parse({ page, segment }) {
@@ -70,7 +70,7 @@ function advance(context: EngineContext, work: PeriodWork, read: ParsedPage<Entr
   const { segments } = context.store
   const { page, segment, parsed } = read
   const { listed, inside, numbered } = parsed
-  const timeOf = timeColumn(work.feed)
+  const timeOf = timeColumn(work.list.feed)
   // Undated entries appear in every period. If they counted, no period would be empty, and older periods would be added
   // without end.
   const dated = inside.filter(entry => timeOf(entry) !== null).length
@@ -138,7 +138,7 @@ const SETTLED_AFTER_MS = HOUR
 
 function endPeriod(
   context: EngineContext,
-  { resource, id, guards, undated }: PeriodWork,
+  { list: { resource, id }, guards, undated }: PeriodWork,
   period: Segment,
 ): void {
   const { store } = context
@@ -148,6 +148,6 @@ function endPeriod(
   const isSettled = Date.parse(ended.listedAt ?? '') >= settledAt
   store.segments.save({ ...ended, closed: undated.ended(period) && isSettled })
   const [newest] = store.segments.of(id, '')
-  if (newest?.id === period.id && ended.listedAt) store.state.fresh(resource.name, ended.listedAt)
+  if (newest?.id === period.id && ended.listedAt) store.state.fresh(resource, ended.listedAt)
   continuePeriods(context, id)
 }

@@ -1,6 +1,6 @@
 import { PAGING } from '../../../api/paging.ts'
-import type { DeclaredFeed, ListFeed } from '../../../catalog/feeds.ts'
-import type { PeriodicFeed, Resource } from '../../../catalog/resource.ts'
+import type { DeclaredFeed } from '../../../catalog/feeds.ts'
+import type { PeriodicFeed } from '../../../catalog/resource.ts'
 import { ResourceError } from '../../../errors.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
@@ -17,9 +17,7 @@ import type { UndatedEntries } from './undated-entries.ts'
 
 /** What the requests of a log share. */
 export interface PeriodReads {
-  resource: Resource
-  list: DeclaredFeed<ListFeed>
-  feed: PeriodicFeed
+  list: DeclaredFeed<PeriodicFeed>
   guards: LoopGuards
   undated: UndatedEntries
   /** `clock.elapsed()` when the API last ignored or refused the end parameter; undefined while it is sent. */
@@ -40,8 +38,9 @@ export function periodJob(
   period: Segment,
   over: () => void,
 ): Job {
-  const { list, feed } = reads
-  const where = { resource: list.resource, feed: list.id }
+  const { list } = reads
+  const { resource, id, feed } = list
+  const where = { resource, feed: id }
   const { clock, options } = context
   const againAt = (reads.endIgnoredAt ?? 0) + scaled(END_AGAIN_MS, options)
   // A cursor is valid only with the query that returned it, so a pass keeps its query.
@@ -62,7 +61,7 @@ export function periodJob(
       reads.feedFailures = 0
       reads.isAnswered = true
       const page = { where, paging: feed.list.paging, query, segment: period }
-      const steps = periodSteps(context, { ...reads, isEndIgnored, id: list.id })
+      const steps = periodSteps(context, { ...reads, isEndIgnored })
       if (!applyPage(context, page, { value, reply }, steps)) ignoreEnd()
     },
     refused(status, message) {

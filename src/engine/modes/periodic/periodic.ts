@@ -1,5 +1,5 @@
-import type { DeclaredFeed, ListFeed } from '../../../catalog/feeds.ts'
-import type { PeriodicFeed, Resource } from '../../../catalog/resource.ts'
+import type { DeclaredFeed } from '../../../catalog/feeds.ts'
+import type { PeriodicFeed } from '../../../catalog/resource.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
 import { dueSegments } from '../../due/due.ts'
@@ -16,23 +16,15 @@ import { createUndatedEntries } from './undated-entries.ts'
  * Reads a log in periods with an exclusive end (spec: access logs). The newest period is an hour long, so that no more
  * than an hour or two is read again. Older periods are 31 days long, back to three empty ones in a row.
  */
-export function createPeriodic(
-  context: EngineContext,
-  resource: Resource,
-  name: string,
-  feed: PeriodicFeed,
-): Source {
+export function createPeriodic(context: EngineContext, list: DeclaredFeed<PeriodicFeed>): Source {
   const { store, backoffs, schedule } = context
-  const id = `${resource.name}.${name}`
-  const where = { resource: resource.name, feed: id }
-  const list: DeclaredFeed<ListFeed> = { resource: resource.name, id, feed }
+  const { resource, id, feed } = list
+  const where = { resource, feed: id }
   const guards = createLoopGuards()
   const undated = createUndatedEntries(context, feed, timeColumn(feed))
   const turns = createTurns<Segment>(period => schedule.overdue(list, period))
   const reads: PeriodReads = {
-    resource,
     list,
-    feed,
     guards,
     undated,
     endIgnoredAt: undefined,
@@ -59,7 +51,7 @@ export function createPeriodic(
       if (backoffs.isWaiting(id) || underWay) return undefined
       if (!isPlanned() && !context.server.isKnown()) {
         underWay = true
-        return clockJob(context, reads, over)
+        return clockJob(context, list, over)
       }
       if (!isPlanned()) {
         if (!store.attempt(() => planPeriods(context, id))) return undefined

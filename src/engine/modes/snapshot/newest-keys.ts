@@ -1,5 +1,6 @@
 import { readPage } from '../../../api/paging.ts'
-import type { Resource, SnapshotFeed } from '../../../catalog/resource.ts'
+import type { DeclaredFeed } from '../../../catalog/feeds.ts'
+import type { SnapshotFeed } from '../../../catalog/resource.ts'
 import type { EngineContext } from '../../context.ts'
 import { backOff } from '../../due/back-off.ts'
 import { scaled, usualIntervalMs } from '../../due/intervals.ts'
@@ -18,23 +19,18 @@ import { snapshotSteps } from './page.ts'
  */
 export function createNewestKeys(
   context: EngineContext,
-  resource: Resource,
-  name: string,
-  feed: SnapshotFeed,
+  list: DeclaredFeed<SnapshotFeed>,
 ): Source | undefined {
   const { store, schedule, backoffs, server } = context
+  const { resource, id, feed } = list
   if (!schedule.isTimed || feed.lists !== 'keys' || feed.scope) return undefined
-  const id = `${resource.name}.${name}`
-  const where = { resource: resource.name, feed: id }
-  const list = { resource: resource.name, id, feed }
+  const where = { resource, feed: id }
   let underWay = false
   let endedAt = Number.NEGATIVE_INFINITY
   let cursor: Query | null = null
   const asked = new Set<string>()
   const steps = snapshotSteps(context, {
-    resource,
-    id,
-    feed,
+    ...list,
     unlimited: new Set(),
     guards: createLoopGuards(),
     durations: new Map(),
@@ -46,7 +42,7 @@ export function createNewestKeys(
     endedAt = server.now()
   }
 
-  const isKnown = (key: string) => store.tasks.find({ feed: `${resource.name}.detail`, key }) !== undefined
+  const isKnown = (key: string) => store.tasks.find({ feed: `${resource}.detail`, key }) !== undefined
 
   /**
    * Infinite until a whole pass has ended, while one is due or under way, while whole passes begin at the usual

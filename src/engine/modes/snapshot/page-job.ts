@@ -21,7 +21,7 @@ export function pageJob(
   over: () => void,
 ): Job {
   const { resource, id, feed } = reads
-  const where = { resource: resource.name, feed: id }
+  const where = { resource, feed: id }
   const query = {
     ...scopeQuery(feed, pass.scope),
     ...limitQuery(feed, pass),
@@ -85,7 +85,7 @@ function failPass(
     code: error.code,
     mayPass: context.schedule.isTimed,
   })
-  if (next.step === 'wait') putOffList(context, { resource: resource.name, feed: id }, pass, error)
+  if (next.step === 'wait') putOffList(context, { resource, feed: id }, pass, error)
   else {
     const smaller = { ...pass.query, limit: String(next.limit) }
     context.store.segments.save({ ...pass, ...NO_PASS, query: smaller, attempts, retryAt: null })
@@ -127,7 +127,7 @@ function refusedPage(
   status: number,
   message: string,
 ) {
-  const where = { resource: resource.name, feed: id }
+  const where = { resource, feed: id }
   return { of: { list: id, feed, scope }, refusal: { where, scope, status, message } }
 }
 

@@ -1,7 +1,8 @@
 import { PAGING, type Page } from '../../../api/paging.ts'
 import { keyAt, tableNamed } from '../../../catalog/catalog.ts'
+import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { ParsedItem } from '../../../catalog/parsed-item.ts'
-import type { Resource, SnapshotFeed } from '../../../catalog/resource.ts'
+import type { SnapshotFeed } from '../../../catalog/resource.ts'
 import type { ResourceName } from '../../../catalog/resource-names.ts'
 import { canonicalInstant } from '../../../instant.ts'
 import type { StoredItem } from '../../../store/rows/write-items.ts'
@@ -18,10 +19,7 @@ import { type LoopGuards, NOT_FAILED, restartPass, segmentToRestart } from '../p
 import { endPass } from './pass-end.ts'
 
 /** What the steps of a page need besides the page itself. All requests of a feed share it, except `rest`. */
-export interface SnapshotWork {
-  resource: Resource
-  id: string
-  feed: SnapshotFeed
+export interface SnapshotWork extends DeclaredFeed<SnapshotFeed> {
   /** Scopes that are read without `limit`, which the API refused. For lists whose parameters the spec does not show. */
   unlimited: Set<string>
   guards: LoopGuards
@@ -53,7 +51,7 @@ interface ListedKey {
 export function snapshotSteps(context: EngineContext, work: SnapshotWork): PageSteps<Listed, void, void> {
   const { store } = context
   const { resource, id, feed } = work
-  const where = { resource: resource.name, feed: id }
+  const where = { resource, feed: id }
   return {
     parse: read => parse(context, work, read),
     storeRows({ parsed: { rows, keys }, reply, segment }): readonly StoredItem[] {
@@ -66,7 +64,7 @@ export function snapshotSteps(context: EngineContext, work: SnapshotWork): PageS
     },
     writeFollowUps({ parsed: { keys } }, stored) {
       writeFollowUps(context, feed.table, stored, feed.followUps)
-      if (feed.lists === 'keys') readListed(context, resource.name, feed, keys)
+      if (feed.lists === 'keys') readListed(context, resource, feed, keys)
     },
     findMissingRows({ parsed, segment: { scope } }) {
       const keys = parsed.keys.map(({ key }) => key)
@@ -89,7 +87,7 @@ function parse(
   { resource, id, feed }: SnapshotWork,
   { page, segment }: ListPage,
 ): Listed {
-  const report = context.parsing.report({ resource: resource.name, feed: id }, segment.scope)
+  const report = context.parsing.report({ resource, feed: id }, segment.scope)
   if (isOfRows(feed)) {
     const parseItem = context.parsing.parser(feed.table)
     const rows = page.items.flatMap(item => parseItem(item, report, segment.scope) ?? [])
@@ -102,7 +100,7 @@ function parse(
       report.reject(feed.table, item, `no identity: ${feed.keyFields.join(' or ')} is missing or not text`)
     return key === undefined ? [] : [{ key, sortAt: timeOf(item, feed.timeField) }]
   })
-  context.runs.counts(resource.name).rowsRead += keys.length
+  context.runs.counts(resource).rowsRead += keys.length
   return { rows: [], keys }
 }
 
@@ -114,7 +112,7 @@ function addMembers(
 ): void {
   const keys = listed.map(({ key }) => key)
   endSuspicions(context, table, scope, keys)
-  context.runs.counts(resource.name).rowsChanged += context.store.links.addMembers(table, scope, keys)
+  context.runs.counts(resource).rowsChanged += context.store.links.addMembers(table, scope, keys)
 }
 
 /** Adds a first read for each new key that the list names. A row that was denied or unlisted is read again at once. */

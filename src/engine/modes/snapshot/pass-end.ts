@@ -1,5 +1,6 @@
 import { tableNamed } from '../../../catalog/catalog.ts'
-import type { Resource, SnapshotFeed } from '../../../catalog/resource.ts'
+import type { DeclaredFeed } from '../../../catalog/feeds.ts'
+import type { SnapshotFeed } from '../../../catalog/resource.ts'
 import { isoInstant } from '../../../clock.ts'
 import type { KeyRange } from '../../../store/deletions/seen-keys.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
@@ -17,10 +18,7 @@ import { segmentAfterPass } from '../pass.ts'
 const KEYS_AT_ONCE = 2000
 
 /** A pass whose final page is stored. */
-export interface EndedPass {
-  resource: Resource
-  id: string
-  feed: SnapshotFeed
+export interface EndedPass extends DeclaredFeed<SnapshotFeed> {
   pass: Segment
   /**
    * The list's size changed during the pass. A row may have moved to a page that was already read, so no row counts as
@@ -51,9 +49,9 @@ export function* endPass(context: EngineContext, ended: EndedPass): Batches {
   missedRows.note(pass.id, missed)
   missedRows.passEnded(pass.id, missed > 0)
   for (const key of feed.always ?? [])
-    store.tasks.add({ feed: `${resource.name}.detail`, key, dueAt: context.now() })
+    store.tasks.add({ feed: `${resource}.detail`, key, dueAt: context.now() })
   store.segments.save(segmentAfterPass(pass))
-  if (pass.passStartedAt && !feed.scope) store.state.fresh(resource.name, pass.passStartedAt)
+  if (pass.passStartedAt && !feed.scope) store.state.fresh(resource, pass.passStartedAt)
   yield* forgetSeen(context, id, pass.scope)
 }
 
@@ -114,14 +112,14 @@ function readUnlisted(
   { range, keys, before }: Unlisted,
 ): number {
   const { store, schedule } = context
-  const due = noteUnlisted(context, resource.name, keys, range)
+  const due = noteUnlisted(context, resource, keys, range)
   const isMany = before + due.length > MANY_MISSING
   for (const { key, isNew } of due) {
     const row = { table: feed.table, scope: '', key }
     // The list may never show the rows in `always`, so it cannot deny them.
     const isDenied = isNew && !feed.always?.includes(key) && store.stored.state(row) === 'open'
     const verdict = isDenied ? noteDenial(context, row, { confirms: false }) : undefined
-    const task = { feed: `${resource.name}.detail`, key }
+    const task = { feed: `${resource}.detail`, key }
     // A backfill does not wait to confirm: it reads every row in its round anyway, and most unlisted rows still exist.
     if (!schedule.isTimed || verdict?.state !== 'suspected')
       store.tasks.demand({ ...task, dueAt: context.now() })

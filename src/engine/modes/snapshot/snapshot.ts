@@ -1,4 +1,4 @@
-import type { DeclaredFeed, ListFeed } from '../../../catalog/feeds.ts'
+import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { Resource, SnapshotFeed } from '../../../catalog/resource.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
@@ -18,22 +18,20 @@ import { type Scopes, updateScopes } from './scopes.ts'
  */
 export function createSnapshot(
   context: EngineContext,
-  resource: Resource,
-  name: string,
-  feed: SnapshotFeed,
+  list: DeclaredFeed<SnapshotFeed>,
+  parents: Resource['parents'],
 ): Source {
   const { store, backoffs, schedule } = context
-  const id = `${resource.name}.${name}`
-  const where = { resource: resource.name, feed: id }
-  const list: DeclaredFeed<ListFeed> = { resource: resource.name, id, feed }
+  const { resource, id, feed } = list
+  const where = { resource, feed: id }
   const underWay = new Set<string>()
   const guards = createLoopGuards()
   const turns = createTurns<Segment>(pass => schedule.overdue(list, pass))
   const durations = new Map<string, PassDuration>()
-  const reads = { resource, id, feed, unlimited: new Set<string>(), guards, durations }
+  const reads = { ...list, unlimited: new Set<string>(), guards, durations }
   let scopes: Scopes | undefined
 
-  const isReady = () => resource.parents.every(parent => !feed.scope || context.isFinished(parent))
+  const isReady = () => parents.every(parent => !feed.scope || context.isFinished(parent))
   /** The passes that are due; undefined while another program writes the database. */
   const passes = (): Segment[] | undefined => {
     // A scope that was waiting when the scopes were collected may be due by now, even if no other scope is.

@@ -1,4 +1,4 @@
-import type { DeclaredFeed, FeedName, ListFeed } from '../../../catalog/feeds.ts'
+import type { DeclaredFeed, FeedName } from '../../../catalog/feeds.ts'
 import type { TimelineFeed } from '../../../catalog/resource.ts'
 import { isoInstant } from '../../../clock.ts'
 import type { ParleyError } from '../../../errors.ts'
@@ -13,8 +13,7 @@ import { baseQuery } from './query.ts'
 
 /** A span of a timeline in which a page failed. */
 export interface FailedSpan {
-  list: DeclaredFeed<ListFeed>
-  feed: TimelineFeed
+  list: DeclaredFeed<TimelineFeed>
   segment: Segment
   /** The query of the pass, without the cursor of the failed page. */
   base: Query
@@ -52,7 +51,7 @@ export function narrowSpan(context: EngineContext, span: FailedSpan): void {
 
 function shrink(context: EngineContext, span: FailedSpan, attempts: number, limit: number): void {
   const rest = unreadPart(context, span)
-  const query = { ...baseQuery(span.feed, rest), limit: String(limit) }
+  const query = { ...baseQuery(span.list.feed, rest), limit: String(limit) }
   // A new try of a stepped-over span may need several requests. They count as one failure.
   const state = isSteppedOver('timeline', rest) ? {} : { attempts, retryAt: null }
   context.store.segments.save({ ...rest, query, ...state })
@@ -61,20 +60,20 @@ function shrink(context: EngineContext, span: FailedSpan, attempts: number, limi
 function cut(context: EngineContext, span: FailedSpan, attempts: number, at: number): void {
   const { segments } = context.store
   for (const part of cutFailed(segments, unreadPart(context, span), isoInstant(at))) {
-    const query = { ...baseQuery(span.feed, part), limit: '1' }
+    const query = { ...baseQuery(span.list.feed, part), limit: '1' }
     segments.save({ ...part, attempts, retryAt: null, query })
   }
 }
 
 function stepOver(context: EngineContext, span: FailedSpan, failures: number): void {
-  const { list, feed, segment, error } = span
+  const { list, segment, error } = span
   const rest = unreadPart(context, span)
   // Failures before the span was first stepped over do not count: the bad row may not have caused them.
   const attempts = isSteppedOver('timeline', segment) ? failures : 1
   const retryAt = context.after(aloneBackoffMs(attempts))
   context.store.segments.save({ ...rest, query: null, attempts, retryAt })
   noteUnread(context, list, rest, error)
-  probeUnread(context, list.id, feed, {
+  probeUnread(context, list, {
     from: rest.from,
     to: segment.edgeAt ?? rest.to,
     but: segment.edgeKeys,

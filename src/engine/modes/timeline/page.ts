@@ -1,7 +1,7 @@
 import { columnAt, keyAt } from '../../../catalog/catalog.ts'
-import type { DeclaredFeed, ListFeed } from '../../../catalog/feeds.ts'
+import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { Cell, ParsedItem } from '../../../catalog/parsed-item.ts'
-import type { Resource, TimelineFeed } from '../../../catalog/resource.ts'
+import type { TimelineFeed } from '../../../catalog/resource.ts'
 import { isoInstant } from '../../../clock.ts'
 import type { StoredItem } from '../../../store/rows/write-items.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
@@ -30,9 +30,7 @@ import { missingUndated, noteUndated } from './undated.ts'
 
 /** What the steps of a page need besides the page itself. */
 export interface TimelineWork {
-  resource: Resource
-  list: DeclaredFeed<ListFeed>
-  feed: TimelineFeed
+  list: DeclaredFeed<TimelineFeed>
   /** The query of the pass, without its cursor. */
   base: Query
   guards: LoopGuards
@@ -46,8 +44,8 @@ export function timelineSteps(
   work: TimelineWork,
 ): PageSteps<readonly ParsedItem[], Edge, boolean> {
   const { store } = context
-  const { resource, list, feed } = work
-  const where = { resource: resource.name, feed: list.id }
+  const { resource, id, feed } = work.list
+  const where = { resource, feed: id }
   return {
     parse({ page }) {
       const parse = context.parsing.parser(feed.table)
@@ -58,7 +56,7 @@ export function timelineSteps(
       const options = { ticket: reply.ticket, now: context.now() }
       const stored = storeRows(context, where, feed.table, parsed, options)
       if (segment.listedAt !== null) noteArrivals(context, work, stored)
-      noteUndated(context, list.id, feed, parsed)
+      noteUndated(context, work.list, parsed)
       return stored
     },
     writeFollowUps(_, stored) {
@@ -66,7 +64,7 @@ export function timelineSteps(
     },
     findMissingRows(read) {
       const edge = passEdge(work, read)
-      store.tasks.removeAll(`${list.id}.probe`, '', [...edge.seen])
+      store.tasks.removeAll(`${id}.probe`, '', [...edge.seen])
       context.missedRows.note(read.segment.id, denyMissing(context, work, edge, read.reply))
       return edge
     },
@@ -81,19 +79,19 @@ function advance(
   edge: Edge,
 ): boolean {
   const { segments } = context.store
-  const { resource, list, feed, base } = work
+  const { list, base } = work
   // A span that cannot be divided counts as failed until it is read to its end, even if its first rows can be read.
   const isAlone = isNarrowest(segment.from, segment.to)
   const reached: Segment = {
     ...segmentAfterPage(segment, page, page.items.length - edge.beyond),
     ...(isAlone ? {} : { retryAt: null }),
     query: base,
-    ...(isPart(feed, base) || isAlone ? {} : NOT_FAILED),
+    ...(isPart(list.feed, base) || isAlone ? {} : NOT_FAILED),
     edgeAt: edge.reached,
     edgeKeys: edge.keysAtEdge,
   }
   if (edge.isEnd || canCutAtEdge(reached)) resolveUnread(context, list, segment)
-  const limit = limitAfter(reached.pages, Number(base['limit']), fullLimit(feed))
+  const limit = limitAfter(reached.pages, Number(base['limit']), fullLimit(list.feed))
   if (edge.isEnd) endTimelinePass(context, work, reached)
   else if (limit > Number(base['limit']) && edge.reached !== null && canCutAtEdge(reached))
     enlargePages(context, work, { segment, reached, at: edge.reached, limit })
@@ -103,7 +101,7 @@ function advance(
     // The rest belongs to the current pass of the newest segment, so it is due at once, even if it was listed recently.
     const { passStartedAt, passRound } = segment
     segments.save({ ...rest, passStartedAt, passRound })
-    markFresh(context, resource, segment)
+    markFresh(context, list, segment)
   } else segments.save(reached)
   return edge.isEnd || (canCutAtEdge(reached) && reached.edgeAt !== segment.edgeAt)
 }
@@ -121,7 +119,7 @@ interface LargerPages {
  */
 function enlargePages(
   { store: { segments } }: EngineContext,
-  { feed }: TimelineWork,
+  { list: { feed } }: TimelineWork,
   { segment, reached, at, limit }: LargerPages,
 ): void {
   const rest = cutOff(segments, reached, at)
@@ -137,29 +135,29 @@ function enlargePages(
 /** A new row in a span that was listed before shows how late rows may appear after their event time. */
 function noteArrivals(
   { store, server }: EngineContext,
-  { resource, feed }: TimelineWork,
+  { list: { resource, feed } }: TimelineWork,
   stored: readonly StoredItem[],
 ): void {
   const timeIndex = columnAt(feed.table, feed.time)
   for (const { item, written } of stored) {
     const time = item.cells[timeIndex]
     if (written.status !== 'inserted' || typeof time !== 'string') continue
-    store.arrivals.note(resource.name, server.now() - Date.parse(time))
+    store.arrivals.note(resource, server.now() - Date.parse(time))
   }
 }
 
 function endTimelinePass(
   context: EngineContext,
-  { resource, list, feed, underWay, guards }: TimelineWork,
+  { list, underWay, guards }: TimelineWork,
   reached: Segment,
 ): void {
   const { store, schedule, log } = context
   store.segments.save(segmentAfterPass(reached))
   guards.ended(reached)
   context.missedRows.passEnded(reached.id)
-  if (reached.to === null) markFresh(context, resource, reached)
+  if (reached.to === null) markFresh(context, list, reached)
   log.debug('A span of event time was listed to its end', {
-    resource: resource.name,
+    resource: list.resource,
     pages: reached.pages,
     rows: reached.rows,
     from: reached.from,
@@ -168,11 +166,11 @@ function endTimelinePass(
   if (!schedule.isTimed) return
   const busy = new Set(underWay)
   busy.delete(reached.id)
-  tileByAge(context, list.id, feed, busy)
+  tileByAge(context, list.id, list.feed, busy)
 }
 
-function markFresh({ store }: EngineContext, { name }: Resource, { passStartedAt }: Segment): void {
-  if (passStartedAt) store.state.fresh(name, passStartedAt)
+function markFresh({ store }: EngineContext, { resource }: DeclaredFeed, { passStartedAt }: Segment): void {
+  if (passStartedAt) store.state.fresh(resource, passStartedAt)
 }
 
 /** The span of event time that a page covers completely, and the keys that were seen in it. */
@@ -199,7 +197,7 @@ interface Edge {
  * millisecond. It excludes the upper bound: a row of the same millisecond may be newer, and the newer segment lists it.
  */
 function passEdge(
-  { feed, base }: TimelineWork,
+  { list: { feed }, base }: TimelineWork,
   { segment, parsed: items, page }: ParsedPage<readonly ParsedItem[]>,
 ): Edge {
   const [timeIndex, keyIndex] = [columnAt(feed.table, feed.time), keyAt(feed.table)]
@@ -233,16 +231,17 @@ function passEdge(
  * enough before the request (`newRowGraceMs`). A row whose first-seen time is in the future was stored under a clock
  * that was ahead, so it is denied too. Returns how many rows are newly suspected.
  */
-function denyMissing(context: EngineContext, { list, feed }: TimelineWork, edge: Edge, reply: Reply): number {
+function denyMissing(context: EngineContext, { list }: TimelineWork, edge: Edge, reply: Reply): number {
   const { store, now } = context
+  const { id, feed } = list
   if (edge.reached === null && !edge.isEnd) return 0
   const knownBefore = isoInstant(Date.parse(reply.sentAt) - newRowGraceMs(context))
   const candidates = store.rowTimes.within(feed, edge, { before: knownBefore, now: now() })
   const isOldestEnd = edge.isEnd && edge.below === null
-  const undated = isOldestEnd ? missingUndated(context, list.id, feed, knownBefore) : []
+  const undated = isOldestEnd ? missingUndated(context, list, knownBefore) : []
   return probeLater(
     context,
-    { table: feed.table, probe: `${list.id}.probe`, scope: '' },
+    { table: feed.table, probe: `${id}.probe`, scope: '' },
     [...candidates, ...undated].filter(({ key }) => !edge.seen.has(key) && isAskable(feed.evidence, key)),
   )
 }

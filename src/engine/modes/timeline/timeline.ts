@@ -1,5 +1,5 @@
-import type { DeclaredFeed, ListFeed } from '../../../catalog/feeds.ts'
-import type { Resource, TimelineFeed } from '../../../catalog/resource.ts'
+import type { DeclaredFeed } from '../../../catalog/feeds.ts'
+import type { TimelineFeed } from '../../../catalog/resource.ts'
 import { isoInstant } from '../../../clock.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
@@ -21,20 +21,14 @@ import { baseQuery, isPart } from './query.ts'
  * There is one source for each lane. In the daemon, `head` reads the newest segment, `history` segments that were never
  * read, `audit` segments that are read again.
  */
-export function createTimeline(
-  context: EngineContext,
-  resource: Resource,
-  name: string,
-  feed: TimelineFeed,
-): Source[] {
+export function createTimeline(context: EngineContext, list: DeclaredFeed<TimelineFeed>): Source[] {
   const { store, schedule, backoffs } = context
-  const id = `${resource.name}.${name}`
-  const where = { resource: resource.name, feed: id }
-  const list: DeclaredFeed<ListFeed> = { resource: resource.name, id, feed }
+  const { resource, id, feed } = list
+  const where = { resource, feed: id }
   const underWay = new Set<number>()
   const guards = createLoopGuards()
   let feedFailures = 0
-  const splitter = createPassSplitter(context, list, feed)
+  const splitter = createPassSplitter(context, list)
 
   const due = () => dueSegments(context, list)
 
@@ -50,7 +44,7 @@ export function createTimeline(
       ...(isPart(feed, base) ? { attempts: ATTEMPTS_OF_A_PART } : {}),
       answer(value, reply) {
         const segment = current()
-        const steps = timelineSteps(context, { resource, list, feed, base, guards, underWay })
+        const steps = timelineSteps(context, { list, base, guards, underWay })
         const page = { where, paging: feed.list.paging, query, segment }
         if (applyPage(context, page, { value, reply }, steps)) {
           // The whole list had failed and can be read again, so its other segments end their waits.
@@ -67,7 +61,7 @@ export function createTimeline(
         const segment = current()
         // A span that cannot be divided fails because of a row, which says nothing about the list.
         if (!isNarrowest(segment.from, segment.to)) feedFailures += 1
-        narrowSpan(context, { list, feed, segment, base, error, feedFailures })
+        narrowSpan(context, { list, segment, base, error, feedFailures })
       },
       over() {
         underWay.delete(asked.id)
@@ -101,12 +95,9 @@ export function createTimeline(
  * Splits long passes while the API would take more requests than there are segments to read. To decide, it counts pages
  * and passes from the first awaited pass until no segment is awaited. The counts are in memory; the cuts are stored.
  */
-function createPassSplitter(
-  context: EngineContext,
-  list: DeclaredFeed<ListFeed>,
-  { table, time }: TimelineFeed,
-) {
+function createPassSplitter(context: EngineContext, list: DeclaredFeed<TimelineFeed>) {
   const { store, schedule, server } = context
+  const { table, time } = list.feed
   const passes = new Set<number>()
   let pages = 0
   let hasSpareRequests = false

@@ -1,4 +1,5 @@
 import { columnAt, keyAt } from '../../../catalog/catalog.ts'
+import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { ParsedItem } from '../../../catalog/parsed-item.ts'
 import type { TimelineFeed } from '../../../catalog/resource.ts'
 import type { EngineContext } from '../../context.ts'
@@ -12,13 +13,12 @@ import type { Missing } from '../../deletions/probe-later.ts'
 
 export function noteUndated(
   { store }: EngineContext,
-  feedId: string,
-  { table, time }: TimelineFeed,
+  { id, feed: { table, time } }: DeclaredFeed<TimelineFeed>,
   items: readonly ParsedItem[],
 ): void {
   const [timeIndex, keyIndex] = [columnAt(table, time), keyAt(table)]
   for (const { cells } of items) {
-    if (cells[timeIndex] === null) store.seen.note(feedId, '', String(cells[keyIndex]))
+    if (cells[timeIndex] === null) store.seen.note(id, '', String(cells[keyIndex]))
   }
 }
 
@@ -28,11 +28,10 @@ const FORGOTTEN_AT_ONCE = 1000
 /** Call it when a pass over the oldest segment ends. It removes all notes, so later notes count for the next pass. */
 export function missingUndated(
   { store, now }: EngineContext,
-  feedId: string,
-  feed: TimelineFeed,
+  { id, feed }: DeclaredFeed<TimelineFeed>,
   sentAt: string,
 ): Missing[] {
-  const keys = store.rowTimes.undated(feed, feedId, { before: sentAt, now: now() })
-  while (store.seen.forget(feedId, '', FORGOTTEN_AT_ONCE));
+  const keys = store.rowTimes.undated(feed, id, { before: sentAt, now: now() })
+  while (store.seen.forget(id, '', FORGOTTEN_AT_ONCE));
   return keys.map(key => ({ key, at: null }))
 }
