@@ -26,21 +26,21 @@ type Factories = {
 /** By mode: the sources that read a feed, and those that check or look up single rows for it. */
 const SOURCES: Factories = {
   timeline(context, list) {
-    const { id, feed } = list
-    tileAxis(context, id)
-    if (context.schedule.isTimed) tileByAge(context, id, feed, new Set())
+    const { lookup } = list.feed
+    tileAxis(context, list.id)
+    if (context.schedule.isTimed) tileByAge(context, list, new Set())
     const lanes = createTimeline(context, list)
-    const others = feed.lookup ? [feed.lookup.resource] : []
+    const others = lookup ? [lookup.resource] : []
     const isListed = () => lanes.every(lane => lane.finished()) && others.every(context.isFinished)
     return [...lanes, createProbes(context, list), createLookup(context, list, isListed)]
   },
-  snapshot: (context, list, { parents }) => [
-    createSnapshot(context, list, parents),
+  snapshot: (context, list, resource) => [
+    createSnapshot(context, list, resource),
     createNewestKeys(context, list),
     createProbes(context, list),
     createChanges(context, list),
   ],
-  item: (context, items, { parents }) => createItems(context, items, parents),
+  item: createItems,
   periodic: (context, log) => [createPeriodic(context, log)],
   singleton: (context, document) => [createSingleton(context, document)],
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { resourceNamed } from '../../src/catalog/catalog.ts'
+import { type DeclaredFeed, feedNamed } from '../../src/catalog/feeds.ts'
 import type { TimelineFeed } from '../../src/catalog/resource.ts'
 import { isoInstant } from '../../src/clock.ts'
 import { createContext } from '../../src/engine/context.ts'
@@ -42,10 +42,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant('list' as const), failing: fc.oneof(fc.constant(0), fc.nat(255)) }),
 )
 
-function declaredFeed(): TimelineFeed {
-  const feed = resourceNamed('activities').feeds['list']
-  if (feed?.mode !== 'timeline') throw new Error('activities are no timeline any more')
-  return feed
+function declaredList(): DeclaredFeed<TimelineFeed> {
+  const { feed, ...named } = feedNamed(FEED)
+  if (feed.mode !== 'timeline') throw new Error('activities are no timeline any more')
+  return { ...named, feed }
 }
 
 /** Instants of which it is known for sure when each was last listed. */
@@ -60,7 +60,7 @@ describe('the segments of the daemon', () => {
   test('the segments stay few, without gap or overlap, and never claim a later listing than they had', async () => {
     const store = temporaryStore()
     const log = await createLog({ level: 'fatal' })
-    const feed = declaredFeed()
+    const list = declaredList()
     let rows = 0
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), steps => {
@@ -80,7 +80,6 @@ describe('the segments of the daemon', () => {
           schedule: made => byTime(made, { pollMs: POLL_MS }),
           isFinished: () => true,
         })
-        const list = { resource: 'activities' as const, id: FEED, feed }
         const known = new Map<string, number>()
         const insert = store.prepare(
           'INSERT INTO activities (id, occurred_at, _first_seen_at, _synced_at) VALUES (?, ?, ?, ?)',
@@ -106,7 +105,7 @@ describe('the segments of the daemon', () => {
                   segmentAfterPass({ ...segment, passStartedAt: isoInstant(now), passRound: 1 }),
                 )
               }
-              tileByAge(context, FEED, feed, new Set())
+              tileByAge(context, list, new Set())
             }
             const segments = store.segments.of(FEED, '')
             expect(segments[0]?.to).toBe(null)
@@ -131,7 +130,7 @@ describe('the segments of the daemon', () => {
   test('the segments after a complete listing span at most six times the age of their newest end', async () => {
     const store = temporaryStore()
     const log = await createLog({ level: 'fatal' })
-    const feed = declaredFeed()
+    const list = declaredList()
     const clock = virtualClock(START)
     const context = createContext({
       store,
@@ -157,7 +156,7 @@ describe('the segments of the daemon', () => {
     const [whole] = store.segments.of(FEED, '')
     if (!whole) throw new Error('there is no segment')
     store.segments.save(segmentAfterPass({ ...whole, passStartedAt: isoInstant(START), passRound: 1 }))
-    tileByAge(context, FEED, feed, new Set())
+    tileByAge(context, list, new Set())
     const segments = store.segments.of(FEED, '')
     expect(segments[0]?.from).toBe(isoInstant(START - 50 * 10_000))
     for (const { from, to } of segments.slice(1)) {

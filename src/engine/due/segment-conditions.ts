@@ -1,4 +1,4 @@
-import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
+import type { DeclaredFeed } from '../../catalog/feeds.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context.ts'
 import type { EngineOptions } from '../engine-options.ts'
@@ -17,7 +17,7 @@ export function putOffMs({ retryAt }: Segment, { clock, options }: EngineContext
 
 /** False for a segment that lies entirely before `sync.since`. It is not read. */
 export function isNewEnough(
-  { feed }: Pick<DeclaredFeed<ListFeed>, 'feed'>,
+  { feed }: DeclaredFeed,
   { to }: Segment,
   { since }: Pick<EngineOptions, 'since'>,
 ): boolean {

@@ -30,12 +30,12 @@ export function conditionOf({ id, feed }: DeclaredFeed<ItemFeed>): FollowUp['whe
 }
 
 /** Whether each row of a list costs a further request. */
-export function isReadSingly({ feed }: Pick<DeclaredFeed, 'feed'>): boolean {
+export function isReadSingly({ feed }: DeclaredFeed): boolean {
   return ITEM_FEEDS.some(each => each.feed.pending?.table === feed.table)
 }
 
 /** The follow-up by which the rows of a timeline name keys that another list may lack. */
-export function additionOf({ feed }: Pick<DeclaredFeed, 'feed'>): (FollowUp & { list: string }) | undefined {
+export function additionOf({ feed }: DeclaredFeed): (FollowUp & { list: string }) | undefined {
   for (const followUp of feed.mode === 'timeline' ? (feed.followUps ?? []) : []) {
     if (!('how' in followUp) || followUp.how !== 'add') continue
     const target = feedNamed(followUp.feed)
@@ -46,10 +46,7 @@ export function additionOf({ feed }: Pick<DeclaredFeed, 'feed'>): (FollowUp & { 
 }
 
 /** The single reads that the rows of a page cause. The rows are newest first, as a timeline lists them. */
-export function singleReads(
-  list: Pick<DeclaredFeed, 'resource' | 'feed'>,
-  rows: readonly SourceRow[],
-): number {
+export function singleReads(list: DeclaredFeed, rows: readonly SourceRow[]): number {
   if (isReadSingly(list)) return readsOfRows(list, rows)
   const when = Object.entries(additionOf(list)?.when ?? {})
   return rows.filter(row => when.every(([column, values]) => values.includes(String(row[column])))).length
@@ -60,10 +57,7 @@ export function singleReads(
  * canonical order until one has content. A copy without content in the list has none in its single read either, since
  * the share settings hide both.
  */
-function readsOfRows(
-  { resource, feed }: Pick<DeclaredFeed, 'resource' | 'feed'>,
-  rows: readonly SourceRow[],
-): number {
+function readsOfRows({ resource, feed }: DeclaredFeed, rows: readonly SourceRow[]): number {
   const { derivation } = resourceNamed(resource)
   if (derivation?.from !== feed.table) return rows.length
   const columns = Object.entries(tableNamed(feed.table).columns)

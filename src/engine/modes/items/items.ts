@@ -17,14 +17,14 @@ import { createTaskQueue, nameOf } from './task-queue.ts'
 export function createItems(
   context: EngineContext,
   items: DeclaredFeed<ItemFeed>,
-  parents: Resource['parents'],
+  { parents }: Resource,
 ): Source[] {
   const { store, backoffs, schedule, clock, urgent } = context
   const { resource, id, feed } = items
   const where = { resource, feed: id }
   const handler = ITEM_ANSWERS[feed.stores]
   const bounds = { since: feed.boundBySince ? context.options.since : null }
-  const plan = planOf(context, { id, parents }, handler)
+  const plan = planOf(context, id, parents, handler)
   const underWay = new Set<string>()
   /** Items whose answer is a list that has another page. */
   const continued: ItemWork[] = []
@@ -105,7 +105,8 @@ export function createItems(
 
 function planOf(
   context: EngineContext,
-  { id, parents }: { id: string } & Pick<Resource, 'parents'>,
+  id: string,
+  parents: Resource['parents'],
   { plan }: ItemHandler,
 ): BatchPlan | undefined {
   return (

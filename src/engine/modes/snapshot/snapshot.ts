@@ -19,7 +19,7 @@ import { type Scopes, updateScopes } from './scopes.ts'
 export function createSnapshot(
   context: EngineContext,
   list: DeclaredFeed<SnapshotFeed>,
-  parents: Resource['parents'],
+  { parents }: Resource,
 ): Source {
   const { store, backoffs, schedule } = context
   const { resource, id, feed } = list

@@ -166,7 +166,7 @@ function endTimelinePass(
   if (!schedule.isTimed) return
   const busy = new Set(underWay)
   busy.delete(reached.id)
-  tileByAge(context, list.id, list.feed, busy)
+  tileByAge(context, list, busy)
 }
 
 function markFresh({ store }: EngineContext, { resource }: DeclaredFeed, { passStartedAt }: Segment): void {

@@ -1,3 +1,4 @@
+import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { TimelineFeed } from '../../../catalog/resource.ts'
 import { isoInstant } from '../../../clock.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
@@ -27,14 +28,14 @@ const HEAD_MS = MINUTE
 /** @param busy segments with a request in flight, which stay as they are */
 export function tileByAge(
   context: EngineContext,
-  id: string,
-  feed: TimelineFeed,
+  list: DeclaredFeed<TimelineFeed>,
   busy: ReadonlySet<number>,
 ): void {
   const { segments } = context.store
+  const { id, feed } = list
   const now = context.server.now()
   const movable = (segment: Segment) =>
-    isNewEnough({ feed }, segment, context.options) &&
+    isNewEnough(list, segment, context.options) &&
     segment.listedAt !== null &&
     segment.passStartedAt === null &&
     segment.attempts === 0 &&
