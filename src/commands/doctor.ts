@@ -66,7 +66,7 @@ function nextStep(
     : `parley backfill --plan${flag} estimates the requests and time; parley backfill${flag} reads everything.`
 }
 
-/** While one process writes the warehouse, no other backfill or daemon can start. */
+/** The next step to suggest while a process writes the warehouse: no other backfill or daemon can start then. */
 function stepDuring({ pid, recorded }: RunningWriter, flag: string): string {
   const status = `parley status${flag} shows`
   if (recorded?.command === 'daemon')

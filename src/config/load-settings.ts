@@ -64,7 +64,10 @@ export interface SettingsRequest {
   requireApi: boolean
   /** The names that `sync.resources` may contain; when undefined, the names are not checked. */
   resourceNames?: readonly string[]
-  /** The settings that the caller uses (default: all). Another wrong setting is a warning, and its default is used. */
+  /**
+   * The settings that the caller uses (default: all). An invalid value of any other setting is only a warning, and its
+   * default applies.
+   */
   used?: readonly SettingKey[]
 }
 

@@ -14,11 +14,11 @@ import type { Log } from '../log.ts'
  * the environment nothing is sent. Nothing throws: the first failure to send is logged as a warning.
  */
 export interface ServiceManager {
-  /** The daemon is ready, or ready again after `reloading`. `systemctl status` shows 200 characters of the text. */
+  /** The daemon is ready, or ready again after `reloading`. `systemctl status` shows the first 200 characters of the text. */
   ready(status: string): void
   /** The settings are being reloaded. systemd then waits for `ready`. */
   reloading(): void
-  /** `systemctl status` shows the reason, as the text of `ready`. */
+  /** `systemctl status` shows the reason, as it shows the text of `ready`. */
   stopping(reason?: string): void
   /**
    * Feeds systemd's watchdog at a third of its interval while `isAlive` returns true. A later call replaces `isAlive`.

@@ -76,7 +76,7 @@ function endpointsOf(feed: Feed): Omit<Endpoint, 'resource'>[] {
   }
 }
 
-/** Asks for one item where the list accepts a limit. */
+/** The endpoint of a list. Its query asks for one item if the list accepts a limit. */
 function listOf({ path, paging }: ListRequest) {
   const query = PAGING[paging].maxLimit === undefined ? {} : { query: { limit: '1' } }
   return { route: path, answer: paging, ...query }

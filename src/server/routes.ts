@@ -80,7 +80,10 @@ function readHandlers({ live, ready, status, metrics }: Answers): Readonly<Recor
   }
 }
 
-/** Call it with a separate Fastify scope. The secret is checked before the body is read. */
+/**
+ * Needs a separate Fastify scope: its hook, body parser and error handler apply to every route of the scope. The secret
+ * is checked before the body is read.
+ */
 function addNudgeRoutes(scope: FastifyInstance, answers: Answers, secret: string): void {
   const { clock, metrics } = answers
   const gate = createNudgeGate(secret, clock)

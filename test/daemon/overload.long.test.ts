@@ -18,7 +18,7 @@ test('every list has its turn when more is due than the API allows', async () =>
     { kind: 'edit', resource: 'crm_records', object: 'company', count: 2 },
     { kind: 'edit', resource: 'meetings', count: 2 },
     { kind: 'edit', resource: 'teams', count: 1 },
-    // Requests never pause here, so deletions are confirmed between other reads.
+    // Some list is always due in this test, so the reads that confirm these deletions compete with other reads.
     { kind: 'delete', resource: 'messages', count: 2 },
     { kind: 'delete', resource: 'activities', count: 2 },
   ])

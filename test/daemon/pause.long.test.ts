@@ -18,7 +18,7 @@ function stored(): number {
   return Number(row?.['count'])
 }
 
-/** New messages of the last days, as after a pause of days. */
+/** Publishes messages dated over the last three days, as the daemon finds them after being stopped that long. */
 async function publishLately(count: number): Promise<void> {
   const { ids } = await trial.simulator.change({ kind: 'publish', resource: 'messages', count })
   const end = trial.serverNow()

@@ -4,7 +4,7 @@ import { newFolder } from '../support/parley-process.ts'
 
 const SHIFTED_CLOCK = new URL('shifted-clock.mjs', import.meta.url).href
 
-/** The wall clock of a single process, which can be set before it starts and while it runs. */
+/** A wall clock for the processes of a test. The test can set it before a process starts and while it runs. */
 export interface ShiftedClock {
   /** The environment of the process. */
   env: Readonly<Record<string, string>>

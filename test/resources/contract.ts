@@ -48,7 +48,7 @@ export const CHILD_TABLES: Readonly<Record<string, string>> = {
   bot_transcription_hints: '*position hint intensity language pronunciations replacements',
 }
 
-/** Lists of their own, what is merged, and what parley saw change. */
+/** Tables that belong to no entity table: links with a separate list, merged participants, observed changes. */
 export const LIST_TABLES: Readonly<Record<string, string>> = {
   message_participants: '*header_message_id *role *handle display_name contact_id',
   collection_meetings: '*collection_id *meeting_id',

@@ -15,7 +15,7 @@ export function processorWaits(): ProcessorWaits {
     sinceLast() {
       const now = readWaits()
       let grown = 0
-      // All of a new thread's wait is since the last call.
+      // A thread that started after the last call counts with its whole wait.
       for (const [thread, ns] of now) grown += Math.max(0, ns - (before.get(thread) ?? 0))
       before = now
       return grown / 1e6

@@ -48,7 +48,7 @@ export async function until<Seen>(
   }
 }
 
-/** Time in which the processes of this test could have worked, in ms. */
+/** Measures the time since the last change, in ms, without the time in which this test's processes waited for a processor. */
 function idleTime() {
   const waits = processorWaits()
   let at = performance.now()

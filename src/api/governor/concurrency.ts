@@ -20,7 +20,7 @@ export interface ConcurrencyState {
   readonly growth: number
   /** The limit does not grow before this time. */
   readonly restUntil: number
-  /** Length of the next rest. It doubles with each rest. */
+  /** Length of the next rest. It doubles with each rest, up to MAX_REST_MS. */
   readonly restMs: number
 }
 

@@ -64,8 +64,9 @@ export function explainingRates(sent: readonly RateAnswer[], range: RateRange): 
 }
 
 /**
- * The API may receive requests that were sent together in any order, and accepts the first ones. So a refused request
- * comes after the accepted ones that were sent at about the same time.
+ * Sorts the answers by their assumed arrival. Requests that are sent together may arrive in any order, and the API
+ * accepts those that arrive first. So a refused request is placed after the accepted ones that were sent within
+ * UNCERTAIN_MS of it.
  */
 function refusedLast(answers: readonly RateAnswer[]): RateAnswer[] {
   const arrival = ({ at, accepted }: RateAnswer) => (accepted ? at : at + UNCERTAIN_MS)

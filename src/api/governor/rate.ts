@@ -32,8 +32,8 @@ export interface RateState {
   readonly sure: boolean
   /** Position on the curve: how long the rate has held requests back since the last refusal. */
   readonly heldMs: number
-  /** The plateau when the last pause or search ended. */
-  readonly refusedBefore: number
+  /** What the plateau was when the last pause or search ended. */
+  readonly previousPlateau: number
   /** When a request that the rate had held back was last accepted. */
   readonly pacedAt: number | undefined
   /** When the current pause started; undefined once a request is accepted again. */
@@ -121,7 +121,7 @@ export function startRate({ rate, limited, bounds }: FirstRate): RateState {
     plateau: first,
     // The limit may have changed since an earlier process learned it.
     sure: false,
-    refusedBefore: first,
+    previousPlateau: first,
     heldMs: 0,
     pacedAt: undefined,
     refusedAt: undefined,
@@ -213,7 +213,7 @@ function afterSearch(
     ...state,
     plateau,
     sure,
-    refusedBefore: plateau,
+    previousPlateau: plateau,
     heldMs: 0,
     search: undefined,
     span: { since: at, accepted: 0, heldMs: 0 },
@@ -230,7 +230,7 @@ function wasUsedUp({ span: { since, heldMs } }: RateState, refusedAt: number): b
 
 /** The state after the first accepted request that follows a refusal. The span gives an upper bound of the plateau. */
 function afterPause(state: RateState, at: number, refusedAt: number): RateState {
-  const { span, refusedBefore, search } = state
+  const { span, previousPlateau, search } = state
   const pausedMs = at - refusedAt
   if (search) {
     const through = { ...state, refusedAt: undefined, heldMs: 0, pacedAt: at }
@@ -239,12 +239,12 @@ function afterPause(state: RateState, at: number, refusedAt: number): RateState 
   }
   const isShort = isShortSpan(span, at, pausedMs)
   const plateau = Math.min(state.plateau, bound(state, { at, pausedMs, isShort }))
-  const isConfirmed = span.since !== undefined && Math.abs(plateau - refusedBefore) <= AGREEMENT * plateau
+  const isConfirmed = span.since !== undefined && Math.abs(plateau - previousPlateau) <= AGREEMENT * plateau
   const again: RateState = {
     ...state,
     plateau,
     sure: isConfirmed,
-    refusedBefore: plateau,
+    previousPlateau: plateau,
     heldMs: 0,
     pacedAt: at,
     refusedAt: undefined,
@@ -285,12 +285,12 @@ function bound(state: RateState, { at, pausedMs, isShort }: Pause): number {
 }
 
 /** `bound` for a refusal above the old plateau: the limit may be a little higher, or may have grown a lot. */
-function boundBeyond({ plateau, refusedBefore, isGuess }: RateState, mean: number): number {
+function boundBeyond({ plateau, previousPlateau, isGuess }: RateState, mean: number): number {
   // The curve leaves a guessed plateau fast, so the refused rate says little. The mean shows if the guess was right.
-  if (isGuess && Math.abs(mean - refusedBefore) <= CAUTION * mean) return mean * (1 + DROP)
+  if (isGuess && Math.abs(mean - previousPlateau) <= CAUTION * mean) return mean * (1 + DROP)
   if (plateau > mean * GROWN) return plateau
   // More was accepted than expected: the burst allowance of the API is used up, and the mean is the limit.
-  if (mean > refusedBefore) return mean * (1 + DROP)
+  if (mean > previousPlateau) return mean * (1 + DROP)
   return mean + BETWEEN * (plateau - mean)
 }
 

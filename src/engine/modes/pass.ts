@@ -10,7 +10,7 @@ import type { Reply } from '../requests/job.ts'
 
 export type { Query }
 
-/** The segment with the start of its pass, by the server's clock, and the pass's round. The first page sets both. */
+/** Adds the start of the pass, by the server's clock, and its round to the segment. Only the first page sets them. */
 export function segmentInPass(
   segment: Segment,
   context: EngineContext,

@@ -40,8 +40,9 @@ export interface Job {
 export interface Reply {
   /** Grows with every request that is sent. */
   ticket: number
-  /** When the request was sent, by this machine's clock. `serverSentAt`: by the server's clock, if it is known. */
+  /** When the request was sent, by this machine's clock. */
   sentAt: string
+  /** As `sentAt`, by the server's clock. Before that is known, it is this machine's. */
   serverSentAt: string
 }
 

@@ -23,7 +23,10 @@ export function itemsOf(world: World, { resource, object = 'deal' }: Selection):
   return world[resource].items
 }
 
-/** The items with the given ids. Without ids: `count` items that fit, each the next one from a drawn position on. */
+/**
+ * The items with the given ids. Without ids: up to `count` items that fit, each found by searching forward from a random
+ * position.
+ */
 export function chosenItems(
   draws: Draws,
   items: Items,

@@ -45,7 +45,8 @@ export function createUndatedRows(prepare: Prepare): UndatedRows {
     completeUndated({ table, time }, rows) {
       const [key = '', ...others] = Object.keys(tableNamed(table).columns)
       const isEqual = others.filter(name => name !== time).map(name => `${quote(name)} IS @${name}`)
-      // A stored row that got one of these keys still has no time. It must not be found again.
+      // Excludes the keys of the given rows: a stored row that was just given one of them still has no time, and would
+      // match again.
       const undated = `SELECT ${quote(key)} FROM ${quote(table)} WHERE ${quote(time)} IS NULL AND _deleted_at IS NULL
          AND ${quote(key)} NOT IN (SELECT value FROM json_each(@keys)) AND _extra IS @_extra
          AND ${isEqual.join(' AND ')} LIMIT 1`

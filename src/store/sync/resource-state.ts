@@ -11,7 +11,7 @@ export interface ResourceState {
   resource: ResourceName
   /** Number of the current round; 0 before the first. */
   round: number
-  /** True from the start of a `resumable` round until it ends. A later process continues an open round. */
+  /** True while a round of a backfill has not ended. If the backfill is interrupted, the next one continues the round. */
   roundOpen: boolean
   roundStartedAt: string | null
   firstCompleteAt: string | null

@@ -87,7 +87,7 @@ async function hostileNight(life: Life): Promise<void> {
   world.instead = () => undefined
 }
 
-/** Some answers in a row are wrong. */
+/** Replaces one to three consecutive answers, at a random position, with the same refusal or with an empty page. */
 function answerWrong({ world, draw, told }: Life): void {
   const answer = draw.pick([refused(404), refused(403), refused(500), EMPTY])
   let [before, left] = [draw.below(40), 1 + draw.below(3)]
@@ -152,7 +152,7 @@ async function nightWithOneLie(life: Life, route: string): Promise<string[]> {
   return lost.filter(cell => !cell.includes(': transcript_state ')).map(cell => `${route} took ${cell}`)
 }
 
-/** The live views of a new warehouse. */
+/** Backfills a new warehouse from the same API, and returns the cells of its live views. */
 async function freshCells({ api }: World): Promise<string[]> {
   const fresh = await startTrial(api)
   fresh.moveClock(api.aheadMs)

@@ -63,8 +63,8 @@ export function readJob(context: EngineContext, reads: ItemReads, work: ItemWork
 }
 
 /**
- * The stored task, if a row has made the key due again since this task was taken. The answer may be older than that
- * row, so the key is read once more.
+ * The stored task, if the key has become due again since this task was taken. The answer may be older than the reason
+ * for that, so the key is read once more.
  */
 function newDemand({ store, now }: EngineContext, task: Task): Task | undefined {
   const current = store.tasks.find(task)

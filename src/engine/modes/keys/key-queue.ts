@@ -39,7 +39,10 @@ export function createKeyQueue(context: EngineContext, options: KeyQueueOptions)
       ...bounds,
     })
 
-  /** False for a task that was done or removed since the batch was loaded. */
+  /**
+   * False if the task was removed, or its due time has changed, since the batch was loaded. If it is due again, a later
+   * batch has it.
+   */
   const isStillDue = (task: Task) => store.tasks.find(task)?.dueAt === task.dueAt
 
   const isEmpty = (): boolean => {

@@ -68,7 +68,10 @@ export function nextCut({ open, pages, passes, newest }: AwaitedPasses): Cut | u
   return isWithin ? { segment, at } : undefined
 }
 
-/** Moves a cut off full seconds: rows at the exact instant of a cut are read twice, and many may be at a full hour. */
+/**
+ * Moves a cut to an instant between full seconds. Rows at the exact instant of a cut are read twice, and many rows may
+ * have a rounded time, such as a full hour.
+ */
 function unround(instant: number): string {
   return new Date(Math.floor(instant / 1000) * 1000 + UNROUND_MS).toISOString()
 }
