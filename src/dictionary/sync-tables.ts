@@ -2,6 +2,7 @@ import { type BookkeepingTable, isDescribed } from '../catalog/bookkeeping/table
 import {
   BOOKKEEPING,
   DICTIONARY_TABLE,
+  MINUTE_TABLE,
   QUESTION_TABLE,
   REJECT_TABLE,
   RUN_TABLE,
@@ -116,6 +117,7 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
     },
   ),
   describedBookkeeping(RUN_TABLE, { area: 'sync' }),
+  describedBookkeeping(MINUTE_TABLE, { area: 'sync' }),
   describedBookkeeping(REJECT_TABLE, { area: 'sync' }),
 ]
 

@@ -9,6 +9,8 @@ import { createFailureLog, type FailureLines } from './requests/failure-log.ts'
 /** The counts and failures of each resource's run so far. */
 export interface RunRecords {
   counts(resource: ResourceName): RunCounts
+  /** Rows written or deleted in all runs so far. */
+  rowsWritten(): number
   /** Resets the counts and failures of a resource's run. */
   begin(resource: ResourceName): void
   /** Reports that a part of the feed could not be read. `sync_status` shows the last reason. */
@@ -47,6 +49,8 @@ export interface RunRecordsDeps {
 export function createRunRecords({ store, log, now }: RunRecordsDeps): RunRecords {
   const records = new Map<ResourceName, RunRecord>()
   const failureLog = createFailureLog(log)
+  /** Of the runs whose counts were reset. */
+  let writtenBefore = 0
 
   const recordOf = (resource: ResourceName): RunRecord => {
     const known = records.get(resource)
@@ -65,8 +69,10 @@ export function createRunRecords({ store, log, now }: RunRecordsDeps): RunRecord
 
   return {
     counts: resource => recordOf(resource).counts,
+    rowsWritten: () => [...records.values()].reduce((sum, record) => sum + writtenIn(record), writtenBefore),
     begin(resource) {
       if (failure(resource) === undefined) failureLog.recovered(resource)
+      writtenBefore += writtenIn(recordOf(resource))
       records.delete(resource)
     },
     fail({ resource, feed }, error, { lines, isUnread = () => true } = {}) {
@@ -84,3 +90,5 @@ export function createRunRecords({ store, log, now }: RunRecordsDeps): RunRecord
     },
   }
 }
+
+const writtenIn = ({ counts }: RunRecord): number => counts.rowsChanged + counts.rowsDeleted

@@ -62,6 +62,7 @@ const TIMES: Readonly<Record<string, string>> = {
   crm_record_changes: 'observed_at',
   access_logs: 'occurred_at',
   sync_runs: 'started_at',
+  sync_minutes: 'at',
 }
 
 /** The order of the rows of tables and views that no resource declares and that have no time. */

@@ -44,6 +44,9 @@ const BATCH_ROWS = 200
 /** Runs that changed nothing are kept for this many days. */
 const QUIET_DAYS = 1
 
+/** Rows of `sync_minutes` are kept for this time. */
+const MINUTES_DAYS = 14
+
 /** Small enough not to delay the sync, even with what FTS5 writes in addition at the end of each piece. */
 export const SEARCH_PIECE: Pick<BuildOptions, 'pieceMs' | 'share'> = { pieceMs: 5, share: 0.25 }
 
@@ -102,6 +105,7 @@ export async function maintain(deps: MaintainDeps): Promise<void> {
       store.maintenance.prune({
         runsBefore: isoInstant(daysAgo(runsDays)),
         quietBefore: isoInstant(daysAgo(QUIET_DAYS)),
+        minutesBefore: isoInstant(daysAgo(MINUTES_DAYS)),
         rejectsBefore: isoInstant(Math.max(before ?? 0, daysAgo(runsDays))),
         limit: BATCH_ROWS,
         onPurged: () => store.purger.notePurged(now),

@@ -41,6 +41,7 @@ import { createHistories, createMerges, createWrite, type Write } from './rows/w
 import { type Arrivals, createArrivals } from './sync/arrivals.ts'
 import { createRequests, type Requests } from './sync/handed-over.ts'
 import { META } from './sync/meta.ts'
+import { createMinutes, type Minutes } from './sync/minutes.ts'
 import { createRejects, type Rejects } from './sync/rejects.ts'
 import { createState, type State, seedResources } from './sync/resource-state.ts'
 import { createResync, type Resync } from './sync/resync.ts'
@@ -71,6 +72,7 @@ export interface Store {
   suspicions: Suspicions
   arrivals: Arrivals
   maintenance: Maintenance
+  minutes: Minutes
   rejects: Rejects
   requests: Requests
   resync: Resync
@@ -282,6 +284,7 @@ function createStore({
     requests: createRequests(prepare),
     resync: createResync({ prepare, segments, rounds }),
     rounds,
+    minutes: createMinutes(prepare),
     runs: createRuns(prepare),
     state,
     ...createTombstones({ prepare, suspicions, merges, purgeQueue, freshness }),

@@ -9,6 +9,7 @@ const DAY = { old: '2026-01-01', quiet: '2026-03-01', young: '2026-04-01' }
 const BOUNDS: PruneBounds = {
   runsBefore: '2026-02-01T00:00:00.000Z',
   quietBefore: '2026-03-25T00:00:00.000Z',
+  minutesBefore: '2026-03-01T00:00:00.000Z',
   rejectsBefore: '2026-02-01T00:00:00.000Z',
   limit: 3,
   onPurged: () => undefined,
@@ -141,6 +142,15 @@ describe('pruning of old rows', () => {
     for (const done of [DAY.old, DAY.young, null]) put.run('members', DAY.old, done)
     await pruneAll(store)
     expect(store.column('SELECT id FROM sync_requests')).toEqual([2, 3])
+  })
+
+  test('pruning removes the traffic of old minutes', async () => {
+    const store = temporaryStore()
+    store.db.exec(
+      `INSERT INTO sync_minutes (at) VALUES ('${DAY.old}T00:00:00.000Z'), ('${DAY.young}T00:00:00.000Z')`,
+    )
+    await pruneAll(store)
+    expect(store.column('SELECT at FROM sync_minutes')).toEqual([`${DAY.young}T00:00:00.000Z`])
   })
 })
 

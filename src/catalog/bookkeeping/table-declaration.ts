@@ -4,7 +4,7 @@
  */
 
 export interface BookkeepingColumn {
-  kind: 'text' | 'timestamp' | 'json' | 'integer' | 'boolean'
+  kind: 'text' | 'timestamp' | 'json' | 'integer' | 'real' | 'boolean'
   /** Key columns and columns with a default are never NULL either. */
   notNull?: true
   default?: string | number
@@ -50,7 +50,7 @@ export type RowOf<T extends BookkeepingTable> = {
       : CellOf<T['columns'][Name]> | null
 }
 
-type CellOf<C extends BookkeepingColumn> = C['kind'] extends 'integer'
+type CellOf<C extends BookkeepingColumn> = C['kind'] extends 'integer' | 'real'
   ? number
   : C['kind'] extends 'boolean'
     ? 0 | 1

@@ -174,6 +174,38 @@ export const RUN_TABLE = bookkeepingTable({
   },
 })
 
+export const MINUTE_TABLE = bookkeepingTable({
+  name: 'sync_minutes',
+  about:
+    'The traffic of each minute in which parley read the API, for two weeks. A minute without a row: parley did not run.',
+  columns: {
+    at: { kind: 'timestamp', about: 'Start of the minute.', example: '2026-03-04T05:06:00.000Z' },
+    requests: count('Requests that were answered or failed in this minute.', 'requests', '240'),
+    throttled: count('Requests among these that the API refused as too many (429).', 'requests', '0'),
+    errors: count(
+      'Requests among these that failed: server errors, a refused key, unreadable answers, timeouts and broken connections.',
+      'requests',
+      '0',
+    ),
+    rows: count('Rows that were written because they were new, changed or deleted.', 'rows', '5120'),
+    rate: {
+      kind: 'real',
+      about: 'Rate limit of the API at the end of the minute, as measured.',
+      nullMeans: 'The API had not shown a limit.',
+      unit: 'requests per second',
+      example: '9.8',
+    },
+    in_flight: count('Most requests in flight at once, of one sample per second.', 'requests', '8'),
+    paused_seconds: count(
+      'Time for which no request was sent, because the API asked to wait or had refused one, or the requests of the day were used up.',
+      'seconds',
+      '0',
+    ),
+  },
+  key: ['at'],
+  storage: 'clustered',
+})
+
 export const REJECT_TABLE = bookkeepingTable({
   name: 'sync_rejects',
   about:
@@ -335,6 +367,7 @@ export const BOOKKEEPING: readonly BookkeepingTable[] = [
   TASK_TABLE,
   SUSPICION_TABLE,
   RUN_TABLE,
+  MINUTE_TABLE,
   REJECT_TABLE,
   PURGE_TABLE,
   ARRIVAL_TABLE,

@@ -10,7 +10,8 @@ import { noteNextDue } from '../due/due.ts'
 import { backoffForTheRun } from '../due/feed-waits.ts'
 import type { EngineDeps } from '../engine-options.ts'
 import { processRequests } from '../handed-over.ts'
-import { noProgress, type SchedulerProgress } from '../requests/request-counts.ts'
+import { recordMinutes } from '../requests/minute-recorder.ts'
+import { noProgress, type SchedulerProgress, trafficOf } from '../requests/request-counts.ts'
 import { createScheduler, type Scheduler } from '../scheduler/scheduler.ts'
 import { applyDeletionsOf, beginRounds, closeRuns, endRound, type ResourceResult } from './rounds.ts'
 
@@ -129,6 +130,9 @@ export function createBackfill(deps: BackfillDeps): Backfill {
         // A person may wait for this run, so lost access ends the run at once. Lost access never causes deletions.
         access: { againAfterMs: 0, wasAnswered: false, wasLost: false },
       })
+      const { progress } = scheduler
+      const ending = new AbortController()
+      const recording = recordMinutes(deps, () => trafficOf(progress, context), ending.signal)
       let stopped: unknown
       let finished: readonly Resource[] | undefined
       try {
@@ -137,6 +141,8 @@ export function createBackfill(deps: BackfillDeps): Backfill {
       } catch (error) {
         stopped = error
       }
+      ending.abort()
+      await recording
       const interrupted = stopped !== undefined || stopNew.aborted
       const ended = await store.transaction(() => {
         const read = finished ?? finishedNow()
@@ -147,7 +153,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
         noteNextDue(context, { resources, sourcesOf, isFinished, pollMs })
       })
       if (stopped !== undefined) throw stopped
-      return resultOf(ended, scheduler.progress)
+      return resultOf(ended, progress)
     },
   }
 }

@@ -7,6 +7,8 @@ import type { Unreachable } from './trouble-note.ts'
 export interface SchedulerProgress {
   requests: number
   throttled: number
+  /** Requests that failed: server errors, a refused key, unreadable answers, timeouts and broken connections. */
+  errors: number
   /** Requests whose result is not retried; a 429 counts too. */
   answered: number
   accepted: number
@@ -23,6 +25,7 @@ export function noProgress(): SchedulerProgress {
   return {
     requests: 0,
     throttled: 0,
+    errors: 0,
     answered: 0,
     accepted: 0,
     turnedAway: 0,
@@ -30,6 +33,19 @@ export function noProgress(): SchedulerProgress {
     turnedAwayInARow: 0,
     trouble: () => undefined,
   }
+}
+
+/** All requests and rows of a backfill or a session so far. */
+export interface Traffic extends Pick<SchedulerProgress, 'requests' | 'throttled' | 'errors'> {
+  /** Rows written or deleted. */
+  rows: number
+}
+
+export function trafficOf(
+  { requests, throttled, errors }: SchedulerProgress,
+  { runs }: { runs: Pick<RunRecords, 'rowsWritten'> },
+): Traffic {
+  return { requests, throttled, errors, rows: runs.rowsWritten() }
 }
 
 /** Counts a finished request for the run and for its resource. */
@@ -44,8 +60,14 @@ export function countRequest(
   progress.requests += 1
   if (sent.kind === 'answer') progress.accepted += 1
   if (sent.kind !== 'retry' || sent.cause === 'throttled') progress.answered += 1
+  if (hasFailed(sent)) progress.errors += 1
   if (sent.kind === 'retry' && sent.cause === 'throttled') {
     counts.throttled += 1
     progress.throttled += 1
   }
 }
+
+const hasFailed = (sent: Sent): boolean =>
+  sent.kind === 'unauthorized' ||
+  sent.kind === 'fault' ||
+  (sent.kind === 'retry' && sent.cause !== 'throttled')

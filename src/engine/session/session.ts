@@ -11,7 +11,8 @@ import { adoptLateness, noteLateness } from '../due/lateness.ts'
 import type { EngineDeps } from '../engine-options.ts'
 import { processRequests } from '../handed-over.ts'
 import type { Job, Lane } from '../requests/job.ts'
-import { noProgress, type SchedulerProgress } from '../requests/request-counts.ts'
+import { recordMinutes } from '../requests/minute-recorder.ts'
+import { noProgress, type SchedulerProgress, trafficOf } from '../requests/request-counts.ts'
 import { type AccessBefore, createScheduler, type Scheduler } from '../scheduler/scheduler.ts'
 import { createOpenRuns } from './open-runs.ts'
 
@@ -112,7 +113,7 @@ export function createSession(deps: SessionDeps): Session {
     readFirst: reads => store.transaction(() => demand(context, reads)),
     async run() {
       await store.transaction(prepare)
-      scheduler = createScheduler({
+      const running = createScheduler({
         ...deps,
         context,
         sources: chosen.sources(),
@@ -121,16 +122,18 @@ export function createSession(deps: SessionDeps): Session {
         access: { ...deps.access, againAfterMs: scaled(ACCESS_AGAIN_MS, options) },
         endless: { idleMs, onApply: runs.open, onEnd: afterJob, onSent: sentTo(observer) },
       })
+      scheduler = running
       let stopped: unknown
       const ended = new AbortController()
+      const recording = recordMinutes(deps, () => trafficOf(running.progress, context), ended.signal)
       const watching = watchSchedule(context, review, ended.signal).catch(error => scheduler?.stop(error))
       try {
-        await scheduler.run()
+        await running.run()
       } catch (error) {
         stopped = error
       }
       ended.abort()
-      await watching
+      await Promise.all([watching, recording])
       // On a full disk the outcomes of the runs are lost, but not what they stored.
       const ending = () => {
         runs.closeAll(stopped)

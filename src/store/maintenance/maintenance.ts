@@ -1,6 +1,7 @@
 import { hasTable } from '../database/existing-tables.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { createRequests } from '../sync/handed-over.ts'
+import { createMinutes } from '../sync/minutes.ts'
 
 /** Upkeep of the database file, in short calls. */
 export interface Maintenance {
@@ -16,6 +17,7 @@ export interface PruneBounds {
   runsBefore: string
   /** As `runsBefore`, but only for successful runs without changes. The newest run of a resource and lane stays. */
   quietBefore: string
+  minutesBefore: string
   /** Rejects that were resolved before this instant are deleted. */
   rejectsBefore: string
   /** Rows examined in one batch. */
@@ -53,10 +55,14 @@ type PruneBatch = (bounds: PruneBounds) => boolean
 /** Prunes the tables one after the other, each to its end. */
 function createPruner(prepare: Prepare): PruneBatch {
   const requests = createRequests(prepare)
+  const minutes = createMinutes(prepare)
   const tables: readonly PruneBatch[] = [createRunPruner(prepare), createRejectPruner(prepare)]
   let current = 0
   return bounds => {
-    if (current === 0) requests.forget(bounds.runsBefore)
+    if (current === 0) {
+      requests.forget(bounds.runsBefore)
+      minutes.forget(bounds.minutesBefore)
+    }
     if (!tables[current]?.(bounds)) current += 1
     if (current < tables.length) return true
     current = 0

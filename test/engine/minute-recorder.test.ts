@@ -1,0 +1,103 @@
+import { expect, test } from 'vitest'
+import type { GovernorState } from '../../src/api/governor/governor.ts'
+import { recordMinutes } from '../../src/engine/requests/minute-recorder.ts'
+import type { Traffic } from '../../src/engine/requests/request-counts.ts'
+import { createLog } from '../../src/log.ts'
+import { virtualClock } from '../api/virtual-clock.ts'
+import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
+
+const NOON = Date.parse('2026-03-04T12:00:00.000Z')
+const IDLE: GovernorState = {
+  ratePerSecond: 50,
+  concurrency: 4,
+  inFlight: 0,
+  throttled: 0,
+  accepted: 0,
+  usedToday: 0,
+  reservedToday: 0,
+}
+
+const minutesOf = (store: TemporaryStore) => store.all('SELECT * FROM sync_minutes ORDER BY at')
+
+async function startRecording(startsAt = NOON) {
+  const store = temporaryStore()
+  const clock = virtualClock(startsAt)
+  let lines = ''
+  const log = await createLog({ level: 'info', stream: { write: (text: string) => (lines += text) } })
+  const seen = {
+    state: IDLE,
+    learned: { ratePerSecond: 50, concurrency: 4, limited: false },
+    traffic: { requests: 0, throttled: 0, errors: 0, rows: 0 } as Traffic,
+  }
+  const governor = { state: () => seen.state, learned: () => seen.learned }
+  const ending = new AbortController()
+  const ended = recordMinutes({ clock, store, governor, log }, () => seen.traffic, ending.signal)
+  const end = () => {
+    ending.abort()
+    return ended
+  }
+  /** Second by second, so that each sample is taken and each minute stored before time goes on. */
+  const advance = async (ms: number) => {
+    for (let passed = 0; passed < ms; passed += 1000) {
+      await clock.advance(1000)
+      await store.transaction(() => undefined).catch(() => undefined)
+    }
+  }
+  return { store, advance, seen, end, lines: () => lines }
+}
+
+test('each minute gets one row with the requests and rows of that minute', async () => {
+  const { store, advance, seen, end } = await startRecording()
+  seen.traffic = { requests: 10, throttled: 2, errors: 1, rows: 300 }
+  await advance(60_000)
+  seen.traffic = { requests: 15, throttled: 2, errors: 1, rows: 450 }
+  await advance(30_000)
+  await end()
+  expect(minutesOf(store)).toMatchObject([
+    { at: '2026-03-04T12:00:00.000Z', requests: 10, throttled: 2, errors: 1, rows: 300 },
+    { at: '2026-03-04T12:01:00.000Z', requests: 5, throttled: 0, errors: 0, rows: 150 },
+  ])
+})
+
+test('an idle minute has a row too, so that a missing row means that parley did not run', async () => {
+  const { store, advance, end } = await startRecording()
+  await advance(120_000)
+  await end()
+  expect(store.column('SELECT requests FROM sync_minutes')).toEqual([0, 0, 0])
+})
+
+test('a process that starts within a minute adds to the row of that minute', async () => {
+  const { store, advance, seen, end } = await startRecording(NOON + 5000)
+  store.db.exec(
+    `INSERT INTO sync_minutes (at, requests, in_flight) VALUES ('2026-03-04T12:00:00.000Z', 7, 3)`,
+  )
+  seen.traffic = { ...seen.traffic, requests: 4 }
+  seen.state = { ...IDLE, inFlight: 2 }
+  await advance(1000)
+  await end()
+  expect(minutesOf(store)).toMatchObject([{ requests: 11, in_flight: 3 }])
+})
+
+test('the limit of the API is stored once it is known, and a pause counts by the second', async () => {
+  const { store, advance, seen, end } = await startRecording()
+  seen.state = { ...IDLE, pausedUntil: NOON + 20_500, pauseReason: 'asked' }
+  await advance(60_000)
+  seen.learned = { ratePerSecond: 9.5, concurrency: 4, limited: true }
+  await end()
+  expect(minutesOf(store)).toMatchObject([
+    { rate: null, paused_seconds: 20 },
+    { rate: 9.5, paused_seconds: 0 },
+  ])
+})
+
+test('a minute that cannot be stored is logged and lost, and the next one is stored', async () => {
+  const { store, advance, seen, end, lines } = await startRecording()
+  store.db.pragma('query_only = ON')
+  await advance(60_000)
+  store.db.pragma('query_only = OFF')
+  seen.traffic = { ...seen.traffic, requests: 6 }
+  await advance(60_000)
+  await end()
+  expect(lines()).toContain('could not be stored in sync_minutes')
+  expect(minutesOf(store)).toMatchObject([{ at: '2026-03-04T12:01:00.000Z', requests: 6 }, {}])
+})
