@@ -14,7 +14,14 @@
 import { readFileSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
 import type { CommandContext, CommandDefinition } from './commands/command.ts'
-import { EXIT_STATUS, type ExitStatus, exitStatusOf, ParleyError, StopError } from './errors.ts'
+import {
+  type CheckStatus,
+  EXIT_STATUS,
+  type ExitStatus,
+  exitStatusOf,
+  ParleyError,
+  StopError,
+} from './errors.ts'
 import { safeLines } from './safe-text.ts'
 
 interface CommandEntry {
@@ -84,14 +91,14 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
 
 /** Set by the command's action: commander does not return the action's result. */
 interface Run {
-  status: ExitStatus
+  status: ExitStatus | CheckStatus
   signal: AbortSignal | undefined
 }
 
 void main(process.argv.slice(2)).then(flushAndExit)
 
 /** Never rejects: an error is printed on standard error and becomes an exit status. */
-async function main(argv: readonly string[]): Promise<ExitStatus> {
+async function main(argv: readonly string[]): Promise<ExitStatus | CheckStatus> {
   ignoreLostReaders()
   const commandName = argv.find(argument => !argument.startsWith('-') && argument !== 'help')
   const run: Run = { status: EXIT_STATUS.done, signal: undefined }
@@ -122,7 +129,7 @@ function strayOption([first]: readonly string[]): string | undefined {
 }
 
 /** Exits after standard output is flushed, so that a slow reader gets everything. */
-function flushAndExit(status: ExitStatus): void {
+function flushAndExit(status: ExitStatus | CheckStatus): void {
   process.stdout.write('', () => process.exit(status))
 }
 
@@ -198,7 +205,7 @@ function stopSignal(): AbortSignal {
 }
 
 interface Explanation {
-  status: ExitStatus
+  status: ExitStatus | CheckStatus
   /** Printed on standard error. */
   lines: readonly string[]
 }

@@ -17,6 +17,9 @@ export const EXIT_STATUS = {
   settings: 78,
 } as const
 
+/** The statuses of `parley status --check`, which are those of monitoring plug-ins: fine, warning, critical. */
+export type CheckStatus = 0 | 1 | 2
+
 export type ExitStatus = (typeof EXIT_STATUS)[keyof typeof EXIT_STATUS]
 
 export interface ErrorDetails {

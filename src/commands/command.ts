@@ -8,7 +8,7 @@ import {
   type SettingsRequest,
 } from '../config/load-settings.ts'
 import { SETTING_LIST, type SettingKey, settingNamed } from '../config/settings.ts'
-import type { ExitStatus } from '../errors.ts'
+import type { CheckStatus, ExitStatus } from '../errors.ts'
 import type { Keyboard } from '../terminal/ask-secret.ts'
 import type { Output } from '../terminal/output.ts'
 
@@ -53,7 +53,7 @@ export interface CommandDefinition<Options extends object = object> {
   options: readonly Option[]
   /** Command lines, each with what it does. */
   examples: readonly (readonly [line: string, does: string])[]
-  run(context: CommandContext, input: CommandInput<Options>): Promise<ExitStatus>
+  run(context: CommandContext, input: CommandInput<Options>): Promise<ExitStatus | CheckStatus>
 }
 
 /** The keys of all settings in these sections. */

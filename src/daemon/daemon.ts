@@ -103,7 +103,7 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
       const recovery = recoveryFrom({ ...end, error: end.error, hasStarted })
       wasAnsweredBefore ||= end.wasAnswered || end.wasAnsweredBefore
       if (recovery.kind === 'end') throw end.error
-      current.state = waitingState(clock, recovery.reason, recovery.ms)
+      current.state = waitingState(clock, recovery)
       // A reload may have started this session. systemd considers a reload unfinished until it gets `ready`.
       serviceManager.ready(`waiting: ${recovery.reason}`)
       log.error('The daemon waits and tries again', {
@@ -285,9 +285,7 @@ function stateAfter(clock: Clock, end: SessionEnd, stop: AbortSignal): DaemonSta
   if (stop.aborted) return stoppedState(clock)
   if (end.error === undefined) return undefined
   const recovery = recoveryFrom(end)
-  return recovery.kind === 'wait'
-    ? waitingState(clock, recovery.reason, recovery.ms)
-    : stoppedState(clock, end.error)
+  return recovery.kind === 'wait' ? waitingState(clock, recovery) : stoppedState(clock, end.error)
 }
 
 function chosenResources({ sync }: ApiSettings): readonly ResourceName[] {

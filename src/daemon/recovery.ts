@@ -2,10 +2,17 @@ import { longestBackoffMs } from '../backoff.ts'
 import { MINUTE_MS } from '../clock.ts'
 import { EXIT_STATUS, reasonWithHint, StopError } from '../errors.ts'
 
+export interface WaitBetweenSessions {
+  ms: number
+  /** Includes the hint: a person may have to act, and `parley status` and `/readyz` show only this text. */
+  reason: string
+  /** The error's. */
+  code: string
+}
+
 /** What the daemon does after a session failed. */
 export type Recovery =
-  /** `reason` includes the hint: a person may have to act, and `parley status` and `/readyz` show only this text. */
-  | { kind: 'wait'; ms: number; reason: string }
+  | ({ kind: 'wait' } & WaitBetweenSessions)
   /** The error ends the daemon. */
   | { kind: 'end' }
 
@@ -28,7 +35,12 @@ const LOST_ACCESS_WAIT = { firstMs: MINUTE_MS, mostMs: 60 * MINUTE_MS }
 export function recoveryFrom(end: SessionEnd): Recovery {
   const { error, hasStarted, wasAnswered } = end
   if (!(error instanceof StopError)) return { kind: 'end' }
-  const wait = (reason: string, ms = MINUTE_MS): Recovery => ({ kind: 'wait', ms, reason })
+  const wait = (reason: string, ms = MINUTE_MS): Recovery => ({
+    kind: 'wait',
+    ms,
+    reason,
+    code: error.code,
+  })
   // The API accepted the key earlier in this session, so the workspace may have a new key. The next session reads the
   // key again. When the API refuses that key at once, the daemon ends.
   if (error.code === 'unauthorized') return wasAnswered ? wait(reasonWithHint(error)) : { kind: 'end' }

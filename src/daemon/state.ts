@@ -1,6 +1,7 @@
 import { type Clock, isoInstant } from '../clock.ts'
 import { EXIT_STATUS, exitStatusOf, reasonOf } from '../errors.ts'
 import type { DaemonState } from '../store/status/report.ts'
+import type { WaitBetweenSessions } from './recovery.ts'
 
 /** The states of the daemon, as it stores them for `parley status`. */
 
@@ -20,9 +21,10 @@ export function stoppedState(clock: Clock, error?: unknown): DaemonState {
 /** The rebuild of a large database file blocks all writes, for minutes. */
 export function rebuildingState(clock: Clock): DaemonState {
   const reason = 'it rebuilds the database file to remove purged content, and then goes on'
-  return { state: 'waiting', reason, since: isoInstant(clock.now()), until: null }
+  return { state: 'waiting', code: 'rebuilding', reason, since: isoInstant(clock.now()), until: null }
 }
 
-export function waitingState(clock: Clock, reason: string, ms: number): DaemonState {
-  return { state: 'waiting', reason, since: isoInstant(clock.now()), until: isoInstant(clock.now() + ms) }
+export function waitingState(clock: Clock, { reason, code, ms }: WaitBetweenSessions): DaemonState {
+  const now = clock.now()
+  return { state: 'waiting', code, reason, since: isoInstant(now), until: isoInstant(now + ms) }
 }

@@ -11,6 +11,7 @@ const LAYERS = [
   ['app'],
   ['doctor'],
   ['engine', 'server', 'export', 'retention'],
+  ['health'],
   ['api', 'store'],
   ['dictionary'],
   ['catalog/feeds'],
@@ -278,7 +279,7 @@ const oneDeclaration: Rule = sources => {
 
 /** Each rule by the sentence that it holds. A rule about a file that does not exist holds. */
 export const RULES: Readonly<Record<string, Rule>> = {
-  'cli → commands → daemon → app → doctor → engine, server, export → api, store → dictionary → catalog → resources → the declaration language: imports go down only, and neighbours never meet':
+  'cli → commands → daemon → app → doctor → engine, server, export → health → api, store → dictionary → catalog → resources → the declaration language: imports go down only, and neighbours never meet':
     layers,
   'cli.ts imports commands and the ground only': commandLine,
   'resources import catalog/resource.ts and their schema libraries only, never each other': resources,

@@ -180,6 +180,7 @@ test.concurrent('a daemon that holds the warehouse and notes nothing for minutes
   release()
   expect(JSON.parse(stdout).daemon).toEqual({
     state: 'waiting',
+    code: 'not-writing',
     reason: 'it has not written the database for some minutes; see its log or /status',
     since: lastNoted,
     until: null,
@@ -312,6 +313,7 @@ const BUSY: StatusReport = {
     reason: index === 3 ? 'The API answers 500 to everything that it is asked for, again and again.' : null,
     failing_since: index === 3 ? before(240) : null,
     failed_in_a_row: index === 3 ? 12 : null,
+    deletions_held_since: null,
     by_state: null,
     rows_live: 1_234_567,
     rows_deleted: 12,
@@ -463,4 +465,42 @@ test.for([
   expect(
     printed(undefined, { ...BUSY, daemon }).filter(text => text.startsWith('The daemon stopped')),
   ).toEqual([expect.stringMatching(line)])
+})
+
+test.concurrent('status --check prints one line and exits with 0 when all is well', async context => {
+  const { cwd } = await backfilled(context)
+  expect(await parley(['status', '--check'], { cwd })).toMatchObject({
+    status: 0,
+    stdout: expect.stringMatching(/^OK: Up to date: everything published before \S+ is here\n$/),
+    stderr: '',
+  })
+})
+
+test.concurrent('status --check exits with 2 when data is older than allowed, and names it', async context => {
+  const { cwd, file } = await backfilled(context)
+  const db = new Database(file)
+  const setFresh = db.prepare('UPDATE sync_resources SET fresh_as_of = ? WHERE resource = ?')
+  setFresh.run(isoInstant(Date.now()), 'activities')
+  setFresh.run('2026-01-01T00:00:00.000Z', 'messages')
+  db.close()
+  expect(await parley(['status', '--max-age', '15m'], { cwd })).toMatchObject({
+    status: 2,
+    stdout: expect.stringMatching(
+      /^CRITICAL: Needs you: messages is .* old \(allowed: 15 min\)\. Check .+\n$/,
+    ),
+  })
+  const other = await parley(['status', '--max-age', '1d', '--resource', 'activities'], { cwd })
+  expect(other.status).toBe(0)
+})
+
+test.concurrent('status --check reports a missing warehouse on its one line, with status 2', async () => {
+  const { status, stdout, stderr } = await parley(['status', '--check'], { cwd: emptyFolder() })
+  expect({ status, stderr }).toEqual({ status: 2, stderr: '' })
+  expect(stdout).toMatch(/^CRITICAL: There is no warehouse at .+ yet\. Run parley backfill .+\n$/)
+})
+
+test.concurrent('status --check refuses an age without a unit, and says what it expects', async () => {
+  const { status, stderr } = await parley(['status', '--check', '--max-age', '15'], { cwd: emptyFolder() })
+  expect(status).toBe(EXIT_STATUS.usage)
+  expect(stderr).toContain('Expected a number with a unit, such as 90s, 15m, 2h or 1d.')
 })

@@ -129,6 +129,7 @@ const STATE: DemoState = {
     by_state: null,
     failing_since: null,
     failed_in_a_row: null,
+    deletions_held_since: null,
     arrival_lag: null,
   })),
   events: Array.from({ length: 20 }, () => EVENTS).flat(),

@@ -16,7 +16,7 @@ const ACCESS = {
   keySource: 'environment PARLEY_API_KEY',
 }
 const stop = (exitStatus: StopError['exitStatus'], code = 'x') => new StopError('why', { code, exitStatus })
-const wait = (reason: string) => ({ kind: 'wait', ms: 60_000, reason })
+const wait = (reason: string, code = 'x') => ({ kind: 'wait', ms: 60_000, reason, code })
 
 test.each([
   [0, true],
@@ -34,7 +34,7 @@ describe('the recovery from a failed session', () => {
       stop(EXIT_STATUS.settings, 'other-workspace'),
       true,
       true,
-      wait('why'),
+      wait('why', 'other-workspace'),
     ],
     [
       'the database of another workspace at the start ends the daemon',
@@ -78,6 +78,7 @@ describe('the recovery from a failed session', () => {
       true,
       wait(
         `The API at ${ACCESS.baseUrl} refuses the key from ${ACCESS.keySource} (workspace ${ACCESS.workspaceId}): Invalid API key. Replace this key: it is wrong, expired or revoked, or belongs to another workspace.`,
+        'unauthorized',
       ),
     ],
     [

@@ -1,14 +1,30 @@
 import { resolve } from 'node:path'
-import { Option } from 'commander'
-import { systemClock } from '../../clock.ts'
-import { EXIT_STATUS } from '../../errors.ts'
-import { jsonLine } from '../../safe-text.ts'
-import { type CommandDefinition, DATABASE_ONLY, loadCommandSettings, settingsOfSections } from '../command.ts'
+import { InvalidArgumentError, Option } from 'commander'
+import type { ResourceName } from '../../catalog/resource-names.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, systemClock } from '../../clock.ts'
+import { type CheckStatus, EXIT_STATUS, reasonWithHint, StopError } from '../../errors.ts'
+import type { CheckQuestion } from '../../health/check.ts'
+import { jsonLine, singleLine } from '../../safe-text.ts'
+import type { StatusReport } from '../../store/status/report.ts'
+import {
+  type CommandContext,
+  type CommandDefinition,
+  DATABASE_ONLY,
+  loadCommandSettings,
+  settingsOfSections,
+} from '../command.ts'
+import { parseResourceName } from '../resource-name.ts'
 import { statusPage } from './page.ts'
 
 export interface StatusOptions {
   json?: boolean
+  check?: boolean
+  maxAge?: number
+  resource?: ResourceName
 }
+
+const CHECK_HELP =
+  'print one line and exit with 0 (fine), 1 (parley waits for something and goes on by itself) or 2 (a person has to act), for cron, timers and monitoring'
 
 export const statusCommand: CommandDefinition<StatusOptions> = {
   description:
@@ -19,19 +35,62 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
       '--json',
       'print one JSON object on standard output, with exact instants and durations in seconds',
     ),
+    new Option('--check', CHECK_HELP).conflicts('json'),
+    new Option(
+      '--max-age <time>',
+      'with --check: the greatest age of fresh_as_of, such as 90s, 15m, 2h or 1d',
+    )
+      .argParser(parseTime)
+      .implies({ check: true }),
+    new Option('--resource <name>', 'with --check: check only this resource')
+      .argParser(parseResourceName)
+      .implies({ check: true }),
   ],
   examples: [
     ['parley status', 'prints a table'],
     ['parley status --database /var/lib/parley/acme.db --json', 'prints the same as JSON'],
+    ['parley status --check --max-age 15m', 'prints one line, and exits with 0, 1 or 2'],
   ],
   async run(context, input) {
     const { settings } = loadCommandSettings(context, input, DATABASE_ONLY)
     const { readStatusReport } = await import('../../store/status/report.ts')
     const now = systemClock().now()
-    const report = readStatusReport({ path: resolve(context.cwd, settings.database.path), now })
+    const path = resolve(context.cwd, settings.database.path)
+    const { check, maxAge: maxAgeMs, resource } = input.options
+    if (check) return printCheck(context, () => readStatusReport({ path, now }), { now, maxAgeMs, resource })
+    const report = readStatusReport({ path, now })
     const { stdout } = context
     if (input.options.json) stdout.write(jsonLine(report))
     else stdout.write(statusPage(report, { now, columns: stdout.columns }))
     return EXIT_STATUS.done
   },
+}
+
+/** A database that cannot be read is a result of the check, not a failure of the command. */
+async function printCheck(
+  { stdout }: CommandContext,
+  read: () => StatusReport,
+  question: CheckQuestion,
+): Promise<CheckStatus> {
+  const { checkStatus } = await import('../../health/check.ts')
+  try {
+    const { status, line } = checkStatus(read(), question)
+    stdout.write(`${singleLine(line)}\n`)
+    return status
+  } catch (error) {
+    if (!(error instanceof StopError)) throw error
+    stdout.write(`CRITICAL: ${singleLine(reasonWithHint(error))}\n`)
+    return 2
+  }
+}
+
+const TIME_UNITS: Readonly<Record<string, number>> = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS }
+
+/** @returns milliseconds */
+function parseTime(text: string): number {
+  const [, number = '', unit = ''] = /^([1-9]\d{0,5})([smhd])$/.exec(text) ?? []
+  const unitMs = TIME_UNITS[unit]
+  if (unitMs === undefined)
+    throw new InvalidArgumentError('Expected a number with a unit, such as 90s, 15m, 2h or 1d.')
+  return Number(number) * unitMs
 }

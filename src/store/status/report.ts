@@ -41,6 +41,8 @@ export interface DaemonState {
   /** A sentence for people, or null. */
   reason: string | null
   since: string
+  /** Why it waits: `rebuilding`, `not-writing`, or the code of the error, such as `unauthorized`. */
+  code?: string
   /** When the daemon continues, if known. */
   until: string | null
   /** Exit status of the process, once stopped. */
@@ -91,6 +93,8 @@ export interface ResourceReport extends Omit<StatusRow, 'by_state'> {
   failing_since: string | null
   /** Failed runs since the last successful one; null unless this resource itself fails. */
   failed_in_a_row: number | null
+  /** Since when the mass-deletion guard holds deletions back; null when it holds none. */
+  deletions_held_since: string | null
   /** `message_bodies`: e-mails by `text_state`. `transcripts`: meetings by `transcript_state`. Else null. */
   by_state: Readonly<Record<string, number>> | null
   /** Null when no row ever appeared in a span of time that had already been listed. */
@@ -121,7 +125,7 @@ export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion
   const file = resolve(path)
   const status = db === undefined ? readWarehouse(file, rows) : readOpen(db, file, rows)
   const writer = writerOf(status) ?? null
-  const { database, resources, failing, arrivals, requests } = status
+  const { database, resources, failing, held, arrivals, requests } = status
   return {
     database: database.path,
     workspace: storedNote<Workspace>(status, META.workspace) ?? null,
@@ -139,6 +143,7 @@ export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion
     requests: requests.map(({ kind, resource, askedAt }) => ({ kind, resource, asked_at: askedAt })),
     resources: resources.map(row => ({
       ...row,
+      deletions_held_since: held.get(row.resource) ?? null,
       by_state: row.by_state === null ? null : JSON.parse(row.by_state),
       failing_since: failing.get(row.resource)?.since ?? null,
       failed_in_a_row: failing.get(row.resource)?.inARow ?? null,
@@ -192,7 +197,7 @@ function daemonOf(status: Status, writer: WriterState | null, now: number): Daem
   const isSilent = lastNoted !== undefined && now - Date.parse(lastNoted) > SILENT_MS
   if (state.state !== 'running' || !isSilent) return state
   const reason = 'it has not written the database for some minutes; see its log or /status'
-  return { state: 'waiting', reason, since: lastNoted, until: null }
+  return { state: 'waiting', code: 'not-writing', reason, since: lastNoted, until: null }
 }
 
 /** The learned rate as the governor stores it. */

@@ -19,6 +19,8 @@ export interface Status {
   database: { path: string; bytes: number; walBytes: number }
   resources: readonly StatusRow[]
   failing: ReadonlyMap<ResourceName, Failing>
+  /** Since when the mass-deletion guard holds deletions back, for the resources where it does. */
+  held: ReadonlyMap<ResourceName, string>
   /** How late rows appeared, for the resources that ever had late rows. */
   arrivals: ReadonlyMap<ResourceName, LagSummary>
   /** Pending requests of other processes. */
@@ -114,6 +116,11 @@ function readFailing(db: Sqlite): ReadonlyMap<ResourceName, Failing> {
   return new Map(rows.map(({ resource, ...failing }) => [resource, failing]))
 }
 
+function readHeld(db: Sqlite): ReadonlyMap<ResourceName, string> {
+  const sql = 'SELECT resource, held_since FROM sync_resources WHERE held_since IS NOT NULL'
+  return new Map(db.prepare<unknown[], [ResourceName, string]>(sql).raw().all())
+}
+
 function readAll(db: Sqlite, file: string, rows: readonly StatusRow[] | undefined): Status {
   if (!isWarehouse(db)) throw noWarehouseError(file)
   const values = db.prepare<unknown[], [string, string]>('SELECT key, value FROM sync_meta').raw().all()
@@ -123,6 +130,7 @@ function readAll(db: Sqlite, file: string, rows: readonly StatusRow[] | undefine
     database: { path: file, ...databaseSizes(file) },
     resources: rows ?? readStatus(db),
     failing: readFailing(db),
+    held: readHeld(db),
     arrivals: readArrivals(db),
     requests: readRequests(db),
     openRuns: onlyRow(db.prepare<unknown[], number>(OPEN_RUNS).pluck()),

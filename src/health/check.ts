@@ -1,0 +1,70 @@
+import { CATALOG } from '../catalog/catalog.ts'
+import type { ResourceName } from '../catalog/resource-names.ts'
+import type { CheckStatus } from '../errors.ts'
+import type { StatusReport } from '../store/status/report.ts'
+import { durationText } from '../terminal/wording.ts'
+import { type HealthProblem, problemsOf } from './problems.ts'
+import { verdictOf } from './verdict.ts'
+
+/** The answer of `parley status --check`, for cron, timers and monitoring such as Nagios. Pure. */
+export interface CheckResult {
+  /** As monitoring plug-ins exit: 0 fine, 1 parley waits for something, 2 a person has to act or data is too old. */
+  status: CheckStatus
+  /** One line, without a line break. */
+  line: string
+}
+
+export interface CheckQuestion {
+  /** In ms since the epoch. */
+  now: number
+  /** Resources whose `fresh_as_of` is older than this are too old. Undefined: age is not checked. */
+  maxAgeMs: number | undefined
+  /** Only this resource is checked, and problems that concern all. Default: every resource that is read in time order. */
+  resource: ResourceName | undefined
+}
+
+export function checkStatus(report: StatusReport, { now, maxAgeMs, resource }: CheckQuestion): CheckResult {
+  const isChosen = (name: ResourceName) => resource === undefined || name === resource
+  const chosen = { ...report, resources: report.resources.filter(row => isChosen(row.resource)) }
+  const aged = resource === undefined ? TIMELINES : [resource]
+  const problems = problemsOf(chosen, now)
+  const old = maxAgeMs === undefined ? [] : tooOld(chosen, { now, maxAgeMs, aged })
+  const verdict = verdictOf(chosen, [
+    ...problems.filter(isToAct),
+    ...old,
+    ...problems.filter(one => !isToAct(one)),
+  ])
+  const status = STATUS[verdict.kind]
+  const todo = verdict.todo === null ? '' : `. ${verdict.todo}`
+  return { status, line: `${LABEL[status]}: ${verdict.text}${todo}` }
+}
+
+const STATUS = { ok: 0, loading: 0, wait: 1, act: 2 } as const
+const LABEL = ['OK', 'WARNING', 'CRITICAL'] as const
+
+const isToAct = ({ kind }: HealthProblem) => kind === 'act'
+
+const TIMELINES = CATALOG.filter(({ feeds }) =>
+  Object.values(feeds).some(({ mode }) => mode === 'timeline'),
+).map(({ name }) => name)
+
+function tooOld(
+  { resources }: StatusReport,
+  { now, maxAgeMs, aged }: { now: number; maxAgeMs: number; aged: readonly ResourceName[] },
+): HealthProblem[] {
+  return resources.flatMap(({ resource, state, fresh_as_of: at }): HealthProblem[] => {
+    if (!aged.includes(resource) || state === 'unavailable') return []
+    const ageMs = at === null ? Number.POSITIVE_INFINITY : now - Date.parse(at)
+    if (ageMs <= maxAgeMs) return []
+    const age = at === null ? 'has never been read' : `is ${durationText(ageMs)} old`
+    return [
+      {
+        id: `old:${resource}`,
+        kind: 'act',
+        what: `${resource} ${age} (allowed: ${durationText(maxAgeMs)})`,
+        todo: 'Check that parley daemon is running and reaches the API: parley status, parley doctor.',
+        since: null,
+      },
+    ]
+  })
+}
