@@ -6,7 +6,6 @@ import { RESOURCE_NAMES, type ResourceName } from '../catalog/resource-names.ts'
 import type { Clock } from '../clock.ts'
 import type { ApiSettings } from '../config/load-settings.ts'
 import type { SettingKey } from '../config/settings.ts'
-import type { Unreachable } from '../engine/requests/trouble-note.ts'
 import type { SessionObserver } from '../engine/session/session.ts'
 import { EXIT_STATUS, type ExitStatus, exitStatusOf, ParleyError, reasonOf, StopError } from '../errors.ts'
 import type { Log } from '../log.ts'
@@ -23,9 +22,11 @@ import type { DaemonState } from '../store/status/report.ts'
 import { META } from '../store/sync/meta.ts'
 import type { UnreachableNote } from '../store/sync/resource-state.ts'
 import { type BackgroundWork, startBackgroundWork } from './background-work.ts'
+import type { CurrentState } from './current-state.ts'
 import { livenessAfter } from './liveness.ts'
+import { readinessProblem } from './readiness.ts'
 import { isAccessLost, recoveryFrom, type SessionEnd } from './recovery.ts'
-import { type CurrentState, createReportSources } from './report-sources.ts'
+import { createReportSources } from './report-sources.ts'
 import type { ServiceManager } from './service-manager.ts'
 import { changedSettings } from './settings-changes.ts'
 import { rebuildingState, runningState, stoppedState, waitingState } from './state.ts'
@@ -371,21 +372,6 @@ async function startServer(
   }
 }
 
-const TROUBLES: Readonly<Record<Unreachable['kind'], string>> = {
-  silent: 'no request to the API succeeds',
-  refused: 'the API grants no access',
-  'asked-to-wait': 'requests are paused',
-  'day-used-up': 'the requests of this day are used up',
-}
-
 function liveness({ app }: CurrentState): true | string {
   return livenessAfter(app?.store.transaction.blockedMs() ?? 0)
-}
-
-function readinessProblem({ state, session }: CurrentState): string | undefined {
-  if (state.state !== 'running')
-    return [`${state.state} since ${state.since}`, state.reason].filter(text => text !== null).join(': ')
-  const trouble = session?.progress().trouble()
-  if (trouble) return `${TROUBLES[trouble.kind]}: ${trouble.reason}`
-  return session ? undefined : 'the next session is starting'
 }

@@ -1,28 +1,13 @@
-import { resolve } from 'node:path'
-import type { App } from '../app/app.ts'
+import { dirname, resolve } from 'node:path'
 import type { Clock } from '../clock.ts'
-import type { ApiSettings } from '../config/load-settings.ts'
-import type { Session } from '../engine/session/session.ts'
 import type { MetricSources } from '../server/metrics.ts'
-import { databaseSizes } from '../store/file/size.ts'
-import {
-  type DaemonState,
-  readStatusReport,
-  type SnapshotReport,
-  type StatusReport,
-} from '../store/status/report.ts'
+import { databaseSizes, freeOnDisk } from '../store/file/size.ts'
+import { readStatusReport, type SnapshotReport, type StatusReport } from '../store/status/report.ts'
 import { createStatusRows } from '../store/status/thread.ts'
 import { META, readNote } from '../store/sync/meta.ts'
+import type { CurrentState } from './current-state.ts'
 import { createCachedReading } from './memo.ts'
-
-/** The daemon's settings, state and session now, for the status server and the metrics, which outlive a session. */
-export interface CurrentState {
-  settings: ApiSettings
-  state: DaemonState
-  /** Undefined between two sessions, as is `session`. */
-  app?: App
-  session?: Session
-}
+import { isApiReachable, readinessProblem } from './readiness.ts'
 
 export interface ReportSources {
   metrics: MetricSources
@@ -55,7 +40,9 @@ export function createReportSources(
       workspace: () => ({ id: current.settings.api.workspaceId, baseUrl: current.settings.api.baseUrl }),
       serverNow: () => current.session?.serverNow() ?? clock.now(),
       rate: () => current.app?.governor.state(),
-      database: () => databaseSizes(path()),
+      isReady: () => readinessProblem(current) === undefined,
+      isApiReachable: () => isApiReachable(current),
+      database: () => ({ ...databaseSizes(path()), freeBytes: freeOnDisk(dirname(path())) }),
       snapshot: () => current.app && readNote<SnapshotReport>(current.app.store.state.meta, META.snapshots),
       resources: async () => (await status()).resources,
       backlog: () => current.session?.backlog(),

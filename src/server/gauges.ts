@@ -1,5 +1,5 @@
 import type { GovernorState } from '../api/governor/governor.ts'
-import type { SnapshotReport } from '../store/status/report.ts'
+import type { ResourceReport, SnapshotReport } from '../store/status/report.ts'
 import type { StatusRow } from '../store/status/status.ts'
 import type { LoopDelay } from './loop-delay.ts'
 
@@ -7,11 +7,23 @@ import type { LoopDelay } from './loop-delay.ts'
 
 export type RateFigures = Pick<GovernorState, 'ratePerSecond' | 'concurrency' | 'inFlight' | 'pausedUntil'>
 
-export type ResourceFigures = Pick<StatusRow, 'resource' | 'state' | 'rows_live' | 'rejected' | 'fresh_as_of'>
+export type ResourceFigures = Pick<
+  ResourceReport,
+  | 'resource'
+  | 'state'
+  | 'rows_live'
+  | 'rejected'
+  | 'fresh_as_of'
+  | 'complete_as_of'
+  | 'pending_tasks'
+  | 'deletions_held_since'
+>
 
 export interface DatabaseFigures {
   bytes: number
   walBytes: number
+  /** Free bytes on the disk of the database. */
+  freeBytes: number
 }
 
 export interface WorkspaceFigures {
@@ -32,11 +44,16 @@ export interface Figures {
   /** By lane: how many segments and single reads are due. */
   backlog: Readonly<Record<string, number>> | undefined
   resources: readonly ResourceFigures[] | undefined
+  isReady: boolean | undefined
+  isApiReachable: boolean | undefined
+  /** When the API last answered this process; ms since the epoch by this machine's clock. */
+  answeredAt: number | undefined
   database: DatabaseFigures | undefined
   /** Undefined before the first snapshot, and while snapshots are off. */
   snapshot: SnapshotFigures | undefined
   loopDelay: LoopDelay
   residentBytes: number
+  uptimeMs: number
 }
 
 export interface GaugeDefinition {
@@ -66,6 +83,22 @@ const fromDatabase = (value: (database: DatabaseFigures) => number) => (figures:
 
 const perResource = (value: (row: ResourceFigures, figures: Figures) => number) => (figures: Figures) =>
   (figures.resources ?? []).map(row => [value(row, figures), { resource: row.resource }] as const)
+
+/** Seconds since an instant of each resource. No value where the resource has no such instant. */
+const age =
+  (of: 'fresh_as_of' | 'complete_as_of') =>
+  ({ resources = [], serverNow }: Figures) =>
+    resources.flatMap(row => {
+      const at = row[of]
+      return at === null
+        ? []
+        : [[secondsBetween(Date.parse(at), serverNow), { resource: row.resource }] as const]
+    })
+
+const flag = (value: (figures: Figures) => boolean | undefined) => (figures: Figures) => {
+  const isSet = value(figures)
+  return isSet === undefined ? [] : [[isSet ? 1 : 0] as const]
+}
 
 export const GAUGES: readonly GaugeDefinition[] = [
   {
@@ -108,10 +141,25 @@ export const GAUGES: readonly GaugeDefinition[] = [
     name: 'parley_fresh_seconds',
     help: 'Seconds since the last complete read of the newest rows or of the list began. No value before the first.',
     labels: ['resource'],
-    values: ({ resources = [], serverNow }) =>
-      resources.flatMap(({ resource, fresh_as_of: at }) =>
-        at === null ? [] : [[secondsBetween(Date.parse(at), serverNow), { resource }] as const],
-      ),
+    values: age('fresh_as_of'),
+  },
+  {
+    name: 'parley_complete_seconds',
+    help: 'Seconds since the instant before which everything published had been read. No value while history loads.',
+    labels: ['resource'],
+    values: age('complete_as_of'),
+  },
+  {
+    name: 'parley_pending',
+    help: 'Single reads that are outstanding or have to be repeated.',
+    labels: ['resource'],
+    values: perResource(row => row.pending_tasks),
+  },
+  {
+    name: 'parley_deletions_held',
+    help: '1 while the mass-deletion guard holds deletions of the resource back, else 0.',
+    labels: ['resource'],
+    values: perResource(row => (row.deletions_held_since === null ? 0 : 1)),
   },
   {
     name: 'parley_resource_state',
@@ -127,6 +175,30 @@ export const GAUGES: readonly GaugeDefinition[] = [
     help: 'Items of the API that could not be stored; see sync_rejects.',
     labels: ['resource'],
     values: perResource(row => row.rejected),
+  },
+  {
+    name: 'parley_ready',
+    help: '1 while the warehouse follows the API, else 0; /readyz gives the reason.',
+    labels: [],
+    values: flag(({ isReady }) => isReady),
+  },
+  {
+    name: 'parley_api_reachable',
+    help: '0 while no request to the API succeeds, or access is refused, else 1. No value between two sessions.',
+    labels: [],
+    values: flag(({ isApiReachable }) => isApiReachable),
+  },
+  {
+    name: 'parley_last_answer_seconds',
+    help: 'Seconds since the API last answered, whatever the status. No value before the first answer.',
+    labels: [],
+    values: ({ answeredAt, now }) => (answeredAt === undefined ? [] : [[secondsBetween(answeredAt, now)]]),
+  },
+  {
+    name: 'parley_disk_free_bytes',
+    help: 'Free space on the disk of the database.',
+    labels: [],
+    values: fromDatabase(({ freeBytes }) => freeBytes),
   },
   {
     name: 'parley_wal_bytes',
@@ -164,6 +236,12 @@ export const GAUGES: readonly GaugeDefinition[] = [
       [p99, { quantile: '0.99' }],
       [max, { quantile: '1' }],
     ],
+  },
+  {
+    name: 'process_start_time_seconds',
+    help: 'Start time of the process in seconds since the epoch.',
+    labels: [],
+    values: ({ now, uptimeMs }) => [[(now - uptimeMs) / 1000]],
   },
   {
     name: 'process_resident_memory_bytes',

@@ -57,6 +57,9 @@ export interface MetricSources {
   serverNow(): number
   /** Undefined between two sessions. */
   rate(): RateFigures | undefined
+  isReady(): boolean
+  /** Undefined between two sessions. */
+  isApiReachable(): boolean | undefined
   database(): DatabaseFigures | undefined
   snapshot(): SnapshotFigures | undefined
   /** Counting rows takes long, so the results of `resources` and `backlog` are kept for 15 s. */
@@ -84,6 +87,7 @@ const TRANSACTION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
 export function createMetrics({ clock, sources }: MetricsOptions): Metrics {
   const registry = new Registry()
   const counters = createCounters(registry)
+  let answeredAt: number | undefined
   const gauges = GAUGES.map(definition => createGauge(definition, registry))
   const loopDelay = startLoopDelayMonitor()
   const attempt =
@@ -99,6 +103,8 @@ export function createMetrics({ clock, sources }: MetricsOptions): Metrics {
     }
   const serverNow = attempt('serverNow', sources.serverNow)
   const rate = attempt('rate', sources.rate)
+  const isReady = attempt('isReady', sources.isReady)
+  const isApiReachable = attempt('isApiReachable', sources.isApiReachable)
   const database = attempt('database', sources.database)
   const snapshot = attempt('snapshot', sources.snapshot)
   const resources = cached(attempt('resources', sources.resources), COUNTS_CACHE_MS, clock)
@@ -109,6 +115,7 @@ export function createMetrics({ clock, sources }: MetricsOptions): Metrics {
       counters.requests.inc({ route, status })
       counters.laneRequests.inc({ lane })
       counters.durations.observe({ route }, durationMs / 1000)
+      if (typeof status === 'number') answeredAt = clock.now()
       if (status === 429) counters.throttled.inc()
     },
     recordRun: ({ resource, lane, outcome }) => counters.passes.inc({ resource, lane, outcome }),
@@ -123,12 +130,16 @@ export function createMetrics({ clock, sources }: MetricsOptions): Metrics {
         now,
         serverNow: (await serverNow()) ?? now,
         rate: await rate(),
+        isReady: await isReady(),
+        isApiReachable: await isApiReachable(),
+        answeredAt,
         database: await database(),
         snapshot: await snapshot(),
         resources: await resources(),
         backlog: await backlog(),
         loopDelay: await loopDelay.take(),
         residentBytes: process.memoryUsage.rss(),
+        uptimeMs: process.uptime() * 1000,
       }
       for (const refresh of gauges) refresh(figures)
       return registry.metrics()

@@ -23,13 +23,16 @@ const RESOURCE = {
   rows_live: 12,
   rejected: 1,
   fresh_as_of: '2025-06-01T11:59:00.000Z',
+  complete_as_of: '2025-06-01T11:00:00.000Z',
+  pending_tasks: 4,
+  deletions_held_since: '2025-06-01T10:00:00.000Z',
 } as const
 
 test('every sample follows its help and type, and has a name with a unit', async () => {
   const metrics = metricsOf({
     resources: () => [RESOURCE],
     backlog: () => ({ items: 3 }),
-    database: () => ({ bytes: 4096, walBytes: 0 }),
+    database: () => ({ bytes: 4096, walBytes: 0, freeBytes: 9 }),
     rate: () => ({ ratePerSecond: 10, concurrency: 4, inFlight: 1 }),
   })
   metrics.recordRequest({ route: '/v1/members', lane: 'audit', status: 200, durationMs: 12 })
@@ -103,7 +106,7 @@ test('a figure that cannot be read is omitted and counted, and the others are ex
     resources: () => {
       throw new Error('the disk is gone')
     },
-    database: () => ({ bytes: 4096, walBytes: 0 }),
+    database: () => ({ bytes: 4096, walBytes: 0, freeBytes: 9 }),
   })
   const text = await metrics.text()
   expect(text).not.toContain('parley_rows{')
@@ -134,7 +137,7 @@ test('every promised gauge and counter is exported', async () => {
   const metrics = metricsOf({
     resources: () => [RESOURCE],
     backlog: () => ({ head: 0, items: 3 }),
-    database: () => ({ bytes: 4096, walBytes: 512 }),
+    database: () => ({ bytes: 4096, walBytes: 512, freeBytes: 9 }),
     rate: () => ({ ratePerSecond: 10.5, concurrency: 4, inFlight: 1 }),
     workspace: () => ({ id: 'acme', baseUrl: 'https://api.example.com' }),
   })
@@ -183,6 +186,34 @@ test('a pause is exported as the time that is left', async () => {
   expect(samplesOf(await metrics.text())).toContain('parley_paused_seconds 10')
   await clock.advance(20_000)
   expect(samplesOf(await metrics.text())).toContain('parley_paused_seconds 0')
+})
+
+test('the figures that alerts need are there: completeness, held deletions, the API, the disk and the start', async () => {
+  const clock = virtualClock(Date.parse('2025-06-01T12:00:00Z'))
+  const database = () => ({ bytes: 1, walBytes: 0, freeBytes: 1_000_000 })
+  const metrics = metricsOf(
+    { resources: () => [RESOURCE], database, isReady: () => false, isApiReachable: () => true },
+    clock,
+  )
+  expect(await metrics.text()).not.toContain('\nparley_last_answer_seconds ')
+  metrics.recordRequest({ route: '/v1/teams', lane: 'head', status: 200, durationMs: 1 })
+  await clock.advance(30_000)
+  metrics.recordRequest({ route: '/v1/teams', lane: 'head', status: 'timeout', durationMs: 1 })
+  const samples = samplesOf(await metrics.text())
+  expect(samples).toEqual(
+    expect.arrayContaining([
+      'parley_complete_seconds{resource="members"} 3600',
+      'parley_pending{resource="members"} 4',
+      'parley_deletions_held{resource="members"} 1',
+      'parley_ready 0',
+      'parley_api_reachable 1',
+      'parley_last_answer_seconds 30',
+      'parley_disk_free_bytes 1000000',
+    ]),
+  )
+  const started = Number(samples.find(line => line.startsWith('process_start_time_seconds'))?.split(' ')[1])
+  expect(started).toBeLessThanOrEqual(clock.now() / 1000)
+  expect(started).toBeGreaterThan(0)
 })
 
 test('an unknown figure has no value, and does not keep its last one', async () => {

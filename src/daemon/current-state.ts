@@ -1,0 +1,13 @@
+import type { App } from '../app/app.ts'
+import type { ApiSettings } from '../config/load-settings.ts'
+import type { Session } from '../engine/session/session.ts'
+import type { DaemonState } from '../store/status/report.ts'
+
+/** The daemon's settings, state and session now, for the status server and the metrics, which outlive a session. */
+export interface CurrentState {
+  settings: ApiSettings
+  state: DaemonState
+  /** Undefined between two sessions, as is `session`. */
+  app?: App
+  session?: Session
+}

@@ -1,0 +1,27 @@
+import type { Unreachable } from '../engine/requests/trouble-note.ts'
+import type { CurrentState } from './current-state.ts'
+
+/** Whether the warehouse follows the API now: `/readyz` and the metrics. */
+
+const TROUBLES: Readonly<Record<Unreachable['kind'], string>> = {
+  silent: 'no request to the API succeeds',
+  refused: 'the API grants no access',
+  'asked-to-wait': 'requests are paused',
+  'day-used-up': 'the requests of this day are used up',
+}
+
+/** Undefined while the warehouse follows the API, else the reason for the operator. */
+export function readinessProblem({ state, session }: CurrentState): string | undefined {
+  if (state.state !== 'running')
+    return [`${state.state} since ${state.since}`, state.reason].filter(text => text !== null).join(': ')
+  const trouble = session?.progress().trouble()
+  if (trouble) return `${TROUBLES[trouble.kind]}: ${trouble.reason}`
+  return session ? undefined : 'the next session is starting'
+}
+
+/** Whether requests to the API succeed, apart from pauses; undefined between two sessions. */
+export function isApiReachable({ session }: CurrentState): boolean | undefined {
+  if (session === undefined) return undefined
+  const kind = session.progress().trouble()?.kind
+  return kind !== 'silent' && kind !== 'refused'
+}
