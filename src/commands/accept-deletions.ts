@@ -18,7 +18,7 @@ async function acceptOrHandOver(resource: ResourceName, order: HandOverOptions):
   ])
   if (!isHeldBack(order.path, resource)) return [nothingHeldSentence(resource)]
   const handled = await runOrHandOver(order, { kind: 'accept-deletions', resource }, store => {
-    const counts = { requests: 0, throttled: 0, rowsRead: 0, rowsChanged: 0, rowsDeleted: 0 }
+    const counts = { requests: 0, throttled: 0, rowsRead: 0, rowsChanged: 0, rowsNew: 0, rowsDeleted: 0 }
     const now = () => isoInstant(order.clock.now())
     return acceptDeletions({ store, now, runs: { counts: () => counts } }, resource)
   })

@@ -1,6 +1,7 @@
 import { type BookkeepingTable, isDescribed } from '../catalog/bookkeeping/table-declaration.ts'
 import {
   BOOKKEEPING,
+  DAY_TABLE,
   DICTIONARY_TABLE,
   MINUTE_TABLE,
   QUESTION_TABLE,
@@ -118,6 +119,7 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
   ),
   describedBookkeeping(RUN_TABLE, { area: 'sync' }),
   describedBookkeeping(MINUTE_TABLE, { area: 'sync' }),
+  describedBookkeeping(DAY_TABLE, { area: 'sync' }),
   describedBookkeeping(REJECT_TABLE, { area: 'sync' }),
 ]
 

@@ -3,14 +3,14 @@ import type { ResourceName } from '../catalog/resource-names.ts'
 import { type ParleyError, reasonWithHint } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
-import type { RunCounts, RunOutcome } from '../store/sync/runs.ts'
+import type { RowsWritten, RunCounts, RunOutcome } from '../store/sync/runs.ts'
 import { createFailureLog, type FailureLines } from './requests/failure-log.ts'
 
 /** The counts and failures of each resource's run so far. */
 export interface RunRecords {
   counts(resource: ResourceName): RunCounts
-  /** Rows written or deleted in all runs so far. */
-  rowsWritten(): number
+  /** The rows that all runs of each resource have written so far. */
+  written(): ReadonlyMap<ResourceName, RowsWritten>
   /** Resets the counts and failures of a resource's run. */
   begin(resource: ResourceName): void
   /** Reports that a part of the feed could not be read. `sync_status` shows the last reason. */
@@ -50,13 +50,14 @@ export function createRunRecords({ store, log, now }: RunRecordsDeps): RunRecord
   const records = new Map<ResourceName, RunRecord>()
   const failureLog = createFailureLog(log)
   /** Of the runs whose counts were reset. */
-  let writtenBefore = 0
+  const writtenBefore = new Map<ResourceName, RowsWritten>()
+  const writtenOf = (resource: ResourceName, { counts }: RunRecord): RowsWritten =>
+    sumOf(writtenBefore.get(resource) ?? NOTHING_WRITTEN, counts)
 
   const recordOf = (resource: ResourceName): RunRecord => {
     const known = records.get(resource)
     if (known) return known
-    const counts = { requests: 0, throttled: 0, rowsRead: 0, rowsChanged: 0, rowsDeleted: 0 }
-    const fresh: RunRecord = { counts, failures: [], hasFailed: false }
+    const fresh = newRecord()
     records.set(resource, fresh)
     return fresh
   }
@@ -69,11 +70,11 @@ export function createRunRecords({ store, log, now }: RunRecordsDeps): RunRecord
 
   return {
     counts: resource => recordOf(resource).counts,
-    rowsWritten: () => [...records.values()].reduce((sum, record) => sum + writtenIn(record), writtenBefore),
+    written: () => new Map([...records].map(([resource, record]) => [resource, writtenOf(resource, record)])),
     begin(resource) {
       if (failure(resource) === undefined) failureLog.recovered(resource)
-      writtenBefore += writtenIn(recordOf(resource))
-      records.delete(resource)
+      writtenBefore.set(resource, writtenOf(resource, recordOf(resource)))
+      records.set(resource, newRecord())
     },
     fail({ resource, feed }, error, { lines, isUnread = () => true } = {}) {
       const record = recordOf(resource)
@@ -91,4 +92,17 @@ export function createRunRecords({ store, log, now }: RunRecordsDeps): RunRecord
   }
 }
 
-const writtenIn = ({ counts }: RunRecord): number => counts.rowsChanged + counts.rowsDeleted
+const NOTHING_WRITTEN: RowsWritten = { rowsChanged: 0, rowsNew: 0, rowsDeleted: 0 }
+
+function newRecord(): RunRecord {
+  const counts = { requests: 0, throttled: 0, rowsRead: 0, ...NOTHING_WRITTEN }
+  return { counts, failures: [], hasFailed: false }
+}
+
+function sumOf(one: RowsWritten, other: RowsWritten): RowsWritten {
+  return {
+    rowsChanged: one.rowsChanged + other.rowsChanged,
+    rowsNew: one.rowsNew + other.rowsNew,
+    rowsDeleted: one.rowsDeleted + other.rowsDeleted,
+  }
+}

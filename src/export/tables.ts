@@ -70,6 +70,7 @@ const ORDERS: Readonly<Record<string, string>> = {
   sync_status: 't.resource',
   sync_coverage: 't.resource, t.from_at',
   sync_rejects: 't.id',
+  sync_days: 't.day, t.resource',
   data_dictionary: 't.table_name, t.column_name',
   parley_questions: 't.name',
 }

@@ -1,5 +1,5 @@
 import { dirname } from 'node:path'
-import { type Clock, DAY_MS, isoInstant } from '../clock.ts'
+import { type Clock, DAY_MS, isoInstant, utcDay } from '../clock.ts'
 import { CALENDAR, nextOccurrence } from '../config/calendar.ts'
 import type { Settings } from '../config/load-settings.ts'
 import type { Log } from '../log.ts'
@@ -46,6 +46,9 @@ const QUIET_DAYS = 1
 
 /** Rows of `sync_minutes` are kept for this time. */
 const MINUTES_DAYS = 14
+
+/** Rows of `sync_days` are kept for this time. */
+const YEAR_DAYS = 366
 
 /** Small enough not to delay the sync, even with what FTS5 writes in addition at the end of each piece. */
 export const SEARCH_PIECE: Pick<BuildOptions, 'pieceMs' | 'share'> = { pieceMs: 5, share: 0.25 }
@@ -106,6 +109,7 @@ export async function maintain(deps: MaintainDeps): Promise<void> {
         runsBefore: isoInstant(daysAgo(runsDays)),
         quietBefore: isoInstant(daysAgo(QUIET_DAYS)),
         minutesBefore: isoInstant(daysAgo(MINUTES_DAYS)),
+        daysBefore: utcDay(daysAgo(YEAR_DAYS)),
         rejectsBefore: isoInstant(Math.max(before ?? 0, daysAgo(runsDays))),
         limit: BATCH_ROWS,
         onPurged: () => store.purger.notePurged(now),

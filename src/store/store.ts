@@ -39,6 +39,7 @@ import { createStoredRows, type StoredRows } from './rows/row-state.ts'
 import { createTranscripts, type Transcripts } from './rows/transcripts.ts'
 import { createHistories, createMerges, createWrite, type Write } from './rows/write-items.ts'
 import { type Arrivals, createArrivals } from './sync/arrivals.ts'
+import { createDays, type Days } from './sync/days.ts'
 import { createRequests, type Requests } from './sync/handed-over.ts'
 import { META } from './sync/meta.ts'
 import { createMinutes, type Minutes } from './sync/minutes.ts'
@@ -73,6 +74,7 @@ export interface Store {
   arrivals: Arrivals
   maintenance: Maintenance
   minutes: Minutes
+  days: Days
   rejects: Rejects
   requests: Requests
   resync: Resync
@@ -285,6 +287,7 @@ function createStore({
     resync: createResync({ prepare, segments, rounds }),
     rounds,
     minutes: createMinutes(prepare),
+    days: createDays(prepare),
     runs: createRuns(prepare),
     state,
     ...createTombstones({ prepare, suspicions, merges, purgeQueue, freshness }),

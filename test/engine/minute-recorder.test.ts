@@ -19,6 +19,10 @@ const IDLE: GovernorState = {
 
 const minutesOf = (store: TemporaryStore) => store.all('SELECT * FROM sync_minutes ORDER BY at')
 
+/** So many new meetings written so far. */
+const newMeetings = (rows: number) =>
+  new Map([['meetings' as const, { rowsChanged: rows, rowsNew: rows, rowsDeleted: 0 }]])
+
 async function startRecording(startsAt = NOON) {
   const store = temporaryStore()
   const clock = virtualClock(startsAt)
@@ -27,7 +31,7 @@ async function startRecording(startsAt = NOON) {
   const seen = {
     state: IDLE,
     learned: { ratePerSecond: 50, concurrency: 4, limited: false },
-    traffic: { requests: 0, throttled: 0, errors: 0, rows: 0 } as Traffic,
+    traffic: { requests: 0, throttled: 0, errors: 0, written: new Map() } as Traffic,
   }
   const governor = { state: () => seen.state, learned: () => seen.learned }
   const ending = new AbortController()
@@ -48,14 +52,30 @@ async function startRecording(startsAt = NOON) {
 
 test('each minute gets one row with the requests and rows of that minute', async () => {
   const { store, advance, seen, end } = await startRecording()
-  seen.traffic = { requests: 10, throttled: 2, errors: 1, rows: 300 }
+  seen.traffic = { requests: 10, throttled: 2, errors: 1, written: newMeetings(300) }
   await advance(60_000)
-  seen.traffic = { requests: 15, throttled: 2, errors: 1, rows: 450 }
+  seen.traffic = { requests: 15, throttled: 2, errors: 1, written: newMeetings(450) }
   await advance(30_000)
   await end()
   expect(minutesOf(store)).toMatchObject([
     { at: '2026-03-04T12:00:00.000Z', requests: 10, throttled: 2, errors: 1, rows: 300 },
     { at: '2026-03-04T12:01:00.000Z', requests: 5, throttled: 0, errors: 0, rows: 150 },
+  ])
+})
+
+test('each day counts the new, changed and deleted rows of each resource once', async () => {
+  const { store, advance, seen, end } = await startRecording(Date.parse('2026-03-04T23:59:00.000Z'))
+  const teams = { rowsChanged: 2, rowsNew: 0, rowsDeleted: 1 }
+  const written = new Map([...newMeetings(5), ['teams' as const, teams]])
+  seen.traffic = { ...seen.traffic, written }
+  await advance(60_000)
+  seen.traffic = { ...seen.traffic, written: new Map([...written, ...newMeetings(6)]) }
+  await advance(90_000)
+  await end()
+  expect(store.all('SELECT * FROM sync_days ORDER BY day, resource')).toEqual([
+    { day: '2026-03-04', resource: 'meetings', rows_new: 5, rows_changed: 0, rows_deleted: 0 },
+    { day: '2026-03-04', resource: 'teams', rows_new: 0, rows_changed: 2, rows_deleted: 1 },
+    { day: '2026-03-05', resource: 'meetings', rows_new: 1, rows_changed: 0, rows_deleted: 0 },
   ])
 })
 

@@ -11,7 +11,7 @@ const retry = (cause: 'throttled' | 'timeout' | 'server'): Sent => ({
 })
 
 test('unanswered requests count as sent and not as answered', () => {
-  const counts = { requests: 0, throttled: 0, rowsRead: 0, rowsChanged: 0, rowsDeleted: 0 }
+  const counts = { requests: 0, throttled: 0, rowsRead: 0, rowsChanged: 0, rowsNew: 0, rowsDeleted: 0 }
   const progress = noProgress()
   const outcomes: readonly Sent[] = [
     { ...TIMES, kind: 'answer', value: {}, bytes: 2, serverTime: undefined },

@@ -90,6 +90,23 @@ test('a run whose first answer could not be stored is recorded', async () => {
   expect(runs).toEqual([{ resource: 'teams', outcome: 'complete', rows_read: 1 }])
 })
 
+test('a day counts rows that were new and rows that changed', async () => {
+  const api = await startScriptedApi()
+  const trial = await startTrial(api)
+  let teams = [{ id: 'a', name: 'A' }]
+  api.on('/v1/teams', () => numberedPage(teams))
+  await trial.run(['teams'])
+  teams = [
+    { id: 'a', name: 'Renamed' },
+    { id: 'b', name: 'B' },
+    { id: 'c', name: 'C' },
+  ]
+  await trial.run(['teams'])
+  expect(trial.all('SELECT resource, rows_new, rows_changed FROM sync_days')).toEqual([
+    { resource: 'teams', rows_new: 3, rows_changed: 1 },
+  ])
+})
+
 test('a resource that is selected later and has nothing to read is complete', async () => {
   const api = await startScriptedApi()
   const trial = await startTrial(api)

@@ -10,6 +10,7 @@ const BOUNDS: PruneBounds = {
   runsBefore: '2026-02-01T00:00:00.000Z',
   quietBefore: '2026-03-25T00:00:00.000Z',
   minutesBefore: '2026-03-01T00:00:00.000Z',
+  daysBefore: '2026-03-01',
   rejectsBefore: '2026-02-01T00:00:00.000Z',
   limit: 3,
   onPurged: () => undefined,
@@ -142,6 +143,15 @@ describe('pruning of old rows', () => {
     for (const done of [DAY.old, DAY.young, null]) put.run('members', DAY.old, done)
     await pruneAll(store)
     expect(store.column('SELECT id FROM sync_requests')).toEqual([2, 3])
+  })
+
+  test('pruning removes the counts of old days', async () => {
+    const store = temporaryStore()
+    store.db.exec(
+      `INSERT INTO sync_days (day, resource) VALUES ('2026-02-28', 'teams'), ('2026-03-01', 'teams')`,
+    )
+    await pruneAll(store)
+    expect(store.column('SELECT day FROM sync_days')).toEqual(['2026-03-01'])
   })
 
   test('pruning removes the traffic of old minutes', async () => {

@@ -206,6 +206,20 @@ export const MINUTE_TABLE = bookkeepingTable({
   storage: 'clustered',
 })
 
+export const DAY_TABLE = bookkeepingTable({
+  name: 'sync_days',
+  about: 'How many rows of each resource were written on each day (UTC), for a year.',
+  columns: {
+    day: { kind: 'text', about: 'The day, in UTC.', example: '2026-03-04' },
+    resource: { kind: 'text', about: 'Name of the resource.', example: 'messages' },
+    rows_new: count('Rows that were stored for the first time.', 'rows', '312'),
+    rows_changed: count('Stored rows that changed.', 'rows', '18'),
+    rows_deleted: count('Rows whose deletion was confirmed.', 'rows', '2'),
+  },
+  key: ['day', 'resource'],
+  storage: 'clustered',
+})
+
 export const REJECT_TABLE = bookkeepingTable({
   name: 'sync_rejects',
   about:
@@ -368,6 +382,7 @@ export const BOOKKEEPING: readonly BookkeepingTable[] = [
   SUSPICION_TABLE,
   RUN_TABLE,
   MINUTE_TABLE,
+  DAY_TABLE,
   REJECT_TABLE,
   PURGE_TABLE,
   ARRIVAL_TABLE,

@@ -19,6 +19,7 @@ export function storeRows(
   const counts = context.runs.counts(resource)
   counts.rowsRead += items.length
   counts.rowsChanged += stored.filter(({ written }) => written.status !== 'unchanged').length
+  counts.rowsNew += stored.filter(({ written }) => written.status === 'inserted').length
   return stored
 }
 

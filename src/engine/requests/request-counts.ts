@@ -1,5 +1,6 @@
 import type { Sent } from '../../api/client.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
+import type { RowsWritten } from '../../store/sync/runs.ts'
 import type { RunRecords } from '../counts-and-failures.ts'
 import type { Unreachable } from './trouble-note.ts'
 
@@ -37,15 +38,14 @@ export function noProgress(): SchedulerProgress {
 
 /** All requests and rows of a backfill or a session so far. */
 export interface Traffic extends Pick<SchedulerProgress, 'requests' | 'throttled' | 'errors'> {
-  /** Rows written or deleted. */
-  rows: number
+  written: ReadonlyMap<ResourceName, RowsWritten>
 }
 
 export function trafficOf(
   { requests, throttled, errors }: SchedulerProgress,
-  { runs }: { runs: Pick<RunRecords, 'rowsWritten'> },
+  { runs }: { runs: Pick<RunRecords, 'written'> },
 ): Traffic {
-  return { requests, throttled, errors, rows: runs.rowsWritten() }
+  return { requests, throttled, errors, written: runs.written() }
 }
 
 /** Counts a finished request for the run and for its resource. */

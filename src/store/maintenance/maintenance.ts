@@ -1,5 +1,6 @@
 import { hasTable } from '../database/existing-tables.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
+import { createDays } from '../sync/days.ts'
 import { createRequests } from '../sync/handed-over.ts'
 import { createMinutes } from '../sync/minutes.ts'
 
@@ -18,6 +19,8 @@ export interface PruneBounds {
   /** As `runsBefore`, but only for successful runs without changes. The newest run of a resource and lane stays. */
   quietBefore: string
   minutesBefore: string
+  /** A day, such as `2026-03-04`. */
+  daysBefore: string
   /** Rejects that were resolved before this instant are deleted. */
   rejectsBefore: string
   /** Rows examined in one batch. */
@@ -56,12 +59,14 @@ type PruneBatch = (bounds: PruneBounds) => boolean
 function createPruner(prepare: Prepare): PruneBatch {
   const requests = createRequests(prepare)
   const minutes = createMinutes(prepare)
+  const days = createDays(prepare)
   const tables: readonly PruneBatch[] = [createRunPruner(prepare), createRejectPruner(prepare)]
   let current = 0
   return bounds => {
     if (current === 0) {
       requests.forget(bounds.runsBefore)
       minutes.forget(bounds.minutesBefore)
+      days.forget(bounds.daysBefore)
     }
     if (!tables[current]?.(bounds)) current += 1
     if (current < tables.length) return true

@@ -4,11 +4,17 @@ import type { ResourceName } from '../../catalog/resource-names.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 
 /** The counts of a run, as `sync_runs` has them. */
-export interface RunCounts {
+export interface RunCounts extends RowsWritten {
   requests: number
   throttled: number
   rowsRead: number
+}
+
+export interface RowsWritten {
+  /** Rows that were new or had changed. */
   rowsChanged: number
+  /** Those of the changed rows that were not stored before. */
+  rowsNew: number
   rowsDeleted: number
 }
 
@@ -43,8 +49,8 @@ export function createRuns(prepare: Prepare): Runs {
   return {
     begin: (resource, lane, now) => Number(begin.run(resource, lane, now).lastInsertRowid),
     isOpen: (id, resource) => open.get(id, resource) !== undefined,
-    end: (id, { resource, outcome, counts, error, now }) => {
-      end.run({ id, resource, outcome, ...counts, error: error ?? null, now })
+    end: (id, { resource, outcome, counts: { rowsNew: _, ...recorded }, error, now }) => {
+      end.run({ id, resource, outcome, ...recorded, error: error ?? null, now })
     },
     closeInterrupted: now => {
       close.run(now)

@@ -49,8 +49,11 @@ function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply
   if (given) context.store.suspicions.end(rowOf(work))
   else if (denyText(context, work, 'empty')) return
   const result: TextResult = given ? { state: 'present', text: text.toWellFormed() } : { state: 'empty' }
-  if (context.store.merge.applyText(task.key, result, context.now()))
-    context.runs.counts(where.resource).rowsChanged += 1
+  if (context.store.merge.applyText(task.key, result, context.now())) {
+    const counts = context.runs.counts(where.resource)
+    counts.rowsChanged += 1
+    if (given && !wasRead) counts.rowsNew += 1
+  }
   if (!given) bodyAgain(context, work, false)
   else if (wasRead && mayLag(feed, entry)) askLaggingAgain(context, where, task, { waiting: true })
   else context.store.tasks.remove(task)

@@ -213,7 +213,10 @@ function replaceLinks(
     }
   }
   for (const key of wanted) {
-    if (!known.has(key) && isOpen(key) && !isGone(listed, key)) tally.rowsChanged += associations.add(key)
+    if (known.has(key) || !isOpen(key) || isGone(listed, key)) continue
+    const added = associations.add(key)
+    tally.rowsChanged += added
+    tally.rowsNew += added
   }
   return { askAgainMs }
 }

@@ -54,7 +54,11 @@ function storeTranscript(context: EngineContext, work: ItemWork, value: unknown,
     return
   }
   endSuspicions(context, feed.table, '', [task.key])
-  if (store.rows.replaceChildren(feed.table, task.key, rows, context.now())) counts.rowsChanged += rows.length
+  const isNew = !store.transcripts.hasEntries(task.key)
+  if (store.rows.replaceChildren(feed.table, task.key, rows, context.now())) {
+    counts.rowsChanged += rows.length
+    if (isNew) counts.rowsNew += rows.length
+  }
   store.transcripts.setState(task.key, 'present', context.now())
   readAgain(context, work, rereadAfterMs(context, task.sortAt))
 }

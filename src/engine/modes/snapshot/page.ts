@@ -112,7 +112,10 @@ function addMembers(
 ): void {
   const keys = listed.map(({ key }) => key)
   endSuspicions(context, table, scope, keys)
-  context.runs.counts(resource).rowsChanged += context.store.links.addMembers(table, scope, keys)
+  const added = context.store.links.addMembers(table, scope, keys)
+  const counts = context.runs.counts(resource)
+  counts.rowsChanged += added
+  counts.rowsNew += added
 }
 
 /** Adds a first read for each new key that the list names. A row that was denied or unlisted is read again at once. */

@@ -1,0 +1,27 @@
+import type { RowOf } from '../../catalog/bookkeeping/table-declaration.ts'
+import type { DAY_TABLE } from '../../catalog/bookkeeping/tables.ts'
+import type { Prepare } from '../database/sqlite-types.ts'
+
+/** A row of `sync_days`. */
+export type ResourceDay = RowOf<typeof DAY_TABLE>
+
+export interface Days {
+  /** Adds to the row of the day and resource. */
+  add(day: ResourceDay): void
+  /** Deletes the days before this one, given as `2026-03-04`. */
+  forget(before: string): void
+}
+
+export function createDays(prepare: Prepare): Days {
+  const add = prepare(
+    `INSERT INTO sync_days (day, resource, rows_new, rows_changed, rows_deleted)
+     VALUES (@day, @resource, @rows_new, @rows_changed, @rows_deleted)
+     ON CONFLICT (day, resource) DO UPDATE SET rows_new = rows_new + excluded.rows_new,
+       rows_changed = rows_changed + excluded.rows_changed, rows_deleted = rows_deleted + excluded.rows_deleted`,
+  )
+  const forget = prepare('DELETE FROM sync_days WHERE day < ?')
+  return {
+    add: day => void add.run(day),
+    forget: before => void forget.run(before),
+  }
+}
