@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts'
 import type { MetricSources } from '../server/metrics.ts'
 import { databaseSizes, freeOnDisk } from '../store/file/size.ts'
 import { readStatusReport, type SnapshotReport, type StatusReport } from '../store/status/report.ts'
-import { createStatusRows } from '../store/status/thread.ts'
+import { createCountedStatusReader } from '../store/status/thread.ts'
 import { META, readNote } from '../store/sync/meta.ts'
 import type { CurrentState } from './current-state.ts'
 import { createCachedReading } from './memo.ts'
@@ -19,10 +19,10 @@ export function createReportSources(
   current: CurrentState,
   { clock, version }: { clock: Clock; version: string },
 ): ReportSources {
-  const statusRows = createStatusRows({ clock })
+  const counted = createCountedStatusReader({ clock })
   const path = () => resolve(current.settings.database.path)
   const report = createCachedReading(async (of: string) => {
-    const rows = await statusRows.read(of)
+    const { rows } = (await counted.read(of)) ?? {}
     const { app } = current
     return readStatusReport({
       path: of,

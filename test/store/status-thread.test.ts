@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { readOverview } from '../../src/store/status/overview.ts'
 import { readStatus } from '../../src/store/status/status.ts'
-import { createStatusRows, type StatusRowsOptions } from '../../src/store/status/thread.ts'
+import { type CountedStatusReaderOptions, createCountedStatusReader } from '../../src/store/status/thread.ts'
 import { temporaryStore } from './temporary-store.ts'
 
 /** Threads can only run compiled programs. */
@@ -14,11 +15,11 @@ const program = (source: string) =>
 /** Answers with a row that identifies the thread. */
 const NUMBERED = program('parentPort.postMessage([threadId])')
 
-function statusRows(options: Partial<StatusRowsOptions> = {}) {
+function countedStatus(options: Partial<CountedStatusReaderOptions> = {}) {
   let elapsed = 0
   const clock = { now: () => elapsed, elapsed: () => elapsed, sleep: async () => undefined }
   return {
-    rows: createStatusRows({ clock, largeBytes: 0, program: PROGRAM, ...options }),
+    reader: createCountedStatusReader({ clock, largeBytes: 0, program: PROGRAM, ...options }),
     pass(ms: number) {
       elapsed += ms
     },
@@ -26,44 +27,58 @@ function statusRows(options: Partial<StatusRowsOptions> = {}) {
 }
 
 describe('the status of a large warehouse', () => {
-  test('the status equals the rows of the view', async () => {
+  test('the status equals what the caller would read itself', async () => {
     const store = temporaryStore()
     store.put('members', [{ id: 'a' }, { id: 'b' }])
-    const rows = await statusRows().rows.read(store.path)
-    expect(rows).toEqual(readStatus(store.db))
-    expect(rows?.find(({ resource }) => resource === 'members')?.rows_live).toBe(2)
+    const counted = await countedStatus().reader.read(store.path)
+    expect(counted?.rows).toEqual(readStatus(store.db))
+    expect(counted?.overview).toEqual(readOverview(store.db, 0))
+    expect(counted?.rows.find(({ resource }) => resource === 'members')?.rows_live).toBe(2)
   })
 
   test('the status is read while this thread is in the middle of a transaction', async () => {
     const store = temporaryStore()
     store.db.exec('BEGIN IMMEDIATE')
-    expect(await statusRows().rows.read(store.path)).toHaveLength(readStatus(store.db).length)
+    const counted = await countedStatus().reader.read(store.path)
+    expect(counted?.rows).toHaveLength(readStatus(store.db).length)
     store.db.exec('ROLLBACK')
   })
 
   test('the status is read once for all calls within some seconds, and again after them', async () => {
     const { path } = temporaryStore()
-    const { rows, pass } = statusRows({ program: NUMBERED })
-    const [first, second] = await Promise.all([rows.read(path), rows.read(path)])
+    const { reader, pass } = countedStatus({ program: NUMBERED })
+    const [first, second] = await Promise.all([reader.read(path), reader.read(path)])
     pass(4000)
-    const third = await rows.read(path)
+    const third = await reader.read(path)
     pass(2000)
-    const fourth = await rows.read(path)
+    const fourth = await reader.read(path)
     expect([second, third]).toEqual([first, first])
     expect(fourth).not.toEqual(first)
   })
 
+  test('the status is reused for twenty times the time that its reading took', async () => {
+    const { path } = temporaryStore()
+    const { reader, pass } = countedStatus({ program: NUMBERED })
+    const reading = reader.read(path)
+    pass(1000)
+    const first = await reading
+    pass(19_000)
+    expect(await reader.read(path)).toEqual(first)
+    pass(1000)
+    expect(await reader.read(path)).not.toEqual(first)
+  })
+
   test('the status of another file is read separately', async () => {
-    const { rows } = statusRows({ program: NUMBERED })
-    const first = await rows.read(temporaryStore().path)
-    expect(await rows.read(temporaryStore().path)).not.toEqual(first)
+    const { reader } = countedStatus({ program: NUMBERED })
+    const first = await reader.read(temporaryStore().path)
+    expect(await reader.read(temporaryStore().path)).not.toEqual(first)
   })
 })
 
 describe('the status that the caller reads itself', () => {
   test('the caller reads the status of a small warehouse', async () => {
     const { path } = temporaryStore()
-    expect(await statusRows({ largeBytes: 100_000_000 }).rows.read(path)).toBeUndefined()
+    expect(await countedStatus({ largeBytes: 100_000_000 }).reader.read(path)).toBeUndefined()
   })
 
   test.each([
@@ -72,10 +87,10 @@ describe('the status that the caller reads itself', () => {
     ['ends without an answer', program('')],
   ])('the caller reads the status when the thread %s', async (_, broken) => {
     const { path } = temporaryStore()
-    expect(await statusRows({ program: broken }).rows.read(path)).toBeUndefined()
+    expect(await countedStatus({ program: broken }).reader.read(path)).toBeUndefined()
   })
 
   test('the caller reads a missing file, and the error says why', async () => {
-    expect(await statusRows().rows.read('/nowhere/parley.db')).toBeUndefined()
+    expect(await countedStatus().reader.read('/nowhere/parley.db')).toBeUndefined()
   })
 })

@@ -97,7 +97,12 @@ export function isHeldBack(path: string, resource: ResourceName): boolean {
 
 /** As `readWarehouse`, on an open connection, in one read transaction. */
 export function readOpenWarehouse(db: Sqlite, file: string, rows?: readonly StatusRow[]): Status {
-  return db.transaction(() => readAll(db, file, rows))()
+  return inOneRead(db, () => readAll(db, file, rows))
+}
+
+/** Runs several reads on one state of the database. */
+export function inOneRead<T>(db: Sqlite, work: () => T): T {
+  return db.transaction(work)()
 }
 
 export function isWarehouse(db: Sqlite): boolean {

@@ -1,66 +1,71 @@
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../../clock.ts'
 import { databaseSizes } from '../file/size.ts'
-import { STATUS_ROWS, type StatusRow } from './status.ts'
+import type { CountedStatus } from './overview.ts'
 
 /**
- * Reads the rows of `sync_status` without blocking the event loop: for a large warehouse a thread reads them. Calls
- * during that read, or within MAX_AGE_MS after it, share its result.
+ * Reads what counts rows without blocking the event loop: for a large warehouse a thread reads it. Calls during that
+ * read, or within a time after it, share its result.
  */
-export interface StatusRows {
-  /** Undefined when the caller has to read the rows: the warehouse is small, or the thread failed. Never rejects. */
-  read(path: string): Promise<readonly StatusRow[] | undefined>
+export interface CountedStatusReader {
+  /** Undefined when the caller has to read: the warehouse is small, or the thread failed. Never rejects. */
+  read(path: string): Promise<CountedStatus | undefined>
 }
 
-export interface StatusRowsOptions {
+export interface CountedStatusReaderOptions {
   clock: Clock
-  /** From this size on, a thread reads the rows. For a smaller file, counting is faster than starting a thread. */
+  /** From this size on, a thread reads. For a smaller file, counting is faster than starting a thread. */
   largeBytes?: number
   /** URL of the thread's program. */
   program?: URL
 }
 
 const LARGE_BYTES = 64 * 1024 * 1024
-const MAX_AGE_MS = 5000
+
+/** A result is reused for this time, and longer after a long read: reading takes at most a twentieth of the time. */
+const REUSE_MS = 5000
+const REUSE_FACTOR = 20
 
 /** The compiled program. It is missing when parley runs from its sources, as in tests. */
 const PROGRAM = new URL('./worker.js', import.meta.url)
 const LIMITS = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 }
 
-interface CachedRows {
+interface StatusReading {
   path: string
-  rows: Promise<readonly StatusRow[] | undefined>
+  result: Promise<CountedStatus | undefined>
   /** By `clock.elapsed()`; undefined while the read runs. */
-  readAt?: number
+  reusedUntil?: number
 }
 
-export function createStatusRows(options: StatusRowsOptions): StatusRows {
+export function createCountedStatusReader(options: CountedStatusReaderOptions): CountedStatusReader {
   const { clock, largeBytes = LARGE_BYTES, program = PROGRAM } = options
-  let last: CachedRows | undefined
-  const startReading = (path: string): CachedRows => {
-    const reading: CachedRows = { path, rows: read(path, program) }
-    void reading.rows.then(() => {
-      reading.readAt = clock.elapsed()
+  let last: StatusReading | undefined
+  const startReading = (path: string): StatusReading => {
+    const startedAt = clock.elapsed()
+    const reading: StatusReading = { path, result: read({ path, now: clock.now() }, program) }
+    void reading.result.then(() => {
+      const endedAt = clock.elapsed()
+      reading.reusedUntil = endedAt + Math.max(REUSE_MS, REUSE_FACTOR * (endedAt - startedAt))
     })
     return reading
   }
-  const isFresh = ({ readAt }: CachedRows) => readAt === undefined || clock.elapsed() - readAt < MAX_AGE_MS
+  const isFresh = ({ reusedUntil }: StatusReading) =>
+    reusedUntil === undefined || clock.elapsed() < reusedUntil
   return {
     async read(path) {
       if (databaseSizes(path).bytes < largeBytes) return undefined
       if (last?.path !== path || !isFresh(last)) last = startReading(path)
-      return last.rows
+      return last.result
     },
   }
 }
 
 /** Undefined when the thread could not start or read. The caller's own read then reports the error. */
-function read(path: string, program: URL): Promise<readonly StatusRow[] | undefined> {
+function read(workerData: { path: string; now: number }, program: URL): Promise<CountedStatus | undefined> {
   return new Promise(resolve => {
-    const workerData = { path, sql: STATUS_ROWS }
     try {
       new Worker(program, { workerData, execArgv: [], resourceLimits: LIMITS })
-        .on('message', (rows: readonly StatusRow[]) => resolve(rows))
+        .on('message', (counted: CountedStatus) => resolve(counted))
         .on('error', () => resolve(undefined))
         .on('exit', () => resolve(undefined))
         .unref()
