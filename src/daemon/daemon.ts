@@ -359,6 +359,7 @@ async function startServer(
     live: () => liveness(current),
     ready: () => readinessProblem(current),
     status: sources.status,
+    page: sources.page,
     nudge,
   })
   return {

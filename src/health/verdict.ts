@@ -1,4 +1,5 @@
-import type { ResourceReport, StatusReport } from '../store/status/report.ts'
+import type { StopError } from '../errors.ts'
+import type { DaemonState, ResourceReport, StatusReport } from '../store/status/report.ts'
 import type { HealthProblem } from './problems.ts'
 
 /** One sentence for a person who has five seconds. Pure. */
@@ -32,6 +33,11 @@ export function verdictOf({ resources }: StatusReport, problems: readonly Health
     text: `Up to date: everything published before ${oldest(complete)} is here`,
     todo: null,
   }
+}
+
+/** The verdict while the database cannot be read, so that there is no report. */
+export function verdictWithout({ message, hint }: StopError, { since }: DaemonState): HealthVerdict {
+  return { kind: 'act', text: `Needs you since ${since}: ${message}`, todo: hint ?? null }
 }
 
 function oldest(resources: readonly ResourceReport[]): string {

@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../clock.ts'
 import { StopError } from '../errors.ts'
@@ -6,6 +7,12 @@ import { jsonLine } from '../safe-text.ts'
 import type { Metrics } from './metrics.ts'
 import { type Nudge, readNudge } from './nudge.ts'
 import { createNudgeGate } from './nudge-gate.ts'
+
+export interface PageAnswer {
+  /** 503: the database is not available, and the page says so. */
+  status: 200 | 503
+  html: string
+}
 
 /** What the status server's routes need. */
 export interface Answers {
@@ -20,11 +27,13 @@ export interface Answers {
   ready(): string | undefined
   /** What `parley status --json` prints, or a promise of it. */
   status(): unknown
+  /** The page for people. */
+  page(): Promise<PageAnswer>
   /** Called for every accepted webhook. Must return at once and do its work later. */
   nudge(nudge: Nudge): void
 }
 
-type ReadPath = '/livez' | '/readyz' | '/metrics' | '/status'
+type ReadPath = '/' | '/style.css' | '/live.js' | '/livez' | '/readyz' | '/metrics' | '/status'
 type ReadHandler = (reply: FastifyReply) => Promise<FastifyReply>
 
 const NUDGE_PATH = /^\/nudge(\/[^/]*)?$/
@@ -63,13 +72,25 @@ export function addRoutes(app: FastifyInstance, answers: Answers): void {
   })
 }
 
-function readHandlers({ live, ready, status, metrics }: Answers): Readonly<Record<ReadPath, ReadHandler>> {
+function readHandlers({
+  live,
+  ready,
+  status,
+  page,
+  metrics,
+}: Answers): Readonly<Record<ReadPath, ReadHandler>> {
   const probe = async (reply: FastifyReply, reason: string | undefined) =>
     reply
       .code(reason === undefined ? 200 : 503)
       .type('text/plain; charset=utf-8')
       .send(`${reason ?? 'ok'}\n`)
   return {
+    '/': async reply => {
+      const { status: code, html } = await page()
+      return reply.code(code).type('text/html; charset=utf-8').send(html)
+    },
+    '/style.css': async reply => reply.type('text/css; charset=utf-8').send(await pageFile('style.css')),
+    '/live.js': async reply => reply.type('text/javascript; charset=utf-8').send(await pageFile('live.js')),
     '/livez': async reply => {
       const state = live()
       return probe(reply, state === true ? undefined : state)
@@ -79,6 +100,8 @@ function readHandlers({ live, ready, status, metrics }: Answers): Readonly<Recor
     '/status': async reply => reply.type('application/json; charset=utf-8').send(jsonLine(await status())),
   }
 }
+
+const pageFile = (name: string) => readFile(new URL(`./page/${name}`, import.meta.url))
 
 /**
  * Needs a separate Fastify scope: its hook, body parser and error handler apply to every route of the scope. The secret

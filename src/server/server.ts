@@ -27,6 +27,15 @@ const MAX_CONNECTIONS = 100
 const MAX_ENCODED_SECRET_LENGTH = 600
 const SOCKET_MODE = 0o660
 
+/** Nothing but the server's own files is loaded, and nothing is stored or told to other sites. */
+const SAFE_HEADERS = {
+  'cache-control': 'no-store',
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+}
+
 const NOT_LISTENING: StatusServer = { address: undefined, close: async () => undefined }
 
 /** Reason and hint for the operator, by system error code. */
@@ -48,7 +57,7 @@ type Listening = Exclude<Listen, { at: 'off' }>
 
 /**
  * Serves until it is closed. When listening fails, it logs a warning and returns a server without an address.
- * Routes: `GET` `/livez`, `/readyz`, `/metrics` and `/status`; `POST` `/nudge` and `/nudge/SECRET`.
+ * Routes: `GET` `/` (the page), `/livez`, `/readyz`, `/metrics` and `/status`; `POST` `/nudge` and `/nudge/SECRET`.
  */
 export async function startStatusServer(deps: StatusServerDeps): Promise<StatusServer> {
   const { listen, log } = deps
@@ -130,7 +139,7 @@ async function createApp(deps: StatusServerDeps): Promise<FastifyInstance> {
   })
   app.server.maxConnections = MAX_CONNECTIONS
   app.addHook('onRequest', async (request, reply) => {
-    reply.headers({ 'cache-control': 'no-store', 'x-content-type-options': 'nosniff' })
+    reply.headers(SAFE_HEADERS)
     if (!listensOnLoopback(app) || isLoopbackHeader(request.headers.host)) return undefined
     return refuse(reply, 403, 'Expected localhost, 127.0.0.1 or [::1] as the host')
   })

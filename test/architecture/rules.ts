@@ -39,6 +39,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   commander: ['cli.ts', 'commands/'],
   croner: ['config/calendar.ts'],
   fastify: ['server/server.ts'],
+  hono: ['server/page/html.ts'],
   'hyparquet-writer': ['export/parquet-file.ts'],
   'p-queue': ['engine/scheduler/dispatch.ts'],
   pino: ['log.ts'],
@@ -112,6 +113,8 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
     'store/migrations/migrate.ts',
   ],
   'node:fs.writeFileSync': ['commands/init.ts', 'export/target.ts'],
+  // The style and the module of the page.
+  'node:fs/promises.readFile': ['server/routes.ts'],
   // The file whose place a snapshot takes, once it is known to be none of the warehouse, and its folder.
   'node:fs/promises.open': ['store/snapshot/target.ts'],
 }

@@ -83,7 +83,8 @@ describe('the status pages', () => {
 
 describe('the requests that the status server refuses', () => {
   test.each([
-    ['GET', '/', 404],
+    ['GET', '/page', 404],
+    ['POST', '/', 405],
     ['GET', '/livez/x', 404],
     ['POST', '/status', 405],
     ['DELETE', '/metrics', 405],

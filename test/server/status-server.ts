@@ -60,6 +60,7 @@ export async function start(deps: Partial<StatusServerDeps> = {}): Promise<Start
     live: () => true,
     ready: () => undefined,
     status: () => ({ resources: [] }),
+    page: async () => ({ status: 200, html: '<!doctype html><title>parley</title>' }),
     nudge: nudge => void nudges.push(nudge),
     ...deps,
   })

@@ -1,12 +1,13 @@
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import { utcDay } from '../../clock.ts'
+import { readDatabase } from '../database/open.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import type { ResourceDay } from '../sync/days.ts'
 import { META, readMeta, readNote } from '../sync/meta.ts'
 import { readCoverage } from './coverage.ts'
 import type { CoverageGrid } from './coverage-grid.ts'
 import { type RecentRun, readRecentRuns } from './recent-runs.ts'
-import { inOneRead, readStatus, type StatusRow } from './status.ts'
+import { inOneRead, readStatus, requireWarehouse, type StatusRow } from './status.ts'
 import { readTrafficHistory, type TrafficHistory } from './traffic-history.ts'
 
 /**
@@ -38,6 +39,15 @@ export interface CountedStatus {
 /** @param now ms since the epoch */
 export function readCounted(db: Sqlite, now: number): CountedStatus {
   return inOneRead(db, () => ({ rows: readStatus(db), overview: readOverview(db, now) }))
+}
+
+/**
+ * @param now ms since the epoch
+ * @throws StopError (73) when there is no warehouse at this path, or it cannot be read
+ */
+export function readOverviewAt(path: string, now: number): Overview {
+  requireWarehouse(path)
+  return readDatabase({ path }, db => readOverview(db, now))
 }
 
 /** @param now ms since the epoch */

@@ -1,0 +1,93 @@
+import {
+  type CoverageCell,
+  type CoverageGrid,
+  type CoverageState,
+  EARLIER,
+  LATER,
+} from '../../store/status/coverage-grid.ts'
+import { wholeNumber } from '../../whole-number.ts'
+import { type Html, html } from './html.ts'
+
+/** A heat map, resource × month, and the same numbers as a table. */
+
+const STATES: Readonly<Record<CoverageState, { label: string; path: string }>> = {
+  complete: { label: 'complete', path: 'M0 0h9v9h-9z' },
+  reading: { label: 'being read', path: 'M0 9l9-9v9z' },
+  'texts-missing': { label: 'texts missing', path: 'M0 0h9v9h-9zm3 3v3h3v-3z' },
+  suspected: { label: 'suspected deletions', path: 'M4.5 0l4.5 4.5-4.5 4.5-4.5-4.5z' },
+  empty: { label: 'nothing there', path: 'M3 4h3v1h-3z' },
+}
+
+const CELL = 11
+const LABEL_WIDTH = 130
+const HEAD_HEIGHT = 16
+/** CSS pixels per unit of the drawing. */
+const SCALE = 1.4
+
+export function coverageSection({ months, rows }: CoverageGrid): Html {
+  const width = LABEL_WIDTH + months.length * CELL
+  const height = HEAD_HEIGHT + rows.length * CELL
+  return html`<section id="coverage" aria-labelledby="coverage-title">
+<h2 id="coverage-title">Coverage by month</h2>
+<div class="scroll" tabindex="0" role="region" aria-labelledby="coverage-title">
+<svg class="heat" role="img" aria-labelledby="heat-title heat-desc" viewBox="0 0 ${width} ${height}" width="${width * SCALE}" height="${height * SCALE}">
+<title id="heat-title">Coverage by resource and month</title>
+<desc id="heat-desc">${summaryOf({ months, rows })}</desc>
+${months.map((month, column) => yearLabel(month, column))}
+${rows.map(({ resource, cells }, line) => heatRow(resource, cells, line))}</svg>
+</div>
+<p class="legend">${Object.entries(STATES).map(([name, { label, path }]) => html`<span><svg viewBox="0 0 9 9" width="11" height="11" aria-hidden="true"><path id="cell-${name}" class="cell ${name}" d="${path}"/></svg> ${label}</span> `)}</p>
+<details><summary>The same as a table</summary>
+<p class="legend">Rows of each month; − texts missing, ? suspected deletions, … being read.</p>
+<div class="scroll" tabindex="0" role="region" aria-label="Rows by resource and month">
+<table class="dense"><thead><tr><th scope="col">Month${rows.map(({ resource }) => html`<th scope="col">${resource}`)}</tr></thead>
+<tbody>${months.map(
+    (
+      month,
+      column,
+    ) => html`<tr><th scope="row">${month}${rows.map(({ cells }) => html`<td>${tableText(cells[column])}`)}</tr>
+`,
+  )}</tbody></table>
+</div></details>
+</section>`
+}
+
+/** Short, since ten years have a thousand cells. The table has their numbers, and `live.js` names a cell from it. */
+function heatRow(resource: string, cells: readonly CoverageCell[], line: number): Html {
+  const y = HEAD_HEIGHT + line * CELL
+  return html`<text x="0" y="${y + 9}">${resource}</text><g transform="translate(${LABEL_WIDTH} ${y})">${cells.map(heatCell)}</g>
+`
+}
+
+function heatCell({ state }: CoverageCell, column: number): Html {
+  return html`<use href="#cell-${state}" x="${column * CELL}"/>`
+}
+
+function yearLabel(month: string, column: number): Html | false {
+  const isShown = month.endsWith('-01') || (column === 0 && month !== EARLIER)
+  return (
+    isShown && html`<text class="year" x="${LABEL_WIDTH + column * CELL}" y="10">${month.slice(0, 4)}</text>`
+  )
+}
+
+/** Rows, and after a stroke what is missing or suspected. */
+function tableText(cell: CoverageCell | undefined): string {
+  if (cell === undefined) return ''
+  const { state, rows, missing, suspected } = cell
+  if (state === 'empty') return ''
+  const rest = [
+    ...(missing > 0 ? [`−${wholeNumber(missing)}`] : []),
+    ...(suspected > 0 ? [`?${wholeNumber(suspected)}`] : []),
+  ]
+  return [wholeNumber(rows), ...rest, ...(state === 'reading' ? ['…'] : [])].join(' ')
+}
+
+function summaryOf({ months, rows }: CoverageGrid): string {
+  const cells = rows.flatMap(row => row.cells)
+  const counts = Object.entries(STATES).flatMap(([state, { label }]) => {
+    const number = cells.filter(cell => cell.state === state).length
+    return number === 0 ? [] : [`${number} ${label}`]
+  })
+  const named = months.filter(month => month !== EARLIER && month !== LATER)
+  return `${rows.length} resources from ${named[0] ?? '–'} to ${named.at(-1) ?? '–'}. Cells: ${counts.join(', ')}.`
+}

@@ -1,0 +1,30 @@
+import { sizeText } from '../../size-text.ts'
+import type { SnapshotReport } from '../../store/status/report.ts'
+import { durationText } from '../../terminal/wording.ts'
+import { type Html, html } from './html.ts'
+import type { PageView } from './view.ts'
+import { foreign, instantText } from './wording.ts'
+
+export function fileSection({
+  report,
+  version,
+  uptimeMs,
+}: Pick<PageView, 'report' | 'version' | 'uptimeMs'>): Html {
+  const { database, database_bytes: bytes, wal_bytes: wal, snapshot, workspace } = report
+  const entries: [string, Html | string][] = [
+    ['Database', foreign(database)],
+    ['Size', `${sizeText(bytes)}, and ${sizeText(wal)} in its -wal`],
+    ['Workspace', workspace === null ? 'not known yet' : foreign(`${workspace.id} at ${workspace.base_url}`)],
+    ['Snapshot', snapshot === null ? 'none' : snapshotText(snapshot)],
+    ['Version', `parley ${version}`],
+    ['Running for', durationText(uptimeMs)],
+  ]
+  return html`<section id="file" aria-labelledby="file-title">
+<h2 id="file-title">The file</h2>
+<dl>${entries.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
+</section>`
+}
+
+function snapshotText({ made_at: madeAt, bytes, failed_at: failedAt }: SnapshotReport): Html {
+  return html`${madeAt === null ? 'none yet' : html`${instantText(madeAt)}${bytes !== null && `, ${sizeText(bytes)}`}`}${failedAt !== null && html`; failed at ${instantText(failedAt)}`}`
+}

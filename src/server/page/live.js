@@ -1,0 +1,149 @@
+/** Keeps the page up to date while it is visible: reads it again and replaces the sections that have changed. */
+
+const EVERY_MS = 5000
+
+let pending = false
+
+async function update() {
+  if (document.hidden || pending) return
+  pending = true
+  try {
+    const response = await fetch('/', { headers: { accept: 'text/html' } })
+    show(new DOMParser().parseFromString(await response.text(), 'text/html'))
+  } catch {
+    // The server may be restarting. The time in the footer shows how old the page is.
+    document.getElementById('footer')?.classList.add('stale')
+  } finally {
+    pending = false
+  }
+}
+
+/** @param {Document} fresh */
+function show(fresh) {
+  document.title = fresh.title
+  const icon = document.querySelector('link[rel=icon]')
+  icon?.setAttribute('href', fresh.querySelector('link[rel=icon]')?.getAttribute('href') ?? '')
+  for (const section of document.querySelectorAll('main > [id]')) {
+    const next = fresh.getElementById(section.id)
+    if (next === null) section.remove()
+    else if (next.isEqualNode(asServed(section))) continue
+    else replace(section, next)
+  }
+  const main = document.querySelector('main')
+  for (const part of fresh.querySelectorAll('main > [id]'))
+    if (document.getElementById(part.id) === null) main?.append(part)
+}
+
+/**
+ * The section without what people or this module changed in it.
+ * @param {Element} section
+ */
+function asServed(section) {
+  const copy = /** @type {Element} */ (section.cloneNode(true))
+  copy.querySelector('#cell')?.remove()
+  copy.classList.remove('stale')
+  if (copy.getAttribute('class') === '') copy.removeAttribute('class')
+  for (const open of copy.querySelectorAll('details[open]')) open.removeAttribute('open')
+  for (const cell of copy.querySelectorAll('.heat use[tabindex]')) cell.removeAttribute('tabindex')
+  return copy
+}
+
+/**
+ * Keeps open tables open, scrolled parts where they are, and the focus.
+ * @param {Element} section
+ * @param {Element} next
+ */
+function replace(section, next) {
+  const opened = [...section.querySelectorAll('details')].map(({ open }) => open)
+  const scrolled = [...section.querySelectorAll('.scroll')].map(({ scrollLeft, scrollTop }) => [
+    scrollLeft,
+    scrollTop,
+  ])
+  const focusable = '[tabindex], summary'
+  const focus = [...section.querySelectorAll(focusable)].indexOf(
+    /** @type {Element} */ (document.activeElement),
+  )
+  if (section.id === 'coverage') prepareCells(next)
+  section.replaceWith(next)
+  next.querySelectorAll('details').forEach((details, place) => {
+    details.open = opened[place] ?? false
+  })
+  next.querySelectorAll('.scroll').forEach((part, place) => {
+    const [left = 0, top = 0] = scrolled[place] ?? []
+    part.scrollTo(left, top)
+  })
+  const again = next.querySelectorAll(focusable)[focus]
+  if (again instanceof HTMLElement || again instanceof SVGElement) again.focus({ preventScroll: true })
+}
+
+/**
+ * One cell of the heat map takes part in the order of the Tab key; arrow keys move on from there.
+ * @param {ParentNode} root
+ */
+function prepareCells(root) {
+  root.querySelectorAll('.heat use').forEach((cell, place) => {
+    cell.setAttribute('tabindex', place === 0 ? '0' : '-1')
+  })
+}
+
+/** @param {EventTarget | null} target */
+const cellAt = target => (target instanceof Element ? target.closest('.heat use') : null)
+
+/**
+ * `messages, 2026-03, texts missing: 8,000 −12`, from the legend and the table of the heat map.
+ * @param {Element} cell
+ */
+function nameOf(cell) {
+  const resource = cell.parentElement?.previousElementSibling?.textContent ?? ''
+  const column = [...(cell.parentElement?.children ?? [])].indexOf(cell)
+  const row = document.querySelectorAll('#coverage tbody tr')[column]
+  const line = [...document.querySelectorAll('.heat g')].indexOf(
+    /** @type {SVGGElement} */ (cell.parentElement),
+  )
+  const state = document.querySelector(cell.getAttribute('href') ?? '')?.closest('span')?.textContent ?? ''
+  const rows = row?.querySelectorAll('td')[line]?.textContent ?? ''
+  return `${resource}, ${row?.querySelector('th')?.textContent ?? ''}, ${state.trim()}${rows === '' ? '' : `: ${rows}`}`
+}
+
+/** @param {Element} cell */
+function name(cell) {
+  const line = document.getElementById('cell') ?? document.createElement('p')
+  line.id = 'cell'
+  line.setAttribute('role', 'status')
+  line.textContent = nameOf(cell)
+  if (!line.isConnected) document.querySelector('#coverage .scroll')?.after(line)
+}
+
+document.addEventListener('focusin', event => {
+  const cell = cellAt(event.target)
+  if (cell) name(cell)
+})
+
+document.addEventListener('click', event => {
+  const cell = cellAt(event.target)
+  if (cell instanceof SVGElement) cell.focus()
+})
+
+document.addEventListener('keydown', event => {
+  const cell = cellAt(event.target)
+  if (!cell) return
+  const cells = [...document.querySelectorAll('.heat use')]
+  const lines = document.querySelectorAll('.heat text:not(.year)').length
+  const steps = {
+    ArrowRight: 1,
+    ArrowLeft: -1,
+    ArrowDown: cells.length / lines,
+    ArrowUp: -cells.length / lines,
+  }
+  const step = steps[/** @type {keyof typeof steps} */ (event.key)]
+  const next = step === undefined ? undefined : cells[cells.indexOf(cell) + step]
+  if (!(next instanceof SVGElement)) return
+  event.preventDefault()
+  cell.setAttribute('tabindex', '-1')
+  next.setAttribute('tabindex', '0')
+  next.focus()
+})
+
+prepareCells(document)
+setInterval(update, EVERY_MS)
+document.addEventListener('visibilitychange', update)

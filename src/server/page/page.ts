@@ -1,0 +1,62 @@
+import type { HealthVerdict } from '../../health/verdict.ts'
+import { coverageSection } from './coverage.ts'
+import { fileSection } from './file.ts'
+import { type Html, html } from './html.ts'
+import { resourcesSection } from './resources.ts'
+import { todaySection } from './today.ts'
+import { trafficSection } from './traffic.ts'
+import { problemsSection, verdictBanner, verdictIcon } from './verdict.ts'
+import type { PageView } from './view.ts'
+import { shortInstant } from './wording.ts'
+
+/** The page of the status server: names, counts and times, never content. Pure. */
+
+/** The parts that the page's own module replaces when they change have an `id`. */
+export function statusPageHtml(view: PageView): string {
+  const { report, overview, verdict, problems, at } = view
+  return documentHtml(verdict, [
+    verdictBanner(verdict),
+    problemsSection(problems),
+    resourcesSection(report.resources, overview.runs, at),
+    coverageSection(overview.coverage),
+    trafficSection(overview.traffic, report.learned_rate),
+    todaySection(report, overview),
+    fileSection(view),
+    html`<footer id="footer">Read at ${shortInstant(at)}. All times are in UTC. Names, counts and times only.</footer>`,
+  ])
+}
+
+/** The page while the warehouse cannot be read. */
+export function errorPageHtml(verdict: HealthVerdict): string {
+  return documentHtml(verdict, [verdictBanner(verdict)])
+}
+
+const TITLES: Readonly<Record<HealthVerdict['kind'], string>> = {
+  ok: 'Up to date',
+  loading: 'Loading history',
+  wait: 'Waiting',
+  act: 'Needs you',
+}
+
+function documentHtml(verdict: HealthVerdict, parts: readonly Html[]): string {
+  const icon = `data:image/svg+xml,${encodeURIComponent(String(verdictIcon(verdict.kind)))}`
+  const page = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${TITLES[verdict.kind]} – parley</title>
+<link rel="icon" href="${icon}">
+<link rel="stylesheet" href="/style.css">
+<script type="module" src="/live.js"></script>
+</head>
+<body>
+<main>
+${parts}
+</main>
+</body>
+</html>
+`
+  return String(page)
+}

@@ -1,0 +1,76 @@
+import type { ResourceName } from '../../catalog/resource-names.ts'
+import type { RecentRun } from '../../store/status/recent-runs.ts'
+import type { ResourceReport } from '../../store/status/report.ts'
+import { relativeTime } from '../../terminal/wording.ts'
+import { wholeNumber } from '../../whole-number.ts'
+import { type Html, html } from './html.ts'
+import { countCell, foreign, instantText, shortInstant } from './wording.ts'
+
+/** @param at when the report was read */
+export function resourcesSection(
+  resources: readonly ResourceReport[],
+  runs: ReadonlyMap<ResourceName, readonly RecentRun[]>,
+  at: string,
+): Html {
+  const now = Date.parse(at)
+  return html`<section id="resources" aria-labelledby="resources-title">
+<h2 id="resources-title">Resources</h2>
+<div class="scroll" tabindex="0" role="region" aria-labelledby="resources-title">
+<table>
+<thead><tr><th scope="col">Resource<th scope="col">State<th scope="col" class="number">Rows<th scope="col">Fresh as of<th scope="col">Complete as of<th scope="col" class="number">Waiting<th scope="col" class="number">Rejected<th scope="col">Next due<th scope="col">Last runs</tr></thead>
+<tbody>
+${resources.map(row => resourceRow(row, runs.get(row.resource) ?? [], now))}</tbody>
+</table>
+</div>
+<p class="legend">${RUN_SHAPES.map(({ label, path, name }) => html`<span>${legendShape(path, name)} ${label}</span> `)}</p>
+</section>`
+}
+
+function resourceRow(row: ResourceReport, runs: readonly RecentRun[], now: number): Html {
+  return html`<tr><th scope="row">${row.resource}<td><span class="state ${row.state}">${row.state}</span>${row.reason !== null && row.state !== 'backfilling' && html`<small>${foreign(row.reason)}</small>`}${countCell(row.rows_live)}<td>${instantText(row.fresh_as_of)}<td>${instantText(row.complete_as_of)}${countCell(row.pending_tasks)}${countCell(row.rejected)}<td>${row.next_run_at === null ? html`<span class="none">–</span>` : relativeTime(row.next_run_at, now)}<td>${runStrip(row.resource, runs)}</tr>
+`
+}
+
+interface RunShape {
+  /** Class of the shape. */
+  name: string
+  outcome: RecentRun['outcome']
+  label: string
+  /** Drawn in a square of 8. */
+  path: string
+}
+
+/** Each outcome has a shape of its own, so that colour is never the only difference. */
+const RUN_SHAPES: readonly RunShape[] = [
+  { name: 'complete', outcome: 'complete', label: 'complete', path: 'M1 0h6v8h-6z' },
+  {
+    name: 'failed',
+    outcome: 'failed',
+    label: 'failed',
+    path: 'M0 1l1-1 3 3 3-3 1 1-3 3 3 3-1 1-3-3-3 3-1-1 3-3z',
+  },
+  { name: 'stopped', outcome: 'stopped', label: 'stopped', path: 'M1 4h6v4h-6z' },
+  { name: 'interrupted', outcome: 'interrupted', label: 'killed', path: 'M4 0l4 8h-8z' },
+  { name: 'unavailable', outcome: 'unavailable', label: 'not offered', path: 'M0 3h8v2h-8z' },
+  { name: 'running', outcome: null, label: 'running', path: 'M4 0l4 4-4 4-4-4z' },
+]
+
+/** The shape that the strips repeat, drawn in the legend. */
+const legendShape = (path: string, name: string) =>
+  html`<svg viewBox="0 0 8 8" width="10" height="10" aria-hidden="true"><path id="run-${name}" class="run ${name}" d="${path}"/></svg>`
+
+const STEP = 10
+
+function runStrip(resource: ResourceName, runs: readonly RecentRun[]): Html {
+  if (runs.length === 0) return html`<span class="none">none yet</span>`
+  const failed = runs.filter(({ outcome }) => outcome === 'failed').length
+  const summary = `The last ${runs.length} runs of ${resource}: ${failed === 0 ? 'none' : failed} failed`
+  return html`<svg class="strip" role="img" viewBox="0 0 ${24 * STEP} 8" width="${24 * STEP}" height="8" aria-label="${summary}">${runs.map(runShape)}</svg>`
+}
+
+function runShape(run: RecentRun, place: number): Html {
+  const { name, label } = RUN_SHAPES.find(({ outcome }) => outcome === run.outcome) ?? UNKNOWN_SHAPE
+  return html`<use href="#run-${name}" x="${place * STEP}"><title>${shortInstant(run.started_at)} ${label}, ${wholeNumber(run.rows_changed)} rows</title></use>`
+}
+
+const UNKNOWN_SHAPE: RunShape = { name: 'stopped', outcome: 'stopped', label: 'ended', path: 'M1 4h6v4h-6z' }

@@ -1,0 +1,40 @@
+import type { HealthProblem } from '../../health/problems.ts'
+import type { HealthVerdict } from '../../health/verdict.ts'
+import { type Html, html } from './html.ts'
+import { foreign, instantText } from './wording.ts'
+
+/** A circle with a tick, an arrow, two bars or an exclamation mark: readable without its colour. */
+const SHAPES: Readonly<Record<HealthVerdict['kind'], { colour: string; path: string }>> = {
+  ok: { colour: '#1a7f37', path: 'M7 12.5l3.5 3.5 6.5-8' },
+  loading: { colour: '#0b5cad', path: 'M12 6v11M7.5 12.5L12 17l4.5-4.5' },
+  wait: { colour: '#8a5a00', path: 'M9.5 7v10M14.5 7v10' },
+  act: { colour: '#b42318', path: 'M12 6v7.5M12 17v.5' },
+}
+
+export function verdictIcon(kind: HealthVerdict['kind']): Html {
+  const { colour, path } = SHAPES[kind]
+  return html`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" width="40" height="40" aria-hidden="true"><circle cx="12" cy="12" r="11" fill="${colour}"/><path d="${path}" fill="none" stroke="#fff" stroke-width="2.5" stroke-linecap="round" stroke-linejoin="round"/></svg>`
+}
+
+export function verdictBanner({ kind, text, todo }: HealthVerdict): Html {
+  return html`<header id="verdict" class="verdict ${kind}" role="status">
+${verdictIcon(kind)}
+<div><h1>${foreign(text)}</h1>${todo !== null && html`<p>${foreign(todo)}</p>`}</div>
+</header>`
+}
+
+const KINDS: Readonly<Record<HealthProblem['kind'], string>> = { act: 'Act', wait: 'Wait' }
+
+/** The banner shows the first problem. With one problem there is nothing to add. */
+export function problemsSection(problems: readonly HealthProblem[]): Html {
+  if (problems.length < 2) return html`<section id="problems" hidden></section>`
+  return html`<section id="problems" aria-labelledby="problems-title">
+<h2 id="problems-title">${problems.length} problems</h2>
+<ul>${problems.map(problemItem)}</ul>
+</section>`
+}
+
+function problemItem({ kind, what, todo, since }: HealthProblem): Html {
+  return html`<li class="${kind}"><strong>${KINDS[kind]}</strong> ${foreign(what)}${since !== null && html`, since ${instantText(since)}`}. ${foreign(todo)}</li>
+`
+}

@@ -1,0 +1,149 @@
+import { describe, expect, test } from 'vitest'
+import { problemsOf } from '../../src/health/problems.ts'
+import { verdictOf } from '../../src/health/verdict.ts'
+import { statusPageHtml } from '../../src/server/page/page.ts'
+import type { PageView } from '../../src/server/page/view.ts'
+import { readOverview } from '../../src/store/status/overview.ts'
+import { readStatusReport } from '../../src/store/status/report.ts'
+import { temporaryStore } from '../store/temporary-store.ts'
+import { start } from './status-server.ts'
+
+const NOW = Date.parse('2026-03-04T12:00:00.000Z')
+
+/** The page of a new warehouse, with changes. */
+function pageOf(change: (view: PageView) => Partial<PageView> = () => ({})): string {
+  const store = temporaryStore()
+  const report = readStatusReport({ path: store.path, now: NOW, db: store.db })
+  const problems = problemsOf(report, NOW)
+  const view: PageView = {
+    report,
+    overview: readOverview(store.db, NOW),
+    problems,
+    verdict: verdictOf(report, problems),
+    at: '2026-03-04T12:00:00.000Z',
+    version: '1.2.3',
+    uptimeMs: 90_000,
+  }
+  return statusPageHtml({ ...view, ...change(view) })
+}
+
+describe('the page', () => {
+  test('the verdict is the first heading and the title of the tab', () => {
+    const html = pageOf()
+    expect(html).toContain('<h1><bdi>Loading history: 0 of 17 resources are complete</bdi></h1>')
+    expect(html).toContain('<title>Loading history – parley</title>')
+  })
+
+  test('the problems are listed when there is more than the one of the verdict', () => {
+    const problem = (id: string) =>
+      ({ id, kind: 'wait', what: `Reading ${id} fails`, todo: 'Nothing yet.', since: null }) as const
+    expect(pageOf(() => ({ problems: [problem('teams')] }))).not.toContain('Reading teams fails')
+    const html = pageOf(() => ({ problems: [problem('teams'), problem('meetings')] }))
+    expect(html).toContain('2 problems')
+    expect(html).toContain('Reading teams fails')
+    expect(html).toContain('Reading meetings fails')
+  })
+
+  test.each([
+    '<script>alert(1)</script>',
+    `"><img src=x onerror='alert(1)'>`,
+    '\u202Eright to left',
+    'x'.repeat(10_000),
+  ])('a name from the API is text and nothing else: %.40s', name => {
+    const html = pageOf(({ report, overview }) => ({
+      report: {
+        ...report,
+        workspace: { id: name, base_url: 'https://example.com' },
+        resources: report.resources.map(row => ({ ...row, state: 'failing', reason: name })),
+      },
+      overview: { ...overview, drift: [{ table: 'meetings', field: name, reason: 'unknown field' }] },
+      verdict: { kind: 'act', text: name, todo: name },
+    }))
+    expect(html).not.toMatch(/<script>|<img/)
+    expect(html.match(/<script/g)).toHaveLength(1)
+    expect(html).toContain('</html>')
+  })
+
+  test('everything that the page loads is its own', () => {
+    const addresses = [...pageOf().matchAll(/(?:src|href)="([^"]*)"/g)].map(([, address]) => address ?? '')
+    expect(addresses.filter(address => !/^(data:image\/svg\+xml,|#)/.test(address))).toEqual([
+      '/style.css',
+      '/live.js',
+    ])
+  })
+
+  test('the page of ten years with a run strip for each resource is below 200 kB', () => {
+    const html = pageOf(({ overview, report }) => {
+      const months = Array.from(
+        { length: 121 },
+        (_, index) => `20${10 + Math.floor(index / 12)}-${String((index % 12) + 1).padStart(2, '0')}`,
+      )
+      const cells = months.map(month => ({
+        month,
+        state: 'texts-missing' as const,
+        rows: 123_456,
+        missing: 1234,
+        suspected: 0,
+      }))
+      const run = {
+        started_at: '2026-03-04T12:00:00.000Z',
+        ended_at: null,
+        outcome: 'complete' as const,
+        requests: 1,
+        rows_changed: 123_456,
+        rows_deleted: 0,
+      }
+      const spans = (number: number) =>
+        Array.from({ length: number }, () => ({
+          at: '2026-03-04T12:00:00.000Z',
+          minutes: 1,
+          requests: 6000,
+          throttled: 10,
+          errors: 10,
+          rows: 10_000,
+          rate: 9.8,
+          in_flight: 8,
+          paused_seconds: 30,
+        }))
+      return {
+        overview: {
+          ...overview,
+          coverage: { months, rows: overview.coverage.rows.map(({ resource }) => ({ resource, cells })) },
+          runs: new Map(
+            report.resources.map(({ resource }) => [resource, Array.from({ length: 24 }, () => run)]),
+          ),
+          traffic: { hour: spans(60), day: spans(96), week: spans(84) },
+        },
+      }
+    })
+    expect(Buffer.byteLength(html)).toBeLessThan(200_000)
+  })
+})
+
+describe('the page on the status server', () => {
+  test('the page, its style and its module are served with headers that allow nothing else', async () => {
+    const { ask } = await start()
+    const types = { '/': 'text/html', '/style.css': 'text/css', '/live.js': 'text/javascript' }
+    for (const [path, type] of Object.entries(types)) {
+      const { status, headers } = await ask('GET', path)
+      expect(status).toBe(200)
+      expect(headers['content-type']).toBe(`${type}; charset=utf-8`)
+      expect(headers['content-security-policy']).toMatch(/^default-src 'none'; script-src 'self';/)
+      expect(headers).toMatchObject({
+        'cache-control': 'no-store',
+        'x-content-type-options': 'nosniff',
+        'referrer-policy': 'no-referrer',
+      })
+    }
+  })
+
+  test('a page without a database says so with status 503', async () => {
+    const { ask } = await start({
+      page: async () => ({ status: 503, html: '<!doctype html><p>There is no warehouse yet' }),
+    })
+    expect(await ask('GET', '/')).toMatchObject({
+      status: 503,
+      text: expect.stringContaining('no warehouse'),
+    })
+  })
+})
