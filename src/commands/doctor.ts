@@ -7,6 +7,7 @@ import { type ApiSettings, type LoadedSettings, loadSettings } from '../config/l
 import { checkApi, ignoredProxyFindings } from '../doctor/api.ts'
 import { createFinder, type Finding } from '../doctor/finding.ts'
 import { checkMachine, type MachineContext, openForChecks, uncheckedFinding } from '../doctor/machine.ts'
+import { statusServerFindings } from '../doctor/status-server.ts'
 import { type RunningWriter, runningWriter } from '../doctor/writer.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
 import { jsonLine, safeLines } from '../safe-text.ts'
@@ -43,6 +44,7 @@ export const doctorCommand: CommandDefinition<DoctorOptions> = {
     if (loaded) {
       for (const finding of ignoredProxyFindings(context.env, loaded.settings.api.baseUrl))
         report.add(finding)
+      for (const finding of statusServerFindings(loaded.settings.http)) report.add(finding)
       if (usedToday === undefined) report.add(createFinder('API').note(DAY_UNKNOWN))
       else await runApiChecks(context, { settings: loaded.settings, usedToday }, report.add)
     }

@@ -237,10 +237,24 @@ export const SETTINGS = {
     kind: kinds.listen,
     default: '127.0.0.1:8787',
     description:
-      'The address of the status server: address and port, `unix:PATH`, or `off`. If the port is in use, the daemon logs a warning and runs without the server.',
+      'The address of the status server: address and port, `unix:PATH`, or `off`. Beyond loopback the server listens only if `http.token` is set. If the port is in use, the daemon logs a warning and runs without the server.',
     flag: '--listen',
     placeholder: 'address',
     example: '"unix:/run/parley/acme.sock"',
+  },
+  'http.token': {
+    kind: kinds.text(
+      'a token of at least 16 and at most 200 printable ASCII characters without spaces',
+      /^[\x21-\x7e]{16,200}$/,
+    ),
+    default: undefined,
+    without: 'none',
+    description:
+      'The token that the status server asks for on a TCP address: as `Authorization: Bearer TOKEN`, or as the password in a browser, with any user name. `/livez` and `/readyz` need none, and webhooks need `http.nudge_secret` instead. A Unix socket asks for no token: its permissions decide. Without a token, the server listens on loopback only. `token_file` names the file that contains the token, as for the API key. Beyond loopback, use a reverse proxy with TLS, since the token is sent as it is.',
+    flag: '--http-token-file',
+    placeholder: 'file',
+    example: '"http.token"',
+    secret: 'the token of the status server',
   },
   'http.nudge_secret': {
     kind: kinds.text(

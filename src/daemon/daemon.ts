@@ -294,7 +294,7 @@ function chosenResources({ sync }: ApiSettings): readonly ResourceName[] {
 }
 
 /** Settings that take effect only when the process starts. */
-const NEEDS_RESTART: readonly SettingKey[] = ['http.listen', 'http.nudge_secret']
+const NEEDS_RESTART: readonly SettingKey[] = ['http.listen', 'http.token', 'http.nudge_secret']
 
 function createReloads({ reload, onReload, serviceManager }: DaemonParts, current: CurrentState) {
   let requested = new AbortController()
@@ -352,6 +352,7 @@ async function startServer(
   }
   const server = await startStatusServer({
     listen: current.settings.http.listen,
+    token: current.settings.http.token,
     nudgeSecret: current.settings.http.nudgeSecret,
     log,
     clock,

@@ -46,6 +46,12 @@ const BAD_BODIES: Readonly<Record<number, string>> = {
   415: 'Expected a body of the content type application/json',
 }
 
+/** Paths that ask for no token: probes of other programs, and webhooks, which have a secret of their own. */
+export function isOpenPath(url: string): boolean {
+  const path = url.replace(/\?.*$/s, '')
+  return path === '/livez' || path === '/readyz' || NUDGE_PATH.test(path)
+}
+
 /** Neither the log nor a response repeats the path of a request: it may contain the secret. */
 export function addRoutes(app: FastifyInstance, answers: Answers): void {
   const reads = readHandlers(answers)

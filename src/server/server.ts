@@ -2,7 +2,8 @@ import { chmod } from 'node:fs/promises'
 import type { FastifyInstance } from 'fastify'
 import type { Listen } from '../config/kinds.ts'
 import { isLoopback, isLoopbackHeader } from '../loopback.ts'
-import { type Answers, addRoutes, refuse } from './routes.ts'
+import { ASK_FOR_TOKEN, createTokenCheck, needsToken } from './access-token.ts'
+import { type Answers, addRoutes, isOpenPath, refuse } from './routes.ts'
 import { clearSocketPath, codeOf } from './socket-file.ts'
 
 /** The status server: health, metrics and status over HTTP, and a route for webhooks. Only this file loads Fastify. */
@@ -10,6 +11,8 @@ import { clearSocketPath, codeOf } from './socket-file.ts'
 export interface StatusServerDeps extends Answers {
   /** The value of `http.listen`. */
   listen: Listen
+  /** The value of `http.token`. */
+  token: string | undefined
   /** How long a request may take to arrive. Default 10 s. */
   requestMs?: number
 }
@@ -62,6 +65,14 @@ type Listening = Exclude<Listen, { at: 'off' }>
 export async function startStatusServer(deps: StatusServerDeps): Promise<StatusServer> {
   const { listen, log } = deps
   if (listen.at === 'off') return NOT_LISTENING
+  if (needsToken(listen) && deps.token === undefined) {
+    log.warn('The status server does not run; the sync continues without it', {
+      setting: 'http.token',
+      address: configuredAddress(listen),
+      reason: 'other machines can reach this address: set http.token, or listen on 127.0.0.1 in http.listen',
+    })
+    return NOT_LISTENING
+  }
   const app = await createApp(deps)
   const code = await startListening(app, listen)
   if (code !== undefined) {
@@ -76,11 +87,6 @@ export async function startStatusServer(deps: StatusServerDeps): Promise<StatusS
   }
   const address = boundAddress(app, listen)
   log.info('The status server listens', { address })
-  if (listen.at === 'port' && !listensOnLoopback(app))
-    log.warn('Other machines can reach the status server, which has no authentication', {
-      setting: 'http.listen',
-      address,
-    })
   return { address, close: () => app.close() }
 }
 
@@ -121,7 +127,7 @@ function listensOnLoopback({ server }: FastifyInstance): boolean {
 }
 
 async function createApp(deps: StatusServerDeps): Promise<FastifyInstance> {
-  const { requestMs = 10_000 } = deps
+  const { requestMs = 10_000, listen, token } = deps
   const { default: fastify } = await import('fastify')
   const app: FastifyInstance = fastify({
     // Fastify's logger would log paths, and the path of a webhook may contain the secret.
@@ -143,6 +149,13 @@ async function createApp(deps: StatusServerDeps): Promise<FastifyInstance> {
     if (!listensOnLoopback(app) || isLoopbackHeader(request.headers.host)) return undefined
     return refuse(reply, 403, 'Expected localhost, 127.0.0.1 or [::1] as the host')
   })
+  if (listen.at === 'port' && token !== undefined) {
+    const hasToken = createTokenCheck(token)
+    app.addHook('onRequest', async (request, reply) => {
+      if (isOpenPath(request.url) || hasToken(request.headers.authorization)) return undefined
+      return refuse(reply.headers(ASK_FOR_TOKEN), 401, 'Expected the token of http.token')
+    })
+  }
   addRoutes(app, deps)
   return app
 }

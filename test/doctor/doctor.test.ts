@@ -335,6 +335,19 @@ test('doctor notes that a proxy in the environment is ignored, without printing 
   expect((await findings(around)).filter(({ check }) => check === 'proxy')).toEqual([])
 })
 
+test('doctor warns of an address on which the daemon would not listen without a token', async () => {
+  const around = await place()
+  const open = { ...around, env: { ...around.env, PARLEY_HTTP_LISTEN: '0.0.0.0:8787' } }
+  const { status, stdout } = await doctor(open)
+  expect(status).toBe(EXIT_STATUS.done)
+  expect(stdout).toMatch(
+    /^warning +status server: .+ other machines can reach 0\.0\.0\.0 and http\.token is not set\n +→ Set http\.token, or listen on 127\.0\.0\.1 in http\.listen\.$/m,
+  )
+  const token = 'a-token-of-the-status-server'
+  const closed = await doctor({ ...open, env: { ...open.env, PARLEY_HTTP_TOKEN: token } })
+  expect(closed.stdout).not.toMatch(/status server|a-token/)
+})
+
 test('doctor stays below the daily ceiling and warns that the remaining endpoints were not checked', async () => {
   const simulator = await serveWorkspace({ now: 'real' })
   const around = placeFor(simulator)

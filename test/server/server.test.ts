@@ -81,6 +81,9 @@ describe('the status pages', () => {
   })
 })
 
+const TOKEN = 'a-token-of-the-status-server'
+const base64 = (text: string) => Buffer.from(text).toString('base64')
+
 describe('the requests that the status server refuses', () => {
   test.each([
     ['GET', '/page', 404],
@@ -346,7 +349,7 @@ describe('the address of the status server', () => {
     ['ENOTDIR', { at: 'socket', path: '/dev/null/status.sock' }],
     ['ENAMETOOLONG', { at: 'socket', path: freePath('x'.repeat(120)) }],
   ] as const)('an unavailable address (%s) is a warning that says what to do', async (code, listen) => {
-    const { server, lines } = await start({ listen })
+    const { server, lines } = await start({ listen, token: TOKEN })
     expect(server.address).toBe(undefined)
     expect(lines.map(line => JSON.parse(line))).toEqual([
       expect.objectContaining({ level: 'warn', code, setting: 'http.listen', reason: expect.any(String) }),
@@ -355,14 +358,51 @@ describe('the address of the status server', () => {
     await server.close()
   })
 
-  test('beyond loopback, any host is answered, and the log warns', async () => {
+  test('beyond loopback, the server does not run without a token, and the log says what to set', async () => {
     const { server, lines } = await start({ listen: { at: 'port', host: '0.0.0.0', port: 0 } })
-    const address = server.address?.replace('0.0.0.0', '127.0.0.1') ?? ''
-    const answer = await askAt(address, 'GET', '/status', { headers: { host: 'parley.example' } })
-    expect(answer.status).toBe(200)
-    expect(lines.filter(line => line.includes('"level":"warn"'))).toEqual([
-      expect.stringContaining('Other machines can reach the status server'),
+    expect(server.address).toBeUndefined()
+    expect(lines.map(line => JSON.parse(line))).toEqual([
+      expect.objectContaining({ level: 'warn', setting: 'http.token', address: '0.0.0.0:0' }),
     ])
+  })
+
+  test('beyond loopback, any host is answered that sends the token', async () => {
+    const { server, lines } = await start({ listen: { at: 'port', host: '0.0.0.0', port: 0 }, token: TOKEN })
+    const address = server.address?.replace('0.0.0.0', '127.0.0.1') ?? ''
+    const host = 'parley.example'
+    const headers = { host, authorization: `Bearer ${TOKEN}` }
+    expect((await askAt(address, 'GET', '/status', { headers })).status).toBe(200)
+    expect((await askAt(address, 'GET', '/status', { headers: { host } })).status).toBe(401)
+    expect(lines.join('')).not.toContain(TOKEN)
+  })
+
+  test.each([
+    ['Bearer', `Bearer ${TOKEN}`, 200],
+    ['Basic, with any user name', `Basic ${base64(`anyone:${TOKEN}`)}`, 200],
+    ['Basic, without a user name', `basic ${base64(`:${TOKEN}`)}`, 200],
+    ['a wrong token', 'Bearer not-the-token-at-all', 401],
+    ['the token as the user name', `Basic ${base64(`${TOKEN}:`)}`, 401],
+    ['no scheme', TOKEN, 401],
+    ['nothing', undefined, 401],
+  ])('the token is asked for on loopback too: %s', async (_, authorization, status) => {
+    const { ask } = await start({ token: TOKEN })
+    const headers = authorization === undefined ? {} : { authorization }
+    for (const path of ['/', '/style.css', '/live.js', '/status', '/metrics', '/unknown']) {
+      const answer = await ask('GET', path, { headers })
+      expect(answer.status).toBe(path === '/unknown' && status === 200 ? 404 : status)
+      if (status === 401) expect(answer.headers['www-authenticate']).toMatch(/^Basic /)
+    }
+  })
+
+  test('probes need no token, and webhooks need their own secret instead', async () => {
+    const { ask } = await start({ token: TOKEN })
+    expect((await ask('GET', '/livez')).status).toBe(200)
+    expect((await ask('GET', '/readyz?verbose')).status).toBe(200)
+    const json = { 'content-type': 'application/json' }
+    const nudge = (secret: string) =>
+      ask('POST', '/nudge', { headers: { ...json, 'x-nudge-secret': secret }, body: '{}' })
+    expect((await nudge(SECRET)).status).toBe(202)
+    expect((await nudge(TOKEN)).status).toBe(403)
   })
 
   test('on localhost, a page of another host name is refused', async () => {

@@ -53,6 +53,7 @@ export async function start(deps: Partial<StatusServerDeps> = {}): Promise<Start
   const nudges: Nudge[] = []
   const server = await startStatusServer({
     listen: { at: 'port', host: '127.0.0.1', port: 0 },
+    token: undefined,
     nudgeSecret: SECRET,
     log,
     clock,

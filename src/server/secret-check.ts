@@ -1,0 +1,10 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+
+/** Returns whether a text is the secret. The time that this takes reveals nothing about the secret. */
+export function createSecretCheck(secret: string): (given: string | undefined) => boolean {
+  const wanted = digest(secret)
+  return given => timingSafeEqual(digest(given ?? ''), wanted)
+}
+
+/** Digests have one length, so that the comparison does not reveal the secret's length. */
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest()
