@@ -55,7 +55,7 @@ export function createReportSources(
       report: of,
       overview: seen,
       problems,
-      verdict: verdictOf(of, problems),
+      verdict: verdictOf(of, problems, seen.traffic.hour),
       at: isoInstant(now),
       version,
       uptimeMs: process.uptime() * 1000,

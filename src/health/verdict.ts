@@ -1,5 +1,7 @@
 import type { StopError } from '../errors.ts'
 import type { DaemonState, ResourceReport, StatusReport } from '../store/status/report.ts'
+import type { TrafficSpan } from '../store/status/traffic-history.ts'
+import { type LoadingProgress, loadingProgress, loadingText } from './loading.ts'
 import type { HealthProblem } from './problems.ts'
 
 /** One sentence for a person who has five seconds. Pure. */
@@ -9,30 +11,37 @@ export interface HealthVerdict {
   text: string
   /** What to do about the worst problem, as a sentence; null when there is none. */
   todo: string | null
+  /** How far the first read is; absent once everything is complete. */
+  loading?: LoadingProgress
 }
 
-/** @param problems the most serious first, as `problemsOf` returns them */
-export function verdictOf({ resources }: StatusReport, problems: readonly HealthProblem[]): HealthVerdict {
-  const [worst] = problems
+/**
+ * @param problems the most serious first, as `problemsOf` returns them
+ * @param minutes the traffic of the last minutes, from which the time that is left follows
+ */
+export function verdictOf(
+  { resources }: StatusReport,
+  problems: readonly HealthProblem[],
+  minutes: readonly TrafficSpan[] = [],
+): HealthVerdict {
+  const loading = loadingProgress(resources, minutes)
+  return { ...verdictWith(resources, problems, loading), ...(loading && { loading }) }
+}
+
+function verdictWith(
+  resources: readonly ResourceReport[],
+  [worst, ...others]: readonly HealthProblem[],
+  loading: LoadingProgress | undefined,
+): HealthVerdict {
   if (worst !== undefined) {
-    const more = problems.length === 1 ? '' : ` (and ${problems.length - 1} more)`
+    const more = others.length === 0 ? '' : ` (and ${others.length} more)`
     const since = worst.since === null ? '' : ` since ${worst.since}`
     const label = worst.kind === 'act' ? 'Needs you' : 'Waiting'
     return { kind: worst.kind, text: `${label}${since}: ${worst.what}${more}`, todo: worst.todo }
   }
-  const offered = resources.filter(({ state }) => state !== 'unavailable')
-  const complete = offered.filter(({ complete_as_of: at }) => at !== null)
-  if (complete.length < offered.length)
-    return {
-      kind: 'loading',
-      text: `Loading history: ${complete.length} of ${offered.length} resources are complete`,
-      todo: null,
-    }
-  return {
-    kind: 'ok',
-    text: `Up to date: everything published before ${oldest(complete)} is here`,
-    todo: null,
-  }
+  if (loading) return { kind: 'loading', text: loadingText(loading), todo: null }
+  const text = `Up to date: everything published before ${oldest(resources)} is here`
+  return { kind: 'ok', text, todo: null }
 }
 
 /** The verdict while the database cannot be read, so that there is no report. */
@@ -41,5 +50,6 @@ export function verdictWithout({ message, hint }: StopError, { since }: DaemonSt
 }
 
 function oldest(resources: readonly ResourceReport[]): string {
-  return resources.map(({ complete_as_of: at }) => at ?? '').sort()[0] ?? '-'
+  const complete = resources.filter(({ state }) => state !== 'unavailable')
+  return complete.map(({ complete_as_of: at }) => at ?? '').sort()[0] ?? '-'
 }

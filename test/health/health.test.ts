@@ -4,6 +4,7 @@ import { checkStatus } from '../../src/health/check.ts'
 import { problemsOf } from '../../src/health/problems.ts'
 import { verdictOf } from '../../src/health/verdict.ts'
 import type { ResourceReport, StatusReport } from '../../src/store/status/report.ts'
+import type { TrafficSpan } from '../../src/store/status/traffic-history.ts'
 
 const NOW = Date.parse('2026-03-04T12:00:00.000Z')
 const SINCE = '2026-03-04T11:40:00.000Z'
@@ -159,9 +160,46 @@ describe('the verdict', () => {
 
   test('a first read is loading, and resources that are not offered do not count', () => {
     expect(verdict({}, { state: 'backfilling', complete_as_of: null }).text).toBe(
-      `Loading history: ${RESOURCE_NAMES.length - 1} of ${RESOURCE_NAMES.length} resources are complete`,
+      `Loading history: ${RESOURCE_NAMES.length - 1} of ${RESOURCE_NAMES.length} resources are complete; the newest is already here`,
     )
     expect(verdict({}, { state: 'unavailable', complete_as_of: null }).kind).toBe('ok')
+  })
+
+  /** `texts` is what still loads: 620 of its 1,000 texts are read. */
+  const texts = { state: 'backfilling', complete_as_of: null, fresh_as_of: null } as const
+  const loading = (others: Partial<ResourceReport>, minutes: TrafficSpan[]) => {
+    const rows = report().resources.map(row => ({
+      ...row,
+      ...(row.resource === 'messages' && others),
+      ...(row.resource === 'message_bodies' && { ...texts, backfill_done: 620, pending_tasks: 380 }),
+    }))
+    return verdictOf(report({ resources: rows }), [], minutes)
+  }
+  const minute = (answered: number): TrafficSpan => ({
+    at: FRESH,
+    minutes: 1,
+    requests: answered + 3,
+    throttled: 2,
+    errors: 1,
+    rows: answered,
+    in_flight: 1,
+    rate: 1,
+    paused_seconds: 0,
+  })
+
+  test('with every list complete, a first read states its share, and the time left from the ended minutes', () => {
+    const { text, loading: progress } = loading({}, [minute(2), minute(2), minute(900)])
+    expect(text).toBe('Loading history: 62 %, about 3 h 10 min left; the newest is already here')
+    expect(progress).toMatchObject({ share: 0.62, leftMs: 190 * 60_000 })
+    expect(loading({}, []).text).toBe('Loading history: 62 %; the newest is already here')
+  })
+
+  test('while a list is being read, no share is stated, since lists state no total', () => {
+    const { text, loading: progress } = loading(texts, [minute(2), minute(2)])
+    expect(text).toBe(
+      `Loading history: ${RESOURCE_NAMES.length - 2} of ${RESOURCE_NAMES.length} resources are complete`,
+    )
+    expect(progress?.share).toBeUndefined()
   })
 
   test('the worst problem is named, and the others are counted', () => {

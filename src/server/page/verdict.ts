@@ -1,3 +1,4 @@
+import type { LoadingProgress } from '../../health/loading.ts'
 import type { HealthProblem } from '../../health/problems.ts'
 import type { HealthVerdict } from '../../health/verdict.ts'
 import { type Html, html } from './html.ts'
@@ -16,11 +17,16 @@ export function verdictIcon(kind: HealthVerdict['kind']): Html {
   return html`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" width="40" height="40" aria-hidden="true"><circle cx="12" cy="12" r="11" fill="${colour}"/><path d="${path}" fill="none" stroke="#fff" stroke-width="2.5" stroke-linecap="round" stroke-linejoin="round"/></svg>`
 }
 
-export function verdictBanner({ kind, text, todo }: HealthVerdict): Html {
+export function verdictBanner({ kind, text, todo, loading }: HealthVerdict): Html {
   return html`<header id="verdict" class="verdict ${kind}" role="status">
 ${verdictIcon(kind)}
-<div><h1>${foreign(text)}</h1>${todo !== null && html`<p>${foreign(todo)}</p>`}</div>
+<div><h1>${foreign(text)}</h1>${todo !== null && html`<p>${foreign(todo)}</p>`}${loading && loadingBar(loading)}</div>
 </header>`
+}
+
+function loadingBar({ share, complete, offered }: LoadingProgress): Html {
+  const value = Math.floor((share ?? complete / offered) * 100)
+  return html`<progress max="100" value="${value}" aria-label="Loading history">${value} %</progress>`
 }
 
 const KINDS: Readonly<Record<HealthProblem['kind'], string>> = { act: 'Act', wait: 'Wait' }

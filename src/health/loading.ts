@@ -1,0 +1,65 @@
+import { resourceNamed } from '../catalog/catalog.ts'
+import { listsOf } from '../catalog/feeds.ts'
+import type { ResourceReport } from '../store/status/report.ts'
+import type { TrafficSpan } from '../store/status/traffic-history.ts'
+import { durationText } from '../terminal/wording.ts'
+
+/** How far the first read of everything is. Pure. */
+export interface LoadingProgress {
+  complete: number
+  offered: number
+  /** Share of the single reads that are done, 0 to 1. Undefined while a list is being read: lists state no total. */
+  share: number | undefined
+  /** Undefined while the share or the rate is not known. */
+  leftMs: number | undefined
+  /** Whether the newest end of every list is stored. */
+  isNewestHere: boolean
+}
+
+/**
+ * @param minutes the traffic of the last minutes, oldest first; the last one has not ended
+ * @returns undefined when everything that the workspace offers is complete
+ */
+export function loadingProgress(
+  resources: readonly ResourceReport[],
+  minutes: readonly TrafficSpan[],
+): LoadingProgress | undefined {
+  const offered = resources.filter(({ state }) => state !== 'unavailable')
+  const loading = offered.filter(({ complete_as_of: at }) => at === null)
+  if (loading.length === 0) return undefined
+  const left = loading.some(hasLists) ? undefined : sum(loading.map(row => row.pending_tasks))
+  const rate = recentRate(minutes)
+  return {
+    complete: offered.length - loading.length,
+    offered: offered.length,
+    share: left === undefined ? undefined : shareOf(sum(loading.map(row => row.backfill_done)), left),
+    leftMs: left === undefined || rate === undefined ? undefined : (left / rate) * 1000,
+    isNewestHere: offered.filter(hasLists).every(({ fresh_as_of: at }) => at !== null),
+  }
+}
+
+/** Such as `Loading history: 62 %, about 3 h left; the newest is already here`. */
+export function loadingText({ complete, offered, share, leftMs, isNewestHere }: LoadingProgress): string {
+  const done =
+    share === undefined
+      ? `${complete} of ${offered} resources are complete`
+      : `${Math.floor(share * 100)} %${leftMs === undefined ? '' : `, about ${durationText(leftMs)} left`}`
+  return `Loading history: ${done}${isNewestHere ? '; the newest is already here' : ''}`
+}
+
+const hasLists = ({ resource }: ResourceReport) => listsOf(resourceNamed(resource)).length > 0
+
+/** With nothing done and nothing left, the first answers are still to come. */
+const shareOf = (done: number, left: number) => (done + left === 0 ? 0 : done / (done + left))
+
+/** The rate is measured over this many ended minutes. */
+const MEASURED_MINUTES = 5
+
+/** Answered requests per second; undefined when parley sent none. */
+function recentRate(minutes: readonly TrafficSpan[]): number | undefined {
+  const measured = minutes.slice(-1 - MEASURED_MINUTES, -1).filter(({ minutes: rows }) => rows > 0)
+  const answered = sum(measured.map(({ requests, throttled, errors }) => requests - throttled - errors))
+  return answered > 0 ? answered / (measured.length * 60) : undefined
+}
+
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)
