@@ -69,7 +69,7 @@ export function exitStatusOf(error: unknown): ExitStatus {
 }
 
 /** Message and hint as one text, for places without room for a separate hint, such as `sync_status`. */
-export function reasonWithHint({ message, hint }: ParleyError): string {
+export function reasonWithHint({ message, hint }: { message: string; hint?: string | undefined }): string {
   return hint === undefined ? message : `${message.replace(/\.$/, '')}. ${hint}`
 }
 

@@ -7,7 +7,15 @@ import type { Clock } from '../clock.ts'
 import type { ApiSettings } from '../config/load-settings.ts'
 import type { SettingKey } from '../config/settings.ts'
 import type { SessionObserver } from '../engine/session/session.ts'
-import { EXIT_STATUS, type ExitStatus, exitStatusOf, ParleyError, reasonOf, StopError } from '../errors.ts'
+import {
+  EXIT_STATUS,
+  type ExitStatus,
+  exitStatusOf,
+  ParleyError,
+  reasonOf,
+  reasonWithHint,
+  StopError,
+} from '../errors.ts'
 import type { Log } from '../log.ts'
 import { rebuildLarge } from '../retention/maintain.ts'
 import { createMetrics } from '../server/metrics.ts'
@@ -18,7 +26,7 @@ import { requireStillThere } from '../store/file/identity.ts'
 import { type HeldLock, lockDatabase } from '../store/file/lock.ts'
 import { resolvedPath } from '../store/file/path-checks.ts'
 import { noteDaemonEnd } from '../store/status/daemon-end.ts'
-import type { DaemonState } from '../store/status/report.ts'
+import { type DaemonState, reasonOfState } from '../store/status/report.ts'
 import { META } from '../store/sync/meta.ts'
 import type { UnreachableNote } from '../store/sync/resource-state.ts'
 import { type BackgroundWork, startBackgroundWork } from './background-work.ts'
@@ -106,7 +114,7 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
       if (recovery.kind === 'end') throw end.error
       current.state = waitingState(clock, recovery)
       // A reload may have started this session. systemd considers a reload unfinished until it gets `ready`.
-      serviceManager.ready(`waiting: ${recovery.reason}`)
+      serviceManager.ready(`waiting: ${reasonOfState(current.state)}`)
       log.error('The daemon waits and tries again', {
         reason: recovery.reason,
         wait_ms: recovery.ms,
@@ -277,8 +285,8 @@ function accessLossNote(
 ): UnreachableNote | undefined {
   const isRefused = error instanceof StopError && error.exitStatus === EXIT_STATUS.refused
   if (!isRefused || state?.state !== 'waiting' || state.until === null) return undefined
-  const { since, until, reason } = state
-  return { kind: 'refused', reason: reason ?? error.message, since, next_try_at: until, resources }
+  const { since, until } = state
+  return { kind: 'refused', reason: reasonWithHint(error), since, next_try_at: until, resources }
 }
 
 /** The daemon's state after a session; undefined when the next session starts at once. */

@@ -1,4 +1,5 @@
 import type { Unreachable } from '../engine/requests/trouble-note.ts'
+import { reasonOfState } from '../store/status/report.ts'
 import type { CurrentState } from './current-state.ts'
 
 /** Whether the warehouse follows the API now: `/readyz` and the metrics. */
@@ -13,7 +14,9 @@ const TROUBLES: Readonly<Record<Unreachable['kind'], string>> = {
 /** Undefined while the warehouse follows the API, else the reason for the operator. */
 export function readinessProblem({ state, session }: CurrentState): string | undefined {
   if (state.state !== 'running')
-    return [`${state.state} since ${state.since}`, state.reason].filter(text => text !== null).join(': ')
+    return [`${state.state} since ${state.since}`, reasonOfState(state)]
+      .filter(text => text !== null)
+      .join(': ')
   const trouble = session?.progress().trouble()
   if (trouble) return `${TROUBLES[trouble.kind]}: ${trouble.reason}`
   return session ? undefined : 'the next session is starting'

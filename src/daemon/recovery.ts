@@ -1,11 +1,13 @@
 import { longestBackoffMs } from '../backoff.ts'
 import { MINUTE_MS } from '../clock.ts'
-import { EXIT_STATUS, reasonWithHint, StopError } from '../errors.ts'
+import { EXIT_STATUS, StopError } from '../errors.ts'
 
 export interface WaitBetweenSessions {
   ms: number
-  /** Includes the hint: a person may have to act, and `parley status` and `/readyz` show only this text. */
+  /** The error's message. */
   reason: string
+  /** The error's. */
+  hint: string | undefined
   /** The error's. */
   code: string
 }
@@ -35,18 +37,19 @@ const LOST_ACCESS_WAIT = { firstMs: MINUTE_MS, mostMs: 60 * MINUTE_MS }
 export function recoveryFrom(end: SessionEnd): Recovery {
   const { error, hasStarted, wasAnswered } = end
   if (!(error instanceof StopError)) return { kind: 'end' }
-  const wait = (reason: string, ms = MINUTE_MS): Recovery => ({
+  const wait = (ms = MINUTE_MS): Recovery => ({
     kind: 'wait',
     ms,
-    reason,
+    reason: error.message,
+    hint: error.hint,
     code: error.code,
   })
   // The API accepted the key earlier in this session, so the workspace may have a new key. The next session reads the
   // key again. When the API refuses that key at once, the daemon ends.
-  if (error.code === 'unauthorized') return wasAnswered ? wait(reasonWithHint(error)) : { kind: 'end' }
+  if (error.code === 'unauthorized') return wasAnswered ? wait() : { kind: 'end' }
   if (isAccessLost(error)) {
     if (!wasAnswered && !end.wasAnsweredBefore) return { kind: 'end' }
-    return wait(reasonWithHint(error), longestBackoffMs(LOST_ACCESS_WAIT, end.timesLost))
+    return wait(longestBackoffMs(LOST_ACCESS_WAIT, end.timesLost))
   }
   // Someone may have put the database of another workspace at this path, and may put the right one back.
   const isOther = error.code === 'other-workspace'
@@ -54,7 +57,7 @@ export function recoveryFrom(end: SessionEnd): Recovery {
     isOther ||
     error.exitStatus === EXIT_STATUS.databaseUnavailable ||
     error.exitStatus === EXIT_STATUS.unfinished
-  return isRecoverable && hasStarted ? wait(reasonWithHint(error)) : { kind: 'end' }
+  return isRecoverable && hasStarted ? wait() : { kind: 'end' }
 }
 
 export function isAccessLost(error: unknown): boolean {

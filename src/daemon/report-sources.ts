@@ -1,8 +1,8 @@
 import { dirname, resolve } from 'node:path'
 import { type Clock, isoInstant } from '../clock.ts'
 import { StopError } from '../errors.ts'
-import { problemsOf } from '../health/problems.ts'
-import { verdictOf, verdictWithout } from '../health/verdict.ts'
+import { databaseProblem, problemsOf } from '../health/problems.ts'
+import { problemVerdict, verdictOf } from '../health/verdict.ts'
 import type { MetricSources } from '../server/metrics.ts'
 import { errorPageHtml, statusPageHtml } from '../server/page/page.ts'
 import type { PageAnswer } from '../server/routes.ts'
@@ -55,7 +55,7 @@ export function createReportSources(
       report: of,
       overview: seen,
       problems,
-      verdict: verdictOf(of, problems, seen.traffic.hour),
+      verdict: verdictOf(of, problems, { now, minutes: seen.traffic.hour }),
       at: isoInstant(now),
       version,
       uptimeMs: process.uptime() * 1000,
@@ -66,7 +66,8 @@ export function createReportSources(
       return { status: 200, html: await readPage() }
     } catch (error) {
       if (!(error instanceof StopError)) throw error
-      return { status: 503, html: errorPageHtml(verdictWithout(error, current.state)) }
+      const problem = databaseProblem(error, current.state.since)
+      return { status: 503, html: errorPageHtml(problemVerdict(problem, 0, clock.now())) }
     }
   }
   return {

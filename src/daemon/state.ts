@@ -24,7 +24,8 @@ export function rebuildingState(clock: Clock): DaemonState {
   return { state: 'waiting', code: 'rebuilding', reason, since: isoInstant(clock.now()), until: null }
 }
 
-export function waitingState(clock: Clock, { reason, code, ms }: WaitBetweenSessions): DaemonState {
+export function waitingState(clock: Clock, { reason, hint, code, ms }: WaitBetweenSessions): DaemonState {
   const now = clock.now()
-  return { state: 'waiting', code, reason, since: isoInstant(now), until: isoInstant(now + ms) }
+  const why = { code, reason, ...(hint !== undefined && { hint }) }
+  return { state: 'waiting', ...why, since: isoInstant(now), until: isoInstant(now + ms) }
 }

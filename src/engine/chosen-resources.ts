@@ -1,6 +1,7 @@
 import { CATALOG } from '../catalog/catalog.ts'
 import type { Resource } from '../catalog/resource.ts'
 import type { ResourceName } from '../catalog/resource-names.ts'
+import { META } from '../store/sync/meta.ts'
 import type { EngineContext } from './context.ts'
 import type { Source } from './requests/job.ts'
 import { createSources } from './sources.ts'
@@ -9,7 +10,7 @@ import { createSources } from './sources.ts'
 export interface ChosenResources {
   /** In catalogue order. */
   resources: readonly Resource[]
-  /** Creates the sources, inside a transaction. Until then no resource has any. */
+  /** Creates the sources, and stores the choice for `parley status`. Call it in a transaction. Until then no resource has any. */
   createSources(context: EngineContext): void
   sources(): readonly Source[]
   sourcesOf(resource: ResourceName): readonly Source[]
@@ -25,6 +26,7 @@ export function chooseResources(names: readonly ResourceName[]): ChosenResources
   return {
     resources,
     createSources(context) {
+      context.store.state.setMeta(META.chosenResources, JSON.stringify(resources.map(({ name }) => name)))
       for (const resource of resources) sources.set(resource.name, createSources(context, resource))
     },
     sources: () => [...sources.values()].flat(),

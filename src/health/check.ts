@@ -1,8 +1,8 @@
-import { CATALOG } from '../catalog/catalog.ts'
 import type { ResourceName } from '../catalog/resource-names.ts'
 import type { CheckStatus } from '../errors.ts'
 import type { StatusReport } from '../store/status/report.ts'
 import { durationText } from '../terminal/wording.ts'
+import { TIMELINES } from './completeness.ts'
 import { type HealthProblem, problemsOf } from './problems.ts'
 import { verdictOf } from './verdict.ts'
 
@@ -29,24 +29,17 @@ export function checkStatus(report: StatusReport, { now, maxAgeMs, resource }: C
   const aged = resource === undefined ? TIMELINES : [resource]
   const problems = problemsOf(chosen, now)
   const old = maxAgeMs === undefined ? [] : tooOld(chosen, { now, maxAgeMs, aged })
-  const verdict = verdictOf(chosen, [
-    ...problems.filter(isToAct),
-    ...old,
-    ...problems.filter(one => !isToAct(one)),
-  ])
-  const status = STATUS[verdict.kind]
-  const todo = verdict.todo === null ? '' : `. ${verdict.todo}`
-  return { status, line: `${LABEL[status]}: ${verdict.text}${todo}` }
+  const all = [...problems.filter(isToAct), ...old, ...problems.filter(one => !isToAct(one))]
+  const { kind, text, detail, todo } = verdictOf(chosen, all, { now })
+  const status = STATUS[kind]
+  const sentences = [text, detail, todo].filter(sentence => sentence !== null)
+  return { status, line: `${LABEL[status]}: ${sentences.join('. ')}` }
 }
 
 const STATUS = { ok: 0, loading: 0, wait: 1, act: 2 } as const
 const LABEL = ['OK', 'WARNING', 'CRITICAL'] as const
 
 const isToAct = ({ kind }: HealthProblem) => kind === 'act'
-
-const TIMELINES = CATALOG.filter(({ feeds }) =>
-  Object.values(feeds).some(({ mode }) => mode === 'timeline'),
-).map(({ name }) => name)
 
 function tooOld(
   { resources }: StatusReport,
@@ -62,6 +55,7 @@ function tooOld(
         id: `old:${resource}`,
         kind: 'act',
         what: `${resource} ${age} (allowed: ${durationText(maxAgeMs)})`,
+        detail: null,
         todo: 'Check that parley daemon is running and reaches the API: parley status, parley doctor.',
         since: null,
       },

@@ -1,4 +1,5 @@
-import type { ResourceReport, StatusReport, UnreachableReport } from '../store/status/report.ts'
+import type { StopError } from '../errors.ts'
+import type { DaemonState, ResourceReport, StatusReport, UnreachableReport } from '../store/status/report.ts'
 
 /** What is wrong with a warehouse, for people: the page, `parley status --check` and hooks share it. Pure. */
 
@@ -7,9 +8,11 @@ export interface HealthProblem {
   id: string
   /** `wait`: parley goes on by itself. `act`: a person has to do something. */
   kind: 'wait' | 'act'
-  /** A sentence without its full stop. It has names, counts and times only, and what the API or the system answered. */
+  /** A short sentence without its full stop. Like the other texts, it has names, counts and times only. */
   what: string
-  /** What to do, as a sentence. */
+  /** What the API or the system answered, without a full stop; null when `what` says all. */
+  detail: string | null
+  /** What to do, as sentences. */
   todo: string
   /** Null when unknown. */
   since: string | null
@@ -28,9 +31,9 @@ export function problemsOf(report: StatusReport, now: number): HealthProblem[] {
   return [...problems.filter(({ kind }) => kind === 'act'), ...problems.filter(({ kind }) => kind === 'wait')]
 }
 
-const API_PROBLEMS: Readonly<
-  Record<UnreachableReport['kind'], Pick<HealthProblem, 'kind' | 'todo'> & { what: string }>
-> = {
+type ProblemText = Pick<HealthProblem, 'kind' | 'what' | 'todo'>
+
+const API_PROBLEMS: Readonly<Record<UnreachableReport['kind'], ProblemText>> = {
   refused: {
     kind: 'act',
     what: 'The API refuses access',
@@ -38,56 +41,80 @@ const API_PROBLEMS: Readonly<
   },
   silent: {
     kind: 'wait',
-    what: 'No request to the API succeeds',
-    todo: 'Nothing, if the API is down; parley doctor says whether this machine reaches it.',
+    what: 'The API does not answer',
+    todo: 'Nothing to do while the API is down: parley tries again by itself. parley doctor says whether this machine reaches it.',
   },
   'asked-to-wait': {
     kind: 'wait',
     what: 'The API asked parley to wait',
-    todo: 'Nothing; the wait ends by itself.',
+    todo: 'Nothing to do: the wait ends by itself.',
   },
   'day-used-up': {
     kind: 'wait',
     what: 'The requests of this day are used up',
-    todo: 'Nothing, or raise api.max_requests_per_day.',
+    todo: 'Nothing to do: parley goes on tomorrow. Raise api.max_requests_per_day to read more today.',
   },
 }
 
-function apiProblems({ api }: StatusReport): HealthProblem[] {
+/** Why the daemon refuses to read although it had access, by the code of its state. */
+const REFUSALS: Readonly<Record<string, ProblemText>> = {
+  unauthorized: {
+    kind: 'act',
+    what: 'The API refuses the key',
+    todo: 'Put a valid key in its place. parley reads the key again after a minute; if that one is refused too, the daemon ends and has to be started again.',
+  },
+}
+
+function apiProblems({ api, daemon }: StatusReport): HealthProblem[] {
   if (api === null) return []
-  const { what, kind, todo } = API_PROBLEMS[api.kind]
-  return [
-    { id: `api:${api.kind}`, kind, what: `${what}: ${withoutStop(api.reason)}`, todo, since: api.since },
-  ]
+  const { kind, reason, since } = api
+  const of = (kind === 'refused' && REFUSALS[daemon?.code ?? '']) || API_PROBLEMS[kind]
+  return [{ id: `api:${kind}`, ...of, detail: withoutStop(reason), since }]
 }
 
 /** The daemon waits, or no process updates the warehouse although one did before. */
 function processProblems({ daemon, backfill, writer, api }: StatusReport): HealthProblem[] {
-  if (daemon?.state === 'waiting') {
-    if (api?.kind === 'refused') return []
-    const { code, reason, since } = daemon
-    const what = `The daemon waits: ${withoutStop(reason ?? 'it gave no reason')}`
-    return code === 'rebuilding'
-      ? [{ id: 'daemon:rebuilding', kind: 'wait', what, todo: 'Nothing; this takes some minutes.', since }]
-      : [{ id: `daemon:${code ?? 'waiting'}`, kind: 'act', what, todo: WAITING_TODO, since }]
-  }
+  if (daemon?.state === 'waiting') return api?.kind === 'refused' ? [] : [waitingProblem(daemon)]
   if (writer?.running !== false) return []
   if (writer.command === 'daemon') {
-    const why = daemon?.reason ? `: ${withoutStop(daemon.reason)}` : ''
-    const what = `The daemon is not running, so nothing is updated${why}`
-    const since = daemon?.since ?? null
-    return [{ id: 'daemon:stopped', kind: 'act', what, todo: 'Start parley daemon again.', since }]
+    const detail = daemon?.reason ? withoutStop(daemon.reason) : null
+    const what = 'The daemon is not running, so nothing is updated'
+    const todo = 'Start parley daemon again.'
+    return [{ id: 'daemon:stopped', kind: 'act', what, detail, todo, since: daemon?.since ?? null }]
   }
   if (writer.died || (backfill !== null && backfill.exit_status !== 0)) {
-    const why = backfill?.reason ? `: ${withoutStop(backfill.reason)}` : ''
-    const what = `The last backfill ended before it had read everything${why}`
+    const detail = backfill?.reason ? withoutStop(backfill.reason) : null
+    const what = 'The last backfill ended before it had read everything'
     const todo = 'Run parley backfill again; it continues where it stopped.'
-    return [{ id: 'backfill:ended', kind: 'act', what, todo, since: backfill?.ended_at ?? null }]
+    return [{ id: 'backfill:ended', kind: 'act', what, detail, todo, since: backfill?.ended_at ?? null }]
   }
   return []
 }
 
-const WAITING_TODO = 'Remove the cause; the daemon tries again by itself.'
+const RETRIES = 'parley tries again by itself every minute.'
+
+function waitingProblem({
+  code = 'waiting',
+  reason,
+  hint,
+  since,
+}: Omit<DaemonState, 'since'> & { since: string | null }): HealthProblem {
+  const id = `daemon:${code}`
+  const detail = reason === null ? null : withoutStop(reason)
+  if (code === 'rebuilding') {
+    const todo = 'Nothing to do: this takes some minutes.'
+    return { id, kind: 'wait', what: 'The daemon rebuilds the database file', detail, todo, since }
+  }
+  const todo = `${hint ?? 'Remove the cause.'} ${RETRIES}`
+  return { id, kind: 'act', what: 'The daemon cannot go on', detail, todo, since }
+}
+
+/** The problem of a daemon that cannot read its database, so that there is no report. */
+export function databaseProblem({ code, message, hint }: StopError, since: string): HealthProblem {
+  const todo = `${hint ?? 'Remove the cause.'} ${RETRIES}`
+  const what = 'The database cannot be read'
+  return { id: `daemon:${code}`, kind: 'act', what, detail: withoutStop(message), todo, since }
+}
 
 /** A failing resource is retried by itself. After this time a person should look at it. */
 const FAILING_MS = 60 * 60 * 1000
@@ -105,10 +132,11 @@ function failingProblems(
     {
       id: `failing:${resource}`,
       kind: isLong ? 'act' : 'wait',
-      what: `Reading ${resource} fails: ${withoutStop(reason ?? 'the last run failed')}`,
+      what: `Reading ${resource} fails`,
+      detail: withoutStop(reason ?? 'The last run failed'),
       todo: isLong
         ? 'Run parley doctor: it requests each endpoint and says what is wrong.'
-        : 'Nothing yet; parley tries again with a growing wait.',
+        : 'Nothing to do yet: parley tries again with a growing wait.',
       since,
     },
   ]
@@ -120,8 +148,9 @@ function heldProblems({ resource, deletions_held_since: since }: ResourceReport)
     {
       id: `held:${resource}`,
       kind: 'act',
-      what: `An unusual number of ${resource} is missing at the API; their deletion is held back`,
-      todo: `If they were really deleted, run parley accept-deletions ${resource}. Otherwise a second complete read decides.`,
+      what: `An unusual number of ${resource} is missing at the API; parley has deleted none of them`,
+      detail: null,
+      todo: `If they were really deleted there, run parley accept-deletions ${resource}. If not, do nothing: a second complete read a day later decides.`,
       since,
     },
   ]
@@ -129,17 +158,26 @@ function heldProblems({ resource, deletions_held_since: since }: ResourceReport)
 
 function snapshotProblems({ snapshot }: StatusReport): HealthProblem[] {
   if (snapshot?.failed_at == null) return []
-  const what = `The last snapshot failed: ${withoutStop(snapshot.reason ?? 'no reason is known')}`
+  const detail = withoutStop(snapshot.reason ?? 'No reason is known')
   const todo = 'Remove the cause; the next snapshot is made at its usual time.'
-  return [{ id: 'snapshot', kind: 'act', what, todo, since: snapshot.failed_at }]
+  return [
+    {
+      id: 'snapshot',
+      kind: 'act',
+      what: 'The last snapshot failed',
+      detail,
+      todo,
+      since: snapshot.failed_at,
+    },
+  ]
 }
 
 function remainsProblem({ path, reason }: StatusReport['purge_remains'][number]): HealthProblem {
-  const what = `Purged content may remain in ${path}: ${withoutStop(reason)}`
   return {
     id: `remains:${path}`,
     kind: 'act',
-    what,
+    what: `Purged content may remain in ${path}`,
+    detail: withoutStop(reason),
     todo: 'Remove it yourself, or remove the cause; parley tries again every night.',
     since: null,
   }

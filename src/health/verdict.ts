@@ -1,6 +1,7 @@
-import type { StopError } from '../errors.ts'
-import type { DaemonState, ResourceReport, StatusReport } from '../store/status/report.ts'
+import type { ResourceReport, StatusReport } from '../store/status/report.ts'
 import type { TrafficSpan } from '../store/status/traffic-history.ts'
+import { clockText } from '../terminal/wording.ts'
+import { completeness } from './completeness.ts'
 import { type LoadingProgress, loadingProgress, loadingText } from './loading.ts'
 import type { HealthProblem } from './problems.ts'
 
@@ -9,47 +10,55 @@ export interface HealthVerdict {
   kind: 'ok' | 'loading' | 'wait' | 'act'
   /** Without a full stop. */
   text: string
-  /** What to do about the worst problem, as a sentence; null when there is none. */
+  /** Explains the text, without a full stop; null when there is nothing to add. */
+  detail: string | null
+  /** What to do about the worst problem, as sentences; null when there is none. */
   todo: string | null
   /** How far the first read is; absent once everything is complete. */
   loading?: LoadingProgress
 }
 
-/**
- * @param problems the most serious first, as `problemsOf` returns them
- * @param minutes the traffic of the last minutes, from which the time that is left follows
- */
+export interface VerdictContext {
+  /** In ms since the epoch. */
+  now: number
+  /** The traffic of the last minutes, from which the time that is left follows. */
+  minutes?: readonly TrafficSpan[]
+}
+
+/** @param problems the most serious first, as `problemsOf` returns them */
 export function verdictOf(
-  { resources }: StatusReport,
+  report: StatusReport,
   problems: readonly HealthProblem[],
-  minutes: readonly TrafficSpan[] = [],
+  { now, minutes = [] }: VerdictContext,
 ): HealthVerdict {
+  const resources = chosenResources(report)
   const loading = loadingProgress(resources, minutes)
-  return { ...verdictWith(resources, problems, loading), ...(loading && { loading }) }
-}
-
-function verdictWith(
-  resources: readonly ResourceReport[],
-  [worst, ...others]: readonly HealthProblem[],
-  loading: LoadingProgress | undefined,
-): HealthVerdict {
-  if (worst !== undefined) {
-    const more = others.length === 0 ? '' : ` (and ${others.length} more)`
-    const since = worst.since === null ? '' : ` since ${worst.since}`
-    const label = worst.kind === 'act' ? 'Needs you' : 'Waiting'
-    return { kind: worst.kind, text: `${label}${since}: ${worst.what}${more}`, todo: worst.todo }
+  const [worst, ...others] = problems
+  if (worst) return { ...problemVerdict(worst, others.length, now), ...(loading && { loading }) }
+  if (loading)
+    return { kind: 'loading', text: loadingText(loading), detail: LOADING_DETAIL, todo: null, loading }
+  const isReading = report.writer?.running === true && report.writer.command === 'backfill'
+  return {
+    kind: isReading ? 'loading' : 'ok',
+    ...completeness(resources, { writer: report.writer, now }),
+    todo: null,
   }
-  if (loading) return { kind: 'loading', text: loadingText(loading), todo: null }
-  const text = `Up to date: everything published before ${oldest(resources)} is here`
-  return { kind: 'ok', text, todo: null }
 }
 
-/** The verdict while the database cannot be read, so that there is no report. */
-export function verdictWithout({ message, hint }: StopError, { since }: DaemonState): HealthVerdict {
-  return { kind: 'act', text: `Needs you since ${since}: ${message}`, todo: hint ?? null }
+const LOADING_DETAIL = 'Nothing to do: parley goes on by itself, and what is here can be queried meanwhile'
+
+/** The verdict for one problem, and how many more there are. */
+export function problemVerdict(
+  { kind, what, detail, todo, since }: HealthProblem,
+  more: number,
+  now: number,
+): HealthVerdict {
+  const label = kind === 'act' ? 'Needs you' : 'Waiting'
+  const from = since === null ? '' : ` since ${clockText(since, now)}`
+  const others = more === 0 ? '' : ` (and ${more} more)`
+  return { kind, text: `${label}${from}: ${what}${others}`, detail, todo }
 }
 
-function oldest(resources: readonly ResourceReport[]): string {
-  const complete = resources.filter(({ state }) => state !== 'unavailable')
-  return complete.map(({ complete_as_of: at }) => at ?? '').sort()[0] ?? '-'
+function chosenResources({ resources, chosen_resources: chosen }: StatusReport): readonly ResourceReport[] {
+  return resources.filter(({ resource }) => chosen.includes(resource))
 }

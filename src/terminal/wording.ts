@@ -1,6 +1,6 @@
 /** Counts, rates and durations as text for people. Sizes are in `size-text.ts`. Pure. */
 
-import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, utcDay } from '../clock.ts'
 import { safeText, singleLine } from '../safe-text.ts'
 import { wholeNumber } from '../whole-number.ts'
 
@@ -39,6 +39,12 @@ export function durationText(ms: number): string {
 /** As `durationText`, but at least one second. For countdowns and elapsed times. */
 export function wholeSecondsText(ms: number): string {
   return durationText(Math.max(ms, SECOND_MS))
+}
+
+/** `14:02:10 UTC` on the same UTC day as `now`, else `2026-03-04 14:02 UTC`. */
+export function clockText(instant: string, now: number): string {
+  const [day = '', time = ''] = instant.split('T')
+  return day === utcDay(now) ? `${time.slice(0, 8)} UTC` : `${day} ${time.slice(0, 5)} UTC`
 }
 
 const UNITS: readonly (readonly [ms: number, one: string, many: string])[] = [

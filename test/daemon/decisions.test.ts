@@ -16,7 +16,7 @@ const ACCESS = {
   keySource: 'environment PARLEY_API_KEY',
 }
 const stop = (exitStatus: StopError['exitStatus'], code = 'x') => new StopError('why', { code, exitStatus })
-const wait = (reason: string, code = 'x') => ({ kind: 'wait', ms: 60_000, reason, code })
+const wait = (reason: string, code = 'x', hint?: string) => ({ kind: 'wait', ms: 60_000, reason, hint, code })
 
 test.each([
   [0, true],
@@ -72,13 +72,14 @@ describe('the recovery from a failed session', () => {
       { kind: 'end' },
     ],
     [
-      'a key that is refused after it was accepted is read again, and the reason names its source and what to do',
+      'a key that is refused after it was accepted is read again; the reason names its source, and the hint says what to do',
       unauthorized(ACCESS, 'Invalid API key'),
       true,
       true,
       wait(
-        `The API at ${ACCESS.baseUrl} refuses the key from ${ACCESS.keySource} (workspace ${ACCESS.workspaceId}): Invalid API key. Replace this key: it is wrong, expired or revoked, or belongs to another workspace.`,
+        `The API at ${ACCESS.baseUrl} refuses the key from ${ACCESS.keySource} (workspace ${ACCESS.workspaceId}): Invalid API key`,
         'unauthorized',
+        'Replace this key: it is wrong, expired or revoked, or belongs to another workspace.',
       ),
     ],
     [
@@ -113,9 +114,10 @@ describe('the recovery from a failed session', () => {
     expect(minutes).toEqual([1, 2, 4, 32, 60, 60])
   })
 
-  test('the reason of a wait for lost access says what a person can do about it', () => {
+  test('the hint of a wait for lost access says what a person can do about it', () => {
     expect(recoveryFrom({ ...lost, error: accessGone(ACCESS, false), timesLost: 1 })).toMatchObject({
-      reason: expect.stringMatching(/key from .+\)\. Check api\.workspace_id and the key's permissions\./),
+      reason: expect.stringMatching(/key from .+\)$/),
+      hint: expect.stringMatching(/^Check api\.workspace_id and the key's permissions\./),
     })
   })
 

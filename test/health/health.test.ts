@@ -43,6 +43,7 @@ function report(changes: Partial<StatusReport> = {}, row: Partial<ResourceReport
     database_bytes: 1,
     wal_bytes: 0,
     writer: WRITER,
+    chosen_resources: RESOURCE_NAMES,
     daemon: RUNNING,
     backfill: null,
     api: null,
@@ -146,15 +147,62 @@ describe('the problems of a warehouse', () => {
 describe('the verdict', () => {
   const verdict = (changes?: Partial<StatusReport>, row?: Partial<ResourceReport>) => {
     const made = report(changes, row)
-    return verdictOf(made, problemsOf(made, NOW))
+    return verdictOf(made, problemsOf(made, NOW), { now: NOW })
   }
 
   test('the verdict names the oldest instant before which everything is there', () => {
-    const old = '2026-03-04T10:00:00.000Z'
-    expect(verdict({}, { complete_as_of: old })).toEqual({
+    expect(verdict({}, { complete_as_of: '2026-03-04T11:58:07.000Z' })).toEqual({
       kind: 'ok',
-      text: `Up to date: everything published before ${old} is here`,
+      text: 'Up to date: everything published before 11:58:07 UTC is here',
+      detail: null,
       todo: null,
+    })
+  })
+
+  test('when older dates were read longer ago than the newest ones, both instants are named', () => {
+    expect(verdict({}, { complete_as_of: '2026-02-28T10:00:00.000Z' })).toMatchObject({
+      kind: 'ok',
+      text: 'Up to date: what is new until 11:59:00 UTC is here',
+      detail: expect.stringContaining('everything published before 2026-02-28 10:00 UTC is here'),
+    })
+  })
+
+  test('a complete warehouse is not up to date when no process reads, and a backfill is reading what is new', () => {
+    const backfill = { ended_at: FRESH, exit_status: 0, reason: null }
+    const ended = { ...STOPPED, command: 'backfill' }
+    expect(verdict({ writer: ended, daemon: null, backfill })).toMatchObject({
+      kind: 'ok',
+      text: 'Complete: everything published before 11:59:00 UTC is here',
+      detail: expect.stringContaining('No process reads at the moment'),
+    })
+    expect(verdict({ writer: { ...ended, running: true }, daemon: null })).toMatchObject({
+      kind: 'loading',
+      text: 'Reading what is new: everything published before 11:59:00 UTC is already here',
+    })
+  })
+
+  test('resources that the settings leave out are not loading', () => {
+    const unread = { state: 'backfilling', complete_as_of: null } as const
+    const chosen = RESOURCE_NAMES.filter(name => name !== 'members')
+    expect(verdict({ chosen_resources: chosen }, unread).kind).toBe('ok')
+  })
+
+  test('a refused key is named, with where it was read and what happens next', () => {
+    const reason = 'The API refuses the key from PARLEY_API_KEY'
+    const daemon = { ...RUNNING, state: 'waiting', code: 'unauthorized', reason } as const
+    expect(verdict({ daemon, api: { ...REFUSED, reason } })).toMatchObject({
+      text: 'Needs you since 11:40:00 UTC: The API refuses the key',
+      detail: reason,
+      todo: expect.stringMatching(/^Put a valid key in its place/),
+    })
+  })
+
+  test('a daemon that waits for the disk says what the error says to do', () => {
+    const why = { code: 'database-unavailable', reason: 'The disk is full.', hint: 'Free disk space.' }
+    expect(verdict({ daemon: { ...RUNNING, state: 'waiting', ...why } })).toMatchObject({
+      text: 'Needs you since 11:40:00 UTC: The daemon cannot go on',
+      detail: 'The disk is full',
+      todo: 'Free disk space. parley tries again by itself every minute.',
     })
   })
 
@@ -173,7 +221,7 @@ describe('the verdict', () => {
       ...(row.resource === 'messages' && others),
       ...(row.resource === 'message_bodies' && { ...texts, backfill_done: 620, pending_tasks: 380 }),
     }))
-    return verdictOf(report({ resources: rows }), [], minutes)
+    return verdictOf(report({ resources: rows }), [], { now: NOW, minutes })
   }
   const minute = (answered: number): TrafficSpan => ({
     at: FRESH,
@@ -205,7 +253,7 @@ describe('the verdict', () => {
   test('the worst problem is named, and the others are counted', () => {
     const snapshot = { made_at: null, path: null, bytes: null, failed_at: SINCE, reason: 'no space.' }
     expect(verdict({ api: REFUSED, snapshot }).text).toBe(
-      `Needs you since ${SINCE}: The API refuses access: The API answers 403 (and 1 more)`,
+      'Needs you since 11:40:00 UTC: The API refuses access (and 1 more)',
     )
   })
 })

@@ -19,7 +19,7 @@ function pageOf(change: (view: PageView) => Partial<PageView> = () => ({})): str
     report,
     overview: readOverview(store.db, NOW),
     problems,
-    verdict: verdictOf(report, problems),
+    verdict: verdictOf(report, problems, { now: NOW }),
     at: '2026-03-04T12:00:00.000Z',
     version: '1.2.3',
     uptimeMs: 90_000,
@@ -36,7 +36,14 @@ describe('the page', () => {
 
   test('the problems are listed when there is more than the one of the verdict', () => {
     const problem = (id: string) =>
-      ({ id, kind: 'wait', what: `Reading ${id} fails`, todo: 'Nothing yet.', since: null }) as const
+      ({
+        id,
+        kind: 'wait',
+        what: `Reading ${id} fails`,
+        detail: null,
+        todo: 'Nothing yet.',
+        since: null,
+      }) as const
     expect(pageOf(() => ({ problems: [problem('teams')] }))).not.toContain('Reading teams fails')
     const html = pageOf(() => ({ problems: [problem('teams'), problem('meetings')] }))
     expect(html).toContain('2 problems')
@@ -57,7 +64,7 @@ describe('the page', () => {
         resources: report.resources.map(row => ({ ...row, state: 'failing', reason: name })),
       },
       overview: { ...overview, drift: [{ table: 'meetings', field: name, reason: 'unknown field' }] },
-      verdict: { kind: 'act', text: name, todo: name },
+      verdict: { kind: 'act', text: name, detail: name, todo: name },
     }))
     expect(html).not.toMatch(/<script>|<img/)
     expect(html.match(/<script/g)).toHaveLength(1)

@@ -1,13 +1,14 @@
 import { resourceNamed } from '../../catalog/catalog.ts'
 import { sizeText } from '../../size-text.ts'
 import type { WriterState } from '../../store/file/writer.ts'
-import type {
-  DaemonReport,
-  LagReport,
-  RateReport,
-  ResourceReport,
-  StatusReport,
-  UnreachableReport,
+import {
+  type DaemonReport,
+  type LagReport,
+  type RateReport,
+  type ResourceReport,
+  reasonOfState,
+  type StatusReport,
+  type UnreachableReport,
 } from '../../store/status/report.ts'
 import { indentedNote, type TableColumn, table } from '../../terminal/table.ts'
 import { textWidth } from '../../terminal/text-width.ts'
@@ -218,7 +219,8 @@ const DAEMON_STATE_TEXT: Readonly<Record<Exclude<DaemonReport['state'], 'stopped
 
 function daemonSentences({ daemon, writer, api }: StatusReport, now: number): string[] {
   if (daemon === null) return []
-  const { state, reason, since, until } = daemon
+  const { state, since, until } = daemon
+  const reason = reasonOfState(daemon)
   const exit = daemon.exit_status ? ` (exit status ${daemon.exit_status})` : ''
   const isReasonShown = reason === null || reason === api?.reason
   const why = isReasonShown ? exit : `${exit}: ${reason.replace(/\.$/, '')}`

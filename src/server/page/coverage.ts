@@ -19,22 +19,26 @@ const STATES: Readonly<Record<CoverageState, { label: string; path: string }>> =
 }
 
 const CELL = 11
-const LABEL_WIDTH = 130
+const LABEL_WIDTH = 96
 const HEAD_HEIGHT = 16
 /** CSS pixels per unit of the drawing. */
 const SCALE = 1.4
 
 export function coverageSection({ months, rows }: CoverageGrid): Html {
-  const width = LABEL_WIDTH + months.length * CELL
-  const height = HEAD_HEIGHT + rows.length * CELL
+  const width = months.length * CELL
+  // The last line has room for the part of letters below the line.
+  const height = HEAD_HEIGHT + rows.length * CELL + 3
   return html`<section id="coverage" aria-labelledby="coverage-title">
 <h2 id="coverage-title">Coverage by month</h2>
-<div class="scroll" tabindex="0" role="region" aria-labelledby="coverage-title">
-<svg class="heat" role="img" aria-labelledby="heat-title heat-desc" viewBox="0 0 ${width} ${height}" width="${width * SCALE}" height="${height * SCALE}">
+<div class="heat">
+<svg class="names" aria-hidden="true" viewBox="0 0 ${LABEL_WIDTH} ${height}" width="${LABEL_WIDTH * SCALE}" height="${height * SCALE}">${rows.map(({ resource }, line) => html`<text x="0" y="${lineY(line) + 9}">${resource}</text>`)}</svg>
+<div class="scroll" tabindex="0" role="region" aria-label="Heat map">
+<svg class="cells" role="img" aria-labelledby="heat-title heat-desc" viewBox="0 0 ${width} ${height}" width="${width * SCALE}" height="${height * SCALE}">
 <title id="heat-title">Coverage by resource and month</title>
 <desc id="heat-desc">${summaryOf({ months, rows })}</desc>
 ${months.map((month, column) => yearLabel(month, column))}
-${rows.map(({ resource, cells }, line) => heatRow(resource, cells, line))}</svg>
+${rows.map(heatRow)}</svg>
+</div>
 </div>
 <p class="legend">${Object.entries(STATES).map(([name, { label, path }]) => html`<span><svg viewBox="0 0 9 9" width="11" height="11" aria-hidden="true"><path id="cell-${name}" class="cell ${name}" d="${path}"/></svg> ${label}</span> `)}</p>
 <details><summary>The same as a table</summary>
@@ -53,11 +57,12 @@ ${rows.map(({ resource, cells }, line) => heatRow(resource, cells, line))}</svg>
 }
 
 /** Short, since ten years have a thousand cells. The table has their numbers, and `live.js` names a cell from it. */
-function heatRow(resource: string, cells: readonly CoverageCell[], line: number): Html {
-  const y = HEAD_HEIGHT + line * CELL
-  return html`<text x="0" y="${y + 9}">${resource}</text><g transform="translate(${LABEL_WIDTH} ${y})">${cells.map(heatCell)}</g>
+function heatRow({ cells }: CoverageGrid['rows'][number], line: number): Html {
+  return html`<g transform="translate(0 ${lineY(line)})">${cells.map(heatCell)}</g>
 `
 }
+
+const lineY = (line: number) => HEAD_HEIGHT + line * CELL
 
 function heatCell({ state }: CoverageCell, column: number): Html {
   return html`<use href="#cell-${state}" x="${column * CELL}"/>`
@@ -65,9 +70,7 @@ function heatCell({ state }: CoverageCell, column: number): Html {
 
 function yearLabel(month: string, column: number): Html | false {
   const isShown = month.endsWith('-01') || (column === 0 && month !== EARLIER)
-  return (
-    isShown && html`<text class="year" x="${LABEL_WIDTH + column * CELL}" y="10">${month.slice(0, 4)}</text>`
-  )
+  return isShown && html`<text class="year" x="${column * CELL}" y="10">${month.slice(0, 4)}</text>`
 }
 
 /** Rows, and after a stroke what is missing or suspected. */

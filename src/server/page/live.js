@@ -9,17 +9,30 @@ async function update() {
   pending = true
   try {
     const response = await fetch('/', { headers: { accept: 'text/html' } })
+    if (!response.headers.get('content-type')?.startsWith('text/html')) throw new Error('not a page')
     show(new DOMParser().parseFromString(await response.text(), 'text/html'))
   } catch {
-    // The server may be restarting. The time in the footer shows how old the page is.
-    document.getElementById('footer')?.classList.add('stale')
+    showSilence()
   } finally {
     pending = false
   }
 }
 
+/** A page that is no longer updated must not look as if all were well. */
+function showSilence() {
+  if (document.getElementById('silence')) return
+  const notice = document.createElement('p')
+  notice.id = 'silence'
+  notice.setAttribute('role', 'alert')
+  const time = new Date().toISOString().slice(11, 19)
+  notice.textContent = `parley has not answered since ${time} UTC: what follows is old. If this lasts, check that the process runs.`
+  document.querySelector('main')?.prepend(notice)
+  document.title = 'No answer – parley'
+}
+
 /** @param {Document} fresh */
 function show(fresh) {
+  document.getElementById('silence')?.remove()
   document.title = fresh.title
   const icon = document.querySelector('link[rel=icon]')
   icon?.setAttribute('href', fresh.querySelector('link[rel=icon]')?.getAttribute('href') ?? '')
@@ -41,8 +54,6 @@ function show(fresh) {
 function asServed(section) {
   const copy = /** @type {Element} */ (section.cloneNode(true))
   copy.querySelector('#cell')?.remove()
-  copy.classList.remove('stale')
-  if (copy.getAttribute('class') === '') copy.removeAttribute('class')
   for (const open of copy.querySelectorAll('details[open]')) open.removeAttribute('open')
   for (const cell of copy.querySelectorAll('.heat use[tabindex]')) cell.removeAttribute('tabindex')
   return copy
@@ -63,8 +74,8 @@ function replace(section, next) {
   const focus = [...section.querySelectorAll(focusable)].indexOf(
     /** @type {Element} */ (document.activeElement),
   )
-  if (section.id === 'coverage') prepareCells(next)
   section.replaceWith(next)
+  if (section.id === 'coverage') prepareCells()
   next.querySelectorAll('details').forEach((details, place) => {
     details.open = opened[place] ?? false
   })
@@ -76,12 +87,11 @@ function replace(section, next) {
   if (again instanceof HTMLElement || again instanceof SVGElement) again.focus({ preventScroll: true })
 }
 
-/**
- * One cell of the heat map takes part in the order of the Tab key; arrow keys move on from there.
- * @param {ParentNode} root
- */
-function prepareCells(root) {
-  root.querySelectorAll('.heat use').forEach((cell, place) => {
+const cells = () => [...document.querySelectorAll('.heat use')]
+
+/** One cell of the heat map takes part in the order of the Tab key; arrow keys move on from there. */
+function prepareCells() {
+  cells().forEach((cell, place) => {
     cell.setAttribute('tabindex', place === 0 ? '0' : '-1')
   })
 }
@@ -94,12 +104,12 @@ const cellAt = target => (target instanceof Element ? target.closest('.heat use'
  * @param {Element} cell
  */
 function nameOf(cell) {
-  const resource = cell.parentElement?.previousElementSibling?.textContent ?? ''
   const column = [...(cell.parentElement?.children ?? [])].indexOf(cell)
   const row = document.querySelectorAll('#coverage tbody tr')[column]
   const line = [...document.querySelectorAll('.heat g')].indexOf(
     /** @type {SVGGElement} */ (cell.parentElement),
   )
+  const resource = document.querySelectorAll('.heat .names text')[line]?.textContent ?? ''
   const state = document.querySelector(cell.getAttribute('href') ?? '')?.closest('span')?.textContent ?? ''
   const rows = row?.querySelectorAll('td')[line]?.textContent ?? ''
   return `${resource}, ${row?.querySelector('th')?.textContent ?? ''}, ${state.trim()}${rows === '' ? '' : `: ${rows}`}`
@@ -111,12 +121,15 @@ function name(cell) {
   line.id = 'cell'
   line.setAttribute('role', 'status')
   line.textContent = nameOf(cell)
-  if (!line.isConnected) document.querySelector('#coverage .scroll')?.after(line)
+  if (!line.isConnected) document.querySelector('.heat')?.after(line)
 }
 
 document.addEventListener('focusin', event => {
   const cell = cellAt(event.target)
-  if (cell) name(cell)
+  if (!cell) return
+  document.querySelector('.heat use[tabindex="0"]')?.setAttribute('tabindex', '-1')
+  cell.setAttribute('tabindex', '0')
+  name(cell)
 })
 
 document.addEventListener('click', event => {
@@ -127,23 +140,18 @@ document.addEventListener('click', event => {
 document.addEventListener('keydown', event => {
   const cell = cellAt(event.target)
   if (!cell) return
-  const cells = [...document.querySelectorAll('.heat use')]
-  const lines = document.querySelectorAll('.heat text:not(.year)').length
-  const steps = {
-    ArrowRight: 1,
-    ArrowLeft: -1,
-    ArrowDown: cells.length / lines,
-    ArrowUp: -cells.length / lines,
-  }
+  const all = cells()
+  const perLine = cell.parentElement?.childElementCount ?? 0
+  const steps = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: perLine, ArrowUp: -perLine }
   const step = steps[/** @type {keyof typeof steps} */ (event.key)]
-  const next = step === undefined ? undefined : cells[cells.indexOf(cell) + step]
+  const next = step === undefined ? undefined : all[all.indexOf(cell) + step]
   if (!(next instanceof SVGElement)) return
   event.preventDefault()
-  cell.setAttribute('tabindex', '-1')
-  next.setAttribute('tabindex', '0')
   next.focus()
 })
 
-prepareCells(document)
+prepareCells()
+// The newest months are at the end.
+document.querySelector('.heat .scroll')?.scrollTo(Number.MAX_SAFE_INTEGER, 0)
 setInterval(update, EVERY_MS)
 document.addEventListener('visibilitychange', update)

@@ -14,21 +14,22 @@ import { shortInstant } from './wording.ts'
 /** The parts that the page's own module replaces when they change have an `id`. */
 export function statusPageHtml(view: PageView): string {
   const { report, overview, verdict, problems, at } = view
-  return documentHtml(verdict, [
-    verdictBanner(verdict),
-    problemsSection(problems),
+  const of = report.workspace?.id
+  return documentHtml({ verdict, workspace: of }, [
+    verdictBanner(verdict, of),
+    problemsSection(problems, Date.parse(at)),
     resourcesSection(report.resources, overview.runs, at),
     coverageSection(overview.coverage),
     trafficSection(overview.traffic, report.learned_rate),
     todaySection(report, overview),
     fileSection(view),
-    html`<footer id="footer">Read at ${shortInstant(at)}. All times are in UTC. Names, counts and times only.</footer>`,
+    html`<footer id="footer">Read at ${shortInstant(at)}. All times are in UTC. Names, counts and times only.<noscript> Reload the page to update it.</noscript></footer>`,
   ])
 }
 
 /** The page while the warehouse cannot be read. */
 export function errorPageHtml(verdict: HealthVerdict): string {
-  return documentHtml(verdict, [verdictBanner(verdict)])
+  return documentHtml({ verdict, workspace: undefined }, [verdictBanner(verdict, undefined)])
 }
 
 const TITLES: Readonly<Record<HealthVerdict['kind'], string>> = {
@@ -38,7 +39,13 @@ const TITLES: Readonly<Record<HealthVerdict['kind'], string>> = {
   act: 'Needs you',
 }
 
-function documentHtml(verdict: HealthVerdict, parts: readonly Html[]): string {
+interface DocumentHead {
+  verdict: HealthVerdict
+  /** Undefined while it is not known. */
+  workspace: string | undefined
+}
+
+function documentHtml({ verdict, workspace }: DocumentHead, parts: readonly Html[]): string {
   const icon = `data:image/svg+xml,${encodeURIComponent(String(verdictIcon(verdict.kind)))}`
   const page = html`<!doctype html>
 <html lang="en">
@@ -46,7 +53,7 @@ function documentHtml(verdict: HealthVerdict, parts: readonly Html[]): string {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${TITLES[verdict.kind]} – parley</title>
+<title>${TITLES[verdict.kind]} – ${workspace !== undefined && `${workspace} – `}parley</title>
 <link rel="icon" href="${icon}">
 <link rel="stylesheet" href="/style.css">
 <script type="module" src="/live.js"></script>

@@ -1,10 +1,9 @@
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import type { RecentRun } from '../../store/status/recent-runs.ts'
 import type { ResourceReport } from '../../store/status/report.ts'
-import { relativeTime } from '../../terminal/wording.ts'
 import { wholeNumber } from '../../whole-number.ts'
 import { type Html, html } from './html.ts'
-import { countCell, foreign, instantText, shortInstant } from './wording.ts'
+import { ageText, countCell, foreign, shortInstant } from './wording.ts'
 
 /** @param at when the report was read */
 export function resourcesSection(
@@ -15,7 +14,7 @@ export function resourcesSection(
   const now = Date.parse(at)
   return html`<section id="resources" aria-labelledby="resources-title">
 <h2 id="resources-title">Resources</h2>
-<div class="scroll" tabindex="0" role="region" aria-labelledby="resources-title">
+<div class="scroll" tabindex="0" role="region" aria-label="Table of resources">
 <table>
 <thead><tr><th scope="col">Resource<th scope="col">State<th scope="col" class="number">Rows<th scope="col">Fresh as of<th scope="col">Complete as of<th scope="col" class="number">Waiting<th scope="col" class="number">Rejected<th scope="col">Next due<th scope="col">Last runs</tr></thead>
 <tbody>
@@ -27,8 +26,25 @@ ${resources.map(row => resourceRow(row, runs.get(row.resource) ?? [], now))}</tb
 }
 
 function resourceRow(row: ResourceReport, runs: readonly RecentRun[], now: number): Html {
-  return html`<tr><th scope="row">${row.resource}<td><span class="state ${row.state}">${row.state}</span>${row.reason !== null && row.state !== 'backfilling' && html`<small>${foreign(row.reason)}</small>`}${countCell(row.rows_live)}<td>${instantText(row.fresh_as_of)}<td>${instantText(row.complete_as_of)}${countCell(row.pending_tasks)}${countCell(row.rejected)}<td>${row.next_run_at === null ? html`<span class="none">–</span>` : relativeTime(row.next_run_at, now)}<td>${runStrip(row.resource, runs)}</tr>
+  return html`<tr><th scope="row">${row.resource}<td><span class="state ${row.state}">${row.state}</span>${stateNote(row)}${countCell(row.rows_live)}<td>${ageText(row.fresh_as_of, now)}<td>${ageText(row.complete_as_of, now)}${countCell(row.pending_tasks)}${countCell(row.rejected)}<td>${ageText(row.next_run_at, now)}<td>${runStrip(row.resource, runs)}</tr>
 `
+}
+
+/** How far the first read is, or why the resource is in its state. The banner says it when the whole API is away. */
+function stateNote({
+  resource,
+  state,
+  reason,
+  failing_since: since,
+  backfill_done: done,
+  backfill_total: total,
+}: ResourceReport): Html | false {
+  if (state === 'backfilling' && total !== null && total > 0) {
+    const share = `${wholeNumber(done)} of ${wholeNumber(total)}`
+    return html`<small><progress max="${total}" value="${done}" aria-label="${resource}">${share}</progress> ${share}</small>`
+  }
+  const isShown = reason !== null && state !== 'backfilling' && (state !== 'failing' || since !== null)
+  return isShown && html`<small>${foreign(reason)}</small>`
 }
 
 interface RunShape {

@@ -1,23 +1,26 @@
 import type { DriftedField, Overview } from '../../store/status/overview.ts'
 import type { ResourceReport, StatusReport } from '../../store/status/report.ts'
 import { durationText } from '../../terminal/wording.ts'
+import { wholeNumber } from '../../whole-number.ts'
 import { type Html, html } from './html.ts'
 import { countCell, foreign, instantText } from './wording.ts'
 
 export function todaySection({ resources }: StatusReport, { today, drift }: Overview): Html {
   const held = resources.filter(({ deletions_held_since: since }) => since !== null)
   const late = resources.filter(({ arrival_lag: lag }) => lag !== null)
+  const rejected = resources.filter(row => row.rejected > 0)
   return html`<section id="today" aria-labelledby="today-title">
 <h2 id="today-title">Today</h2>
 ${writtenTable(today)}
 ${held.length > 0 && html`<h3>Deletions held back</h3><ul>${held.map(heldItem)}</ul>`}
+${rejected.length > 0 && rejectedList(rejected)}
 ${late.length > 0 && lagTable(late)}
 ${drift.length > 0 && driftList(drift)}
 </section>`
 }
 
 function writtenTable(today: Overview['today']): Html {
-  if (today.length === 0) return html`<p>No row was written today (UTC) so far.</p>`
+  if (today.length === 0) return html`<p>No row was written today (UTC), up to the last full minute.</p>`
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Rows written today"><table>
 <thead><tr><th scope="col">Resource<th scope="col" class="number">New<th scope="col" class="number">Changed<th scope="col" class="number">Deleted</tr></thead>
 <tbody>${today.map(
@@ -28,6 +31,12 @@ function writtenTable(today: Overview['today']): Html {
 
 function heldItem({ resource, deletions_held_since: since }: ResourceReport): Html {
   return html`<li>${resource} since ${instantText(since)}</li>`
+}
+
+function rejectedList(rejected: readonly ResourceReport[]): Html {
+  return html`<h3>Items that could not be stored</h3>
+<ul>${rejected.map(row => html`<li>${row.resource}: ${wholeNumber(row.rejected)}</li>`)}</ul>
+<p>Each has a row in <code>sync_rejects</code> with its reason, until it is stored.</p>`
 }
 
 /** How late rows appeared after their event time. */

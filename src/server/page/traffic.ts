@@ -5,10 +5,19 @@ import { wholeNumber } from '../../whole-number.ts'
 import { type Html, html } from './html.ts'
 import { shortInstant } from './wording.ts'
 
-const PERIODS: readonly { name: keyof TrafficHistory; label: string; unit: string; minutes: number }[] = [
-  { name: 'hour', label: 'Last hour', unit: 'minute', minutes: 1 },
-  { name: 'day', label: 'Last day', unit: 'quarter of an hour', minutes: 15 },
-  { name: 'week', label: 'Last week', unit: 'two hours', minutes: 120 },
+interface Period {
+  name: keyof TrafficHistory
+  label: string
+  /** Where the chart begins. */
+  begin: string
+  unit: string
+  minutes: number
+}
+
+const PERIODS: readonly Period[] = [
+  { name: 'hour', label: 'Last hour', begin: '1 h ago', unit: 'minute', minutes: 1 },
+  { name: 'day', label: 'Last day', begin: '1 day ago', unit: 'quarter of an hour', minutes: 15 },
+  { name: 'week', label: 'Last week', begin: '1 week ago', unit: 'two hours', minutes: 120 },
 ]
 
 export function trafficSection(traffic: TrafficHistory, rate: RateReport | null): Html {
@@ -17,7 +26,7 @@ export function trafficSection(traffic: TrafficHistory, rate: RateReport | null)
 <p>${limitSentence(rate)}</p>
 <div class="charts">
 ${PERIODS.map(period => chart(period, traffic[period.name]))}</div>
-<p class="legend"><span><svg viewBox="0 0 9 9" width="11" height="11" aria-hidden="true"><path class="bar" d="M2 0h5v9h-5z"/></svg> requests per minute</span> <span><svg viewBox="0 0 9 9" width="11" height="11" aria-hidden="true"><path class="refused" d="M0 0h9l-4.5 9z"/></svg> refused as too many, or failed</span> <span><svg viewBox="0 0 9 9" width="11" height="11" aria-hidden="true"><path class="idle" d="M0 7h9v2h-9z"/></svg> parley did not run</span></p>
+<p class="legend"><span><svg viewBox="0 0 9 9" width="11" height="11" aria-hidden="true"><path class="bar" d="M2 0h5v9h-5z"/></svg> requests per minute</span> <span><svg viewBox="0 0 9 9" width="11" height="11" aria-hidden="true"><path class="limit" d="M0 4h9v1h-9z"/></svg> learned limit, where it is in the picture</span> <span><svg viewBox="0 0 9 9" width="11" height="11" aria-hidden="true"><path class="refused" d="M0 0h9l-4.5 9z"/></svg> refused as too many, or failed</span> <span><svg viewBox="0 0 9 9" width="11" height="11" aria-hidden="true"><path class="idle" d="M0 7h9v2h-9z"/></svg> parley did not run</span></p>
 </section>`
 }
 
@@ -33,10 +42,7 @@ function limitSentence(rate: RateReport | null): string {
 const HEIGHT = 60
 const BAR = 4
 
-function chart(
-  { name, label, unit, minutes }: (typeof PERIODS)[number],
-  spans: readonly TrafficSpan[],
-): Html {
+function chart({ name, label, begin, unit, minutes }: Period, spans: readonly TrafficSpan[]): Html {
   const perMinute = ({ requests }: TrafficSpan) => requests / minutes
   const most = Math.max(1, ...spans.map(perMinute))
   const width = spans.length * BAR
@@ -47,14 +53,23 @@ function chart(
   const marks = (isMarked: (span: TrafficSpan) => boolean, path: string) =>
     spans.flatMap((span, place) => (isMarked(span) ? [`M${place * BAR} ${path}`] : [])).join('')
   const refused = marks(({ throttled, errors }) => throttled + errors > 0, `0h${BAR}l-2 5z`)
+  const limits = spans.flatMap(({ rate }, place) => {
+    const height = rate === null ? 0 : ((rate * 60) / most) * HEIGHT
+    return height === 0 || height > HEIGHT
+      ? []
+      : [`M${place * BAR} ${Math.floor(HEIGHT - height)}h${BAR}v1h-${BAR}z`]
+  })
   const idle = marks(({ minutes: seen }) => seen === 0, `${HEIGHT - 1}h${BAR}v1h-${BAR}z`)
   const sum = (figure: 'requests' | 'throttled' | 'errors' | 'rows' | 'paused_seconds') =>
     wholeNumber(spans.reduce((all, span) => all + span[figure], 0))
-  const summary = `${sum('requests')} requests, ${sum('throttled')} refused as too many, ${sum('errors')} failed, ${sum('rows')} rows written, ${sum('paused_seconds')} s of asked waits`
+  const summary = spans.every(({ minutes: seen }) => seen === 0)
+    ? 'No minute has been recorded yet.'
+    : `${sum('requests')} requests, ${sum('throttled')} refused as too many, ${sum('errors')} failed, ${sum('rows')} rows written, ${sum('paused_seconds')} s of asked waits`
   return html`<figure>
-<figcaption>${label}: at most ${wholeNumber(Math.ceil(most))} per minute</figcaption>
+<figcaption>${label}${bars.length > 0 && `: at most ${wholeNumber(Math.ceil(most))} per minute`}</figcaption>
 <svg role="img" aria-labelledby="${name}-title ${name}-desc" viewBox="0 0 ${width} ${HEIGHT}" preserveAspectRatio="none"><title id="${name}-title">${label}</title><desc id="${name}-desc">${summary}</desc>
-<path class="idle" d="${idle}"/><path class="bar" d="${bars.join('')}"/><path class="refused" d="${refused}"/></svg>
+<path class="idle" d="${idle}"/><path class="bar" d="${bars.join('')}"/><path class="limit" d="${limits.join('')}"/><path class="refused" d="${refused}"/></svg>
+<p class="axis"><span>${begin}</span><span>now</span></p>
 <p>${summary}</p>
 <details><summary>By ${unit}</summary>
 <div class="scroll" tabindex="0" role="region" aria-label="${label}">

@@ -1,8 +1,9 @@
 import type { LoadingProgress } from '../../health/loading.ts'
 import type { HealthProblem } from '../../health/problems.ts'
 import type { HealthVerdict } from '../../health/verdict.ts'
+import { clockText } from '../../terminal/wording.ts'
 import { type Html, html } from './html.ts'
-import { foreign, instantText } from './wording.ts'
+import { foreign } from './wording.ts'
 
 /** A circle with a tick, an arrow, two bars or an exclamation mark: readable without its colour. */
 const SHAPES: Readonly<Record<HealthVerdict['kind'], { colour: string; path: string }>> = {
@@ -17,10 +18,14 @@ export function verdictIcon(kind: HealthVerdict['kind']): Html {
   return html`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" width="40" height="40" aria-hidden="true"><circle cx="12" cy="12" r="11" fill="${colour}"/><path d="${path}" fill="none" stroke="#fff" stroke-width="2.5" stroke-linecap="round" stroke-linejoin="round"/></svg>`
 }
 
-export function verdictBanner({ kind, text, todo, loading }: HealthVerdict): Html {
-  return html`<header id="verdict" class="verdict ${kind}" role="status">
+/** @param workspace undefined while it is not known */
+export function verdictBanner(
+  { kind, text, detail, todo, loading }: HealthVerdict,
+  workspace: string | undefined,
+): Html {
+  return html`<header id="verdict" class="verdict ${kind}">
 ${verdictIcon(kind)}
-<div><h1>${foreign(text)}</h1>${todo !== null && html`<p>${foreign(todo)}</p>`}${loading && loadingBar(loading)}</div>
+<div role="status"><p class="workspace">parley${workspace !== undefined && html` · ${foreign(workspace)}`}</p><h1>${foreign(text)}</h1>${todo !== null && html`<p class="todo">${foreign(todo)}</p>`}${detail !== null && html`<p>${foreign(detail)}.</p>`}${loading && loadingBar(loading)}</div>
 </header>`
 }
 
@@ -32,15 +37,15 @@ function loadingBar({ share, complete, offered }: LoadingProgress): Html {
 const KINDS: Readonly<Record<HealthProblem['kind'], string>> = { act: 'Act', wait: 'Wait' }
 
 /** The banner shows the first problem. With one problem there is nothing to add. */
-export function problemsSection(problems: readonly HealthProblem[]): Html {
+export function problemsSection(problems: readonly HealthProblem[], now: number): Html {
   if (problems.length < 2) return html`<section id="problems" hidden></section>`
   return html`<section id="problems" aria-labelledby="problems-title">
 <h2 id="problems-title">${problems.length} problems</h2>
-<ul>${problems.map(problemItem)}</ul>
+<ul>${problems.map(problem => problemItem(problem, now))}</ul>
 </section>`
 }
 
-function problemItem({ kind, what, todo, since }: HealthProblem): Html {
-  return html`<li class="${kind}"><strong>${KINDS[kind]}</strong> ${foreign(what)}${since !== null && html`, since ${instantText(since)}`}. ${foreign(todo)}</li>
+function problemItem({ kind, what, detail, todo, since }: HealthProblem, now: number): Html {
+  return html`<li class="${kind}"><strong>${KINDS[kind]}</strong> ${foreign(what)}${since !== null && ` since ${clockText(since, now)}`}${detail !== null && html`: ${foreign(detail)}`}. ${foreign(todo)}</li>
 `
 }

@@ -1,3 +1,4 @@
+import { relativeTime } from '../../terminal/wording.ts'
 import { wholeNumber } from '../../whole-number.ts'
 import { type Html, html } from './html.ts'
 
@@ -7,6 +8,12 @@ import { type Html, html } from './html.ts'
 export function instantText(instant: string | null, none = '–'): Html {
   if (instant === null) return html`<span class="none">${none}</span>`
   return html`<time datetime="${instant}">${shortInstant(instant)}</time>`
+}
+
+/** The distance to now, and the instant itself in a tooltip; a dash for null. */
+export function ageText(instant: string | null, now: number): Html {
+  if (instant === null) return html`<span class="none">–</span>`
+  return html`<time datetime="${instant}" title="${shortInstant(instant)} UTC">${relativeTime(instant, now)}</time>`
 }
 
 /** `2026-03-04 05:06:07` */

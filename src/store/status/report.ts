@@ -1,5 +1,7 @@
 import { resolve } from 'node:path'
+import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource-names.ts'
 import { MINUTE_MS } from '../../clock.ts'
+import { reasonWithHint } from '../../errors.ts'
 import { databaseError } from '../database/sqlite-errors.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import type { Workspace } from '../database/workspace.ts'
@@ -18,6 +20,8 @@ export interface StatusReport {
   wal_bytes: number
   /** Null when no process ever wrote the warehouse. */
   writer: WriterState | null
+  /** The resources that the writer reads: all of them unless `sync.resources`, `--only` or `--skip` leave some out. */
+  chosen_resources: readonly ResourceName[]
   /** Null when no daemon ever ran. */
   daemon: DaemonReport | null
   /** How the last backfill ended; null when none has ended, or the last one is running or was killed. */
@@ -40,6 +44,8 @@ export interface DaemonState {
   state: 'running' | 'waiting' | 'stopped'
   /** A sentence for people, or null. */
   reason: string | null
+  /** What a person can do, as a sentence. */
+  hint?: string
   since: string
   /** Why it waits: `rebuilding`, `not-writing`, or the code of the error, such as `unauthorized`. */
   code?: string
@@ -47,6 +53,11 @@ export interface DaemonState {
   until: string | null
   /** Exit status of the process, once stopped. */
   exit_status?: number
+}
+
+/** Why the daemon is in its state, with what a person can do, for places with room for one text. */
+export function reasonOfState({ reason, hint }: Pick<DaemonState, 'reason' | 'hint'>): string | null {
+  return reason === null ? null : reasonWithHint({ message: reason, hint })
 }
 
 /** What a backfill stores in `sync_meta` at its end. */
@@ -132,6 +143,7 @@ export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion
     database_bytes: database.bytes,
     wal_bytes: database.walBytes,
     writer,
+    chosen_resources: storedNote<ResourceName[]>(status, META.chosenResources) ?? RESOURCE_NAMES,
     daemon: daemon ?? daemonOf(status, writer, now),
     backfill: backfillOf(status, writer),
     api: unreachableOf(storedNote<UnreachableNote>(status, META.unreachable)),

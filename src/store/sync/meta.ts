@@ -14,6 +14,8 @@ export const META = {
   workspace: 'workspace',
   /** The process that writes the database, or wrote it last. */
   writer: 'writer',
+  /** The resources that this process reads. */
+  chosenResources: 'chosen_resources',
   /** The daemon's current state, for `parley status`, `/readyz` and systemd's status. */
   daemonState: 'daemon_state',
   /** When and how the last backfill ended. A killed backfill does not store this. */

@@ -1,0 +1,44 @@
+import { CATALOG } from '../catalog/catalog.ts'
+import { MINUTE_MS } from '../clock.ts'
+import type { ResourceReport, StatusReport } from '../store/status/report.ts'
+import { clockText } from '../terminal/wording.ts'
+
+/** The resources whose newest end is polled. */
+export const TIMELINES = CATALOG.filter(({ feeds }) =>
+  Object.values(feeds).some(({ mode }) => mode === 'timeline'),
+).map(({ name }) => name)
+
+/** When new and old items are complete to the same instant but for this time, one sentence says both. */
+const SAME_MS = 15 * MINUTE_MS
+
+/**
+ * Up to when a warehouse without a problem is complete. New items are read every minute, and those with an older date
+ * at intervals that grow with their age, so these are two instants. Pure.
+ */
+export function completeness(
+  resources: readonly ResourceReport[],
+  { writer, now }: Pick<StatusReport, 'writer'> & { now: number },
+): { text: string; detail: string | null } {
+  const offered = resources.filter(({ state }) => state !== 'unavailable')
+  const complete = oldest(offered.map(({ complete_as_of: at }) => at)) ?? '-'
+  const here = `everything published before ${clockText(complete, now)} is`
+  if (writer?.running !== true) {
+    const detail =
+      'No process reads at the moment. parley backfill reads what is new, and parley daemon keeps reading'
+    return { text: `Complete: ${here} here`, detail }
+  }
+  if (writer.command === 'backfill')
+    return { text: `Reading what is new: ${here} already here`, detail: null }
+  const timelines = offered.filter(({ resource }) => TIMELINES.includes(resource))
+  const fresh = oldest(timelines.map(({ fresh_as_of: at }) => at))
+  if (fresh === undefined || Date.parse(fresh) - Date.parse(complete) < SAME_MS)
+    return { text: `Up to date: ${here} here`, detail: null }
+  return {
+    text: `Up to date: what is new until ${clockText(fresh, now)} is here`,
+    detail: `Older dates are read again at intervals: ${here} here, whatever its date`,
+  }
+}
+
+function oldest(instants: readonly (string | null)[]): string | undefined {
+  return instants.filter(at => at !== null).sort()[0]
+}
