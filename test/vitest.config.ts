@@ -6,7 +6,7 @@ export default defineConfig({
     root: new URL('..', import.meta.url).pathname,
     include: ['test/**/*.test.ts'],
     // Minutes each; `npm run test:long` runs them.
-    exclude: ['test/**/*.long.test.ts'],
+    exclude: ['test/**/*.long.test.ts', 'test/page/**'],
     globalSetup: ['test/support/temporary-files.ts'],
     setupFiles: ['test/support/fixed-seed.ts'],
     // The last resort against a test that hangs: waits end by themselves once nothing moves (`support/until.ts`).
