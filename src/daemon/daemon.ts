@@ -32,6 +32,7 @@ import type { UnreachableNote } from '../store/sync/resource-state.ts'
 import { type BackgroundWork, startBackgroundWork } from './background-work.ts'
 import type { CurrentState } from './current-state.ts'
 import { livenessAfter } from './liveness.ts'
+import { createMetricSources } from './metric-sources.ts'
 import { readinessProblem } from './readiness.ts'
 import { isAccessLost, recoveryFrom, type SessionEnd } from './recovery.ts'
 import { createReportSources } from './report-sources.ts'
@@ -351,8 +352,14 @@ async function startServer(
   current: CurrentState,
   log: Log,
 ): Promise<RunningServer> {
-  const sources = createReportSources(current, { clock, version })
-  const metrics = createMetrics({ clock, sources: sources.metrics })
+  const { status, page } = createReportSources({
+    version,
+    clock,
+    databasePath: () => current.settings.database.path,
+    db: () => current.app?.store.db,
+    daemon: () => current.state,
+  })
+  const metrics = createMetrics({ clock, sources: createMetricSources(current, { clock, version, status }) })
   const nudge = (hint: Nudge) => {
     current.session
       ?.readFirst(readsFor(hint))
@@ -367,8 +374,8 @@ async function startServer(
     metrics,
     live: () => liveness(current),
     ready: () => readinessProblem(current),
-    status: sources.status,
-    page: sources.page,
+    status,
+    page,
     nudge,
   })
   return {

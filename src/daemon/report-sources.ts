@@ -1,51 +1,52 @@
-import { dirname, resolve } from 'node:path'
+import { resolve } from 'node:path'
 import { type Clock, isoInstant } from '../clock.ts'
 import { StopError } from '../errors.ts'
 import { databaseProblem, problemsOf } from '../health/problems.ts'
 import { problemVerdict, verdictOf } from '../health/verdict.ts'
-import type { MetricSources } from '../server/metrics.ts'
 import { errorPageHtml, statusPageHtml } from '../server/page/page.ts'
 import type { PageAnswer } from '../server/routes.ts'
-import { databaseSizes, freeOnDisk } from '../store/file/size.ts'
+import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { readOverview, readOverviewAt } from '../store/status/overview.ts'
-import { readStatusReport, type SnapshotReport, type StatusReport } from '../store/status/report.ts'
+import { type DaemonState, readStatusReport, type StatusReport } from '../store/status/report.ts'
 import { createCountedStatusReader } from '../store/status/thread.ts'
-import { META, readNote } from '../store/sync/meta.ts'
-import type { CurrentState } from './current-state.ts'
 import { createCachedReading } from './memo.ts'
-import { isApiReachable, readinessProblem } from './readiness.ts'
+
+/** The process whose warehouse is reported. What it has open may change, so each value is read when it is needed. */
+export interface ReportedProcess {
+  version: string
+  clock: Clock
+  /** As in the settings. */
+  databasePath(): string
+  /** Undefined while the process has closed the database. */
+  db(): Sqlite | undefined
+  /** Undefined for a process that is no daemon. */
+  daemon(): DaemonState | undefined
+}
 
 export interface ReportSources {
-  metrics: MetricSources
   /** What `parley status --json` prints. The rows of the resources may be a few seconds old. */
   status(): Promise<StatusReport>
   /** The page for people. It says so when the database is not available. */
   page(): Promise<PageAnswer>
 }
 
-export function createReportSources(
-  current: CurrentState,
-  { clock, version }: { clock: Clock; version: string },
-): ReportSources {
+export function createReportSources(reported: ReportedProcess): ReportSources {
+  const { clock, version, db, daemon } = reported
   const counted = createCountedStatusReader({ clock })
-  const path = () => resolve(current.settings.database.path)
+  const path = () => resolve(reported.databasePath())
   const report = createCachedReading(async (of: string) => {
     const { rows } = (await counted.read(of)) ?? {}
-    const { app } = current
-    return readStatusReport({
-      path: of,
-      now: clock.now(),
-      daemon: current.state,
-      ...(app && { db: app.store.db }),
-      ...(rows && { rows }),
-    })
+    return readStatusReport({ path: of, now: clock.now(), db: db(), daemon: daemon(), rows })
   }, clock)
-  const status = async (): Promise<StatusReport> => ({ ...(await report(path())), daemon: current.state })
+  const status = async (): Promise<StatusReport> => {
+    const state = daemon()
+    return { ...(await report(path())), ...(state && { daemon: state }) }
+  }
   const overview = createCachedReading(async (of: string) => {
     const known = await counted.read(of)
     if (known) return known.overview
-    const db = current.app?.store.db
-    return db === undefined ? readOverviewAt(of, clock.now()) : readOverview(db, clock.now())
+    const open = db()
+    return open === undefined ? readOverviewAt(of, clock.now()) : readOverview(open, clock.now())
   }, clock)
   const readPage = async (): Promise<string> => {
     const now = clock.now()
@@ -66,24 +67,10 @@ export function createReportSources(
       return { status: 200, html: await readPage() }
     } catch (error) {
       if (!(error instanceof StopError)) throw error
-      const problem = databaseProblem(error, current.state.since)
-      return { status: 503, html: errorPageHtml(problemVerdict(problem, 0, clock.now())) }
+      const now = clock.now()
+      const problem = databaseProblem(error, daemon()?.since ?? isoInstant(now))
+      return { status: 503, html: errorPageHtml(problemVerdict(problem, 0, now)) }
     }
   }
-  return {
-    status,
-    page,
-    metrics: {
-      version,
-      workspace: () => ({ id: current.settings.api.workspaceId, baseUrl: current.settings.api.baseUrl }),
-      serverNow: () => current.session?.serverNow() ?? clock.now(),
-      rate: () => current.app?.governor.state(),
-      isReady: () => readinessProblem(current) === undefined,
-      isApiReachable: () => isApiReachable(current),
-      database: () => ({ ...databaseSizes(path()), freeBytes: freeOnDisk(dirname(path())) }),
-      snapshot: () => current.app && readNote<SnapshotReport>(current.app.store.state.meta, META.snapshots),
-      resources: async () => (await status()).resources,
-      backlog: () => current.session?.backlog(),
-    },
-  }
+  return { status, page }
 }

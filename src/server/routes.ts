@@ -20,7 +20,8 @@ export interface Answers {
   nudgeSecret: string | undefined
   log: Log
   clock: Clock
-  metrics: Pick<Metrics, 'text' | 'contentType' | 'recordNudge' | 'recordRefusedNudge'>
+  /** Undefined: there is no `/metrics`. */
+  metrics: ServedMetrics | undefined
   /** True while the process makes progress, else the reason for the operator. */
   live(): true | string
   /** Undefined while the warehouse follows the API, else the reason for the operator. */
@@ -33,7 +34,7 @@ export interface Answers {
   nudge(nudge: Nudge): void
 }
 
-type ReadPath = '/' | '/style.css' | '/live.js' | '/livez' | '/readyz' | '/metrics' | '/status'
+type ServedMetrics = Pick<Metrics, 'text' | 'contentType' | 'recordNudge' | 'recordRefusedNudge'>
 type ReadHandler = (reply: FastifyReply) => Promise<FastifyReply>
 
 const NUDGE_PATH = /^\/nudge(\/[^/]*)?$/
@@ -84,7 +85,7 @@ function readHandlers({
   status,
   page,
   metrics,
-}: Answers): Readonly<Record<ReadPath, ReadHandler>> {
+}: Answers): Readonly<Record<string, ReadHandler>> {
   const probe = async (reply: FastifyReply, reason: string | undefined) =>
     reply
       .code(reason === undefined ? 200 : 503)
@@ -102,7 +103,9 @@ function readHandlers({
       return probe(reply, state === true ? undefined : state)
     },
     '/readyz': async reply => probe(reply, ready()),
-    '/metrics': async reply => reply.type(metrics.contentType).send(await metrics.text()),
+    ...(metrics && {
+      '/metrics': async reply => reply.type(metrics.contentType).send(await metrics.text()),
+    }),
     '/status': async reply => reply.type('application/json; charset=utf-8').send(jsonLine(await status())),
   }
 }
@@ -117,13 +120,13 @@ function addNudgeRoutes(scope: FastifyInstance, answers: Answers, secret: string
   const { clock, metrics } = answers
   const gate = createNudgeGate(secret, clock)
   const badBody = (reply: FastifyReply, status: number) => {
-    metrics.recordRefusedNudge('bad-body')
+    metrics?.recordRefusedNudge('bad-body')
     return refuse(reply, status, BAD_BODIES[status] ?? 'Bad request')
   }
   scope.addHook('onRequest', async (request, reply) => {
     const verdict = gate.admit(givenSecret(request))
     if (verdict === 'admitted') return undefined
-    metrics.recordRefusedNudge(verdict)
+    metrics?.recordRefusedNudge(verdict)
     return verdict === 'too-many'
       ? refuse(reply, 429, 'Too many requests')
       : refuse(reply, 403, 'The secret is missing or wrong')
@@ -143,7 +146,7 @@ function addNudgeRoutes(scope: FastifyInstance, answers: Answers, secret: string
       if (request.body === undefined) return badBody(reply, 400)
       const nudge = readNudge(request.body)
       answers.nudge(nudge)
-      metrics.recordNudge(nudge.kind)
+      metrics?.recordNudge(nudge.kind)
       return reply.code(202).send({})
     })
   }

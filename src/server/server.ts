@@ -20,6 +20,8 @@ export interface StatusServerDeps extends Answers {
 export interface StatusServer {
   /** In the form of `http.listen`, with the actual port; undefined when the server does not listen. */
   address: string | undefined
+  /** The address of the page; undefined when the server does not listen, or listens on a socket. */
+  url: string | undefined
   /** Closes every connection. */
   close(): Promise<void>
 }
@@ -39,7 +41,7 @@ const SAFE_HEADERS = {
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 }
 
-const NOT_LISTENING: StatusServer = { address: undefined, close: async () => undefined }
+const NOT_LISTENING: StatusServer = { address: undefined, url: undefined, close: async () => undefined }
 
 /** Reason and hint for the operator, by system error code. */
 const ADVICE: Readonly<Record<string, string>> = {
@@ -87,7 +89,8 @@ export async function startStatusServer(deps: StatusServerDeps): Promise<StatusS
   }
   const address = boundAddress(app, listen)
   log.info('The status server listens', { address })
-  return { address, close: () => app.close() }
+  const url = listen.at === 'port' ? `http://${address}/` : undefined
+  return { address, url, close: () => app.close() }
 }
 
 /** @returns the system error code when listening fails */

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import { RESOURCE_NAMES } from '../../src/catalog/resource-names.ts'
-import { loadSettings } from '../../src/config/load-settings.ts'
 import { createCachedReading } from '../../src/daemon/memo.ts'
 import { createReportSources } from '../../src/daemon/report-sources.ts'
 import { runningState } from '../../src/daemon/state.ts'
@@ -57,20 +56,13 @@ describe('a cached reading', () => {
 test('the status server reads a small file at most once a second', async () => {
   const store = temporaryStore()
   const clock = virtualClock(Date.parse('2026-03-04T12:00:00.000Z'))
-  const env = {
-    PARLEY_DATABASE: store.path,
-    PARLEY_BASE_URL: 'http://localhost',
-    PARLEY_API_KEY: 'key',
-    PARLEY_WORKSPACE_ID: 'workspace',
-  }
-  const { settings } = loadSettings({
-    flags: {},
-    env,
-    cwd: store.folder,
-    requireApi: true,
-    resourceNames: RESOURCE_NAMES,
+  const { status } = createReportSources({
+    version: '1',
+    clock,
+    databasePath: () => store.path,
+    db: () => undefined,
+    daemon: () => runningState(clock),
   })
-  const { status } = createReportSources({ settings, state: runningState(clock) }, { clock, version: '1' })
   const nextRun = async () => (await status()).resources.map(row => row.next_run_at)[0]
   expect(await nextRun()).toBeNull()
   const at = '2026-03-04T13:00:00.000Z'

@@ -54,7 +54,7 @@ export const PAGE_STATES: readonly PageState[] = [
       limit: { kind: 'token-bucket', rate: 40, burst: 40 },
     },
     bring: ({ place }) =>
-      seen(place.file, 1, 'SELECT count(*) > 300 FROM live_messages WHERE text IS NOT NULL'),
+      seen(place.file, 1, 'SELECT count(*) > 100 FROM live_messages WHERE text IS NOT NULL'),
     verdict: /^Loading history/,
     todo: undefined,
   },

@@ -17,11 +17,13 @@ import {
   settingsOfSections,
 } from '../command.ts'
 import { parseResourceName } from '../resource-name.ts'
+import type { BackfillPageDeps } from './page.ts'
 
 export interface BackfillOptions {
   skip?: string
   plan?: boolean
   json?: boolean
+  page?: boolean
   workspaceRenamed?: boolean
 }
 
@@ -32,11 +34,16 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
     ...settingsOfSections('api', 'database', 'sync', 'access_log', 'transcripts', 'search', 'crm'),
     ...settingsOfSections('retention', 'log'),
     'snapshot.folder',
+    'http.listen',
+    'http.token',
   ],
   options: [
     new Option('--skip <resources>', 'resources to leave out, separated by commas'),
     new Option('--plan', 'only estimate the number of requests and the time; store nothing'),
     new Option('--json', 'print one JSON summary on standard output'),
+    new Option('--page', 'meanwhile, serve the page that shows the progress, at http.listen').conflicts(
+      'plan',
+    ),
     new Option(
       '--workspace-renamed',
       'the workspace in the database has a new id: continue with the id of the settings',
@@ -48,6 +55,7 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
       'parley backfill --since 2026-01-01 --skip message_bodies',
       'reads data since 2026, without the texts of e-mails',
     ],
+    ['parley backfill --page', 'also shows its progress at http://127.0.0.1:8787/'],
   ],
   async run(context, input) {
     const { settings } = loadCommandSettings(context, input, {
@@ -122,6 +130,7 @@ async function runBackfill({
   const whole = area ? undefined : log
   const { version } = context
   whole?.info('Backfill started', startFields({ version, pid: process.pid, settings, resources }))
+  const served = options.page ? await servePage({ app, settings, log, area, version }) : undefined
   const since = settings.sync.since ?? null
   const backfill = app.backfill(resources, since)
   const began = clock.elapsed()
@@ -156,8 +165,16 @@ async function runBackfill({
     if ('error' in end) throw end.error
     return end.result
   } finally {
+    await served?.close()
     await app.close()
   }
+}
+
+async function servePage({ area, ...page }: BackfillPageDeps & { area: LiveArea | undefined }) {
+  const { startBackfillPage } = await import('./page.ts')
+  const served = await startBackfillPage(page)
+  if (served.url !== undefined) area?.write(`The page: ${served.url}\n`)
+  return served
 }
 
 function statusOfResult({ complete, interrupted }: BackfillResult): ExitStatus {

@@ -124,11 +124,11 @@ export interface StatusQuestion {
   /** Ms since the epoch, by this machine's clock. */
   now: number
   /** An open connection. Default: a read-only connection that is closed afterwards. */
-  db?: Sqlite
+  db?: Sqlite | undefined
   /** State of the calling daemon. It replaces the stored state, which is outdated when a full disk prevents writes. */
-  daemon?: DaemonState
+  daemon?: DaemonState | undefined
   /** The rows of `sync_status`, when the caller has them already. */
-  rows?: readonly StatusRow[]
+  rows?: readonly StatusRow[] | undefined
 }
 
 /** @throws StopError (73) when there is no warehouse at this path, or it cannot be read */

@@ -1,0 +1,39 @@
+import type { App } from '../../app/app.ts'
+import type { Settings } from '../../config/load-settings.ts'
+import { createReportSources } from '../../daemon/report-sources.ts'
+import type { Log } from '../../log.ts'
+import { type StatusServer, startStatusServer } from '../../server/server.ts'
+
+/** The status page while a backfill runs: `parley backfill --page`. */
+
+export interface BackfillPageDeps {
+  app: Pick<App, 'clock' | 'store'>
+  settings: Pick<Settings, 'database' | 'http'>
+  log: Log
+  version: string
+}
+
+export function startBackfillPage({ app, settings, log, version }: BackfillPageDeps): Promise<StatusServer> {
+  const { clock, store } = app
+  const { listen, token } = settings.http
+  const { status, page } = createReportSources({
+    version,
+    clock,
+    databasePath: () => settings.database.path,
+    db: () => store.db,
+    daemon: () => undefined,
+  })
+  return startStatusServer({
+    listen,
+    token,
+    nudgeSecret: undefined,
+    log,
+    clock,
+    metrics: undefined,
+    live: () => true,
+    ready: () => 'a backfill is running',
+    status,
+    page,
+    nudge: () => undefined,
+  })
+}

@@ -1,0 +1,28 @@
+import { dirname, resolve } from 'node:path'
+import type { Clock } from '../clock.ts'
+import type { MetricSources } from '../server/metrics.ts'
+import { databaseSizes, freeOnDisk } from '../store/file/size.ts'
+import type { SnapshotReport, StatusReport } from '../store/status/report.ts'
+import { META, readNote } from '../store/sync/meta.ts'
+import type { CurrentState } from './current-state.ts'
+import { isApiReachable, readinessProblem } from './readiness.ts'
+
+/** Where the gauges of `/metrics` get their values. */
+export function createMetricSources(
+  current: CurrentState,
+  { clock, version, status }: { clock: Clock; version: string; status(): Promise<StatusReport> },
+): MetricSources {
+  const path = () => resolve(current.settings.database.path)
+  return {
+    version,
+    workspace: () => ({ id: current.settings.api.workspaceId, baseUrl: current.settings.api.baseUrl }),
+    serverNow: () => current.session?.serverNow() ?? clock.now(),
+    rate: () => current.app?.governor.state(),
+    isReady: () => readinessProblem(current) === undefined,
+    isApiReachable: () => isApiReachable(current),
+    database: () => ({ ...databaseSizes(path()), freeBytes: freeOnDisk(dirname(path())) }),
+    snapshot: () => current.app && readNote<SnapshotReport>(current.app.store.state.meta, META.snapshots),
+    resources: async () => (await status()).resources,
+    backlog: () => current.session?.backlog(),
+  }
+}
