@@ -2,10 +2,9 @@ import { execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { RESOURCE_NAMES } from '../../src/catalog/resource-names.ts'
 import type { DemoEvent } from '../../src/commands/demo/change-driver.ts'
 import { DEMO_CHANGES, pickWeighted } from '../../src/commands/demo/changes.ts'
-import { type DemoState, demoSummary, drawDemo } from '../../src/commands/demo/display.ts'
+import { currentLine, demoSummary } from '../../src/commands/demo/display.ts'
 import { isLocked } from '../../src/store/file/lock.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { textWidth } from '../../src/terminal/text-width.ts'
@@ -31,7 +30,7 @@ describe('a demo of the daemon', () => {
     const { status, stdout, stderr } = await demo.ended
     expect(status, stderr).toBe(0)
     expect(stderr).toContain('status --database demo.db')
-    expect(stderr).toMatch(/activities +(ok|backfilling) /)
+    expect(stderr).toMatch(/The page that shows all of it: http:\/\/127\.0\.0\.1:\d+\/\n/)
     expect(stdout).toContain('half within')
     expect(stdout).toContain('parley daemon has stopped')
     expect(running([`--messages ${messages}`])).toEqual([])
@@ -48,7 +47,7 @@ describe('a demo of the daemon', () => {
     const cwd = emptyFolder()
     const messages = unusual(1)
     const demo = startParley(['demo', '--daemon', '--messages', messages], { cwd })
-    await demo.says('The status server listens')
+    await demo.says('The page that shows all of it')
     demo.child.kill('SIGKILL')
     await demo.ended
     const left = () => [
@@ -94,69 +93,30 @@ test('a weighted draw follows the weights', () => {
   expect(pickWeighted([], 0)).toBeUndefined()
 })
 
-const NOW = Date.parse('2026-03-04T05:06:07Z')
-
 const event = (kind: string | undefined, lagMs: number | undefined): DemoEvent => ({
-  at: NOW - 60_000,
+  at: Date.parse('2026-03-04T05:06:07Z'),
   kind,
   what: kind === undefined ? 'the API works normally again' : `${kind}, お見積りの件 ${'long '.repeat(30)}`,
   lagMs,
 })
 
+const ARRIVED = event('a new e-mail', 4000)
 const EVENTS = [
   event('a new e-mail', 2000),
-  event('a new e-mail', 4000),
-  event('a deal that moves on', undefined),
   event(undefined, undefined),
+  ARRIVED,
+  event('a deal that moves on', undefined),
 ]
 
-const STATE: DemoState = {
-  resources: RESOURCE_NAMES.map((resource, number) => ({
-    resource,
-    state: number % 2 === 0 ? 'ok' : 'backfilling',
-    reason: null,
-    rows_live: 1234,
-    rows_deleted: 0,
-    newest_at: null,
-    fresh_as_of: null,
-    complete_as_of: null,
-    backfill_done: 0,
-    backfill_total: null,
-    pending_tasks: 0,
-    rejected: 0,
-    last_success_at: null,
-    next_run_at: null,
-    by_state: null,
-    failing_since: null,
-    failed_in_a_row: null,
-    deletions_held_since: null,
-    arrival_lag: null,
-  })),
-  events: Array.from({ length: 20 }, () => EVENTS).flat(),
-  requests: { total: 99, throttled: 1, perSecond: undefined },
-  now: NOW,
-  elapsedMs: 61_000,
-  isStopping: false,
-}
-
-describe('the picture of a demo', () => {
-  test.each([
-    [80, 24],
-    [120, 50],
-    [40, 10],
-  ])('the picture fits on %d columns and %d rows, with the latest events at the bottom', (columns, rows) => {
-    const lines = drawDemo(STATE, { columns, rows, colour: false })
-    expect(Math.max(...lines.map(textWidth))).toBeLessThanOrEqual(columns)
-    expect(lines.length).toBeLessThanOrEqual(rows)
+describe('the line of a demo', () => {
+  test.each([20, 80, 400])('the line fits on %d columns', columns => {
+    expect(textWidth(currentLine(EVENTS, { columns, colour: false }))).toBeLessThanOrEqual(columns)
   })
 
-  test('the picture counts the changes that have arrived and those that have not', () => {
-    const text = drawDemo(STATE, { columns: 200, rows: 60, colour: false }).join('\n')
-    expect(text).toContain(
-      '60 changes, 40 in the warehouse, half of them within 2 s; 20 to come, the oldest made 1 min ago',
-    )
-    expect(text).toContain(`${RESOURCE_NAMES.length - 7} more resources: `)
-    expect(text).toMatch(/the API works normally again$/)
+  test('the line counts the changes and names the latest one that has arrived', () => {
+    const line = currentLine(EVENTS, { columns: 400, colour: false })
+    expect(line).toBe(`3 changes, 2 in the warehouse; 05:06:07 ${ARRIVED.what}: in the warehouse after 4 s`)
+    expect(currentLine([], { columns: 80, colour: false })).toBe('0 changes, 0 in the warehouse')
   })
 })
 

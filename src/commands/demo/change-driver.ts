@@ -18,8 +18,6 @@ export interface DemoWorld {
   makeDueChanges(): Promise<void>
   /** Checks which changes have arrived in the warehouse. */
   checkArrivals(): void
-  /** As the simulator counts: requests so far, and how many of them it answered with 429. */
-  requestCounts(): Promise<{ total: number; throttled: number }>
   /** In order of time. */
   events(): readonly DemoEvent[]
 }
@@ -122,16 +120,6 @@ export function createDemoWorld({ url, db, clock, random, limit }: DemoWorldDeps
         return false
       })
     },
-    async requestCounts() {
-      const { total, counts } = (await control('requests')) as RequestCounts
-      const throttled = counts.filter(({ status }) => status === 429)
-      return { total, throttled: throttled.reduce((sum, { count }) => sum + count, 0) }
-    },
     events: () => events,
   }
-}
-
-interface RequestCounts {
-  total: number
-  counts: readonly { status: number; count: number }[]
 }

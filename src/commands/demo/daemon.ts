@@ -3,22 +3,12 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import { type Clock, MINUTE_MS, systemClock } from '../../clock.ts'
 import { EXIT_STATUS, type ExitStatus } from '../../errors.ts'
-import type { Sqlite } from '../../store/database/sqlite-types.ts'
 import { hasColours } from '../../terminal/colours.ts'
 import { createLiveArea, isRedrawable, type LiveArea } from '../../terminal/live-area.ts'
 import { wholeNumber } from '../../whole-number.ts'
-import { type AnswerSample, recentRate, withSample } from '../backfill/forecast.ts'
 import type { CommandContext } from '../command.ts'
 import { createDemoWorld, type DemoWorld } from './change-driver.ts'
-import {
-  type DemoScreen,
-  type DemoState,
-  demoSummary,
-  drawDemo,
-  eventLine,
-  requestLine,
-  statusLines,
-} from './display.ts'
+import { currentLine, demoSummary, eventLine } from './display.ts'
 import {
   type DemoSizes,
   endProcess,
@@ -101,6 +91,8 @@ In a second terminal:
   sqlite3 -box ${database} "SELECT * FROM live_messages ORDER BY received_at DESC LIMIT 5"
   sqlite3 -box ${database} "SELECT * FROM crm_record_changes ORDER BY observed_at DESC LIMIT 5"
 
+Ctrl-C stops the demo.
+
 `
 }
 
@@ -131,9 +123,9 @@ async function watch(
   const { openDatabase } = await import('../../store/database/open.ts')
   const db = openDatabase({ path: demo.file, readonly: true })
   const world = createDemoWorld({ url: service.url, db, clock, random: Math.random, limit: LIMIT })
-  const parts: DemoView = { demo, db, world, clock, area, colour: hasColours(stderr, env), say }
+  const colour = hasColours(stderr, env)
   try {
-    await show(parts, AbortSignal.any([signal, time.signal, over.signal]))
+    await show({ world, clock, area, colour, say }, AbortSignal.any([signal, time.signal, over.signal]))
   } finally {
     db.close()
     await endProcess(daemon)
@@ -160,12 +152,12 @@ interface LogLine {
   reason?: string
 }
 
-/** Prints two kinds of lines of the daemon's log: the address of its status server, and warnings and errors. */
+/** Prints two kinds of lines of the daemon's log: the address of its page, and warnings and errors. */
 function showDaemonLog({ stderr }: ChildProcess, say: (line: string) => void): void {
   if (!stderr) return
   createInterface({ input: stderr }).on('line', line => {
     const { level, msg, address, resource, field, reason } = readLogLine(line)
-    if (msg === 'The status server listens') say(`parley daemon: ${msg} at http://${address}/status`)
+    if (msg === 'The status server listens') say(`The page that shows all of it: http://${address}/\n`)
     if (level !== 'info') {
       const where = [resource, field].filter(part => part !== undefined).join('.')
       say(`parley daemon: ${[where, msg, reason].filter(part => part).join(': ')}`)
@@ -182,8 +174,6 @@ function readLogLine(line: string): LogLine {
 }
 
 interface DemoView {
-  demo: DaemonDemo
-  db: Sqlite
   world: DemoWorld
   clock: Clock
   area: LiveArea | undefined
@@ -192,60 +182,28 @@ interface DemoView {
 }
 
 const CHECK_MS = 100
-/** Time between two updates on a terminal, and between two reports in other output. */
-const REDRAW_MS = 1000
-const LINES_MS = 30_000
 
-async function show(shown: DemoView, until: AbortSignal): Promise<void> {
-  const { world, clock, area } = shown
-  const measure = createStateReader(shown)
-  const printEvents = area === undefined ? createEventPrinter(shown) : undefined
-  const began = clock.elapsed()
-  let next = began
+/** On a terminal one line says what happens; elsewhere each event is a line. */
+async function show({ world, clock, area, colour, say }: DemoView, until: AbortSignal): Promise<void> {
+  const printEvents = area === undefined ? createEventPrinter({ world, say }) : undefined
   while (!until.aborted) {
     await world.makeDueChanges()
     world.checkArrivals()
     printEvents?.()
-    if (clock.elapsed() >= next) {
-      const state = await measure()
-      if (area) area.draw(drawDemo(state, screenOf(shown, area)))
-      else for (const line of [...statusLines(state), requestLine(state)]) shown.say(line)
-      next += area ? REDRAW_MS : LINES_MS
-    }
+    area?.draw([currentLine(world.events(), { columns: area.size().columns, colour })])
     await clock.sleep(CHECK_MS, until)
   }
-  area?.draw(drawDemo({ ...(await measure()), isStopping: true }, screenOf(shown, area)))
-}
-
-const screenOf = ({ colour }: DemoView, area: LiveArea): DemoScreen => ({ ...area.size(), colour })
-
-function createStateReader({ demo, db, world, clock }: DemoView): () => Promise<DemoState> {
-  const began = clock.elapsed()
-  let samples: readonly AnswerSample[] = []
-  return async () => {
-    const { readStatusReport } = await import('../../store/status/report.ts')
-    const { total, throttled } = await world.requestCounts()
-    samples = withSample(samples, { at: clock.elapsed(), answered: total - throttled })
-    const now = clock.now()
-    return {
-      resources: readStatusReport({ path: demo.file, now, db }).resources,
-      events: world.events(),
-      requests: { total, throttled, perSecond: recentRate(samples) },
-      now,
-      elapsedMs: clock.elapsed() - began,
-      isStopping: false,
-    }
-  }
+  area?.draw(['Stopping after the requests in flight'])
 }
 
 /** Prints each event once: an API problem immediately, a change when it has arrived in the warehouse. */
-function createEventPrinter({ world, clock, say }: DemoView): () => void {
+function createEventPrinter({ world, say }: Pick<DemoView, 'world' | 'say'>): () => void {
   const printed = new Set<unknown>()
   return () => {
     for (const event of world.events()) {
       if (printed.has(event) || (event.kind !== undefined && event.lagMs === undefined)) continue
       printed.add(event)
-      say(eventLine(event, clock.now()))
+      say(eventLine(event))
     }
   }
 }
