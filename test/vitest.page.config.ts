@@ -4,5 +4,5 @@ import usual from './vitest.config.ts'
 /** The tests of the status page in Chromium. */
 export default mergeConfig(
   { ...usual, test: { ...usual.test, include: [], exclude: [] } },
-  defineConfig({ test: { include: ['test/page/**/*.test.ts'], maxWorkers: 1 } }),
+  defineConfig({ test: { include: ['test/page/**/*.test.ts'], maxWorkers: 2 } }),
 )

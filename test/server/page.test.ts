@@ -1,31 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { problemsOf } from '../../src/health/problems.ts'
-import { verdictOf } from '../../src/health/verdict.ts'
-import { statusPageHtml } from '../../src/server/page/page.ts'
-import type { PageView } from '../../src/server/page/view.ts'
-import { readOverview } from '../../src/store/status/overview.ts'
-import { readStatusReport } from '../../src/store/status/report.ts'
-import { temporaryStore } from '../store/temporary-store.ts'
+import { hostilePage, pageOf } from './made-page.ts'
 import { start } from './status-server.ts'
-
-const NOW = Date.parse('2026-03-04T12:00:00.000Z')
-
-/** The page of a new warehouse, with changes. */
-function pageOf(change: (view: PageView) => Partial<PageView> = () => ({})): string {
-  const store = temporaryStore()
-  const report = readStatusReport({ path: store.path, now: NOW, db: store.db })
-  const problems = problemsOf(report, NOW)
-  const view: PageView = {
-    report,
-    overview: readOverview(store.db, NOW),
-    problems,
-    verdict: verdictOf(report, problems, { now: NOW }),
-    at: '2026-03-04T12:00:00.000Z',
-    version: '1.2.3',
-    uptimeMs: 90_000,
-  }
-  return statusPageHtml({ ...view, ...change(view) })
-}
 
 describe('the page', () => {
   test('the verdict is the first heading and the title of the tab', () => {
@@ -57,15 +32,7 @@ describe('the page', () => {
     '\u202Eright to left',
     'x'.repeat(10_000),
   ])('a name from the API is text and nothing else: %.40s', name => {
-    const html = pageOf(({ report, overview }) => ({
-      report: {
-        ...report,
-        workspace: { id: name, base_url: 'https://example.com' },
-        resources: report.resources.map(row => ({ ...row, state: 'failing', reason: name })),
-      },
-      overview: { ...overview, drift: [{ table: 'meetings', field: name, reason: 'unknown field' }] },
-      verdict: { kind: 'act', text: name, detail: name, todo: name },
-    }))
+    const html = hostilePage(name)
     expect(html).not.toMatch(/<script>|<img/)
     expect(html.match(/<script/g)).toHaveLength(1)
     expect(html).toContain('</html>')
