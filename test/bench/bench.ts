@@ -14,6 +14,8 @@ import { latencyTable } from './latency-report.ts'
 import { runLimits } from './limits.ts'
 import { limitFigures, limitTable } from './limits-report.ts'
 import { describeMachine } from './machine.ts'
+import { runPage } from './page.ts'
+import { pageFigures } from './page-report.ts'
 import { runQuestions } from './questions.ts'
 import { questionsAbout, questionsTable } from './questions-report.ts'
 import { figuresOf, markdownOf, partsOf, type SizedTrial, simulatorFigure } from './report.ts'
@@ -33,13 +35,14 @@ const USAGE = `npm run bench -- [what] [options]
   limits          how much of a rate limit that it does not know the daemon uses
   latency         requests a second by how many are sent at once, without a limit
   features        what full-text search and the typed tables of CRM objects cost a backfill of everything
+  page            what the page of a large warehouse costs the daemon (with --messages 1000000: ten minutes)
   questions       how long the questions of drizzle/questions take while a daemon writes
 backfill and features:
   --repeat N      runs of each kind, of which the fastest counts (default 2)
 backfill:
   --large         also a workspace of 1000000 messages, without texts
   --no-texts      leave out the run that reads every text
-backfill, freshness, latency, features and questions:
+backfill, freshness, latency, features, page and questions:
   --messages N    size of the workspace (default 100000)
 limits:
   --first-minute  only how soon a limit is used up, by the pacing alone on a virtual clock: seconds
@@ -158,6 +161,13 @@ async function questions(folder: string): Promise<Outcome> {
   return { measured, sections: [questionsAbout(measured), questionsTable(measured)] }
 }
 
+async function page(folder: string): Promise<Outcome> {
+  const messages = Number(given.messages)
+  const measured = await runPage({ ...daemonTrial(folder), messages })
+  const about = `The page of a daemon with a warehouse of ${messages.toLocaleString('en')} messages in ten years, read every six seconds.`
+  return { measured, sections: [about, markdownOf(pageFigures(measured))] }
+}
+
 async function features(folder: string): Promise<Outcome> {
   const messages = Number(given.messages)
   const workspace = await startWorkspace(wholeWorkspace(messages))
@@ -189,6 +199,7 @@ const BENCHMARKS: Readonly<Record<string, (folder: string) => Promise<Outcome>>>
   limits,
   latency,
   features,
+  page,
   questions,
 }
 

@@ -13,6 +13,8 @@ export interface DaemonProcess {
   requestsByLane(): Promise<Record<string, number>>
   /** Its in-flight limit. */
   concurrency(): Promise<number>
+  /** What its status server answers. */
+  ask(path: string): Promise<string>
   /** Resolves with a read-only connection as soon as there is a warehouse. */
   openWarehouse(): Promise<Database.Database>
   stop(): Promise<Usage>
@@ -56,8 +58,9 @@ export function startDaemon(
   }
   ended.then(over, over)
   return {
-    requestsByLane: async () => lanesIn(await metrics(socket)),
-    concurrency: async () => Number(/^parley_concurrency (\d+)/m.exec(await metrics(socket))?.[1]),
+    requestsByLane: async () => lanesIn(await ask(socket, '/metrics')),
+    concurrency: async () => Number(/^parley_concurrency (\d+)/m.exec(await ask(socket, '/metrics'))?.[1]),
+    ask: path => ask(socket, path),
     async openWarehouse() {
       for (;;) {
         const db = openMade(database)
@@ -85,9 +88,9 @@ function openMade(path: string): Database.Database | undefined {
   return undefined
 }
 
-function metrics(socket: string): Promise<string> {
+function ask(socketPath: string, path: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    get({ socketPath: socket, path: '/metrics' }, response => resolve(text(response))).on('error', reject)
+    get({ socketPath, path }, response => resolve(text(response))).on('error', reject)
   })
 }
 
