@@ -1,9 +1,10 @@
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import { isoInstant } from '../../clock.ts'
+import { stateCounts } from '../../health/wording.ts'
 import type { ResourceReport } from '../../store/status/report.ts'
 import { styledText } from '../../terminal/colours.ts'
 import { table } from '../../terminal/table.ts'
-import { textWidth } from '../../terminal/text-width.ts'
+import { cutToWidth } from '../../terminal/text-width.ts'
 import { countText, durationText, rateText, relativeTime, wholeSecondsText } from '../../terminal/wording.ts'
 import { wholeNumber } from '../../whole-number.ts'
 import type { DemoEvent } from './change-driver.ts'
@@ -78,12 +79,6 @@ export function statusLines({ resources, now }: DemoState): string[] {
   ]
 }
 
-function stateCounts(resources: readonly ResourceReport[]): string {
-  const states = [...new Set(resources.map(({ state }) => state))].sort()
-  const counts = states.map(state => `${resources.filter(row => row.state === state).length} ${state}`)
-  return counts.join(', ')
-}
-
 export function requestLine({ requests, elapsedMs }: DemoState): string {
   const { total, throttled, perSecond: rate } = requests
   const speed = rate === undefined ? [] : [`${rateText(rate)} requests/s`]
@@ -151,12 +146,6 @@ function lagsOf(events: readonly DemoEvent[]): number[] {
 
 function quantile(ascending: readonly number[], share: number): number {
   return ascending[Math.max(0, Math.ceil(share * ascending.length) - 1)] ?? 0
-}
-
-function cutToWidth(line: string, columns: number): string {
-  let text = line
-  while (textWidth(text) > columns) text = text.slice(0, -1)
-  return text
 }
 
 /** Arrived changes are green, API problems yellow. */

@@ -1,4 +1,5 @@
 import { resourceNamed } from '../../catalog/catalog.ts'
+import { fileSizesText } from '../../health/wording.ts'
 import { sizeText } from '../../size-text.ts'
 import type { WriterState } from '../../store/file/writer.ts'
 import type {
@@ -9,8 +10,7 @@ import type {
   StatusReport,
   UnreachableReport,
 } from '../../store/status/report.ts'
-import { indentedNote, type TableColumn, table } from '../../terminal/table.ts'
-import { textWidth } from '../../terminal/text-width.ts'
+import { fitTable, indentedNote, type RankedColumn, type TableColumn, table } from '../../terminal/table.ts'
 import { durationText, rateText, relativeTime, wholeSecondsText, wrapText } from '../../terminal/wording.ts'
 import { wholeNumber } from '../../whole-number.ts'
 
@@ -33,7 +33,7 @@ export function statusPage(report: StatusReport, { now, columns }: StatusPageOpt
       ? []
       : indentedNote(row.resource, reasonText(row, row.reason, now), width),
   )
-  const files = `${report.database}: ${sizeText(report.database_bytes)}, and ${sizeText(report.wal_bytes)} in its -wal`
+  const files = `${report.database}: ${fileSizesText(report)}`
   const sentences = [
     ...workspaceSentences(report),
     ...resources.flatMap(stateSentences),
@@ -50,7 +50,7 @@ export function statusPage(report: StatusReport, { now, columns }: StatusPageOpt
 }
 
 /** Failing resources first, otherwise in the order of the catalogue. */
-function failingFirst(resources: readonly ResourceReport[]): ResourceReport[] {
+export function failingFirst(resources: readonly ResourceReport[]): ResourceReport[] {
   const isFailing = ({ state }: ResourceReport) => state === 'failing'
   return [...resources.filter(isFailing), ...resources.filter(one => !isFailing(one))]
 }
@@ -89,16 +89,11 @@ function isSharedReason({ api }: StatusReport, reason: string): boolean {
   return api !== null && reason.endsWith(`(${api.reason}); next try at ${api.next_try_at}`)
 }
 
-function dueText(at: string | null, now: number): string {
+export function dueText(at: string | null, now: number): string {
   return at !== null && Date.parse(at) <= now ? 'now' : relativeTime(at, now)
 }
 
-interface StatusColumn extends TableColumn<ResourceReport> {
-  /** Optional columns have a rank. Those of lower rank get the available width first. */
-  rank?: number
-}
-
-function resourceColumns(now: number): StatusColumn[] {
+function resourceColumns(now: number): RankedColumn<ResourceReport>[] {
   const number = (title: string, value: (row: ResourceReport) => number) => ({
     title,
     align: 'right' as const,
@@ -126,27 +121,6 @@ function resourceColumns(now: number): StatusColumn[] {
       rank: 2,
     },
   ]
-}
-
-/** The table with as many columns as fit the width, and the titles of the omitted columns. */
-function fitTable(
-  columns: readonly StatusColumn[],
-  rows: readonly ResourceReport[],
-  width: number,
-): { lines: string[]; left: string[] } {
-  const busy = columns.filter(({ isEmpty }) => isEmpty === undefined || !rows.every(isEmpty))
-  const isNeeded = ({ rank }: StatusColumn) => rank === undefined
-  const draw = (chosen: ReadonlySet<StatusColumn>) =>
-    table(
-      busy.filter(column => chosen.has(column)),
-      rows,
-    )
-  let chosen: ReadonlySet<StatusColumn> = new Set(busy.filter(isNeeded))
-  for (const column of busy.filter(one => !isNeeded(one)).sort((a, b) => (a.rank ?? 0) - (b.rank ?? 0))) {
-    const more = new Set([...chosen, column])
-    if (Math.max(...draw(more).map(textWidth)) <= width) chosen = more
-  }
-  return { lines: draw(chosen), left: busy.filter(one => !chosen.has(one)).map(({ title }) => title) }
 }
 
 function hiddenColumnsSentence(titles: readonly string[]): string {

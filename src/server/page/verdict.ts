@@ -1,6 +1,7 @@
-import type { LoadingProgress } from '../../health/loading.ts'
+import { type LoadingProgress, loadedShare } from '../../health/loading.ts'
 import type { HealthProblem } from '../../health/problems.ts'
 import type { HealthVerdict } from '../../health/verdict.ts'
+import { PROBLEM_LABELS } from '../../health/wording.ts'
 import { type Html, html } from './html.ts'
 import { foreign, instantText } from './wording.ts'
 
@@ -24,12 +25,10 @@ ${verdictIcon(kind)}
 </header>`
 }
 
-function loadingBar({ share, complete, offered }: LoadingProgress): Html {
-  const value = Math.floor((share ?? complete / offered) * 100)
+function loadingBar(loading: LoadingProgress): Html {
+  const value = Math.floor(loadedShare(loading) * 100)
   return html`<progress max="100" value="${value}" aria-label="Loading history">${value} %</progress>`
 }
-
-const KINDS: Readonly<Record<HealthProblem['kind'], string>> = { act: 'Act', wait: 'Wait' }
 
 /** The banner shows the first problem. With one problem there is nothing to add. */
 export function problemsSection(problems: readonly HealthProblem[]): Html {
@@ -41,6 +40,6 @@ export function problemsSection(problems: readonly HealthProblem[]): Html {
 }
 
 function problemItem({ kind, what, todo, since }: HealthProblem): Html {
-  return html`<li class="${kind}"><strong>${KINDS[kind]}</strong> ${foreign(what)}${since !== null && html`, since ${instantText(since)}`}. ${foreign(todo)}</li>
+  return html`<li class="${kind}"><strong>${PROBLEM_LABELS[kind]}</strong> ${foreign(what)}${since !== null && html`, since ${instantText(since)}`}. ${foreign(todo)}</li>
 `
 }
