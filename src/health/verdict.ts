@@ -45,7 +45,10 @@ function verdictWith(
 }
 
 /** The verdict while the database cannot be read, so that there is no report. */
-export function verdictWithout({ message, hint }: StopError, { since }: DaemonState): HealthVerdict {
+export function verdictWithout(
+  { message, hint }: StopError,
+  { since }: Pick<DaemonState, 'since'>,
+): HealthVerdict {
   return { kind: 'act', text: `Needs you since ${since}: ${message}`, todo: hint ?? null }
 }
 
