@@ -18,7 +18,8 @@ const USUAL_ROWS = 24
  * `textWidth` says, the line is cut at the edge and the lines below stay in place.
  */
 const OPEN = '\u001b[?1049h\u001b[?25l\u001b[?7l'
-const CLOSE = '\u001b[?7h\u001b[?25h\u001b[?1049l'
+// The line feed is for a terminal without an alternate screen: there the prompt follows the last line.
+const CLOSE = '\r\n\u001b[?7h\u001b[?25h\u001b[?1049l'
 const HOME = '\u001b[H'
 const CLEAR_REST_OF_LINE = '\u001b[K'
 const CLEAR_BELOW = '\u001b[J'

@@ -43,7 +43,7 @@ test.concurrent('the display follows a backfill from the missing file to its end
   const backfill = startParley(['backfill'], place)
   // The reads of the held meetings take every place in flight.
   const during = await shows(terminal, /\nteams +backfilling +2 /)
-  expect(during).toMatch(/^Loading history: \d of 17 resources are complete\n\[=*>/)
+  expect(during).toMatch(/^Loading history: \d+ of 17 resources are complete\n\[=*>/)
   expect(during).toMatch(/\nmeetings +backfilling +0 /)
   release()
   expect((await backfill.ended).status).toBe(EXIT_STATUS.done)
