@@ -38,6 +38,11 @@ export function loadingProgress(
   }
 }
 
+/** How much of a progress bar is filled, 0 to 1. */
+export function loadedShare({ share, complete, offered }: LoadingProgress): number {
+  return share ?? complete / offered
+}
+
 /** Such as `Loading history: 62 %, about 3 h left; the newest is already here`. */
 export function loadingText({ complete, offered, share, leftMs, isNewestHere }: LoadingProgress): string {
   const done =

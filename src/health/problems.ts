@@ -1,5 +1,6 @@
 import type { StopError } from '../errors.ts'
-import type { DaemonState, ResourceReport, StatusReport, UnreachableReport } from '../store/status/report.ts'
+import type { DaemonReport, ResourceReport, StatusReport, UnreachableReport } from '../store/status/report.ts'
+import { clockText } from '../terminal/wording.ts'
 
 /** What is wrong with a warehouse, for people: the page, `parley status --check` and hooks share it. Pure. */
 
@@ -21,7 +22,7 @@ export interface HealthProblem {
 /** The most serious first. */
 export function problemsOf(report: StatusReport, now: number): HealthProblem[] {
   const problems = [
-    ...apiProblems(report),
+    ...apiProblems(report, now),
     ...processProblems(report),
     ...report.resources.flatMap(row => failingProblems(row, report, now)),
     ...report.resources.flatMap(heldProblems),
@@ -65,11 +66,18 @@ const REFUSALS: Readonly<Record<string, ProblemText>> = {
   },
 }
 
-function apiProblems({ api, daemon }: StatusReport): HealthProblem[] {
+function apiProblems({ api, daemon }: StatusReport, now: number): HealthProblem[] {
   if (api === null) return []
-  const { kind, reason, since } = api
+  const { kind, reason, since, next_try_at: nextTry } = api
   const of = (kind === 'refused' && REFUSALS[daemon?.code ?? '']) || API_PROBLEMS[kind]
-  return [{ id: `api:${kind}`, ...of, detail: withoutStop(reason), since }]
+  return [
+    {
+      id: `api:${kind}`,
+      ...of,
+      detail: `${withoutStop(reason)}. Next try: ${clockText(nextTry, now)}`,
+      since,
+    },
+  ]
 }
 
 /** The daemon waits, or no process updates the warehouse although one did before. */
@@ -93,12 +101,15 @@ function processProblems({ daemon, backfill, writer, api }: StatusReport): Healt
 
 const RETRIES = 'parley tries again by itself every minute.'
 
-function waitingProblem({
-  code = 'waiting',
-  reason,
-  hint,
-  since,
-}: Omit<DaemonState, 'since'> & { since: string | null }): HealthProblem {
+/** What a waiting daemon cannot do, by the code of its state. */
+const WAITS: Readonly<Record<string, string>> = {
+  'database-unavailable': 'The daemon cannot use the database',
+  'database-busy': 'Another program has locked the database',
+  'other-workspace': 'The database at this path belongs to another workspace',
+  'not-writing': 'The daemon does not write the database',
+}
+
+function waitingProblem({ code = 'waiting', reason, hint, since }: DaemonReport): HealthProblem {
   const id = `daemon:${code}`
   const detail = reason === null ? null : withoutStop(reason)
   if (code === 'rebuilding') {
@@ -106,14 +117,13 @@ function waitingProblem({
     return { id, kind: 'wait', what: 'The daemon rebuilds the database file', detail, todo, since }
   }
   const todo = `${hint ?? 'Remove the cause.'} ${RETRIES}`
-  return { id, kind: 'act', what: 'The daemon cannot go on', detail, todo, since }
+  return { id, kind: 'act', what: WAITS[code] ?? 'The daemon cannot go on', detail, todo, since }
 }
 
-/** The problem of a daemon that cannot read its database, so that there is no report. */
+/** The problem of a process that cannot read its database, so that there is no report. */
 export function databaseProblem({ code, message, hint }: StopError, since: string): HealthProblem {
-  const todo = `${hint ?? 'Remove the cause.'} ${RETRIES}`
-  const what = 'The database cannot be read'
-  return { id: `daemon:${code}`, kind: 'act', what, detail: withoutStop(message), todo, since }
+  const todo = hint ?? 'Remove the cause.'
+  return { id: `daemon:${code}`, kind: 'act', what: withoutStop(message), detail: null, todo, since }
 }
 
 /** A failing resource is retried by itself. After this time a person should look at it. */

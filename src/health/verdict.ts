@@ -45,7 +45,7 @@ export function verdictOf(
   }
 }
 
-const LOADING_DETAIL = 'Nothing to do: parley goes on by itself, and what is here can be queried meanwhile'
+const LOADING_DETAIL = 'Nothing to do. What is here can be queried meanwhile'
 
 /** The verdict for one problem, and how many more there are. */
 export function problemVerdict(

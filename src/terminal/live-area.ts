@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from 'node:util'
 import type { Environment } from '../config/load-settings.ts'
 import type { Output } from './output.ts'
+import { textWidth } from './text-width.ts'
 
 /** The last lines of a terminal. They are redrawn in place while log lines are written above them. */
 export interface LiveArea {
@@ -33,7 +34,7 @@ export function createLiveArea(stream: Output): LiveArea {
 
   /** The number of terminal lines in use. A line that became too long in a narrowed terminal takes several. */
   const height = () =>
-    drawn.reduce((sum, line) => sum + Math.max(1, Math.ceil(visibleLength(line) / columns())), 0)
+    drawn.reduce((sum, line) => sum + Math.max(1, Math.ceil(visibleWidth(line) / columns())), 0)
   const block = () => drawn.map(line => `${line}${CLEAR_REST_OF_LINE}\n`).join('')
 
   return {
@@ -55,4 +56,4 @@ export function createLiveArea(stream: Output): LiveArea {
   }
 }
 
-const visibleLength = (line: string): number => stripVTControlCharacters(line).length
+const visibleWidth = (line: string): number => textWidth(stripVTControlCharacters(line))

@@ -20,6 +20,32 @@ export function table<Row>(columns: readonly TableColumn<Row>[], rows: readonly 
   )
 }
 
+export interface RankedColumn<Row> extends TableColumn<Row> {
+  /** Optional columns have a rank. Those of lower rank get the available width first. */
+  rank?: number
+}
+
+/** The table with as many columns as fit the width, and the titles of the omitted columns. Pure. */
+export function fitTable<Row>(
+  columns: readonly RankedColumn<Row>[],
+  rows: readonly Row[],
+  width: number,
+): { lines: string[]; left: string[] } {
+  const busy = columns.filter(({ isEmpty }) => isEmpty === undefined || !rows.every(isEmpty))
+  const isNeeded = ({ rank }: RankedColumn<Row>) => rank === undefined
+  const draw = (chosen: ReadonlySet<RankedColumn<Row>>) =>
+    table(
+      busy.filter(column => chosen.has(column)),
+      rows,
+    )
+  let chosen: ReadonlySet<RankedColumn<Row>> = new Set(busy.filter(isNeeded))
+  for (const column of busy.filter(one => !isNeeded(one)).sort((a, b) => (a.rank ?? 0) - (b.rank ?? 0))) {
+    const more = new Set([...chosen, column])
+    if (Math.max(...draw(more).map(textWidth)) <= width) chosen = more
+  }
+  return { lines: draw(chosen), left: busy.filter(one => !chosen.has(one)).map(({ title }) => title) }
+}
+
 function alignedLines(rows: readonly (readonly string[])[], aligns: readonly ('left' | 'right')[]): string[] {
   const widths = rows.reduce<number[]>(
     (widest, cells) => cells.map((cell, index) => Math.max(textWidth(cell), widest[index] ?? 0)),

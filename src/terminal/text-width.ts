@@ -9,10 +9,41 @@ const NARROW = /^[\u0020-\u024f]*$/
 /** The width in columns of text without line breaks, tabs and colours. */
 export function textWidth(text: string): number {
   if (NARROW.test(text)) return text.length
+  let width = 0
+  for (const grapheme of graphemesOf(text)) width += graphemeWidth(grapheme)
+  return width
+}
+
+/** The text, or its beginning and an ellipsis, in at most `width` columns. */
+export function cutToWidth(text: string, width: number): string {
+  if (textWidth(text) <= width) return text
+  if (width < 1) return ''
+  const [start = ''] = splitAtWidth(text, width - 1)
+  return textWidth(start) < width ? `${start}…` : '…'
+}
+
+/** The text in pieces of at most `width` columns each. A character that is wider than that is a piece of its own. */
+export function splitAtWidth(text: string, width: number): string[] {
+  if (textWidth(text) <= width) return [text]
+  const pieces: string[] = []
+  let [piece, taken] = ['', 0]
+  for (const grapheme of graphemesOf(text)) {
+    const more = graphemeWidth(grapheme)
+    if (taken + more > width && piece !== '') {
+      pieces.push(piece)
+      ;[piece, taken] = ['', 0]
+    }
+    piece += grapheme
+    taken += more
+  }
+  return [...pieces, piece]
+}
+
+const graphemeWidth = (grapheme: string): number => (WIDE.test(grapheme) ? 2 : 1)
+
+/** A grapheme, such as a letter with its accents, may consist of several characters. */
+function* graphemesOf(text: string): Generator<string> {
   // Created only when needed: its tables take 3 MiB of memory, and most commands print plain text only.
   const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' })
-  let width = 0
-  // A grapheme, such as a letter with its accents, may consist of several characters.
-  for (const { segment } of graphemes.segment(text)) width += WIDE.test(segment) ? 2 : 1
-  return width
+  for (const { segment } of graphemes.segment(text)) yield segment
 }

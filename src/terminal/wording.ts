@@ -3,6 +3,7 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, utcDay } from '../clock.ts'
 import { safeText, singleLine } from '../safe-text.ts'
 import { wholeNumber } from '../whole-number.ts'
+import { splitAtWidth, textWidth } from './text-width.ts'
 
 /** `1 row`, `1,200 rows`. */
 export function countText(value: number, one: string, many = `${one}s`): string {
@@ -60,12 +61,23 @@ const UNITS: readonly (readonly [ms: number, one: string, many: string])[] = [
 export function relativeTime(instant: string | null, now: number): string {
   if (instant === null) return '-'
   const ms = now - Date.parse(instant)
-  const unit = UNITS.find(([size]) => Math.abs(ms) >= size)
-  if (unit === undefined) return 'now'
-  const [size, one, many] = unit
-  const value = Math.floor(Math.abs(ms) / size)
-  const length = `${value} ${value === 1 ? one : many}`
+  const length = largestUnitText(Math.abs(ms))
+  if (length === undefined) return 'now'
   return ms > 0 ? `${length} ago` : `in ${length}`
+}
+
+/** `3 min`; `0 s` also for an instant in the future, and a dash for null. */
+export function ageText(instant: string | null, now: number): string {
+  return instant === null ? '-' : (largestUnitText(now - Date.parse(instant)) ?? '0 s')
+}
+
+/** `3 min`; undefined below one second. */
+function largestUnitText(ms: number): string | undefined {
+  const unit = UNITS.find(([size]) => ms >= size)
+  if (unit === undefined) return undefined
+  const [size, one, many] = unit
+  const value = Math.floor(ms / size)
+  return `${value} ${value === 1 ? one : many}`
 }
 
 /** The text on one line and with at most `most` characters, safe to print. */
@@ -74,7 +86,7 @@ export function shortText(text: string, most: number): string {
   return characters.length > most ? `${characters.slice(0, most - 1).join('')}…` : characters.join('')
 }
 
-/** Breaks text between words into lines of at most `width` characters, safe to print. A longer word stays whole. */
+/** Breaks text between words into lines of at most `width` columns, safe to print. A longer word stays whole. */
 export function wrapText(text: string, width: number): string[] {
   const lines: string[] = []
   let line = ''
@@ -82,10 +94,15 @@ export function wrapText(text: string, width: number): string[] {
     .split(/\s+/)
     .filter(part => part !== '')
     .map(safeText)) {
-    if (line !== '' && line.length + 1 + word.length > width) {
+    if (line !== '' && textWidth(line) + 1 + textWidth(word) > width) {
       lines.push(line)
       line = word
     } else line = line === '' ? word : `${line} ${word}`
   }
   return line === '' ? lines : [...lines, line]
+}
+
+/** As `wrapText`, but a longer word is broken too, so that no line is wider. */
+export function foldText(text: string, width: number): string[] {
+  return wrapText(text, width).flatMap(line => splitAtWidth(line, width))
 }

@@ -5,56 +5,7 @@ import { problemsOf } from '../../src/health/problems.ts'
 import { verdictOf } from '../../src/health/verdict.ts'
 import type { ResourceReport, StatusReport } from '../../src/store/status/report.ts'
 import type { TrafficSpan } from '../../src/store/status/traffic-history.ts'
-
-const NOW = Date.parse('2026-03-04T12:00:00.000Z')
-const SINCE = '2026-03-04T11:40:00.000Z'
-const FRESH = '2026-03-04T11:59:00.000Z'
-
-const WRITER = { command: 'daemon', pid: 7, since: SINCE, running: true, died: false }
-const RUNNING = { state: 'running', reason: null, since: SINCE, until: null } as const
-
-const healthy = (resource: ResourceReport['resource']): ResourceReport => ({
-  resource,
-  state: 'ok',
-  reason: null,
-  rows_live: 10,
-  rows_deleted: 0,
-  newest_at: FRESH,
-  fresh_as_of: FRESH,
-  complete_as_of: FRESH,
-  backfill_done: 10,
-  backfill_total: 10,
-  pending_tasks: 0,
-  rejected: 0,
-  last_success_at: FRESH,
-  next_run_at: null,
-  failing_since: null,
-  failed_in_a_row: null,
-  deletions_held_since: null,
-  by_state: null,
-  arrival_lag: null,
-})
-
-/** A warehouse that is up to date, with these differences; `members` has those of `row`. */
-function report(changes: Partial<StatusReport> = {}, row: Partial<ResourceReport> = {}): StatusReport {
-  return {
-    database: '/data/parley.db',
-    workspace: null,
-    database_bytes: 1,
-    wal_bytes: 0,
-    writer: WRITER,
-    chosen_resources: RESOURCE_NAMES,
-    daemon: RUNNING,
-    backfill: null,
-    api: null,
-    learned_rate: null,
-    snapshot: null,
-    purge_remains: [],
-    requests: [],
-    resources: RESOURCE_NAMES.map(name => ({ ...healthy(name), ...(name === 'members' && row) })),
-    ...changes,
-  }
-}
+import { FRESH, NOW, RUNNING, report, SINCE, WRITER } from './report.ts'
 
 const problems = (changes?: Partial<StatusReport>, row?: Partial<ResourceReport>) =>
   problemsOf(report(changes, row), NOW).map(({ id, kind, since }) => `${kind} ${id} ${since}`)
@@ -192,7 +143,7 @@ describe('the verdict', () => {
     const daemon = { ...RUNNING, state: 'waiting', code: 'unauthorized', reason } as const
     expect(verdict({ daemon, api: { ...REFUSED, reason } })).toMatchObject({
       text: 'Needs you since 11:40:00 UTC: The API refuses the key',
-      detail: reason,
+      detail: `${reason}. Next try: 11:59:00 UTC`,
       todo: expect.stringMatching(/^Put a valid key in its place/),
     })
   })
@@ -200,7 +151,7 @@ describe('the verdict', () => {
   test('a daemon that waits for the disk says what the error says to do', () => {
     const why = { code: 'database-unavailable', reason: 'The disk is full.', hint: 'Free disk space.' }
     expect(verdict({ daemon: { ...RUNNING, state: 'waiting', ...why } })).toMatchObject({
-      text: 'Needs you since 11:40:00 UTC: The daemon cannot go on',
+      text: 'Needs you since 11:40:00 UTC: The daemon cannot use the database',
       detail: 'The disk is full',
       todo: 'Free disk space. parley tries again by itself every minute.',
     })

@@ -91,7 +91,7 @@ export const PAGE_STATES: readonly PageState[] = [
       publish(parts)
       await parts.daemon.says(({ msg }) => msg === 'The daemon waits and tries again')
     },
-    verdict: /^Needs you since .*: The daemon cannot go on/,
+    verdict: /^Needs you since .*: The daemon cannot use the database/,
     todo: /Check the disk, its free space/,
   },
   {
@@ -114,7 +114,7 @@ export const PAGE_STATES: readonly PageState[] = [
       parts.simulator.setFaults([{ kind: 'status', status: 429, retryAfter: 3600 }])
     },
     verdict: /^Waiting since .*: The API asked parley to wait/,
-    todo: /ends by itself/,
+    todo: /ends by itself.*Next try: /,
   },
 ]
 

@@ -5,7 +5,8 @@ import { ResourceError } from '../../src/errors.ts'
 import { createLog } from '../../src/log.ts'
 import { jsonLine, jsonPage, safeLines, safeText, singleLine } from '../../src/safe-text.ts'
 import { indentedNote, table } from '../../src/terminal/table.ts'
-import { wrapText } from '../../src/terminal/wording.ts'
+import { cutToWidth, splitAtWidth, textWidth } from '../../src/terminal/text-width.ts'
+import { foldText, wrapText } from '../../src/terminal/wording.ts'
 import { emptyFolder, parley } from '../cli/parley.ts'
 import { atomically, openAt, temporaryStore } from '../store/temporary-store.ts'
 
@@ -37,6 +38,7 @@ const WAYS: Readonly<Record<string, (text: string) => readonly string[]>> = {
   jsonLine: text => jsonLine({ [text]: text }).split('\n'),
   jsonPage: text => jsonPage({ [text]: [text] }).split('\n'),
   'a wrapped sentence': text => wrapText(text, 40),
+  'a folded sentence': text => foldText(text, 40),
   'a remark': text => indentedNote(text, text, 40),
   'a table': text => table([{ title: 'name', cell: (row: string) => row }], [text]),
   'an error': text => {
@@ -51,6 +53,29 @@ test.for(Object.entries(WAYS))('%s contains no terminal control character', ([, 
       expect(way(text).filter(line => UNSAFE.test(line))).toEqual([])
     }),
   )
+})
+
+test('folded and cut text is never wider than asked, and splitting loses nothing', () => {
+  fc.assert(
+    fc.property(hostile, fc.integer({ min: 2, max: 50 }), (text, width) => {
+      const wide = (line: string) => textWidth(line) > width
+      expect(
+        [...foldText(text, width), cutToWidth(text, width), ...splitAtWidth(text, width)].filter(wide),
+      ).toEqual([])
+      expect(splitAtWidth(text, width).join('')).toBe(text)
+    }),
+  )
+})
+
+test.each([
+  ['plain text', 5, 'plai…'],
+  ['plain', 5, 'plain'],
+  ['漢字漢字', 4, '漢…'],
+  ['漢字', 4, '漢字'],
+  ['漢', 1, '…'],
+  ['abc', 0, ''],
+])('%s in %i columns is %j', (text, width, cut) => {
+  expect(cutToWidth(text, width)).toBe(cut)
 })
 
 test('JSON has the same text with its characters escaped', () => {

@@ -1,5 +1,8 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { readOverview } from '../../src/store/status/overview.ts'
+import { countedReadInProcess } from '../../src/store/status/process.ts'
 import { readStatus } from '../../src/store/status/status.ts'
 import { type CountedStatusReaderOptions, createCountedStatusReader } from '../../src/store/status/thread.ts'
 import { temporaryStore } from './temporary-store.ts'
@@ -92,5 +95,33 @@ describe('the status that the caller reads itself', () => {
 
   test('the caller reads a missing file, and the error says why', async () => {
     expect(await countedStatus().reader.read('/nowhere/parley.db')).toBeUndefined()
+  })
+})
+
+describe('the status that a process reads', () => {
+  test('the status equals what the caller would read itself', async () => {
+    const store = temporaryStore()
+    store.put('members', [{ id: 'a' }, { id: 'b' }])
+    const start = countedReadInProcess(new AbortController().signal, PROGRAM)
+    const counted = await countedStatus({ start }).reader.read(store.path)
+    expect(counted).toEqual({ rows: readStatus(store.db), overview: readOverview(store.db, 0) })
+  })
+
+  test('the signal ends a process that answers nothing', async () => {
+    const { path, folder } = temporaryStore()
+    const program = join(folder, 'busy.mjs')
+    writeFileSync(program, 'process.once("message", () => { for (;;); })')
+    const controller = new AbortController()
+    const read = countedReadInProcess(controller.signal, new URL(`file://${program}`))({ path, now: 0 })
+    controller.abort()
+    expect(await read).toBeUndefined()
+  })
+
+  test('the caller reads the status when the process fails', async () => {
+    const start = countedReadInProcess(
+      new AbortController().signal,
+      new URL('file:///nowhere/status-worker.js'),
+    )
+    expect(await countedStatus({ start }).reader.read(temporaryStore().path)).toBeUndefined()
   })
 })

@@ -3,6 +3,7 @@ import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource-names.
 import { isoInstant } from '../../clock.ts'
 import type { Unreachable } from '../../engine/requests/trouble-note.ts'
 import { styledText } from '../../terminal/colours.ts'
+import { progressBar } from '../../terminal/progress-bar.ts'
 import { countText, durationText, rateText, wholeSecondsText } from '../../terminal/wording.ts'
 import { wholeNumber } from '../../whole-number.ts'
 
@@ -81,12 +82,10 @@ function drawBar(bar: ResourceBar, { name, share: shareWidth, rows }: ColumnWidt
   return [label, gauge(bar, width, picture.colour), ...numbers].join('  ')
 }
 
-/** Blank when the total is 0 or not known. Uses ASCII, which is one column wide on every terminal. */
+/** Blank when the total is 0 or not known. */
 function gauge({ done, total }: ResourceBar, width: number, colour: boolean): string {
   if (total === undefined || total === 0) return ' '.repeat(width + 2)
-  const filled = Math.min(width, Math.floor((done / total) * width))
-  const bar = `${'='.repeat(filled)}${filled < width ? '>' : ''}`.slice(0, width)
-  return `[${colour ? styledText('green', bar) : bar}${' '.repeat(width - bar.length)}]`
+  return progressBar(done / total, width, bar => (colour ? styledText('green', bar) : bar))
 }
 
 function shareText({ done, total, isGuess }: ResourceBar): string {

@@ -1,7 +1,7 @@
 import { isoInstant } from '../../clock.ts'
 import { styledText } from '../../terminal/colours.ts'
 import { table } from '../../terminal/table.ts'
-import { textWidth } from '../../terminal/text-width.ts'
+import { cutToWidth } from '../../terminal/text-width.ts'
 import { countText, durationText } from '../../terminal/wording.ts'
 import { wholeNumber } from '../../whole-number.ts'
 import type { DemoEvent } from './change-driver.ts'
@@ -65,12 +65,6 @@ function lagsOf(events: readonly DemoEvent[]): number[] {
 
 function quantile(ascending: readonly number[], share: number): number {
   return ascending[Math.max(0, Math.ceil(share * ascending.length) - 1)] ?? 0
-}
-
-function cutToWidth(line: string, columns: number): string {
-  let text = line
-  while (textWidth(text) > columns) text = text.slice(0, -1)
-  return text
 }
 
 /** Arrived changes are green, API problems yellow. */

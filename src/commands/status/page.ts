@@ -1,4 +1,5 @@
 import { resourceNamed } from '../../catalog/catalog.ts'
+import { fileSizesText, isReasonOfApi } from '../../health/wording.ts'
 import { sizeText } from '../../size-text.ts'
 import type { WriterState } from '../../store/file/writer.ts'
 import {
@@ -10,8 +11,7 @@ import {
   type StatusReport,
   type UnreachableReport,
 } from '../../store/status/report.ts'
-import { indentedNote, type TableColumn, table } from '../../terminal/table.ts'
-import { textWidth } from '../../terminal/text-width.ts'
+import { fitTable, indentedNote, type RankedColumn, type TableColumn, table } from '../../terminal/table.ts'
 import { durationText, rateText, relativeTime, wholeSecondsText, wrapText } from '../../terminal/wording.ts'
 import { wholeNumber } from '../../whole-number.ts'
 
@@ -30,11 +30,11 @@ export function statusPage(report: StatusReport, { now, columns }: StatusPageOpt
   const { lines, left } = fitTable(resourceColumns(now), resources, width)
   // For a resource in its first read, the state column says enough.
   const reasons = resources.flatMap(row =>
-    row.reason === null || row.state === 'backfilling' || isSharedReason(report, row.reason)
+    row.reason === null || row.state === 'backfilling' || isReasonOfApi(row.reason, report)
       ? []
       : indentedNote(row.resource, reasonText(row, row.reason, now), width),
   )
-  const files = `${report.database}: ${sizeText(report.database_bytes)}, and ${sizeText(report.wal_bytes)} in its -wal`
+  const files = `${report.database}: ${fileSizesText(report)}`
   const sentences = [
     ...workspaceSentences(report),
     ...resources.flatMap(stateSentences),
@@ -51,7 +51,7 @@ export function statusPage(report: StatusReport, { now, columns }: StatusPageOpt
 }
 
 /** Failing resources first, otherwise in the order of the catalogue. */
-function failingFirst(resources: readonly ResourceReport[]): ResourceReport[] {
+export function failingFirst(resources: readonly ResourceReport[]): ResourceReport[] {
   const isFailing = ({ state }: ResourceReport) => state === 'failing'
   return [...resources.filter(isFailing), ...resources.filter(one => !isFailing(one))]
 }
@@ -85,21 +85,11 @@ function unreachableSentences({ api }: StatusReport, now: number): string[] {
   ]
 }
 
-/** Whether the reason is the API's unavailability, which is printed once for all resources. */
-function isSharedReason({ api }: StatusReport, reason: string): boolean {
-  return api !== null && reason.endsWith(`(${api.reason}); next try at ${api.next_try_at}`)
-}
-
-function dueText(at: string | null, now: number): string {
+export function dueText(at: string | null, now: number): string {
   return at !== null && Date.parse(at) <= now ? 'now' : relativeTime(at, now)
 }
 
-interface StatusColumn extends TableColumn<ResourceReport> {
-  /** Optional columns have a rank. Those of lower rank get the available width first. */
-  rank?: number
-}
-
-function resourceColumns(now: number): StatusColumn[] {
+function resourceColumns(now: number): RankedColumn<ResourceReport>[] {
   const number = (title: string, value: (row: ResourceReport) => number) => ({
     title,
     align: 'right' as const,
@@ -127,27 +117,6 @@ function resourceColumns(now: number): StatusColumn[] {
       rank: 2,
     },
   ]
-}
-
-/** The table with as many columns as fit the width, and the titles of the omitted columns. */
-function fitTable(
-  columns: readonly StatusColumn[],
-  rows: readonly ResourceReport[],
-  width: number,
-): { lines: string[]; left: string[] } {
-  const busy = columns.filter(({ isEmpty }) => isEmpty === undefined || !rows.every(isEmpty))
-  const isNeeded = ({ rank }: StatusColumn) => rank === undefined
-  const draw = (chosen: ReadonlySet<StatusColumn>) =>
-    table(
-      busy.filter(column => chosen.has(column)),
-      rows,
-    )
-  let chosen: ReadonlySet<StatusColumn> = new Set(busy.filter(isNeeded))
-  for (const column of busy.filter(one => !isNeeded(one)).sort((a, b) => (a.rank ?? 0) - (b.rank ?? 0))) {
-    const more = new Set([...chosen, column])
-    if (Math.max(...draw(more).map(textWidth)) <= width) chosen = more
-  }
-  return { lines: draw(chosen), left: busy.filter(one => !chosen.has(one)).map(({ title }) => title) }
 }
 
 function hiddenColumnsSentence(titles: readonly string[]): string {

@@ -2,10 +2,12 @@ import { resolve } from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, systemClock } from '../../clock.ts'
-import { type CheckStatus, EXIT_STATUS, reasonWithHint, StopError } from '../../errors.ts'
+import { type CheckStatus, EXIT_STATUS, type ExitStatus, reasonWithHint, StopError } from '../../errors.ts'
 import type { CheckQuestion } from '../../health/check.ts'
 import { jsonLine, singleLine } from '../../safe-text.ts'
 import type { StatusReport } from '../../store/status/report.ts'
+import { hasColours } from '../../terminal/colours.ts'
+import { isRedrawable } from '../../terminal/live-area.ts'
 import {
   type CommandContext,
   type CommandDefinition,
@@ -18,6 +20,7 @@ import { statusPage } from './page.ts'
 
 export interface StatusOptions {
   json?: boolean
+  watch?: boolean
   check?: boolean
   maxAge?: number
   resource?: ResourceName
@@ -35,6 +38,10 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
       '--json',
       'print one JSON object on standard output, with exact instants and durations in seconds',
     ),
+    new Option(
+      '--watch',
+      'show the status on the whole terminal and keep it up to date, until q or Ctrl-C',
+    ).conflicts(['json', 'check']),
     new Option('--check', CHECK_HELP).conflicts('json'),
     new Option(
       '--max-age <time>',
@@ -49,10 +56,13 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
   examples: [
     ['parley status', 'prints a table'],
     ['parley status --database /var/lib/parley/acme.db --json', 'prints the same as JSON'],
+    ['parley status --watch', 'shows it until q or Ctrl-C: problems, progress, resources and requests'],
     ['parley status --check --max-age 15m', 'prints one line, and exits with 0, 1 or 2'],
   ],
   async run(context, input) {
+    if (input.options.watch) requireTerminal(context)
     const { settings } = loadCommandSettings(context, input, DATABASE_ONLY)
+    if (input.options.watch) return runWatch(context, resolve(context.cwd, settings.database.path))
     const { readStatusReport } = await import('../../store/status/report.ts')
     const now = systemClock().now()
     const path = resolve(context.cwd, settings.database.path)
@@ -64,6 +74,34 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
     else stdout.write(statusPage(report, { now, columns: stdout.columns }))
     return EXIT_STATUS.done
   },
+}
+
+/** @throws StopError (64) */
+function requireTerminal({ stdout, env }: CommandContext): void {
+  if (isRedrawable(stdout, env)) return
+  throw new StopError('--watch needs a terminal on standard output', {
+    code: 'watch-terminal',
+    hint: 'Use parley status --json or parley status --check instead.',
+    exitStatus: EXIT_STATUS.usage,
+  })
+}
+
+async function runWatch({ stdout, stdin, env, signal }: CommandContext, path: string): Promise<ExitStatus> {
+  const [{ createWatchRead, watchStatus }, { createFullScreen }] = await Promise.all([
+    import('./watch.ts'),
+    import('../../terminal/full-screen.ts'),
+  ])
+  const clock = systemClock()
+  return watchStatus({
+    clock,
+    path,
+    stdout,
+    screen: createFullScreen(stdout),
+    colour: hasColours(stdout, env),
+    keyboard: stdin.isTTY ? stdin : undefined,
+    signal,
+    createRead: ended => createWatchRead(path, clock, ended),
+  })
 }
 
 /** A database that cannot be read is a result of the check, not a failure of the command. */

@@ -1,3 +1,4 @@
+import { fileSizesText } from '../../health/wording.ts'
 import { sizeText } from '../../size-text.ts'
 import type { SnapshotReport } from '../../store/status/report.ts'
 import { durationText } from '../../terminal/wording.ts'
@@ -10,10 +11,10 @@ export function fileSection({
   version,
   uptimeMs,
 }: Pick<PageView, 'report' | 'version' | 'uptimeMs'>): Html {
-  const { database, database_bytes: bytes, wal_bytes: wal, snapshot, workspace } = report
+  const { database, snapshot, workspace } = report
   const entries: [string, Html | string][] = [
     ['Database', foreign(database)],
-    ['Size', `${sizeText(bytes)}, and ${sizeText(wal)} in its -wal`],
+    ['Size', fileSizesText(report)],
     ['Workspace', workspace === null ? 'not known yet' : foreign(`${workspace.id} at ${workspace.base_url}`)],
     ['Snapshot', snapshot === null ? 'none' : snapshotText(snapshot)],
     ['Version', `parley ${version}`],

@@ -18,7 +18,7 @@ export function statusPageHtml(view: PageView): string {
   return documentHtml({ verdict, workspace: of }, [
     verdictBanner(verdict, of),
     problemsSection(problems, Date.parse(at)),
-    resourcesSection(report.resources, overview.runs, at),
+    resourcesSection(report, overview.runs, at),
     coverageSection(overview.coverage),
     trafficSection(overview.traffic, report.learned_rate),
     todaySection(report, overview),

@@ -1,13 +1,14 @@
 import type { ResourceName } from '../../catalog/resource-names.ts'
+import { isReasonOfApi, RUN_LABELS, RUN_NAMES, type RunName, runName } from '../../health/wording.ts'
 import type { RecentRun } from '../../store/status/recent-runs.ts'
-import type { ResourceReport } from '../../store/status/report.ts'
+import type { ResourceReport, StatusReport } from '../../store/status/report.ts'
 import { wholeNumber } from '../../whole-number.ts'
 import { type Html, html } from './html.ts'
 import { ageText, countCell, foreign, shortInstant } from './wording.ts'
 
 /** @param at when the report was read */
 export function resourcesSection(
-  resources: readonly ResourceReport[],
+  { resources, api }: Pick<StatusReport, 'resources' | 'api'>,
   runs: ReadonlyMap<ResourceName, readonly RecentRun[]>,
   at: string,
 ): Html {
@@ -18,62 +19,48 @@ export function resourcesSection(
 <table>
 <thead><tr><th scope="col">Resource<th scope="col">State<th scope="col" class="number">Rows<th scope="col">Fresh as of<th scope="col">Complete as of<th scope="col" class="number">Waiting<th scope="col" class="number">Rejected<th scope="col">Next due<th scope="col">Last runs</tr></thead>
 <tbody>
-${resources.map(row => resourceRow(row, runs.get(row.resource) ?? [], now))}</tbody>
+${resources.map(row => resourceRow(row, runs.get(row.resource) ?? [], { api, now }))}</tbody>
 </table>
 </div>
-<p class="legend">${RUN_SHAPES.map(({ label, path, name }) => html`<span>${legendShape(path, name)} ${label}</span> `)}</p>
+<p class="legend">${RUN_NAMES.map(name => html`<span>${legendShape(name)} ${RUN_LABELS[name]}</span> `)}</p>
 </section>`
 }
 
-function resourceRow(row: ResourceReport, runs: readonly RecentRun[], now: number): Html {
-  return html`<tr><th scope="row">${row.resource}<td><span class="state ${row.state}">${row.state}</span>${stateNote(row)}${countCell(row.rows_live)}<td>${ageText(row.fresh_as_of, now)}<td>${ageText(row.complete_as_of, now)}${countCell(row.pending_tasks)}${countCell(row.rejected)}<td>${ageText(row.next_run_at, now)}<td>${runStrip(row.resource, runs)}</tr>
+function resourceRow(
+  row: ResourceReport,
+  runs: readonly RecentRun[],
+  { api, now }: Pick<StatusReport, 'api'> & { now: number },
+): Html {
+  return html`<tr><th scope="row">${row.resource}<td><span class="state ${row.state}">${row.state}</span>${stateNote(row, api)}${countCell(row.rows_live)}<td>${ageText(row.fresh_as_of, now)}<td>${ageText(row.complete_as_of, now)}${countCell(row.pending_tasks)}${countCell(row.rejected)}<td>${ageText(row.next_run_at, now)}<td>${runStrip(row.resource, runs)}</tr>
 `
 }
 
 /** How far the first read is, or why the resource is in its state. The banner says it when the whole API is away. */
-function stateNote({
-  resource,
-  state,
-  reason,
-  failing_since: since,
-  backfill_done: done,
-  backfill_total: total,
-}: ResourceReport): Html | false {
+function stateNote(
+  { resource, state, reason, backfill_done: done, backfill_total: total }: ResourceReport,
+  api: StatusReport['api'],
+): Html | false {
   if (state === 'backfilling' && total !== null && total > 0) {
     const share = `${wholeNumber(done)} of ${wholeNumber(total)}`
     return html`<small><progress max="${total}" value="${done}" aria-label="${resource}">${share}</progress> ${share}</small>`
   }
-  const isShown = reason !== null && state !== 'backfilling' && (state !== 'failing' || since !== null)
-  return isShown && html`<small>${foreign(reason)}</small>`
+  if (reason === null || state === 'backfilling' || isReasonOfApi(reason, { api })) return false
+  return html`<small>${foreign(reason)}</small>`
 }
 
-interface RunShape {
-  /** Class of the shape. */
-  name: string
-  outcome: RecentRun['outcome']
-  label: string
-  /** Drawn in a square of 8. */
-  path: string
-}
-
-/** Each outcome has a shape of its own, so that colour is never the only difference. */
-const RUN_SHAPES: readonly RunShape[] = [
-  { name: 'complete', outcome: 'complete', label: 'complete', path: 'M1 0h6v8h-6z' },
-  {
-    name: 'failed',
-    outcome: 'failed',
-    label: 'failed',
-    path: 'M0 1l1-1 3 3 3-3 1 1-3 3 3 3-1 1-3-3-3 3-1-1 3-3z',
-  },
-  { name: 'stopped', outcome: 'stopped', label: 'stopped', path: 'M1 4h6v4h-6z' },
-  { name: 'interrupted', outcome: 'interrupted', label: 'killed', path: 'M4 0l4 8h-8z' },
-  { name: 'unavailable', outcome: 'unavailable', label: 'not offered', path: 'M0 3h8v2h-8z' },
-  { name: 'running', outcome: null, label: 'running', path: 'M4 0l4 4-4 4-4-4z' },
-]
+/** Drawn in a square of 8. Each outcome has a shape of its own, so that colour is never the only difference. */
+const RUN_SHAPES = {
+  complete: 'M1 0h6v8h-6z',
+  failed: 'M0 1l1-1 3 3 3-3 1 1-3 3 3 3-1 1-3-3-3 3-1-1 3-3z',
+  stopped: 'M1 4h6v4h-6z',
+  interrupted: 'M4 0l4 8h-8z',
+  unavailable: 'M0 3h8v2h-8z',
+  running: 'M4 0l4 4-4 4-4-4z',
+} as const satisfies Record<RunName, string>
 
 /** The shape that the strips repeat, drawn in the legend. */
-const legendShape = (path: string, name: string) =>
-  html`<svg viewBox="0 0 8 8" width="10" height="10" aria-hidden="true"><path id="run-${name}" class="run ${name}" d="${path}"/></svg>`
+const legendShape = (name: RunName) =>
+  html`<svg viewBox="0 0 8 8" width="10" height="10" aria-hidden="true"><path id="run-${name}" class="run ${name}" d="${RUN_SHAPES[name]}"/></svg>`
 
 const STEP = 10
 
@@ -85,8 +72,6 @@ function runStrip(resource: ResourceName, runs: readonly RecentRun[]): Html {
 }
 
 function runShape(run: RecentRun, place: number): Html {
-  const { name, label } = RUN_SHAPES.find(({ outcome }) => outcome === run.outcome) ?? UNKNOWN_SHAPE
-  return html`<use href="#run-${name}" x="${place * STEP}"><title>${shortInstant(run.started_at)} ${label}, ${wholeNumber(run.rows_changed)} rows</title></use>`
+  const name = runName(run)
+  return html`<use href="#run-${name}" x="${place * STEP}"><title>${shortInstant(run.started_at)} ${RUN_LABELS[name]}, ${wholeNumber(run.rows_changed)} rows</title></use>`
 }
-
-const UNKNOWN_SHAPE: RunShape = { name: 'stopped', outcome: 'stopped', label: 'ended', path: 'M1 4h6v4h-6z' }

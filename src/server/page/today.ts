@@ -1,3 +1,4 @@
+import { NOTHING_WRITTEN } from '../../health/wording.ts'
 import type { DriftedField, Overview } from '../../store/status/overview.ts'
 import type { ResourceReport, StatusReport } from '../../store/status/report.ts'
 import { durationText } from '../../terminal/wording.ts'
@@ -20,7 +21,7 @@ ${drift.length > 0 && driftList(drift)}
 }
 
 function writtenTable(today: Overview['today']): Html {
-  if (today.length === 0) return html`<p>No row was written today (UTC), up to the last full minute.</p>`
+  if (today.length === 0) return html`<p>${NOTHING_WRITTEN}</p>`
   return html`<div class="scroll" tabindex="0" role="region" aria-label="Rows written today"><table>
 <thead><tr><th scope="col">Resource<th scope="col" class="number">New<th scope="col" class="number">Changed<th scope="col" class="number">Deleted</tr></thead>
 <tbody>${today.map(

@@ -1,3 +1,4 @@
+import { limitSentence, trafficSummary } from '../../health/wording.ts'
 import type { RateReport } from '../../store/status/report.ts'
 import type { TrafficHistory, TrafficSpan } from '../../store/status/traffic-history.ts'
 import { rateText } from '../../terminal/wording.ts'
@@ -30,15 +31,6 @@ ${PERIODS.map(period => chart(period, traffic[period.name]))}</div>
 </section>`
 }
 
-function limitSentence(rate: RateReport | null): string {
-  if (rate === null) return 'No limit of the API is known yet.'
-  const { requests_per_second: perSecond, concurrency, limited_by: by } = rate
-  const pace = `parley sends up to ${rateText(perSecond)} requests per second, ${concurrency} at once`
-  return by === null
-    ? `${pace}; the API has refused none of them.`
-    : `${pace}, as learned from refusals of the API.`
-}
-
 const HEIGHT = 60
 const BAR = 4
 
@@ -60,11 +52,7 @@ function chart({ name, label, begin, unit, minutes }: Period, spans: readonly Tr
       : [`M${place * BAR} ${Math.floor(HEIGHT - height)}h${BAR}v1h-${BAR}z`]
   })
   const idle = marks(({ minutes: seen }) => seen === 0, `${HEIGHT - 1}h${BAR}v1h-${BAR}z`)
-  const sum = (figure: 'requests' | 'throttled' | 'errors' | 'rows' | 'paused_seconds') =>
-    wholeNumber(spans.reduce((all, span) => all + span[figure], 0))
-  const summary = spans.every(({ minutes: seen }) => seen === 0)
-    ? 'No minute has been recorded yet.'
-    : `${sum('requests')} requests, ${sum('throttled')} refused as too many, ${sum('errors')} failed, ${sum('rows')} rows written, ${sum('paused_seconds')} s of asked waits`
+  const summary = trafficSummary(spans)
   return html`<figure>
 <figcaption>${label}${bars.length > 0 && `: at most ${wholeNumber(Math.ceil(most))} per minute`}</figcaption>
 <svg role="img" aria-labelledby="${name}-title ${name}-desc" viewBox="0 0 ${width} ${HEIGHT}" preserveAspectRatio="none"><title id="${name}-title">${label}</title><desc id="${name}-desc">${summary}</desc>

@@ -1,6 +1,7 @@
-import type { LoadingProgress } from '../../health/loading.ts'
+import { type LoadingProgress, loadedShare } from '../../health/loading.ts'
 import type { HealthProblem } from '../../health/problems.ts'
 import type { HealthVerdict } from '../../health/verdict.ts'
+import { PROBLEM_LABELS } from '../../health/wording.ts'
 import { clockText } from '../../terminal/wording.ts'
 import { type Html, html } from './html.ts'
 import { foreign } from './wording.ts'
@@ -29,12 +30,10 @@ ${verdictIcon(kind)}
 </header>`
 }
 
-function loadingBar({ share, complete, offered }: LoadingProgress): Html {
-  const value = Math.floor((share ?? complete / offered) * 100)
+function loadingBar(loading: LoadingProgress): Html {
+  const value = Math.floor(loadedShare(loading) * 100)
   return html`<progress max="100" value="${value}" aria-label="Loading history">${value} %</progress>`
 }
-
-const KINDS: Readonly<Record<HealthProblem['kind'], string>> = { act: 'Act', wait: 'Wait' }
 
 /** The banner shows the first problem. With one problem there is nothing to add. */
 export function problemsSection(problems: readonly HealthProblem[], now: number): Html {
@@ -46,6 +45,7 @@ export function problemsSection(problems: readonly HealthProblem[], now: number)
 }
 
 function problemItem({ kind, what, detail, todo, since }: HealthProblem, now: number): Html {
-  return html`<li class="${kind}"><strong>${KINDS[kind]}</strong> ${foreign(what)}${since !== null && ` since ${clockText(since, now)}`}${detail !== null && html`: ${foreign(detail)}`}. ${foreign(todo)}</li>
+  const from = since === null ? '' : ` since ${clockText(since, now)}`
+  return html`<li class="${kind}"><strong>${PROBLEM_LABELS[kind]}${from}:</strong> ${foreign(what)}${detail !== null && html`: ${foreign(detail)}`}. ${foreign(todo)}</li>
 `
 }

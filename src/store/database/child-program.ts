@@ -33,6 +33,8 @@ export function runProgram<Answer>({
       execArgv: EXEC_ARGV,
       env: env ?? {},
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      // JSON would lose the types of an answer, such as a Map.
+      serialization: 'advanced',
     })
     let answer: { value: Answer } | undefined
     const kill = () => child.kill('SIGKILL')

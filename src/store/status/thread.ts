@@ -4,7 +4,7 @@ import { databaseSizes } from '../file/size.ts'
 import type { CountedStatus } from './overview.ts'
 
 /**
- * Reads what counts rows without blocking the event loop: for a large warehouse a thread reads it. Calls during that
+ * Reads what counts rows without blocking the event loop: for a large warehouse a thread or a process reads it. Calls during that
  * read, or within a time after it, share its result.
  */
 export interface CountedStatusReader {
@@ -14,11 +14,16 @@ export interface CountedStatusReader {
 
 export interface CountedStatusReaderOptions {
   clock: Clock
-  /** From this size on, a thread reads. For a smaller file, counting is faster than starting a thread. */
+  /** Smaller files are counted by the caller, which is faster than starting a thread. */
   largeBytes?: number
   /** URL of the thread's program. */
   program?: URL
+  /** How a large file is read. Default: in a thread. */
+  start?: StartCountedRead
 }
+
+/** @param now ms since the epoch */
+export type StartCountedRead = (input: { path: string; now: number }) => Promise<CountedStatus | undefined>
 
 const LARGE_BYTES = 64 * 1024 * 1024
 
@@ -39,10 +44,11 @@ interface StatusReading {
 
 export function createCountedStatusReader(options: CountedStatusReaderOptions): CountedStatusReader {
   const { clock, largeBytes = LARGE_BYTES, program = PROGRAM } = options
+  const start = options.start ?? (input => readInThread(input, program))
   let last: StatusReading | undefined
   const startReading = (path: string): StatusReading => {
     const startedAt = clock.elapsed()
-    const reading: StatusReading = { path, result: read({ path, now: clock.now() }, program) }
+    const reading: StatusReading = { path, result: start({ path, now: clock.now() }) }
     void reading.result.then(() => {
       const endedAt = clock.elapsed()
       reading.reusedUntil = endedAt + Math.max(REUSE_MS, REUSE_FACTOR * (endedAt - startedAt))
@@ -61,7 +67,10 @@ export function createCountedStatusReader(options: CountedStatusReaderOptions): 
 }
 
 /** Undefined when the thread could not start or read. The caller's own read then reports the error. */
-function read(workerData: { path: string; now: number }, program: URL): Promise<CountedStatus | undefined> {
+function readInThread(
+  workerData: Parameters<StartCountedRead>[0],
+  program: URL,
+): ReturnType<StartCountedRead> {
   return new Promise(resolve => {
     try {
       new Worker(program, { workerData, execArgv: [], resourceLimits: LIMITS })

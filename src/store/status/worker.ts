@@ -1,14 +1,32 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import Database from 'better-sqlite3'
-import { readCounted } from './overview.ts'
+import { type CountedStatus, readCounted } from './overview.ts'
+import type { StartCountedRead } from './thread.ts'
 
-/** The program of the thread in thread.ts. It reads once, answers with a `CountedStatus` and exits. */
+/** The program of the thread in thread.ts and of the process in process.ts. It reads once, answers and exits. */
 
 /** How long to wait for another process that is closing the database. */
 const BUSY_TIMEOUT_MS = 5000
 
-const { path, now } = workerData as { path: string; now: number }
-const db = new Database(path, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
-db.pragma('cache_size = -2000')
-parentPort?.postMessage(readCounted(db, now))
-db.close()
+type CountedInput = Parameters<StartCountedRead>[0]
+
+if (parentPort) parentPort.postMessage(readOnce(workerData as CountedInput))
+else answerParent()
+
+function answerParent(): void {
+  // A terminal sends these signals to parent and child. The parent handles them and kills this child.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined)
+  process.once('message', (input: CountedInput) => {
+    process.send?.(readOnce(input), undefined, undefined, () => {
+      if (process.connected) process.disconnect()
+    })
+  })
+}
+
+function readOnce({ path, now }: CountedInput): CountedStatus {
+  const db = new Database(path, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
+  db.pragma('cache_size = -2000')
+  const counted = readCounted(db, now)
+  db.close()
+  return counted
+}

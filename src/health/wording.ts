@@ -1,0 +1,66 @@
+import { sizeText } from '../size-text.ts'
+import type { RecentRun } from '../store/status/recent-runs.ts'
+import type { RateReport, ResourceReport, StatusReport } from '../store/status/report.ts'
+import type { TrafficSpan } from '../store/status/traffic-history.ts'
+import { rateText } from '../terminal/wording.ts'
+import { wholeNumber } from '../whole-number.ts'
+import type { HealthProblem } from './problems.ts'
+
+/** Texts that the page of the status server and `parley status --watch` share. Pure. */
+
+export const PROBLEM_LABELS: Readonly<Record<HealthProblem['kind'], string>> = { act: 'Act', wait: 'Wait' }
+
+export const RUN_NAMES = ['complete', 'failed', 'stopped', 'interrupted', 'unavailable', 'running'] as const
+
+/** The outcome of a run, or that it has none yet. */
+export type RunName = (typeof RUN_NAMES)[number]
+
+export const runName = ({ outcome }: RecentRun): RunName => outcome ?? 'running'
+
+export const RUN_LABELS: Readonly<Record<RunName, string>> = {
+  complete: 'complete',
+  failed: 'failed',
+  stopped: 'stopped',
+  interrupted: 'killed',
+  unavailable: 'not offered',
+  running: 'running',
+}
+
+/** Whether a resource is in its state because the whole API cannot be read, which is said once for all resources. */
+export function isReasonOfApi(reason: string, { api }: Pick<StatusReport, 'api'>): boolean {
+  return api !== null && reason.endsWith(`(${api.reason}); next try at ${api.next_try_at}`)
+}
+
+/** Such as `1.5 GB, and 3.1 MB in its -wal` */
+export function fileSizesText({
+  database_bytes: bytes,
+  wal_bytes: wal,
+}: Pick<StatusReport, 'database_bytes' | 'wal_bytes'>): string {
+  return `${sizeText(bytes)}, and ${sizeText(wal)} in its -wal`
+}
+
+export function limitSentence(rate: RateReport | null): string {
+  if (rate === null) return 'No limit of the API is known yet.'
+  const { requests_per_second: perSecond, concurrency, limited_by: by } = rate
+  const pace = `parley sends up to ${rateText(perSecond)} requests per second, ${concurrency} at once`
+  return by === null
+    ? `${pace}; the API has refused none of them.`
+    : `${pace}, as learned from refusals of the API.`
+}
+
+export function trafficSummary(spans: readonly TrafficSpan[]): string {
+  if (spans.every(({ minutes }) => minutes === 0)) return 'No minute has been recorded yet.'
+  const sum = (figure: 'requests' | 'throttled' | 'errors' | 'rows' | 'paused_seconds') =>
+    wholeNumber(spans.reduce((all, span) => all + span[figure], 0))
+  return `${sum('requests')} requests, ${sum('throttled')} refused as too many, ${sum('errors')} failed, ${sum('rows')} rows written, ${sum('paused_seconds')} s of asked waits`
+}
+
+/** `sync_days` is written once a minute. */
+export const NOTHING_WRITTEN = 'No row was written today (UTC), up to the last full minute.'
+
+/** Such as `3 ok, 1 unavailable` */
+export function stateCounts(resources: readonly ResourceReport[]): string {
+  const states = [...new Set(resources.map(({ state }) => state))].sort()
+  const counts = states.map(state => `${resources.filter(row => row.state === state).length} ${state}`)
+  return counts.join(', ')
+}
