@@ -1,8 +1,8 @@
 import { dirname, resolve } from 'node:path'
 import { type Clock, isoInstant } from '../clock.ts'
 import { StopError } from '../errors.ts'
-import { problemsOf } from '../health/problems.ts'
-import { verdictOf, verdictWithout } from '../health/verdict.ts'
+import { databaseProblem, problemsOf } from '../health/problems.ts'
+import { verdictOf, verdictOfProblem } from '../health/verdict.ts'
 import type { MetricSources } from '../server/metrics.ts'
 import { errorPageHtml, statusPageHtml } from '../server/page/page.ts'
 import type { PageAnswer } from '../server/routes.ts'
@@ -66,7 +66,7 @@ export function createReportSources(
       return { status: 200, html: await readPage() }
     } catch (error) {
       if (!(error instanceof StopError)) throw error
-      return { status: 503, html: errorPageHtml(verdictWithout(error, current.state)) }
+      return { status: 503, html: errorPageHtml(verdictOfProblem(databaseProblem(error, current.state))) }
     }
   }
   return {

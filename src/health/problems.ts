@@ -1,4 +1,11 @@
-import type { ResourceReport, StatusReport, UnreachableReport } from '../store/status/report.ts'
+import type { StopError } from '../errors.ts'
+import type {
+  DaemonReport,
+  DaemonState,
+  ResourceReport,
+  StatusReport,
+  UnreachableReport,
+} from '../store/status/report.ts'
 
 /** What is wrong with a warehouse, for people: the page, `parley status --check` and hooks share it. Pure. */
 
@@ -27,6 +34,17 @@ export function problemsOf(report: StatusReport, now: number): HealthProblem[] {
   ]
   return [...problems.filter(({ kind }) => kind === 'act'), ...problems.filter(({ kind }) => kind === 'wait')]
 }
+
+/** The problem of a daemon that cannot read its database, so that there is no report. */
+export function databaseProblem({ message, hint }: StopError, daemon: DaemonState): HealthProblem {
+  // Such a daemon usually waits for the database. A report would show the same problem.
+  if (daemon.state === 'waiting' && !ACCESS_CODES.includes(daemon.code ?? '')) return waitingProblem(daemon)
+  const todo = hint ?? 'Run parley doctor: it says what is wrong with the database.'
+  return { id: 'database', kind: 'act', what: withoutStop(message), todo, since: null }
+}
+
+/** Why a daemon waits that has lost its access to the API. A report shows `api:refused` instead. */
+const ACCESS_CODES = ['unauthorized', 'access-gone']
 
 const API_PROBLEMS: Readonly<
   Record<UnreachableReport['kind'], Pick<HealthProblem, 'kind' | 'todo'> & { what: string }>
@@ -65,11 +83,7 @@ function apiProblems({ api }: StatusReport): HealthProblem[] {
 function processProblems({ daemon, backfill, writer, api }: StatusReport): HealthProblem[] {
   if (daemon?.state === 'waiting') {
     if (api?.kind === 'refused') return []
-    const { code, reason, since } = daemon
-    const what = `The daemon waits: ${withoutStop(reason ?? 'it gave no reason')}`
-    return code === 'rebuilding'
-      ? [{ id: 'daemon:rebuilding', kind: 'wait', what, todo: 'Nothing; this takes some minutes.', since }]
-      : [{ id: `daemon:${code ?? 'waiting'}`, kind: 'act', what, todo: WAITING_TODO, since }]
+    return [waitingProblem(daemon)]
   }
   if (writer?.running !== false) return []
   if (writer.command === 'daemon') {
@@ -85,6 +99,13 @@ function processProblems({ daemon, backfill, writer, api }: StatusReport): Healt
     return [{ id: 'backfill:ended', kind: 'act', what, todo, since: backfill?.ended_at ?? null }]
   }
   return []
+}
+
+function waitingProblem({ code, reason, since }: DaemonReport): HealthProblem {
+  const what = `The daemon waits: ${withoutStop(reason ?? 'it gave no reason')}`
+  return code === 'rebuilding'
+    ? { id: 'daemon:rebuilding', kind: 'wait', what, todo: 'Nothing; this takes some minutes.', since }
+    : { id: `daemon:${code ?? 'waiting'}`, kind: 'act', what, todo: WAITING_TODO, since }
 }
 
 const WAITING_TODO = 'Remove the cause; the daemon tries again by itself.'

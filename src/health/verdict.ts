@@ -1,5 +1,4 @@
-import type { StopError } from '../errors.ts'
-import type { DaemonState, ResourceReport, StatusReport } from '../store/status/report.ts'
+import type { ResourceReport, StatusReport } from '../store/status/report.ts'
 import type { TrafficSpan } from '../store/status/traffic-history.ts'
 import { type LoadingProgress, loadingProgress, loadingText } from './loading.ts'
 import type { HealthProblem } from './problems.ts'
@@ -33,20 +32,18 @@ function verdictWith(
   [worst, ...others]: readonly HealthProblem[],
   loading: LoadingProgress | undefined,
 ): HealthVerdict {
-  if (worst !== undefined) {
-    const more = others.length === 0 ? '' : ` (and ${others.length} more)`
-    const since = worst.since === null ? '' : ` since ${worst.since}`
-    const label = worst.kind === 'act' ? 'Needs you' : 'Waiting'
-    return { kind: worst.kind, text: `${label}${since}: ${worst.what}${more}`, todo: worst.todo }
-  }
+  if (worst !== undefined) return verdictOfProblem(worst, others.length)
   if (loading) return { kind: 'loading', text: loadingText(loading), todo: null }
   const text = `Up to date: everything published before ${oldest(resources)} is here`
   return { kind: 'ok', text, todo: null }
 }
 
-/** The verdict while the database cannot be read, so that there is no report. */
-export function verdictWithout({ message, hint }: StopError, { since }: DaemonState): HealthVerdict {
-  return { kind: 'act', text: `Needs you since ${since}: ${message}`, todo: hint ?? null }
+/** Also the verdict while the database cannot be read, so that there is no report. */
+export function verdictOfProblem({ kind, what, todo, since }: HealthProblem, others = 0): HealthVerdict {
+  const more = others === 0 ? '' : ` (and ${others} more)`
+  const sinceText = since === null ? '' : ` since ${since}`
+  const label = kind === 'act' ? 'Needs you' : 'Waiting'
+  return { kind, text: `${label}${sinceText}: ${what}${more}`, todo }
 }
 
 function oldest(resources: readonly ResourceReport[]): string {

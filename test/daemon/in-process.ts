@@ -25,12 +25,14 @@ export interface DaemonSurroundings {
   /** The address of the status server; default none. */
   listen?: string
   serviceManager?: Partial<ServiceManager>
+  /** More variables of the settings. */
+  env?: Readonly<Record<string, string>>
 }
 
 /** A daemon inside this process, so that a test can hold its clock. It has read everything once. */
 export async function daemonInProcess(
   context: TestContext,
-  { clock, listen = 'off', serviceManager = {} }: DaemonSurroundings,
+  { clock, listen = 'off', serviceManager = {}, env: more = {} }: DaemonSurroundings,
 ): Promise<DaemonInProcess> {
   const simulator = await workspace(context)
   const { cwd, file, env } = placeFor(simulator)
@@ -45,6 +47,7 @@ export async function daemonInProcess(
         PARLEY_API_KEY_FILE: keyFile,
         PARLEY_HTTP_LISTEN: listen,
         PARLEY_SYNC_POLL_SECONDS: '1',
+        ...more,
       },
       cwd,
       requireApi: true,
@@ -59,6 +62,7 @@ export async function daemonInProcess(
     onReload: () => undefined,
     createLog: async () => log,
     serviceManager: { ...createServiceManager({ env: {}, clock, log }), ...serviceManager },
+    env: { PATH: process.env['PATH'] },
     clock,
     pid: process.pid,
     version: '0',
