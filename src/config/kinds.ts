@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
 import { isDay, readInstant } from '../instant.ts'
+import { isLoopbackUrl } from '../loopback.ts'
 import { nextOccurrence } from './calendar.ts'
 
 /** What the check of a value depends on. */
@@ -208,4 +209,32 @@ export const listen: SettingKind<Listen> = {
     const host = bracketed ?? plain
     return host !== undefined && Number(port) <= 65_535 ? { at: 'port', host, port: Number(port) } : undefined
   },
+}
+
+/** A command or the address of a webhook. Both may contain a token. */
+export type HookTarget =
+  | { readonly by: 'command'; readonly command: string }
+  | { readonly by: 'webhook'; readonly url: string }
+
+const LONGEST_HOOK = 4000
+
+/** Text that begins like a URL is an address; all other text is a command. */
+export const hook: SettingKind<HookTarget> = {
+  allowed: () =>
+    `a command in one line of at most ${LONGEST_HOOK} characters, an https URL, or an http URL of this machine, without user name`,
+  fromText: asText,
+  read: value => {
+    if (typeof value !== 'string' || value.length > LONGEST_HOOK) return undefined
+    const text = value.trim()
+    if (text === '' || /\p{Cc}/u.test(text)) return undefined
+    if (!/^[a-z][a-z\d+.-]*:\/\//i.test(text)) return { by: 'command', command: text }
+    return isWebhookUrl(text) ? { by: 'webhook', url: text } : undefined
+  },
+}
+
+function isWebhookUrl(text: string): boolean {
+  if (/\s/.test(text) || !URL.canParse(text)) return false
+  const { protocol, username, password } = new URL(text)
+  if (username !== '' || password !== '') return false
+  return protocol === 'https:' || (protocol === 'http:' && isLoopbackUrl(text))
 }

@@ -13,6 +13,7 @@ import {
   environmentName,
   fileEnvironmentName,
   fileKey,
+  HOOK_VARIABLES,
   propertiesOf,
   SECRETS,
   SECTIONS,
@@ -86,7 +87,11 @@ export interface LoadedSettings<S extends Settings = Settings> {
 
 const DEFAULT_FILE = 'config/parley.toml'
 /** Known environment variables that do not hold the value of a setting. */
-const OTHER_NAMES = ['PARLEY_CONFIG', ...SECRETS.map(([key]) => fileEnvironmentName(key))]
+const OTHER_NAMES: readonly string[] = [
+  'PARLEY_CONFIG',
+  ...SECRETS.map(([key]) => fileEnvironmentName(key)),
+  ...HOOK_VARIABLES,
+]
 
 export function processEnvironment(): Environment {
   return process.env

@@ -35,6 +35,7 @@ export const SECTIONS = {
   crm: 'Records of the CRM.',
   search: 'Full-text search.',
   http: 'The status server of `parley daemon`.',
+  hooks: 'Who is called when `parley daemon` has a problem.',
   retention: 'How long to keep deleted content and run history.',
   snapshot:
     'Snapshots that the daemon takes: complete copies of the warehouse, each one self-contained file.',
@@ -270,6 +271,38 @@ export const SETTINGS = {
     example: '"nudge.secret"',
     secret: 'the nudge secret',
   },
+  'hooks.on_problem': {
+    kind: kinds.hook,
+    default: undefined,
+    without: 'none',
+    description:
+      'What the daemon calls once for each problem that lasts: a command for `/bin/sh`, or the address of a webhook. A problem that needs a person is announced when it is seen in two looks in a row, 15 seconds apart. After a restart, a problem that lasts is not announced again. systemd/README.md has the fields of a call. A call that fails is repeated up to four times in about 15 minutes. `on_problem_file` names the file that contains the command or the address, as for the API key. The value is never printed, logged or stored.',
+    flag: '--on-problem-file',
+    placeholder: 'file',
+    example: '"on-problem.hook"',
+    secret: 'the problem hook',
+  },
+  'hooks.on_recovered': {
+    kind: kinds.hook,
+    default: undefined,
+    without: 'none',
+    description:
+      'What the daemon calls once when a problem that it announced is gone in two looks in a row, with the same fields and how long the problem lasted. The value is given as that of `hooks.on_problem`.',
+    flag: '--on-recovered-file',
+    placeholder: 'file',
+    example: '"on-recovered.hook"',
+    secret: 'the recovery hook',
+  },
+  'hooks.wait_minutes': {
+    kind: kinds.number({ min: 0, max: 10_080 }),
+    default: 15,
+    unit: 'minutes',
+    description:
+      'How long a problem that parley waits out by itself, such as an API that is down, lasts before it is announced.',
+    flag: '--hook-wait-minutes',
+    placeholder: 'minutes',
+    example: '60',
+  },
   'retention.withdrawn_days': {
     kind: kinds.orWord(kinds.number({ whole: true, min: 0, max: 36_500 }), 'never'),
     default: 30,
@@ -363,6 +396,18 @@ export function fileKey(key: SettingKey): string {
 export function fileEnvironmentName(key: SettingKey): string {
   return `${environmentName(key)}_FILE`
 }
+
+/** The environment variables that only a command of `[hooks]` gets, with the fields of the call. */
+export const HOOK_VARIABLES = [
+  'PARLEY_EVENT',
+  'PARLEY_PROBLEM_ID',
+  'PARLEY_PROBLEM_WHAT',
+  'PARLEY_PROBLEM_DETAIL',
+  'PARLEY_PROBLEM_SINCE',
+  'PARLEY_PROBLEM_SECONDS',
+  'PARLEY_PROBLEM_TODO',
+  'PARLEY_TEXT',
+] as const
 
 /** The name of the systemd credential that holds a secret. */
 export function credentialName(key: SettingKey): string {

@@ -4,7 +4,7 @@ import { startFields } from '../app/start-fields.ts'
 import { withParents } from '../catalog/catalog.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../catalog/resource-names.ts'
 import type { Clock } from '../clock.ts'
-import type { ApiSettings } from '../config/load-settings.ts'
+import type { ApiSettings, Environment } from '../config/load-settings.ts'
 import type { SettingKey } from '../config/settings.ts'
 import type { SessionObserver } from '../engine/session/session.ts'
 import {
@@ -16,6 +16,7 @@ import {
   reasonWithHint,
   StopError,
 } from '../errors.ts'
+import type { HookWatch } from '../hooks/watch.ts'
 import type { Log } from '../log.ts'
 import { rebuildLarge } from '../retention/maintain.ts'
 import { createMetrics } from '../server/metrics.ts'
@@ -23,19 +24,20 @@ import type { Nudge } from '../server/nudge.ts'
 import { startStatusServer } from '../server/server.ts'
 import { refuseOtherWorkspaceAt } from '../store/database/workspace-check.ts'
 import { requireStillThere } from '../store/file/identity.ts'
-import { type HeldLock, lockDatabase } from '../store/file/lock.ts'
 import { resolvedPath } from '../store/file/path-checks.ts'
-import { noteDaemonEnd } from '../store/status/daemon-end.ts'
 import { type DaemonState, reasonOfState } from '../store/status/report.ts'
+import { noteDaemonEnd } from '../store/status/waiting-daemon.ts'
 import { META } from '../store/sync/meta.ts'
 import type { UnreachableNote } from '../store/sync/resource-state.ts'
 import { type BackgroundWork, startBackgroundWork } from './background-work.ts'
 import type { CurrentState } from './current-state.ts'
+import { startHookWatch } from './hook-watch.ts'
 import { livenessAfter } from './liveness.ts'
+import { createLockKeeper, type LockKeeper } from './lock-keeper.ts'
 import { createMetricSources } from './metric-sources.ts'
 import { readinessProblem } from './readiness.ts'
 import { isAccessLost, recoveryFrom, type SessionEnd } from './recovery.ts'
-import { createReportSources } from './report-sources.ts'
+import { createReportSources, type ReportSources } from './report-sources.ts'
 import type { ServiceManager } from './service-manager.ts'
 import { changedSettings } from './settings-changes.ts'
 import { rebuildingState, runningState, stoppedState, waitingState } from './state.ts'
@@ -44,9 +46,9 @@ import { readsFor } from './webhook-reads.ts'
 /**
  * The daemon: a sequence of sessions, until a signal stops it or an error cannot be recovered from.
  *
- * Between two sessions the daemon keeps only the database's lock and the status server. It opens everything else again,
- * so the next session uses a changed key, other settings or a repaired disk. The lock keeps a backfill from starting
- * while the daemon waits.
+ * Between two sessions the daemon keeps only the database's lock, the status server and the watch for hooks. It opens
+ * everything else again, so the next session uses a changed key, other settings or a repaired disk. The lock keeps a
+ * backfill from starting while the daemon waits.
  *
  * The states are those of `DaemonState`: `running` during a session, `waiting` between a recoverable error and the next
  * session, `stopped` at the end. `recoveryFrom` decides between `waiting` and `stopped`.
@@ -60,6 +62,8 @@ export interface DaemonParts {
   onReload(listener: () => void): void
   createLog(settings: ApiSettings): Promise<Log>
   serviceManager: ServiceManager
+  /** The environment of the commands in `[hooks]`. */
+  env: Environment
   clock: Clock
   pid: number
   version: string
@@ -74,7 +78,15 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
   const reloads = createReloads(parts, current)
   let log = await parts.createLog(current.settings)
   const lock = createLockKeeper(clock)
+  const sources = createReportSources({
+    version: parts.version,
+    clock,
+    databasePath: () => current.settings.database.path,
+    db: () => current.app?.store.db,
+    daemon: () => current.state,
+  })
   let served: RunningServer | undefined
+  let hooks: HookWatch | undefined
   const opened = new Set<string>()
   serviceManager.watchdog(() => liveness(current) === true)
   let hasStarted = false
@@ -84,7 +96,8 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
     // The lock comes before the server. When another daemon runs, this one fails at the lock and does not warn about
     // the taken port.
     lock.on(current.settings.database)
-    served = await startServer(parts, current, log)
+    served = await startServer(parts, current, sources, log)
+    hooks = startHookWatch({ clock, log, env: parts.env, current, sources })
     const { settings, version, pid } = parts
     const resources = chosenResources(settings)
     log.info('The daemon starts', {
@@ -133,6 +146,7 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
     serviceManager.stopping(reasonOf(error))
     throw error
   } finally {
+    await hooks?.close()
     lock.release()
     await served?.close()
     await serviceManager.close()
@@ -149,7 +163,6 @@ function noteStopWhileWaiting(
   const path = resolvedPath(settings.database.path)
   if (!opened.has(path)) return
   try {
-    requireStillThere(path)
     noteDaemonEnd(path, settings.api.workspaceId, stoppedState(clock))
   } catch {
     // The disk may be full or the database missing, which may be why the daemon waits. The log reports the end.
@@ -253,31 +266,6 @@ async function runSession({
   return end
 }
 
-interface LockKeeper {
-  /** Takes this database's lock unless this process holds it. @throws StopError (75) when another process holds it */
-  on(database: ApiSettings['database']): HeldLock
-  release(): void
-}
-
-function createLockKeeper(clock: Clock): LockKeeper {
-  let held: { path: string; lock: HeldLock } | undefined
-  const release = () => {
-    held?.lock.release()
-    held = undefined
-  }
-  return {
-    on(database) {
-      const path = resolvedPath(database.path)
-      if (held?.path !== path || !held.lock.isCurrent()) {
-        release()
-        held = { path, lock: lockDatabase(path, clock, database.mode) }
-      }
-      return held.lock
-    },
-    release,
-  }
-}
-
 /** What `sync_status` shows while the daemon waits for a new key or for access; undefined in all other cases. */
 function accessLossNote(
   state: DaemonState | undefined,
@@ -350,15 +338,9 @@ interface RunningServer {
 async function startServer(
   { clock, version }: DaemonParts,
   current: CurrentState,
+  { status, page }: ReportSources,
   log: Log,
 ): Promise<RunningServer> {
-  const { status, page } = createReportSources({
-    version,
-    clock,
-    databasePath: () => current.settings.database.path,
-    db: () => current.app?.store.db,
-    daemon: () => current.state,
-  })
   const metrics = createMetrics({ clock, sources: createMetricSources(current, { clock, version, status }) })
   const nudge = (hint: Nudge) => {
     current.session

@@ -68,7 +68,7 @@ export function createReportSources(reported: ReportedProcess): ReportSources {
     } catch (error) {
       if (!(error instanceof StopError)) throw error
       const now = clock.now()
-      const problem = databaseProblem(error, daemon()?.since ?? isoInstant(now))
+      const problem = databaseProblem(error, { daemon: daemon(), since: isoInstant(now) })
       return { status: 503, html: errorPageHtml(problemVerdict(problem, 0, now)) }
     }
   }

@@ -1,5 +1,11 @@
 import type { StopError } from '../errors.ts'
-import type { DaemonReport, ResourceReport, StatusReport, UnreachableReport } from '../store/status/report.ts'
+import type {
+  DaemonReport,
+  DaemonState,
+  ResourceReport,
+  StatusReport,
+  UnreachableReport,
+} from '../store/status/report.ts'
 import { clockText } from '../terminal/wording.ts'
 
 /** What is wrong with a warehouse, for people: the page, `parley status --check` and hooks share it. Pure. */
@@ -31,6 +37,24 @@ export function problemsOf(report: StatusReport, now: number): HealthProblem[] {
   ]
   return [...problems.filter(({ kind }) => kind === 'act'), ...problems.filter(({ kind }) => kind === 'wait')]
 }
+
+/**
+ * The problem of a process that cannot read its database, so that there is no report.
+ * @param daemon undefined for a process that is no daemon
+ * @param since when the process first failed to read it
+ */
+export function databaseProblem(
+  { message, hint }: StopError,
+  { daemon, since }: { daemon: DaemonState | undefined; since: string | null },
+): HealthProblem {
+  // Such a daemon usually waits for the database. A report would show the same problem.
+  if (daemon?.state === 'waiting' && !ACCESS_CODES.includes(daemon.code ?? '')) return waitingProblem(daemon)
+  const todo = hint ?? 'Run parley doctor: it says what is wrong with the database.'
+  return { id: 'database', kind: 'act', what: withoutStop(message), detail: null, todo, since }
+}
+
+/** Why a daemon waits that has lost its access to the API. A report shows `api:refused` instead. */
+const ACCESS_CODES = ['unauthorized', 'access-gone']
 
 type ProblemText = Pick<HealthProblem, 'kind' | 'what' | 'todo'>
 
@@ -118,12 +142,6 @@ function waitingProblem({ code = 'waiting', reason, hint, since }: DaemonReport)
   }
   const todo = `${hint ?? 'Remove the cause.'} ${RETRIES}`
   return { id, kind: 'act', what: WAITS[code] ?? 'The daemon cannot go on', detail, todo, since }
-}
-
-/** The problem of a process that cannot read its database, so that there is no report. */
-export function databaseProblem({ code, message, hint }: StopError, since: string): HealthProblem {
-  const todo = hint ?? 'Remove the cause.'
-  return { id: `daemon:${code}`, kind: 'act', what: withoutStop(message), detail: null, todo, since }
 }
 
 /** A failing resource is retried by itself. After this time a person should look at it. */

@@ -10,7 +10,7 @@ const LAYERS = [
   ['daemon'],
   ['app'],
   ['doctor'],
-  ['engine', 'server', 'export', 'retention'],
+  ['engine', 'server', 'export', 'retention', 'hooks'],
   ['health'],
   ['api', 'store'],
   ['dictionary'],

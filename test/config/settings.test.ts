@@ -2,8 +2,9 @@ import { chmodSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
+import type { HookTarget } from '../../src/config/kinds.ts'
 import { loadSettings, type SettingFlags } from '../../src/config/load-settings.ts'
-import type { SettingKey } from '../../src/config/settings.ts'
+import { HOOK_VARIABLES, type SettingKey } from '../../src/config/settings.ts'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 
 const API = {
@@ -482,6 +483,62 @@ describe('the nudge secret', () => {
       "the nudge secret's file nowhere (environment PARLEY_HTTP_NUDGE_SECRET_FILE) cannot be read: ENOENT",
     )
     expect(load({ env: missing }).settings.http.nudgeSecret).toBeUndefined()
+  })
+})
+
+describe('the hooks', () => {
+  const name = 'PARLEY_HOOKS_ON_PROBLEM'
+
+  test.each<[string, HookTarget]>([
+    ['logger -t parley "$PARLEY_TEXT"', { by: 'command', command: 'logger -t parley "$PARLEY_TEXT"' }],
+    ['curl https://example.com/', { by: 'command', command: 'curl https://example.com/' }],
+    ['https://example.com/T0KEN?x=1', { by: 'webhook', url: 'https://example.com/T0KEN?x=1' }],
+    ['http://127.0.0.1:8065/hooks/T0KEN', { by: 'webhook', url: 'http://127.0.0.1:8065/hooks/T0KEN' }],
+    ['http://[::1]/T0KEN', { by: 'webhook', url: 'http://[::1]/T0KEN' }],
+  ])('the hook %j is a command or a webhook', (value, expected) => {
+    expect(load({ env: { [name]: value } }).settings.hooks.onProblem).toEqual(expected)
+  })
+
+  test.each([
+    'http://example.com/T0KEN',
+    'https://user:T0KEN@example.com/',
+    'https://example.com/T0KEN and more',
+    'ftp://example.com/T0KEN',
+    'https://',
+    'echo T0KEN\necho more',
+    `echo T0KEN ${'x'.repeat(4000)}`,
+    ' ',
+  ])('the hook %j is refused and not shown', value => {
+    const message = complaint(() => load({ env: { [name]: value } }))
+    expect(message).toContain(
+      `hooks.on_problem is invalid (not shown) in environment ${name}: expected a command`,
+    )
+    expect(message).not.toContain('T0KEN')
+  })
+
+  test('both hooks come from files that the settings file names, and are none without them', () => {
+    file('problem.hook', 'echo problem\n')
+    file('recovered.hook', 'https://example.com/T0KEN\n')
+    file(
+      'config/parley.toml',
+      '[hooks]\non_problem_file = "../problem.hook"\non_recovered_file = "../recovered.hook"\nwait_minutes = 0',
+    )
+    expect(loadForApi({ env: API }).settings.hooks).toEqual({
+      onProblem: { by: 'command', command: 'echo problem' },
+      onRecovered: { by: 'webhook', url: 'https://example.com/T0KEN' },
+      waitMinutes: 0,
+    })
+    file('config/parley.toml', '')
+    expect(loadForApi({ env: API }).settings.hooks).toEqual({
+      onProblem: undefined,
+      onRecovered: undefined,
+      waitMinutes: 15,
+    })
+  })
+
+  test('the environment of a hook command contains no mistake, so that the command can run parley', () => {
+    const env = Object.fromEntries(HOOK_VARIABLES.map(variable => [variable, 'x']))
+    expect(loadForApi({ env: { ...API, ...env } }).warnings).toEqual([])
   })
 })
 

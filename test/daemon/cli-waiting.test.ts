@@ -1,41 +1,14 @@
 import { writeFileSync } from 'node:fs'
 import { expect, type TestContext, test } from 'vitest'
-import { type Clock, systemClock } from '../../src/clock.ts'
 import { column, seen } from './cli-daemon.ts'
+import { heldClock } from './held-clock.ts'
 import { daemonInProcess } from './in-process.ts'
 
 const MINUTE_MS = 60_000
 
-interface HeldClock extends Clock {
-  /** Ends the waits of a minute that have begun. */
-  passMinute(): void
-}
-
-/** The system clock, except that the test decides when a wait of a minute ends. */
-function heldClock(): HeldClock {
-  const clock = systemClock()
-  let held: (() => void)[] = []
-  return {
-    ...clock,
-    passMinute() {
-      const passed = held
-      held = []
-      for (const end of passed) end()
-    },
-    async sleep(ms, signal) {
-      if (ms !== MINUTE_MS) return clock.sleep(ms, signal)
-      if (signal?.aborted) return
-      await new Promise<void>(resolve => {
-        held.push(resolve)
-        signal?.addEventListener('abort', () => resolve(), { once: true })
-      })
-    },
-  }
-}
-
 /** A daemon inside this process that waits, since the key in its file was revoked. */
 async function waitingForAKey(context: TestContext) {
-  const clock = heldClock()
+  const clock = heldClock(MINUTE_MS)
   let begin: () => void = () => undefined
   const waits = new Promise<void>(resolve => {
     begin = resolve
@@ -52,7 +25,7 @@ test('a key that was replaced within a minute is read from its file, and the dae
   writeFileSync(keyFile, 'successor-key')
   const [id = ''] = simulator.apply({ kind: 'publish', resource: 'messages' }).ids
   const asked = simulator.requests.total()
-  clock.passMinute()
+  clock.pass(MINUTE_MS)
   expect(await seen(file, id, 'SELECT id FROM message_copies WHERE id = ?', id)).toBe(id)
   expect(simulator.requests.total()).toBeGreaterThan(asked)
   stop.abort()
@@ -62,7 +35,7 @@ test('a key that was replaced within a minute is read from its file, and the dae
 test('a key that is still refused after a minute ends the daemon with 77 after one retry', async context => {
   const { simulator, clock, file, ended } = await waitingForAKey(context)
   const refusals = simulator.requests.count(undefined, 401)
-  clock.passMinute()
+  clock.pass(MINUTE_MS)
   await expect(ended).rejects.toMatchObject({ exitStatus: 77, code: 'unauthorized' })
   expect(simulator.requests.count(undefined, 401)).toBe(refusals + 1)
   const [noted] = column(file, "SELECT value FROM sync_meta WHERE key = 'daemon_state'")

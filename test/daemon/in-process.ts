@@ -11,11 +11,16 @@ import type { Simulator } from '../../src/simulator/server.ts'
 import { placeFor, workspace } from '../cli/workspace.ts'
 import { loaded } from './cli-daemon.ts'
 
-export interface DaemonInProcess {
+export interface DaemonInProcess extends DaemonLife {
   simulator: Simulator
   file: string
   /** The file that holds the API key. */
   keyFile: string
+  /** Starts a daemon on the same warehouse, after the last one has ended. */
+  start(): DaemonLife
+}
+
+export interface DaemonLife {
   stop: AbortController
   ended: Promise<number>
 }
@@ -25,12 +30,14 @@ export interface DaemonSurroundings {
   /** The address of the status server; default none. */
   listen?: string
   serviceManager?: Partial<ServiceManager>
+  /** More variables of the settings. */
+  env?: Readonly<Record<string, string>>
 }
 
 /** A daemon inside this process, so that a test can hold its clock. It has read everything once. */
 export async function daemonInProcess(
   context: TestContext,
-  { clock, listen = 'off', serviceManager = {} }: DaemonSurroundings,
+  { clock, listen = 'off', serviceManager = {}, env: more = {} }: DaemonSurroundings,
 ): Promise<DaemonInProcess> {
   const simulator = await workspace(context)
   const { cwd, file, env } = placeFor(simulator)
@@ -45,25 +52,31 @@ export async function daemonInProcess(
         PARLEY_API_KEY_FILE: keyFile,
         PARLEY_HTTP_LISTEN: listen,
         PARLEY_SYNC_POLL_SECONDS: '1',
+        ...more,
       },
       cwd,
       requireApi: true,
       resourceNames: RESOURCE_NAMES,
     }).settings
   const log = await createLog({ level: 'fatal' })
-  const stop = new AbortController()
-  context.onTestFinished(() => stop.abort())
-  const ended = runDaemon({
-    settings: reload(),
-    reload,
-    onReload: () => undefined,
-    createLog: async () => log,
-    serviceManager: { ...createServiceManager({ env: {}, clock, log }), ...serviceManager },
-    clock,
-    pid: process.pid,
-    version: '0',
-    stop: stop.signal,
-  })
-  await Promise.race([loaded(file), ended])
-  return { simulator, file, keyFile, stop, ended }
+  const start = () => {
+    const stop = new AbortController()
+    context.onTestFinished(() => stop.abort())
+    const ended = runDaemon({
+      settings: reload(),
+      reload,
+      onReload: () => undefined,
+      createLog: async () => log,
+      serviceManager: { ...createServiceManager({ env: {}, clock, log }), ...serviceManager },
+      env: { PATH: process.env['PATH'] },
+      clock,
+      pid: process.pid,
+      version: '0',
+      stop: stop.signal,
+    })
+    return { stop, ended }
+  }
+  const first = start()
+  await Promise.race([loaded(file), first.ended])
+  return { simulator, file, keyFile, ...first, start }
 }

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { RESOURCE_NAMES } from '../../src/catalog/resource-names.ts'
+import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 import { checkStatus } from '../../src/health/check.ts'
-import { problemsOf } from '../../src/health/problems.ts'
-import { verdictOf } from '../../src/health/verdict.ts'
+import { databaseProblem, problemsOf } from '../../src/health/problems.ts'
+import { problemVerdict, verdictOf } from '../../src/health/verdict.ts'
 import type { ResourceReport, StatusReport } from '../../src/store/status/report.ts'
 import type { TrafficSpan } from '../../src/store/status/traffic-history.ts'
 import { FRESH, NOW, RUNNING, report, SINCE, WRITER } from './report.ts'
@@ -93,6 +94,49 @@ describe('the problems of a warehouse', () => {
     const snapshot = { made_at: null, path: null, bytes: null, failed_at: SINCE, reason: 'no space' }
     expect(problems({ api, snapshot })).toEqual([`act snapshot ${SINCE}`, `wait api:silent ${SINCE}`])
   })
+})
+
+describe('the problem of a database that cannot be read', () => {
+  const MISSING = new StopError('There is no warehouse at /data/parley.db', {
+    code: 'no-warehouse',
+    hint: 'Run parley backfill.',
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+  const waiting = (code: string) => ({ ...RUNNING, state: 'waiting', code, reason: 'It says why.' }) as const
+
+  test('of a running daemon it is what the read reports, since an unknown instant', () => {
+    const problem = databaseProblem(MISSING, { daemon: RUNNING, since: null })
+    expect(problem).toEqual({
+      id: 'database',
+      kind: 'act',
+      what: 'There is no warehouse at /data/parley.db',
+      detail: null,
+      todo: 'Run parley backfill.',
+      since: null,
+    })
+    expect(problemVerdict(problem, 0, NOW)).toEqual({
+      kind: 'act',
+      text: 'Needs you: There is no warehouse at /data/parley.db',
+      detail: null,
+      todo: 'Run parley backfill.',
+    })
+  })
+
+  test.each(['database-moved', 'rebuilding'])(
+    'of a daemon that waits with the code %s it is the same problem as in a report',
+    code => {
+      expect([databaseProblem(MISSING, { daemon: waiting(code), since: null })]).toEqual(
+        problemsOf(report({ daemon: waiting(code) }), NOW),
+      )
+    },
+  )
+
+  test.each(['unauthorized', 'access-gone'])(
+    'of a daemon that waits with the code %s it is a second problem',
+    code => {
+      expect(databaseProblem(MISSING, { daemon: waiting(code), since: null }).id).toBe('database')
+    },
+  )
 })
 
 describe('the verdict', () => {

@@ -48,6 +48,8 @@ export const META = {
   questions: 'questions',
   /** Result of the daemon's last snapshot; null after snapshots were turned off. */
   snapshots: 'snapshots',
+  /** The problems that a hook was called for and that have not been reported as recovered. */
+  announcedProblems: 'announced_problems',
 } as const
 
 /** The values of `sync_meta`. They are read from the database each time, so that a rollback applies to them too. */

@@ -20,7 +20,7 @@ function linesOf(watched: WatchedStatus, screen: DisplayScreen): string[] {
   if (watched.state === 'read') return readLines(watched, screen)
   if (watched.state === 'unread')
     return [...foldText(`Reading ${watched.path}`, columns), ...footer(QUIT, screen)]
-  const problem = databaseProblem(watched.error, isoInstant(watched.since))
+  const problem = databaseProblem(watched.error, { daemon: undefined, since: isoInstant(watched.since) })
   const verdict = problemVerdict(problem, 0, screen.now)
   return [
     ...verdictLines(verdict, screen),

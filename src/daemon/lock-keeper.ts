@@ -1,0 +1,30 @@
+import type { Clock } from '../clock.ts'
+import type { ApiSettings } from '../config/load-settings.ts'
+import { type HeldLock, lockDatabase } from '../store/file/lock.ts'
+import { resolvedPath } from '../store/file/path-checks.ts'
+
+/** Holds the lock of one database, also between sessions. */
+export interface LockKeeper {
+  /** Takes this database's lock unless this process holds it. @throws StopError (75) when another process holds it */
+  on(database: ApiSettings['database']): HeldLock
+  release(): void
+}
+
+export function createLockKeeper(clock: Clock): LockKeeper {
+  let held: { path: string; lock: HeldLock } | undefined
+  const release = () => {
+    held?.lock.release()
+    held = undefined
+  }
+  return {
+    on(database) {
+      const path = resolvedPath(database.path)
+      if (held?.path !== path || !held.lock.isCurrent()) {
+        release()
+        held = { path, lock: lockDatabase(path, clock, database.mode) }
+      }
+      return held.lock
+    },
+    release,
+  }
+}

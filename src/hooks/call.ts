@@ -1,0 +1,63 @@
+import type { HOOK_VARIABLES } from '../config/settings.ts'
+import { singleLine } from '../safe-text.ts'
+import { durationText } from '../terminal/wording.ts'
+import type { WatchedProblem } from './announcements.ts'
+
+/** What a command and a webhook get. Pure. It has names, counts and times only, never content. */
+
+export interface HookCall {
+  event: 'problem' | 'recovered'
+  problem: Pick<WatchedProblem, 'id' | 'what' | 'detail' | 'todo' | 'since'>
+  workspaceId: string
+  /** How long the problem has lasted. */
+  lastedMs: number
+}
+
+/** The JSON document of a call. */
+export interface HookPayload {
+  event: HookCall['event']
+  id: string
+  what: string
+  /** What the API or the system answered; empty when `what` says all. */
+  detail: string
+  since: string
+  lasted_seconds: number
+  todo: string
+  workspace: string
+  /** A sentence that says all of this. Slack, Mattermost and similar services show it. */
+  text: string
+}
+
+export function payloadOf({ event, problem, workspaceId, lastedMs }: HookCall): HookPayload {
+  const { id, since } = problem
+  const [what, detail, todo] = [problem.what, problem.detail ?? '', problem.todo].map(singleLine) as [
+    string,
+    string,
+    string,
+  ]
+  const workspace = singleLine(workspaceId)
+  const why = detail === '' ? '' : ` ${detail}.`
+  const text =
+    event === 'problem'
+      ? `parley, workspace ${workspace}: ${what} (since ${since}).${why} ${todo}`
+      : `parley, workspace ${workspace}: recovered after ${durationText(lastedMs)}: ${what} (since ${since}).`
+  const lasted = Math.round(lastedMs / 1000)
+  return { event, id: singleLine(id), what, detail, since, lasted_seconds: lasted, todo, workspace, text }
+}
+
+/** The same fields as environment variables. */
+export function hookVariables(
+  payload: HookPayload,
+): Readonly<Record<(typeof HOOK_VARIABLES)[number] | 'PARLEY_WORKSPACE_ID', string>> {
+  return {
+    PARLEY_EVENT: payload.event,
+    PARLEY_PROBLEM_ID: payload.id,
+    PARLEY_PROBLEM_WHAT: payload.what,
+    PARLEY_PROBLEM_DETAIL: payload.detail,
+    PARLEY_PROBLEM_SINCE: payload.since,
+    PARLEY_PROBLEM_SECONDS: String(payload.lasted_seconds),
+    PARLEY_PROBLEM_TODO: payload.todo,
+    PARLEY_WORKSPACE_ID: payload.workspace,
+    PARLEY_TEXT: payload.text,
+  }
+}

@@ -1,0 +1,36 @@
+import { closeDatabase } from '../database/close.ts'
+import { workspaceOf } from '../database/workspace.ts'
+import { requireStillThere } from '../file/identity.ts'
+import { openWritableFile } from '../file/writable.ts'
+import { createMeta, META, type Meta } from '../sync/meta.ts'
+import type { DaemonState } from './report.ts'
+
+/**
+ * Writes `sync_meta` for a daemon that waits: it has closed the database but holds its lock. Does nothing and returns
+ * false if the database of another workspace is at this path by now.
+ * @throws StopError (73) when there is no file at this path, or the error of SQLite, for example on a full disk
+ */
+export function noteWhileWaiting(file: string, workspaceId: string, write: (meta: Meta) => void): boolean {
+  requireStillThere(file)
+  const db = openWritableFile(file, 0o600)
+  try {
+    if (workspaceOf(db)?.id !== workspaceId) return false
+    const meta = createMeta(sql => db.prepare(sql))
+    db.transaction(() => write(meta)).immediate()
+    return true
+  } finally {
+    closeDatabase(db)
+  }
+}
+
+/**
+ * Stores the state of a daemon that is stopped while it waits. Removes the note that the API is unreachable, since that
+ * is no longer the reason why nothing is read.
+ * @throws as `noteWhileWaiting`
+ */
+export function noteDaemonEnd(file: string, workspaceId: string, state: DaemonState): void {
+  noteWhileWaiting(file, workspaceId, meta => {
+    meta.set(META.daemonState, JSON.stringify(state))
+    meta.remove(META.unreachable)
+  })
+}
