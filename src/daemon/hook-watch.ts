@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import type { ReportSources } from '../app/report-sources.ts'
 import type { Clock } from '../clock.ts'
 import type { Environment } from '../config/load-settings.ts'
 import { StopError } from '../errors.ts'
@@ -11,7 +12,6 @@ import { resolvedPath } from '../store/file/path-checks.ts'
 import { noteWhileWaiting } from '../store/status/waiting-daemon.ts'
 import { META, NOTE_DAMAGED, readMeta, readNote } from '../store/sync/meta.ts'
 import type { CurrentState } from './current-state.ts'
-import type { ReportSources } from './report-sources.ts'
 
 export interface HookWatchParts {
   clock: Clock

@@ -1,6 +1,6 @@
 import type { App } from '../../app/app.ts'
+import { createReportSources } from '../../app/report-sources.ts'
 import type { Settings } from '../../config/load-settings.ts'
-import { createReportSources } from '../../daemon/report-sources.ts'
 import type { Log } from '../../log.ts'
 import { type StatusServer, startStatusServer } from '../../server/server.ts'
 

@@ -9,7 +9,7 @@ import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { readOverview, readOverviewAt } from '../store/status/overview.ts'
 import { type DaemonState, readStatusReport, type StatusReport } from '../store/status/report.ts'
 import { createCountedStatusReader } from '../store/status/thread.ts'
-import { createCachedReading } from './memo.ts'
+import { createCachedReading } from './cached-reading.ts'
 
 /** The process whose warehouse is reported. What it has open may change, so each value is read when it is needed. */
 export interface ReportedProcess {
