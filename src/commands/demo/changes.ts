@@ -136,7 +136,7 @@ export const DEMO_TROUBLES: readonly DemoTrouble[] = [
     ],
     ms: 10_000,
   },
-  { what: 'for 15 s the API allows 2 requests/s (429)', weight: 2, rate: 2, ms: 15_000 },
+  { what: 'for 15 s the API allows 20 requests/s (429)', weight: 2, rate: 20, ms: 15_000 },
   {
     what: 'for 10 s the API answers only 503',
     weight: 1,
