@@ -41,8 +41,8 @@ describe('the page', () => {
   test('everything that the page loads is its own', () => {
     const addresses = [...pageOf().matchAll(/(?:src|href)="([^"]*)"/g)].map(([, address]) => address ?? '')
     expect(addresses.filter(address => !/^(data:image\/svg\+xml,|#)/.test(address))).toEqual([
-      '/style.css',
-      '/live.js',
+      'style.css',
+      'live.js',
     ])
   })
 

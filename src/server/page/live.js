@@ -8,7 +8,7 @@ async function update() {
   if (document.hidden || pending) return
   pending = true
   try {
-    const response = await fetch('/', { headers: { accept: 'text/html' } })
+    const response = await fetch('./', { headers: { accept: 'text/html' } })
     if (!response.headers.get('content-type')?.startsWith('text/html')) throw new Error('not a page')
     show(new DOMParser().parseFromString(await response.text(), 'text/html'))
   } catch {

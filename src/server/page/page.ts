@@ -55,8 +55,8 @@ function documentHtml({ verdict, workspace }: DocumentHead, parts: readonly Html
 <meta name="color-scheme" content="light dark">
 <title>${TITLES[verdict.kind]} – ${workspace !== undefined && `${workspace} – `}parley</title>
 <link rel="icon" href="${icon}">
-<link rel="stylesheet" href="/style.css">
-<script type="module" src="/live.js"></script>
+<link rel="stylesheet" href="style.css">
+<script type="module" src="live.js"></script>
 </head>
 <body>
 <main>
