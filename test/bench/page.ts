@@ -1,8 +1,7 @@
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { startDaemon } from './daemon-process.ts'
-import { startMeasured } from './measured-process.ts'
-import { startWorkspace, type Workspace } from './workspace.ts'
+import { fillWarehouse } from './fill.ts'
+import { startWorkspace } from './workspace.ts'
 
 /** Measures what the page of a large warehouse costs the daemon. */
 
@@ -41,7 +40,7 @@ export async function runPage(options: PageOptions): Promise<PageMeasured> {
     now: 'real',
   })
   try {
-    await fill(workspace, options)
+    await fillWarehouse(workspace, { ...options, settings: LISTS })
     const daemon = startDaemon(workspace, { ...options, settings: LISTS })
     const db = await daemon.openWarehouse()
     db.close()
@@ -56,22 +55,6 @@ export async function runPage(options: PageOptions): Promise<PageMeasured> {
   } finally {
     await workspace.close()
   }
-}
-
-async function fill(workspace: Workspace, { folder, program }: PageOptions): Promise<void> {
-  process.stderr.write('filling a warehouse, which takes some minutes\n')
-  const { child, ended } = startMeasured(
-    [program, 'backfill', '--database', join(folder, 'parley.db'), '--log-level', 'error'],
-    {
-      PATH: process.env['PATH'],
-      PARLEY_BASE_URL: workspace.url,
-      PARLEY_API_KEY: workspace.apiKey,
-      PARLEY_WORKSPACE_ID: workspace.workspaceId,
-      ...LISTS,
-    },
-  )
-  child.stdout?.resume()
-  await ended
 }
 
 /** Texts would take an hour to read, and the page counts those that are pending in the same way. */

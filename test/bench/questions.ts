@@ -4,7 +4,7 @@ import type Database from 'better-sqlite3'
 import type { Change } from '../../src/simulator/changes/change.ts'
 import { questionFiles } from '../questions/question-file.ts'
 import { startDaemon } from './daemon-process.ts'
-import { startMeasured } from './measured-process.ts'
+import { fillWarehouse } from './fill.ts'
 import { scansOf } from './plan-scans.ts'
 import { wholeWorkspace } from './whole-workspace.ts'
 import { startWorkspace, type Workspace } from './workspace.ts'
@@ -58,28 +58,13 @@ export async function runQuestions(options: QuestionsOptions): Promise<Questions
   const workspace = await startWorkspace({ ...wholeWorkspace(messages), now }, Date.now() - Date.parse(now))
   try {
     if (!existsSync(begun)) {
-      await backfill(workspace, options)
+      await fillWarehouse(workspace, options)
       writeFileSync(begun, now)
     }
     return await measure(workspace, options)
   } finally {
     await workspace.close()
   }
-}
-
-async function backfill(workspace: Workspace, { folder, program }: QuestionsOptions): Promise<void> {
-  process.stderr.write('filling a warehouse, which takes some minutes\n')
-  const { child, ended } = startMeasured(
-    [program, 'backfill', '--database', join(folder, 'parley.db'), '--log-level', 'error'],
-    {
-      PATH: process.env['PATH'],
-      PARLEY_BASE_URL: workspace.url,
-      PARLEY_API_KEY: workspace.apiKey,
-      PARLEY_WORKSPACE_ID: workspace.workspaceId,
-    },
-  )
-  child.stdout?.resume()
-  await ended
 }
 
 async function measure(workspace: Workspace, options: QuestionsOptions): Promise<QuestionsMeasured> {
