@@ -127,13 +127,10 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
       wasAnsweredBefore ||= end.wasAnswered || end.wasAnsweredBefore
       if (recovery.kind === 'end') throw end.error
       current.state = waitingState(clock, recovery)
+      const reason = reasonOfState(current.state)
       // A reload may have started this session. systemd considers a reload unfinished until it gets `ready`.
-      serviceManager.ready(`waiting: ${reasonOfState(current.state)}`)
-      log.error('The daemon waits and tries again', {
-        reason: recovery.reason,
-        wait_ms: recovery.ms,
-        error: end.error,
-      })
+      serviceManager.ready(`waiting: ${reason}`)
+      log.error('The daemon waits and tries again', { reason, wait_ms: recovery.ms, error: end.error })
       await clock.sleep(recovery.ms, AbortSignal.any([stop, reloads.next()]))
       if (!stop.aborted) reloads.take(log)
       else noteStopWhileWaiting(parts, current, opened)
