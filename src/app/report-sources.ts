@@ -15,7 +15,8 @@ import { createCachedReading } from './cached-reading.ts'
 export interface ReportedProcess {
   version: string
   clock: Clock
-  /** As in the settings. */
+  /** As in the settings, like the path. */
+  workspaceId(): string
   databasePath(): string
   /** Undefined while the process has closed the database. */
   db(): Sqlite | undefined
@@ -53,6 +54,7 @@ export function createReportSources(reported: ReportedProcess): ReportSources {
     const [of, seen] = [await status(), await overview(path())]
     const problems = problemsOf(of, now)
     return statusPageHtml({
+      workspaceId: reported.workspaceId(),
       report: of,
       overview: seen,
       problems,
@@ -69,7 +71,13 @@ export function createReportSources(reported: ReportedProcess): ReportSources {
       if (!(error instanceof StopError)) throw error
       const now = clock.now()
       const problem = databaseProblem(error, { daemon: daemon(), since: isoInstant(now) })
-      return { status: 503, html: errorPageHtml(problemVerdict(problem, 0, now)) }
+      return {
+        status: 503,
+        html: errorPageHtml({
+          verdict: problemVerdict(problem, 0, now),
+          workspaceId: reported.workspaceId(),
+        }),
+      }
     }
   }
   return { status, page }

@@ -81,6 +81,7 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
   const sources = createReportSources({
     version: parts.version,
     clock,
+    workspaceId: () => current.settings.api.workspaceId,
     databasePath: () => current.settings.database.path,
     db: () => current.app?.store.db,
     daemon: () => current.state,

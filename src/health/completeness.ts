@@ -32,10 +32,10 @@ export function completeness(
   const timelines = offered.filter(({ resource }) => TIMELINES.includes(resource))
   const fresh = oldest(timelines.map(({ fresh_as_of: at }) => at))
   if (fresh === undefined || Date.parse(fresh) - Date.parse(complete) < SAME_MS)
-    return { text: `Up to date: ${here} here`, detail: null }
+    return { text: `Up to date: ${here} here`, detail: 'Nothing to do' }
   return {
     text: `Up to date: what is new until ${clockText(fresh, now)} is here`,
-    detail: `Older dates are read again at intervals: ${here} here, whatever its date`,
+    detail: `Nothing to do. Older dates are read again at intervals: ${here} here, whatever its date`,
   }
 }
 

@@ -12,6 +12,8 @@ export interface LoadingProgress {
   share: number | undefined
   /** Undefined while the share or the rate is not known. */
   leftMs: number | undefined
+  /** Whether anything has been read. */
+  hasBegun: boolean
   /** Whether the newest end of every list is stored. */
   isNewestHere: boolean
 }
@@ -34,6 +36,7 @@ export function loadingProgress(
     offered: offered.length,
     share: left === undefined ? undefined : shareOf(sum(loading.map(row => row.backfill_done)), left),
     leftMs: left === undefined || rate === undefined ? undefined : (left / rate) * 1000,
+    hasBegun: offered.some(row => row.rows_live > 0 || row.fresh_as_of !== null),
     isNewestHere: offered.filter(hasLists).every(({ fresh_as_of: at }) => at !== null),
   }
 }
@@ -44,7 +47,15 @@ export function loadedShare({ share, complete, offered }: LoadingProgress): numb
 }
 
 /** Such as `Loading history: 62 %, about 3 h left; the newest is already here`. */
-export function loadingText({ complete, offered, share, leftMs, isNewestHere }: LoadingProgress): string {
+export function loadingText({
+  complete,
+  offered,
+  share,
+  leftMs,
+  isNewestHere,
+  hasBegun,
+}: LoadingProgress): string {
+  if (!hasBegun) return 'Loading history: the first answers are still to come'
   const done =
     share === undefined
       ? `${complete} of ${offered} resources are complete`

@@ -48,7 +48,7 @@ export function databaseProblem(
   { daemon, since }: { daemon: DaemonState | undefined; since: string | null },
 ): HealthProblem {
   // Such a daemon usually waits for the database. A report would show the same problem.
-  if (daemon?.state === 'waiting' && !ACCESS_CODES.includes(daemon.code ?? '')) return waitingProblem(daemon)
+  if (daemon?.state === 'waiting' && !isWithoutAccess(daemon)) return waitingProblem(daemon)
   const todo = hint ?? 'Run parley doctor: it says what is wrong with the database.'
   return { id: 'database', kind: 'act', what: withoutStop(message), detail: null, todo, since }
 }
@@ -66,8 +66,8 @@ const API_PROBLEMS: Readonly<Record<UnreachableReport['kind'], ProblemText>> = {
   },
   silent: {
     kind: 'wait',
-    what: 'The API does not answer',
-    todo: 'Nothing to do while the API is down: parley tries again by itself. parley doctor says whether this machine reaches it.',
+    what: 'No request to the API succeeds',
+    todo: 'Nothing to do unless it lasts: parley tries again by itself. If it lasts, run parley doctor, which finds the fault.',
   },
   'asked-to-wait': {
     kind: 'wait',
@@ -81,32 +81,39 @@ const API_PROBLEMS: Readonly<Record<UnreachableReport['kind'], ProblemText>> = {
   },
 }
 
-/** Why the daemon refuses to read although it had access, by the code of its state. */
+/** More exact texts for a daemon that waits without access, by the code of its state. */
 const REFUSALS: Readonly<Record<string, ProblemText>> = {
   unauthorized: {
     kind: 'act',
     what: 'The API refuses the key',
-    todo: 'Put a valid key in its place. parley reads the key again after a minute; if that one is refused too, the daemon ends and has to be started again.',
+    todo: 'Replace the key. parley reads it again from its file or credential at the next try; a key in the environment needs a restart. A second refusal ends the daemon.',
   },
 }
 
+/** The problem of a daemon without access is the same before and after the API's refusal is stored. */
 function apiProblems({ api, daemon }: StatusReport, now: number): HealthProblem[] {
+  const code = daemon?.code ?? ''
+  if (daemon && isWithoutAccess(daemon)) {
+    const { reason, since, until } = daemon
+    const text = REFUSALS[code] ?? API_PROBLEMS.refused
+    return [{ id: 'api:refused', ...text, detail: withNextTry(reason ?? text.what, until, now), since }]
+  }
   if (api === null) return []
   const { kind, reason, since, next_try_at: nextTry } = api
-  const of = (kind === 'refused' && REFUSALS[daemon?.code ?? '']) || API_PROBLEMS[kind]
-  return [
-    {
-      id: `api:${kind}`,
-      ...of,
-      detail: `${withoutStop(reason)}. Next try: ${clockText(nextTry, now)}`,
-      since,
-    },
-  ]
+  return [{ id: `api:${kind}`, ...API_PROBLEMS[kind], detail: withNextTry(reason, nextTry, now), since }]
+}
+
+const isWithoutAccess = ({ state, code = '' }: Pick<DaemonState, 'state' | 'code'>): boolean =>
+  state === 'waiting' && ACCESS_CODES.includes(code)
+
+function withNextTry(reason: string, at: string | null, now: number): string {
+  return `${withoutStop(reason)}${at === null ? '' : `. Next try: ${clockText(at, now)}`}`
 }
 
 /** The daemon waits, or no process updates the warehouse although one did before. */
 function processProblems({ daemon, backfill, writer, api }: StatusReport): HealthProblem[] {
-  if (daemon?.state === 'waiting') return api?.kind === 'refused' ? [] : [waitingProblem(daemon)]
+  if (daemon?.state === 'waiting')
+    return isWithoutAccess(daemon) || api?.kind === 'refused' ? [] : [waitingProblem(daemon)]
   if (writer?.running !== false) return []
   if (writer.command === 'daemon') {
     const detail = daemon?.reason ? withoutStop(daemon.reason) : null
@@ -170,15 +177,15 @@ function failingProblems(
   ]
 }
 
-function heldProblems({ resource, deletions_held_since: since }: ResourceReport): HealthProblem[] {
+function heldProblems({ resource, reason, deletions_held_since: since }: ResourceReport): HealthProblem[] {
   if (since === null) return []
   return [
     {
       id: `held:${resource}`,
       kind: 'act',
       what: `An unusual number of ${resource} is missing at the API; parley has deleted none of them`,
-      detail: null,
-      todo: `If they were really deleted there, run parley accept-deletions ${resource}. If not, do nothing: a second complete read a day later decides.`,
+      detail: reason === null ? null : withoutStop(reason),
+      todo: `Find out why. If they were really deleted there, run parley accept-deletions ${resource}. If a second complete read a day later misses them too, parley marks them as deleted; their rows stay in the file.`,
       since,
     },
   ]

@@ -1,6 +1,6 @@
 import type { ResourceReport, StatusReport } from '../store/status/report.ts'
 import type { TrafficSpan } from '../store/status/traffic-history.ts'
-import { clockText } from '../terminal/wording.ts'
+import { clockText, countText } from '../terminal/wording.ts'
 import { completeness } from './completeness.ts'
 import { type LoadingProgress, loadingProgress, loadingText } from './loading.ts'
 import type { HealthProblem } from './problems.ts'
@@ -55,7 +55,7 @@ export function problemVerdict(
 ): HealthVerdict {
   const label = kind === 'act' ? 'Needs you' : 'Waiting'
   const from = since === null ? '' : ` since ${clockText(since, now)}`
-  const others = more === 0 ? '' : ` (and ${more} more)`
+  const others = more === 0 ? '' : ` (and ${countText(more, 'more problem')})`
   return { kind, text: `${label}${from}: ${what}${others}`, detail, todo }
 }
 

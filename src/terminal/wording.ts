@@ -80,6 +80,11 @@ function largestUnitText(ms: number): string | undefined {
   return `${value} ${value === 1 ? one : many}`
 }
 
+/** When something is due: `now` also for the past. */
+export function dueText(at: string | null, now: number): string {
+  return at !== null && Date.parse(at) <= now ? 'now' : relativeTime(at, now)
+}
+
 /** The text on one line and with at most `most` characters, safe to print. */
 export function shortText(text: string, most: number): string {
   const characters = [...singleLine(text)]

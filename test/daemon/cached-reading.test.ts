@@ -59,6 +59,7 @@ test('the status server reads a small file at most once a second', async () => {
   const { status } = createReportSources({
     version: '1',
     clock,
+    workspaceId: () => 'acme',
     databasePath: () => store.path,
     db: () => undefined,
     daemon: () => runningState(clock),

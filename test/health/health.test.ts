@@ -149,7 +149,7 @@ describe('the verdict', () => {
     expect(verdict({}, { complete_as_of: '2026-03-04T11:58:07.000Z' })).toEqual({
       kind: 'ok',
       text: 'Up to date: everything published before 11:58:07 UTC is here',
-      detail: null,
+      detail: 'Nothing to do',
       todo: null,
     })
   })
@@ -184,11 +184,13 @@ describe('the verdict', () => {
 
   test('a refused key is named, with where it was read and what happens next', () => {
     const reason = 'The API refuses the key from PARLEY_API_KEY'
-    const daemon = { ...RUNNING, state: 'waiting', code: 'unauthorized', reason } as const
-    expect(verdict({ daemon, api: { ...REFUSED, reason } })).toMatchObject({
+    const until = '2026-03-04T12:00:30.000Z'
+    const daemon = { ...RUNNING, state: 'waiting', code: 'unauthorized', reason, until } as const
+    expect(problems({ daemon })).toEqual(problems({ daemon, api: REFUSED }))
+    expect(verdict({ daemon })).toMatchObject({
       text: 'Needs you since 11:40:00 UTC: The API refuses the key',
-      detail: `${reason}. Next try: 11:59:00 UTC`,
-      todo: expect.stringMatching(/^Put a valid key in its place/),
+      detail: `${reason}. Next try: 12:00:30 UTC`,
+      todo: expect.stringMatching(/^Replace the key\. .* A second refusal ends the daemon\.$/),
     })
   })
 
@@ -248,7 +250,7 @@ describe('the verdict', () => {
   test('the worst problem is named, and the others are counted', () => {
     const snapshot = { made_at: null, path: null, bytes: null, failed_at: SINCE, reason: 'no space.' }
     expect(verdict({ api: REFUSED, snapshot }).text).toBe(
-      'Needs you since 11:40:00 UTC: The API refuses access (and 1 more)',
+      'Needs you since 11:40:00 UTC: The API refuses access (and 1 more problem)',
     )
   })
 })

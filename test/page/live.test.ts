@@ -51,7 +51,10 @@ describe.concurrent('a page that stays open', () => {
     expect(await until(seen, size => size > 1)).toBe(2)
     expect((await run.ended).status).toBe(0)
     expect(await until(titleOf(page), title => title === 'No answer – parley')).toBe('No answer – parley')
-    expect(await page.locator('#silence').textContent()).toMatch(/^parley has not answered since [\d:]+ UTC/)
+    expect(await page.locator('#silence h1').textContent()).toMatch(
+      /^parley has not answered since [\d:]+ UTC$/,
+    )
+    expect(await page.locator('#verdict').isVisible()).toBe(false)
     await screenshot(page, 'no-answer-light-1280')
     expect(await violations(page)).toEqual([])
   })

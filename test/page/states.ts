@@ -71,7 +71,7 @@ export const PAGE_STATES: readonly PageState[] = [
       await readAll(parts)
       parts.simulator.setFaults([{ kind: 'status', status: 503 }])
     },
-    verdict: /^Waiting since .*: The API does not answer/,
+    verdict: /^Waiting since .*: No request to the API succeeds/,
     todo: /parley doctor/,
   },
   {
@@ -81,7 +81,7 @@ export const PAGE_STATES: readonly PageState[] = [
       parts.simulator.setApiKey('another-key')
     },
     verdict: /^Needs you since .*: The API refuses the key/,
-    todo: /Put a valid key in its place/,
+    todo: /Replace the key/,
   },
   {
     name: 'disk-full',

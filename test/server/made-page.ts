@@ -14,6 +14,7 @@ export function pageOf(change: (view: PageView) => Partial<PageView> = () => ({}
   const report = readStatusReport({ path: store.path, now: NOW, db: store.db })
   const problems = problemsOf(report, NOW)
   const view: PageView = {
+    workspaceId: 'acme',
     report,
     overview: readOverview(store.db, NOW),
     problems,
@@ -28,6 +29,7 @@ export function pageOf(change: (view: PageView) => Partial<PageView> = () => ({}
 /** The page with this name in every place that shows a name or a reason. */
 export function hostilePage(name: string): string {
   return pageOf(({ report, overview }) => ({
+    workspaceId: name,
     report: {
       ...report,
       workspace: { id: name, base_url: 'https://example.com' },

@@ -5,11 +5,11 @@ import { start } from './status-server.ts'
 describe('the page', () => {
   test('the verdict is the first heading and the title of the tab', () => {
     const html = pageOf()
-    expect(html).toContain('<h1><bdi>Loading history: 0 of 17 resources are complete</bdi></h1>')
-    expect(html).toContain('<title>Loading history – parley</title>')
+    expect(html).toContain('<h1><bdi>Loading history: the first answers are still to come</bdi></h1>')
+    expect(html).toContain('<title>Loading history – acme – parley</title>')
   })
 
-  test('the problems are listed when there is more than the one of the verdict', () => {
+  test('the problems after that of the verdict are listed', () => {
     const problem = (id: string) =>
       ({
         id,
@@ -21,8 +21,8 @@ describe('the page', () => {
       }) as const
     expect(pageOf(() => ({ problems: [problem('teams')] }))).not.toContain('Reading teams fails')
     const html = pageOf(() => ({ problems: [problem('teams'), problem('meetings')] }))
-    expect(html).toContain('2 problems')
-    expect(html).toContain('Reading teams fails')
+    expect(html).toContain('1 more problem')
+    expect(html).not.toContain('Reading teams fails')
     expect(html).toContain('Reading meetings fails')
   })
 

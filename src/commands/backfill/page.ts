@@ -1,6 +1,6 @@
 import type { App } from '../../app/app.ts'
 import { createReportSources } from '../../app/report-sources.ts'
-import type { Settings } from '../../config/load-settings.ts'
+import type { ApiSettings } from '../../config/load-settings.ts'
 import type { Log } from '../../log.ts'
 import { type StatusServer, startStatusServer } from '../../server/server.ts'
 
@@ -8,7 +8,7 @@ import { type StatusServer, startStatusServer } from '../../server/server.ts'
 
 export interface BackfillPageDeps {
   app: Pick<App, 'clock' | 'store'>
-  settings: Pick<Settings, 'database' | 'http'>
+  settings: Pick<ApiSettings, 'api' | 'database' | 'http'>
   log: Log
   version: string
 }
@@ -19,6 +19,7 @@ export function startBackfillPage({ app, settings, log, version }: BackfillPageD
   const { status, page } = createReportSources({
     version,
     clock,
+    workspaceId: () => settings.api.workspaceId,
     databasePath: () => settings.database.path,
     db: () => store.db,
     daemon: () => undefined,

@@ -12,7 +12,14 @@ import {
   type UnreachableReport,
 } from '../../store/status/report.ts'
 import { fitTable, indentedNote, type RankedColumn, type TableColumn, table } from '../../terminal/table.ts'
-import { durationText, rateText, relativeTime, wholeSecondsText, wrapText } from '../../terminal/wording.ts'
+import {
+  dueText,
+  durationText,
+  rateText,
+  relativeTime,
+  wholeSecondsText,
+  wrapText,
+} from '../../terminal/wording.ts'
 import { wholeNumber } from '../../whole-number.ts'
 
 /** The text output of `parley status`. Pure. */
@@ -83,10 +90,6 @@ function unreachableSentences({ api }: StatusReport, now: number): string[] {
   return [
     `${UNREACHABLE_TEXT[kind]} ${sinceText(since, now)}: ${reason.replace(/\.$/, '')}. Next try: ${dueText(next, now)}.`,
   ]
-}
-
-export function dueText(at: string | null, now: number): string {
-  return at !== null && Date.parse(at) <= now ? 'now' : relativeTime(at, now)
 }
 
 function resourceColumns(now: number): RankedColumn<ResourceReport>[] {

@@ -20,32 +20,57 @@ async function update() {
 
 /** A page that is no longer updated must not look as if all were well. */
 function showSilence() {
-  if (document.getElementById('silence')) return
-  const notice = document.createElement('p')
-  notice.id = 'silence'
-  notice.setAttribute('role', 'alert')
+  const verdict = document.getElementById('verdict')
+  if (verdict === null || document.getElementById('silence')) return
   const time = new Date().toISOString().slice(11, 19)
-  notice.textContent = `parley has not answered since ${time} UTC: what follows is old. If this lasts, check that the process runs.`
-  document.querySelector('main')?.prepend(notice)
+  const notice = document.createElement('header')
+  notice.id = 'silence'
+  notice.className = 'verdict act'
+  const text = document.createElement('div')
+  text.setAttribute('role', 'alert')
+  text.append(
+    element('h1', `parley has not answered since ${time} UTC`),
+    element('p', 'If this lasts, check that the process runs. A backfill closes its page when it ends.'),
+    element('p', 'Everything below is from before that time.'),
+  )
+  notice.append(text)
+  verdict.before(notice)
+  verdict.hidden = true
   document.title = 'No answer – parley'
+}
+
+/**
+ * @param {string} name
+ * @param {string} text
+ */
+function element(name, text) {
+  const made = document.createElement(name)
+  made.textContent = text
+  return made
 }
 
 /** @param {Document} fresh */
 function show(fresh) {
   document.getElementById('silence')?.remove()
+  document.getElementById('verdict')?.removeAttribute('hidden')
   document.title = fresh.title
   const icon = document.querySelector('link[rel=icon]')
   icon?.setAttribute('href', fresh.querySelector('link[rel=icon]')?.getAttribute('href') ?? '')
-  for (const section of document.querySelectorAll('main > [id]')) {
-    const next = fresh.getElementById(section.id)
-    if (next === null) section.remove()
-    else if (next.isEqualNode(asServed(section))) continue
-    else replace(section, next)
+  const parts = [...document.querySelectorAll('main > [id]')]
+  const freshParts = [...fresh.querySelectorAll('main > [id]')]
+  if (idsOf(parts) !== idsOf(freshParts)) {
+    document.querySelector('main')?.replaceChildren(...freshParts)
+    prepareCells()
+    return
   }
-  const main = document.querySelector('main')
-  for (const part of fresh.querySelectorAll('main > [id]'))
-    if (document.getElementById(part.id) === null) main?.append(part)
+  freshParts.forEach((next, place) => {
+    const section = parts[place]
+    if (section && !next.isEqualNode(asServed(section))) replace(section, next)
+  })
 }
+
+/** @param {Element[]} parts */
+const idsOf = parts => parts.map(({ id }) => id).join(' ')
 
 /**
  * The section without what people or this module changed in it.

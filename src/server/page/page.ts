@@ -7,29 +7,30 @@ import { todaySection } from './today.ts'
 import { trafficSection } from './traffic.ts'
 import { problemsSection, verdictBanner, verdictIcon } from './verdict.ts'
 import type { PageView } from './view.ts'
-import { shortInstant } from './wording.ts'
+import { foreign, shortInstant } from './wording.ts'
 
 /** The page of the status server: names, counts and times, never content. Pure. */
 
 /** The parts that the page's own module replaces when they change have an `id`. */
 export function statusPageHtml(view: PageView): string {
   const { report, overview, verdict, problems, at } = view
-  const of = report.workspace?.id
-  return documentHtml({ verdict, workspace: of }, [
-    verdictBanner(verdict, of),
+  const { workspaceId } = view
+  return documentHtml({ verdict, workspaceId }, [
+    html`<p id="clock">parley · ${foreign(workspaceId)} · ${shortInstant(at)} UTC</p>`,
+    verdictBanner(verdict),
     problemsSection(problems, Date.parse(at)),
     resourcesSection(report, overview.runs, at),
     coverageSection(overview.coverage),
     trafficSection(overview.traffic, report.learned_rate),
     todaySection(report, overview),
     fileSection(view),
-    html`<footer id="footer">Read at ${shortInstant(at)}. All times are in UTC. Names, counts and times only.<noscript> Reload the page to update it.</noscript></footer>`,
+    html`<footer id="footer">All times are in UTC. Names, counts and times only.<noscript> Reload the page to update it.</noscript></footer>`,
   ])
 }
 
 /** The page while the warehouse cannot be read. */
-export function errorPageHtml(verdict: HealthVerdict): string {
-  return documentHtml({ verdict, workspace: undefined }, [verdictBanner(verdict, undefined)])
+export function errorPageHtml(head: DocumentHead): string {
+  return documentHtml(head, [verdictBanner(head.verdict)])
 }
 
 const TITLES: Readonly<Record<HealthVerdict['kind'], string>> = {
@@ -41,11 +42,10 @@ const TITLES: Readonly<Record<HealthVerdict['kind'], string>> = {
 
 interface DocumentHead {
   verdict: HealthVerdict
-  /** Undefined while it is not known. */
-  workspace: string | undefined
+  workspaceId: string
 }
 
-function documentHtml({ verdict, workspace }: DocumentHead, parts: readonly Html[]): string {
+function documentHtml({ verdict, workspaceId }: DocumentHead, parts: readonly Html[]): string {
   const icon = `data:image/svg+xml,${encodeURIComponent(String(verdictIcon(verdict.kind)))}`
   const page = html`<!doctype html>
 <html lang="en">
@@ -53,7 +53,7 @@ function documentHtml({ verdict, workspace }: DocumentHead, parts: readonly Html
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${TITLES[verdict.kind]} – ${workspace !== undefined && `${workspace} – `}parley</title>
+<title>${TITLES[verdict.kind]} – ${workspaceId} – parley</title>
 <link rel="icon" href="${icon}">
 <link rel="stylesheet" href="style.css">
 <script type="module" src="live.js"></script>

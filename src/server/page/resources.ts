@@ -1,14 +1,15 @@
 import type { ResourceName } from '../../catalog/resource-names.ts'
-import { isReasonOfApi, RUN_LABELS, RUN_NAMES, type RunName, runName } from '../../health/wording.ts'
+import { RUN_LABELS, RUN_NAMES, type RunName, runName, shownState } from '../../health/wording.ts'
 import type { RecentRun } from '../../store/status/recent-runs.ts'
 import type { ResourceReport, StatusReport } from '../../store/status/report.ts'
+import { dueText } from '../../terminal/wording.ts'
 import { wholeNumber } from '../../whole-number.ts'
 import { type Html, html } from './html.ts'
 import { ageText, countCell, foreign, shortInstant } from './wording.ts'
 
 /** @param at when the report was read */
 export function resourcesSection(
-  { resources, api }: Pick<StatusReport, 'resources' | 'api'>,
+  report: StatusReport,
   runs: ReadonlyMap<ResourceName, readonly RecentRun[]>,
   at: string,
 ): Html {
@@ -19,32 +20,40 @@ export function resourcesSection(
 <table>
 <thead><tr><th scope="col">Resource<th scope="col">State<th scope="col" class="number">Rows<th scope="col">Fresh as of<th scope="col">Complete as of<th scope="col" class="number">Waiting<th scope="col" class="number">Rejected<th scope="col">Next due<th scope="col">Last runs</tr></thead>
 <tbody>
-${resources.map(row => resourceRow(row, runs.get(row.resource) ?? [], { api, now }))}</tbody>
+${report.resources.map(row => resourceRow(row, runs.get(row.resource) ?? [], { report, now }))}</tbody>
 </table>
 </div>
-<p class="legend">${RUN_NAMES.map(name => html`<span>${legendShape(name)} ${RUN_LABELS[name]}</span> `)}</p>
+<p class="legend">Fresh: the newest items were read then. Complete: everything published before then is here, whatever its date. Waiting: reads to come. Rejected: items that could not be stored.</p>
+<p class="legend">Last runs: ${RUN_NAMES.map(name => html`<span>${legendShape(name)} ${RUN_LABELS[name]}</span> `)}</p>
 </section>`
 }
 
 function resourceRow(
   row: ResourceReport,
   runs: readonly RecentRun[],
-  { api, now }: Pick<StatusReport, 'api'> & { now: number },
+  { report, now }: { report: StatusReport; now: number },
 ): Html {
-  return html`<tr><th scope="row">${row.resource}<td><span class="state ${row.state}">${row.state}</span>${stateNote(row, api)}${countCell(row.rows_live)}<td>${ageText(row.fresh_as_of, now)}<td>${ageText(row.complete_as_of, now)}${countCell(row.pending_tasks)}${countCell(row.rejected)}<td>${ageText(row.next_run_at, now)}<td>${runStrip(row.resource, runs)}</tr>
+  const { state, label } = shownState(row, report)
+  const due = state === 'backfilling' ? 'now' : dueText(row.next_run_at, now)
+  return html`<tr><th scope="row">${row.resource}<td><span class="state ${state}">${label}</span>${state !== 'on-hold' && stateNote(row)}${countCell(row.rows_live)}<td>${ageText(row.fresh_as_of, now)}<td>${ageText(row.complete_as_of, now)}${countCell(row.pending_tasks)}${countCell(row.rejected)}<td>${due}<td>${runStrip(row.resource, runs)}</tr>
 `
 }
 
-/** How far the first read is, or why the resource is in its state. The banner says it when the whole API is away. */
-function stateNote(
-  { resource, state, reason, backfill_done: done, backfill_total: total }: ResourceReport,
-  api: StatusReport['api'],
-): Html | false {
+/** How far the first read is, or why the resource is in its state. */
+function stateNote({
+  resource,
+  state,
+  reason,
+  deletions_held_since: heldSince,
+  backfill_done: done,
+  backfill_total: total,
+}: ResourceReport): Html | false {
   if (state === 'backfilling' && total !== null && total > 0) {
     const share = `${wholeNumber(done)} of ${wholeNumber(total)}`
     return html`<small><progress max="${total}" value="${done}" aria-label="${resource}">${share}</progress> ${share}</small>`
   }
-  if (reason === null || state === 'backfilling' || isReasonOfApi(reason, { api })) return false
+  if (heldSince !== null) return html`<small>deletions are held back</small>`
+  if (reason === null || state === 'backfilling') return false
   return html`<small>${foreign(reason)}</small>`
 }
 
@@ -63,12 +72,14 @@ const legendShape = (name: RunName) =>
   html`<svg viewBox="0 0 8 8" width="10" height="10" aria-hidden="true"><path id="run-${name}" class="run ${name}" d="${RUN_SHAPES[name]}"/></svg>`
 
 const STEP = 10
+/** CSS pixels per unit of the drawing. */
+const STRIP_SCALE = 1.25
 
 function runStrip(resource: ResourceName, runs: readonly RecentRun[]): Html {
   if (runs.length === 0) return html`<span class="none">none yet</span>`
   const failed = runs.filter(({ outcome }) => outcome === 'failed').length
   const summary = `The last ${runs.length} runs of ${resource}: ${failed === 0 ? 'none' : failed} failed`
-  return html`<svg class="strip" role="img" viewBox="0 0 ${24 * STEP} 8" width="${24 * STEP}" height="8" aria-label="${summary}">${runs.map(runShape)}</svg>`
+  return html`<svg class="strip" role="img" viewBox="0 0 ${24 * STEP} 8" width="${24 * STEP * STRIP_SCALE}" height="${8 * STRIP_SCALE}" aria-label="${summary}">${runs.map(runShape)}</svg>`
 }
 
 function runShape(run: RecentRun, place: number): Html {

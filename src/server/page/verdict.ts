@@ -2,7 +2,7 @@ import { type LoadingProgress, loadedShare } from '../../health/loading.ts'
 import type { HealthProblem } from '../../health/problems.ts'
 import type { HealthVerdict } from '../../health/verdict.ts'
 import { PROBLEM_LABELS } from '../../health/wording.ts'
-import { clockText } from '../../terminal/wording.ts'
+import { clockText, countText } from '../../terminal/wording.ts'
 import { type Html, html } from './html.ts'
 import { foreign } from './wording.ts'
 
@@ -19,14 +19,10 @@ export function verdictIcon(kind: HealthVerdict['kind']): Html {
   return html`<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" width="40" height="40" aria-hidden="true"><circle cx="12" cy="12" r="11" fill="${colour}"/><path d="${path}" fill="none" stroke="#fff" stroke-width="2.5" stroke-linecap="round" stroke-linejoin="round"/></svg>`
 }
 
-/** @param workspace undefined while it is not known */
-export function verdictBanner(
-  { kind, text, detail, todo, loading }: HealthVerdict,
-  workspace: string | undefined,
-): Html {
+export function verdictBanner({ kind, text, detail, todo, loading }: HealthVerdict): Html {
   return html`<header id="verdict" class="verdict ${kind}">
 ${verdictIcon(kind)}
-<div role="status"><p class="workspace">parley${workspace !== undefined && html` · ${foreign(workspace)}`}</p><h1>${foreign(text)}</h1>${todo !== null && html`<p class="todo">${foreign(todo)}</p>`}${detail !== null && html`<p>${foreign(detail)}.</p>`}${loading && loadingBar(loading)}</div>
+<div role="status"><h1>${foreign(text)}</h1>${todo !== null && html`<p class="todo">${foreign(todo)}</p>`}${detail !== null && html`<p>${foreign(detail)}.</p>`}${loading && loadingBar(loading)}</div>
 </header>`
 }
 
@@ -35,12 +31,13 @@ function loadingBar(loading: LoadingProgress): Html {
   return html`<progress max="100" value="${value}" aria-label="Loading history">${value} %</progress>`
 }
 
-/** The banner shows the first problem. With one problem there is nothing to add. */
+/** The banner shows the first problem. */
 export function problemsSection(problems: readonly HealthProblem[], now: number): Html {
-  if (problems.length < 2) return html`<section id="problems" hidden></section>`
+  const others = problems.slice(1)
+  if (others.length === 0) return html`<section id="problems" hidden></section>`
   return html`<section id="problems" aria-labelledby="problems-title">
-<h2 id="problems-title">${problems.length} problems</h2>
-<ul>${problems.map(problem => problemItem(problem, now))}</ul>
+<h2 id="problems-title">${countText(others.length, 'more problem')}</h2>
+<ul>${others.map(problem => problemItem(problem, now))}</ul>
 </section>`
 }
 

@@ -5,6 +5,8 @@ import type { StatusReport } from '../../store/status/report.ts'
 
 /** What the page shows. */
 export interface PageView {
+  /** As in the settings. */
+  workspaceId: string
   report: StatusReport
   overview: Overview
   verdict: HealthVerdict

@@ -122,6 +122,7 @@ describe('the display on 80 × 24', () => {
     expect(draw({ seen: overview({ today }) })).toMatchInlineSnapshot(`
       [
         "Up to date: everything published before 11:59:00 UTC is here",
+        "Nothing to do.",
         "resource             state  rows  fresh  complete                 last runs",
         "members              ok       10  1 min     1 min  ========================",
         "teams                ok       10  1 min     1 min  ========================",
@@ -135,8 +136,7 @@ describe('the display on 80 × 24', () => {
         "playbook_results     ok       10  1 min     1 min  ========================",
         "playbooks            ok       10  1 min     1 min  ========================",
         "crm_objects          ok       10  1 min     1 min  ========================",
-        "crm_records          ok       10  1 min     1 min  ========================",
-        "… and 4 more: 4 ok",
+        "… and 5 more: 5 ok",
         "Last runs, the newest last: = complete",
         "Requests/min   ████████████████████████████████████████████████████████████",
         "Last hour: 1,800 requests, 0 refused as too many, 0 failed, 6,000 rows written,",
@@ -169,11 +169,12 @@ describe('the display on 80 × 24', () => {
 
   test('what to do follows the verdict, and each further problem has a paragraph', () => {
     const held = report({ api: { ...REFUSED, kind: 'asked-to-wait' } }, { deletions_held_since: SINCE })
-    expect(draw({ of: held }).slice(0, 6)).toEqual([
+    expect(draw({ of: held }).slice(0, 7)).toEqual([
       'Needs you since 11:40:00 UTC: An unusual number of members is missing at the',
-      'API; parley has deleted none of them (and 1 more)',
-      'If they were really deleted there, run parley accept-deletions members. If not,',
-      'do nothing: a second complete read a day later decides.',
+      'API; parley has deleted none of them (and 1 more problem)',
+      'Find out why. If they were really deleted there, run parley accept-deletions',
+      'members. If a second complete read a day later misses them too, parley marks',
+      'them as deleted; their rows stay in the file.',
       'Wait: The API asked parley to wait, for 20 min: The API answers 403. Next',
       '  try: 11:40:00 UTC. Nothing to do: the wait ends by itself.',
     ])
@@ -229,9 +230,9 @@ describe('other sizes', () => {
       { day: '2026-03-04', resource: 'members', rows_new: 5, rows_changed: 2, rows_deleted: 1 },
     ] as const
     const lines = draw({ seen: overview({ today }) }, { columns: 200, rows: 60 })
-    expect(lines[1]).toBe('')
-    expect(lines[2]).toMatch(/ last runs +new today +changed today +deleted today$/)
-    expect(lines[3]).toMatch(/^members .* ={24} +5 +2 +1$/)
+    expect(lines[2]).toBe('')
+    expect(lines[3]).toMatch(/ last runs +new today +changed today +deleted today$/)
+    expect(lines[4]).toMatch(/^members .* ={24} +5 +2 +1$/)
   })
 })
 

@@ -5,9 +5,9 @@ import type { ResourceReport } from '../../../store/status/report.ts'
 import type { ResourceDay } from '../../../store/sync/days.ts'
 import { fitTable, type RankedColumn } from '../../../terminal/table.ts'
 import { cutToWidth, textWidth } from '../../../terminal/text-width.ts'
-import { ageText } from '../../../terminal/wording.ts'
+import { ageText, dueText } from '../../../terminal/wording.ts'
 import { wholeNumber } from '../../../whole-number.ts'
-import { dueText, failingFirst } from '../page.ts'
+import { failingFirst } from '../page.ts'
 import { type DisplayScreen, painted } from './view.ts'
 
 export interface ResourceTable {
