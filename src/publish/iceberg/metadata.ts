@@ -1,0 +1,144 @@
+import type { PartitionSpec } from './partition.ts'
+import type { EvolvedSchema, IcebergSchema } from './schema.ts'
+
+/**
+ * The metadata of a table: `vK.metadata.json`, by Iceberg's specification, format version 2. A commit writes the next
+ * version. The number of a publication is the id and the sequence number of the snapshot that it adds. Pure.
+ */
+export interface TableMetadata {
+  'format-version': 2
+  'table-uuid': string
+  location: string
+  'last-sequence-number': number
+  'last-updated-ms': number
+  'last-column-id': number
+  'current-schema-id': number
+  schemas: readonly IcebergSchema[]
+  'default-spec-id': number
+  'partition-specs': readonly PartitionSpec[]
+  'last-partition-id': number
+  'default-sort-order-id': 0
+  'sort-orders': readonly [{ 'order-id': 0; fields: readonly [] }]
+  properties: Readonly<Record<string, string>>
+  'current-snapshot-id': number
+  refs: Readonly<Record<string, SnapshotRef>>
+  snapshots: readonly Snapshot[]
+  'snapshot-log': readonly { 'timestamp-ms': number; 'snapshot-id': number }[]
+  'metadata-log': readonly { 'timestamp-ms': number; 'metadata-file': string }[]
+}
+
+interface SnapshotRef {
+  'snapshot-id': number
+  type: 'branch' | 'tag'
+}
+
+export interface Snapshot {
+  'snapshot-id': number
+  'parent-snapshot-id'?: number
+  'sequence-number': number
+  'timestamp-ms': number
+  'manifest-list': string
+  summary: Readonly<Record<string, string>> & { operation: 'append' | 'overwrite' }
+  'schema-id': number
+}
+
+/** A table without a snapshot has this id. It is never written: each commit adds a snapshot. */
+const NO_SNAPSHOT = -1
+
+/** The partition id before the first one. */
+const NO_PARTITION_ID = 999
+
+export interface NewTable {
+  uuid: string
+  /** The folder of the table, as readers find it. */
+  location: string
+  evolved: EvolvedSchema
+  spec: PartitionSpec
+}
+
+export function newTable({ uuid, location, evolved, spec }: NewTable): TableMetadata {
+  return {
+    'format-version': 2,
+    'table-uuid': uuid,
+    location,
+    'last-sequence-number': 0,
+    'last-updated-ms': 0,
+    'last-column-id': evolved.lastColumnId,
+    'current-schema-id': evolved.schema['schema-id'],
+    schemas: [evolved.schema],
+    'default-spec-id': spec['spec-id'],
+    'partition-specs': [spec],
+    'last-partition-id': Math.max(NO_PARTITION_ID, ...spec.fields.map(field => field['field-id'])),
+    'default-sort-order-id': 0,
+    'sort-orders': [{ 'order-id': 0, fields: [] }],
+    properties: {},
+    'current-snapshot-id': NO_SNAPSHOT,
+    refs: {},
+    snapshots: [],
+    'snapshot-log': [],
+    'metadata-log': [],
+  }
+}
+
+export interface TableCommit {
+  snapshot: Snapshot
+  evolved: EvolvedSchema
+  properties: Readonly<Record<string, string>>
+  /** How many snapshots stay, the new one included. */
+  keep: number
+  /** Older snapshots that must go, whatever `keep` says: their files hold erased content. */
+  expire: ReadonlySet<number>
+  /** The file of the metadata that this one replaces; undefined for a new table. */
+  replaces: { file: string; at: number } | undefined
+}
+
+/** How many earlier metadata files stay, as readers may just be using them. */
+const EARLIER_METADATA = 5
+
+/** The metadata after a commit. */
+export function afterCommit(
+  table: TableMetadata,
+  { snapshot, evolved, properties, keep, expire, replaces }: TableCommit,
+): TableMetadata {
+  const id = snapshot['snapshot-id']
+  const kept = [...table.snapshots, snapshot]
+    .filter(one => !expire.has(one['snapshot-id']))
+    .slice(-Math.max(1, keep))
+  const isKept = (of: number) => kept.some(one => one['snapshot-id'] === of)
+  const log = [...table['snapshot-log'], { 'timestamp-ms': snapshot['timestamp-ms'], 'snapshot-id': id }]
+  const earlier = replaces ? [{ 'timestamp-ms': replaces.at, 'metadata-file': replaces.file }] : []
+  return {
+    ...table,
+    'last-sequence-number': snapshot['sequence-number'],
+    'last-updated-ms': snapshot['timestamp-ms'],
+    'last-column-id': evolved.lastColumnId,
+    'current-schema-id': evolved.schema['schema-id'],
+    schemas: withSchema(table.schemas, evolved.schema),
+    properties: { ...table.properties, ...properties },
+    'current-snapshot-id': id,
+    refs: Object.fromEntries([
+      ['main', { 'snapshot-id': id, type: 'branch' }],
+      ...kept.map(one => [tagOf(one['snapshot-id']), { 'snapshot-id': one['snapshot-id'], type: 'tag' }]),
+    ]),
+    snapshots: kept.map(one => withoutLostParent(one, isKept)),
+    // Entries before a snapshot that is gone would be wrong by the specification.
+    'snapshot-log': log.slice(log.findLastIndex(entry => !isKept(entry['snapshot-id'])) + 1),
+    'metadata-log': [...table['metadata-log'], ...earlier].slice(-EARLIER_METADATA),
+  }
+}
+
+/** The tag of the snapshot that a publication added. */
+export const tagOf = (publication: number): string => `publication-${publication}`
+
+function withSchema(schemas: readonly IcebergSchema[], schema: IcebergSchema): readonly IcebergSchema[] {
+  return schemas.some(one => one['schema-id'] === schema['schema-id']) ? schemas : [...schemas, schema]
+}
+
+function withoutLostParent(snapshot: Snapshot, isKept: (id: number) => boolean): Snapshot {
+  const { 'parent-snapshot-id': parent, ...rest } = snapshot
+  return parent === undefined || isKept(parent) ? snapshot : rest
+}
+
+export function currentSnapshot(table: TableMetadata): Snapshot | undefined {
+  return table.snapshots.find(one => one['snapshot-id'] === table['current-snapshot-id'])
+}

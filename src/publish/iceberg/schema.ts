@@ -1,0 +1,100 @@
+import { type ExportKind, PARQUET_TYPES, type ParquetType } from '../../export/parquet-types.ts'
+
+/**
+ * The schema of an Iceberg table: which column has which field id and type. A column keeps its id for ever, so files of
+ * earlier schemas stay readable, and its type never changes. Pure.
+ */
+
+export type IcebergType = 'string' | 'long' | 'double' | 'boolean' | 'timestamptz' | 'date'
+
+export interface IcebergField {
+  id: number
+  name: string
+  /** Always false: some readers refuse required columns without further statistics. */
+  required: false
+  type: IcebergType
+  /** What the column means. */
+  doc?: string
+}
+
+export interface IcebergSchema {
+  type: 'struct'
+  'schema-id': number
+  fields: readonly IcebergField[]
+}
+
+export interface DocumentedColumn {
+  name: string
+  kind: ExportKind
+  doc: string
+}
+
+const TYPES: Readonly<Record<ExportKind, IcebergType>> = {
+  text: 'string',
+  json: 'string',
+  digits: 'string',
+  integer: 'long',
+  real: 'double',
+  number: 'double',
+  boolean: 'boolean',
+  timestamp: 'timestamptz',
+  instant: 'timestamptz',
+  date: 'date',
+  day: 'date',
+}
+
+/** Iceberg stores instants in microseconds. */
+const MICROSECONDS = {
+  type: 'INT64',
+  converted_type: 'TIMESTAMP_MICROS',
+  logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MICROS' },
+} as const
+
+/** The types of the data files. */
+export const ICEBERG_PARQUET_TYPES: Readonly<Record<ExportKind, ParquetType>> = {
+  ...PARQUET_TYPES,
+  timestamp: inMicroseconds(PARQUET_TYPES.timestamp),
+  instant: inMicroseconds(PARQUET_TYPES.instant),
+}
+
+function inMicroseconds({ convert }: ParquetType): ParquetType {
+  return {
+    name: 'TIMESTAMP(MICROS, UTC)',
+    element: MICROSECONDS,
+    convert: cell => {
+      const milliseconds = convert(cell)
+      return typeof milliseconds === 'bigint' ? milliseconds * 1000n : milliseconds
+    },
+  }
+}
+
+export interface EvolvedSchema {
+  schema: IcebergSchema
+  /** The highest id that was ever given. */
+  lastColumnId: number
+}
+
+/**
+ * The schema for these columns. Columns that an earlier schema had keep its ids. A schema that is equal to an earlier
+ * one is that schema.
+ * @param earlier every schema of the table, oldest first; empty for a new table
+ */
+export function evolvedSchema(
+  columns: readonly DocumentedColumn[],
+  earlier: readonly IcebergSchema[],
+  lastColumnId: number,
+): EvolvedSchema {
+  const ids = new Map(
+    earlier.flatMap(({ fields }) => fields.map(({ name, type, id }) => [`${name} ${type}`, id])),
+  )
+  let last = lastColumnId
+  const fields = columns.map(({ name, kind, doc }): IcebergField => {
+    const type = TYPES[kind]
+    const id = ids.get(`${name} ${type}`) ?? ++last
+    return { id, name, required: false, type, ...(doc !== '' && { doc }) }
+  })
+  const known = earlier.find(schema => JSON.stringify(schema.fields) === JSON.stringify(fields))
+  if (known) return { schema: known, lastColumnId: last }
+  const schemaId = Math.max(-1, ...earlier.map(schema => schema['schema-id'])) + 1
+  return { schema: { type: 'struct', 'schema-id': schemaId, fields }, lastColumnId: last }
+}
