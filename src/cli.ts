@@ -51,6 +51,10 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'try parley on a simulated workspace',
     load: async () => (await import('./commands/demo/demo.ts')).demoCommand,
   },
+  publish: {
+    summary: 'publishes the warehouse as Iceberg tables for Spark, Trino and other engines',
+    load: async () => (await import('./commands/publish.ts')).publishCommand,
+  },
   export: {
     summary: 'write the warehouse as Parquet files',
     load: async () => (await import('./commands/export.ts')).exportCommand,

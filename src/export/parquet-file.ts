@@ -2,7 +2,14 @@ import { closeSync, fchmodSync, fsyncSync, openSync, writeSync } from 'node:fs'
 import { ByteWriter, type ColumnSource, ParquetWriter } from 'hyparquet-writer'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { createFingerprint, MARK_KEY, type Mark, markText } from './fingerprint.ts'
-import { PARQUET_TYPES, type ParquetCell, parquetSchema, type StoredCell } from './parquet-types.ts'
+import {
+  type ExportKind,
+  PARQUET_TYPES,
+  type ParquetCell,
+  type ParquetType,
+  parquetSchema,
+  type StoredCell,
+} from './parquet-types.ts'
 import { type ExportTable, sourcesOf } from './tables.ts'
 
 /** A Parquet file that is being written. It keeps at most one row group in memory. */
@@ -10,9 +17,15 @@ export interface ParquetFile {
   /** Adds a row. The cells are in the order of `sourcesOf(table.columns)`. */
   add(cells: readonly StoredCell[]): void
   /** Writes the last row group, the mark and the footer, and syncs the file to the disk. */
-  finish(): Mark & { bytes: number }
+  finish(): WrittenFile
   /** Closes the incomplete file without removing it. */
   abandon(): void
+}
+
+export interface WrittenFile extends Mark {
+  bytes: number
+  /** By column, in the order of the table: how many cells are NULL in the file. */
+  nulls: readonly number[]
 }
 
 export interface ParquetFileOptions {
@@ -20,6 +33,10 @@ export interface ParquetFileOptions {
   mode: number
   table: ExportTable
   createdBy: string
+  /** Default: `PARQUET_TYPES`. */
+  types?: Readonly<Record<ExportKind, ParquetType>>
+  /** The field id of each column, for table formats that find columns by it. */
+  fieldIds?: ReadonlyMap<string, number>
 }
 
 /** A row group ends at this number of rows or of characters. */
@@ -34,24 +51,32 @@ function charactersOf(cell: StoredCell): number {
   return cell === null ? 2 : 8
 }
 
-export function createParquetFile({ path, mode, table, createdBy }: ParquetFileOptions): ParquetFile {
+export function createParquetFile({
+  path,
+  mode,
+  table,
+  createdBy,
+  types = PARQUET_TYPES,
+  fieldIds,
+}: ParquetFileOptions): ParquetFile {
   const { columns } = table
   const sources = sourcesOf(columns)
   const read = columns.map(column => ({
     ...column,
     place: sources.indexOf(column.source ?? column.name),
-    convert: PARQUET_TYPES[column.kind].convert,
+    convert: types[column.kind].convert,
   }))
   const fingerprint = createFingerprint(columns)
   const file = openFile(path, mode)
   const kvMetadata: { key: string; value: string }[] = []
   const writer = new ParquetWriter({
     writer: file.writer,
-    schema: parquetSchema(columns),
+    schema: parquetSchema(columns, types, fieldIds),
     kvMetadata,
     createdBy,
   })
   const maxCharacters = Math.max(GROUP_CHARACTERS, columns.length * COLUMN_CHARACTERS)
+  const nulls = columns.map(() => 0)
   let group: ParquetCell[][] = columns.map(() => [])
   let rows = 0
   let characters = 0
@@ -78,6 +103,7 @@ export function createParquetFile({ path, mode, table, createdBy }: ParquetFileO
         const value = cell === null ? null : convert(cell)
         if (value === undefined && !mayMisfit) throw misfitError(table.name, name)
         group[index]?.push(value ?? null)
+        if (value == null) nulls[index] = (nulls[index] ?? 0) + 1
         characters += charactersOf(cell)
       }
       rows += 1
@@ -88,7 +114,7 @@ export function createParquetFile({ path, mode, table, createdBy }: ParquetFileO
       const mark = { fingerprint: fingerprint.value(), rows: fingerprint.rows() }
       kvMetadata.push({ key: MARK_KEY, value: markText({ ...mark, folder: table.folder }) })
       writer.finish()
-      return { ...mark, bytes: file.close() }
+      return { ...mark, bytes: file.close(), nulls }
     },
     abandon: file.abandon,
   }

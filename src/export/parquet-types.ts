@@ -112,13 +112,20 @@ const DAY = /^\d{4}-\d{2}-\d{2}(?:[T ]|$)/
 const finite = (value: number): number | undefined => (Number.isFinite(value) ? value : undefined)
 
 /** Every column is optional, so that the schema stays the same when a column becomes nullable. */
-export function parquetSchema(columns: readonly { name: string; kind: ExportKind }[]): SchemaElement[] {
+export function parquetSchema(
+  columns: readonly { name: string; kind: ExportKind }[],
+  types: Readonly<Record<ExportKind, ParquetType>> = PARQUET_TYPES,
+  fieldIds: ReadonlyMap<string, number> = new Map(),
+): SchemaElement[] {
   const elements = columns.map(
     ({ name, kind }): SchemaElement => ({
       name,
       repetition_type: 'OPTIONAL',
-      ...PARQUET_TYPES[kind].element,
+      ...types[kind].element,
+      ...fieldIdOf(fieldIds.get(name)),
     }),
   )
   return [{ name: 'root', num_children: columns.length }, ...elements]
 }
+
+const fieldIdOf = (id: number | undefined) => (id === undefined ? {} : { field_id: id })

@@ -1,19 +1,17 @@
-import type { Clock } from '../clock.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { createFingerprint, type Mark } from './fingerprint.ts'
 import type { TargetFile } from './manifest.ts'
 import { createParquetFile } from './parquet-file.ts'
-import type { StoredCell } from './parquet-types.ts'
+import { nextTurn, type Partition, type PartitionReading, readPartitions, type Sink } from './partitions.ts'
 import { createRowReader, type RowReader } from './rows.ts'
 import type { ExportTable } from './tables.ts'
 import { filePath, type Target } from './target.ts'
 
 /** Updates the files of one table to its rows at the instant of the export. Only partitions that differ are written. */
 
-export interface TableWork {
+export interface TableWork extends PartitionReading {
   db: Sqlite
   target: Target
-  clock: Clock
   /** File mode. */
   mode: number
   createdBy: string
@@ -21,10 +19,6 @@ export interface TableWork {
   sinceMonth: string | undefined
   /** Writes every partition without comparing. */
   full: boolean
-  /** Stops between two rows and throws the signal's reason. */
-  signal: AbortSignal
-  /** Called from time to time with the number of rows read since the last call. */
-  onRows(rows: number): void
 }
 
 export interface TableOutcome {
@@ -38,9 +32,6 @@ export interface TableOutcome {
   stale: readonly string[]
 }
 
-/** A month; null for rows without a time, undefined where the table has no time. */
-type Partition = string | null | undefined
-
 export async function exportTable(work: TableWork, table: ExportTable): Promise<TableOutcome> {
   const { target, full, signal } = work
   // Signals only arrive between two turns of the event loop.
@@ -53,7 +44,14 @@ export async function exportTable(work: TableWork, table: ExportTable): Promise<
   const before = new Map(present.filter(isInRange).map(file => [file.month, file]))
   const untouched = present.filter(file => !isInRange(file))
   const reader = createRowReader(work.db, table)
-  const reading = { ...work, table, sinceMonth, reader, hasOthers: untouched.length > 0 }
+  const reading = {
+    ...work,
+    table,
+    sinceMonth,
+    reader,
+    hasOthers: untouched.length > 0,
+    isPartitioned: table.rows.time !== undefined,
+  }
 
   const kept = new Map<Partition, TargetFile>()
   let written = new Map<Partition, TargetFile>()
@@ -78,6 +76,7 @@ export async function exportTable(work: TableWork, table: ExportTable): Promise<
 }
 
 interface TableRead extends TableWork {
+  isPartitioned: boolean
   table: ExportTable
   reader: RowReader
   /** Whether the table keeps files that are not read. */
@@ -113,12 +112,6 @@ async function writePartition(reading: TableRead, month: Partition): Promise<Tar
   return files.get(month) ?? open().finish()
 }
 
-interface Sink<Result> {
-  add(cells: readonly StoredCell[]): void
-  finish(): Result
-  abandon(): void
-}
-
 function digestOf({ columns }: ExportTable): Sink<Mark> {
   const fingerprint = createFingerprint(columns)
   return {
@@ -142,47 +135,5 @@ function fileFor({ target, table, mode, createdBy }: TableRead, month: Partition
       file.abandon()
       target.discard(path)
     },
-  }
-}
-
-/** The clock is checked after this number of rows, and the event loop gets a turn when `TURN_MS` have passed. */
-const CHECK_ROWS = 500
-const TURN_MS = 50
-
-const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve))
-
-/** Passes rows to one sink per partition. A partition's rows are consecutive; the last cell of a row is its month. */
-async function readPartitions<Result>(
-  { table, clock, signal, onRows }: TableRead,
-  rows: Iterable<StoredCell[]>,
-  open: (month: Partition) => Sink<Result>,
-): Promise<Map<Partition, Result>> {
-  const results = new Map<Partition, Result>()
-  let current: { month: Partition; sink: Sink<Result> } | undefined
-  let read = 0
-  let turnedAt = clock.elapsed()
-  try {
-    for (const row of rows) {
-      const last = row.pop() as string | null
-      const month = table.rows.time ? last : undefined
-      if (!current || current.month !== month) {
-        if (current) results.set(current.month, current.sink.finish())
-        current = { month, sink: open(month) }
-      }
-      current.sink.add(row)
-      read += 1
-      if (read % CHECK_ROWS !== 0 || clock.elapsed() - turnedAt < TURN_MS) continue
-      onRows(read)
-      read = 0
-      await nextTurn()
-      if (signal.aborted) throw signal.reason
-      turnedAt = clock.elapsed()
-    }
-    if (current) results.set(current.month, current.sink.finish())
-    onRows(read)
-    return results
-  } catch (error) {
-    current?.sink.abandon()
-    throw error
   }
 }

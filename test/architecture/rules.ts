@@ -10,7 +10,8 @@ const LAYERS = [
   ['daemon'],
   ['app'],
   ['doctor'],
-  ['engine', 'server', 'export', 'retention', 'hooks'],
+  ['engine', 'server', 'publish', 'retention', 'hooks'],
+  ['export'],
   ['health'],
   ['api', 'store'],
   ['dictionary'],
@@ -23,6 +24,7 @@ const LAYERS = [
 
 /** The only files that may import a package. Its types may be named anywhere. */
 const OWNERS: Readonly<Record<string, readonly string[]>> = {
+  avsc: ['publish/iceberg/avro-file.ts'],
   'better-sqlite3': [
     'store/database/reader.ts',
     'store/database/close.ts',

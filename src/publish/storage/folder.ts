@@ -96,7 +96,11 @@ export function openFolder({ path, location, mode, clock }: FolderOptions): Stor
       renameSync(writeTemporary(place, bytes), place)
       fsyncPath(dirname(place))
     },
-    writeFile: (file, create) => create(prepare(file)),
+    beginFile(file) {
+      const place = prepare(file)
+      return { file: place, end: () => undefined, abandon: () => rmSync(place, { force: true }) }
+    },
+    uploaded: async () => undefined,
     list: async prefix => filesBelow(path, prefix),
     remove: async file => rmSync(join(path, file), { force: true }),
     close: () => lock.release(),

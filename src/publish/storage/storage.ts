@@ -12,14 +12,21 @@ export interface Storage {
   writeIfAbsent(path: string, bytes: Buffer): Promise<boolean>
   /** Replaces an object atomically. */
   replace(path: string, bytes: Buffer): Promise<void>
-  /**
-   * Writes a large object by a function that creates a file.
-   * @param create writes the complete file at the path that it gets
-   */
-  writeFile<Result>(path: string, create: (file: string) => Promise<Result>): Promise<Result>
+  /** Begins a large object, which the caller writes as a local file. */
+  beginFile(path: string): FileInProgress
+  /** Resolves when every ended file is an object of the target. */
+  uploaded(): Promise<void>
   /** The paths of all objects whose path begins with the prefix. */
   list(prefix: string): Promise<readonly string[]>
   /** Removes an object, if it exists. */
   remove(path: string): Promise<void>
   close(): void
+}
+
+export interface FileInProgress {
+  /** Where to write it on this machine. */
+  file: string
+  /** The file is complete, and synced to the disk. */
+  end(): void
+  abandon(): void
 }

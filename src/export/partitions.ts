@@ -1,0 +1,66 @@
+import type { Clock } from '../clock.ts'
+import type { StoredCell } from './parquet-types.ts'
+
+/** Passes the rows of a table to one sink for each partition, in turns, so that signals arrive meanwhile. */
+
+/** A month or another division of a table; null for rows without a time, undefined where the table has no time. */
+export type Partition = string | null | undefined
+
+export interface Sink<Result> {
+  add(cells: readonly StoredCell[]): void
+  finish(): Result
+  abandon(): void
+}
+
+export interface PartitionReading {
+  clock: Clock
+  /** Stops between two rows and throws the signal's reason. */
+  signal: AbortSignal
+  /** Called from time to time with the number of rows read since the last call. */
+  onRows(rows: number): void
+}
+
+/** The clock is checked after this number of rows, and the event loop gets a turn when `TURN_MS` have passed. */
+const CHECK_ROWS = 500
+const TURN_MS = 50
+
+export const nextTurn = () => new Promise<void>(resolve => setImmediate(resolve))
+
+/**
+ * @param rows the last cell of each row is its partition; the rows of a partition are consecutive
+ * @param isPartitioned false: the table has only one partition, undefined
+ */
+export async function readPartitions<Result>(
+  { clock, signal, onRows, isPartitioned }: PartitionReading & { isPartitioned: boolean },
+  rows: Iterable<StoredCell[]>,
+  open: (partition: Partition) => Sink<Result>,
+): Promise<Map<Partition, Result>> {
+  const results = new Map<Partition, Result>()
+  let current: { partition: Partition; sink: Sink<Result> } | undefined
+  let read = 0
+  let turnedAt = clock.elapsed()
+  try {
+    for (const row of rows) {
+      const last = row.pop() as string | null
+      const partition = isPartitioned ? last : undefined
+      if (!current || current.partition !== partition) {
+        if (current) results.set(current.partition, current.sink.finish())
+        current = { partition, sink: open(partition) }
+      }
+      current.sink.add(row)
+      read += 1
+      if (read % CHECK_ROWS !== 0 || clock.elapsed() - turnedAt < TURN_MS) continue
+      onRows(read)
+      read = 0
+      await nextTurn()
+      if (signal.aborted) throw signal.reason
+      turnedAt = clock.elapsed()
+    }
+    if (current) results.set(current.partition, current.sink.finish())
+    onRows(read)
+    return results
+  } catch (error) {
+    current?.sink.abandon()
+    throw error
+  }
+}

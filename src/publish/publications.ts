@@ -1,0 +1,94 @@
+import type { StoredCell } from '../export/parquet-types.ts'
+import type { ExportColumn, ExportTable } from '../export/tables.ts'
+import type { PublishedState } from './published-state.ts'
+import { FIRST_RANGE } from './row-ranges.ts'
+import type { PublishedTable } from './tables.ts'
+
+/**
+ * The table `publications` of the target. It is written last, so the newest row names the newest complete publication,
+ * with the snapshot of every table. A reader that reads all tables by these snapshots sees one instant.
+ */
+export interface Publication {
+  publication: number
+  published_at: string
+  /** Everything that the API published before this instant is in it; null while history is loading. */
+  complete_as_of: string | null
+  fresh_as_of: string | null
+  /** The identity of the warehouse. */
+  warehouse: string
+  /** By folder of the table. */
+  snapshots: Readonly<Record<string, number>>
+}
+
+export const PUBLICATIONS = 'publications'
+
+/** The property in which the table keeps its rows, so that they need not be read from a data file. */
+const ROWS_PROPERTY = 'parley.publications'
+
+/** How many of the newest publications the table has. */
+const MOST_ROWS = 100
+
+const COLUMNS: Readonly<Record<keyof Publication, Pick<ExportColumn, 'kind'> & { doc: string }>> = {
+  publication: {
+    kind: 'integer',
+    doc: 'The number of the publication. It is also the id of the snapshots that it added.',
+  },
+  published_at: { kind: 'timestamp', doc: 'The instant of the warehouse that the publication shows.' },
+  complete_as_of: {
+    kind: 'timestamp',
+    doc: 'Everything that the API published before this instant is in the publication. NULL: history is still being loaded.',
+  },
+  fresh_as_of: {
+    kind: 'timestamp',
+    doc: 'The newest items were read at this instant. NULL: they never were.',
+  },
+  warehouse: { kind: 'text', doc: 'The identity of the warehouse.' },
+  snapshots: {
+    kind: 'json',
+    doc: 'JSON object: the snapshot of each table that belongs to the publication.',
+  },
+}
+
+export function earlierPublications(before: PublishedState | undefined): readonly Publication[] {
+  return JSON.parse(before?.metadata.properties[ROWS_PROPERTY] ?? '[]')
+}
+
+/** The table with these rows, and the properties that keep them. */
+export function publicationsTable(rows: readonly Publication[]): {
+  table: PublishedTable
+  properties: Readonly<Record<string, string>>
+} {
+  const kept = rows.slice(-MOST_ROWS)
+  const columns = Object.entries(COLUMNS).map(([name, { kind }]) => ({ name, kind }))
+  const read: ExportTable = {
+    name: PUBLICATIONS,
+    folder: PUBLICATIONS,
+    resource: null,
+    columns,
+    rows: { from: PUBLICATIONS, order: 't.publication' },
+  }
+  const all = function* () {
+    for (const row of kept) yield [...cellsOf(row), FIRST_RANGE]
+  }
+  return {
+    table: {
+      read,
+      written: read,
+      partition: undefined,
+      reader: () => ({ all, of: all }),
+      docs: new Map(Object.entries(COLUMNS).map(([name, { doc }]) => [name, doc])),
+    },
+    properties: { [ROWS_PROPERTY]: JSON.stringify(kept) },
+  }
+}
+
+function cellsOf(row: Publication): StoredCell[] {
+  return [
+    BigInt(row.publication),
+    row.published_at,
+    row.complete_as_of,
+    row.fresh_as_of,
+    row.warehouse,
+    JSON.stringify(row.snapshots),
+  ]
+}

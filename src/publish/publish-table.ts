@@ -1,0 +1,298 @@
+import { randomUUID } from 'node:crypto'
+import type { Clock } from '../clock.ts'
+import { EXIT_STATUS, StopError } from '../errors.ts'
+import { createFingerprint, type Mark } from '../export/fingerprint.ts'
+import { createParquetFile } from '../export/parquet-file.ts'
+import type { StoredCell } from '../export/parquet-types.ts'
+import { type Partition, type PartitionReading, readPartitions, type Sink } from '../export/partitions.ts'
+import type { Sqlite } from '../store/database/sqlite-types.ts'
+import { type DataFile, encodeManifest, encodeManifestList } from './iceberg/manifest.ts'
+import { afterCommit, newTable, type Snapshot, type TableMetadata } from './iceberg/metadata.ts'
+import { partitionSpec, partitionValue } from './iceberg/partition.ts'
+import { type EvolvedSchema, evolvedSchema, ICEBERG_PARQUET_TYPES } from './iceberg/schema.ts'
+import {
+  hintPath,
+  metadataFolder,
+  metadataPath,
+  PARTS_PROPERTY,
+  type PublishedPart,
+  type PublishedState,
+} from './published-state.ts'
+import type { PartReader } from './row-ranges.ts'
+import type { Storage } from './storage/storage.ts'
+import type { PublishedTable } from './tables.ts'
+
+/**
+ * Brings one table of the target to its rows in the warehouse. Only parts whose digest differs are written. The commit
+ * is one file, `vK.metadata.json`, which exists completely or not at all: until then readers see the earlier rows.
+ */
+
+export interface TablePublishing extends PartitionReading {
+  db: Sqlite
+  storage: Storage
+  clock: Clock
+  /** The number of the publication. */
+  publication: number
+  /** File mode, where the target has modes. */
+  mode: number
+  createdBy: string
+  /** How many snapshots of a table stay. */
+  keep: number
+  /**
+   * When content of the warehouse was last purged; empty when it never was. When that was after the last publication of
+   * the table, files that are replaced may hold the content, so every earlier snapshot expires.
+   */
+  purgedAt: string
+  /** Properties of the table, and of the snapshot. */
+  properties: Readonly<Record<string, string>>
+}
+
+export interface TablePublication {
+  folder: string
+  /** The snapshot that readers of this publication see. */
+  snapshotId: number
+  rows: number
+  bytes: number
+  files: number
+  filesWritten: number
+  rowsWritten: number
+  bytesWritten: number
+  /** The metadata after the publication, and its version. */
+  metadata: TableMetadata
+  version: number
+}
+
+export async function publishTable(
+  work: TablePublishing,
+  table: PublishedTable,
+  before: PublishedState | undefined,
+): Promise<TablePublication> {
+  const { folder } = table.read
+  const evolved = evolve(table, before)
+  const spec = partitionSpec(evolved.schema, table.partition)
+  const writing: TableWriting = { ...work, table, evolved }
+  const parts = before ? await changedParts(writing, before) : await allParts(writing)
+  const written = parts.filter(({ file }) => file.addedBy === work.publication)
+  if (before && !hasChanged(before, parts, evolved)) return summaryOf(before, parts, [], folder)
+  const base =
+    before?.metadata ??
+    newTable({ uuid: randomUUID(), location: `${work.storage.location}/${folder}`, evolved, spec })
+  const after = await commit(writing, { base, before, parts })
+  return summaryOf(after, parts, written, folder)
+}
+
+function evolve({ written, docs }: PublishedTable, before: PublishedState | undefined): EvolvedSchema {
+  const columns = written.columns.map(({ name, kind }) => ({ name, kind, doc: docs.get(name) ?? '' }))
+  return evolvedSchema(columns, before?.metadata.schemas ?? [], before?.metadata['last-column-id'] ?? 0)
+}
+
+function hasChanged(
+  { parts, metadata }: PublishedState,
+  now: readonly PublishedPart[],
+  { schema }: EvolvedSchema,
+): boolean {
+  const isSame =
+    now.length === parts.length && now.every(({ file }, place) => file.path === parts[place]?.file.path)
+  return !isSame || metadata['current-schema-id'] !== schema['schema-id']
+}
+
+interface TableWriting extends TablePublishing {
+  table: PublishedTable
+  evolved: EvolvedSchema
+}
+
+/** Writes every part of a table that was never published. */
+async function allParts(writing: TableWriting): Promise<PublishedPart[]> {
+  const reader = writing.table.reader(writing.db, [])
+  return [...(await readParts(writing, reader.all(), part => fileSink(writing, part))).values()]
+}
+
+/** Compares every part with its digest, and writes those that differ. */
+async function changedParts(writing: TableWriting, { parts }: PublishedState): Promise<PublishedPart[]> {
+  const { db, table } = writing
+  const known = new Map(parts.map(part => [part.part, part]))
+  const reader = table.reader(
+    db,
+    parts.flatMap(({ part }) => part ?? []),
+  )
+  const digests = await readParts(writing, reader.all(), () => digestSink(table))
+  const names = [...digests.keys()].map(part => part ?? null)
+  const now: PublishedPart[] = []
+  for (const [part, mark] of digests) {
+    const earlier = known.get(part ?? null)
+    if (earlier && earlier.digest === mark.fingerprint) now.push(earlier)
+    else now.push(await writePart(writing, reader, { part: part ?? null, names, mark }))
+  }
+  return now
+}
+
+async function writePart(
+  writing: TableWriting,
+  reader: PartReader,
+  { part, names, mark }: { part: string | null; names: readonly (string | null)[]; mark: Mark },
+): Promise<PublishedPart> {
+  const rows = reader.of(part, names)
+  const written = (await readParts(writing, rows, () => fileSink(writing, part))).get(part)
+  if (written?.digest === mark.fingerprint) return written
+  throw new StopError(`A part of ${writing.table.read.name} was read twice with different rows`, {
+    code: 'publish-unstable',
+    hint: 'This is a fault of parley; the target still has the earlier rows. Leave this table out with publish.tables.',
+    exitStatus: EXIT_STATUS.fault,
+  })
+}
+
+function readParts<Result>(
+  writing: TableWriting,
+  rows: Iterable<StoredCell[]>,
+  open: (part: Partition) => Sink<Result>,
+): Promise<Map<Partition, Result>> {
+  return readPartitions({ ...writing, isPartitioned: true }, rows, open)
+}
+
+function digestSink({ read }: PublishedTable): Sink<Mark> {
+  const fingerprint = createFingerprint(read.columns)
+  return {
+    add: fingerprint.add,
+    finish: () => ({ fingerprint: fingerprint.value(), rows: fingerprint.rows() }),
+    abandon: () => undefined,
+  }
+}
+
+/** The name has the publication, and is never used again: a file of an interrupted publication stays unreferenced. */
+function fileSink(writing: TableWriting, part: Partition): Sink<PublishedPart> {
+  const { storage, table, evolved, publication, mode, createdBy } = writing
+  const { read, written, partition } = table
+  const name = `${read.folder}/data/${publication}-${randomUUID()}.parquet`
+  const hasOwnMonth = written !== read
+  const digest = hasOwnMonth ? createFingerprint(read.columns) : undefined
+  const fieldIds = new Map(evolved.schema.fields.map(field => [field.name, field.id]))
+  const upload = storage.beginFile(name)
+  const file = createParquetFile({
+    path: upload.file,
+    mode,
+    table: written,
+    createdBy,
+    types: ICEBERG_PARQUET_TYPES,
+    fieldIds,
+  })
+  return {
+    add(cells) {
+      digest?.add(cells)
+      file.add(hasOwnMonth ? [...cells, part ?? null] : cells)
+    },
+    finish() {
+      const { rows, bytes, nulls, fingerprint } = file.finish()
+      const ids = written.columns.map(column => fieldIds.get(column.name) ?? 0)
+      const dataFile: DataFile = {
+        path: `${storage.location}/${name}`,
+        partition: partition && partitionValue(part ?? null, partition.transform),
+        rows,
+        bytes,
+        nulls: new Map(ids.map((id, place) => [id, nulls[place] ?? 0])),
+        sequence: publication,
+        addedBy: publication,
+      }
+      upload.end()
+      return { part: part ?? null, digest: digest?.value() ?? fingerprint, file: dataFile }
+    },
+    abandon() {
+      file.abandon()
+      upload.abandon()
+    },
+  }
+}
+
+/** When content had last been purged before the publication of the table. */
+const PURGED_PROPERTY = 'parley.purged-at'
+
+interface Commit {
+  base: TableMetadata
+  before: PublishedState | undefined
+  parts: readonly PublishedPart[]
+}
+
+async function commit(
+  writing: TableWriting,
+  { base, before, parts }: Commit,
+): Promise<Pick<PublishedState, 'metadata' | 'version'>> {
+  const { storage, publication, clock, keep, evolved, table, purgedAt } = writing
+  const properties = { ...writing.properties, [PURGED_PROPERTY]: purgedAt }
+  const isErasing = before?.metadata.properties[PURGED_PROPERTY] !== purgedAt
+  const { folder } = table.read
+  const files = parts.map(({ file }) => file)
+  const spec = partitionSpec(evolved.schema, table.partition)
+  const context = { schema: evolved.schema, spec, snapshotId: publication }
+  await storage.uploaded()
+
+  const named = (name: string) => `${metadataFolder(folder)}/${publication}-${randomUUID()}-${name}.avro`
+  const manifest = await encodeManifest(files, context)
+  const manifestPath = named('manifest')
+  await storage.write(manifestPath, manifest)
+  const listed = { path: `${storage.location}/${manifestPath}`, bytes: manifest.length }
+  const parent = before?.metadata['current-snapshot-id']
+  const listPath = named('snapshot')
+  await storage.write(listPath, await encodeManifestList(listed, files, context, parent))
+
+  const rows = files.reduce((sum, file) => sum + file.rows, 0)
+  const snapshot: Snapshot = {
+    'snapshot-id': publication,
+    ...(parent !== undefined && { 'parent-snapshot-id': parent }),
+    'sequence-number': publication,
+    'timestamp-ms': clock.now(),
+    'manifest-list': `${storage.location}/${listPath}`,
+    summary: {
+      operation: 'overwrite',
+      'total-records': String(rows),
+      'total-data-files': String(files.length),
+      ...properties,
+    },
+    'schema-id': evolved.schema['schema-id'],
+  }
+  const notes = parts.map(({ part, digest, file }) => [part, digest, file.path])
+  const metadata = afterCommit(base, {
+    snapshot,
+    evolved,
+    properties: { ...properties, [PARTS_PROPERTY]: JSON.stringify(notes) },
+    keep,
+    expire: new Set(isErasing && before ? before.metadata.snapshots.map(one => one['snapshot-id']) : []),
+    replaces: before && {
+      file: `${storage.location}/${metadataPath(folder, before.version)}`,
+      at: before.metadata['last-updated-ms'],
+    },
+  })
+  const version = (before?.version ?? 0) + 1
+  const bytes = Buffer.from(JSON.stringify(metadata))
+  if (!(await storage.writeIfAbsent(metadataPath(folder, version), bytes))) throw overtaken(storage)
+  await storage.replace(hintPath(folder), Buffer.from(String(version)))
+  return { metadata, version }
+}
+
+function overtaken({ name }: Storage): StopError {
+  return new StopError(`Another process has published to ${name} meanwhile`, {
+    code: 'publish-overtaken',
+    hint: 'Let only one parley publish to a target. Run parley publish again; it continues from what is there.',
+    exitStatus: EXIT_STATUS.unfinished,
+  })
+}
+
+function summaryOf(
+  { metadata, version }: Pick<PublishedState, 'metadata' | 'version'>,
+  parts: readonly PublishedPart[],
+  written: readonly PublishedPart[],
+  folder: string,
+): TablePublication {
+  const sum = (of: readonly PublishedPart[], figure: 'rows' | 'bytes') =>
+    of.reduce((total, { file }) => total + file[figure], 0)
+  return {
+    folder,
+    snapshotId: metadata['current-snapshot-id'],
+    rows: sum(parts, 'rows'),
+    bytes: sum(parts, 'bytes'),
+    files: parts.length,
+    filesWritten: written.length,
+    rowsWritten: sum(written, 'rows'),
+    bytesWritten: sum(written, 'bytes'),
+    metadata,
+    version,
+  }
+}

@@ -1,0 +1,52 @@
+import { TABLES } from '../catalog/catalog.ts'
+import { fullMeaning } from '../dictionary/described-table.ts'
+import { describedTable } from '../dictionary/dictionary.ts'
+import { crmTables } from '../export/crm-tables.ts'
+import { declaredTables, type ExportTable } from '../export/tables.ts'
+import type { Sqlite } from '../store/database/sqlite-types.ts'
+import type { PartitionColumn } from './iceberg/partition.ts'
+import { createPartReader, type PartReader } from './row-ranges.ts'
+
+/** The tables of a publication, derived from those of an export. */
+export interface PublishedTable {
+  /** As it is read from the warehouse. */
+  read: ExportTable
+  /** As its files are written: with the column of the partition where the table has none of its own. */
+  written: ExportTable
+  partition: PartitionColumn | undefined
+  /** @param known the parts of the last publication that are not NULL */
+  reader(db: Sqlite, known: readonly string[]): PartReader
+  /** What each column means. */
+  docs: ReadonlyMap<string, string>
+}
+
+/** The month of the row that owns a row, such as the meeting of a transcript entry. */
+const OWNERS_MONTH = '_month'
+
+const OWNERS_MONTH_DOC =
+  'The month of the time of the row that owns this one, such as the meeting of a transcript entry: the partition.'
+
+/** Rows that other rows own come first: a reader then finds no owner without its rows. */
+export function publishedTables(db: Sqlite): readonly PublishedTable[] {
+  const all = [...declaredTables(), ...crmTables(db)].map(publishedTable)
+  const isOwner = ({ read }: PublishedTable) => TABLES.get(read.name)?.table.kind === 'entity'
+  return [...all.filter(table => !isOwner(table)), ...all.filter(isOwner)]
+}
+
+function publishedTable(read: ExportTable): PublishedTable {
+  const described = describedTable(read.name)
+  const reader: PublishedTable['reader'] = (db, known) => createPartReader(db, read, known)
+  const docs = new Map(described?.columns.map(column => [column.name, fullMeaning(column)]))
+  const { time } = read.rows
+  if (time === undefined) return { read, written: read, partition: undefined, reader, docs }
+  if (read.columns.some(({ name }) => name === time.column))
+    return { read, written: read, partition: { name: time.column, transform: 'month' }, reader, docs }
+  const written = { ...read, columns: [...read.columns, { name: OWNERS_MONTH, kind: 'text' as const }] }
+  return {
+    read,
+    written,
+    partition: { name: OWNERS_MONTH, transform: 'identity' },
+    reader,
+    docs: docs.set(OWNERS_MONTH, OWNERS_MONTH_DOC),
+  }
+}
