@@ -8,7 +8,7 @@ import type { PublishedTable } from './tables.ts'
  * The table `publications` of the target. It is written last, so the newest row names the newest complete publication,
  * with the snapshot of every table. A reader that reads all tables by these snapshots sees one instant.
  */
-export interface Publication {
+export interface PublicationRow {
   publication: number
   published_at: string
   /** Everything that the API published before this instant is in it; null while history is loading. */
@@ -28,7 +28,7 @@ const ROWS_PROPERTY = 'parley.publications'
 /** How many of the newest publications the table has. */
 const MOST_ROWS = 100
 
-const COLUMNS: Readonly<Record<keyof Publication, Pick<ExportColumn, 'kind'> & { doc: string }>> = {
+const COLUMNS: Readonly<Record<keyof PublicationRow, Pick<ExportColumn, 'kind'> & { doc: string }>> = {
   publication: {
     kind: 'integer',
     doc: 'The number of the publication. It is also the id of the snapshots that it added.',
@@ -49,12 +49,12 @@ const COLUMNS: Readonly<Record<keyof Publication, Pick<ExportColumn, 'kind'> & {
   },
 }
 
-export function earlierPublications(before: PublishedState | undefined): readonly Publication[] {
+export function earlierPublications(before: PublishedState | undefined): readonly PublicationRow[] {
   return JSON.parse(before?.metadata.properties[ROWS_PROPERTY] ?? '[]')
 }
 
 /** The table with these rows, and the properties that keep them. */
-export function publicationsTable(rows: readonly Publication[]): {
+export function publicationsTable(rows: readonly PublicationRow[]): {
   table: PublishedTable
   properties: Readonly<Record<string, string>>
 } {
@@ -82,7 +82,7 @@ export function publicationsTable(rows: readonly Publication[]): {
   }
 }
 
-function cellsOf(row: Publication): StoredCell[] {
+function cellsOf(row: PublicationRow): StoredCell[] {
   return [
     BigInt(row.publication),
     row.published_at,

@@ -7,7 +7,7 @@ import type { StoredCell } from '../export/parquet-types.ts'
 import { type Partition, type PartitionReading, readPartitions, type Sink } from '../export/partitions.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { type DataFile, encodeManifest, encodeManifestList } from './iceberg/manifest.ts'
-import { afterCommit, newTable, type Snapshot, type TableMetadata } from './iceberg/metadata.ts'
+import { afterCommit, newTable, type TableMetadata, type TableSnapshot } from './iceberg/metadata.ts'
 import { partitionSpec, partitionValue } from './iceberg/partition.ts'
 import { type EvolvedSchema, evolvedSchema, ICEBERG_PARQUET_TYPES } from './iceberg/schema.ts'
 import {
@@ -234,7 +234,7 @@ async function commit(
   await storage.write(listPath, await encodeManifestList(listed, files, context, parent))
 
   const rows = files.reduce((sum, file) => sum + file.rows, 0)
-  const snapshot: Snapshot = {
+  const snapshot: TableSnapshot = {
     'snapshot-id': publication,
     ...(parent !== undefined && { 'parent-snapshot-id': parent }),
     'sequence-number': publication,

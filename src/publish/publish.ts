@@ -5,7 +5,7 @@ import { refuseOlder } from '../store/migrations/current.ts'
 import { appliedMigrations } from '../store/migrations/journal.ts'
 import { noWarehouseError, readStatus } from '../store/status/status.ts'
 import { META, readMeta } from '../store/sync/meta.ts'
-import { earlierPublications, PUBLICATIONS, type Publication, publicationsTable } from './publications.ts'
+import { earlierPublications, PUBLICATIONS, type PublicationRow, publicationsTable } from './publications.ts'
 import { publishTable, type TablePublication, type TablePublishing } from './publish-table.ts'
 import { type PublishedState, readPublished } from './published-state.ts'
 import type { Storage } from './storage/storage.ts'
@@ -91,7 +91,7 @@ async function publishInstant(options: PublishOptions): Promise<PublishSummary> 
     )
     published.push(await publishTable(work, table, before.get(table.read.folder)))
   }
-  const row: Publication = {
+  const row: PublicationRow = {
     publication,
     published_at: publishedAt,
     ...status,
@@ -140,7 +140,7 @@ function refuseOtherWarehouse(
 }
 
 /** Up to when the warehouse as a whole is fresh and complete. */
-function statusInstants(db: Sqlite): Pick<Publication, 'complete_as_of' | 'fresh_as_of'> {
+function statusInstants(db: Sqlite): Pick<PublicationRow, 'complete_as_of' | 'fresh_as_of'> {
   const offered = readStatus(db).filter(({ state }) => state !== 'unavailable')
   const complete = offered.map(({ complete_as_of: at }) => at)
   const fresh = offered.flatMap(({ fresh_as_of: at }) => at ?? [])

@@ -95,6 +95,8 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
     // Parquet files, and the folders that they are in.
     'export/parquet-file.ts',
     'export/fingerprint.ts',
+    // Objects of a published folder.
+    'publish/storage/folder.ts',
     // A whole copy, once it is written, and its folder.
     'store/file/whole-copy.ts',
   ],
@@ -108,13 +110,15 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
     'doctor/writer.ts',
     // The manifest.
     'export/target.ts',
+    // Objects of a published folder.
+    'publish/storage/folder.ts',
     // /proc/self/mountinfo.
     'store/file/path-checks.ts',
     // The migrations.
     'store/migrations/journal.ts',
     'store/migrations/migrate.ts',
   ],
-  'node:fs.writeFileSync': ['commands/init.ts', 'export/target.ts'],
+  'node:fs.writeFileSync': ['commands/init.ts', 'export/target.ts', 'publish/storage/folder.ts'],
   // The style and the module of the page.
   'node:fs/promises.readFile': ['server/routes.ts'],
   // The file whose place a snapshot takes, once it is known to be none of the warehouse, and its folder.

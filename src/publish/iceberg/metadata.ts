@@ -22,7 +22,7 @@ export interface TableMetadata {
   properties: Readonly<Record<string, string>>
   'current-snapshot-id': number
   refs: Readonly<Record<string, SnapshotRef>>
-  snapshots: readonly Snapshot[]
+  snapshots: readonly TableSnapshot[]
   'snapshot-log': readonly { 'timestamp-ms': number; 'snapshot-id': number }[]
   'metadata-log': readonly { 'timestamp-ms': number; 'metadata-file': string }[]
 }
@@ -32,7 +32,7 @@ interface SnapshotRef {
   type: 'branch' | 'tag'
 }
 
-export interface Snapshot {
+export interface TableSnapshot {
   'snapshot-id': number
   'parent-snapshot-id'?: number
   'sequence-number': number
@@ -81,7 +81,7 @@ export function newTable({ uuid, location, evolved, spec }: NewTable): TableMeta
 }
 
 export interface TableCommit {
-  snapshot: Snapshot
+  snapshot: TableSnapshot
   evolved: EvolvedSchema
   properties: Readonly<Record<string, string>>
   /** How many snapshots stay, the new one included. */
@@ -134,11 +134,11 @@ function withSchema(schemas: readonly IcebergSchema[], schema: IcebergSchema): r
   return schemas.some(one => one['schema-id'] === schema['schema-id']) ? schemas : [...schemas, schema]
 }
 
-function withoutLostParent(snapshot: Snapshot, isKept: (id: number) => boolean): Snapshot {
+function withoutLostParent(snapshot: TableSnapshot, isKept: (id: number) => boolean): TableSnapshot {
   const { 'parent-snapshot-id': parent, ...rest } = snapshot
   return parent === undefined || isKept(parent) ? snapshot : rest
 }
 
-export function currentSnapshot(table: TableMetadata): Snapshot | undefined {
+export function currentSnapshot(table: TableMetadata): TableSnapshot | undefined {
   return table.snapshots.find(one => one['snapshot-id'] === table['current-snapshot-id'])
 }
