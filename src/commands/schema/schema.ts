@@ -17,8 +17,9 @@ import type { Output } from '../../terminal/output.ts'
 import { textWidth } from '../../terminal/text-width.ts'
 import { wrapText } from '../../terminal/wording.ts'
 import { type CommandDefinition, DATABASE_ONLY, loadCommandSettings, settingsOfSections } from '../command.ts'
+import { ENGINES, type Engine, engineViews } from './engine-views.ts'
 
-interface SchemaOptions {
+interface SchemaOptions extends Partial<Record<Engine, boolean>> {
   json?: boolean
   datasette?: boolean
   duckdb?: boolean
@@ -31,16 +32,23 @@ export const schemaCommand: CommandDefinition<SchemaOptions> = {
   settings: settingsOfSections('database'),
   options: [
     new Option('--json', 'print all tables with all columns as one JSON object on standard output').conflicts(
-      ['datasette', 'duckdb'],
+      ['datasette', 'duckdb', ...ENGINES],
     ),
-    new Option('--datasette', 'print metadata for Datasette as JSON').conflicts('duckdb'),
+    new Option('--datasette', 'print metadata for Datasette as JSON').conflicts(['duckdb', ...ENGINES]),
     new Option('--duckdb', 'print SQL that attaches the file in DuckDB and creates typed views'),
+    ...ENGINES.map(engine =>
+      new Option(
+        `--${engine}`,
+        `print SQL for ${engine}: the live_ views over the tables of parley publish`,
+      ).conflicts(['duckdb', ...ENGINES.filter(other => other !== engine)]),
+    ),
   ],
   examples: [
     ['parley schema', 'a list of tables and views'],
     ['parley schema meetings', 'the columns of one'],
     ['parley schema --datasette > metadata.json', 'for datasette parley.db --metadata metadata.json'],
     ['parley schema --duckdb > parley.sql', 'for duckdb -init parley.sql'],
+    ['parley schema --trino > views.sql', 'the views of the rows that are not deleted, for Trino'],
   ],
   async run(context, { args: [name], options, flags }) {
     const { settings } = loadCommandSettings(context, { args: [], options, flags }, DATABASE_ONLY)
@@ -72,17 +80,19 @@ async function answer({ all, name, options, path, stdout }: SchemaQuestion): Pro
     const { datasetteMetadata } = await import('./datasette.ts')
     return jsonPage(datasetteMetadata(basename(path, extname(path)), all))
   }
+  const engine = ENGINES.find(name => options[name])
+  if (engine) return engineViews(engine)
   if (options.duckdb) return (await import('./duckdb.ts')).duckdbScript(path, all)
   const width = stdout.isTTY ? stdout.columns || 80 : Number.POSITIVE_INFINITY
   return `${(chosen ? tablePage(chosen, width) : listPage(all, width)).join('\n')}\n`
 }
 
-/** @throws StopError 64 for an unknown table, and for any table with `--datasette` or `--duckdb` */
+/** @throws StopError 64 for an unknown table, and for any table with the name of a format */
 function findTable(name: string, all: readonly DescribedTable[], options: SchemaOptions): DescribedTable {
-  const format = options.datasette ? '--datasette' : options.duckdb ? '--duckdb' : undefined
+  const format = (['datasette', 'duckdb', ...ENGINES] as const).find(one => options[one])
   if (format !== undefined) {
     throw new StopError(
-      `parley schema ${format} describes the whole database and takes no table: ${JSON.stringify(name)}`,
+      `parley schema --${format} describes the whole database and takes no table: ${JSON.stringify(name)}`,
       {
         code: 'table-not-taken',
         hint: `Leave ${JSON.stringify(name)} out.`,
