@@ -65,6 +65,10 @@ export const writtenBy = ({ tables }: PublishSummary): Record<string, number> =>
       .map(({ folder, filesWritten }) => [folder, filesWritten]),
   )
 
+/** The same without the tables of parley's own state, whose rows change with those of others. */
+export const dataWrittenBy = (summary: PublishSummary): Record<string, number> =>
+  Object.fromEntries(Object.entries(writtenBy(summary)).filter(([table]) => !table.startsWith('sync_')))
+
 export type Cleanup = (work: () => void | Promise<void>) => void
 
 export async function newLake(cleanup: Cleanup = onTestFinished): Promise<Lake> {
