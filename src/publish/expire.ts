@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { afterExpiry, expiredSnapshots, nextInstant } from './iceberg/metadata.ts'
-import { metadataAddress, repairHint, type TableVersion, writeMetadata } from './metadata-file.ts'
+import { metadataAddress, type TableVersion, writeMetadata } from './metadata-file.ts'
 import type { Storage } from './storage/storage.ts'
 
 /**
@@ -31,10 +31,7 @@ export async function expireSnapshots(
   const { folder, metadata, version } = table
   const isErasing = metadata.properties[PURGED_PROPERTY] !== purgedAt
   const staying = isErasing ? new Set<number>() : kept
-  if (!isErasing && expiredSnapshots(metadata, staying).length === 0) {
-    await repairHint(storage, table)
-    return table
-  }
+  if (!isErasing && expiredSnapshots(metadata, staying).length === 0) return table
   const expired = afterExpiry(metadata, {
     kept: staying,
     properties: { [PURGED_PROPERTY]: purgedAt },

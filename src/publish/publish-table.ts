@@ -23,7 +23,13 @@ import {
 } from './iceberg/metadata.ts'
 import { partitionSpec, partitionValue } from './iceberg/partition.ts'
 import { type EvolvedSchema, evolvedSchema, ICEBERG_PARQUET_TYPES } from './iceberg/schema.ts'
-import { metadataAddress, metadataFolder, type TableVersion, writeMetadata } from './metadata-file.ts'
+import {
+  metadataAddress,
+  metadataFolder,
+  repairHint,
+  type TableVersion,
+  writeMetadata,
+} from './metadata-file.ts'
 import { PARTS_PROPERTY, type PartNote, type PublishedPart, type PublishedState } from './published-state.ts'
 import type { PartReader } from './row-ranges.ts'
 import type { Storage } from './storage/storage.ts'
@@ -76,7 +82,10 @@ export async function publishTable(
   const writing: TableWriting = { ...work, table, evolved }
   const parts = before ? await changedParts(writing, before) : await allParts(writing)
   const written = parts.filter(({ file }) => file.addedBy === work.publication)
-  if (before && !hasChanged(before, parts, evolved)) return publicationOf(before, parts, [])
+  if (before && !hasChanged(before, parts, evolved)) {
+    await repairHint(work.storage, before)
+    return publicationOf(before, parts, [])
+  }
   const location = `${work.storage.location}/${folder}`
   const properties = { [PURGED_PROPERTY]: work.purgedAt }
   const base = before?.metadata ?? newTable({ uuid: randomUUID(), location, evolved, spec, properties })
