@@ -53,19 +53,14 @@ export const exportCommand: CommandDefinition<ExportCommandOptions> = {
   ],
   async run(context, input) {
     const { settings } = loadCommandSettings(context, input, { requireApi: false })
-    const [
-      { openDatabase },
-      { databaseError },
-      { requireWarehouse },
-      { openTarget, targetError },
-      { exportWarehouse },
-    ] = await Promise.all([
-      import('../store/database/open.ts'),
-      import('../store/database/sqlite-errors.ts'),
-      import('../store/status/status.ts'),
-      import('../export/target.ts'),
-      import('../export/export.ts'),
-    ])
+    const [{ openDatabase }, { databaseError }, { requireWarehouse }, { openTarget }, { exportWarehouse }] =
+      await Promise.all([
+        import('../store/database/open.ts'),
+        import('../store/database/sqlite-errors.ts'),
+        import('../store/status/status.ts'),
+        import('../export/target.ts'),
+        import('../export/export.ts'),
+      ])
     const clock = systemClock()
     const path = resolve(context.cwd, settings.database.path)
     const folder = resolve(context.cwd, input.args[1] ?? '')
@@ -103,7 +98,7 @@ export const exportCommand: CommandDefinition<ExportCommandOptions> = {
       }
     } catch (error) {
       progress.end()
-      throw databaseError(targetError(error, folder), path)
+      throw databaseError(error, path)
     } finally {
       db.close()
     }

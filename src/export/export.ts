@@ -16,7 +16,8 @@ import {
 } from './manifest.ts'
 import { exportTable, type TableOutcome, type TableWork } from './table-export.ts'
 import { declaredTables, type ExportTable } from './tables.ts'
-import { type Target, targetError } from './target.ts'
+import { EXPORT_FOLDER, type Target } from './target.ts'
+import { targetError } from './target-folder.ts'
 
 /**
  * Exports the warehouse as of one instant: Parquet files and a manifest. Each file is replaced atomically (target.ts).
@@ -79,7 +80,7 @@ export async function exportWarehouse(options: ExportOptions): Promise<ExportSum
   try {
     return await exportInstant(options)
   } catch (error) {
-    throw targetError(error, target.path)
+    throw targetError(error, target.path, EXPORT_FOLDER)
   } finally {
     // Some errors of SQLite have already ended the transaction.
     if (db.inTransaction) db.exec('ROLLBACK')

@@ -25,7 +25,7 @@ export const PUBLICATIONS = 'publications'
 /** The property in which the table keeps its rows, so that they need not be read from a data file. */
 const ROWS_PROPERTY = 'parley.publications'
 
-/** How many of the newest publications the table has. */
+/** How many of the newest publications the table has at least. */
 const MOST_ROWS = 100
 
 const COLUMNS: Readonly<Record<keyof PublicationRow, Pick<ExportColumn, 'kind'> & { doc: string }>> = {
@@ -53,12 +53,27 @@ export function earlierPublications(before: PublishedState | undefined): readonl
   return JSON.parse(before?.metadata.properties[ROWS_PROPERTY] ?? '[]')
 }
 
+/** The snapshots of a table that the newest publications show. */
+export function snapshotsShown(
+  rows: readonly PublicationRow[],
+  folder: string,
+  newest: number,
+): ReadonlySet<number> {
+  const shown = rows.slice(-newest)
+  return new Set(
+    shown.flatMap(row => (folder === PUBLICATIONS ? row.publication : (row.snapshots[folder] ?? []))),
+  )
+}
+
+/** The rows that the table keeps: those of readable publications, and some more for their times. */
+export const keptRows = (rows: readonly PublicationRow[], keep: number): readonly PublicationRow[] =>
+  rows.slice(-Math.max(keep, MOST_ROWS))
+
 /** The table with these rows, and the properties that keep them. */
 export function publicationsTable(rows: readonly PublicationRow[]): {
   table: PublishedTable
   properties: Readonly<Record<string, string>>
 } {
-  const kept = rows.slice(-MOST_ROWS)
   const columns = Object.entries(COLUMNS).map(([name, { kind }]) => ({ name, kind }))
   const read: ExportTable = {
     name: PUBLICATIONS,
@@ -68,7 +83,7 @@ export function publicationsTable(rows: readonly PublicationRow[]): {
     rows: { from: PUBLICATIONS, order: 't.publication' },
   }
   const all = function* () {
-    for (const row of kept) yield [...cellsOf(row), FIRST_RANGE]
+    for (const row of rows) yield [...cellsOf(row), FIRST_RANGE]
   }
   return {
     table: {
@@ -78,7 +93,7 @@ export function publicationsTable(rows: readonly PublicationRow[]): {
       reader: () => ({ all, of: all }),
       docs: new Map(Object.entries(COLUMNS).map(([name, { doc }]) => [name, doc])),
     },
-    properties: { [ROWS_PROPERTY]: JSON.stringify(kept) },
+    properties: { [ROWS_PROPERTY]: JSON.stringify(rows) },
   }
 }
 

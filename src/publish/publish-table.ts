@@ -4,20 +4,33 @@ import { EXIT_STATUS, StopError } from '../errors.ts'
 import { createFingerprint, type Mark } from '../export/fingerprint.ts'
 import { createParquetFile } from '../export/parquet-file.ts'
 import type { StoredCell } from '../export/parquet-types.ts'
-import { type Partition, type PartitionReading, readPartitions, type Sink } from '../export/partitions.ts'
+import {
+  nextTurn,
+  type Partition,
+  type PartitionReading,
+  readPartitions,
+  type Sink,
+} from '../export/partitions.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
+import { PURGED_PROPERTY } from './expire.ts'
 import { type DataFile, encodeManifest, encodeManifestList } from './iceberg/manifest.ts'
-import { afterCommit, newTable, type TableMetadata, type TableSnapshot } from './iceberg/metadata.ts'
+import {
+  afterCommit,
+  newTable,
+  nextInstant,
+  type TableMetadata,
+  type TableSnapshot,
+} from './iceberg/metadata.ts'
 import { partitionSpec, partitionValue } from './iceberg/partition.ts'
 import { type EvolvedSchema, evolvedSchema, ICEBERG_PARQUET_TYPES } from './iceberg/schema.ts'
 import {
-  hintPath,
+  metadataAddress,
   metadataFolder,
-  metadataPath,
-  PARTS_PROPERTY,
-  type PublishedPart,
-  type PublishedState,
-} from './published-state.ts'
+  repairHint,
+  type TableVersion,
+  writeMetadata,
+} from './metadata-file.ts'
+import { PARTS_PROPERTY, type PartNote, type PublishedPart, type PublishedState } from './published-state.ts'
 import type { PartReader } from './row-ranges.ts'
 import type { Storage } from './storage/storage.ts'
 import type { PublishedTable } from './tables.ts'
@@ -36,19 +49,15 @@ export interface TablePublishing extends PartitionReading {
   /** File mode, where the target has modes. */
   mode: number
   createdBy: string
-  /** How many snapshots of a table stay. */
-  keep: number
-  /**
-   * When content of the warehouse was last purged; empty when it never was. When that was after the last publication of
-   * the table, files that are replaced may hold the content, so every earlier snapshot expires.
-   */
+  /** The earlier snapshots of the table that stay. */
+  kept: ReadonlySet<number>
+  /** When content of the warehouse was last purged; empty when it never was. */
   purgedAt: string
   /** Properties of the table, and of the snapshot. */
   properties: Readonly<Record<string, string>>
 }
 
-export interface TablePublication {
-  folder: string
+export interface TablePublication extends TableVersion {
   /** The snapshot that readers of this publication see. */
   snapshotId: number
   rows: number
@@ -57,9 +66,6 @@ export interface TablePublication {
   filesWritten: number
   rowsWritten: number
   bytesWritten: number
-  /** The metadata after the publication, and its version. */
-  metadata: TableMetadata
-  version: number
 }
 
 export async function publishTable(
@@ -67,18 +73,23 @@ export async function publishTable(
   table: PublishedTable,
   before: PublishedState | undefined,
 ): Promise<TablePublication> {
+  // Signals only arrive between two turns of the event loop.
+  await nextTurn()
+  if (work.signal.aborted) throw work.signal.reason
   const { folder } = table.read
   const evolved = evolve(table, before)
   const spec = partitionSpec(evolved.schema, table.partition)
   const writing: TableWriting = { ...work, table, evolved }
   const parts = before ? await changedParts(writing, before) : await allParts(writing)
   const written = parts.filter(({ file }) => file.addedBy === work.publication)
-  if (before && !hasChanged(before, parts, evolved)) return summaryOf(before, parts, [], folder)
-  const base =
-    before?.metadata ??
-    newTable({ uuid: randomUUID(), location: `${work.storage.location}/${folder}`, evolved, spec })
-  const after = await commit(writing, { base, before, parts })
-  return summaryOf(after, parts, written, folder)
+  if (before && !hasChanged(before, parts, evolved)) {
+    await repairHint(work.storage, before)
+    return publicationOf(before, parts, [])
+  }
+  const location = `${work.storage.location}/${folder}`
+  const properties = { [PURGED_PROPERTY]: work.purgedAt }
+  const base = before?.metadata ?? newTable({ uuid: randomUUID(), location, evolved, spec, properties })
+  return publicationOf(await commit(writing, { base, before, parts }), parts, written)
 }
 
 function evolve({ written, docs }: PublishedTable, before: PublishedState | undefined): EvolvedSchema {
@@ -202,44 +213,72 @@ function fileSink(writing: TableWriting, part: Partition): Sink<PublishedPart> {
   }
 }
 
-/** When content had last been purged before the publication of the table. */
-const PURGED_PROPERTY = 'parley.purged-at'
-
 interface Commit {
   base: TableMetadata
   before: PublishedState | undefined
   parts: readonly PublishedPart[]
 }
 
-async function commit(
-  writing: TableWriting,
-  { base, before, parts }: Commit,
-): Promise<Pick<PublishedState, 'metadata' | 'version'>> {
-  const { storage, publication, clock, keep, evolved, table, purgedAt } = writing
-  const properties = { ...writing.properties, [PURGED_PROPERTY]: purgedAt }
-  const isErasing = before?.metadata.properties[PURGED_PROPERTY] !== purgedAt
+async function commit(writing: TableWriting, { base, before, parts }: Commit): Promise<TableVersion> {
+  const { storage, kept, evolved, table, properties } = writing
   const { folder } = table.read
+  await storage.uploaded()
   const files = parts.map(({ file }) => file)
+  const parent = before?.metadata['current-snapshot-id']
+  const manifestList = await writeManifests(writing, files, parent)
+  const notes: PartNote[] = parts.map(({ part, digest, file }) => [part, digest, file.path])
+  const metadata = afterCommit(base, {
+    snapshot: snapshotOf(writing, {
+      files,
+      manifestList,
+      parent,
+      at: nextInstant(base, writing.clock.now()),
+    }),
+    evolved,
+    properties: { ...properties, [PARTS_PROPERTY]: JSON.stringify(notes) },
+    kept,
+    replaces: before && { address: metadataAddress(storage, folder, before.version) },
+  })
+  const committed = { folder, metadata, version: (before?.version ?? 0) + 1 }
+  await writeMetadata(storage, committed)
+  return committed
+}
+
+/** Returns the address of the list. */
+async function writeManifests(
+  { storage, table, evolved, publication }: TableWriting,
+  files: readonly DataFile[],
+  parent: number | undefined,
+): Promise<string> {
+  const { folder } = table.read
+  const named = (name: string) => `${metadataFolder(folder)}/${publication}-${randomUUID()}-${name}.avro`
   const spec = partitionSpec(evolved.schema, table.partition)
   const context = { schema: evolved.schema, spec, snapshotId: publication }
-  await storage.uploaded()
-
-  const named = (name: string) => `${metadataFolder(folder)}/${publication}-${randomUUID()}-${name}.avro`
   const manifest = await encodeManifest(files, context)
   const manifestPath = named('manifest')
   await storage.write(manifestPath, manifest)
   const listed = { path: `${storage.location}/${manifestPath}`, bytes: manifest.length }
-  const parent = before?.metadata['current-snapshot-id']
   const listPath = named('snapshot')
   await storage.write(listPath, await encodeManifestList(listed, files, context, parent))
+  return `${storage.location}/${listPath}`
+}
 
+function snapshotOf(
+  { publication, properties, evolved }: TableWriting,
+  {
+    files,
+    manifestList,
+    parent,
+    at,
+  }: { files: readonly DataFile[]; manifestList: string; parent: number | undefined; at: number },
+): TableSnapshot {
   const rows = files.reduce((sum, file) => sum + file.rows, 0)
-  const snapshot: TableSnapshot = {
+  return {
     'snapshot-id': publication,
     ...(parent !== undefined && { 'parent-snapshot-id': parent }),
     'sequence-number': publication,
-    'timestamp-ms': clock.now(),
-    'manifest-list': `${storage.location}/${listPath}`,
+    'timestamp-ms': at,
+    'manifest-list': manifestList,
     summary: {
       operation: 'overwrite',
       'total-records': String(rows),
@@ -248,43 +287,19 @@ async function commit(
     },
     'schema-id': evolved.schema['schema-id'],
   }
-  const notes = parts.map(({ part, digest, file }) => [part, digest, file.path])
-  const metadata = afterCommit(base, {
-    snapshot,
-    evolved,
-    properties: { ...properties, [PARTS_PROPERTY]: JSON.stringify(notes) },
-    keep,
-    expire: new Set(isErasing && before ? before.metadata.snapshots.map(one => one['snapshot-id']) : []),
-    replaces: before && {
-      file: `${storage.location}/${metadataPath(folder, before.version)}`,
-      at: before.metadata['last-updated-ms'],
-    },
-  })
-  const version = (before?.version ?? 0) + 1
-  const bytes = Buffer.from(JSON.stringify(metadata))
-  if (!(await storage.writeIfAbsent(metadataPath(folder, version), bytes))) throw overtaken(storage)
-  await storage.replace(hintPath(folder), Buffer.from(String(version)))
-  return { metadata, version }
 }
 
-function overtaken({ name }: Storage): StopError {
-  return new StopError(`Another process has published to ${name} meanwhile`, {
-    code: 'publish-overtaken',
-    hint: 'Let only one parley publish to a target. Run parley publish again; it continues from what is there.',
-    exitStatus: EXIT_STATUS.unfinished,
-  })
-}
-
-function summaryOf(
-  { metadata, version }: Pick<PublishedState, 'metadata' | 'version'>,
+function publicationOf(
+  { folder, metadata, version }: TableVersion,
   parts: readonly PublishedPart[],
   written: readonly PublishedPart[],
-  folder: string,
 ): TablePublication {
   const sum = (of: readonly PublishedPart[], figure: 'rows' | 'bytes') =>
     of.reduce((total, { file }) => total + file[figure], 0)
   return {
     folder,
+    metadata,
+    version,
     snapshotId: metadata['current-snapshot-id'],
     rows: sum(parts, 'rows'),
     bytes: sum(parts, 'bytes'),
@@ -292,7 +307,5 @@ function summaryOf(
     filesWritten: written.length,
     rowsWritten: sum(written, 'rows'),
     bytesWritten: sum(written, 'bytes'),
-    metadata,
-    version,
   }
 }

@@ -5,12 +5,20 @@ import { refuseOlder } from '../store/migrations/current.ts'
 import { appliedMigrations } from '../store/migrations/journal.ts'
 import { noWarehouseError, readStatus } from '../store/status/status.ts'
 import { META, readMeta } from '../store/sync/meta.ts'
-import { earlierPublications, PUBLICATIONS, type PublicationRow, publicationsTable } from './publications.ts'
+import { expireSnapshots } from './expire.ts'
+import {
+  earlierPublications,
+  keptRows,
+  PUBLICATIONS,
+  type PublicationRow,
+  publicationsTable,
+  snapshotsShown,
+} from './publications.ts'
 import { publishTable, type TablePublication, type TablePublishing } from './publish-table.ts'
-import { type PublishedState, readPublished } from './published-state.ts'
+import { type PublishedState, type PublishedTarget, readTarget } from './published-state.ts'
 import type { Storage } from './storage/storage.ts'
-import { sweepTable } from './sweep.ts'
-import { type PublishedTable, publishedTables } from './tables.ts'
+import { removeUncommitted, sweepTable } from './sweep.ts'
+import { droppedTable, publishedTables } from './tables.ts'
 
 /**
  * Publishes the warehouse as of one instant: every table as an Iceberg table, those with the rows that others own first,
@@ -25,7 +33,7 @@ export interface PublishOptions {
   mode: number
   /** Version of this program. */
   version: string
-  /** How many snapshots of each table stay. */
+  /** How many publications stay readable. */
   keep: number
   signal: AbortSignal
   onProgress(progress: PublishProgress): void
@@ -55,6 +63,8 @@ export async function publishWarehouse(options: PublishOptions): Promise<Publish
   db.exec('BEGIN')
   try {
     return await publishInstant(options)
+  } catch (error) {
+    throw options.storage.fault(error)
   } finally {
     // Some errors of SQLite have already ended the transaction.
     if (db.inTransaction) db.exec('ROLLBACK')
@@ -69,28 +79,21 @@ const PROPERTIES = {
 } as const
 
 async function publishInstant(options: PublishOptions): Promise<PublishSummary> {
-  const { db, storage, clock } = options
+  const { db, storage, clock, keep } = options
   const publishedAt = isoInstant(clock.now())
   const warehouse = readMeta(db, META.identity) ?? ''
-  const tables = publishedTables(db)
-  const before = await readTarget(storage, tables)
-  refuseOtherWarehouse(storage, before, warehouse)
-  const publication = 1 + Math.max(0, ...[...before.values()].map(lastNumber))
+  const target = await readTarget(storage)
+  refuseOtherWarehouse(storage, target, warehouse)
+  const leftovers = await removeUncommitted(storage, target)
+  const publication = 1 + Math.max(0, ...[...target.tables.values()].map(lastNumber))
   const status = statusInstants(db)
   const properties = {
     [PROPERTIES.warehouse]: warehouse,
     ...(status.complete_as_of !== null && { [PROPERTIES.completeAsOf]: status.complete_as_of }),
     ...(status.fresh_as_of !== null && { [PROPERTIES.freshAsOf]: status.fresh_as_of }),
   }
-  const published: TablePublication[] = []
-  for (const [done, table] of tables.entries()) {
-    const work = workOf(
-      options,
-      { table: table.read.name, done, tables: tables.length },
-      { publication, properties },
-    )
-    published.push(await publishTable(work, table, before.get(table.read.folder)))
-  }
+  const context = { options, target, publication, properties }
+  const published = await publishTables(context)
   const row: PublicationRow = {
     publication,
     published_at: publishedAt,
@@ -98,39 +101,72 @@ async function publishInstant(options: PublishOptions): Promise<PublishSummary> 
     warehouse,
     snapshots: Object.fromEntries(published.map(({ folder, snapshotId }) => [folder, snapshotId])),
   }
-  const earlier = before.get(PUBLICATIONS)
-  const last = publicationsTable([...earlierPublications(earlier), row])
-  const where = { table: PUBLICATIONS, done: tables.length, tables: tables.length }
-  const work = workOf(options, where, { publication, properties: { ...properties, ...last.properties } })
-  published.push(await publishTable(work, last.table, earlier))
+  const rows = keptRows([...rowsIn(target), row], keep)
+  published.push(await publishRows(context, rows, published.length))
   return {
     publication,
     published_at: publishedAt,
     tables: published.map(({ metadata: _, ...summary }) => summary),
-    files_removed: await sweep(storage, published),
+    files_removed: leftovers + (await removeExpired(options, published, rows)),
   }
 }
 
-async function readTarget(
-  storage: Storage,
-  tables: readonly PublishedTable[],
-): Promise<ReadonlyMap<string, PublishedState>> {
-  const states = new Map<string, PublishedState>()
-  for (const folder of [...tables.map(({ read }) => read.folder), PUBLICATIONS]) {
-    const state = await readPublished(storage, folder)
-    if (state) states.set(folder, state)
-  }
-  return states
+interface PublicationContext extends Pick<TablePublishing, 'publication' | 'properties'> {
+  options: PublishOptions
+  target: PublishedTarget
 }
+
+const rowsIn = ({ tables }: PublishedTarget): readonly PublicationRow[] =>
+  earlierPublications(tables.get(PUBLICATIONS))
+
+async function publishTables(context: PublicationContext): Promise<TablePublication[]> {
+  const { options, target } = context
+  const current = publishedTables(options.db)
+  const names = new Set([...current.map(({ read }) => read.folder), PUBLICATIONS])
+  const dropped = [...target.tables.values()].filter(({ folder }) => !names.has(folder))
+  const tables = [...dropped.map(({ folder, metadata }) => droppedTable(folder, metadata)), ...current]
+  const published: TablePublication[] = []
+  for (const [done, table] of tables.entries()) {
+    const { name, folder } = table.read
+    const work = workOf(context, folder, { table: name, done, tables: tables.length })
+    published.push(await publishTable(work, table, target.tables.get(folder)))
+  }
+  return published
+}
+
+/** Completes the publication. */
+function publishRows(
+  context: PublicationContext,
+  rows: readonly PublicationRow[],
+  done: number,
+): Promise<TablePublication> {
+  const { table, properties } = publicationsTable(rows)
+  const work = workOf(context, PUBLICATIONS, { table: PUBLICATIONS, done, tables: done })
+  const all = { ...work, properties: { ...work.properties, ...properties } }
+  return publishTable(all, table, context.target.tables.get(PUBLICATIONS))
+}
+
+/** Returns the number of files that were removed. */
+async function removeExpired(
+  { db, storage, clock, keep }: PublishOptions,
+  published: readonly TablePublication[],
+  rows: readonly PublicationRow[],
+): Promise<number> {
+  const purgedAt = purgedAtIn(db)
+  let removed = 0
+  for (const table of published) {
+    const kept = snapshotsShown(rows, table.folder, keep)
+    removed += await sweepTable(storage, await expireSnapshots({ storage, clock, kept, purgedAt }, table))
+  }
+  return removed
+}
+
+const purgedAtIn = (db: Sqlite): string => readMeta(db, META.purgedAt) ?? ''
 
 const lastNumber = ({ metadata }: PublishedState): number => metadata['last-sequence-number']
 
-function refuseOtherWarehouse(
-  storage: Storage,
-  before: ReadonlyMap<string, PublishedState>,
-  warehouse: string,
-): void {
-  const others = [...before.values()].map(({ metadata }) => metadata.properties[PROPERTIES.warehouse])
+function refuseOtherWarehouse(storage: Storage, { tables }: PublishedTarget, warehouse: string): void {
+  const others = [...tables.values()].map(({ metadata }) => metadata.properties[PROPERTIES.warehouse])
   if (others.every(other => other === warehouse)) return
   throw new StopError(`${storage.name} has the tables of another warehouse`, {
     code: 'publish-other-warehouse',
@@ -151,10 +187,13 @@ function statusInstants(db: Sqlite): Pick<PublicationRow, 'complete_as_of' | 'fr
 }
 
 function workOf(
-  { db, storage, clock, mode, version, keep, signal, onProgress }: PublishOptions,
+  { options, target, publication, properties }: PublicationContext,
+  folder: string,
   where: Omit<PublishProgress, 'rows'>,
-  { publication, properties }: Pick<TablePublishing, 'publication' | 'properties'>,
 ): TablePublishing {
+  const { db, storage, clock, mode, version, keep, signal, onProgress } = options
+  // Until this publication is complete, the last one must stay readable.
+  const kept = snapshotsShown(rowsIn(target), folder, Math.max(1, keep - 1))
   let rows = 0
   return {
     db,
@@ -163,19 +202,13 @@ function workOf(
     publication,
     properties,
     mode,
-    keep,
+    kept,
     createdBy: `parley ${version}`,
-    purgedAt: readMeta(db, META.purgedAt) ?? '',
+    purgedAt: purgedAtIn(db),
     signal,
     onRows(read) {
       rows += read
       onProgress({ ...where, rows })
     },
   }
-}
-
-async function sweep(storage: Storage, published: readonly TablePublication[]): Promise<number> {
-  let removed = 0
-  for (const table of published) removed += await sweepTable(storage, table)
-  return removed
 }

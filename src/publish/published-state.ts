@@ -1,13 +1,20 @@
+import { errorCode } from '../error-code.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { type DataFile, decodeManifest, decodeManifestList } from './iceberg/manifest.ts'
 import { currentSnapshot, type TableMetadata } from './iceberg/metadata.ts'
+import { metadataPath, type TableVersion } from './metadata-file.ts'
 import type { Storage } from './storage/storage.ts'
 
+/** What a target holds. */
+export interface PublishedTarget {
+  /** Every object of the target. */
+  paths: readonly string[]
+  /** By folder. */
+  tables: ReadonlyMap<string, PublishedState>
+}
+
 /** What a target holds of one table. */
-export interface PublishedState {
-  metadata: TableMetadata
-  /** The version of the metadata: K of `vK.metadata.json`. */
-  version: number
+export interface PublishedState extends TableVersion {
   /** The live files, in the order of their parts. */
   parts: readonly PublishedPart[]
 }
@@ -25,48 +32,52 @@ export const PARTS_PROPERTY = 'parley.parts'
 /** An entry of the property. */
 export type PartNote = readonly [part: string | null, digest: string, file: string]
 
-export const metadataFolder = (folder: string): string => `${folder}/metadata`
+const METADATA_FILE = /^([^/]+)\/metadata\/v(\d+)\.metadata\.json$/
 
-export const metadataPath = (folder: string, version: number): string =>
-  `${metadataFolder(folder)}/v${version}.metadata.json`
-
-export const hintPath = (folder: string): string => `${metadataFolder(folder)}/version-hint.text`
-
-/** Undefined for a table that was never published. @throws StopError 73 when the target is damaged */
-export async function readPublished(storage: Storage, folder: string): Promise<PublishedState | undefined> {
-  const paths = await storage.list(metadataFolder(folder))
-  const versions = paths.flatMap(path => {
-    const version = /\/v(\d+)\.metadata\.json$/.exec(path)?.[1]
-    return version === undefined ? [] : [Number(version)]
-  })
-  if (versions.length === 0) return undefined
-  const version = Math.max(...versions)
-  const metadata = await readMetadata(storage, metadataPath(folder, version))
-  return { metadata, version, parts: await readParts(storage, metadata) }
+/** @throws StopError 64 when the tables were published for another location, 73 when the target is damaged */
+export async function readTarget(storage: Storage): Promise<PublishedTarget> {
+  const paths = await storage.list('')
+  const versions = new Map<string, number>()
+  for (const path of paths) {
+    const [, folder, version] = METADATA_FILE.exec(path) ?? []
+    if (folder !== undefined) versions.set(folder, Math.max(versions.get(folder) ?? 0, Number(version)))
+  }
+  const tables = new Map<string, PublishedState>()
+  for (const [folder, version] of versions) tables.set(folder, await readTable(storage, folder, version))
+  return { paths, tables }
 }
 
-async function readMetadata(storage: Storage, path: string): Promise<TableMetadata> {
+async function readTable(storage: Storage, folder: string, version: number): Promise<PublishedState> {
   try {
-    return JSON.parse(String(await required(storage, path)))
+    const path = metadataPath(folder, version)
+    const metadata = parsed<TableMetadata>(String(await required(storage, path)), path)
+    if (metadata.location !== `${storage.location}/${folder}`) throw elsewhere(storage, metadata, folder)
+    return { folder, metadata, version, parts: await readParts(storage, metadata) }
   } catch (error) {
-    throw damaged(storage, path, error)
+    throw damaged(storage, folder, error)
+  }
+}
+
+/** The message of the parser would have a piece of the text, such as a key. */
+function parsed<Value>(text: string, name: string): Value {
+  try {
+    return JSON.parse(text) as Value
+  } catch {
+    throw new Error(`${name} is not valid JSON`)
   }
 }
 
 async function readParts(storage: Storage, metadata: TableMetadata): Promise<PublishedPart[]> {
   const snapshot = currentSnapshot(metadata)
-  if (snapshot === undefined) return []
-  const path = snapshot['manifest-list']
-  try {
-    const files = new Map((await readSnapshotFiles(storage, path)).files.map(file => [file.path, file]))
-    const notes: readonly PartNote[] = JSON.parse(metadata.properties[PARTS_PROPERTY] ?? '[]')
-    return notes.flatMap(([part, digest, name]) => {
-      const file = files.get(name)
-      return file ? [{ part, digest, file }] : []
-    })
-  } catch (error) {
-    throw damaged(storage, path, error)
-  }
+  if (snapshot === undefined) throw new Error('The current snapshot is missing')
+  const { files } = await readSnapshotFiles(storage, snapshot['manifest-list'])
+  const byPath = new Map(files.map(file => [file.path, file]))
+  const notes = parsed<readonly PartNote[]>(metadata.properties[PARTS_PROPERTY] ?? '', PARTS_PROPERTY)
+  return notes.map(([part, digest, path]) => {
+    const file = byPath.get(path)
+    if (file === undefined) throw new Error(`${path} is in no manifest`)
+    return { part, digest, file }
+  })
 }
 
 export interface SnapshotFiles {
@@ -79,9 +90,11 @@ export interface SnapshotFiles {
 export async function readSnapshotFiles(storage: Storage, manifestList: string): Promise<SnapshotFiles> {
   const listed = await decodeManifestList(await required(storage, pathIn(storage, manifestList)))
   const files = await Promise.all(
-    listed.map(async ({ path, sequence }) =>
-      decodeManifest(await required(storage, pathIn(storage, path)), sequence),
-    ),
+    listed.map(async ({ path, bytes: size, sequence }) => {
+      const bytes = await required(storage, pathIn(storage, path))
+      if (bytes.length !== size) throw new Error(`${path} has ${bytes.length} bytes instead of ${size}`)
+      return decodeManifest(bytes, sequence)
+    }),
   )
   return { manifests: listed.map(({ path }) => path), files: files.flat() }
 }
@@ -98,10 +111,22 @@ export function pathIn({ location }: Pick<Storage, 'location'>, address: string)
   throw new Error(`${address} is not below ${location}`)
 }
 
-function damaged({ name }: Storage, path: string, cause: unknown): StopError {
-  return new StopError(`The target ${name} is damaged: ${path} cannot be read`, {
+function elsewhere({ name, location }: Storage, metadata: TableMetadata, folder: string): StopError {
+  const earlier = metadata.location.slice(0, -folder.length - 1)
+  return new StopError(`The tables in ${name} name their files below ${earlier}, not ${location}`, {
+    code: 'publish-location',
+    hint: `Iceberg tables cannot move: readers would look for files at the earlier place. Add --location ${earlier} if it is still right, or publish to an empty folder or prefix. Nothing was changed.`,
+    exitStatus: EXIT_STATUS.usage,
+  })
+}
+
+/** An error with a code, such as a StopError or a missing permission, is returned unchanged. */
+export function damaged({ name }: Storage, folder: string, cause: unknown): unknown {
+  if (errorCode(cause) !== undefined) return cause
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  return new StopError(`The table ${folder} in ${name} is damaged: ${reason}`, {
     code: 'publish-damaged',
-    hint: 'Publish to an empty folder or prefix, or restore the file. If publish.location was changed, set the earlier value.',
+    hint: 'Publish to an empty folder or prefix, or restore the files.',
     cause,
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })

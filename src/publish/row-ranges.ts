@@ -15,17 +15,26 @@ export interface PartReader {
   of(part: string | null, parts: readonly (string | null)[]): Iterable<StoredCell[]>
 }
 
-/** A new range begins after this number of rows. */
-const RANGE_ROWS = 10_000
-/** A range that has grown to this number of rows is cut. */
-const MOST_RANGE_ROWS = 2 * RANGE_ROWS
+export interface RangeLimits {
+  /** In a table that was never published, a new range begins after this number of rows. */
+  first: number
+  /** A range that has grown to this number of rows is cut. */
+  grown: number
+}
+
+const RANGE_LIMITS: RangeLimits = { first: 10_000, grown: 20_000 }
 
 /** The first range, which has no lower bound. */
 export const FIRST_RANGE = '[]'
 
 /** @param known the ranges of the last publication; empty for a table that was never published */
-export function createPartReader(db: Sqlite, table: ExportTable, known: readonly string[]): PartReader {
-  return table.rows.time ? monthReader(db, table) : rangeReader(db, table, known)
+export function createPartReader(
+  db: Sqlite,
+  table: ExportTable,
+  known: readonly string[],
+  limits: RangeLimits = RANGE_LIMITS,
+): PartReader {
+  return table.rows.time ? monthReader(db, table) : rangeReader(db, table, { known, limits })
 }
 
 function monthReader(db: Sqlite, table: ExportTable): PartReader {
@@ -39,8 +48,15 @@ function monthReader(db: Sqlite, table: ExportTable): PartReader {
   }
 }
 
-/** The name of a range is its lower bound: the key of its first row, as JSON. */
-function rangeReader(db: Sqlite, table: ExportTable, known: readonly string[]): PartReader {
+/**
+ * The name of a range is its lower bound: the key of its first row, as JSON. Keys are unique. No range begins at a key
+ * with a NULL, with which SQL cannot compare.
+ */
+function rangeReader(
+  db: Sqlite,
+  table: ExportTable,
+  { known, limits }: { known: readonly string[]; limits: RangeLimits },
+): PartReader {
   const { from, order } = table.rows
   const cells = sourcesOf(table.columns).map(column => `t.${quote(column)}`)
   const width = cells.length
@@ -51,19 +67,21 @@ function rangeReader(db: Sqlite, table: ExportTable, known: readonly string[]): 
       .raw()
       .safeIntegers()
       .iterate(...bound) as Iterable<StoredCell[]>
-  const most = known.length === 0 ? RANGE_ROWS : MOST_RANGE_ROWS
+  const most = known.length === 0 ? limits.first : limits.grown
   return {
     *all() {
-      const bounds = known.filter(range => range !== FIRST_RANGE)
+      const bounds = known
+        .filter(bound => bound !== FIRST_RANGE)
+        .map(bound => ({ range: bound, lower: keyOf(bound) }))
       let range = FIRST_RANGE
       let rows = 0
       for (const row of read('', [])) {
         const key = row.splice(width)
-        while (bounds[0] !== undefined && isAtLeast(key, keyOf(bounds[0]))) {
-          range = bounds.shift() ?? range
+        while (bounds[0] !== undefined && isAtLeast(key, bounds[0].lower)) {
+          range = bounds.shift()?.range ?? range
           rows = 0
         }
-        if (rows >= most) {
+        if (rows >= most && !key.includes(null)) {
           range = rangeName(key)
           rows = 0
         }
@@ -75,14 +93,12 @@ function rangeReader(db: Sqlite, table: ExportTable, known: readonly string[]): 
     *of(part, parts) {
       const range = part ?? FIRST_RANGE
       const next = parts[parts.indexOf(part) + 1]
-      const [lower, upper] = [range === FIRST_RANGE ? [] : keyOf(range), next == null ? [] : keyOf(next)]
-      const conditions = [
-        ...(lower.length > 0 ? [`(${order}) >= (${lower.map(() => '?').join(', ')})`] : []),
-        ...(upper.length > 0 ? [`(${order}) < (${upper.map(() => '?').join(', ')})`] : []),
-      ]
-      const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
-      for (const row of read(where, [...lower, ...upper])) {
-        row.splice(width)
+      const lower = range === FIRST_RANGE ? [] : keyOf(range)
+      const upper = next == null ? undefined : keyOf(next)
+      const where = lower.length === 0 ? '' : `WHERE (${order}) >= (${lower.map(() => '?').join(', ')})`
+      for (const row of read(where, lower)) {
+        const key = row.splice(width)
+        if (upper && isAtLeast(key, upper)) return
         row.push(range)
         yield row
       }

@@ -4,7 +4,9 @@ import { describedTable } from '../dictionary/dictionary.ts'
 import { crmTables } from '../export/crm-tables.ts'
 import { declaredTables, type ExportTable } from '../export/tables.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
+import type { TableMetadata } from './iceberg/metadata.ts'
 import type { PartitionColumn } from './iceberg/partition.ts'
+import { columnsOf } from './iceberg/schema.ts'
 import { createPartReader, type PartReader } from './row-ranges.ts'
 
 /** The tables of a publication, derived from those of an export. */
@@ -48,5 +50,30 @@ function publishedTable(read: ExportTable): PublishedTable {
     partition: { name: OWNERS_MONTH, transform: 'identity' },
     reader,
     docs: docs.set(OWNERS_MONTH, OWNERS_MONTH_DOC),
+  }
+}
+
+/**
+ * A table that the target has and the warehouse no longer has, such as that of a CRM object that was deleted. It is
+ * published without rows, so that it does not look alive, and its files go with the publications that show them.
+ */
+export function droppedTable(folder: string, metadata: TableMetadata): PublishedTable {
+  const schema = metadata.schemas.find(one => one['schema-id'] === metadata['current-schema-id'])
+  const columns = columnsOf(schema?.fields ?? [])
+  const read: ExportTable = {
+    name: folder,
+    folder,
+    resource: null,
+    columns: columns.map(({ name, kind }) => ({ name, kind })),
+    rows: { from: '', order: '' },
+  }
+  const [field] = metadata['partition-specs'][0]?.fields ?? []
+  const source = schema?.fields.find(({ id }) => id === field?.['source-id'])
+  return {
+    read,
+    written: read,
+    partition: field && source && { name: source.name, transform: field.transform },
+    reader: () => ({ all: () => [], of: () => [] }),
+    docs: new Map(columns.map(({ name, doc }) => [name, doc])),
   }
 }

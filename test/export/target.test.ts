@@ -11,7 +11,8 @@ import {
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { openTarget, type Target, targetError } from '../../src/export/target.ts'
+import { EXPORT_FOLDER, openTarget, type Target } from '../../src/export/target.ts'
+import { targetError } from '../../src/export/target-folder.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { migrationsOf } from '../migrations/older-version.ts'
 import { newFolder, type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
@@ -434,7 +435,8 @@ test('a stopped export ends between rows and leaves no partial file', async () =
 })
 
 test('a read-only file system is reported differently from a missing permission', () => {
-  const said = (code: string) => String(targetError(Object.assign(new Error(), { code }), emptyTarget()))
+  const said = (code: string) =>
+    String(targetError(Object.assign(new Error(), { code }), emptyTarget(), EXPORT_FOLDER))
   expect(said('EROFS')).toContain('its file system is read-only (EROFS)')
   expect(said('EACCES')).toContain('no permission to write there (EACCES)')
 })

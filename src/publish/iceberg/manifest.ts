@@ -250,10 +250,19 @@ export function encodeManifestList(
   })
 }
 
-/** The paths in a list of manifests, with the sequence numbers of their snapshots. */
-export async function decodeManifestList(bytes: Buffer): Promise<{ path: string; sequence: number }[]> {
-  const records = await decodeAvroFile<{ manifest_path: string; sequence_number: number }>(bytes)
-  return records.map(({ manifest_path: path, sequence_number: sequence }) => ({ path, sequence }))
+/** The manifests in a list, with the sequence numbers of their snapshots. @throws Error when the list is incomplete */
+export async function decodeManifestList(bytes: Buffer): Promise<(ListedManifest & { sequence: number })[]> {
+  const records = await decodeAvroFile<{
+    manifest_path: string
+    manifest_length: number
+    sequence_number: number
+  }>(bytes)
+  if (records.length === 0) throw new Error('The list of manifests is incomplete')
+  return records.map(record => ({
+    path: record.manifest_path,
+    bytes: record.manifest_length,
+    sequence: record.sequence_number,
+  }))
 }
 
 function partitionSummary(files: readonly DataFile[], { transform }: PartitionField) {

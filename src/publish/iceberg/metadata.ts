@@ -54,9 +54,10 @@ export interface NewTable {
   location: string
   evolved: EvolvedSchema
   spec: PartitionSpec
+  properties: Readonly<Record<string, string>>
 }
 
-export function newTable({ uuid, location, evolved, spec }: NewTable): TableMetadata {
+export function newTable({ uuid, location, evolved, spec, properties }: NewTable): TableMetadata {
   return {
     'format-version': 2,
     'table-uuid': uuid,
@@ -71,7 +72,7 @@ export function newTable({ uuid, location, evolved, spec }: NewTable): TableMeta
     'last-partition-id': Math.max(NO_PARTITION_ID, ...spec.fields.map(field => field['field-id'])),
     'default-sort-order-id': 0,
     'sort-orders': [{ 'order-id': 0, fields: [] }],
-    properties: {},
+    properties,
     'current-snapshot-id': NO_SNAPSHOT,
     refs: {},
     snapshots: [],
@@ -80,16 +81,19 @@ export function newTable({ uuid, location, evolved, spec }: NewTable): TableMeta
   }
 }
 
+/** The file of the metadata that new metadata replaces. */
+export interface ReplacedFile {
+  address: string
+}
+
 export interface TableCommit {
   snapshot: TableSnapshot
   evolved: EvolvedSchema
   properties: Readonly<Record<string, string>>
-  /** How many snapshots stay, the new one included. */
-  keep: number
-  /** Older snapshots that must go, whatever `keep` says: their files hold erased content. */
-  expire: ReadonlySet<number>
-  /** The file of the metadata that this one replaces; undefined for a new table. */
-  replaces: { file: string; at: number } | undefined
+  /** The earlier snapshots that stay. */
+  kept: ReadonlySet<number>
+  /** Undefined for a new table. */
+  replaces: ReplacedFile | undefined
 }
 
 /** How many earlier metadata files stay, as readers may just be using them. */
@@ -98,16 +102,10 @@ const EARLIER_METADATA = 5
 /** The metadata after a commit. */
 export function afterCommit(
   table: TableMetadata,
-  { snapshot, evolved, properties, keep, expire, replaces }: TableCommit,
+  { snapshot, evolved, properties, kept, replaces }: TableCommit,
 ): TableMetadata {
   const id = snapshot['snapshot-id']
-  const kept = [...table.snapshots, snapshot]
-    .filter(one => !expire.has(one['snapshot-id']))
-    .slice(-Math.max(1, keep))
-  const isKept = (of: number) => kept.some(one => one['snapshot-id'] === of)
-  const log = [...table['snapshot-log'], { 'timestamp-ms': snapshot['timestamp-ms'], 'snapshot-id': id }]
-  const earlier = replaces ? [{ 'timestamp-ms': replaces.at, 'metadata-file': replaces.file }] : []
-  return {
+  const committed: TableMetadata = {
     ...table,
     'last-sequence-number': snapshot['sequence-number'],
     'last-updated-ms': snapshot['timestamp-ms'],
@@ -116,16 +114,74 @@ export function afterCommit(
     schemas: withSchema(table.schemas, evolved.schema),
     properties: { ...table.properties, ...properties },
     'current-snapshot-id': id,
+    snapshots: [...table.snapshots, snapshot],
+    'snapshot-log': [
+      ...table['snapshot-log'],
+      { 'timestamp-ms': snapshot['timestamp-ms'], 'snapshot-id': id },
+    ],
+    'metadata-log': metadataLog(table, replaces),
+  }
+  return withSnapshots(committed, kept)
+}
+
+export interface TableExpiry {
+  /** The snapshots that stay, apart from the current one. */
+  kept: ReadonlySet<number>
+  properties: Readonly<Record<string, string>>
+  at: number
+  replaces: ReplacedFile
+}
+
+/** The metadata after all other snapshots expired. The rows stay. */
+export function afterExpiry(
+  table: TableMetadata,
+  { kept, properties, at, replaces }: TableExpiry,
+): TableMetadata {
+  const expired: TableMetadata = {
+    ...table,
+    'last-updated-ms': at,
+    properties: { ...table.properties, ...properties },
+    'metadata-log': metadataLog(table, replaces),
+  }
+  return withSnapshots(expired, kept)
+}
+
+/** The snapshots that neither stay nor are the current one. */
+export function expiredSnapshots(table: TableMetadata, kept: ReadonlySet<number>): readonly TableSnapshot[] {
+  return table.snapshots.filter(
+    ({ 'snapshot-id': id }) => id !== table['current-snapshot-id'] && !kept.has(id),
+  )
+}
+
+function withSnapshots(table: TableMetadata, ids: ReadonlySet<number>): TableMetadata {
+  const current = table['current-snapshot-id']
+  const isKept = (id: number) => id === current || ids.has(id)
+  const kept = table.snapshots.filter(one => isKept(one['snapshot-id']))
+  const log = table['snapshot-log']
+  return {
+    ...table,
     refs: Object.fromEntries([
-      ['main', { 'snapshot-id': id, type: 'branch' }],
+      ['main', { 'snapshot-id': current, type: 'branch' }],
       ...kept.map(one => [tagOf(one['snapshot-id']), { 'snapshot-id': one['snapshot-id'], type: 'tag' }]),
     ]),
     snapshots: kept.map(one => withoutLostParent(one, isKept)),
     // Entries before a snapshot that is gone would be wrong by the specification.
     'snapshot-log': log.slice(log.findLastIndex(entry => !isKept(entry['snapshot-id'])) + 1),
-    'metadata-log': [...table['metadata-log'], ...earlier].slice(-EARLIER_METADATA),
   }
 }
+
+function metadataLog(
+  table: TableMetadata,
+  replaces: ReplacedFile | undefined,
+): TableMetadata['metadata-log'] {
+  if (replaces === undefined) return table['metadata-log']
+  const entry = { 'timestamp-ms': table['last-updated-ms'], 'metadata-file': replaces.address }
+  return [...table['metadata-log'], entry].slice(-EARLIER_METADATA)
+}
+
+/** The instant for the next metadata. Readers refuse instants that go back, as they do when a clock is set back. */
+export const nextInstant = (table: TableMetadata, now: number): number =>
+  Math.max(now, table['last-updated-ms'])
 
 /** The tag of the snapshot that a publication added. */
 export const tagOf = (publication: number): string => `publication-${publication}`

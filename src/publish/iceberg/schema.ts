@@ -1,8 +1,8 @@
 import { type ExportKind, PARQUET_TYPES, type ParquetType } from '../../export/parquet-types.ts'
 
 /**
- * The schema of an Iceberg table: which column has which field id and type. A column keeps its id for ever, so files of
- * earlier schemas stay readable, and its type never changes. Pure.
+ * The schema of an Iceberg table: which column has which field id and type. A column keeps its id, so files of earlier
+ * schemas stay readable. An id never changes its type. Pure.
  */
 
 export type IcebergType = 'string' | 'long' | 'double' | 'boolean' | 'timestamptz' | 'date'
@@ -97,4 +97,18 @@ export function evolvedSchema(
   if (known) return { schema: known, lastColumnId: last }
   const schemaId = Math.max(-1, ...earlier.map(schema => schema['schema-id'])) + 1
   return { schema: { type: 'struct', 'schema-id': schemaId, fields }, lastColumnId: last }
+}
+
+const KINDS: Readonly<Record<IcebergType, ExportKind>> = {
+  string: 'text',
+  long: 'integer',
+  double: 'real',
+  boolean: 'boolean',
+  timestamptz: 'timestamp',
+  date: 'date',
+}
+
+/** Columns whose schema has these fields again. */
+export function columnsOf(fields: readonly IcebergField[]): DocumentedColumn[] {
+  return fields.map(({ name, type, doc = '' }) => ({ name, kind: KINDS[type], doc }))
 }

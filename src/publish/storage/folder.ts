@@ -1,42 +1,43 @@
 import { randomUUID } from 'node:crypto'
 import {
-  chmodSync,
   closeSync,
   existsSync,
   fchmodSync,
   fsyncSync,
   linkSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
-  statSync,
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { pathToFileURL } from 'node:url'
 import type { Clock } from '../../clock.ts'
 import { errorCode } from '../../error-code.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
-import { lockDatabase } from '../../store/file/lock.ts'
+import { type FolderUse, lockFile, lockFolder, makeFolder, targetError } from '../../export/target-folder.ts'
 import { fsyncPath } from '../../store/file/whole-copy.ts'
 import type { Storage } from './storage.ts'
 
 export interface FolderOptions {
   /** An absolute path. */
   path: string
-  /** Where readers find the folder. Default: its `file:` URL. */
+  /** Where readers find the folder. Default: `file://` and its path. */
   location: string | undefined
   /** File mode. Users who may read the files may also enter the folders. */
   mode: number
   clock: Clock
 }
 
-/** A lock of this name marks the folder as a target of parley, and prevents two publications at the same time. */
-const LOCKED_NAME = '.parley-publish'
-const LOCK = `${LOCKED_NAME}-lock`
+const FOLDER: FolderUse = {
+  verb: 'publish',
+  doing: 'publishing',
+  lockedName: '.parley-publish',
+  accepts: 'is a target of parley publish',
+  refuseForeign,
+}
+
 /** Files with this prefix were being written when the process was killed. */
 const TEMPORARY = '.tmp-'
 
@@ -45,13 +46,11 @@ const TEMPORARY = '.tmp-'
  * @throws StopError 64 when the folder has other files, 73 when it cannot be used, 75 when another process publishes
  */
 export function openFolder({ path, location, mode, clock }: FolderOptions): Storage {
-  makeFolder(path, mode)
-  refuseOtherFiles(path)
-  const lock = lockFolder(path, mode, clock)
+  const lock = lockFolder(path, mode, clock, FOLDER)
   const unsynced = new Set<string>()
   const prepare = (file: string): string => {
     const place = join(path, file)
-    makeFolder(dirname(place), mode)
+    makeFolders(dirname(place), mode)
     unsynced.add(dirname(place))
     return place
   }
@@ -66,7 +65,8 @@ export function openFolder({ path, location, mode, clock }: FolderOptions): Stor
   }
   return {
     name: path,
-    location: location ?? pathToFileURL(path).href,
+    // Readers take the path as it is: a space is a space, not %20.
+    location: location?.replace(/\/+$/, '') ?? `file://${path}`,
     async read(file) {
       try {
         return readFileSync(join(path, file))
@@ -103,6 +103,8 @@ export function openFolder({ path, location, mode, clock }: FolderOptions): Stor
     uploaded: async () => undefined,
     list: async prefix => filesBelow(path, prefix),
     remove: async file => rmSync(join(path, file), { force: true }),
+    // SQLite only reports errors of the warehouse here.
+    fault: error => (errorCode(error)?.startsWith('SQLITE_') ? error : targetError(error, path, FOLDER)),
     close: () => lock.release(),
   }
 }
@@ -118,41 +120,19 @@ function writeSynced(place: string, bytes: Buffer, mode: number): void {
   }
 }
 
-function makeFolder(path: string, mode: number): void {
-  if (existsSync(path)) {
-    if (statSync(path).isDirectory()) return
-    throw new StopError(`${path} is not a folder`, {
-      code: 'publish-no-folder',
-      hint: 'Name a folder that is empty, does not exist yet, or is a target of parley publish.',
-      exitStatus: EXIT_STATUS.usage,
-    })
-  }
-  if (!existsSync(dirname(path))) makeFolder(dirname(path), mode)
-  mkdirSync(path)
-  chmodSync(path, mode | ((mode & 0o444) >> 2))
+function makeFolders(path: string, mode: number): void {
+  if (!existsSync(dirname(path))) makeFolders(dirname(path), mode)
+  makeFolder(path, mode, FOLDER)
 }
 
-function refuseOtherFiles(path: string): void {
+function refuseForeign(path: string): void {
   const inside = readdirSync(path)
-  if (inside.length === 0 || inside.includes(LOCK)) return
+  if (inside.length === 0 || inside.includes(lockFile(FOLDER))) return
   throw new StopError(`${path} has files that parley publish did not write`, {
     code: 'publish-foreign',
     hint: 'Name a folder that is empty, does not exist yet, or is a target of parley publish; this one was not changed.',
     exitStatus: EXIT_STATUS.usage,
   })
-}
-
-function lockFolder(path: string, mode: number, clock: Clock) {
-  try {
-    return lockDatabase(join(path, LOCKED_NAME), clock, mode)
-  } catch (error) {
-    if (!(error instanceof StopError) || error.code !== 'database-locked') throw error
-    throw new StopError(`Another process is publishing to ${path}`, {
-      code: 'publish-locked',
-      hint: 'Wait until it ends, or choose another folder.',
-      exitStatus: EXIT_STATUS.unfinished,
-    })
-  }
 }
 
 function filesBelow(path: string, prefix: string): string[] {

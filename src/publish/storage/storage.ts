@@ -16,10 +16,12 @@ export interface Storage {
   beginFile(path: string): FileInProgress
   /** Resolves when every ended file is an object of the target. */
   uploaded(): Promise<void>
-  /** The paths of all objects whose path begins with the prefix. */
+  /** The paths of all objects whose path begins with the prefix, which is empty or ends with `/`. */
   list(prefix: string): Promise<readonly string[]>
   /** Removes an object, if it exists. */
   remove(path: string): Promise<void>
+  /** An error of the target as a StopError that says what to do; any other error unchanged. */
+  fault(error: unknown): unknown
   close(): void
 }
 

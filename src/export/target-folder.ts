@@ -1,0 +1,159 @@
+import { chmodSync, existsSync, mkdirSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { Clock } from '../clock.ts'
+import { errorCode } from '../error-code.ts'
+import { EXIT_STATUS, StopError } from '../errors.ts'
+import { isReadOnly } from '../store/database/sqlite-errors.ts'
+import { type HeldLock, lockDatabase } from '../store/file/lock.ts'
+
+/** The folder that an export or a publication writes to: its lock, and what its errors mean to a person. */
+
+/** What a command does to the folder. */
+export interface FolderUse {
+  /** For messages, and the first word of error codes. */
+  verb: 'export' | 'publish'
+  /** `exporting`, for messages. */
+  doing: string
+  /** The lock is `<lockedName>-lock`. It marks the folder as a target, and allows one process at a time. */
+  lockedName: string
+  /** What the folder may have in it, for a hint. */
+  accepts: string
+  /** @throws StopError 64 when the folder has files of other programs */
+  refuseForeign(path: string): void
+}
+
+export const lockFile = ({ lockedName }: FolderUse): string => `${lockedName}-lock`
+
+/** @throws StopError 64 when the folder has other files, 73 when it cannot be used, 75 when another process uses it */
+export function lockFolder(path: string, mode: number, clock: Clock, use: FolderUse): HeldLock {
+  const { verb, doing, lockedName, refuseForeign } = use
+  try {
+    makeFolder(path, mode, use)
+    refuseForeign(path)
+    return lockDatabase(join(path, lockedName), clock, mode)
+  } catch (error) {
+    if (!(error instanceof StopError)) throw targetError(error, path, use)
+    if (error.code === 'database-unavailable') throw targetError(lockCause(error.cause, path, use), path, use)
+    if (error.code !== 'database-locked') throw error
+    throw new StopError(`Another process is ${doing} to ${path}`, {
+      code: `${verb}-locked`,
+      hint: 'Wait until it ends, or choose another folder.',
+      exitStatus: EXIT_STATUS.unfinished,
+    })
+  }
+}
+
+/** Adds the path if the lock is no database. SQLite names no file and reports a folder as a missing permission. */
+function lockCause(cause: unknown, path: string, use: FolderUse): unknown {
+  const place = join(path, lockFile(use))
+  const isFolder = statSync(place, { throwIfNoEntry: false })?.isDirectory() === true
+  if (!isFolder && errorCode(cause) !== 'SQLITE_NOTADB') return cause
+  return Object.assign(new Error('Not a lock'), { code: isFolder ? 'EISDIR' : 'SQLITE_NOTADB', path: place })
+}
+
+/** An existing folder keeps its mode. */
+export function makeFolder(
+  path: string,
+  mode: number,
+  { verb, accepts }: Pick<FolderUse, 'verb' | 'accepts'>,
+): void {
+  if (existsSync(path)) {
+    if (statSync(path).isDirectory()) return
+    throw new StopError(`${path} is not a folder`, {
+      code: `${verb}-no-folder`,
+      hint: `Name a folder that is empty, does not exist yet, or ${accepts}.`,
+      exitStatus: EXIT_STATUS.usage,
+    })
+  }
+  createWithParents(path)
+  // Users who may read the files may also enter the folders.
+  chmodSync(path, mode | ((mode & 0o444) >> 2))
+}
+
+/**
+ * Creates the folder and its missing parents. The recursive mkdir of Node is not used: it reports a read-only file
+ * system as a missing folder, and it never returns where the system refuses new folders with ENOENT, such as in /proc.
+ */
+function createWithParents(path: string): void {
+  if (!existsSync(dirname(path))) createWithParents(dirname(path))
+  mkdirSync(path)
+}
+
+interface TargetFault {
+  codes: readonly string[]
+  says: string
+  hint: string
+  /** True when the message names the path inside the folder. */
+  isAtPath?: true
+}
+
+/** Message and hint by error code of the file system. */
+const FAULTS: readonly TargetFault[] = [
+  {
+    codes: ['ENOSPC', 'EDQUOT'],
+    says: 'the disk is full',
+    hint: 'Free some space and run the command again; it continues where it stopped. Until then, readers find what was there before.',
+  },
+  {
+    codes: ['EFBIG'],
+    says: 'a file would exceed the size limit of this user or of the file system',
+    hint: 'Raise the limit (ulimit -f, or LimitFSIZE of the service) and run the command again; it continues where it stopped.',
+  },
+  {
+    codes: ['EROFS'],
+    says: 'its file system is read-only',
+    hint: 'Mount it read-write, or choose another folder.',
+  },
+  {
+    codes: ['EACCES', 'EPERM', 'SQLITE_CANTOPEN'],
+    says: 'no permission to write there',
+    hint: 'Check the owner and mode of the folder, or choose another one.',
+  },
+  {
+    codes: ['ENOTDIR', 'EISDIR', 'ERR_FS_EISDIR', 'EEXIST', 'ENOTEMPTY', 'SQLITE_NOTADB'],
+    says: 'something else is in the way',
+    isAtPath: true,
+    hint: 'Move it away, or choose another folder.',
+  },
+  {
+    codes: ['ELOOP'],
+    says: 'symbolic links form a loop',
+    isAtPath: true,
+    hint: 'Remove the link that leads back to itself, or choose another folder.',
+  },
+  {
+    codes: ['ENOENT'],
+    says: 'a folder or file is missing',
+    isAtPath: true,
+    hint: 'Check whether another program removed it, then run the command again.',
+  },
+  { codes: ['ENAMETOOLONG'], says: 'its path is too long', hint: 'Choose a folder with a shorter path.' },
+  { codes: ['EIO'], says: 'reading or writing failed', hint: 'Check the disk.' },
+]
+
+/** A file system error becomes a StopError (73). Any other error is returned unchanged. */
+export function targetError(
+  error: unknown,
+  path: string,
+  { verb, lockedName }: Pick<FolderUse, 'verb' | 'lockedName'>,
+): unknown {
+  const found = errorCode(error)
+  if (error instanceof StopError || found === undefined) return error
+  const code = found === 'SQLITE_CANTOPEN' && isReadOnly(join(path, lockedName)) ? 'EROFS' : found
+  const fault = FAULTS.find(({ codes }) => codes.includes(code))
+  if (!fault) return error
+  const at = fault.isAtPath ? placeOf(error) : ''
+  return new StopError(`Cannot ${verb} to ${path}: ${fault.says}${at} (${code})`, {
+    code: `${verb}-unwritable`,
+    hint: fault.hint,
+    cause: error,
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+}
+
+/** The file that the error is about. For a rename that is the target, which could not be replaced. */
+function placeOf(error: unknown): string {
+  if (!(error instanceof Error)) return ''
+  if ('dest' in error) return ` at ${error.dest}`
+  return 'path' in error ? ` at ${error.path}` : ''
+}

@@ -1,0 +1,58 @@
+import { EXIT_STATUS, StopError } from '../errors.ts'
+import type { TableMetadata } from './iceberg/metadata.ts'
+import type { Storage } from './storage/storage.ts'
+
+/**
+ * The files `vK.metadata.json` of a table, and `version-hint.text`, by which readers find the newest. A commit is the
+ * appearance of the next version. A process that is killed before it writes the hint leaves an older hint, whose
+ * version readers can still use.
+ */
+
+export interface TableVersion {
+  /** Of the table in the target. */
+  folder: string
+  metadata: TableMetadata
+  /** K of `vK.metadata.json`. */
+  version: number
+}
+
+export const metadataFolder = (folder: string): string => `${folder}/metadata`
+
+export const metadataPath = (folder: string, version: number): string =>
+  `${metadataFolder(folder)}/v${version}.metadata.json`
+
+export const hintPath = (folder: string): string => `${metadataFolder(folder)}/version-hint.text`
+
+/** The address of the metadata for readers. */
+export const metadataAddress = ({ location }: Storage, folder: string, version: number): string =>
+  `${location}/${metadataPath(folder, version)}`
+
+/** @throws StopError 75 when another process has written the version */
+export async function writeMetadata(
+  storage: Storage,
+  { folder, metadata, version }: TableVersion,
+): Promise<void> {
+  const bytes = Buffer.from(JSON.stringify(metadata))
+  if (!(await storage.writeIfAbsent(metadataPath(folder, version), bytes))) throw overtaken(storage)
+  await writeHint(storage, folder, version)
+}
+
+/** Corrects the hint of a table whose last publication was interrupted before it wrote the hint. */
+export async function repairHint(
+  storage: Storage,
+  { folder, version }: Pick<TableVersion, 'folder' | 'version'>,
+): Promise<void> {
+  const hint = await storage.read(hintPath(folder))
+  if (String(hint) !== String(version)) await writeHint(storage, folder, version)
+}
+
+const writeHint = (storage: Storage, folder: string, version: number): Promise<void> =>
+  storage.replace(hintPath(folder), Buffer.from(String(version)))
+
+function overtaken({ name }: Storage): StopError {
+  return new StopError(`Another process has published to ${name} meanwhile`, {
+    code: 'publish-overtaken',
+    hint: 'Let only one parley publish to a target. Run parley publish again; it continues from what is there.',
+    exitStatus: EXIT_STATUS.unfinished,
+  })
+}

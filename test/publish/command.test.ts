@@ -1,0 +1,165 @@
+import { mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { EXIT_STATUS } from '../../src/errors.ts'
+import { openFolder } from '../../src/publish/storage/folder.ts'
+import { emptyFolder, parley, parleyWithSmallFiles } from '../cli/parley.ts'
+import { temporaryStore } from '../store/temporary-store.ts'
+import { metadataOf, publicationsIn, rowsOf } from './lake-reader.ts'
+import { filesIn, newLake, publishTo, serve } from './publishing.ts'
+
+/** A warehouse with one member, and a target with its publication. */
+async function published() {
+  const store = temporaryStore()
+  store.put('members', [{ id: 'm', name: 'M' }])
+  const lake = await newLake()
+  await publishTo(store.path, lake)
+  const run = (...args: string[]) =>
+    parley(['publish', lake.folder, '--location', lake.url, '--database', store.path, ...args])
+  return { store, lake, run }
+}
+
+describe('parley publish', () => {
+  test('the command publishes to a new folder, and reports it as JSON', async () => {
+    const { store } = await published()
+    const folder = join(emptyFolder(), 'new', 'lake')
+    const url = await serve(folder)
+    const ended = await parley([
+      'publish',
+      folder,
+      '--location',
+      `${url}/`,
+      '--database',
+      store.path,
+      '--json',
+    ])
+    expect(ended).toMatchObject({ status: EXIT_STATUS.done, stderr: '' })
+    expect(JSON.parse(ended.stdout)).toMatchObject({ target: folder, publication: 1 })
+    expect(await rowsOf({ folder, url }, 'members')).toMatchObject([{ id: 'm', name: 'M' }])
+  })
+
+  test('an impossible publication fails with a hint', async () => {
+    const { run, store } = await published()
+    const cwd = emptyFolder()
+    mkdirSync(join(cwd, 'foreign'))
+    writeFileSync(join(cwd, 'foreign', 'thesis.txt'), '')
+    const cases: [args: string[], status: number, says: RegExp][] = [
+      [
+        ['foreign'],
+        EXIT_STATUS.usage,
+        /foreign has files that parley publish did not write\nhint: .*not changed/,
+      ],
+      [
+        ['foreign/thesis.txt'],
+        EXIT_STATUS.usage,
+        /thesis.txt is not a folder\nhint: Name a folder that is empty/,
+      ],
+      [['/proc/out'], EXIT_STATUS.databaseUnavailable, /Cannot publish to \/proc\/out: /],
+      [
+        ['out', '--database', 'none.db'],
+        EXIT_STATUS.databaseUnavailable,
+        /There is no warehouse at .*none.db yet/,
+      ],
+    ]
+    for (const [args, status, says] of cases) {
+      const ended = await parley(['publish', '--database', store.path, ...args], { cwd })
+      expect(ended, args.join(' ')).toMatchObject({ status, stdout: '' })
+      expect(ended.stderr).toMatch(says)
+    }
+    expect(await run('--keep', '0')).toMatchObject({ status: EXIT_STATUS.usage, stdout: '' })
+  })
+
+  test('the target of another warehouse is refused and not changed', async () => {
+    const { run, lake } = await published()
+    const before = filesIn(lake.folder)
+    const { status, stderr } = await run('--database', temporaryStore().path)
+    expect(status).toBe(EXIT_STATUS.usage)
+    expect(stderr).toContain('has the tables of another warehouse')
+    expect(filesIn(lake.folder)).toEqual(before)
+  })
+
+  test('a second publication at the same time is refused', async () => {
+    const { run, lake } = await published()
+    const held = openFolder({ path: lake.folder, location: lake.url, mode: 0o600, clock: systemClock() })
+    const { status, stderr } = await run()
+    held.close()
+    expect(status).toBe(EXIT_STATUS.unfinished)
+    expect(stderr).toContain(`Another process is publishing to ${lake.folder}`)
+  })
+
+  test('a full disk is reported as such, and the last publication stays readable', async () => {
+    const { store, lake } = await published()
+    store.db
+      .prepare('UPDATE members SET name = ?')
+      .run(Array.from({ length: 60_000 }, (_, index) => `${index * 7919}`).join('-'))
+    const args = ['publish', lake.folder, '--location', lake.url, '--database', store.path]
+    const { status, stderr } = await parleyWithSmallFiles(100, args, { cwd: emptyFolder() })
+    expect(status).toBe(EXIT_STATUS.databaseUnavailable)
+    expect(stderr).toMatch(
+      /^parley: Cannot publish to .*: a file would exceed the size limit .* \(EFBIG\)\nhint: Raise the limit/,
+    )
+    const [newest] = await publicationsIn(lake)
+    expect(await rowsOf(lake, 'members', newest?.snapshots['members'])).toMatchObject([{ name: 'M' }])
+    expect(await parley(args)).toMatchObject({ status: EXIT_STATUS.done })
+  })
+
+  test('a damaged target is refused with the table that is damaged', async () => {
+    const { run, lake } = await published()
+    const metadata = await metadataOf(lake, 'members')
+    const list = join(lake.folder, (metadata.snapshots[0]?.['manifest-list'] ?? '').slice(lake.url.length))
+    const bytes = readFileSync(list)
+    for (const damage of [
+      () => truncateSync(list, bytes.length - 1),
+      () => truncateSync(list, 0),
+      () => rmSync(list),
+    ]) {
+      damage()
+      const { status, stderr } = await run()
+      expect(status).toBe(EXIT_STATUS.databaseUnavailable)
+      expect(stderr).toContain(`The table members in ${lake.folder} is damaged: `)
+    }
+    writeFileSync(list, bytes)
+    writeFileSync(join(lake.folder, 'teams/metadata/v1.metadata.json'), '{"secret')
+    const { status, stderr } = await run()
+    expect(status).toBe(EXIT_STATUS.databaseUnavailable)
+    expect(stderr).toContain('The table teams')
+    expect(stderr).not.toContain('secret')
+  })
+
+  test('a moved target is refused with its earlier location, and goes on with it', async () => {
+    const { store, lake, run } = await published()
+    const other = ['publish', lake.folder, '--database', store.path]
+    const before = filesIn(lake.folder)
+    const { status, stderr } = await parley(other)
+    expect(status).toBe(EXIT_STATUS.usage)
+    expect(stderr).toContain(`name their files below ${lake.url}, not file://${lake.folder}`)
+    expect(stderr).toContain(`--location ${lake.url}`)
+    expect(filesIn(lake.folder)).toEqual(before)
+    expect(await run()).toMatchObject({ status: EXIT_STATUS.done })
+  })
+
+  test('without --location, files are named by the path of the folder as it is', async () => {
+    const { store } = await published()
+    const folder = join(emptyFolder(), 'a lake ü')
+    expect(await parley(['publish', folder, '--database', store.path])).toMatchObject({
+      status: EXIT_STATUS.done,
+    })
+    const { location } = JSON.parse(readFileSync(join(folder, 'members/metadata/v1.metadata.json'), 'utf8'))
+    expect(location).toBe(`file://${folder}/members`)
+  })
+})
+
+test('a stopped publication ends between tables, and the last one stays readable', async () => {
+  const { store, lake } = await published()
+  store.db.exec("UPDATE members SET name = 'changed'")
+  const controller = new AbortController()
+  const stopped = publishTo(store.path, lake, {
+    signal: controller.signal,
+    onRows: () => controller.abort(new Error('stopped')),
+  })
+  await expect(stopped).rejects.toThrow('stopped')
+  expect(await rowsOf(lake, 'members')).toMatchObject([{ name: 'M' }])
+  await publishTo(store.path, lake)
+  expect(await rowsOf(lake, 'members')).toMatchObject([{ name: 'changed' }])
+})

@@ -1,0 +1,55 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { temporaryStore } from '../store/temporary-store.ts'
+import { dyingAfter, KILLED } from './dying-storage.ts'
+import { auditLake } from './lake-audit.ts'
+import { rowsOf } from './lake-reader.ts'
+import { filesIn, type Lake, newLake, publishTo } from './publishing.ts'
+
+const NOW = '2026-06-30T12:00:00.000Z'
+const WORD = 'Rumpelstilzchen'
+
+const filesWith = ({ folder }: Lake, word: string): string[] =>
+  filesIn(folder).filter(file => readFileSync(join(folder, file)).includes(word))
+
+/** A published member whose name was the word, then another text, and who was deleted and purged since. */
+async function purged(keep: number) {
+  const store = temporaryStore()
+  const lake = await newLake()
+  for (const name of [WORD, 'other']) {
+    store.put('members', [{ id: 'm', name, email: `${name}@x.example` }], { now: NOW })
+    store.put('teams', [{ id: 't', name, member_ids: [] }], { now: NOW })
+    await publishTo(store.path, lake, { keep })
+  }
+  store.atomically(() => {
+    store.tombstone('members', [['m']], NOW)
+    store.purger.purge({ before: '9999', limit: 1000, now: NOW })
+  })
+  return { store, lake }
+}
+
+test('purged text is in no file after the next publication, whatever --keep says, also of tables that did not change', async () => {
+  const { store, lake } = await purged(9)
+  expect(filesWith(lake, WORD).length).toBeGreaterThanOrEqual(2)
+  await publishTo(store.path, lake, { keep: 9 })
+  expect(filesWith(lake, WORD)).toEqual([])
+  expect(await rowsOf(lake, 'members')).toMatchObject([{ id: 'm', name: null }])
+  await auditLake(lake)
+  store.put('teams', [{ id: 't', name: 'third', member_ids: [] }], { now: NOW })
+  await publishTo(store.path, lake, { keep: 9 })
+  expect(await rowsOf(lake, 'teams', 2)).toMatchObject([{ name: 'other' }])
+})
+
+test('purged text is in no file after the publication that follows an interrupted one', async () => {
+  const { store, lake } = await purged(9)
+  for (const step of [3, 9, 30, 90, 150]) {
+    const { through } = dyingAfter(step)
+    await publishTo(store.path, lake, { keep: 9, through }).catch(error =>
+      expect(error).toMatchObject({ message: KILLED }),
+    )
+  }
+  await publishTo(store.path, lake, { keep: 9 })
+  expect(filesWith(lake, WORD)).toEqual([])
+  await auditLake(lake)
+})

@@ -1,0 +1,144 @@
+import Database from 'better-sqlite3'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { StoredCell } from '../../src/export/parquet-types.ts'
+import type { ExportTable } from '../../src/export/tables.ts'
+import { createPartReader, type PartReader } from '../../src/publish/row-ranges.ts'
+
+type Key = readonly [StoredCell, StoredCell]
+
+const LIMITS = { first: 3, grown: 6 }
+
+const TABLE: ExportTable = {
+  name: 'keyed',
+  folder: 'keyed',
+  resource: null,
+  columns: [
+    { name: 'a', kind: 'text' },
+    { name: 'b', kind: 'text' },
+  ],
+  rows: { from: '"keyed" t', order: 't."a", t."b"' },
+}
+
+/** A table whose key is (a, b), with these rows. */
+function keyed(keys: readonly Key[]) {
+  const db = new Database(':memory:')
+  db.exec('CREATE TABLE keyed (a, b)')
+  const add = db.prepare(
+    'INSERT INTO keyed SELECT @a, @b WHERE NOT EXISTS (SELECT 1 FROM keyed WHERE a IS @a AND b IS @b)',
+  )
+  for (const [a, b] of keys) add.run({ a, b })
+  return db
+}
+
+/** All rows by part, in their order. */
+function partsOf(reader: PartReader): Map<string, StoredCell[][]> {
+  const parts = new Map<string, StoredCell[][]>()
+  for (const row of reader.all()) {
+    const part = String(row.pop())
+    parts.set(part, [...(parts.get(part) ?? []), row])
+  }
+  return parts
+}
+
+/** The same, read part by part. */
+function readOneByOne(reader: PartReader, names: readonly string[]): Map<string, StoredCell[][]> {
+  return new Map(
+    names.map(name => {
+      const rows = [...reader.of(name, names)]
+      expect(new Set(rows.map(row => row.pop()))).toEqual(new Set([name]))
+      return [name, rows]
+    }),
+  )
+}
+
+const text = fc.string({ unit: 'binary', maxLength: 3 })
+const whole = fc.oneof(fc.bigInt(-3n, 3n), fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n))
+const cells: Readonly<Record<string, fc.Arbitrary<StoredCell>>> = {
+  texts: text,
+  integers: whole,
+  'texts and NULLs': fc.option(text, { freq: 2 }),
+  'values of every type': fc.option(
+    fc.oneof(text, whole, fc.double({ noNaN: true, noDefaultInfinity: true })),
+  ),
+}
+
+describe('the ranges of a table', () => {
+  test.each(Object.entries(cells))(
+    'with keys of %s, ranges that are read one by one have the rows of a read of the whole table',
+    (_, cell) => {
+      const keys = fc.array(fc.tuple(cell, cell), { maxLength: 30 })
+      fc.assert(
+        fc.property(keys, keys, fc.array(fc.nat(30), { maxLength: 15 }), (before, added, removed) => {
+          const db = keyed(before)
+          let known: string[] = []
+          for (const change of ['none', 'some', 'none']) {
+            if (change === 'some') {
+              const all = db.prepare('SELECT rowid FROM keyed ORDER BY a, b').pluck().all()
+              for (const place of removed) db.prepare('DELETE FROM keyed WHERE rowid = ?').run(all[place])
+              for (const [a, b] of added)
+                db.prepare(
+                  'INSERT INTO keyed SELECT @a, @b WHERE NOT EXISTS (SELECT 1 FROM keyed WHERE a IS @a AND b IS @b)',
+                ).run({ a, b })
+            }
+            const reader = createPartReader(db, TABLE, known, LIMITS)
+            const whole = partsOf(reader)
+            const rows = db.prepare('SELECT a, b FROM keyed ORDER BY a, b').raw().safeIntegers().all()
+            expect([...whole.values()].flat()).toEqual(rows)
+            const names = [...whole.keys()]
+            expect(readOneByOne(reader, names)).toEqual(whole)
+            // Ranges are only added where one has grown, and only leave with all their rows.
+            const isStable = change === 'none' && known.length > 0
+            if (isStable) expect(names).toEqual(known)
+            known = names
+          }
+          db.close()
+        }),
+        { numRuns: 60 },
+      )
+    },
+  )
+
+  const letters = (text: string): Key[] => [...text].map(letter => [letter, letter])
+  const shape = (db: InstanceType<typeof Database>, known: readonly string[]) =>
+    [...partsOf(createPartReader(db, TABLE, known, LIMITS))].map(
+      ([name, rows]) => [name, rows.map(([a]) => a).join('')] as const,
+    )
+
+  test('rows before, between and after the ranges join the range below them', () => {
+    const first = shape(keyed(letters('dehikl')), [])
+    expect(first.map(([, rows]) => rows)).toEqual(['deh', 'ikl'])
+    const known = first.map(([name]) => name)
+    const grown = shape(keyed(letters('adehhikklz')), known)
+    expect(grown).toEqual([
+      [known[0], 'adeh'],
+      [known[1], 'iklz'],
+    ])
+  })
+
+  test('a range that has grown too large is cut, and its neighbours stay', () => {
+    const known = shape(keyed(letters('abcxyz')), []).map(([name]) => name)
+    const grown = shape(keyed(letters('abcdefghijxyz')), known)
+    expect(grown.map(([, rows]) => rows)).toEqual(['abcdef', 'ghij', 'xyz'])
+    expect([grown[0]?.[0], grown[2]?.[0]]).toEqual(known)
+  })
+
+  test('a range without rows is gone, and later rows of its keys join the range below', () => {
+    const known = shape(keyed(letters('abcdefxyz')), []).map(([name]) => name)
+    const emptied = shape(keyed(letters('abcxyz')), known)
+    expect(emptied).toEqual([
+      [known[0], 'abc'],
+      [known[2], 'xyz'],
+    ])
+    const later = shape(
+      keyed(letters('abcexyz')),
+      emptied.map(([name]) => name),
+    )
+    expect(later.map(([, rows]) => rows)).toEqual(['abce', 'xyz'])
+  })
+
+  test('no range begins at a key with a NULL', () => {
+    const keys: Key[] = [...'abcdefgh'].map(letter => [letter, letter > 'c' && letter < 'f' ? null : letter])
+    expect(shape(keyed(keys), []).map(([, rows]) => rows)).toEqual(['abcde', 'fgh'])
+  })
+})
