@@ -13,7 +13,8 @@ export async function encodeAvroFile(
   metadata: Readonly<Record<string, string>>,
 ): Promise<Buffer> {
   const header = Object.entries(metadata).map(([key, value]) => [key, Buffer.from(value, 'utf8')] as const)
-  const options = { codec: 'null', metadata: Object.fromEntries(header) }
+  // By default, the library writes nothing at all when there are no records.
+  const options = { codec: 'null', metadata: Object.fromEntries(header), writeHeader: 'always' as const }
   const plain: Schema = JSON.parse(JSON.stringify(schema))
   const encoder = new avro.streams.BlockEncoder(plain, options)
   const parts: Buffer[] = []
