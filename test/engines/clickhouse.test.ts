@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { CLOCK_TABLE } from '../support/published-cells.ts'
 import { type ClickHouse, literal, startClickHouse } from './clickhouse.ts'
 import { type ExpectedRows, fileCount, type Published, sortedRows, startPublished } from './published.ts'
 
@@ -44,7 +45,7 @@ async function compare(publication: number): Promise<number> {
     const settings = `SETTINGS iceberg_snapshot_id = ${snapshots.get(table)}`
     const found = await clickhouse.table(`${published.folder}/${table}`, settings)
     expect(found.columns, table).toEqual(expected.columns)
-    expect(sortedRows(found.rows), table).toEqual(expected.rows)
+    if (table !== CLOCK_TABLE) expect(sortedRows(found.rows), table).toEqual(expected.rows)
     const [counted] = await clickhouse.query(`SELECT count() FROM ${source(table)} ${settings}`)
     expect(Number(counted?.[0]), table).toBe(expected.rows.length)
     count += expected.rows.length

@@ -18,6 +18,9 @@ export interface ExpectedTable {
 
 type Stored = string | number | bigint | null
 
+/** A view whose rows depend on the time of the query. */
+export const CLOCK_TABLE = 'sync_status'
+
 /** Every table except `publications`, which the warehouse does not have. */
 export function expectedTables(db: Database.Database): readonly ExpectedTable[] {
   return publishedTables(db).map(table => expectedTable(db, table))
