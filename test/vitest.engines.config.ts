@@ -1,0 +1,16 @@
+import { defineConfig, mergeConfig } from 'vitest/config'
+import usual from './vitest.config.ts'
+
+/** Query engines that read published tables. Their packages are in `test/engines`. */
+export default mergeConfig(
+  {
+    ...usual,
+    test: { ...usual.test, include: [], exclude: [], globalSetup: [] },
+  },
+  defineConfig({
+    test: {
+      include: ['test/engines/*.test.ts'],
+      globalSetup: ['test/support/temporary-files.ts', 'test/engines/not-run.ts'],
+    },
+  }),
+)
