@@ -22,7 +22,11 @@ export function createMetricSources(
     isApiReachable: () => isApiReachable(current),
     database: () => ({ ...databaseSizes(path()), freeBytes: freeOnDisk(dirname(path())) }),
     snapshot: () => current.app && readNote<SnapshotReport>(current.app.store.state.meta, META.snapshots),
-    resources: async () => (await status()).resources,
+    // A resource that the settings leave out would look stale indefinitely, and an alert would fire.
+    async resources() {
+      const { resources, chosen_resources: chosen } = await status()
+      return resources.filter(({ resource }) => chosen.includes(resource))
+    },
     backlog: () => current.session?.backlog(),
   }
 }

@@ -27,7 +27,7 @@ export function loadingProgress(
   minutes: readonly TrafficSpan[],
 ): LoadingProgress | undefined {
   const offered = resources.filter(({ state }) => state !== 'unavailable')
-  const loading = offered.filter(({ complete_as_of: at }) => at === null)
+  const loading = offered.filter(isLoading)
   if (loading.length === 0) return undefined
   const left = loading.some(hasLists) ? undefined : sum(loading.map(row => row.pending_tasks))
   const rate = recentRate(minutes)
@@ -62,6 +62,10 @@ export function loadingText({
       : `${Math.floor(share * 100)} %${leftMs === undefined ? '' : `, about ${durationText(leftMs)} left`}`
   return `Loading history: ${done}${isNewestHere ? '; the newest is already here' : ''}`
 }
+
+/** After a pause, a part of a resource that was complete before may not be read yet. Its first read is over. */
+const isLoading = ({ state, complete_as_of: at }: ResourceReport) =>
+  at === null && state !== 'ok' && state !== 'waiting'
 
 const hasLists = ({ resource }: ResourceReport) => listsOf(resourceNamed(resource)).length > 0
 

@@ -6,7 +6,7 @@ import type {
   StatusReport,
   UnreachableReport,
 } from '../store/status/report.ts'
-import { clockText } from '../terminal/wording.ts'
+import { clockText, dueText } from '../terminal/wording.ts'
 
 /** What is wrong with a warehouse, for people: the page, `parley status --check` and hooks share it. Pure. */
 
@@ -107,7 +107,8 @@ const isWithoutAccess = ({ state, code = '' }: Pick<DaemonState, 'state' | 'code
   state === 'waiting' && ACCESS_CODES.includes(code)
 
 function withNextTry(reason: string, at: string | null, now: number): string {
-  return `${withoutStop(reason)}${at === null ? '' : `. Next try: ${clockText(at, now)}`}`
+  const next = at === null ? '' : `. Next try: ${clockText(at, now)} (${dueText(at, now)})`
+  return `${withoutStop(reason)}${next}`
 }
 
 /** The daemon waits, or no process updates the warehouse although one did before. */
@@ -185,7 +186,7 @@ function heldProblems({ resource, reason, deletions_held_since: since }: Resourc
       kind: 'act',
       what: `An unusual number of ${resource} is missing at the API; parley has deleted none of them`,
       detail: reason === null ? null : withoutStop(reason),
-      todo: `Find out why. If they were really deleted there, run parley accept-deletions ${resource}. If a second complete read a day later misses them too, parley marks them as deleted; their rows stay in the file.`,
+      todo: `Find out why. If they were really deleted there, run parley accept-deletions ${resource}. If a later complete read misses them too, parley marks them as deleted; their rows stay in the file.`,
       since,
     },
   ]

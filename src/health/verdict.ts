@@ -35,8 +35,10 @@ export function verdictOf(
   const loading = loadingProgress(resources, minutes)
   const [worst, ...others] = problems
   if (worst) return { ...problemVerdict(worst, others.length, now), ...(loading && { loading }) }
-  if (loading)
-    return { kind: 'loading', text: loadingText(loading), detail: LOADING_DETAIL, todo: null, loading }
+  if (loading) {
+    const detail = loading.hasBegun ? 'Nothing to do. What is here can be queried meanwhile' : 'Nothing to do'
+    return { kind: 'loading', text: loadingText(loading), detail, todo: null, loading }
+  }
   const isReading = report.writer?.running === true && report.writer.command === 'backfill'
   return {
     kind: isReading ? 'loading' : 'ok',
@@ -44,8 +46,6 @@ export function verdictOf(
     todo: null,
   }
 }
-
-const LOADING_DETAIL = 'Nothing to do. What is here can be queried meanwhile'
 
 /** The verdict for one problem, and how many more there are. */
 export function problemVerdict(

@@ -176,6 +176,11 @@ describe('the verdict', () => {
     })
   })
 
+  test('a resource whose first read is over is not loading when a part of it is not read yet', () => {
+    expect(verdict({}, { state: 'ok', complete_as_of: null }).kind).toBe('ok')
+    expect(verdict({}, { state: 'waiting', complete_as_of: null }).kind).toBe('ok')
+  })
+
   test('resources that the settings leave out are not loading', () => {
     const unread = { state: 'backfilling', complete_as_of: null } as const
     const chosen = RESOURCE_NAMES.filter(name => name !== 'members')
@@ -189,7 +194,7 @@ describe('the verdict', () => {
     expect(problems({ daemon })).toEqual(problems({ daemon, api: REFUSED }))
     expect(verdict({ daemon })).toMatchObject({
       text: 'Needs you since 11:40:00 UTC: The API refuses the key',
-      detail: `${reason}. Next try: 12:00:30 UTC`,
+      detail: `${reason}. Next try: 12:00:30 UTC (in 30 s)`,
       todo: expect.stringMatching(/^Replace the key\. .* A second refusal ends the daemon\.$/),
     })
   })

@@ -111,6 +111,23 @@ describe('the rows of sync_coverage', () => {
     expect(store.column(sql)).toEqual([null])
   })
 
+  test('a new period of the access log that was not read yet lacks nothing from before its start', () => {
+    const store = temporaryStore()
+    const [start, hour, next] = ['00:00', '01:00', '02:00'].map(time => `2026-03-01T${time}:00.000Z`)
+    const period = store.segments.add({
+      feed: 'access_logs.log',
+      scope: '',
+      from: start ?? null,
+      to: hour ?? null,
+    })
+    store.segments.save({ ...period, listedAt: hour ?? null, closed: true })
+    store.segments.add({ feed: 'access_logs.log', scope: '', from: hour ?? null, to: next ?? null })
+    const asOf = () => store.column("SELECT complete_as_of FROM sync_status WHERE resource = 'access_logs'")
+    expect(asOf()).toEqual([null])
+    store.db.exec(`UPDATE sync_resources SET first_complete_at = '${hour}' WHERE resource = 'access_logs'`)
+    expect(asOf()).toEqual([hour])
+  })
+
   test('sync_coverage counts access-log entries without a time in the oldest period', () => {
     const store = temporaryStore()
     const [first, second, third] = ['2026-01-01', '2026-02-01', MARCH.slice(0, 10)].map(

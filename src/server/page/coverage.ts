@@ -36,7 +36,7 @@ export function coverageSection({ months, rows }: CoverageGrid): Html {
 <svg class="cells" role="img" aria-labelledby="heat-title heat-desc" viewBox="0 0 ${width} ${height}" width="${width * SCALE}" height="${height * SCALE}">
 <title id="heat-title">Coverage by resource and month</title>
 <desc id="heat-desc">${summaryOf({ months, rows })}</desc>
-${months.map((month, column) => yearLabel(month, column))}
+${months.map((month, column) => yearLabel(month, column, months[0] === EARLIER ? 1 : 0))}
 ${rows.map(heatRow)}</svg>
 </div>
 </div>
@@ -68,8 +68,9 @@ function heatCell({ state }: CoverageCell, column: number): Html {
   return html`<use href="#cell-${state}" x="${column * CELL}"/>`
 }
 
-function yearLabel(month: string, column: number): Html | false {
-  const isShown = month.endsWith('-01') || (column === 0 && month !== EARLIER)
+/** @param first the column of the first named month */
+function yearLabel(month: string, column: number, first: number): Html | false {
+  const isShown = month.endsWith('-01') || column === first
   return isShown && html`<text class="year" x="${column * CELL}" y="10">${month.slice(0, 4)}</text>`
 }
 

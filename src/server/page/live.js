@@ -36,6 +36,7 @@ function showSilence() {
   notice.append(text)
   verdict.before(notice)
   verdict.hidden = true
+  document.querySelector('main')?.classList.add('old')
   document.title = 'No answer – parley'
 }
 
@@ -52,6 +53,7 @@ function element(name, text) {
 /** @param {Document} fresh */
 function show(fresh) {
   document.getElementById('silence')?.remove()
+  document.querySelector('main')?.classList.remove('old')
   document.getElementById('verdict')?.removeAttribute('hidden')
   document.title = fresh.title
   const icon = document.querySelector('link[rel=icon]')

@@ -34,7 +34,7 @@ function resourceRow(
   { report, now }: { report: StatusReport; now: number },
 ): Html {
   const { state, label } = shownState(row, report)
-  const due = state === 'backfilling' ? 'now' : dueText(row.next_run_at, now)
+  const due = state === 'on-hold' ? '–' : state === 'backfilling' ? 'now' : dueText(row.next_run_at, now)
   return html`<tr><th scope="row">${row.resource}<td><span class="state ${state}">${label}</span>${state !== 'on-hold' && stateNote(row)}${countCell(row.rows_live)}<td>${ageText(row.fresh_as_of, now)}<td>${ageText(row.complete_as_of, now)}${countCell(row.pending_tasks)}${countCell(row.rejected)}<td>${due}<td>${runStrip(row.resource, runs)}</tr>
 `
 }

@@ -115,11 +115,15 @@ function completeAsOf(resource: Resource): string {
   const listed = feedsOf(resource).filter(({ feed }) => SEGMENTED.includes(feed.mode))
   if (listed.length === 0) return 's.complete_as_of'
   const isPeriodic = listed.every(({ feed }) => feed.mode === 'periodic')
+  // A period that begins after the first complete read and was not read yet lacks nothing from before its start.
+  const listedAt = isPeriodic
+    ? 'coalesce(g.listed_at, iif(s.first_complete_at IS NULL, NULL, g.from_at))'
+    : 'g.listed_at'
   // A closed period is final. Nothing after the end of the newest period has been requested yet.
   const oldest = isPeriodic
-    ? 'min(coalesce(min(g.listed_at) FILTER (WHERE NOT g.closed), max(g.to_at)), max(g.to_at))'
-    : 'min(g.listed_at)'
-  return `(SELECT CASE WHEN count(*) = count(g.listed_at) THEN ${oldest} END
+    ? `min(coalesce(min(${listedAt}) FILTER (WHERE NOT g.closed), max(g.to_at)), max(g.to_at))`
+    : `min(${listedAt})`
+  return `(SELECT CASE WHEN count(*) = count(${listedAt}) THEN ${oldest} END
     FROM sync_segments g WHERE g.feed >= s.resource || '.' AND g.feed < s.resource || '/' AND g.unavailable_since IS NULL)`
 }
 

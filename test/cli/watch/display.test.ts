@@ -173,10 +173,10 @@ describe('the display on 80 × 24', () => {
       'Needs you since 11:40:00 UTC: An unusual number of members is missing at the',
       'API; parley has deleted none of them (and 1 more problem)',
       'Find out why. If they were really deleted there, run parley accept-deletions',
-      'members. If a second complete read a day later misses them too, parley marks',
-      'them as deleted; their rows stay in the file.',
+      'members. If a later complete read misses them too, parley marks them as',
+      'deleted; their rows stay in the file.',
       'Wait: The API asked parley to wait, for 20 min: The API answers 403. Next',
-      '  try: 11:40:00 UTC. Nothing to do: the wait ends by itself.',
+      '  try: 11:40:00 UTC (now). Nothing to do: the wait ends by itself.',
     ])
   })
 

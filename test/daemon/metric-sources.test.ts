@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest'
+import { RESOURCE_NAMES } from '../../src/catalog/resource-names.ts'
+import { systemClock } from '../../src/clock.ts'
+import { loadSettings } from '../../src/config/load-settings.ts'
+import type { CurrentState } from '../../src/daemon/current-state.ts'
+import { createMetricSources } from '../../src/daemon/metric-sources.ts'
+import { runningState } from '../../src/daemon/state.ts'
+import { report } from '../health/report.ts'
+
+test('a resource that the settings leave out has no gauges, so no alert calls it stale', async () => {
+  const clock = systemClock()
+  const env = { PARLEY_BASE_URL: 'http://localhost', PARLEY_API_KEY: 'key', PARLEY_WORKSPACE_ID: 'acme' }
+  const { settings } = loadSettings({
+    flags: {},
+    env,
+    cwd: '/',
+    requireApi: true,
+    resourceNames: RESOURCE_NAMES,
+  })
+  const current: CurrentState = { settings, state: runningState(clock) }
+  const status = async () => report({ chosen_resources: ['members', 'messages'] })
+  const { resources } = createMetricSources(current, { clock, version: '1', status })
+  expect((await resources())?.map(({ resource }) => resource)).toEqual(['members', 'messages'])
+})
