@@ -144,10 +144,11 @@ async function writePart(
 ): Promise<PublishedPart> {
   const rows = reader.of(part, names)
   const written = (await readParts(writing, rows, () => fileSink(writing, part))).get(part)
-  if (written?.digest === mark.fingerprint) return written
+  // A view such as sync_status depends on the clock. In a table of one part, no row can be lost between two parts.
+  if (written && (written.digest === mark.fingerprint || names.length === 1)) return written
   throw new StopError(`A part of ${writing.table.read.name} was read twice with different rows`, {
     code: 'publish-unstable',
-    hint: 'This is a fault of parley; the target still has the earlier rows. Leave this table out with publish.tables.',
+    hint: 'This is a fault of parley. The target still has the earlier rows.',
     exitStatus: EXIT_STATUS.fault,
   })
 }
