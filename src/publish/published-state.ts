@@ -30,15 +30,18 @@ export const metadataFolder = (folder: string): string => `${folder}/metadata`
 export const metadataPath = (folder: string, version: number): string =>
   `${metadataFolder(folder)}/v${version}.metadata.json`
 
+/** Undefined for other files. */
+export function metadataVersion(path: string): number | undefined {
+  const version = /\/v(\d+)\.metadata\.json$/.exec(path)?.[1]
+  return version === undefined ? undefined : Number(version)
+}
+
 export const hintPath = (folder: string): string => `${metadataFolder(folder)}/version-hint.text`
 
 /** Undefined for a table that was never published. @throws StopError 73 when the target is damaged */
 export async function readPublished(storage: Storage, folder: string): Promise<PublishedState | undefined> {
   const paths = await storage.list(metadataFolder(folder))
-  const versions = paths.flatMap(path => {
-    const version = /\/v(\d+)\.metadata\.json$/.exec(path)?.[1]
-    return version === undefined ? [] : [Number(version)]
-  })
+  const versions = paths.flatMap(path => metadataVersion(path) ?? [])
   if (versions.length === 0) return undefined
   const version = Math.max(...versions)
   const metadata = await readMetadata(storage, metadataPath(folder, version))

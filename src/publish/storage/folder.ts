@@ -101,7 +101,8 @@ export function openFolder({ path, location, mode, clock }: FolderOptions): Stor
       return { file: place, end: () => undefined, abandon: () => rmSync(place, { force: true }) }
     },
     uploaded: async () => undefined,
-    list: async prefix => filesBelow(path, prefix),
+    list: async folder => filesBelow(path, folder),
+    settled: async folder => filesBelow(path, folder),
     remove: async file => rmSync(join(path, file), { force: true }),
     close: () => lock.release(),
   }
@@ -155,10 +156,10 @@ function lockFolder(path: string, mode: number, clock: Clock) {
   }
 }
 
-function filesBelow(path: string, prefix: string): string[] {
-  const folder = join(path, prefix)
-  if (!existsSync(folder)) return []
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
+function filesBelow(path: string, folder: string): string[] {
+  const place = join(path, folder)
+  if (!existsSync(place)) return []
+  return readdirSync(place, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())
     .map(entry => join(entry.parentPath, entry.name).slice(path.length + 1))
 }
