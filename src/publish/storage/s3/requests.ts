@@ -68,8 +68,9 @@ export function createBucketRequests(options: BucketRequestsOptions): BucketRequ
   const pool = new Pool(new URL(url).origin, {
     connections: 8,
     connect: { timeout: CONNECT_TIMEOUT_MS },
-    headersTimeout: IDLE_TIMEOUT_MS,
-    bodyTimeout: IDLE_TIMEOUT_MS,
+    // The idle limit replaces both. It also sees a request of which the body cannot be sent.
+    headersTimeout: 0,
+    bodyTimeout: 0,
   })
   const attempt = async (request: BucketRequest): Promise<BucketAnswer | LostAnswer> => {
     const limit = startIdleLimit(clock, signal)

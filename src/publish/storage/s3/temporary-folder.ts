@@ -3,7 +3,7 @@ import { lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Clock } from '../../../clock.ts'
 import { EXIT_STATUS, StopError } from '../../../errors.ts'
-import { lockDatabase } from '../../../store/file/lock.ts'
+import { type HeldLock, lockDatabase } from '../../../store/file/lock.ts'
 
 /** Holds files until they are uploaded. */
 export interface TemporaryFolder {
@@ -23,7 +23,7 @@ export function createTemporaryFolder(parent: string, clock: Clock): TemporaryFo
     removeLeftFolders(parent, clock)
     const path = join(parent, `${PREFIX}${randomUUID()}`)
     // The lock comes first, so a folder without a lock is always one that was left.
-    const lock = lockDatabase(path, clock, 0o600)
+    const lock = lockFolder(path, clock)
     mkdirSync(path, { mode: OWNER_ONLY })
     return { path, remove: () => removeLocked(path, lock) }
   } catch (error) {
@@ -36,6 +36,11 @@ export function createTemporaryFolder(parent: string, clock: Clock): TemporaryFo
   }
 }
 
+/** `lockDatabase` adds `-lock` to the name. */
+const lockedName = (path: string): string => `${path}-folder`
+
+const lockFolder = (path: string, clock: Clock): HeldLock => lockDatabase(lockedName(path), clock, 0o600)
+
 function removeLeftFolders(parent: string, clock: Clock): void {
   const folders = readdirSync(parent).filter(name => /^parley-publish-[\da-f-]{36}$/.test(name))
   for (const name of folders) {
@@ -47,17 +52,17 @@ function removeLeftFolders(parent: string, clock: Clock): void {
 }
 
 /** Undefined when another process uses the folder. */
-function tryLock(path: string, clock: Clock): ReturnType<typeof lockDatabase> | undefined {
+function tryLock(path: string, clock: Clock): HeldLock | undefined {
   try {
-    return lockDatabase(path, clock, 0o600)
+    return lockFolder(path, clock)
   } catch (error) {
     if (error instanceof StopError && error.code === 'database-locked') return undefined
     throw error
   }
 }
 
-function removeLocked(path: string, lock: ReturnType<typeof lockDatabase>): void {
+function removeLocked(path: string, lock: HeldLock): void {
   rmSync(path, { recursive: true, force: true })
   lock.release()
-  rmSync(`${path}-lock`, { force: true })
+  rmSync(`${lockedName(path)}-lock`, { force: true })
 }

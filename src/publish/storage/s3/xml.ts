@@ -11,7 +11,7 @@ const DEEPEST = 16
 
 /** A tag, its end, or text, each with the groups that it has. Attributes are skipped. */
 const TOKEN =
-  /<(?<end>\/)?(?<name>[A-Za-z_][\w.:-]*)(?:\s[^<>]*?)?(?<empty>\/)?>|<\?xml[^<>]*\?>|(?<text>[^<>]+)/y
+  /<(?<end>\/)?(?<name>[A-Za-z_][\w.:-]*)(?:\s[^<>]*?)?(?<empty>\/)?>|<\?xml[^<>]*\?>|(?<text>[^<]+)/y
 
 /** @returns the root element, or undefined when the text is not such XML */
 export function readXml(xml: string): XmlElement | undefined {
