@@ -35,6 +35,8 @@ export const CONFLICT = { status: 409, code: 'ConditionalRequestConflict' }
 /** A small S3 with one bucket, which checks every signature. */
 export interface FakeS3 {
   url: string
+  /** The date of the server, in ms since the epoch. */
+  now: () => number
   /** By key. */
   objects: Map<string, { bytes: Buffer; at: number }>
   calls: readonly FakeCall[]
@@ -64,6 +66,7 @@ export async function fakeS3(options: FakeS3Options = {}): Promise<FakeS3> {
   const calls: FakeCall[] = []
   const fake: FakeS3 = {
     url: '',
+    now,
     objects: new Map(),
     calls,
     fault: () => undefined,

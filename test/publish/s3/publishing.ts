@@ -37,7 +37,7 @@ export function newFolder(): string {
 
 /** A target in the fake S3. It is closed when the test ends, unless the test has closed it. */
 export async function bucketOf(
-  { url }: Pick<FakeS3, 'url'>,
+  { url, now = Date.now }: Pick<FakeS3, 'url'> & Partial<FakeS3>,
   options: Partial<S3Options> = {},
 ): Promise<Storage> {
   const { id: accessKeyId, secret: secretAccessKey, region } = ACCESS
@@ -50,7 +50,7 @@ export async function bucketOf(
     credentials: { accessKeyId, secretAccessKey, sessionToken: undefined },
     location: undefined,
     temporary: newFolder(),
-    clock: systemClock(),
+    clock: { ...systemClock(), now },
     signal: new AbortController().signal,
     random: () => 0,
     ...options,
