@@ -105,6 +105,7 @@ test.each<[what: string, faults: FakeFault[]]>([
   ['a lost answer', ['lost']],
   ['a lost answer and an error', ['lost', FAILING]],
   ['a conflict with an earlier try that is still being stored', ['lost', CONFLICT]],
+  ['a conflict with a write that was not stored', [CONFLICT]],
   ['a 429', [{ status: 429 }]],
 ])(
   'after %s, a write if absent is repeated and does not take its own object for that of another process',
@@ -187,10 +188,14 @@ test('four files are uploaded at a time, and all of them before the upload count
   const held = new Promise<void>(resolve => {
     release = resolve
   })
-  let running = 0
-  fake.fault = async () => {
+  let [begun, running, most] = [0, 0, 0]
+  fake.fault = async ({ method }) => {
+    if (method !== 'PUT') return undefined
+    begun += 1
     running += 1
+    most = Math.max(most, running)
     await held
+    running -= 1
     return undefined
   }
   for (let number = 0; number < 10; number += 1) {
@@ -200,11 +205,13 @@ test('four files are uploaded at a time, and all of them before the upload count
   }
   await until(
     () => running,
-    count => count === 4,
+    count => count >= 4,
   )
+  // Meanwhile a fifth upload would have begun.
+  for (let number = 0; number < 5; number += 1) expect(await storage.list('t')).toEqual([])
   release()
   await storage.uploaded()
-  expect([running, (await storage.list('t')).length]).toEqual([10, 10])
+  expect([begun, most, (await storage.list('t')).length]).toEqual([10, 4, 10])
 })
 
 test('an upload that fails is thrown at the end, and nothing more is begun after it', async () => {
