@@ -14,7 +14,7 @@ import {
 } from './classify.ts'
 import { type ApiRequest, pathWithQuery } from './request.ts'
 
-/** Sends single requests and classifies their outcome. Only this file uses undici. */
+/** Sends single requests to the API and classifies their outcome. */
 
 export interface ClientOptions {
   /** The address under which the API has `/v1` and `/v2`. It may have a path and a trailing slash. */

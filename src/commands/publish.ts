@@ -26,9 +26,14 @@ const USUAL_KEEP = 5
 
 export const publishCommand: CommandDefinition<PublishCommandOptions> = {
   description:
-    'Publishes the warehouse as Apache Iceberg tables, which Spark, Trino, Snowflake, BigQuery, Databricks, ClickHouse and DuckDB read. All tables show the same instant, and the daemon may keep writing. A later publication to the same target writes only what changed. Deleted rows are included, with their _deleted_at. Needs no API settings.',
-  arguments: [new Argument('<target>', 'a folder: new, empty, or one with earlier publications')],
-  settings: settingsOfSections('database'),
+    'Publishes the warehouse as Apache Iceberg tables, which Spark, Trino, Snowflake, BigQuery, Databricks, ClickHouse and DuckDB read. The target is a folder, or a prefix of a bucket of S3 or of storage that offers its API. All tables show the same instant, and the daemon may keep writing. A later publication to the same target writes only what changed. Deleted rows are included, with their _deleted_at. Needs no API settings.',
+  arguments: [
+    new Argument(
+      '<target>',
+      'a folder or s3://bucket/prefix: new, empty, or with earlier publications of this warehouse',
+    ),
+  ],
+  settings: settingsOfSections('database', 'publish'),
   options: [
     new Option('--keep <number>', 'how many publications of each table stay readable')
       .argParser(parseKeep)
@@ -38,21 +43,28 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
   ],
   examples: [
     ['parley publish /data/lake', 'everything the first time, later only changes'],
+    [
+      'parley publish s3://bucket/lake --s3-access-key-id AKIAIOSFODNN7EXAMPLE --s3-secret-access-key-file s3.secret',
+      'directly to a bucket; the settings of section [publish] say how',
+    ],
     ['parley publish /data/lake --location s3://bucket/lake', 'for a folder that is copied to a bucket'],
   ],
   async run(context, input) {
-    const { settings } = loadCommandSettings(context, input, { requireApi: false })
-    const [{ openDatabase }, { databaseError }, { requireWarehouse }, { openFolder }, { publishWarehouse }] =
+    const { openTargetStorage, parseTarget, TARGET_SECRETS } = await import('../publish/storage/open.ts')
+    const target = parseTarget(input.args[0] ?? '', context.cwd)
+    const { settings } = loadCommandSettings(context, input, {
+      requireApi: false,
+      secrets: TARGET_SECRETS[target.by],
+    })
+    const [{ openDatabase }, { databaseError }, { requireWarehouse }, { publishWarehouse }] =
       await Promise.all([
         import('../store/database/open.ts'),
         import('../store/database/sqlite-errors.ts'),
         import('../store/status/status.ts'),
-        import('../publish/storage/folder.ts'),
         import('../publish/publish.ts'),
       ])
     const clock = systemClock()
     const path = resolve(context.cwd, settings.database.path)
-    const target = resolve(context.cwd, input.args[0] ?? '')
     requireWarehouse(path)
     const { keep, location, json = false } = input.options
     const { mode } = settings.database
@@ -60,7 +72,8 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
     const progress = createProgressView(context, () => clock.elapsed())
     const db = openDatabase({ path, readonly: true })
     try {
-      const storage = openFolder({ path: target, location, mode, clock })
+      const { signal } = context
+      const storage = await openTargetStorage(target, { settings, location, clock, signal })
       try {
         const summary = await publishWarehouse({
           db,
@@ -69,15 +82,15 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
           mode,
           version: context.version,
           keep,
-          signal: context.signal,
+          signal,
           onProgress: progress.show,
         })
         progress.end()
         const durationMs = Math.round(clock.elapsed() - began)
         context.stdout.write(
           json
-            ? jsonLine({ target, ...summary, duration_ms: durationMs })
-            : `${summaryText(target, summary, durationMs)}\n`,
+            ? jsonLine({ target: storage.name, ...summary, duration_ms: durationMs })
+            : `${summaryText(storage.name, summary, durationMs)}\n`,
         )
         return EXIT_STATUS.done
       } finally {

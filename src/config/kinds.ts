@@ -132,6 +132,18 @@ export const baseUrl: SettingKind<string> = {
   },
 }
 
+/** A request to it is signed, not encrypted, so plain http is for this machine only. */
+export const endpoint: SettingKind<string> = {
+  allowed: () =>
+    'an https URL, or an http URL of this machine, without path, user name, password, query and fragment',
+  fromText: asText,
+  read: (value, within) => {
+    const url = baseUrl.read(value, within)
+    if (url === undefined || new URL(url).pathname !== '/') return undefined
+    return url.startsWith('https:') || isLoopbackUrl(url) ? url : undefined
+  },
+}
+
 const SIZE_UNITS = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 } as const
 
 /** Read as a number of bytes. */

@@ -61,8 +61,10 @@ export interface SettingsRequest {
   flags: SettingFlags
   env: Environment
   cwd: string
-  /** Whether the command sends requests. If not, API settings may be missing and no secret file is read. */
+  /** Whether the command sends requests to the API. If not, API settings may be missing and no secret file is read. */
   requireApi: boolean
+  /** Secrets whose files are read although the command sends no requests to the API. */
+  secrets?: readonly SettingKey[]
   /** The names that `sync.resources` may contain; when undefined, the names are not checked. */
   resourceNames?: readonly string[]
   /**
@@ -372,7 +374,7 @@ function sourceText(environmentValue: Candidate | undefined): string {
 
 /**
  * The checked value. It is undefined when it is wrong, which is recorded as a problem. It is also undefined for a
- * secret file that is not read, because another source overrules it or because the command sends no requests.
+ * secret file that is not read, because another source overrules it or because the command does not need it.
  */
 function readCandidate(
   key: SettingKey,
@@ -385,7 +387,7 @@ function readCandidate(
   let content = value
   let place = source
   if (inFile !== undefined) {
-    if (!isWinner || !within.requireApi) return undefined
+    if (!isWinner || !isRead(key, within)) return undefined
     content = readSecretFile({ path: String(value), source, key, ...inFile }, within, found)
     place = `${value} (${source})`
     if (content === undefined) return undefined
@@ -398,6 +400,9 @@ function readCandidate(
     })
   return result
 }
+
+const isRead = (key: SettingKey, { requireApi, secrets = [] }: SettingsRequest): boolean =>
+  requireApi || secrets.includes(key)
 
 interface SecretFile {
   path: string

@@ -39,6 +39,7 @@ export const SECTIONS = {
   retention: 'How long to keep deleted content and run history.',
   snapshot:
     'Snapshots that the daemon takes: complete copies of the warehouse, each one self-contained file.',
+  publish: 'Publications to S3, or to storage that offers its API: `parley publish s3://bucket/prefix`.',
   log: 'The log on standard error.',
 } as const
 
@@ -351,6 +352,70 @@ export const SETTINGS = {
     flag: '--snapshot-folder',
     placeholder: 'folder',
     example: '"/srv/snapshots/acme"',
+  },
+  'publish.s3_endpoint': {
+    kind: kinds.endpoint,
+    default: undefined,
+    without: 'AWS, by `publish.s3_region`',
+    description: 'The address of the S3 API, without the bucket. Only for storage that is not AWS.',
+    flag: '--s3-endpoint',
+    placeholder: 'url',
+    example: '"https://minio.example.com"',
+  },
+  'publish.s3_region': {
+    kind: kinds.text('the name of a region', /^[a-z\d-]{1,63}$/),
+    default: 'us-east-1',
+    description: 'The region of the bucket. Many other services accept any region.',
+    flag: '--s3-region',
+    placeholder: 'region',
+    example: '"eu-central-1"',
+  },
+  'publish.s3_access_key_id': {
+    kind: kinds.text(
+      'an id of printable ASCII characters without spaces, commas and slashes',
+      /^[!-+\-.0-~]{1,200}$/,
+    ),
+    default: undefined,
+    without: 'required for `s3://`',
+    description:
+      'The id of the access key. The key needs `s3:ListBucket` for the bucket, and `s3:GetObject`, `s3:PutObject` and `s3:DeleteObject` for the objects below the prefix.',
+    flag: '--s3-access-key-id',
+    placeholder: 'id',
+    example: '"AKIAIOSFODNN7EXAMPLE"',
+  },
+  'publish.s3_secret_access_key': {
+    kind: kinds.text(
+      'a key of at most 200 printable ASCII characters without spaces',
+      /^[\x21-\x7e]{1,200}$/,
+    ),
+    default: undefined,
+    without: 'required for `s3://`',
+    description:
+      'The secret of the access key, in a file like `api.key`, and read only when parley publishes to S3. parley never prints, logs or stores it.',
+    flag: '--s3-secret-access-key-file',
+    placeholder: 'file',
+    example: '"s3.secret"',
+    secret: 'the S3 secret access key',
+  },
+  'publish.s3_session_token': {
+    kind: kinds.text('a token of printable ASCII characters without spaces', /^[\x21-\x7e]{1,8000}$/),
+    default: undefined,
+    without: 'none',
+    description: 'The session token, if the access key is a temporary one. Treated like the secret.',
+    flag: '--s3-session-token-file',
+    placeholder: 'file',
+    example: '"s3.token"',
+    secret: 'the S3 session token',
+  },
+  'publish.s3_path_style': {
+    kind: kinds.boolean,
+    default: undefined,
+    without: 'true with `publish.s3_endpoint`',
+    description:
+      'Whether the bucket is named in the path of a URL instead of in the host name. MinIO and most other services need the path.',
+    flag: '--s3-path-style',
+    placeholder: 'true|false',
+    example: 'false',
   },
   'log.level': {
     kind: kinds.oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),

@@ -21,6 +21,12 @@ export const metadataFolder = (folder: string): string => `${folder}/metadata`
 export const metadataPath = (folder: string, version: number): string =>
   `${metadataFolder(folder)}/v${version}.metadata.json`
 
+/** Undefined for other files. */
+export function metadataVersion(path: string): number | undefined {
+  const version = /\/v(\d+)\.metadata\.json$/.exec(path)?.[1]
+  return version === undefined ? undefined : Number(version)
+}
+
 export const hintPath = (folder: string): string => `${metadataFolder(folder)}/version-hint.text`
 
 /** The address of the metadata for readers. */

@@ -1,47 +1,107 @@
-import { hintPath, metadataPath, type TableVersion } from './metadata-file.ts'
+import type { TableMetadata } from './iceberg/metadata.ts'
+import { hintPath, metadataPath, metadataVersion, type TableVersion } from './metadata-file.ts'
 import { damaged, type PublishedTarget, pathIn, readSnapshotFiles } from './published-state.ts'
 import type { Storage } from './storage/storage.ts'
 
-/** Removes files of the target that no reader needs. Only the process that holds the target may do so. */
+/** Removes files of the target that no reader needs. */
 
 /**
  * Removes the files of a table that no kept snapshot names: those of expired snapshots and of interrupted publications.
- * Returns their number. Not for use while the table is being published.
+ * Returns their number. The process that has published the table may call it, once it does not publish the table.
+ *
+ * Without a lock, as on S3, another process may be publishing at the same time, and its new files are not named by any
+ * snapshot yet. So three rules hold:
+ * - If another process has published the table since, that process sweeps it.
+ * - Files that an expired snapshot named, and earlier versions of the metadata, are removed at once, since they may hold
+ *   content that was purged. No publication in progress needs them: it fails, or continues from our version.
+ * - Other files, which no snapshot ever named, are removed once they are settled: on S3 after a day. A publication whose
+ *   upload of one table takes longer than that must be the only one for its target.
  */
 export async function sweepTable(storage: Storage, table: TableVersion): Promise<number> {
-  const { folder, version } = table
-  const needed = await neededFiles(storage, table)
+  const { folder, metadata, version } = table
+  const listed = await storage.list(folder)
+  if (listed.some(path => (metadataVersion(path) ?? 0) > version)) return 0
+  const needed = await filesOfTable(storage, table)
   needed.add(metadataPath(folder, version)).add(hintPath(folder))
+  const unneeded = listed.filter(path => !needed.has(path))
+  if (unneeded.length === 0) return 0
+  const settled = new Set(await storage.settled(folder))
+  const released = unneeded.every(path => settled.has(path))
+    ? new Set<string>()
+    : await filesOfExpired(storage, metadata, new Set(listed))
+  const stale = unneeded.filter(
+    path => settled.has(path) || released.has(path) || metadataVersion(path) !== undefined,
+  )
   return removeAll(
     storage,
-    (await storage.list(`${folder}/`)).filter(path => !needed.has(path)),
+    stale.toSorted((a, b) => removalRank(a) - removalRank(b)),
   )
 }
 
-async function neededFiles(storage: Storage, { folder, metadata }: TableVersion): Promise<Set<string>> {
-  const addresses = metadata['metadata-log'].map(entry => entry['metadata-file'])
+/** A file is removed before the one that names it, so that an interrupted sweep can be continued. */
+const REMOVAL_ORDER = ['.parquet', '-manifest.avro', '-snapshot.avro']
+
+function removalRank(path: string): number {
+  const rank = REMOVAL_ORDER.findIndex(end => path.endsWith(end))
+  return rank < 0 ? REMOVAL_ORDER.length : rank
+}
+
+async function filesOfTable(storage: Storage, { folder, metadata }: TableVersion): Promise<Set<string>> {
+  const files = metadata['metadata-log'].map(entry => pathIn(storage, entry['metadata-file']))
   try {
-    for (const snapshot of metadata.snapshots) {
-      const { manifests, files } = await readSnapshotFiles(storage, snapshot['manifest-list'])
-      addresses.push(snapshot['manifest-list'], ...manifests, ...files.map(({ path }) => path))
-    }
+    for (const snapshot of metadata.snapshots)
+      files.push(...(await filesOfSnapshot(storage, snapshot['manifest-list'])))
   } catch (error) {
     throw damaged(storage, folder, error)
   }
-  return new Set(addresses.map(address => pathIn(storage, address)))
+  return new Set(files)
+}
+
+/** The files of the snapshots that earlier versions of the metadata name and this one does not. */
+async function filesOfExpired(
+  storage: Storage,
+  metadata: TableMetadata,
+  listed: ReadonlySet<string>,
+): Promise<Set<string>> {
+  const kept = new Set(metadata.snapshots.map(snapshot => snapshot['manifest-list']))
+  const expired = new Set<string>()
+  for (const { 'metadata-file': address } of metadata['metadata-log']) {
+    const bytes = await storage.read(pathIn(storage, address))
+    const earlier: Pick<TableMetadata, 'snapshots'> = bytes ? JSON.parse(String(bytes)) : { snapshots: [] }
+    for (const { 'manifest-list': list } of earlier.snapshots)
+      if (!kept.has(list) && listed.has(pathIn(storage, list))) expired.add(list)
+  }
+  const files = new Set<string>()
+  for (const list of expired) for (const path of await filesOfSnapshot(storage, list)) files.add(path)
+  return files
+}
+
+async function filesOfSnapshot(storage: Storage, manifestList: string): Promise<string[]> {
+  const { manifests, files } = await readSnapshotFiles(storage, manifestList)
+  return [manifestList, ...manifests, ...files.map(({ path }) => path)].map(address =>
+    pathIn(storage, address),
+  )
 }
 
 /**
- * Removes what interrupted publications wrote and did not commit. It is done before a publication writes, so that
- * repeated interruptions, such as those of a full disk, do not add up. Returns the number of files.
+ * Removes what interrupted publications wrote and did not commit, once it is settled. It is done before a publication
+ * writes, so that repeated interruptions, such as those of a full disk, do not add up. Returns the number of files.
  */
-export function removeUncommitted(storage: Storage, { paths, tables }: PublishedTarget): Promise<number> {
+export async function removeUncommitted(
+  storage: Storage,
+  { paths, tables }: PublishedTarget,
+): Promise<number> {
   const uncommitted = paths.filter(path => {
     const [, folder = '', publication] = UNCOMMITTED.exec(path) ?? []
     const last = tables.get(folder)?.metadata['last-sequence-number'] ?? 0
     return publication !== undefined && Number(publication) > last
   })
-  return removeAll(storage, uncommitted)
+  if (uncommitted.length === 0) return 0
+  const settled = new Set(await storage.settled(''))
+  return removeAll(
+    storage,
+    uncommitted.filter(path => settled.has(path)),
+  )
 }
 
 /** Files have the number of the publication that wrote them. */

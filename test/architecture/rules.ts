@@ -25,6 +25,7 @@ const LAYERS = [
 /** The only files that may import a package. Its types may be named anywhere. */
 const OWNERS: Readonly<Record<string, readonly string[]>> = {
   avsc: ['publish/iceberg/avro-file.ts'],
+  aws4fetch: ['publish/storage/s3/requests.ts'],
   'better-sqlite3': [
     'store/database/reader.ts',
     'store/database/close.ts',
@@ -48,7 +49,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'pino-pretty': ['log.ts'],
   'prom-client': ['server/metrics.ts'],
   'smol-toml': ['config/load-settings.ts'],
-  undici: ['api/client.ts'],
+  undici: ['api/client.ts', 'publish/storage/s3/requests.ts'],
 }
 
 /** Packages in which schemas are written: they are a language here, and no service. */
@@ -100,6 +101,8 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
     // A whole copy, once it is written, and its folder.
     'store/file/whole-copy.ts',
   ],
+  // Files that wait for their upload.
+  'node:fs.createReadStream': ['publish/storage/s3/uploads.ts'],
   'node:fs.readFileSync': [
     'cli.ts',
     'config/load-settings.ts',

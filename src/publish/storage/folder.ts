@@ -101,7 +101,8 @@ export function openFolder({ path, location, mode, clock }: FolderOptions): Stor
       return { file: place, end: () => undefined, abandon: () => rmSync(place, { force: true }) }
     },
     uploaded: async () => undefined,
-    list: async prefix => filesBelow(path, prefix),
+    list: async folder => filesBelow(path, folder),
+    settled: async folder => filesBelow(path, folder),
     remove: async file => rmSync(join(path, file), { force: true }),
     // SQLite only reports errors of the warehouse here.
     fault: error => (errorCode(error)?.startsWith('SQLITE_') ? error : targetError(error, path, FOLDER)),
@@ -135,10 +136,10 @@ function refuseForeign(path: string): void {
   })
 }
 
-function filesBelow(path: string, prefix: string): string[] {
-  const folder = join(path, prefix)
-  if (!existsSync(folder)) return []
-  return readdirSync(folder, { recursive: true, withFileTypes: true })
+function filesBelow(path: string, folder: string): string[] {
+  const place = join(path, folder)
+  if (!existsSync(place)) return []
+  return readdirSync(place, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())
     .map(entry => join(entry.parentPath, entry.name).slice(path.length + 1))
 }

@@ -16,8 +16,13 @@ export interface Storage {
   beginFile(path: string): FileInProgress
   /** Resolves when every ended file is an object of the target. */
   uploaded(): Promise<void>
-  /** The paths of all objects whose path begins with the prefix, which is empty or ends with `/`. */
-  list(prefix: string): Promise<readonly string[]>
+  /** The paths of all objects below a folder of the target; of the whole target for an empty text. */
+  list(folder: string): Promise<readonly string[]>
+  /**
+   * Those of them that no publication of another process can be about to use: all of them where a lock keeps other
+   * processes away, else those that are older than a day.
+   */
+  settled(folder: string): Promise<readonly string[]>
   /** Removes an object, if it exists. */
   remove(path: string): Promise<void>
   /** An error of the target as a StopError that says what to do; any other error unchanged. */

@@ -1,0 +1,79 @@
+import { tmpdir } from 'node:os'
+import { resolve } from 'node:path'
+import type { Clock } from '../../clock.ts'
+import type { Settings } from '../../config/load-settings.ts'
+import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { type BucketPlace, parseBucketPlace } from './s3/address.ts'
+import type { Storage } from './storage.ts'
+
+/** Opens the target of a publication, whatever it is. */
+
+export type PublishTarget =
+  | { readonly by: 'folder'; readonly path: string }
+  | ({ readonly by: 's3' } & Readonly<BucketPlace>)
+
+/** The secret settings that a target needs. */
+export const TARGET_SECRETS = {
+  folder: [],
+  s3: ['publish.s3_secret_access_key', 'publish.s3_session_token'],
+} as const
+
+/** @throws StopError 64 when the text is neither a folder nor `s3://bucket/prefix` */
+export function parseTarget(text: string, cwd: string): PublishTarget {
+  const place = parseBucketPlace(text)
+  if (place) return { by: 's3', ...place }
+  if (text !== '' && !/^(s3[an]?:|[a-z][a-z\d+.-]*:\/\/)/i.test(text))
+    return { by: 'folder', path: resolve(cwd, text) }
+  throw new StopError(`"${shown(text)}" is not a target: expected a folder or s3://bucket/prefix`, {
+    code: 'publish-bad-target',
+    hint: 'The name of a bucket has 3 to 63 lowercase letters, digits, dots and hyphens. A prefix has no empty part, no part of dots, and no ?, # or \\.',
+    exitStatus: EXIT_STATUS.usage,
+  })
+}
+
+/** Without a password that a URL may contain, and cut. */
+const shown = (text: string): string => text.replace(/\/\/[^/]*@/, '//…@').slice(0, 200)
+
+export interface OpenTargetOptions {
+  settings: Pick<Settings, 'publish' | 'database'>
+  /** Where readers find the target; undefined: where it is. */
+  location: string | undefined
+  clock: Clock
+  signal: AbortSignal
+}
+
+/** @throws StopError 64 when the target has other content, 73 when it cannot be used, 75 when it is locked, 78 without credentials */
+export async function openTargetStorage(
+  target: PublishTarget,
+  { settings, location, clock, signal }: OpenTargetOptions,
+): Promise<Storage> {
+  if (target.by === 'folder') {
+    const { openFolder } = await import('./folder.ts')
+    return openFolder({ path: target.path, location, mode: settings.database.mode, clock })
+  }
+  const { s3Endpoint: endpoint, s3Region: region, s3PathStyle: pathStyle } = settings.publish
+  const { s3AccessKeyId, s3SecretAccessKey, s3SessionToken: sessionToken } = settings.publish
+  if (s3AccessKeyId === undefined || s3SecretAccessKey === undefined) throw credentialsError(s3AccessKeyId)
+  const { openS3 } = await import('./s3/s3.ts')
+  return openS3({
+    ...target,
+    endpoint,
+    region,
+    pathStyle,
+    credentials: { accessKeyId: s3AccessKeyId, secretAccessKey: s3SecretAccessKey, sessionToken },
+    location,
+    temporary: tmpdir(),
+    clock,
+    signal,
+    random: Math.random,
+  })
+}
+
+function credentialsError(accessKeyId: string | undefined): StopError {
+  const missing = accessKeyId === undefined ? 'publish.s3_access_key_id' : 'publish.s3_secret_access_key'
+  return new StopError(`${missing} is not set, and a target s3:// needs it`, {
+    code: 'bad-settings',
+    hint: 'Set publish.s3_access_key_id and name the file with its secret by publish.s3_secret_access_key_file. config/README.md explains every setting.',
+    exitStatus: EXIT_STATUS.settings,
+  })
+}

@@ -1,0 +1,268 @@
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { EXIT_STATUS } from '../../../src/errors.ts'
+import { pathIn, readSnapshotFiles, readTarget } from '../../../src/publish/published-state.ts'
+import { openFolder } from '../../../src/publish/storage/folder.ts'
+import type { Storage } from '../../../src/publish/storage/storage.ts'
+import { META } from '../../../src/store/sync/meta.ts'
+import { openAt, type TemporaryStore, temporaryStore, withShortcuts } from '../../store/temporary-store.ts'
+import { until } from '../../support/until.ts'
+import { BUCKET, FAILING, type FakeCall, type FakeFault, type FakeS3, fakeS3, SLOW_DOWN } from './fake-s3.ts'
+import { bucketOf, DAY_MS, datedClock, newFolder, publishTo } from './publishing.ts'
+
+const NOW = '2026-03-04T12:00:00.000Z'
+
+const putMember = (store: TemporaryStore, id: string, name: string) =>
+  store.put('members', [{ id, name }], { now: NOW })
+
+const putTeam = (store: TemporaryStore, id: string, name: string) =>
+  store.put('teams', [{ id, name }], { now: NOW })
+
+/** A warehouse with the same identity and rows, as another machine may have it. */
+function twinOf(store: TemporaryStore): TemporaryStore {
+  const folder = newFolder()
+  const path = join(folder, 'twin.db')
+  store.db.prepare('VACUUM INTO ?').run(path)
+  const twin = openAt(path)
+  onTestFinished(() => twin.close())
+  return withShortcuts(twin, folder, path)
+}
+
+function noteErasure(store: TemporaryStore, at: string): void {
+  store.atomically(() => store.state.setMeta(META.purgedAt, at))
+}
+
+/** All objects by path, with each random name replaced by its place among those with the same beginning. */
+async function contentsOf(storage: Storage): Promise<Map<string, string>> {
+  const contents = new Map<string, string>()
+  const paths = (await storage.list('')).filter(path => !/^\.parley-publish/.test(path))
+  const isText = (path: string) => path.endsWith('.json') || path.endsWith('.text')
+  for (const path of paths.toSorted()) {
+    const bytes = await storage.read(path)
+    const content = path.endsWith('.avro') ? '' : bytes?.toString(isText(path) ? 'utf8' : 'base64')
+    const name = path.replace(/[\da-f]{8}-[\da-f-]{27}/, '*')
+    contents.set(name, `${contents.get(name) ?? ''}${content?.replace(/[\da-f]{8}-[\da-f-]{27}/g, '*')}`)
+  }
+  return contents
+}
+
+/** Every file that a snapshot or the log of the newest metadata of each table names. */
+async function namedFiles(storage: Storage): Promise<string[]> {
+  const named: string[] = []
+  for (const state of (await readTarget(storage)).tables.values()) {
+    for (const snapshot of state.metadata.snapshots) {
+      const { manifests, files } = await readSnapshotFiles(storage, snapshot['manifest-list'])
+      named.push(snapshot['manifest-list'], ...manifests, ...files.map(({ path }) => path))
+    }
+    named.push(...state.metadata['metadata-log'].map(entry => entry['metadata-file']))
+  }
+  return named.map(address => pathIn(storage, address))
+}
+
+async function expectComplete(fake: FakeS3): Promise<void> {
+  const storage = await bucketOf(fake)
+  const present = new Set(await storage.list(''))
+  expect((await namedFiles(storage)).filter(path => !present.has(path))).toEqual([])
+}
+
+const filesOf = (fake: FakeS3, folder: string): string[] =>
+  fake.keys().filter(key => key.startsWith(`lake/${folder}/data/`))
+
+test('publications in a bucket equal those in a folder, file by file', async () => {
+  const clock = datedClock()
+  const fake = await fakeS3({ now: clock.now })
+  const store = temporaryStore()
+  putMember(store, 'm', 'M')
+  putTeam(store, 't', 'T')
+  const folder = () => openFolder({ path, location: `s3://${BUCKET}/lake`, mode: 0o600, clock })
+  const path = join(newFolder(), 'lake')
+  const counts: number[] = []
+  for (const name of ['N', 'O', 'P', 'Q']) {
+    const inBucket = await publishTo(await bucketOf(fake, { clock }), store.path, { clock, keep: 2 })
+    const inFolder = await publishTo(folder(), store.path, { clock, keep: 2 })
+    expect(inBucket).toEqual(inFolder)
+    const [bucket, local] = [await bucketOf(fake, { clock }), folder()]
+    const contents = await contentsOf(bucket)
+    expect(contents).toEqual(await contentsOf(local))
+    bucket.close()
+    local.close()
+    counts.push(contents.size)
+    putMember(store, 'm', name)
+    clock.advance(2 * DAY_MS)
+  }
+  expect(Math.min(...counts)).toBeGreaterThan(100)
+  await expectComplete(fake)
+})
+
+test.each<[what: string, faults: FakeFault[]]>([
+  ['lost answers', ['lost']],
+  ['errors', [FAILING, SLOW_DOWN]],
+  ['resets', ['reset']],
+])('a publication through %s of every request is complete and has each object once', async (_, faults) => {
+  const clock = datedClock()
+  const [flawless, flawed] = [await fakeS3({ now: clock.now }), await fakeS3({ now: clock.now })]
+  const store = temporaryStore()
+  putMember(store, 'm', 'M')
+  await publishTo(await bucketOf(flawless, { clock }), store.path, { clock })
+  const left = new Map<string, FakeFault[]>()
+  flawed.fault = ({ method, key, query }) => {
+    const name = `${method} ${key}?${query}`
+    if (!left.has(name)) left.set(name, [...faults])
+    return left.get(name)?.shift()
+  }
+  const { publication } = await publishTo(await bucketOf(flawed, { clock }), store.path, { clock })
+  flawed.fault = () => undefined
+  expect(publication).toBe(1)
+  expect(await contentsOf(await bucketOf(flawed))).toEqual(await contentsOf(await bucketOf(flawless)))
+  expect(flawed.objects.size).toBe(flawless.objects.size)
+  await expectComplete(flawed)
+})
+
+test.each([
+  ['a new target', false],
+  ['a target with a publication', true],
+])('of two publications to %s at the same time one wins, and the other ends with 75', async (_, isLater) => {
+  const fake = await fakeS3()
+  const store = temporaryStore()
+  putMember(store, 'm', 'M')
+  if (isLater) await publishTo(await bucketOf(fake), store.path)
+  const twin = twinOf(store)
+  putMember(store, 'm', 'one')
+  putMember(twin, 'm', 'other')
+  const stores = [store, twin]
+  const storages = [await bucketOf(fake), await bucketOf(fake)]
+  const ends = await Promise.allSettled(
+    storages.map((storage, place) => publishTo(storage, stores[place]?.path ?? '')),
+  )
+  const statuses = ends.map(end => (end.status === 'rejected' ? end.reason.exitStatus : EXIT_STATUS.done))
+  expect(statuses.toSorted()).toEqual([EXIT_STATUS.done, EXIT_STATUS.unfinished])
+  await expectComplete(fake)
+  const winner = statuses.indexOf(EXIT_STATUS.done)
+  expect(await changedBy(fake, stores[winner])).toEqual([])
+  expect(await changedBy(fake, stores[1 - winner])).toContain('members')
+  await expectComplete(fake)
+})
+
+/** The tables of which the next publication of the warehouse writes files. */
+async function changedBy(fake: FakeS3, store: TemporaryStore | undefined): Promise<string[]> {
+  const { tables } = await publishTo(await bucketOf(fake), store?.path ?? '')
+  return tables.flatMap(({ folder, filesWritten }) =>
+    filesWritten > 0 && folder !== 'publications' ? [folder] : [],
+  )
+}
+
+/** Holds the first request that fits, until it is released. */
+function hold(fake: FakeS3, fits: (call: FakeCall) => boolean) {
+  const before = fake.fault
+  let isHeld = false
+  let release: () => void = () => undefined
+  const released = new Promise<void>(resolve => {
+    release = resolve
+  })
+  fake.fault = async call => {
+    if (isHeld || !fits(call)) return before(call)
+    isHeld = true
+    await released
+    return before(call)
+  }
+  return {
+    release,
+    reached: () =>
+      until(
+        () => isHeld,
+        held => held,
+      ),
+  }
+}
+
+/** The listing of a sweep of the members. */
+const isSweep = ({ query }: FakeCall) => query.get('prefix') === 'lake/members/'
+
+test('a sweep leaves the new files of another publication in progress', async () => {
+  const fake = await fakeS3()
+  const store = temporaryStore()
+  putMember(store, 'm', 'M')
+  const sweep = hold(fake, isSweep)
+  const first = publishTo(await bucketOf(fake), store.path)
+  await sweep.reached()
+  const commit = hold(fake, ({ key }) => key === 'lake/members/metadata/v2.metadata.json')
+  const twin = twinOf(store)
+  putMember(twin, 'm', 'other')
+  const second = publishTo(await bucketOf(fake), twin.path)
+  await commit.reached()
+  expect(filesOf(fake, 'members')).toHaveLength(2)
+  sweep.release()
+  expect(await first).toMatchObject({ publication: 1, files_removed: 0 })
+  commit.release()
+  expect(await second).toMatchObject({ publication: 2 })
+  await expectComplete(fake)
+})
+
+test('a sweep leaves a table that another process has published since, however old its files are', async () => {
+  const clock = datedClock()
+  const fake = await fakeS3({ now: clock.now })
+  const store = temporaryStore()
+  putMember(store, 'm', 'M')
+  const sweep = hold(fake, isSweep)
+  const first = publishTo(await bucketOf(fake, { clock }), store.path, { clock })
+  await sweep.reached()
+  const twin = twinOf(store)
+  putMember(twin, 'm', 'other')
+  await publishTo(await bucketOf(fake, { clock }), twin.path, { clock })
+  clock.advance(2 * DAY_MS)
+  sweep.release()
+  await first
+  expect(fake.keys()).toContain('lake/members/metadata/v2.metadata.json')
+  await expectComplete(fake)
+})
+
+test('files of an interrupted publication are removed a day later', async () => {
+  const clock = datedClock()
+  const fake = await fakeS3({ now: clock.now })
+  const store = temporaryStore()
+  const publish = async () => publishTo(await bucketOf(fake, { clock }), store.path, { clock })
+  fake.fault = ({ key }) =>
+    key === 'lake/members/metadata/v1.metadata.json' ? { status: 403, code: 'AccessDenied' } : undefined
+  putMember(store, 'm', 'M')
+  await expect(publish()).rejects.toMatchObject({ exitStatus: EXIT_STATUS.databaseUnavailable })
+  const left = filesOf(fake, 'members')
+  fake.fault = () => undefined
+  await publish()
+  expect(filesOf(fake, 'members')).toEqual(expect.arrayContaining(left))
+  clock.advance(DAY_MS)
+  expect(await publish()).toMatchObject({ files_removed: 3 })
+  expect(filesOf(fake, 'members')).toHaveLength(1)
+  expect(filesOf(fake, 'members')).not.toEqual(left)
+  await expectComplete(fake)
+})
+
+test.each([false, true])(
+  'files with erased content are removed at once, however new they are (the first sweep fails: %j)',
+  async isInterrupted => {
+    const fake = await fakeS3()
+    const store = temporaryStore()
+    putMember(store, 'm', 'before')
+    await publishTo(await bucketOf(fake), store.path)
+    const earlier = filesOf(fake, 'members')
+    putMember(store, 'm', 'after')
+    noteErasure(store, NOW)
+    let removals = 0
+    fake.fault = ({ method }) => {
+      removals += method === 'DELETE' ? 1 : 0
+      return isInterrupted && method === 'DELETE' && removals === 2
+        ? { status: 403, code: 'AccessDenied' }
+        : undefined
+    }
+    const publishing = publishTo(await bucketOf(fake), store.path)
+    if (isInterrupted) {
+      await expect(publishing).rejects.toThrow('is denied')
+      await publishTo(await bucketOf(fake), store.path)
+    } else await publishing
+    expect(earlier).toHaveLength(1)
+    expect(filesOf(fake, 'members')).toHaveLength(1)
+    expect(fake.keys()).not.toContain(earlier[0])
+    const avro = fake.keys().filter(key => /^lake\/members\/metadata\/.*\.avro$/.test(key))
+    expect(avro).toHaveLength(2)
+    await expectComplete(fake)
+  },
+)

@@ -1,0 +1,89 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { type Clock, systemClock } from '../../../src/clock.ts'
+import { type PublishSummary, publishWarehouse } from '../../../src/publish/publish.ts'
+import { openS3, type S3Options } from '../../../src/publish/storage/s3/s3.ts'
+import type { Storage } from '../../../src/publish/storage/storage.ts'
+import { openDatabase } from '../../../src/store/database/open.ts'
+import { ACCESS, BUCKET, type FakeS3 } from './fake-s3.ts'
+
+export const DAY_MS = 86_400_000
+
+export interface DatedClock extends Clock {
+  advance(ms: number): void
+}
+
+/** A clock whose date a test sets. Waits take as long as they do; those between two tries take none. */
+export function datedClock(start = Date.parse('2026-03-04T12:00:00.000Z')): DatedClock {
+  const { elapsed, sleep } = systemClock()
+  let now = start
+  return {
+    now: () => now,
+    elapsed,
+    sleep,
+    advance: ms => {
+      now += ms
+    },
+  }
+}
+
+export function newFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'parley-s3-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** A target in the fake S3. It is closed when the test ends, unless the test has closed it. */
+export async function bucketOf(
+  { url, now = Date.now }: Pick<FakeS3, 'url'> & Partial<FakeS3>,
+  options: Partial<S3Options> = {},
+): Promise<Storage> {
+  const { id: accessKeyId, secret: secretAccessKey, region } = ACCESS
+  const storage = await openS3({
+    bucket: BUCKET,
+    prefix: 'lake',
+    endpoint: url,
+    region,
+    pathStyle: undefined,
+    credentials: { accessKeyId, secretAccessKey, sessionToken: undefined },
+    location: undefined,
+    temporary: newFolder(),
+    clock: { ...systemClock(), now },
+    signal: new AbortController().signal,
+    random: () => 0,
+    ...options,
+  })
+  let isOpen = true
+  const close = () => {
+    if (isOpen) storage.close()
+    isOpen = false
+  }
+  onTestFinished(close)
+  return { ...storage, close }
+}
+
+/** Publishes a warehouse as the command does, over a separate connection, and closes the target. */
+export async function publishTo(
+  storage: Storage,
+  database: string,
+  { clock = systemClock(), keep = 5 }: { clock?: Clock; keep?: number } = {},
+): Promise<PublishSummary> {
+  const db = openDatabase({ path: database, readonly: true })
+  try {
+    return await publishWarehouse({
+      db,
+      storage,
+      clock,
+      mode: 0o600,
+      version: '1.2.3',
+      keep,
+      signal: new AbortController().signal,
+      onProgress: () => undefined,
+    })
+  } finally {
+    storage.close()
+    db.close()
+  }
+}
