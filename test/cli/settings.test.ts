@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { backfillCommand } from '../../src/commands/backfill/backfill.ts'
 import { daemonCommand } from '../../src/commands/daemon.ts'
+import { publishCommand } from '../../src/commands/publish.ts'
 import { SETTING_LIST } from '../../src/config/settings.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { openAt } from '../store/temporary-store.ts'
@@ -35,9 +36,11 @@ test('no flag takes the key itself', async () => {
   }
 })
 
-test('the daemon takes the flag of every setting, and a backfill the flags of its settings', () => {
+test('the daemon takes the flag of every setting but those of publications, and other commands those of theirs', () => {
   const flagged = SETTING_LIST.filter(([, { flag }]) => flag !== undefined).map(([key]) => key)
-  expect(flagged.filter(key => !daemonCommand.settings.includes(key))).toEqual([])
+  const others = flagged.filter(key => !daemonCommand.settings.includes(key))
+  expect(others.filter(key => !key.startsWith('publish.'))).toEqual([])
+  expect(publishCommand.settings).toEqual(expect.arrayContaining(others))
   expect(backfillCommand.settings).toEqual(
     expect.arrayContaining(['transcripts.words', 'search.enabled', 'crm.tables']),
   )
