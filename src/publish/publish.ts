@@ -170,7 +170,7 @@ function refuseOtherWarehouse(storage: Storage, { tables }: PublishedTarget, war
   if (others.every(other => other === warehouse)) return
   throw new StopError(`${storage.name} has the tables of another warehouse`, {
     code: 'publish-other-warehouse',
-    hint: 'Each warehouse needs a target of its own: name another folder or prefix. Nothing was changed.',
+    hint: 'Each warehouse needs a separate target: name another folder or prefix. Nothing was changed.',
     exitStatus: EXIT_STATUS.usage,
   })
 }

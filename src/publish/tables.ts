@@ -13,7 +13,7 @@ import { createPartReader, type PartReader } from './row-ranges.ts'
 export interface PublishedTable {
   /** As it is read from the warehouse. */
   read: ExportTable
-  /** As its files are written: with the column of the partition where the table has none of its own. */
+  /** As its files are written: with an added column for the partition where the table has no time column. */
   written: ExportTable
   partition: PartitionColumn | undefined
   /** @param known the parts of the last publication that are not NULL */

@@ -22,7 +22,7 @@ export function cutToWidth(text: string, width: number): string {
   return textWidth(start) < width ? `${start}…` : '…'
 }
 
-/** The text in pieces of at most `width` columns each. A character that is wider than that is a piece of its own. */
+/** The text in pieces of at most `width` columns each. A wider character is a separate piece. */
 export function splitAtWidth(text: string, width: number): string[] {
   if (textWidth(text) <= width) return [text]
   const pieces: string[] = []

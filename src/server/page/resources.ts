@@ -57,7 +57,7 @@ function stateNote({
   return html`<small>${foreign(reason)}</small>`
 }
 
-/** Drawn in a square of 8. Each outcome has a shape of its own, so that colour is never the only difference. */
+/** Drawn in a square of 8. Each outcome has a different shape, so that colour is never the only difference. */
 const RUN_SHAPES = {
   complete: 'M1 0h6v8h-6z',
   failed: 'M0 1l1-1 3 3 3-3 1 1-3 3 3 3-1 1-3-3-3 3-1-1 3-3z',

@@ -75,7 +75,7 @@ function runColumn(runs: Overview['runs'], most: number): RankedColumn<ResourceR
   }
 }
 
-/** Each outcome has a character of its own. */
+/** Each outcome has a different character. */
 const RUN_CHARACTERS: Readonly<Record<RunName, string>> = {
   complete: '=',
   failed: 'F',
