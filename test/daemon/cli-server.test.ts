@@ -98,8 +98,9 @@ describe('a webhook', () => {
     )
     expect((await post(secret)).status).toBe(202)
     expect(await seen(place.file, title, 'SELECT title FROM meetings WHERE id = ?', id)).toBe(title)
-    const lane = 'SELECT lane FROM sync_runs WHERE resource = ? AND id > ? ORDER BY id LIMIT 1'
-    expect(await seen(place.file, 'head', lane, 'meetings', String(before))).toBe('head')
+    // Reads of single meetings may have been waiting, so the newest run need not be the one asked for.
+    const headRuns = "SELECT lane FROM sync_runs WHERE lane = 'head' AND resource = ? AND id > ? LIMIT 1"
+    expect(await seen(place.file, 'head', headRuns, 'meetings', String(before))).toBe('head')
     expect(JSON.stringify(daemon.lines())).not.toContain(secret)
   })
 
