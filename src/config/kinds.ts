@@ -126,7 +126,7 @@ function isCronPattern(pattern: string): boolean {
   }
 }
 
-export type Schedule =
+export type Recurrence =
   | { readonly by: 'interval'; readonly ms: number }
   | { readonly by: 'calendar'; readonly pattern: string }
 
@@ -134,7 +134,7 @@ const TIME_UNITS = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS } as cons
 const LONGEST_INTERVAL_MS = 7 * DAY_MS
 
 /** An interval, or times of the calendar. */
-export const schedule: SettingKind<Schedule> = {
+export const recurrence: SettingKind<Recurrence> = {
   allowed: within => `an interval from 1s to 7d, such as "5m" (s, m, h, d), ${calendar.allowed(within)}`,
   fromText: asText,
   read(value, within) {

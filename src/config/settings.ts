@@ -365,7 +365,7 @@ export const SETTINGS = {
     example: '"s3://bucket/lake"',
   },
   'publish.every': {
-    kind: kinds.orWord(kinds.schedule, 'never'),
+    kind: kinds.orWord(kinds.recurrence, 'never'),
     default: '5m',
     description:
       'How often the daemon publishes: an interval between the starts of two publications, such as "5m", or the calendar as in `snapshot.every`. The first publication, and one that was missed, is made at once. Only changes are written. "never": the daemon does not publish, and `publish.target` is for `parley publish` alone.',
