@@ -388,7 +388,7 @@ messages     1,000  under 1 s  2 h 1 min  1 y 40 d
     'The daemon has been waiting for 2 min 10 s: the API asks for it. It resumes in 41 s.',
     'parley daemon, process 4711, is writing the warehouse. It started 10 days ago (2026-04-21T02:00:00.000Z).',
     'The daemon took its last snapshot 8 h ago: /w.db.snapshots/w-2026-05-01T034000Z.db, 2.6 GB.',
-    'Published to s3://bucket/lake: publication 311, 40 min old: 3 files, 41 kB written.',
+    'Published to s3://bucket/lake: publication 311, 40 min old: 3 files, 41.2 kB written.',
     'The publication failed 4 min ago, 7 times in a row: The bucket refuses access. Check the key.',
     "The daemon's last snapshot failed 1 h ago: Cannot write the snapshot: the disk is full.",
   ]) {
