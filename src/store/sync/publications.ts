@@ -58,19 +58,24 @@ export function readPublications(db: Sqlite, target: string): PublicationHistory
   if (!hasTable(db, 'sync_publications')) return { last: undefined, failures: undefined }
   const newest = (where: string) =>
     db
-      .prepare<unknown[], PublicationAttempt & { id: number }>(
+      .prepare<unknown[], RowOf<typeof PUBLICATION_TABLE>>(
         `SELECT * FROM sync_publications WHERE target = ? AND ${where} ORDER BY id DESC LIMIT 1`,
       )
       .get(target)
   const last = newest('error_code IS NULL')
   const failed = newest('error_code IS NOT NULL')
-  if (failed === undefined || failed.id < (last?.id ?? 0)) return { last, failures: undefined }
+  const complete = last && withoutId(last)
+  if (failed === undefined || failed.id < (last?.id ?? 0)) return { last: complete, failures: undefined }
   const { since, times } = db
     .prepare<unknown[], { since: string; times: number }>(
       'SELECT min(started_at) AS since, count(*) AS times FROM sync_publications WHERE target = ? AND id > ?',
     )
     .get(target, last?.id ?? 0) ?? { since: failed.started_at, times: 1 }
-  return { last, failures: { since, times, newest: failed } }
+  return { last: complete, failures: { since, times, newest: withoutId(failed) } }
+}
+
+function withoutId({ id: _, ...attempt }: RowOf<typeof PUBLICATION_TABLE>): PublicationAttempt {
+  return attempt
 }
 
 /**
