@@ -105,7 +105,7 @@ export const DATABASE_ONLY = {
 export function loadCommandSettings(
   context: CommandContext,
   input: CommandInput<object>,
-  need: { requireApi: true; resourceNames?: readonly string[] },
+  need: { requireApi: true; resourceNames?: readonly string[]; tableNames?: readonly string[] },
 ): LoadedSettings<ApiSettings>
 export function loadCommandSettings(
   context: CommandContext,

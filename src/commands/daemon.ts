@@ -18,6 +18,7 @@ export const daemonCommand: CommandDefinition = {
     'hooks',
     'retention',
     'snapshot',
+    'publish',
     'log',
   ),
   options: [],
@@ -26,8 +27,9 @@ export const daemonCommand: CommandDefinition = {
     ['parley daemon --poll-seconds 10 --listen off', 'polls every ten seconds, without a status server'],
   ],
   async run(context, input) {
-    const load = () =>
-      loadCommandSettings(context, input, { requireApi: true, resourceNames: RESOURCE_NAMES }).settings
+    const { tableNames } = await import('../export/chosen-tables.ts')
+    const names = { resourceNames: RESOURCE_NAMES, tableNames: tableNames() }
+    const load = () => loadCommandSettings(context, input, { requireApi: true, ...names }).settings
     const settings = load()
     const [{ runDaemon }, { createLog }, { createServiceManager }, { systemClock }] = await Promise.all([
       import('../daemon/daemon.ts'),

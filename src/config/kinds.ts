@@ -1,6 +1,8 @@
 import { resolve } from 'node:path'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts'
 import { isDay, readInstant } from '../instant.ts'
 import { isLoopbackUrl } from '../loopback.ts'
+import { nearestName } from '../nearest-name.ts'
 import { nextOccurrence } from './calendar.ts'
 
 /** What the check of a value depends on. */
@@ -9,6 +11,8 @@ export interface KindContext {
   cwd: string
   /** The allowed names in a list of resources; when undefined, the names are not checked. */
   resourceNames?: readonly string[] | undefined
+  /** The same for a list of tables. Those of CRM objects depend on the workspace and are always allowed. */
+  tableNames?: readonly string[] | undefined
 }
 
 /** A kind of value: its description and its check are in one place, so that they agree. */
@@ -19,6 +23,8 @@ export interface SettingKind<T> {
   fromText(text: string): unknown
   /** The value as the program uses it, or undefined when it is not allowed. */
   read(value: unknown, within: KindContext): T | undefined
+  /** What is wrong with a value that is not allowed, for a kind that can say it more exactly than `allowed`. */
+  fault?(value: unknown, within: KindContext): string | undefined
 }
 
 const asText = (text: string): unknown => text
@@ -120,6 +126,38 @@ function isCronPattern(pattern: string): boolean {
   }
 }
 
+export type Recurrence =
+  | { readonly by: 'interval'; readonly ms: number }
+  | { readonly by: 'calendar'; readonly pattern: string }
+
+const TIME_UNITS = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS } as const
+const LONGEST_INTERVAL_MS = 7 * DAY_MS
+
+/** An interval, or times of the calendar. */
+export const recurrence: SettingKind<Recurrence> = {
+  allowed: within => `an interval from 1s to 7d, such as "5m" (s, m, h, d), ${calendar.allowed(within)}`,
+  fromText: asText,
+  read(value, within) {
+    const [, count, unit] = /^(\d{1,6}) ?([smhd])$/.exec(String(value)) ?? []
+    if (unit === undefined) {
+      const pattern = calendar.read(value, within)
+      return pattern === undefined ? undefined : { by: 'calendar', pattern }
+    }
+    const ms = Number(count) * TIME_UNITS[unit as keyof typeof TIME_UNITS]
+    return ms > 0 && ms <= LONGEST_INTERVAL_MS ? { by: 'interval', ms } : undefined
+  },
+}
+
+/** Read as an absolute path, or as the URL. */
+export const publishTarget: SettingKind<string> = {
+  allowed: () => 'the path of a folder, or s3://bucket/prefix',
+  fromText: asText,
+  read: (value, within) => {
+    if (typeof value !== 'string' || !/^[a-z][a-z\d+.-]*:/i.test(value)) return folder.read(value, within)
+    return /^s3:\/\/[a-z\d][a-z\d.-]{1,61}[a-z\d](\/|$)/.test(value) ? value : undefined
+  },
+}
+
 /** Slashes at the end are removed, so that `/v1/…` can be appended. */
 export const baseUrl: SettingKind<string> = {
   allowed: () => 'an http or https URL without user name, password, query and fragment',
@@ -201,6 +239,28 @@ export const resourceList: SettingKind<readonly string[]> = {
     const known = (name: unknown) =>
       typeof name === 'string' && (resourceNames?.includes(name) ?? /^[a-z_]+$/.test(name))
     return names.length > 0 && names.every(known) ? [...new Set<string>(names)] : undefined
+  },
+}
+
+const namesIn = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+
+const isTable = (name: unknown, known: readonly string[] | undefined): name is string =>
+  typeof name === 'string' && name !== '' && (name.startsWith('crm_') || (known?.includes(name) ?? true))
+
+/** A list of names of tables; repeated names are dropped. In text, commas separate the names. */
+export const tableList: SettingKind<readonly string[]> = {
+  allowed: () => 'a list of names of tables',
+  fromText: resourceList.fromText,
+  read: (value, { tableNames }) => {
+    const names = namesIn(value)
+    const areKnown = names.every(name => isTable(name, tableNames))
+    return names.length > 0 && areKnown ? [...new Set(names.map(String))] : undefined
+  },
+  fault: (value, { tableNames = [] }) => {
+    const unknown = namesIn(value).find(name => typeof name === 'string' && !isTable(name, tableNames))
+    if (typeof unknown !== 'string' || unknown === '') return undefined
+    const meant = nearestName(unknown, tableNames)
+    return `there is no table ${JSON.stringify(unknown)}${meant === undefined ? '' : `; did you mean ${meant}?`}`
   },
 }
 

@@ -67,6 +67,8 @@ export interface SettingsRequest {
   secrets?: readonly SettingKey[]
   /** The names that `sync.resources` may contain; when undefined, the names are not checked. */
   resourceNames?: readonly string[]
+  /** The names that `publish.tables` may contain, next to those of CRM objects; when undefined, they are not checked. */
+  tableNames?: readonly string[]
   /**
    * The settings that the caller uses (default: all). An invalid value of any other setting is only a warning, and its
    * default applies.
@@ -395,7 +397,7 @@ function readCandidate(
   const result = kind.read(content, within)
   if (result === undefined)
     found.problems.push({
-      text: `${key} is ${secret ? 'invalid (not shown)' : displayText(content)} in ${place}: expected ${kind.allowed(within)}`,
+      text: `${key} is ${secret ? 'invalid (not shown)' : displayText(content)} in ${place}: ${kind.fault?.(content, within) ?? `expected ${kind.allowed(within)}`}`,
       about: key,
     })
   return result

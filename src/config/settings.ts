@@ -39,7 +39,8 @@ export const SECTIONS = {
   retention: 'How long to keep deleted content and run history.',
   snapshot:
     'Snapshots that the daemon takes: complete copies of the warehouse, each one self-contained file.',
-  publish: 'Publications to S3, or to storage that offers its API: `parley publish s3://bucket/prefix`.',
+  publish:
+    'Publications: the warehouse as Apache Iceberg tables in a folder or in S3, kept up to date by the daemon or by `parley publish`.',
   log: 'The log on standard error.',
 } as const
 
@@ -352,6 +353,55 @@ export const SETTINGS = {
     flag: '--snapshot-folder',
     placeholder: 'folder',
     example: '"/srv/snapshots/acme"',
+  },
+  'publish.target': {
+    kind: kinds.publishTarget,
+    default: undefined,
+    without: 'no publications by the daemon',
+    description:
+      'Where the daemon publishes the warehouse: a folder, or `s3://bucket/prefix`. It is new, empty, or has earlier publications of this warehouse. `parley publish` without a target publishes there too. A target that is down, slow or full never delays the sync: the daemon logs a warning, and tries again after 30 seconds and then after growing waits, at most as long as `publish.every` and an hour.',
+    flag: '--publish-target',
+    placeholder: 'target',
+    example: '"s3://bucket/lake"',
+  },
+  'publish.every': {
+    kind: kinds.orWord(kinds.recurrence, 'never'),
+    default: '5m',
+    description:
+      'How often the daemon publishes: an interval between the starts of two publications, such as "5m", or the calendar as in `snapshot.every`. The first publication, and one that was missed, is made at once. Only changes are written. "never": the daemon does not publish, and `publish.target` is for `parley publish` alone.',
+    flag: '--publish-every',
+    placeholder: 'when',
+    example: '"15m"',
+  },
+  'publish.keep': {
+    kind: kinds.number({ whole: true, min: 1, max: 9999 }),
+    default: 5,
+    unit: 'publications',
+    description:
+      'How many publications of each table stay readable. Publications that hold content which was purged later go at the next publication.',
+    flag: '--publish-keep',
+    placeholder: 'number',
+    example: '300',
+  },
+  'publish.tables': {
+    kind: kinds.tableList,
+    default: undefined,
+    without: 'all',
+    description:
+      'The tables to publish. A table of the target that is no longer in the list is published without rows, so that nothing in it grows old. Tables of CRM objects, such as `crm_deal`, may be named before they exist. In the environment and with the flag, separate the names with commas.',
+    flag: '--publish-tables',
+    placeholder: 'names',
+    example: '["meetings", "messages", "members"]',
+  },
+  'publish.location': {
+    kind: kinds.text('a URL without spaces at its ends', /^\S(.*\S)?$/),
+    default: undefined,
+    without: 'where the target is',
+    description:
+      'The URL at which readers find the target, if it is not at the same path for them. It stays the same for the life of a target.',
+    flag: '--publish-location',
+    placeholder: 'url',
+    example: '"s3://bucket/lake"',
   },
   'publish.s3_endpoint': {
     kind: kinds.endpoint,

@@ -240,6 +240,8 @@ async function runSession({
       app,
       settings,
       log,
+      env: parts.env,
+      version: parts.version,
       signal: stopNew,
       serverTime,
       endSession: () => asked.abort(),

@@ -4,6 +4,7 @@ import {
   DAY_TABLE,
   DICTIONARY_TABLE,
   MINUTE_TABLE,
+  PUBLICATION_TABLE,
   QUESTION_TABLE,
   REJECT_TABLE,
   RUN_TABLE,
@@ -120,6 +121,7 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
   describedBookkeeping(RUN_TABLE, { area: 'sync' }),
   describedBookkeeping(MINUTE_TABLE, { area: 'sync' }),
   describedBookkeeping(DAY_TABLE, { area: 'sync' }),
+  describedBookkeeping(PUBLICATION_TABLE, { area: 'sync' }),
   describedBookkeeping(REJECT_TABLE, { area: 'sync' }),
 ]
 

@@ -1,11 +1,10 @@
 import { type Clock, isoInstant } from '../clock.ts'
-import { EXIT_STATUS, StopError } from '../errors.ts'
-import { suggestion } from '../nearest-name.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { workspaceOf } from '../store/database/workspace.ts'
 import { refuseOlder } from '../store/migrations/current.ts'
 import { appliedMigrations } from '../store/migrations/journal.ts'
 import { noWarehouseError, readStatus } from '../store/status/status.ts'
+import { chosenTables } from './chosen-tables.ts'
 import { crmTables } from './crm-tables.ts'
 import {
   FORMAT,
@@ -136,28 +135,6 @@ async function exportInstant(options: ExportOptions): Promise<ExportSummary> {
     tables: written.map(([table, outcome]) => summaryOf(table, outcome)),
     files_removed: stale.length,
   }
-}
-
-function chosenTables(
-  all: readonly ExportTable[],
-  names: readonly string[] | undefined,
-): readonly ExportTable[] {
-  if (!names) return all
-  const chosen = names.map(name => tableNamed(name, all))
-  return all.filter(table => chosen.includes(table))
-}
-
-/** Accepts the folder's name too, since names of CRM objects may have commas or characters that are hard to type. */
-function tableNamed(name: string, all: readonly ExportTable[]): ExportTable {
-  const plain = name.toLowerCase()
-  const found = all.find(table => [table.name, table.folder].some(own => own.toLowerCase() === plain))
-  if (found) return found
-  const known = all.map(({ folder }) => folder)
-  throw new StopError(`Unknown table ${JSON.stringify(name)}`, {
-    code: 'unknown-table',
-    hint: `${suggestion(name, known)}The tables are ${known.join(', ')}.`,
-    exitStatus: EXIT_STATUS.usage,
-  })
 }
 
 function tableWork(options: ExportOptions, where: Omit<ExportProgress, 'rows'>): TableWork {

@@ -35,6 +35,8 @@ export interface PublishOptions {
   version: string
   /** How many publications stay readable. */
   keep: number
+  /** Names of the tables to publish, or of their folders. Tables of the target that are left out lose their rows. */
+  tables?: readonly string[] | undefined
   signal: AbortSignal
   onProgress(progress: PublishProgress): void
 }
@@ -50,6 +52,9 @@ export interface PublishProgress {
 export interface PublishSummary {
   publication: number
   published_at: string
+  /** As in the row of `publications`. */
+  complete_as_of: string | null
+  fresh_as_of: string | null
   tables: readonly Omit<TablePublication, 'metadata'>[]
   files_removed: number
 }
@@ -106,6 +111,7 @@ async function publishInstant(options: PublishOptions): Promise<PublishSummary> 
   return {
     publication,
     published_at: publishedAt,
+    ...status,
     tables: published.map(({ metadata: _, ...summary }) => summary),
     files_removed: leftovers + (await removeExpired(options, published, rows)),
   }
@@ -121,7 +127,7 @@ const rowsIn = ({ tables }: PublishedTarget): readonly PublicationRow[] =>
 
 async function publishTables(context: PublicationContext): Promise<TablePublication[]> {
   const { options, target } = context
-  const current = publishedTables(options.db)
+  const current = publishedTables(options.db, options.tables)
   const names = new Set([...current.map(({ read }) => read.folder), PUBLICATIONS])
   const dropped = [...target.tables.values()].filter(({ folder }) => !names.has(folder))
   const tables = [...dropped.map(({ folder, metadata }) => droppedTable(folder, metadata)), ...current]

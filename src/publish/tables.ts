@@ -1,6 +1,7 @@
 import { TABLES } from '../catalog/catalog.ts'
 import { fullMeaning } from '../dictionary/described-table.ts'
 import { describedTable } from '../dictionary/dictionary.ts'
+import { chosenOrComing } from '../export/chosen-tables.ts'
 import { crmTables } from '../export/crm-tables.ts'
 import { declaredTables, type ExportTable } from '../export/tables.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
@@ -28,9 +29,16 @@ const OWNERS_MONTH = '_month'
 const OWNERS_MONTH_DOC =
   'The month of the time of the row that owns this one, such as the meeting of a transcript entry: the partition.'
 
-/** Rows that other rows own come first: a reader then finds no owner without its rows. */
-export function publishedTables(db: Sqlite): readonly PublishedTable[] {
-  const all = [...declaredTables(), ...crmTables(db)].map(publishedTable)
+/**
+ * Rows that other rows own come first: a reader then finds no owner without its rows.
+ * @param names of the tables to publish; undefined: all
+ * @throws StopError 64 for an unknown name
+ */
+export function publishedTables(
+  db: Sqlite,
+  names?: readonly string[] | undefined,
+): readonly PublishedTable[] {
+  const all = chosenOrComing([...declaredTables(), ...crmTables(db)], names).map(publishedTable)
   const isOwner = ({ read }: PublishedTable) => TABLES.get(read.name)?.table.kind === 'entity'
   return [...all.filter(table => !isOwner(table)), ...all.filter(isOwner)]
 }
@@ -54,7 +62,7 @@ function publishedTable(read: ExportTable): PublishedTable {
 }
 
 /**
- * A table that the target has and the warehouse no longer has, such as that of a CRM object that was deleted. It is
+ * A table that the target has and that is no longer published, such as that of a CRM object that was deleted. It is
  * published without rows, so that it does not look alive, and its files go with the publications that show them.
  */
 export function droppedTable(folder: string, metadata: TableMetadata): PublishedTable {

@@ -43,6 +43,7 @@ import { createDays, type Days } from './sync/days.ts'
 import { createRequests, type Requests } from './sync/handed-over.ts'
 import { META } from './sync/meta.ts'
 import { createMinutes, type Minutes } from './sync/minutes.ts'
+import { createPublications, type Publications } from './sync/publications.ts'
 import { createRejects, type Rejects } from './sync/rejects.ts'
 import { createState, type State, seedResources } from './sync/resource-state.ts'
 import { createResync, type Resync } from './sync/resync.ts'
@@ -75,6 +76,7 @@ export interface Store {
   maintenance: Maintenance
   minutes: Minutes
   days: Days
+  publications: Publications
   rejects: Rejects
   requests: Requests
   resync: Resync
@@ -288,6 +290,7 @@ function createStore({
     rounds,
     minutes: createMinutes(prepare),
     days: createDays(prepare),
+    publications: createPublications(prepare),
     runs: createRuns(prepare),
     state,
     ...createTombstones({ prepare, suspicions, merges, purgeQueue, freshness }),

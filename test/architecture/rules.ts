@@ -31,7 +31,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
     'store/database/close.ts',
     'store/file/writable.ts',
     'store/file/lock.ts',
-    'store/sync/handed-over.ts',
+    'store/database/brief-writer.ts',
     'store/maintenance/wal-checkpoint-worker.ts',
     'store/status/worker.ts',
     'store/snapshot/worker.ts',

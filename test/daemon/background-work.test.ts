@@ -13,6 +13,19 @@ const settingsFor = (path: string): BackgroundWorkDeps['settings'] => ({
   database: { path, mode: 0o600 },
   retention: { withdrawnDays: 30, runsDays: 90 },
   search: { enabled: false },
+  publish: {
+    target: undefined,
+    every: 'never',
+    keep: 5,
+    tables: undefined,
+    location: undefined,
+    s3Endpoint: undefined,
+    s3Region: 'us-east-1',
+    s3AccessKeyId: undefined,
+    s3SecretAccessKey: undefined,
+    s3SessionToken: undefined,
+    s3PathStyle: undefined,
+  },
   snapshot: { every: undefined, folder: undefined, keep: 7 },
   sync: { resources: undefined },
 })
@@ -30,6 +43,8 @@ test('a failed maintenance stops nothing, and the work of each minute is retried
     settings: settingsFor(store.path),
     log,
     signal: ending.signal,
+    env: {},
+    version: '1.2.3',
     serverTime: () => clock.now(),
     endSession: () => undefined,
   })
@@ -57,6 +72,8 @@ test('due times that were noted under a clock ahead move back with it, even when
       settings: settingsFor(store.path),
       log,
       signal: ending.signal,
+      env: {},
+      version: '1.2.3',
       serverTime: () => undefined,
       endSession: () => undefined,
     })

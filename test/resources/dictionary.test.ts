@@ -255,7 +255,7 @@ describe('the data dictionary of a new warehouse', () => {
 })
 
 /** Columns that are numbers but count or measure nothing. */
-const NUMBERS = /^(_?id|position|.*_position|order|status_code)$/
+const NUMBERS = /^(_?id|position|.*_position|order|publication|status_code)$/
 
 describe('the data dictionary of a warehouse that is opened again', () => {
   const reopened = (change: (path: string) => void): TemporaryStore => {

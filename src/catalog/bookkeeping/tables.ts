@@ -220,6 +220,62 @@ export const DAY_TABLE = bookkeepingTable({
   storage: 'clustered',
 })
 
+export const PUBLICATION_TABLE = bookkeepingTable({
+  name: 'sync_publications',
+  about:
+    'One row per attempt to publish the warehouse to a target, complete or failed. An attempt that was stopped or killed has no row. Rows are kept as long as `sync_runs`; the newest complete one of each target stays.',
+  columns: {
+    id: { kind: 'integer', about: 'Number of the attempt.', example: '42' },
+    target: described('text', 'Where the warehouse was published, without credentials.', 's3://bucket/lake'),
+    publication: {
+      kind: 'integer',
+      about: 'Number of the publication, as in the table `publications` of the target.',
+      nullMeans: 'It failed.',
+      example: '311',
+    },
+    started_at: described('timestamp', 'When it started.', INSTANT),
+    finished_at: described('timestamp', 'When it was complete or failed.', INSTANT),
+    published_at: {
+      kind: 'timestamp',
+      about: 'The instant of the warehouse that all published tables show.',
+      nullMeans: 'It failed.',
+      example: INSTANT,
+    },
+    complete_as_of: {
+      kind: 'timestamp',
+      about: 'Everything published before this instant by the API is in the publication.',
+      nullMeans: 'It failed, or history was still loading.',
+      example: INSTANT,
+    },
+    fresh_as_of: {
+      kind: 'timestamp',
+      about: 'Up to when the newest data in the publication was read.',
+      nullMeans: 'It failed, or nothing had been read.',
+      example: INSTANT,
+    },
+    tables_changed: count('Tables of which files were written.', 'tables', '7'),
+    rows: count('Rows of all tables in the target.', 'rows', '512000'),
+    files_written: count('Data files that were written.', 'files', '9'),
+    files_removed: count('Files of earlier publications that were removed.', 'files', '12'),
+    bytes_written: count('Size of the data files that were written.', 'bytes', '48211'),
+    error_code: {
+      kind: 'text',
+      about: 'Code of the error for programs.',
+      nullMeans: 'The publication is complete.',
+      example: 'publish-unreachable',
+    },
+    error: {
+      kind: 'text',
+      about: 'Error that ended the attempt.',
+      nullMeans: 'The publication is complete.',
+      example: 'The bucket cannot be reached',
+    },
+  },
+  key: ['id'],
+  storage: 'rowid',
+  indices: { by_target: { on: ['target', 'finished_at'] } },
+})
+
 export const REJECT_TABLE = bookkeepingTable({
   name: 'sync_rejects',
   about:
@@ -383,6 +439,7 @@ export const BOOKKEEPING: readonly BookkeepingTable[] = [
   RUN_TABLE,
   MINUTE_TABLE,
   DAY_TABLE,
+  PUBLICATION_TABLE,
   REJECT_TABLE,
   PURGE_TABLE,
   ARRIVAL_TABLE,

@@ -31,6 +31,12 @@ export function parseTarget(text: string, cwd: string): PublishTarget {
   })
 }
 
+/** The target as messages and `sync_publications` name it, without credentials. */
+export function targetName(target: PublishTarget): string {
+  if (target.by === 'folder') return target.path
+  return target.prefix === '' ? `s3://${target.bucket}` : `s3://${target.bucket}/${target.prefix}`
+}
+
 /** Without a password that a URL may contain, and cut. */
 const shown = (text: string): string => text.replace(/\/\/[^/]*@/, '//…@').slice(0, 200)
 

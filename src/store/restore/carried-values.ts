@@ -20,7 +20,7 @@ interface NoteUpdate {
 }
 
 /** Keys about the process that wrote the warehouse when it was copied. They do not apply to the restored database. */
-const PROCESS_KEYS = [META.daemonState, META.unreachable, META.announcedProblems]
+const PROCESS_KEYS = [META.daemonState, META.unreachable, META.announcedProblems, META.publishing]
 
 /** Call this before the copy is renamed. The copy may be of any earlier version. */
 export function updateNotes(file: string, { carried, writer, now }: NoteUpdate): void {

@@ -48,6 +48,8 @@ export const META = {
   questions: 'questions',
   /** Result of the daemon's last snapshot; null after snapshots were turned off. */
   snapshots: 'snapshots',
+  /** What the daemon publishes where, and when next; null after publications were turned off. */
+  publishing: 'publishing',
   /** The problems that a hook was called for and that have not been reported as recovered. */
   announcedProblems: 'announced_problems',
 } as const

@@ -1,0 +1,58 @@
+import type { Clock } from '../clock.ts'
+import type { Settings } from '../config/load-settings.ts'
+import { openDatabase } from '../store/database/open.ts'
+import { databaseError } from '../store/database/sqlite-errors.ts'
+import type { Sqlite } from '../store/database/sqlite-types.ts'
+import { type PublishProgress, type PublishSummary, publishWarehouse } from './publish.ts'
+import { openTargetStorage, type PublishTarget } from './storage/open.ts'
+
+/** One publication, as the command and the daemon's child process make it. */
+export interface OncePublishing {
+  /** An absolute path. */
+  database: string
+  target: PublishTarget
+  /** `keep`, `tables` and `location` of `[publish]` apply; its target and schedule do not. */
+  settings: Pick<Settings, 'publish' | 'database'>
+  clock: Clock
+  /** Version of this program. */
+  version: string
+  signal: AbortSignal
+  onProgress(progress: PublishProgress): void
+  /** Called with the warehouse's connection at the end, when the publication is complete or has failed. */
+  onEnd?(db: Sqlite, outcome: PublishOutcome): void
+}
+
+export type PublishOutcome = { summary: PublishSummary } | { error: unknown }
+
+/** @throws StopError as `openDatabase`, `openTargetStorage` and `publishWarehouse` */
+export async function publishOnce({
+  database,
+  target,
+  settings,
+  clock,
+  version,
+  signal,
+  onProgress,
+  onEnd,
+}: OncePublishing): Promise<PublishSummary> {
+  const { keep, tables, location } = settings.publish
+  const { mode } = settings.database
+  const db = openDatabase({ path: database, readonly: true })
+  try {
+    const storage = await openTargetStorage(target, { settings, location, clock, signal })
+    try {
+      const options = { db, storage, clock, mode, version, keep, tables, signal, onProgress }
+      const summary = await publishWarehouse(options)
+      onEnd?.(db, { summary })
+      return summary
+    } finally {
+      storage.close()
+    }
+  } catch (thrown) {
+    const error = databaseError(thrown, database)
+    onEnd?.(db, { error })
+    throw error
+  } finally {
+    db.close()
+  }
+}
