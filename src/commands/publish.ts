@@ -110,7 +110,7 @@ function parseKeep(text: string): number {
   return Number(text)
 }
 
-interface PublishProgressView {
+export interface PublishProgressView {
   show(progress: PublishProgress): void
   end(): void
 }
@@ -119,7 +119,10 @@ interface PublishProgressView {
 const REDRAW_MS = 200
 const LINE_MS = 30_000
 
-function createProgressView({ stderr, env }: CommandContext, elapsed: () => number): PublishProgressView {
+export function createProgressView(
+  { stderr, env }: CommandContext,
+  elapsed: () => number,
+): PublishProgressView {
   const area = isRedrawable(stderr, env) ? createLiveArea(stderr) : undefined
   let shownAt = elapsed()
   return {
@@ -146,7 +149,7 @@ const COLUMNS: readonly TableColumn<TableRow>[] = [
 
 const MAX_NAME_LENGTH = 40
 
-const shortName = (name: string): string => shortText(name, MAX_NAME_LENGTH)
+export const shortName = (name: string): string => shortText(name, MAX_NAME_LENGTH)
 
 function summaryText(target: string, summary: PublishSummary, durationMs: number): string {
   const sum = (of: (row: TableRow) => number) => summary.tables.reduce((total, row) => total + of(row), 0)

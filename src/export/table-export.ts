@@ -127,9 +127,9 @@ function fileFor({ target, table, mode, createdBy }: TableRead, month: Partition
   return {
     add: file.add,
     finish() {
-      const mark = file.finish()
+      const { fingerprint, rows, bytes } = file.finish()
       target.replace(path)
-      return { path, month, ...mark }
+      return { path, month, fingerprint, rows, bytes }
     },
     abandon() {
       file.abandon()
