@@ -32,6 +32,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
     'store/file/writable.ts',
     'store/file/lock.ts',
     'store/sync/handed-over.ts',
+    'store/sync/export-notes.ts',
     'store/maintenance/wal-checkpoint-worker.ts',
     'store/status/worker.ts',
     'store/snapshot/worker.ts',
