@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { keptCell, PARQUET_TYPES, type StoredCell } from './parquet-types.ts'
+import type { Sink } from './partitions.ts'
 import { type ExportColumn, sourcesOf } from './tables.ts'
 
 /**
@@ -56,6 +57,16 @@ function cellText(cell: StoredCell): string {
 export interface Mark {
   fingerprint: string
   rows: number
+}
+
+/** Computes the mark of rows without writing them. */
+export function digestSink(columns: readonly ExportColumn[]): Sink<Mark> {
+  const fingerprint = createFingerprint(columns)
+  return {
+    add: fingerprint.add,
+    finish: () => ({ fingerprint: fingerprint.value(), rows: fingerprint.rows() }),
+    abandon: () => undefined,
+  }
 }
 
 export interface FileMark extends Mark {
