@@ -57,6 +57,7 @@ export const exportCommand: CommandDefinition<ExportCommandOptions> = {
         import('../export/target.ts'),
         import('../export/export.ts'),
       ])
+    const { noteExport } = await import('../store/sync/export-notes.ts')
     const clock = systemClock()
     const path = resolve(context.cwd, settings.database.path)
     const folder = resolve(context.cwd, input.args[1] ?? '')
@@ -81,6 +82,7 @@ export const exportCommand: CommandDefinition<ExportCommandOptions> = {
           signal: context.signal,
           onProgress: progress.show,
         })
+        noteExport(path, { folder, purgedAt: summary.purged_at ?? '' })
         progress.end()
         const durationMs = Math.round(clock.elapsed() - began)
         context.stdout.write(

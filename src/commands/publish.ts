@@ -36,6 +36,11 @@ const WITHOUT_FLAG: readonly SettingKey[] = [
   'publish.location',
 ]
 
+/** Settings of the database and of the target that have flags. */
+export const TARGET_SETTINGS = settingsOfSections('database', 'publish').filter(
+  key => !WITHOUT_FLAG.includes(key),
+)
+
 export const publishCommand: CommandDefinition<PublishCommandOptions> = {
   description:
     'Publishes the warehouse as Apache Iceberg tables, which Spark, Trino, Snowflake, BigQuery, Databricks, ClickHouse and DuckDB read. The target is a folder, or a prefix of a bucket of S3 or of storage that offers its API. All tables show the same instant, and the daemon may keep writing. A later publication to the same target writes only what changed. Deleted rows are included, with their _deleted_at. Needs no API settings.',
@@ -45,7 +50,7 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
       'a folder or s3://bucket/prefix: new, empty, or with earlier publications of this warehouse; default publish.target of the settings',
     ),
   ],
-  settings: settingsOfSections('database', 'publish').filter(key => !WITHOUT_FLAG.includes(key)),
+  settings: TARGET_SETTINGS,
   options: [
     new Option(
       '--keep <number>',

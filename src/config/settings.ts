@@ -339,7 +339,7 @@ export const SETTINGS = {
     default: 7,
     unit: 'snapshots',
     description:
-      'How many of the newest snapshots of this warehouse are kept. A snapshot older than `retention.withdrawn_days` is removed earlier, since it still contains content that was purged later. The last one is removed only if something was purged since.',
+      'How many of the newest snapshots of this warehouse are kept. After a purge, the snapshots from before it are removed as soon as there is a newer one, since they still contain the purged content. A snapshot older than `retention.withdrawn_days` is removed too; the last one only if something was purged since.',
     flag: '--snapshot-keep',
     placeholder: 'number',
     example: '14',

@@ -30,6 +30,7 @@ import {
   type TableVersion,
   writeMetadata,
 } from './metadata-file.ts'
+import { readPartDigests } from './part-digests.ts'
 import { PARTS_PROPERTY, type PartNote, type PublishedPart, type PublishedState } from './published-state.ts'
 import type { PartReader } from './row-ranges.ts'
 import type { Storage } from './storage/storage.ts'
@@ -126,12 +127,12 @@ async function changedParts(writing: TableWriting, { parts }: PublishedState): P
     db,
     parts.flatMap(({ part }) => part ?? []),
   )
-  const digests = await readParts(writing, reader.all(), () => digestSink(table))
+  const digests = await readPartDigests(writing, table, reader)
   const names = [...digests.keys()].map(part => part ?? null)
   const now: PublishedPart[] = []
   for (const [part, mark] of digests) {
     const earlier = known.get(part ?? null)
-    if (earlier && earlier.digest === mark.fingerprint) now.push(earlier)
+    if (earlier && !earlier.isMissing && earlier.digest === mark.fingerprint) now.push(earlier)
     else now.push(await writePart(writing, reader, { part: part ?? null, names, mark }))
   }
   return now
@@ -161,15 +162,6 @@ function readParts<Result>(
   return readPartitions({ ...writing, isPartitioned: true }, rows, open)
 }
 
-function digestSink({ read }: PublishedTable): Sink<Mark> {
-  const fingerprint = createFingerprint(read.columns)
-  return {
-    add: fingerprint.add,
-    finish: () => ({ fingerprint: fingerprint.value(), rows: fingerprint.rows() }),
-    abandon: () => undefined,
-  }
-}
-
 /** The name has the publication, and is never used again: a file of an interrupted publication stays unreferenced. */
 function fileSink(writing: TableWriting, part: Partition): Sink<PublishedPart> {
   const { storage, table, evolved, publication, mode, createdBy } = writing
@@ -193,7 +185,7 @@ function fileSink(writing: TableWriting, part: Partition): Sink<PublishedPart> {
       file.add(hasOwnMonth ? [...cells, part ?? null] : cells)
     },
     finish() {
-      const { rows, bytes, nulls, fingerprint } = file.finish()
+      const { rows, bytes, nulls, fingerprint, checksum } = file.finish()
       const ids = written.columns.map(column => fieldIds.get(column.name) ?? 0)
       const dataFile: DataFile = {
         path: `${storage.location}/${name}`,
@@ -205,7 +197,8 @@ function fileSink(writing: TableWriting, part: Partition): Sink<PublishedPart> {
         addedBy: publication,
       }
       upload.end()
-      return { part: part ?? null, digest: digest?.value() ?? fingerprint, file: dataFile }
+      const noted = { part: part ?? null, digest: digest?.value() ?? fingerprint, checksum }
+      return { ...noted, file: dataFile, isMissing: false }
     },
     abandon() {
       file.abandon()
@@ -227,7 +220,12 @@ async function commit(writing: TableWriting, { base, before, parts }: Commit): P
   const files = parts.map(({ file }) => file)
   const parent = before?.metadata['current-snapshot-id']
   const manifestList = await writeManifests(writing, files, parent)
-  const notes: PartNote[] = parts.map(({ part, digest, file }) => [part, digest, file.path])
+  const notes: PartNote[] = parts.map(({ part, digest, checksum, file }) => [
+    part,
+    digest,
+    file.path,
+    checksum,
+  ])
   const metadata = afterCommit(base, {
     snapshot: snapshotOf(writing, {
       files,

@@ -24,7 +24,7 @@ export interface PublishedTable {
 }
 
 /** The month of the row that owns a row, such as the meeting of a transcript entry. */
-const OWNERS_MONTH = '_month'
+export const OWNERS_MONTH = '_month'
 
 const OWNERS_MONTH_DOC =
   'The month of the time of the row that owns this one, such as the meeting of a transcript entry: the partition.'

@@ -43,6 +43,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   croner: ['config/calendar.ts'],
   fastify: ['server/server.ts'],
   hono: ['server/page/html.ts'],
+  hyparquet: ['publish/verify/parquet-rows.ts'],
   'hyparquet-writer': ['export/parquet-file.ts'],
   'p-queue': ['engine/scheduler/dispatch.ts'],
   pino: ['log.ts'],
