@@ -1,3 +1,4 @@
+import type { NotedChanges } from '../changes/noted-changes.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { createMeta, readNote } from '../sync/meta.ts'
 import type { CrmColumn } from './columns.ts'
@@ -33,7 +34,11 @@ const PREFIX = 'crm_table '
 /** Key of a counter of writes. After a rollback it differs from the counter in memory, so the states are read again. */
 const COUNT = 'crm_tables'
 
-export function createCrmTableStates(prepare: Prepare): CrmTableStates {
+/** @param changes gets each table whose state changes, since it may have been replaced */
+export function createCrmTableStates(
+  prepare: Prepare,
+  changes: Pick<NotedChanges, 'typedTable'>,
+): CrmTableStates {
   const meta = createMeta(prepare)
   const read = prepare<[string, string]>('SELECT key, value FROM sync_meta WHERE key >= ? AND key < ?').raw()
   let known = new Map<string, CrmTableState>()
@@ -67,6 +72,7 @@ export function createCrmTableStates(prepare: Prepare): CrmTableStates {
       meta.set(PREFIX + object, JSON.stringify(state))
       known.set(object, state)
       raiseCount()
+      if (state.made) changes.typedTable(state.made.table)
     },
     remove(object) {
       reload()

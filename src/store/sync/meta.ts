@@ -50,6 +50,8 @@ export const META = {
   snapshots: 'snapshots',
   /** The problems that a hook was called for and that have not been reported as recovered. */
   announcedProblems: 'announced_problems',
+  /** The newest openings by a writer; see `store/changes/openings.ts`. */
+  openings: 'openings',
 } as const
 
 /** The values of `sync_meta`. They are read from the database each time, so that a rollback applies to them too. */
