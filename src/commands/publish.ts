@@ -19,6 +19,7 @@ import {
 export interface PublishCommandOptions {
   keep: number
   location?: string
+  full?: boolean
   json?: boolean
 }
 
@@ -39,6 +40,10 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
       .argParser(parseKeep)
       .default(USUAL_KEEP),
     new Option('--location <url>', 'where readers find the target, if it is not at the same path for them'),
+    new Option(
+      '--full',
+      'compare all rows with the target, also those that no sync has changed since the last publication; without this option, that is done once a day',
+    ),
     new Option('--json', 'print one JSON summary on standard output'),
   ],
   examples: [
@@ -66,7 +71,7 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
     const clock = systemClock()
     const path = resolve(context.cwd, settings.database.path)
     requireWarehouse(path)
-    const { keep, location, json = false } = input.options
+    const { keep, location, full = false, json = false } = input.options
     const { mode } = settings.database
     const began = clock.elapsed()
     const progress = createProgressView(context, () => clock.elapsed())
@@ -82,6 +87,7 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
           mode,
           version: context.version,
           keep,
+          full,
           signal,
           onProgress: progress.show,
         })

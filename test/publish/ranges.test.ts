@@ -34,7 +34,7 @@ function keyed(keys: readonly Key[]) {
 /** All rows by part, in their order. */
 function partsOf(reader: PartReader): Map<string, StoredCell[][]> {
   const parts = new Map<string, StoredCell[][]>()
-  for (const row of reader.all()) {
+  for (const row of reader.rows('all')) {
     const part = String(row.pop())
     parts.set(part, [...(parts.get(part) ?? []), row])
   }
