@@ -31,7 +31,7 @@ import {
   writeMetadata,
 } from './metadata-file.ts'
 import { PARTS_PROPERTY, type PartNote, type PublishedPart, type PublishedState } from './published-state.ts'
-import type { Part, PartReader } from './row-ranges.ts'
+import type { PartName, PartReader } from './row-ranges.ts'
 import type { Storage } from './storage/storage.ts'
 import type { PublishedTable } from './tables.ts'
 
@@ -148,7 +148,7 @@ async function changedParts(
 async function writePart(
   writing: TableWriting,
   reader: PartReader,
-  { part, names, mark }: { part: Part; names: readonly Part[]; mark: Mark },
+  { part, names, mark }: { part: PartName; names: readonly PartName[]; mark: Mark },
 ): Promise<PublishedPart> {
   const rows = reader.of(part, names)
   const written = (await readParts(writing, rows, () => fileSink(writing, part))).get(part)

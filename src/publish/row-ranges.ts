@@ -13,17 +13,17 @@ export interface PartReader {
   /** The rows of some parts, given in their order. The last cell of each row is its part, which may be a new one. */
   rows(parts: Parts): Iterable<StoredCell[]>
   /** The rows of one of these parts, in the same form. */
-  of(part: Part, parts: readonly Part[]): Iterable<StoredCell[]>
+  of(part: PartName, parts: readonly PartName[]): Iterable<StoredCell[]>
   /** The parts in which rows may have changed, in their order. @param notes as in `sync_changed_parts` */
   noted(notes: readonly string[]): Parts
   /** The order of two parts. */
-  compare(one: Part, other: Part): number
+  compare(one: PartName, other: PartName): number
 }
 
 /** A month, null for rows without a time, or a range. */
-export type Part = string | null
+export type PartName = string | null
 
-export type Parts = 'all' | readonly Part[]
+export type Parts = 'all' | readonly PartName[]
 
 export interface RangeLimits {
   /** In a table that was never published, a new range begins after this number of rows. */
@@ -41,15 +41,15 @@ export const FIRST_RANGE = '[]'
 export function createPartReader(
   db: Sqlite,
   table: ExportTable,
-  known: readonly Part[],
+  known: readonly PartName[],
   limits: RangeLimits = RANGE_LIMITS,
 ): PartReader {
   return table.rows.time ? monthReader(db, table, known) : rangeReader(db, table, { known, limits })
 }
 
-function monthReader(db: Sqlite, table: ExportTable, known: readonly Part[]): PartReader {
+function monthReader(db: Sqlite, table: ExportTable, known: readonly PartName[]): PartReader {
   const reader = createRowReader(db, table)
-  const of = (month: Part) =>
+  const of = (month: PartName) =>
     month === null ? reader.withoutTime() : reader.withTime({ from: month, to: month })
   return {
     of,
@@ -70,7 +70,7 @@ function monthReader(db: Sqlite, table: ExportTable, known: readonly Part[]): Pa
 }
 
 /** Rows without a time come last. */
-function compareMonths(one: Part, other: Part): number {
+function compareMonths(one: PartName, other: PartName): number {
   if (one === null || other === null) return Number(one === null) - Number(other === null)
   return one < other ? -1 : one > other ? 1 : 0
 }
@@ -82,12 +82,12 @@ function compareMonths(one: Part, other: Part): number {
 function rangeReader(
   db: Sqlite,
   table: ExportTable,
-  { known, limits }: { known: readonly Part[]; limits: RangeLimits },
+  { known, limits }: { known: readonly PartName[]; limits: RangeLimits },
 ): PartReader {
   const ranges = [FIRST_RANGE, ...known.flatMap(range => (range === FIRST_RANGE ? [] : (range ?? [])))]
   const most = known.length === 0 ? limits.first : limits.grown
   const between = createKeyReader(db, table)
-  const rowsOf = (range: Part, parts: readonly Part[]) =>
+  const rowsOf = (range: PartName, parts: readonly PartName[]) =>
     between(lowerOf(range ?? FIRST_RANGE), lowerOf(parts[parts.indexOf(range) + 1]))
   return {
     *rows(parts) {
@@ -151,7 +151,7 @@ function createKeyReader(db: Sqlite, table: ExportTable) {
 /** The key at which a range begins. Undefined where there is none: before the first range and after the last. */
 type Bound = readonly StoredCell[] | undefined
 
-const lowerOf = (range: Part | undefined): Bound =>
+const lowerOf = (range: PartName | undefined): Bound =>
   range == null || range === FIRST_RANGE ? undefined : keyOf(range)
 
 /** Whether a range may hold keys that begin as a note says. */

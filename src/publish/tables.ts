@@ -7,7 +7,7 @@ import type { Sqlite } from '../store/database/sqlite-types.ts'
 import type { TableMetadata } from './iceberg/metadata.ts'
 import type { PartitionColumn } from './iceberg/partition.ts'
 import { columnsOf } from './iceberg/schema.ts'
-import { createPartReader, type Part, type PartReader } from './row-ranges.ts'
+import { createPartReader, type PartName, type PartReader } from './row-ranges.ts'
 
 /** The tables of a publication, derived from those of an export. */
 export interface PublishedTable {
@@ -17,7 +17,7 @@ export interface PublishedTable {
   written: ExportTable
   partition: PartitionColumn | undefined
   /** @param known the parts of the last publication */
-  reader(db: Sqlite, known: readonly Part[]): PartReader
+  reader(db: Sqlite, known: readonly PartName[]): PartReader
   /** What each column means. */
   docs: ReadonlyMap<string, string>
 }

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
 import { createFingerprint } from '../../src/export/fingerprint.ts'
 import type { StoredCell } from '../../src/export/parquet-types.ts'
-import { createPartReader, type Part } from '../../src/publish/row-ranges.ts'
+import { createPartReader, type PartName } from '../../src/publish/row-ranges.ts'
 import { type PublishedTable, publishedTables } from '../../src/publish/tables.ts'
 import { partsToLookAt } from '../../src/publish/where-to-look.ts'
 import { changesSince, currentPoint } from '../../src/store/changes/changes-since.ts'
@@ -139,13 +139,13 @@ const step = fc.oneof(
 
 const LIMITS = { first: 2, grown: 3 }
 
-type Digests = ReadonlyMap<Part, string>
+type Digests = ReadonlyMap<PartName, string>
 
 /** The digest of each part, in the order of the rows. */
 function digestsOf({ read }: PublishedTable, rows: Iterable<StoredCell[]>): Digests {
-  const prints = new Map<Part, ReturnType<typeof createFingerprint>>()
+  const prints = new Map<PartName, ReturnType<typeof createFingerprint>>()
   for (const row of rows) {
-    const part = row.pop() as Part
+    const part = row.pop() as PartName
     const print = prints.get(part) ?? createFingerprint(read.columns)
     prints.set(part, print)
     print.add(row)
@@ -165,7 +165,7 @@ function published(db: Sqlite, before: Published): { exact: Published; found: Pu
   const found = new Map<string, Digests>()
   for (const table of publishedTables(db)) {
     const { name } = table.read
-    const known = before.tables.get(name) ?? new Map<Part, string>()
+    const known = before.tables.get(name) ?? new Map<PartName, string>()
     const reader = createPartReader(db, table.read, [...known.keys()], LIMITS)
     const notes = changed && known.size > 0 ? partsToLookAt(table.read, changed) : 'all'
     const looked = notes === 'all' ? 'all' : reader.noted(notes)

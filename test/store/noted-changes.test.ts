@@ -48,6 +48,27 @@ describe('the notes of a transaction', () => {
     expect(notedSince(store.path, pointIn(store.path))).toEqual(new Map())
   })
 
+  test('rows that are stored again after a failed commit, with the same internal ids, are noted', () => {
+    const store = temporaryStore()
+    const start = pointIn(store.path)
+    const put = () => store.put('activities', [{ id: 'a', occurred_at: NOW }])
+    store.db.exec('BEGIN IMMEDIATE')
+    put()
+    store.db.exec('ROLLBACK')
+    put()
+    expect(notedSince(store.path, start)?.get('activities')).toEqual(['2026-03'])
+  })
+
+  test('a new row that gets the internal id of a deleted one is noted', () => {
+    const store = temporaryStore()
+    store.put('activities', [{ id: 'a', occurred_at: '2025-01-02T00:00:00.000Z' }])
+    const start = pointIn(store.path)
+    store.exec(
+      `DELETE FROM activities; INSERT INTO activities (id, occurred_at, _first_seen_at, _synced_at) VALUES ('b', '${NOW}', '${NOW}', '${NOW}')`,
+    )
+    expect(notedSince(store.path, start)?.get('activities')).toEqual(['', '2025-01', '2026-03'])
+  })
+
   test('a row that moves to another month is noted in both, with the rows that it owns', () => {
     const store = temporaryStore()
     const put = (receivedAt: string) =>

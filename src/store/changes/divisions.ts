@@ -63,6 +63,12 @@ function byOwnTime(name: string): Division | undefined {
   return column === undefined ? undefined : { by: 'month', column }
 }
 
+/**
+ * Tables with most rows of a warehouse. Rows that they own are only added together with a row of theirs, or with a
+ * change of it.
+ */
+export const LARGE_OWNERS: readonly string[] = ['activities', 'message_copies', 'messages']
+
 const GENERAL_COLUMNS = ['_first_seen_at', '_synced_at', '_changed_at', '_deleted_at', '_extra']
 
 /** False for a column that only parley uses. */

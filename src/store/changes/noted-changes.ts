@@ -7,6 +7,7 @@ import { createMeta, META } from '../sync/meta.ts'
 import { changeTriggers, NOTING, viewSourceTriggers } from './change-triggers.ts'
 import { lastChange } from './changes-since.ts'
 import { DIVISIONS, isExported } from './divisions.ts'
+import { createNewRows, type NewRows } from './new-rows.ts'
 import { readOpenings, withOpening } from './openings.ts'
 import { type KeyCell, keyNote, NO_TIME, WHOLE } from './part-notes.ts'
 
@@ -31,12 +32,11 @@ interface TableNotes {
   owners: Set<KeyCell>
 }
 
-type Notes = ReadonlyMap<string, TableNotes>
-
 /** Begins to note changes, and records that the warehouse was opened. Call it before anything else is written. */
 export function createNotedChanges(db: Sqlite, prepare: Prepare): NotedChanges {
   let change = lastChange(db)
-  recordOpening(db, prepare, change)
+  const newRows = createNewRows(prepare)
+  recordOpening(db, prepare, change, newRows)
   const notes = new Map<string, TableNotes>()
   const notesOf = (table: string): TableNotes => {
     const known = notes.get(table)
@@ -45,7 +45,7 @@ export function createNotedChanges(db: Sqlite, prepare: Prepare): NotedChanges {
     notes.set(table, created)
     return created
   }
-  installTriggers(db, notesOf)
+  installTriggers(db, notesOf, newRows)
   const monthOf = createOwnersMonth(prepare)
   const upsert = prepare(
     `INSERT INTO sync_changed_parts (table_name, part, change) VALUES (?, ?, ?)
@@ -55,6 +55,8 @@ export function createNotedChanges(db: Sqlite, prepare: Prepare): NotedChanges {
     typedRow: (table, id) => void notesOf(table).parts.add(keyNote([id])),
     typedTable: table => void notesOf(table).parts.add(WHOLE),
     store() {
+      for (const [table, months] of newRows.take())
+        for (const month of months) notesOf(table).moves.add(month)
       if (notes.size === 0) return
       change += 1
       for (const [table, parts] of changedParts(notes, monthOf))
@@ -64,11 +66,12 @@ export function createNotedChanges(db: Sqlite, prepare: Prepare): NotedChanges {
   }
 }
 
-function recordOpening(db: Sqlite, prepare: Prepare, change: number): void {
+function recordOpening(db: Sqlite, prepare: Prepare, change: number, newRows: NewRows): void {
   const meta = createMeta(prepare)
   const record = db.transaction(() => {
     const openings = withOpening(readOpenings(meta.get), [randomUUID(), change])
     meta.set(META.openings, JSON.stringify(openings))
+    newRows.begin()
   })
   record.immediate()
 }
@@ -81,7 +84,11 @@ const COVERAGE_COLUMNS = [
   'listed_at',
 ] as const satisfies readonly (keyof typeof SEGMENT_TABLE.columns)[]
 
-function installTriggers(db: Sqlite, notesOf: (table: string) => TableNotes): void {
+function installTriggers(
+  db: Sqlite,
+  notesOf: (table: string) => TableNotes,
+  newRows: Pick<NewRows, 'removed'>,
+): void {
   const define = (name: string, note: (of: TableNotes, cells: KeyCell[]) => void) =>
     db.function(name, { varargs: true }, (table: string, ...cells: KeyCell[]) => {
       note(notesOf(table), cells)
@@ -94,6 +101,10 @@ function installTriggers(db: Sqlite, notesOf: (table: string) => TableNotes): vo
   define(NOTING.moves, addTo('moves'))
   define(NOTING.owners, addTo('owners'))
   define(NOTING.key, ({ parts }, cells) => parts.add(keyNote(cells)))
+  db.function(NOTING.removed, (table: string, id: number) => {
+    newRows.removed(table, id)
+    return null
+  })
   const columnsOf = (table: string) =>
     describedTable(table)?.columns.flatMap(({ name }) => (isExported(name) ? [name] : [])) ?? []
   const triggers = [...DIVISIONS].flatMap(([table, division]) =>
@@ -117,7 +128,7 @@ function createOwnersMonth(prepare: Prepare) {
 
 /** The parts to store. Owners are found last, when a transaction has written all of them. */
 function changedParts(
-  notes: Notes,
+  notes: ReadonlyMap<string, TableNotes>,
   monthOf: (table: string, owner: KeyCell) => string | null,
 ): ReadonlyMap<string, ReadonlySet<string | null>> {
   const changed = new Map<string, Set<string | null>>()
