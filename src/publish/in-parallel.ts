@@ -1,4 +1,4 @@
-/** Does work for every item, for at most `most` of them at a time. Results are in the order of the items. */
+/** Calls `work` for each item, with at most `most` calls in progress. The results are in the order of the items. */
 export async function inParallel<Item, Result>(
   items: Iterable<Item>,
   most: number,
