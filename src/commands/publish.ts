@@ -24,6 +24,7 @@ export interface PublishCommandOptions {
   keep?: number
   tables?: readonly string[]
   location?: string
+  full?: boolean
   json?: boolean
 }
 
@@ -64,6 +65,10 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
       '--location <url>',
       'where readers find the target, if it is not at the same path for them; default publish.location for the target of the settings',
     ),
+    new Option(
+      '--full',
+      'compare all rows with the target, also those that no sync has changed since the last publication; without this option, that is done once a day',
+    ),
     new Option('--json', 'print one JSON summary on standard output'),
   ],
   examples: [
@@ -90,7 +95,7 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
     const clock = systemClock()
     const database = resolve(context.cwd, settings.database.path)
     requireWarehouse(database)
-    const { json = false, ...chosen } = input.options
+    const { json = false, full = false, ...chosen } = input.options
     const name = targetName(target)
     const { publish } = settings
     const isOfSettings = publish.target !== undefined && targetName(parseTarget(publish.target, '/')) === name
@@ -104,6 +109,7 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
       settings: { ...settings, publish: { ...publish, location, ...chosen } },
       clock,
       version,
+      full,
       signal,
       onProgress: progress.show,
       onEnd(db, outcome) {

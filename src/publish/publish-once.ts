@@ -16,6 +16,8 @@ export interface OncePublishing {
   clock: Clock
   /** Version of this program. */
   version: string
+  /** Compares everything, also what is not noted as changed. */
+  full?: boolean
   signal: AbortSignal
   onProgress(progress: PublishProgress): void
   /** Called with the warehouse's connection at the end, when the publication is complete or has failed. */
@@ -31,6 +33,7 @@ export async function publishOnce({
   settings,
   clock,
   version,
+  full = false,
   signal,
   onProgress,
   onEnd,
@@ -41,7 +44,7 @@ export async function publishOnce({
   try {
     const storage = await openTargetStorage(target, { settings, location, clock, signal })
     try {
-      const options = { db, storage, clock, mode, version, keep, tables, signal, onProgress }
+      const options = { db, storage, clock, mode, version, keep, tables, full, signal, onProgress }
       const summary = await publishWarehouse(options)
       onEnd?.(db, { summary })
       return summary

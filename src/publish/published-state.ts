@@ -2,7 +2,8 @@ import { errorCode } from '../error-code.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { type DataFile, decodeManifest, decodeManifestList } from './iceberg/manifest.ts'
 import { currentSnapshot, type TableMetadata } from './iceberg/metadata.ts'
-import { metadataPath, type TableVersion } from './metadata-file.ts'
+import { inParallel } from './in-parallel.ts'
+import { isHinted, metadataPath, type TableVersion } from './metadata-file.ts'
 import type { Storage } from './storage/storage.ts'
 
 /** What a target holds. */
@@ -15,6 +16,8 @@ export interface PublishedTarget {
 
 /** What a target holds of one table. */
 export interface PublishedState extends TableVersion {
+  /** Whether `version-hint.text` names this version. */
+  isHinted: boolean
   /** The live files, in the order of their parts. */
   parts: readonly PublishedPart[]
 }
@@ -36,6 +39,9 @@ export const PARTS_PROPERTY = 'parley.parts'
 /** An entry of the property. */
 export type PartNote = readonly [part: string | null, digest: string, file: string, checksum: string]
 
+/** How many tables are read at a time. */
+const MOST_READS = 16
+
 const METADATA_FILE = /^([^/]+)\/metadata\/v(\d+)\.metadata\.json$/
 
 /** @throws StopError 64 when the tables were published for another location, 73 when the target is damaged */
@@ -47,10 +53,10 @@ export async function readTarget(storage: Storage): Promise<PublishedTarget> {
     if (folder !== undefined) versions.set(folder, Math.max(versions.get(folder) ?? 0, Number(version)))
   }
   const present = new Set(paths)
-  const tables = new Map<string, PublishedState>()
-  for (const [folder, version] of versions)
-    tables.set(folder, await readTable(storage, { folder, version, present }))
-  return { paths, tables }
+  const tables = await inParallel(versions, MOST_READS, async ([folder, version]) => {
+    return [folder, await readTable(storage, { folder, version, present })] as const
+  })
+  return { paths, tables: new Map(tables) }
 }
 
 async function readTable(
@@ -61,7 +67,11 @@ async function readTable(
     const path = metadataPath(folder, version)
     const metadata = parsed<TableMetadata>(String(await required(storage, path)), path)
     if (metadata.location !== `${storage.location}/${folder}`) throw elsewhere(storage, metadata, folder)
-    return { folder, metadata, version, parts: await readParts(storage, metadata, present) }
+    const [parts, hinted] = await Promise.all([
+      readParts(storage, metadata, present),
+      isHinted(storage, folder, version),
+    ])
+    return { folder, metadata, version, parts, isHinted: hinted }
   } catch (error) {
     throw damaged(storage, folder, error)
   }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Clock, isoInstant } from '../clock.ts'
+import { createNotedChanges, type NotedChanges } from './changes/noted-changes.ts'
 import { disableCrmTables } from './crm/disabled.ts'
 import { type CrmFieldReader, createCrmFieldReader } from './crm/fields.ts'
 import type { TypedTableChange } from './crm/table-changes.ts'
@@ -178,13 +179,23 @@ function storeOn(db: Sqlite, opened: Opened): OpenStore {
   const prepare = statementCache(db)
   const checkpoints = createCheckpoints(db)
   const file = watchFile(path, clock)
-  const commit = createTransaction({ db, clock, path, checkpoints, file, onBlocked: onTransaction })
+  const changes = createNotedChanges(db, prepare)
+  const commit = createTransaction({
+    db,
+    clock,
+    path,
+    checkpoints,
+    file,
+    beforeCommit: changes.store,
+    onBlocked: onTransaction,
+  })
   const crmTables =
     opened.crmTables === false
-      ? disableCrmTables(db, prepare)
-      : createCrmTables({ db, prepare, clock, transaction: commit, onChange: onTypedTable })
+      ? disableCrmTables(db, prepare, changes)
+      : createCrmTables({ db, prepare, clock, changes, transaction: commit, onChange: onTypedTable })
+  const { workspace } = opened
   const store = {
-    ...createStore({ db, prepare, clock, commit, crmTables, checkpoints, workspace: opened.workspace }),
+    ...createStore({ db, prepare, clock, commit, crmTables, changes, checkpoints, workspace }),
     close: () => closeAll({ db, file, checkpoints, crmTables, release }),
   }
   try {
@@ -195,6 +206,7 @@ function storeOn(db: Sqlite, opened: Opened): OpenStore {
       if (store.state.meta(META.identity) === undefined) store.state.setMeta(META.identity, randomUUID())
       store.state.setMeta(META.writer, JSON.stringify({ pid, command, since: lock.since }))
       store.runs.closeInterrupted(isoInstant(clock.now()))
+      changes.store()
     }).immediate()
   } catch (error) {
     crmTables.close()
@@ -228,6 +240,7 @@ interface StoreParts {
   clock: Clock
   commit: Transaction
   crmTables: CrmTables
+  changes: NotedChanges
   checkpoints: Pick<Checkpoints, 'schedule'>
   workspace: WantedWorkspace | undefined
 }
@@ -238,6 +251,7 @@ function createStore({
   clock,
   commit,
   crmTables,
+  changes,
   checkpoints,
   workspace,
 }: StoreParts): Omit<OpenStore, 'close'> {
@@ -310,7 +324,12 @@ function createStore({
       onCommit: commit.onCommit,
       blockedMs: commit.blockedMs,
     }),
-    attempt: work => attempts.attempt(withCrmTables(work, crmTables)),
+    attempt: work =>
+      attempts.attempt(() => {
+        const result = withCrmTables(work, crmTables)()
+        changes.store()
+        return result
+      }),
     waitUntilFree: attempts.waitUntilFree,
   }
 }

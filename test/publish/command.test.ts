@@ -190,7 +190,7 @@ describe('parley publish', () => {
 
 test('a stopped publication ends between tables, and the last one stays readable', async () => {
   const { store, lake } = await published()
-  store.db.exec("UPDATE members SET name = 'changed'")
+  store.exec("UPDATE members SET name = 'changed'")
   const controller = new AbortController()
   const stopped = publishTo(store.path, lake, {
     signal: controller.signal,

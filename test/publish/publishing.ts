@@ -17,6 +17,7 @@ export interface Lake {
 
 export interface Publishing {
   keep?: number
+  full?: boolean
   mode?: number
   clock?: Clock
   signal?: AbortSignal
@@ -31,6 +32,7 @@ export async function publishTo(
   { folder, url }: Lake,
   {
     keep = 5,
+    full = false,
     mode = 0o600,
     clock = systemClock(),
     signal = new AbortController().signal,
@@ -48,6 +50,7 @@ export async function publishTo(
       mode,
       version: '1.2.3',
       keep,
+      full,
       signal,
       onProgress: onRows,
     })

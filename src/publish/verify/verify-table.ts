@@ -88,8 +88,11 @@ async function changedParts(check: TableCheck, { parts }: PublishedState): Promi
   if (warehouse === undefined) return 0
   const { db, table } = warehouse
   if (table === undefined) return parts.length
-  const known = parts.flatMap(({ part }) => part ?? [])
-  return differences(parts, await readPartDigests(check, table, table.reader(db, known)))
+  const reader = table.reader(
+    db,
+    parts.map(({ part }) => part),
+  )
+  return differences(parts, await readPartDigests(check, table, reader.rows('all')))
 }
 
 /** Equal digests mean equal rows, and as many of them. */

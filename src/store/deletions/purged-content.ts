@@ -1,7 +1,7 @@
 import { ownerOf, TABLES } from '../../catalog/catalog.ts'
 import type { LivesWith, Table } from '../../catalog/resource.ts'
 import { LEADING_COLUMNS, TRAILING_COLUMNS } from '../crm/columns.ts'
-import { createCrmTableStates } from '../crm/table-state.ts'
+import { readCrmTableStates } from '../crm/table-state.ts'
 import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { isUnpublished } from './purge-queue.ts'
@@ -64,7 +64,7 @@ function ruleOf(db: Sqlite, name: string, columns: readonly string[]): Rule | un
 
 /** Of a typed table of CRM records. */
 function crmRule(db: Sqlite, name: string, columns: readonly string[]): Rule | undefined {
-  const states = createCrmTableStates(sql => db.prepare(sql)).all()
+  const states = readCrmTableStates(sql => db.prepare(sql))
   const [object] = [...states].find(([, { made }]) => made?.table === name) ?? []
   const owner = TABLES.get('crm_records')?.table
   if (object === undefined || owner === undefined) return undefined

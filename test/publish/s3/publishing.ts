@@ -79,6 +79,7 @@ export async function publishTo(
       mode: 0o600,
       version: '1.2.3',
       keep,
+      full: false,
       signal: new AbortController().signal,
       onProgress: () => undefined,
     })
