@@ -220,7 +220,7 @@ function publicationProblems({ publication, daemon, writer }: StatusReport, now:
     const todo = 'Remove the cause; parley tries again by itself. parley publish tries at once.'
     return [{ id: 'publication', kind: 'act', what, detail, todo, since: failing.since }]
   }
-  // A daemon that does not run or waits has a problem of its own.
+  // A daemon that does not run or waits is a separate problem.
   if (writer?.running !== true || daemon?.state !== 'running') return []
   const detail = running === null ? null : `The publication that began ${clockText(running, now)} takes long`
   const todo = 'Nothing to do unless it lasts: then check how fast the target is, or raise publish.every.'
