@@ -99,7 +99,7 @@ describe('a damaged target', () => {
     await publishTo(store.path, lake, { keep: 1 })
     const [one = ''] = dataFiles(lake, 'teams')
     const kept = copyOf(lake)
-    store.db.exec("UPDATE teams SET name = 'two'")
+    store.exec("UPDATE teams SET name = 'two'")
     await publishTo(store.path, lake, { keep: 1 })
     const [two = ''] = dataFiles(lake, 'teams')
     copyFileSync(join(lake.folder, two), join(kept.folder, one))

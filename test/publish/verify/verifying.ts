@@ -28,12 +28,11 @@ export function copyOf({ folder, url }: Lake): Lake {
 }
 
 export function changeActivity(store: TemporaryStore, id: string, type: string, month = '01'): void {
-  store.db
-    .prepare(
-      `INSERT INTO activities (id, occurred_at, type, _first_seen_at, _synced_at) VALUES (?, ?, ?, '${NOW}', '${NOW}')
-       ON CONFLICT DO UPDATE SET type = excluded.type`,
-    )
-    .run(id, `2026-${month}-02T00:00:00.000Z`, type)
+  const put = store.db.prepare(
+    `INSERT INTO activities (id, occurred_at, type, _first_seen_at, _synced_at) VALUES (?, ?, ?, '${NOW}', '${NOW}')
+     ON CONFLICT DO UPDATE SET type = excluded.type`,
+  )
+  store.atomically(() => put.run(id, `2026-${month}-02T00:00:00.000Z`, type))
 }
 
 export function eraseMember(store: TemporaryStore, id: string): void {
