@@ -17,6 +17,8 @@ export interface Lake {
 
 export interface Publishing {
   keep?: number
+  /** Default: all. */
+  tables?: readonly string[] | undefined
   mode?: number
   clock?: Clock
   signal?: AbortSignal
@@ -31,6 +33,7 @@ export async function publishTo(
   { folder, url }: Lake,
   {
     keep = 5,
+    tables,
     mode = 0o600,
     clock = systemClock(),
     signal = new AbortController().signal,
@@ -48,6 +51,7 @@ export async function publishTo(
       mode,
       version: '1.2.3',
       keep,
+      tables,
       signal,
       onProgress: onRows,
     })
