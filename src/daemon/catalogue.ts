@@ -5,22 +5,24 @@ import type { Log } from '../log.ts'
 import { type Catalogue, createCatalogue } from '../publish/catalogue/catalogue.ts'
 import { openTargetReader, parseTarget } from '../publish/storage/open.ts'
 import type { TargetReader } from '../publish/storage/target-reader.ts'
-import type { CurrentState } from './current-state.ts'
 
 /** The catalogue of `publish.target`, also after the settings have changed. */
 export interface TargetCatalogue extends Catalogue {
   close(): void
 }
 
+type PublishSettings = Pick<Settings, 'publish' | 'database'>
+
 export interface TargetCatalogueParts {
-  current: Pick<CurrentState, 'settings'>
+  /** Its settings are replaced when they change. */
+  current: { settings: PublishSettings }
   clock: Clock
   log: Log
 }
 
 export function createTargetCatalogue({ current, clock, log }: TargetCatalogueParts): TargetCatalogue {
   const closing = new AbortController()
-  let opened: { settings: Settings; reader: Promise<TargetReader> } | undefined
+  let opened: { settings: PublishSettings; reader: Promise<TargetReader> } | undefined
   let isFailing = false
   const close = () => void opened?.reader.then(reader => reader.close()).catch(() => undefined)
   const reader = (): Promise<TargetReader> => {
@@ -54,7 +56,11 @@ export function createTargetCatalogue({ current, clock, log }: TargetCataloguePa
   }
 }
 
-async function openReader(settings: Settings, clock: Clock, signal: AbortSignal): Promise<TargetReader> {
+async function openReader(
+  settings: PublishSettings,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<TargetReader> {
   const { target } = settings.publish
   if (target !== undefined) return openTargetReader(parseTarget(target, '/'), { settings, clock, signal })
   throw new StopError('publish.target is not set', {
