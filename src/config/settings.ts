@@ -253,11 +253,25 @@ export const SETTINGS = {
     default: undefined,
     without: 'none',
     description:
-      'The token that the status server asks for on a TCP address: as `Authorization: Bearer TOKEN`, or as the password in a browser, with any user name. `/livez` and `/readyz` need none, and webhooks need `http.nudge_secret` instead. A Unix socket asks for no token: its permissions decide. Without a token, the server listens on loopback only. `token_file` names the file that contains the token, as for the API key. Beyond loopback, use a reverse proxy with TLS, since the token is sent as it is.',
+      'The token that the status server asks for on a TCP address: as `Authorization: Bearer TOKEN`, or as the password in a browser, with any user name. `/livez` and `/readyz` need none, webhooks need `http.nudge_secret` instead, and the catalogue `http.catalogue_token`. A Unix socket asks for no token: its permissions decide. Without a token, the server listens on loopback only. `token_file` names the file that contains the token, as for the API key. Beyond loopback, use a reverse proxy with TLS, since the token is sent as it is.',
     flag: '--http-token-file',
     placeholder: 'file',
     example: '"http.token"',
     secret: 'the token of the status server',
+  },
+  'http.catalogue_token': {
+    kind: kinds.text(
+      'a token of at least 16 and at most 200 printable ASCII characters without spaces',
+      /^[\x21-\x7e]{16,200}$/,
+    ),
+    default: undefined,
+    without: 'no catalogue',
+    description:
+      'The token of the catalogue: with it and `publish.target`, the status server of the daemon is also a read-only Iceberg REST catalogue of the published tables, at the path `/iceberg`. Spark, Trino, DuckDB, pyiceberg and ClickHouse send the token as `Authorization: Bearer TOKEN`, also to a Unix socket. It opens nothing but the catalogue, and `http.token` does not open the catalogue. drizzle/engines.md says how each engine connects. `catalogue_token_file` names the file that contains the token, as for the API key.',
+    flag: '--catalogue-token-file',
+    placeholder: 'file',
+    example: '"catalogue.token"',
+    secret: 'the token of the catalogue',
   },
   'http.nudge_secret': {
     kind: kinds.text(

@@ -31,6 +31,7 @@ import { noteDaemonEnd } from '../store/status/waiting-daemon.ts'
 import { META } from '../store/sync/meta.ts'
 import type { UnreachableNote } from '../store/sync/resource-state.ts'
 import { type BackgroundWork, startBackgroundWork } from './background-work.ts'
+import { createTargetCatalogue, type TargetCatalogueParts } from './catalogue.ts'
 import type { CurrentState } from './current-state.ts'
 import { startHookWatch } from './hook-watch.ts'
 import { livenessAfter } from './liveness.ts'
@@ -291,7 +292,12 @@ function chosenResources({ sync }: ApiSettings): readonly ResourceName[] {
 }
 
 /** Settings that take effect only when the process starts. */
-const NEEDS_RESTART: readonly SettingKey[] = ['http.listen', 'http.token', 'http.nudge_secret']
+const NEEDS_RESTART: readonly SettingKey[] = [
+  'http.listen',
+  'http.token',
+  'http.catalogue_token',
+  'http.nudge_secret',
+]
 
 function createReloads({ reload, onReload, serviceManager }: DaemonParts, current: CurrentState) {
   let requested = new AbortController()
@@ -347,9 +353,11 @@ async function startServer(
       ?.readFirst(readsFor(hint))
       .catch(error => log.warn('Failed to process a webhook', { error }))
   }
+  const catalogue = servedCatalogue({ current, clock, log })
   const server = await startStatusServer({
     listen: current.settings.http.listen,
     token: current.settings.http.token,
+    catalogue,
     nudgeSecret: current.settings.http.nudgeSecret,
     log,
     clock,
@@ -366,9 +374,23 @@ async function startServer(
     onTransaction: metrics.recordTransaction,
     async close() {
       await server.close()
+      catalogue?.catalogue.close()
       metrics.close()
     },
   }
+}
+
+/** Undefined unless both settings that the catalogue needs are set. */
+function servedCatalogue(parts: TargetCatalogueParts) {
+  const { http, publish } = parts.current.settings
+  if (http.catalogueToken === undefined) return undefined
+  if (publish.target !== undefined)
+    return { catalogue: createTargetCatalogue(parts), token: http.catalogueToken }
+  parts.log.warn('The catalogue is not served', {
+    setting: 'publish.target',
+    reason: 'it has no target: set publish.target, and restart the daemon',
+  })
+  return undefined
 }
 
 function liveness({ app }: CurrentState): true | string {

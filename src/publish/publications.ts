@@ -53,7 +53,9 @@ const COLUMNS: Readonly<Record<keyof PublicationRow, Pick<ExportColumn, 'kind'> 
   },
 }
 
-export function earlierPublications(before: PublishedState | undefined): readonly PublicationRow[] {
+export function earlierPublications(
+  before: Pick<PublishedState, 'metadata'> | undefined,
+): readonly PublicationRow[] {
   return JSON.parse(before?.metadata.properties[ROWS_PROPERTY] ?? '[]')
 }
 

@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Listen } from '../config/kinds.ts'
 import { isLoopback, isLoopbackHeader } from '../loopback.ts'
 import { ASK_FOR_TOKEN, createTokenCheck, needsToken } from './access-token.ts'
+import { addCatalogue, type CatalogueAccess } from './catalogue/requests.ts'
 import { type Answers, addRoutes, isOpenPath, refuse } from './routes.ts'
 import { clearSocketPath, codeOf } from './socket-file.ts'
 
@@ -13,6 +14,8 @@ export interface StatusServerDeps extends Answers {
   listen: Listen
   /** The value of `http.token`. */
   token: string | undefined
+  /** Undefined: there is no `/iceberg`. */
+  catalogue: CatalogueAccess | undefined
   /** How long a request may take to arrive. Default 10 s. */
   requestMs?: number
 }
@@ -62,7 +65,8 @@ type Listening = Exclude<Listen, { at: 'off' }>
 
 /**
  * Serves until it is closed. When listening fails, it logs a warning and returns a server without an address.
- * Routes: `GET` `/` (the page), `/livez`, `/readyz`, `/metrics` and `/status`; `POST` `/nudge` and `/nudge/SECRET`.
+ * Routes: `GET` `/` (the page), `/livez`, `/readyz`, `/metrics` and `/status`; `POST` `/nudge` and `/nudge/SECRET`; the
+ * catalogue of published tables below `/iceberg`.
  */
 export async function startStatusServer(deps: StatusServerDeps): Promise<StatusServer> {
   const { listen, log } = deps
@@ -130,7 +134,7 @@ function listensOnLoopback({ server }: FastifyInstance): boolean {
 }
 
 async function createApp(deps: StatusServerDeps): Promise<FastifyInstance> {
-  const { requestMs = 10_000, listen, token } = deps
+  const { requestMs = 10_000, listen, token, catalogue } = deps
   const { default: fastify } = await import('fastify')
   const app: FastifyInstance = fastify({
     // Fastify's logger would log paths, and the path of a webhook may contain the secret.
@@ -152,6 +156,7 @@ async function createApp(deps: StatusServerDeps): Promise<FastifyInstance> {
     if (!listensOnLoopback(app) || isLoopbackHeader(request.headers.host)) return undefined
     return refuse(reply, 403, 'Expected localhost, 127.0.0.1 or [::1] as the host')
   })
+  if (catalogue) addCatalogue(app, catalogue, deps)
   if (listen.at === 'port' && token !== undefined) {
     const hasToken = createTokenCheck(token)
     app.addHook('onRequest', async (request, reply) => {

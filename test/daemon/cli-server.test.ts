@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { placeFor, workspace } from '../cli/workspace.ts'
@@ -49,6 +50,29 @@ describe('the status server of a daemon', () => {
     expect(text).toMatch(/^parley_requests_total\{route="\/v1\/members",status="200"\} \d+$/m)
     expect(text).toContain('parley_resource_state{resource="activities",state="ok"} 1')
     expect(text).toMatch(/^parley_wal_bytes [1-9]/m)
+  })
+
+  test('with a token and a target, the status server is the catalogue of the target', async context => {
+    const place = placeFor(await workspace(context))
+    const target = join(place.cwd, 'lake')
+    const daemon = startDaemon(context, place, {
+      PARLEY_HTTP_CATALOGUE_TOKEN: 'a-token-of-the-catalogue',
+      PARLEY_PUBLISH_TARGET: target,
+      PARLEY_PUBLISH_EVERY: 'never',
+    })
+    await loaded(place.file)
+    const headers = { authorization: 'Bearer a-token-of-the-catalogue' }
+    const ask = (path: string) => daemon.ask(`/iceberg/v1/namespaces/parley/${path}`, { headers })
+    expect(await ask('tables')).toMatchObject({ status: 503 })
+    expect((await runCommand(place, ['publish', target])).status).toBe(0)
+    const { body } = await until(
+      () => ask('tables/members'),
+      ({ status }) => status === 200,
+    )
+    expect(JSON.parse(body)).toMatchObject({
+      'metadata-location': `file://${target}/members/metadata/v1.metadata.json`,
+      metadata: { location: `file://${target}/members`, 'current-snapshot-id': 1 },
+    })
   })
 
   test('a taken port is a warning, and the sync continues without the status server', async context => {

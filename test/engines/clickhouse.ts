@@ -7,8 +7,15 @@ export interface ClickHouse {
   /** @throws Error with ClickHouse's message when the query fails */
   query(sql: string): Promise<Cell[][]>
   /** Rows in the form of `expectedTables`. Names that the table does not have are an error. */
-  table(path: string, settings?: string): Promise<{ columns: string[]; rows: Cell[][] }>
+  table(path: string, settings?: string): Promise<TableRows>
+  /** The same for any table or table function. */
+  rows(source: string, settings?: string): Promise<TableRows>
   close(): Promise<void>
+}
+
+export interface TableRows {
+  columns: string[]
+  rows: Cell[][]
 }
 
 const READER = new URL('clickhouse-reader.mjs', import.meta.url).pathname
@@ -33,16 +40,17 @@ export function startClickHouse(): ClickHouse {
     last = answer.catch(() => undefined)
     return answer
   }
+  const rows: ClickHouse['rows'] = async (source, settings = '') => {
+    const described = await query(`DESCRIBE ${source} ${settings}`)
+    const columns = described.map(([name, type]) => ({ name: String(name), type: String(type) }))
+    const cells = columns.map(({ name, type }) => readCell(identifier(name), type))
+    const found = await query(`SELECT ${cells.join(', ')} FROM ${source} ${settings}`)
+    return { columns: columns.map(({ name }) => name), rows: found }
+  }
   return {
     query,
-    async table(path, settings = '') {
-      const source = `icebergLocal(${literal(path)})`
-      const described = await query(`DESCRIBE ${source} ${settings}`)
-      const columns = described.map(([name, type]) => ({ name: String(name), type: String(type) }))
-      const cells = columns.map(({ name, type }) => readCell(identifier(name), type))
-      const rows = await query(`SELECT ${cells.join(', ')} FROM ${source} ${settings}`)
-      return { columns: columns.map(({ name }) => name), rows }
-    },
+    rows,
+    table: (path, settings) => rows(`icebergLocal(${literal(path)})`, settings),
     async close() {
       child.stdin.end()
       await closed
@@ -55,4 +63,5 @@ const readCell = (cell: string, type: string): string =>
 
 export const literal = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
 
-const identifier = (name: string): string => `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``
+export const identifier = (name: string): string =>
+  `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``

@@ -18,6 +18,8 @@ export interface Lake {
 export interface Publishing {
   keep?: number
   full?: boolean
+  /** Default: all. */
+  tables?: readonly string[] | undefined
   mode?: number
   clock?: Clock
   signal?: AbortSignal
@@ -33,6 +35,7 @@ export async function publishTo(
   {
     keep = 5,
     full = false,
+    tables,
     mode = 0o600,
     clock = systemClock(),
     signal = new AbortController().signal,
@@ -51,6 +54,7 @@ export async function publishTo(
       version: '1.2.3',
       keep,
       full,
+      tables,
       signal,
       onProgress: onRows,
     })

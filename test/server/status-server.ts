@@ -56,6 +56,7 @@ export async function start(deps: Partial<StatusServerDeps> = {}): Promise<Start
     listen: { at: 'port', host: '127.0.0.1', port: 0 },
     token: undefined,
     nudgeSecret: SECRET,
+    catalogue: undefined,
     log,
     clock,
     metrics,

@@ -28,6 +28,7 @@ export function startBackfillPage({ app, settings, log, version }: BackfillPageD
     listen,
     token,
     nudgeSecret: undefined,
+    catalogue: undefined,
     log,
     clock,
     metrics: undefined,

@@ -3,8 +3,10 @@ import { resolve } from 'node:path'
 import type { Clock } from '../../clock.ts'
 import type { Settings } from '../../config/load-settings.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
-import { type BucketPlace, parseBucketPlace } from './s3/address.ts'
+import { type BucketEndpoint, type BucketPlace, parseBucketPlace } from './s3/address.ts'
+import type { BucketCredentials } from './s3/requests.ts'
 import type { Storage } from './storage.ts'
+import { folderReader, type TargetReader } from './target-reader.ts'
 
 /** Opens the target of a publication, whatever it is. */
 
@@ -57,22 +59,28 @@ export async function openTargetStorage(
     const { openFolder } = await import('./folder.ts')
     return openFolder({ path: target.path, location, mode: settings.database.mode, clock })
   }
-  const { s3Endpoint: endpoint, s3Region: region, s3PathStyle: pathStyle } = settings.publish
-  const { s3AccessKeyId, s3SecretAccessKey, s3SessionToken: sessionToken } = settings.publish
-  if (s3AccessKeyId === undefined || s3SecretAccessKey === undefined) throw credentialsError(s3AccessKeyId)
   const { openS3 } = await import('./s3/s3.ts')
-  return openS3({
-    ...target,
-    endpoint,
-    region,
-    pathStyle,
-    credentials: { accessKeyId: s3AccessKeyId, secretAccessKey: s3SecretAccessKey, sessionToken },
-    location,
-    temporary: tmpdir(),
-    clock,
-    signal,
-    random: Math.random,
-  })
+  const access = bucketAccess(settings.publish)
+  const random = Math.random
+  return openS3({ ...target, ...access, location, temporary: tmpdir(), clock, signal, random })
+}
+
+/** Opens the target to read it while publications go on. @throws StopError 78 without credentials */
+export async function openTargetReader(
+  target: PublishTarget,
+  { settings, clock, signal }: Omit<OpenTargetOptions, 'location'>,
+): Promise<TargetReader> {
+  if (target.by === 'folder') return folderReader(target.path)
+  const { openS3Reader } = await import('./s3/s3.ts')
+  return openS3Reader({ ...target, ...bucketAccess(settings.publish), clock, signal, random: Math.random })
+}
+
+function bucketAccess(settings: Settings['publish']): BucketEndpoint & { credentials: BucketCredentials } {
+  const { s3Endpoint: endpoint, s3Region: region, s3PathStyle: pathStyle } = settings
+  const { s3AccessKeyId, s3SecretAccessKey, s3SessionToken: sessionToken } = settings
+  if (s3AccessKeyId === undefined || s3SecretAccessKey === undefined) throw credentialsError(s3AccessKeyId)
+  const credentials = { accessKeyId: s3AccessKeyId, secretAccessKey: s3SecretAccessKey, sessionToken }
+  return { endpoint, region, pathStyle, credentials }
 }
 
 function credentialsError(accessKeyId: string | undefined): StopError {

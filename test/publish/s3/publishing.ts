@@ -68,7 +68,11 @@ export async function bucketOf(
 export async function publishTo(
   storage: Storage,
   database: string,
-  { clock = systemClock(), keep = 5 }: { clock?: Clock; keep?: number } = {},
+  {
+    clock = systemClock(),
+    keep = 5,
+    tables,
+  }: { clock?: Clock; keep?: number; tables?: readonly string[] | undefined } = {},
 ): Promise<PublishSummary> {
   const db = openDatabase({ path: database, readonly: true })
   try {
@@ -80,6 +84,7 @@ export async function publishTo(
       version: '1.2.3',
       keep,
       full: false,
+      tables,
       signal: new AbortController().signal,
       onProgress: () => undefined,
     })

@@ -1,6 +1,7 @@
 import { type Clock, DAY_MS } from '../../../clock.ts'
 import { EXIT_STATUS, StopError } from '../../../errors.ts'
 import type { Storage } from '../storage.ts'
+import type { TargetReader } from '../target-reader.ts'
 import { type BucketEndpoint, type BucketPlace, bucketUrl } from './address.ts'
 import { type BucketAnswer, type LostAnswer, readListedPage } from './answers.ts'
 import { type BucketWords, bucketError, conditionError, noBucketError } from './faults.ts'
@@ -38,14 +39,11 @@ const SETTLED_MS = DAY_MS
  * @throws StopError 64 when the prefix has other objects, 73 when the bucket cannot be used
  */
 export async function openS3(options: S3Options): Promise<Storage> {
-  const { bucket, prefix, location, temporary, clock, signal } = options
+  const { location, temporary, clock, signal } = options
   const closing = new AbortController()
   const requests = createBucketRequests({ ...options, signal: AbortSignal.any([signal, closing.signal]) })
-  const name = prefix === '' ? `s3://${bucket}` : `s3://${bucket}/${prefix}`
-  const objects = createObjects(requests.send, {
-    prefix: prefix === '' ? '' : `${prefix}/`,
-    words: { name, bucket, region: options.region, url: options.endpoint ?? bucketUrl(options, bucket) },
-  })
+  const name = nameOf(options)
+  const objects = objectsOf(options, requests.send)
   const close = () => {
     closing.abort(new Error('The target is closed'))
     requests.close()
@@ -79,6 +77,23 @@ export async function openS3(options: S3Options): Promise<Storage> {
     throw error
   }
 }
+
+/** Opens a prefix without a request, so a bucket that cannot be used is an error of the first read. */
+export function openS3Reader(options: Omit<S3Options, 'location' | 'temporary'>): TargetReader {
+  const requests = createBucketRequests(options)
+  return { read: objectsOf(options, requests.send).read, close: requests.close }
+}
+
+function objectsOf(options: BucketPlace & BucketEndpoint, send: Send): Objects {
+  const { bucket, prefix, region, endpoint } = options
+  return createObjects(send, {
+    prefix: prefix === '' ? '' : `${prefix}/`,
+    words: { name: nameOf(options), bucket, region, url: endpoint ?? bucketUrl(options, bucket) },
+  })
+}
+
+const nameOf = ({ bucket, prefix }: BucketPlace): string =>
+  prefix === '' ? `s3://${bucket}` : `s3://${bucket}/${prefix}`
 
 interface FoundObject {
   path: string

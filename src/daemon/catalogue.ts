@@ -1,0 +1,71 @@
+import type { Clock } from '../clock.ts'
+import type { Settings } from '../config/load-settings.ts'
+import { EXIT_STATUS, StopError } from '../errors.ts'
+import type { Log } from '../log.ts'
+import { type Catalogue, createCatalogue } from '../publish/catalogue/catalogue.ts'
+import { openTargetReader, parseTarget } from '../publish/storage/open.ts'
+import type { TargetReader } from '../publish/storage/target-reader.ts'
+
+/** The catalogue of `publish.target`, also after the settings have changed. */
+export interface TargetCatalogue extends Catalogue {
+  close(): void
+}
+
+type PublishSettings = Pick<Settings, 'publish' | 'database'>
+
+export interface TargetCatalogueParts {
+  /** Its settings are replaced when they change. */
+  current: { settings: PublishSettings }
+  clock: Clock
+  log: Log
+}
+
+export function createTargetCatalogue({ current, clock, log }: TargetCatalogueParts): TargetCatalogue {
+  const closing = new AbortController()
+  let opened: { settings: PublishSettings; reader: Promise<TargetReader> } | undefined
+  let isFailing = false
+  const close = () => void opened?.reader.then(reader => reader.close()).catch(() => undefined)
+  const reader = (): Promise<TargetReader> => {
+    const { settings } = current
+    if (opened?.settings !== settings) {
+      close()
+      opened = { settings, reader: openReader(settings, clock, closing.signal) }
+    }
+    return opened.reader
+  }
+  const target: TargetReader = {
+    async read(path) {
+      try {
+        const bytes = await (await reader()).read(path)
+        isFailing = false
+        return bytes
+      } catch (error) {
+        if (!isFailing && !closing.signal.aborted) log.warn('The catalogue cannot read its target', { error })
+        isFailing = true
+        throw error
+      }
+    },
+    close,
+  }
+  return {
+    ...createCatalogue(target, clock),
+    close() {
+      closing.abort(new Error('The catalogue is closed'))
+      target.close()
+    },
+  }
+}
+
+async function openReader(
+  settings: PublishSettings,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<TargetReader> {
+  const { target } = settings.publish
+  if (target !== undefined) return openTargetReader(parseTarget(target, '/'), { settings, clock, signal })
+  throw new StopError('publish.target is not set', {
+    code: 'publish-no-target',
+    hint: 'Set it, so that the catalogue has tables. config/README.md explains every setting.',
+    exitStatus: EXIT_STATUS.settings,
+  })
+}

@@ -1,0 +1,135 @@
+import { type Clock, SECOND_MS } from '../../clock.ts'
+import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { PUBLICATIONS } from '../publications.ts'
+import type { TargetReader } from '../storage/target-reader.ts'
+import {
+  type CompletePublication,
+  readLastPublication,
+  readShownTable,
+  type ShownTable,
+  tablesOf,
+} from './complete-publication.ts'
+
+/**
+ * What a catalogue says about a target. It looks for a new publication only when it is asked, and at most every few
+ * seconds. The metadata of a table is read once for each publication.
+ */
+export interface Catalogue {
+  /** @throws StopError when there is no complete publication, or the target cannot be read in time */
+  publication(): Promise<PublicationSummary>
+  /** Undefined when the last complete publication has no such table. @throws StopError as above */
+  table(name: string): Promise<ShownTable | undefined>
+}
+
+export interface PublicationSummary {
+  tables: readonly string[]
+  /** What the publication shows, by names for readers. */
+  properties: Readonly<Record<string, string>>
+}
+
+/** How long a look counts, also one that failed. */
+const LOOK_MS = 2 * SECOND_MS
+/** After this time a request is refused. What it waited for goes on, and later requests use its result. */
+const MOST_WAIT_MS = 10 * SECOND_MS
+
+interface Look {
+  at: number
+  isPending: boolean
+  publication: Promise<CompletePublication>
+}
+
+interface ReadTables {
+  /** The tag of the publication that they belong to. */
+  of: string
+  tables: Map<string, Promise<ShownTable | undefined>>
+}
+
+export function createCatalogue(target: TargetReader, clock: Clock): Catalogue {
+  let look: Look | undefined
+  let read: ReadTables = { of: '', tables: new Map() }
+  const startLook = (): Look => {
+    const started: Look = { at: clock.elapsed(), isPending: true, publication: lastPublication(target) }
+    const end = () => {
+      started.isPending = false
+    }
+    started.publication.then(end, end)
+    return started
+  }
+  const publication = () => {
+    if (!look || (!look.isPending && clock.elapsed() - look.at >= LOOK_MS)) look = startLook()
+    return look.publication
+  }
+  const tableOf = (shown: CompletePublication, name: string): Promise<ShownTable | undefined> => {
+    if (read.of !== shown.tag) read = { of: shown.tag, tables: new Map() }
+    const { tables } = read
+    const known = tables.get(name)
+    if (known) return known
+    const table = readShownTable(target, shown, name)
+    tables.set(name, table)
+    table.catch(() => tables.delete(name))
+    return table
+  }
+  const table = async (name: string): Promise<ShownTable | undefined> => {
+    const shown = await publication()
+    if (!tablesOf(shown).includes(name)) return undefined
+    const found = await tableOf(shown, name)
+    if (found) return found
+    // A later publication has been completed since the look.
+    look = undefined
+    const later = await publication()
+    if (!tablesOf(later).includes(name)) return undefined
+    return (await tableOf(later, name)) ?? Promise.reject(missingError(name))
+  }
+  return {
+    publication: async () => summaryOf(await inTime(clock, publication())),
+    table: name => inTime(clock, table(name)),
+  }
+}
+
+async function lastPublication(target: TargetReader): Promise<CompletePublication> {
+  const last = await readLastPublication(target)
+  if (last) return last
+  throw new StopError('The target has no complete publication yet', {
+    code: 'publish-none',
+    hint: 'Wait for the first publication of the daemon, or run parley publish.',
+    exitStatus: EXIT_STATUS.unfinished,
+  })
+}
+
+function summaryOf(last: CompletePublication): PublicationSummary {
+  const { publication, published_at, complete_as_of, fresh_as_of } = last
+  return {
+    tables: tablesOf(last),
+    properties: {
+      publication: String(publication),
+      published_at,
+      ...(complete_as_of !== null && { complete_as_of }),
+      ...(fresh_as_of !== null && { fresh_as_of }),
+    },
+  }
+}
+
+async function inTime<Value>(clock: Clock, value: Promise<Value>): Promise<Value> {
+  const answered = new AbortController()
+  const late = clock.sleep(MOST_WAIT_MS, answered.signal).then(() => {
+    throw new StopError('The target of the publications does not answer in time', {
+      code: 'publish-slow',
+      hint: 'Try again later. A publication or a network that is slow may be the reason.',
+      exitStatus: EXIT_STATUS.unfinished,
+    })
+  })
+  try {
+    return await Promise.race([value, late])
+  } finally {
+    answered.abort()
+    late.catch(() => undefined)
+  }
+}
+
+function missingError(table: string): StopError {
+  return new StopError(`The target has no metadata of the table ${table} for its last publication`, {
+    code: 'publish-damaged',
+    hint: `Publish again. A copy of the target must have the files of ${PUBLICATIONS} last.`,
+    exitStatus: EXIT_STATUS.unfinished,
+  })
+}

@@ -1,0 +1,112 @@
+import { EXIT_STATUS, StopError } from '../../errors.ts'
+import type { TableMetadata } from '../iceberg/metadata.ts'
+import { hintPath, metadataPath } from '../metadata-file.ts'
+import { earlierPublications, PUBLICATIONS, type PublicationRow } from '../publications.ts'
+import type { TargetReader } from '../storage/target-reader.ts'
+
+/**
+ * Finds what a target shows: the tables of its last complete publication. A table may be ahead of it already, when the
+ * next publication is in progress or was interrupted. Then an earlier version of its metadata is the right one. That
+ * file exists, since a sweep follows only after a complete publication.
+ */
+
+export interface CompletePublication extends PublicationRow {
+  /** Of the table `publications`, which changes with every publication. */
+  tag: string
+}
+
+/** One version of the metadata of a table. */
+export interface ShownTable {
+  /** Differs for each version, and for a table that was published again from the start. */
+  tag: string
+  /** Of the metadata file, as readers find it. */
+  address: string
+  /** The metadata file. */
+  metadata: string
+}
+
+/** Undefined when the target has none yet. @throws StopError 73 when the target cannot be read */
+export async function readLastPublication(target: TargetReader): Promise<CompletePublication | undefined> {
+  let newest: StoredVersion | undefined
+  let next = await readHintedVersion(target, PUBLICATIONS)
+  // The hint is written after the version that it names.
+  while (next) {
+    newest = next
+    next = await readVersion(target, PUBLICATIONS, newest.version + 1)
+  }
+  const row = earlierPublications(newest).at(-1)
+  return newest && row && { ...row, tag: tagOf(newest) }
+}
+
+/** The tables of a publication, by their folders, which are their names for readers. */
+export const tablesOf = ({ snapshots }: PublicationRow): readonly string[] =>
+  [...Object.keys(snapshots), PUBLICATIONS].toSorted()
+
+/**
+ * The newest metadata of a table whose current snapshot is that of the publication. Undefined when the publication has
+ * no such table, or when its metadata was removed because a later publication is complete.
+ * @throws StopError 73 when the target cannot be read
+ */
+export async function readShownTable(
+  target: TargetReader,
+  { snapshots, publication }: PublicationRow,
+  folder: string,
+): Promise<ShownTable | undefined> {
+  const wanted = new Map(Object.entries({ ...snapshots, [PUBLICATIONS]: publication })).get(folder)
+  if (wanted === undefined) return undefined
+  let found = await readHintedVersion(target, folder)
+  let direction = 0
+  while (found) {
+    // The ids of snapshots grow with the versions.
+    const step = Math.sign(wanted - found.metadata['current-snapshot-id'])
+    if (step === 0) return shownTable(folder, found)
+    if (step === -direction) return undefined
+    direction = step
+    found = await readVersion(target, folder, found.version + step)
+  }
+  return undefined
+}
+
+const tagOf = ({ version, metadata }: StoredVersion): string => `${metadata['table-uuid']}-${version}`
+
+function shownTable(folder: string, stored: StoredVersion): ShownTable {
+  const { version, metadata, text } = stored
+  return {
+    tag: tagOf(stored),
+    address: metadata.location.slice(0, -folder.length) + metadataPath(folder, version),
+    metadata: text,
+  }
+}
+
+interface StoredVersion {
+  version: number
+  metadata: TableMetadata
+  text: string
+}
+
+async function readHintedVersion(target: TargetReader, folder: string): Promise<StoredVersion | undefined> {
+  const hint = String((await target.read(hintPath(folder))) ?? '')
+  // The first version can be there without a hint.
+  return readVersion(target, folder, /^\d{1,15}$/.test(hint) ? Number(hint) : 1)
+}
+
+async function readVersion(
+  target: TargetReader,
+  folder: string,
+  version: number,
+): Promise<StoredVersion | undefined> {
+  const path = metadataPath(folder, version)
+  const bytes = await target.read(path)
+  if (bytes === undefined) return undefined
+  const text = String(bytes)
+  try {
+    return { version, metadata: JSON.parse(text), text }
+  } catch {
+    // The message of the parser would have a piece of the text, such as a key.
+    throw new StopError(`${path} in the target of the publications is not valid JSON`, {
+      code: 'publish-damaged',
+      hint: 'Publish to an empty folder or prefix, or restore the file.',
+      exitStatus: EXIT_STATUS.databaseUnavailable,
+    })
+  }
+}

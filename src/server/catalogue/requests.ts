@@ -1,0 +1,69 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../../clock.ts'
+import type { Log } from '../../log.ts'
+import { createTokenCheck } from '../access-token.ts'
+import { createAllowance } from '../token-bucket.ts'
+import {
+  answerOf,
+  type CatalogueAnswer,
+  errorAnswer,
+  isCataloguePath,
+  type ServedCatalogue,
+} from './answers.ts'
+
+/** Answers every request below `/iceberg`, before any other check of a token. */
+
+export interface CatalogueAccess {
+  catalogue: ServedCatalogue
+  /** The value of `http.catalogue_token`. */
+  token: string
+}
+
+interface CatalogueDeps {
+  clock: Clock
+  log: Log
+}
+
+const WRONG_TOKENS = { perSecond: 10, burst: 50 }
+
+export function addCatalogue(
+  app: FastifyInstance,
+  { catalogue, token }: CatalogueAccess,
+  { clock, log }: CatalogueDeps,
+): void {
+  const hasToken = createTokenCheck(token)
+  const guesses = createAllowance({ ...WRONG_TOKENS, clock })
+  const answer = async ({ headers, method, url }: FastifyRequest): Promise<CatalogueAnswer> => {
+    if (!hasToken(headers.authorization)) return refusal(guesses.take())
+    try {
+      return await answerOf(catalogue, { method, url, ifNoneMatch: headers['if-none-match'] })
+    } catch (error) {
+      log.error('The status server failed to answer a request', { route: '/iceberg', error })
+      return errorAnswer(500, 'InternalServerError', 'Internal error; see the log of the daemon')
+    }
+  }
+  // As a hook it also answers paths and methods that have no route, and reads no body.
+  app.addHook('onRequest', async (request, reply) =>
+    isCataloguePath(request.url) ? send(reply, await answer(request)) : undefined,
+  )
+}
+
+function refusal(mayGuess: boolean): CatalogueAnswer {
+  if (!mayGuess) return errorAnswer(429, 'TooManyRequestsException', 'Too many requests with a wrong token')
+  return {
+    ...errorAnswer(
+      401,
+      'NotAuthorizedException',
+      'Expected the token of http.catalogue_token as a bearer token',
+    ),
+    headers: { 'www-authenticate': 'Bearer realm="parley"' },
+  }
+}
+
+function send(reply: FastifyReply, { status, headers = {}, body }: CatalogueAnswer): FastifyReply {
+  const isUnreadBody = status >= 400 && reply.request.method !== 'GET' && reply.request.method !== 'HEAD'
+  // The client then stops sending its body.
+  if (isUnreadBody) reply.header('connection', 'close')
+  reply.code(status).headers(headers)
+  return body === undefined ? reply.send() : reply.type('application/json; charset=utf-8').send(body)
+}
