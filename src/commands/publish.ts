@@ -26,11 +26,11 @@ const USUAL_KEEP = 5
 
 export const publishCommand: CommandDefinition<PublishCommandOptions> = {
   description:
-    'Publishes the warehouse as Apache Iceberg tables, which Spark, Trino, Snowflake, BigQuery, Databricks, ClickHouse and DuckDB read. The target is a folder, or a prefix of a bucket of S3 or of storage that offers its API. All tables show the same instant, and the daemon may keep writing. A later publication to the same target writes only what changed. Deleted rows are included, with their _deleted_at. Needs no API settings.',
+    'Publishes the warehouse as Apache Iceberg tables, which Spark, Trino, Snowflake, BigQuery, Databricks, ClickHouse and DuckDB read, or as tables of a ClickHouse database. The target is a folder, a prefix of a bucket of S3 or of storage that offers its API, or a database. All tables show the same instant, and the daemon may keep writing. A later publication to the same target writes only what changed. Deleted rows are included, with their _deleted_at. Needs no API settings.',
   arguments: [
     new Argument(
       '<target>',
-      'a folder or s3://bucket/prefix: new, empty, or with earlier publications of this warehouse',
+      'a folder, s3://bucket/prefix or clickhouse://host:8123/database: new, empty, or with earlier publications of this warehouse',
     ),
   ],
   settings: settingsOfSections('database', 'publish'),
@@ -47,55 +47,50 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
       'parley publish s3://bucket/lake --s3-access-key-id AKIAIOSFODNN7EXAMPLE --s3-secret-access-key-file s3.secret',
       'directly to a bucket; the settings of section [publish] say how',
     ],
+    [
+      'parley publish clickhouse://db.example.com:8123/parley --clickhouse-password-file clickhouse.password',
+      'to a ClickHouse server; ?secure for TLS, ?cluster=NAME for the shards of a cluster',
+    ],
     ['parley publish /data/lake --location s3://bucket/lake', 'for a folder that is copied to a bucket'],
   ],
   async run(context, input) {
-    const { openTargetStorage, parseTarget, TARGET_SECRETS } = await import('../publish/storage/open.ts')
-    const target = parseTarget(input.args[0] ?? '', context.cwd)
+    const { parsePublicationTarget, publishTo, SECRETS_OF_TARGETS } = await import('../publish/target.ts')
+    const target = parsePublicationTarget(input.args[0] ?? '', context.cwd)
     const { settings } = loadCommandSettings(context, input, {
       requireApi: false,
-      secrets: TARGET_SECRETS[target.by],
+      secrets: SECRETS_OF_TARGETS[target.by],
     })
-    const [{ openDatabase }, { databaseError }, { requireWarehouse }, { publishWarehouse }] =
-      await Promise.all([
-        import('../store/database/open.ts'),
-        import('../store/database/sqlite-errors.ts'),
-        import('../store/status/status.ts'),
-        import('../publish/publish.ts'),
-      ])
+    const [{ openDatabase }, { databaseError }, { requireWarehouse }] = await Promise.all([
+      import('../store/database/open.ts'),
+      import('../store/database/sqlite-errors.ts'),
+      import('../store/status/status.ts'),
+    ])
     const clock = systemClock()
     const path = resolve(context.cwd, settings.database.path)
     requireWarehouse(path)
     const { keep, location, json = false } = input.options
-    const { mode } = settings.database
     const began = clock.elapsed()
     const progress = createProgressView(context, () => clock.elapsed())
     const db = openDatabase({ path, readonly: true })
     try {
-      const { signal } = context
-      const storage = await openTargetStorage(target, { settings, location, clock, signal })
-      try {
-        const summary = await publishWarehouse({
-          db,
-          storage,
-          clock,
-          mode,
-          version: context.version,
-          keep,
-          signal,
-          onProgress: progress.show,
-        })
-        progress.end()
-        const durationMs = Math.round(clock.elapsed() - began)
-        context.stdout.write(
-          json
-            ? jsonLine({ target: storage.name, ...summary, duration_ms: durationMs })
-            : `${summaryText(storage.name, summary, durationMs)}\n`,
-        )
-        return EXIT_STATUS.done
-      } finally {
-        storage.close()
-      }
+      const { name, summary } = await publishTo(target, {
+        settings,
+        db,
+        location,
+        clock,
+        version: context.version,
+        keep,
+        signal: context.signal,
+        onProgress: progress.show,
+      })
+      progress.end()
+      const durationMs = Math.round(clock.elapsed() - began)
+      context.stdout.write(
+        json
+          ? jsonLine({ target: name, ...summary, duration_ms: durationMs })
+          : `${summaryText(name, summary, durationMs)}\n`,
+      )
+      return EXIT_STATUS.done
     } catch (error) {
       progress.end()
       throw databaseError(error, path)

@@ -39,7 +39,8 @@ export const SECTIONS = {
   retention: 'How long to keep deleted content and run history.',
   snapshot:
     'Snapshots that the daemon takes: complete copies of the warehouse, each one self-contained file.',
-  publish: 'Publications to S3, or to storage that offers its API: `parley publish s3://bucket/prefix`.',
+  publish:
+    'Publications: `parley publish s3://bucket/prefix`, also to storage that offers the API of S3, and `parley publish clickhouse://host:8123/database`.',
   log: 'The log on standard error.',
 } as const
 
@@ -416,6 +417,26 @@ export const SETTINGS = {
     flag: '--s3-path-style',
     placeholder: 'true|false',
     example: 'false',
+  },
+  'publish.clickhouse_user': {
+    kind: kinds.text('a name of at most 200 printable characters', /^[^\p{C}]{1,200}$/u),
+    default: 'default',
+    description:
+      'The user of the ClickHouse server. It needs `SELECT`, `INSERT`, `CREATE`, `DROP` and `ALTER` for the database; on a cluster also `CLUSTER` and `REMOTE`.',
+    flag: '--clickhouse-user',
+    placeholder: 'name',
+    example: '"parley"',
+  },
+  'publish.clickhouse_password': {
+    kind: kinds.text('a password of at most 200 printable characters', /^[^\p{C}]{1,200}$/u),
+    default: undefined,
+    without: 'none',
+    description:
+      'The password of the user, in a file like `api.key`, and read only when parley publishes to ClickHouse. Without `?secure` in the target, it is sent unencrypted. parley never prints, logs or stores it.',
+    flag: '--clickhouse-password-file',
+    placeholder: 'file',
+    example: '"clickhouse.password"',
+    secret: 'the ClickHouse password',
   },
   'log.level': {
     kind: kinds.oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),

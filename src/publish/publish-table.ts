@@ -30,6 +30,7 @@ import {
   type TableVersion,
   writeMetadata,
 } from './metadata-file.ts'
+import { readPartDigests } from './part-digests.ts'
 import { PARTS_PROPERTY, type PartNote, type PublishedPart, type PublishedState } from './published-state.ts'
 import type { PartReader } from './row-ranges.ts'
 import type { Storage } from './storage/storage.ts'
@@ -126,7 +127,7 @@ async function changedParts(writing: TableWriting, { parts }: PublishedState): P
     db,
     parts.flatMap(({ part }) => part ?? []),
   )
-  const digests = await readParts(writing, reader.all(), () => digestSink(table))
+  const digests = await readPartDigests(writing, table, reader)
   const names = [...digests.keys()].map(part => part ?? null)
   const now: PublishedPart[] = []
   for (const [part, mark] of digests) {
@@ -159,15 +160,6 @@ function readParts<Result>(
   open: (part: Partition) => Sink<Result>,
 ): Promise<Map<Partition, Result>> {
   return readPartitions({ ...writing, isPartitioned: true }, rows, open)
-}
-
-function digestSink({ read }: PublishedTable): Sink<Mark> {
-  const fingerprint = createFingerprint(read.columns)
-  return {
-    add: fingerprint.add,
-    finish: () => ({ fingerprint: fingerprint.value(), rows: fingerprint.rows() }),
-    abandon: () => undefined,
-  }
 }
 
 /** The name has the publication, and is never used again: a file of an interrupted publication stays unreferenced. */

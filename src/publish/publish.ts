@@ -1,9 +1,6 @@
 import { type Clock, isoInstant } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
-import { refuseOlder } from '../store/migrations/current.ts'
-import { appliedMigrations } from '../store/migrations/journal.ts'
-import { noWarehouseError, readStatus } from '../store/status/status.ts'
 import { META, readMeta } from '../store/sync/meta.ts'
 import { expireSnapshots } from './expire.ts'
 import {
@@ -19,6 +16,7 @@ import { type PublishedState, type PublishedTarget, readTarget } from './publish
 import type { Storage } from './storage/storage.ts'
 import { removeUncommitted, sweepTable } from './sweep.ts'
 import { droppedTable, publishedTables } from './tables.ts'
+import { atOneInstant, statusInstants } from './warehouse-instant.ts'
 
 /**
  * Publishes the warehouse as of one instant: every table as an Iceberg table, those with the rows that others own first,
@@ -56,18 +54,10 @@ export interface PublishSummary {
 
 /** @throws StopError 64 when the target has another warehouse, 73 when something cannot be read or written */
 export async function publishWarehouse(options: PublishOptions): Promise<PublishSummary> {
-  const { db } = options
-  if (appliedMigrations(db).length === 0) throw noWarehouseError(db.name)
-  refuseOlder(db)
-  db.pragma('temp_store = FILE')
-  db.exec('BEGIN')
   try {
-    return await publishInstant(options)
+    return await atOneInstant(options.db, () => publishInstant(options))
   } catch (error) {
     throw options.storage.fault(error)
-  } finally {
-    // Some errors of SQLite have already ended the transaction.
-    if (db.inTransaction) db.exec('ROLLBACK')
   }
 }
 
@@ -173,17 +163,6 @@ function refuseOtherWarehouse(storage: Storage, { tables }: PublishedTarget, war
     hint: 'Each warehouse needs a separate target: name another folder or prefix. Nothing was changed.',
     exitStatus: EXIT_STATUS.usage,
   })
-}
-
-/** Up to when the warehouse as a whole is fresh and complete. */
-function statusInstants(db: Sqlite): Pick<PublicationRow, 'complete_as_of' | 'fresh_as_of'> {
-  const offered = readStatus(db).filter(({ state }) => state !== 'unavailable')
-  const complete = offered.map(({ complete_as_of: at }) => at)
-  const fresh = offered.flatMap(({ fresh_as_of: at }) => at ?? [])
-  return {
-    complete_as_of: complete.some(at => at === null) ? null : (complete.toSorted()[0] ?? null),
-    fresh_as_of: fresh.toSorted()[0] ?? null,
-  }
 }
 
 function workOf(
