@@ -4,7 +4,7 @@ import { publishedTables } from '../tables.ts'
 import type { ClickHouseConnection } from './connection.ts'
 import type { ClickHouseDialect } from './dialect.ts'
 import { isLayoutOf, layoutOf } from './layout.ts'
-import { readColumns, readEngines } from './state.ts'
+import { type Relation, readColumns, readRelations } from './state.ts'
 import { createStateTables, STATE_TABLES } from './state-tables.ts'
 import { createTable, type DatabasePlace } from './statements.ts'
 import { type ViewedTable, viewNames } from './views.ts'
@@ -21,16 +21,16 @@ export interface TablesToPrepare {
 export interface Prepared extends Omit<TablesToPrepare, 'db'> {
   /** The published tables; rows that others own come first. */
   tables: readonly ViewedTable[]
-  /** The tables and views that the database had before. */
-  existing: ReadonlySet<string>
+  /** What the database had before. */
+  relations: ReadonlyMap<string, Relation>
 }
 
 /** @throws StopError 64 when the database has other tables of these names */
 export async function prepareTables({ db, connection, place, dialect }: TablesToPrepare): Promise<Prepared> {
-  const engines = await readEngines(connection, place)
+  const relations = await readRelations(connection, place)
   const layouts = publishedTables(db).map(table => ({ table, layout: layoutOf(table, dialect, place) }))
   const earlier = layouts.map(({ table, layout }) =>
-    [...engines.keys()].filter(name => name !== layout.name && isLayoutOf(table.read.folder, name)),
+    [...relations.keys()].filter(name => name !== layout.name && isLayoutOf(table.read.folder, name)),
   )
   const columns = await readColumns(connection, earlier.flat())
   const tables = layouts.map(
@@ -39,24 +39,24 @@ export async function prepareTables({ db, connection, place, dialect }: TablesTo
       earlier: (earlier[place] ?? []).map(name => ({ name, columns: columns.get(name) ?? [] })),
     }),
   )
-  refuseOtherTables(connection, engines, tables)
+  refuseOtherTables(connection, relations, tables)
   const missing = [
-    ...(Object.values(STATE_TABLES).every(name => engines.has(name)) ? [] : createStateTables(place)),
-    ...layouts.flatMap(({ layout }) => (engines.has(layout.name) ? [] : createTable(place, layout))),
+    ...(Object.values(STATE_TABLES).every(name => relations.has(name)) ? [] : createStateTables(place)),
+    ...layouts.flatMap(({ layout }) => (relations.has(layout.name) ? [] : createTable(place, layout))),
   ]
   for (const statement of missing) await connection.run(statement)
-  return { connection, place, dialect, tables, existing: new Set(engines.keys()) }
+  return { connection, place, dialect, tables, relations }
 }
 
 /** A database without publications must not have any of the names; later, only views of these names are replaced. */
 function refuseOtherTables(
   { name }: ClickHouseConnection,
-  engines: ReadonlyMap<string, string>,
+  relations: ReadonlyMap<string, Relation>,
   tables: readonly ViewedTable[],
 ): void {
-  const isNew = !engines.has(STATE_TABLES.publications)
+  const isNew = !relations.has(STATE_TABLES.publications)
   const other = viewNames(tables).find(view => {
-    const engine = engines.get(view)
+    const engine = relations.get(view)?.engine
     return engine !== undefined && (isNew || engine !== 'View')
   })
   if (other === undefined) return

@@ -17,8 +17,8 @@ import {
   countParts,
   type DatabaseState,
   formOf,
-  readEngines,
   readPublications,
+  readRelations,
   readState,
   recordParts,
   refuseOtherWarehouse,
@@ -49,7 +49,7 @@ export interface ClickHousePublishing {
 
 /** @throws StopError 64 when the database has other content, 73 when it cannot be used, 75 when another process publishes */
 export async function publishToClickHouse(options: ClickHousePublishing): Promise<PublishSummary> {
-  const connection = openClickHouse(options)
+  const connection = await openClickHouse(options)
   try {
     return await atOneInstant(options.db, () => publishInstant(options, connection))
   } finally {
@@ -61,32 +61,32 @@ async function publishInstant(
   options: ClickHousePublishing,
   connection: ClickHouseConnection,
 ): Promise<PublishSummary> {
-  const { db, clock, address: place, keep } = options
+  const { db, clock, address: place } = options
+  const keep = Math.max(LEAST_KEPT, options.keep)
   const publishedAt = isoInstant(clock.now())
   const warehouse = readMeta(db, META.identity) ?? ''
   const purgedAt = readMeta(db, META.purgedAt) ?? ''
-  const prepared = await prepareTables({ db, connection, place, dialect: await readDialect(connection) })
-  refuseOtherWarehouse(connection, await readPublications(connection, place), warehouse)
+  const prepared = await prepareTables({ db, connection, place, dialect: dialectOf(connection.version) })
+  refuseOtherWarehouse(connection, await readPublications(connection, place, keep), warehouse)
   const attempt = { token: randomUUID(), warehouse, began_at: publishedAt }
   const publication = await beginPublication(connection, place, attempt)
   // Read only now: whatever completes later finds that this publication has begun, and leaves its parts alone.
-  const begun: Begun = { ...prepared, publication, ...(await readBegun(connection, prepared)) }
+  const begun: Begun = { ...prepared, publication, ...(await readBegun(prepared, keep)) }
   const parts = await writeTables(options, begun)
-  const views = await replaceViews(prepared, viewsAsOf(begun))
+  await replaceViews(prepared)
   const row: CompletedRow = {
     publication,
     published_at: publishedAt,
     ...statusInstants(db),
     warehouse,
     purged_at: purgedAt,
-    views,
   }
   await completePublication(connection, place, row)
   const state = {
     publications: [...begun.state.publications, row],
     parts: [...begun.state.parts, ...parts],
   }
-  const removed = await removeUnneeded({ ...begun, state }, Math.max(LEAST_KEPT, keep))
+  const removed = await removeUnneeded({ ...begun, state }, keep)
   return {
     publication,
     published_at: publishedAt,
@@ -97,11 +97,6 @@ async function publishInstant(
 
 const LEAST_KEPT = 2
 
-async function readDialect({ rows }: ClickHouseConnection) {
-  const [row] = await rows<{ version: string }>('SELECT version() AS version')
-  return dialectOf(row?.version ?? '')
-}
-
 interface Begun extends Prepared {
   publication: number
   state: DatabaseState
@@ -109,18 +104,12 @@ interface Begun extends Prepared {
 }
 
 async function readBegun(
-  connection: ClickHouseConnection,
-  { place }: Prepared,
+  { connection, place }: Prepared,
+  keep: number,
 ): Promise<Pick<Begun, 'state' | 'stored'>> {
-  const state = await readState(connection, place)
-  const sources = [...(await readEngines(connection, place)).keys()].filter(isSource)
+  const state = await readState(connection, place, keep)
+  const sources = [...(await readRelations(connection, place)).keys()].filter(isSource)
   return { state, stored: await countParts(connection, place, sources) }
-}
-
-/** The digest of the views; undefined when an interrupted publication may have replaced some. */
-function viewsAsOf({ state, publication }: Begun): string | undefined {
-  const last = state.publications.at(-1)
-  return last?.publication === publication - 1 ? last.views : undefined
 }
 
 async function writeTables(options: ClickHousePublishing, begun: Begun): Promise<PartRow[]> {

@@ -14,8 +14,8 @@ export interface RowBinary {
 
 const FIRST_SIZE = 1 << 16
 
-export function createRowBinary(): RowBinary {
-  let buffer = Buffer.allocUnsafe(FIRST_SIZE)
+export function createRowBinary(firstSize = FIRST_SIZE): RowBinary {
+  let buffer = Buffer.allocUnsafe(firstSize)
   let end = 0
   /** Makes room for `size` bytes and returns where they begin. */
   const claim = (size: number): number => {
@@ -29,7 +29,9 @@ export function createRowBinary(): RowBinary {
     return start
   }
   const byte = (value: number) => {
-    buffer[claim(1)] = value
+    // Before the buffer is read: it may be replaced.
+    const start = claim(1)
+    buffer[start] = value
   }
   /** A length in groups of seven bits, the lowest first. */
   const length = (value: number) => {

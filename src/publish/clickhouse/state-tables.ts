@@ -43,8 +43,6 @@ export interface CompletedRow {
   warehouse: string
   /** When content of the warehouse had last been purged; empty when it never was. */
   purged_at: string
-  /** Digest of the views as of the publication. */
-  views: string
 }
 
 /** Instants are text, so that the tables stay the same when the server is upgraded. */
@@ -67,7 +65,6 @@ const COLUMNS = {
     fresh_as_of: nullable('String'),
     warehouse: 'String',
     purged_at: 'String',
-    views: 'String',
   },
 } as const satisfies {
   attempts: Record<keyof AttemptRow, string>

@@ -3,7 +3,14 @@ import type { ClickHouseConnection } from './connection.ts'
 import { noDatabase } from './faults.ts'
 import { PART_COLUMN, PUBLICATION_COLUMN } from './layout.ts'
 import { type AttemptRow, type CompletedRow, type PartRow, STATE_TABLES } from './state-tables.ts'
-import { type ClickHouseColumn, type DatabasePlace, expectedEngine, literal, tableIn } from './statements.ts'
+import {
+  type ClickHouseColumn,
+  type DatabasePlace,
+  digestIn,
+  expectedEngine,
+  literal,
+  tableIn,
+} from './statements.ts'
 
 /**
  * What the database has, and how a publication begins and completes in it:
@@ -14,37 +21,51 @@ import { type ClickHouseColumn, type DatabasePlace, expectedEngine, literal, tab
  * - complete: its number is in `_parley_publications`. Views show the highest number there.
  */
 export interface DatabaseState {
-  /** Complete publications, oldest first. */
+  /** The newest complete publications, oldest first. */
   publications: readonly CompletedRow[]
   /** By publication and position: those of complete publications that are kept, and of interrupted ones. */
   parts: readonly PartRow[]
 }
 
+/** A table or view of the database. */
+export interface Relation {
+  /** Without what says that it is replicated. */
+  engine: string
+  /** Of a view of parley; empty for any other. */
+  digest: string
+}
+
 /**
- * The engines of the tables and views of the database, by name.
+ * The tables and views of the database, by name.
  * @throws StopError 64 when it was published otherwise, 73 when there is no such database
  */
-export async function readEngines(
+export async function readRelations(
   connection: ClickHouseConnection,
   place: DatabasePlace,
-): Promise<ReadonlyMap<string, string>> {
+): Promise<ReadonlyMap<string, Relation>> {
   const { database, rows } = connection
   const [existing] = await rows(`SELECT name FROM system.databases WHERE name = ${literal(database)}`)
   if (existing === undefined) throw noDatabase(connection)
-  const found = await rows<{ name: string; engine: string }>(
-    `SELECT name, engine FROM system.tables WHERE database = ${literal(database)}`,
+  const found = await rows<{ name: string; engine: string; digest: string }>(
+    `SELECT name, engine, ${digestIn('create_table_query')} AS digest FROM system.tables WHERE database = ${literal(database)}`,
   )
-  const engines = new Map(found.map(({ name, engine }) => [name, engine.replace(/^(Replicated|Shared)/, '')]))
-  const engine = engines.get(STATE_TABLES.publications)
+  const relations = new Map(
+    found.map(({ name, engine, digest }) => [
+      name,
+      { engine: engine.replace(/^(Replicated|Shared)/, ''), digest },
+    ]),
+  )
+  const engine = relations.get(STATE_TABLES.publications)?.engine
   if (engine !== undefined && engine !== expectedEngine(place)) throw otherPlace(connection)
-  return engines
+  return relations
 }
 
 export async function readState(
   connection: ClickHouseConnection,
   place: DatabasePlace,
+  newest: number,
 ): Promise<DatabaseState> {
-  const publications = await readPublications(connection, place)
+  const publications = await readPublications(connection, place, newest)
   const parts = await connection.rows<Record<keyof PartRow, string>>(
     `SELECT publication, source, part, position, written_in, digest, rows, bytes FROM ${tableIn(place, STATE_TABLES.parts)} ORDER BY publication, source, position`,
   )
@@ -62,14 +83,16 @@ const partOf = (row: Record<keyof PartRow, string>): PartRow => ({
   bytes: Number(row.bytes),
 })
 
+/** The newest complete publications, oldest first. */
 export async function readPublications(
   { rows }: ClickHouseConnection,
   place: DatabasePlace,
+  newest: number,
 ): Promise<readonly CompletedRow[]> {
   const found = await rows<Omit<CompletedRow, 'publication'> & { publication: string }>(
-    `SELECT publication, published_at, complete_as_of, fresh_as_of, warehouse, purged_at, views FROM ${tableIn(place, STATE_TABLES.publications)} ORDER BY publication`,
+    `SELECT publication, published_at, complete_as_of, fresh_as_of, warehouse, purged_at FROM ${tableIn(place, STATE_TABLES.publications)} ORDER BY publication DESC LIMIT ${newest}`,
   )
-  return found.map(row => ({ ...row, publication: Number(row.publication) }))
+  return found.map(row => ({ ...row, publication: Number(row.publication) })).reverse()
 }
 
 /** Columns of tables of the database, in their order. */
@@ -165,7 +188,7 @@ export async function completePublication(
   row: CompletedRow,
 ): Promise<void> {
   if ((await newestAttempt(connection, place)) !== row.publication) throw overtaken(connection)
-  refuseOtherWarehouse(connection, await readPublications(connection, place), row.warehouse)
+  refuseOtherWarehouse(connection, await readPublications(connection, place, 1), row.warehouse)
   await insertRows(connection, place, 'publications', [row])
 }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { ClickHouseAddress } from './address.ts'
 
 /** SQL that creates, divides and removes tables of a ClickHouse database, on one server or on a cluster. Pure. */
@@ -95,13 +96,23 @@ export interface ViewToCreate {
   select: string
 }
 
+/** A digest of the view. It is also in its definition, so that a view that changed is found. */
+export const viewDigest = (view: ViewToCreate): string =>
+  createHash('sha256').update(JSON.stringify(view)).digest('hex').slice(0, 16)
+
+const DIGEST_MARK = 'parley-view-'
+
+/** SQL that finds the digest in a definition. */
+export const digestIn = (definition: string): string =>
+  `extract(${definition}, ${literal(`${DIGEST_MARK}([0-9a-f]+)`)})`
+
 /** Older servers cannot replace a view in one step: for an instant, there is none. */
 export function createView(place: DatabasePlace, view: ViewToCreate, isModern: boolean): string[] {
   const named = `${tableIn(place, view.name)}${onCluster(place)}`
-  if (!isModern)
-    return [`DROP TABLE IF EXISTS ${named}`, `CREATE VIEW IF NOT EXISTS ${named} AS ${view.select}`]
+  const select = `WITH ${literal(`${DIGEST_MARK}${viewDigest(view)}`)} AS _parley_view ${view.select}`
+  if (!isModern) return [`DROP TABLE IF EXISTS ${named}`, `CREATE VIEW IF NOT EXISTS ${named} AS ${select}`]
   const columns = view.columns.map(({ name, type, doc }) => `${quoted(name)} ${type}${commentOf(doc)}`)
-  return [`CREATE OR REPLACE VIEW ${named} (${columns.join(', ')}) AS ${view.select}`]
+  return [`CREATE OR REPLACE VIEW ${named} (${columns.join(', ')}) AS ${select}`]
 }
 
 const commentOf = (doc: string): string => (doc === '' ? '' : ` COMMENT ${literal(doc)}`)
