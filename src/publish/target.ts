@@ -38,7 +38,7 @@ export interface PublicationOptions {
   onProgress(progress: PublishProgress): void
 }
 
-export interface Publication {
+export interface PublicationResult {
   /** The target, for people. */
   name: string
   summary: PublishSummary
@@ -47,7 +47,7 @@ export interface Publication {
 export async function publishTo(
   target: PublicationTarget,
   options: PublicationOptions,
-): Promise<Publication> {
+): Promise<PublicationResult> {
   if (target.by === 'clickhouse') return publishToDatabase(target.address, options)
   const { publishWarehouse } = await import('./publish.ts')
   const storage = await openTargetStorage(target, options)
@@ -62,7 +62,7 @@ export async function publishTo(
 async function publishToDatabase(
   address: ClickHouseAddress,
   options: PublicationOptions,
-): Promise<Publication> {
+): Promise<PublicationResult> {
   const { clickhouseUser: user, clickhousePassword: password } = options.settings.publish
   if (options.location !== undefined) throw locationError()
   const { publishToClickHouse } = await import('./clickhouse/publish.ts')

@@ -38,7 +38,13 @@ async function startPair(as: 'shards' | 'replicas'): Promise<[ClickHouseServer, 
   onTestFinished(close)
   const [first, second] = servers
   if (!first || !second) throw new Error('A server is missing')
-  await first.run(`CREATE DATABASE lake ON CLUSTER ${CLUSTER}`)
+  // Right after its start, a server may not carry out statements of the cluster yet.
+  await expect
+    .poll(
+      () => first.run(`CREATE DATABASE IF NOT EXISTS lake ON CLUSTER ${CLUSTER}`).then(() => 'done', String),
+      { timeout: 120_000 },
+    )
+    .toBe('done')
   return [first, second]
 }
 

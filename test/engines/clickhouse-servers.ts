@@ -2,7 +2,7 @@ import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text as readText } from 'node:stream/consumers'
@@ -86,7 +86,7 @@ export async function startCluster(
 ): Promise<Servers> {
   const folder = mkdtempSync(join(tmpdir(), 'parley-cluster-'))
   const [keeperPort = 0, ...ports] = await freePorts(7)
-  const keeper = startZooKeeper(zookeeper, join(folder, 'zookeeper'), keeperPort)
+  const keeper = await startZooKeeper(zookeeper, join(folder, 'zookeeper'), keeperPort)
   const places = [0, 1].map(place => {
     const [port = 0, tcp = 0, interserver = 0] = ports.slice(place * 3)
     return { port, tcp, interserver }
@@ -155,7 +155,7 @@ function debianServer(
   )
 }
 
-function startZooKeeper({ root }: Unpacked, folder: string, port: number): ChildProcess {
+async function startZooKeeper({ root }: Unpacked, folder: string, port: number): Promise<ChildProcess> {
   mkdirSync(folder, { recursive: true })
   const config = join(folder, 'zoo.cfg')
   writeFileSync(
@@ -167,8 +167,21 @@ function startZooKeeper({ root }: Unpacked, folder: string, port: number): Child
     .filter(name => name.endsWith('.jar'))
     .map(name => join(jars, name))
   const main = 'org.apache.zookeeper.server.quorum.QuorumPeerMain'
-  return spawn('java', ['-Xmx128m', '-cp', path.join(':'), main, config], { stdio: 'ignore' })
+  const keeper = spawn('java', ['-Xmx128m', '-cp', path.join(':'), main, config], { stdio: 'ignore' })
+  // A server of ClickHouse that does not find it may end.
+  while (!(await accepts(port))) {
+    if (keeper.exitCode !== null) throw new Error(`ZooKeeper ended with ${keeper.exitCode}`)
+    await sleep(50)
+  }
+  return keeper
 }
+
+const accepts = (port: number): Promise<boolean> =>
+  new Promise(resolve => {
+    const socket = connect(port, '127.0.0.1', () => resolve(true))
+    socket.on('connect', () => socket.destroy())
+    socket.on('error', () => resolve(false))
+  })
 
 function createServerProcess(folder: string, port: number, run: () => ChildProcess): ClickHouseServer {
   const host = `127.0.0.1:${port}`

@@ -61,11 +61,14 @@ export async function openClickHouse(options: ConnectionOptions): Promise<ClickH
 
 /** An INSERT into replicated tables ends when every replica has the rows, since readers may ask any of them. */
 const insertAtAll =
-  ({ insert }: Sender, replicas: number): ClickHouseConnection['insert'] =>
+  ({ insert }: StatementSender, replicas: number): ClickHouseConnection['insert'] =>
   (sql, data) =>
     insert(sql, data, replicas > 1 ? { insert_quorum: String(replicas) } : {})
 
-async function replicasOf({ rows }: Sender, { cluster, isReplicated }: ClickHouseAddress): Promise<number> {
+async function replicasOf(
+  { rows }: StatementSender,
+  { cluster, isReplicated }: ClickHouseAddress,
+): Promise<number> {
   if (!isReplicated || cluster === undefined) return 1
   const [row] = await rows<{ replicas: string }>(
     `SELECT toUInt64(max(replica_num)) AS replicas FROM system.clusters WHERE cluster = ${literal(cluster)}`,
@@ -73,11 +76,11 @@ async function replicasOf({ rows }: Sender, { cluster, isReplicated }: ClickHous
   return Number(row?.replicas ?? 1)
 }
 
-interface Sender extends Omit<ClickHouseConnection, 'insert' | 'version'> {
+interface StatementSender extends Omit<ClickHouseConnection, 'insert' | 'version'> {
   insert(sql: string, data: string | Buffer, settings: ClickHouseSettings): Promise<void>
 }
 
-function createConnection({ address, user, password, signal }: ConnectionOptions): Sender {
+function createConnection({ address, user, password, signal }: ConnectionOptions): StatementSender {
   const { name, url, database, cluster } = address
   const words = { name, url, database, cluster }
   const client = createClient({

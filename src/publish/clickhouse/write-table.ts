@@ -19,7 +19,7 @@ import { type DatabasePlace, tableIn } from './statements.ts'
  * the publication. Readers do not see them before the publication is complete.
  */
 
-export interface TableWriting {
+export interface TableToWrite {
   db: Sqlite
   connection: ClickHouseConnection
   place: DatabasePlace
@@ -32,7 +32,7 @@ export interface TableWriting {
 
 /** @param before the parts that the server has, by position. @returns all parts, as the publication shows them */
 export async function writeTable(
-  work: TableWriting,
+  work: TableToWrite,
   table: PublishedTable,
   { layout, before }: { layout: TableLayout; before: readonly PartRow[] },
 ): Promise<PartRow[]> {
@@ -75,7 +75,7 @@ interface PartToWrite {
 const INSERT_BYTES = 16 * 2 ** 20
 
 async function writePart(
-  { connection, place, dialect, publication, onRows }: TableWriting,
+  { connection, place, dialect, publication, onRows }: TableToWrite,
   { table, layout, part, rows }: PartToWrite,
 ): Promise<Omit<PartRow, 'position'>> {
   const fingerprint = createFingerprint(table.read.columns)
@@ -153,7 +153,7 @@ function createRowEncoder(
 
 /** A server that lost or doubled rows must not show them. */
 async function checkCounts(
-  { connection, place, publication }: TableWriting,
+  { connection, place, publication }: TableToWrite,
   { name }: TableLayout,
   written: readonly PartRow[],
 ): Promise<void> {
