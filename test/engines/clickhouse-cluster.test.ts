@@ -38,10 +38,15 @@ async function startPair(as: 'shards' | 'replicas'): Promise<[ClickHouseServer, 
   onTestFinished(close)
   const [first, second] = servers
   if (!first || !second) throw new Error('A server is missing')
-  // Right after its start, a server may not carry out statements of the cluster yet.
+  // Debian's server may end at its first statement of the cluster, when it is not ready for it.
   await expect
     .poll(
-      () => first.run(`CREATE DATABASE IF NOT EXISTS lake ON CLUSTER ${CLUSTER}`).then(() => 'done', String),
+      async () => {
+        await Promise.all([first.start(), second.start()])
+        return first
+          .run(`CREATE DATABASE IF NOT EXISTS lake ON CLUSTER ${CLUSTER}`)
+          .then(() => 'done', String)
+      },
       { timeout: 120_000 },
     )
     .toBe('done')

@@ -19,6 +19,7 @@ export interface ClickHouseServer {
   query(sql: string): Promise<unknown[][]>
   /** A statement without an answer. */
   run(sql: string): Promise<void>
+  /** Does nothing while it runs. */
   start(): Promise<void>
   /** Without a warning, as by a crash. */
   kill(): Promise<void>
@@ -207,20 +208,22 @@ function createServerProcess(folder: string, port: number, run: () => ChildProce
       await send(sql)
     },
     async start() {
-      child = run()
+      if (!child || hasEnded(child)) child = run()
       while (!(await query('SELECT 1').then(Boolean, () => false))) {
-        if (child.exitCode !== null) throw new Error(`The server at ${host} ended with ${child.exitCode}`)
+        if (hasEnded(child)) throw new Error(`The server at ${host} ended`)
         await sleep(50)
       }
     },
     async kill() {
-      if (!child || child.exitCode !== null || child.signalCode !== null) return
+      if (!child || hasEnded(child)) return
       const ended = once(child, 'exit')
       child.kill('SIGKILL')
       await ended
     },
   }
 }
+
+const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode !== null || signalCode !== null
 
 async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'))
