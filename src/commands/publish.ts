@@ -44,11 +44,11 @@ export const TARGET_SETTINGS = settingsOfSections('database', 'publish').filter(
 
 export const publishCommand: CommandDefinition<PublishCommandOptions> = {
   description:
-    'Publishes the warehouse as Apache Iceberg tables, which Spark, Trino, Snowflake, BigQuery, Databricks, ClickHouse and DuckDB read. The target is a folder, or a prefix of a bucket of S3 or of storage that offers its API. All tables show the same instant, and the daemon may keep writing. A later publication to the same target writes only what changed. Deleted rows are included, with their _deleted_at. Needs no API settings.',
+    'Publishes the warehouse as Apache Iceberg tables, which Spark, Trino, Snowflake, BigQuery, Databricks, ClickHouse and DuckDB read, or as tables of a ClickHouse database. The target is a folder, a prefix of a bucket of S3 or of storage that offers its API, or a database. All tables show the same instant, and the daemon may keep writing. A later publication to the same target writes only what changed. Deleted rows are included, with their _deleted_at. Needs no API settings.',
   arguments: [
     new Argument(
       '[target]',
-      'a folder or s3://bucket/prefix: new, empty, or with earlier publications of this warehouse; default publish.target of the settings',
+      'a folder, s3://bucket/prefix or clickhouse://host:8123/database: new, empty, or with earlier publications of this warehouse; default publish.target of the settings',
     ),
   ],
   settings: TARGET_SETTINGS,
@@ -77,14 +77,20 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
       'parley publish s3://bucket/lake --s3-access-key-id AKIAIOSFODNN7EXAMPLE --s3-secret-access-key-file s3.secret',
       'directly to a bucket; the settings of section [publish] say how',
     ],
+    [
+      'parley publish clickhouse://db.example.com:8123/parley --clickhouse-password-file clickhouse.password',
+      'to a ClickHouse server; ?secure for TLS, ?cluster=NAME for the shards of a cluster',
+    ],
     ['parley publish /data/lake --location s3://bucket/lake', 'for a folder that is copied to a bucket'],
   ],
   async run(context, input) {
-    const { parseTarget, targetName, TARGET_SECRETS } = await import('../publish/storage/open.ts')
-    const target = parseTarget(input.args[0] ?? targetOfSettings(context, input), context.cwd)
+    const { parsePublicationTarget, publicationTargetName, SECRETS_OF_TARGETS } = await import(
+      '../publish/target.ts'
+    )
+    const target = parsePublicationTarget(input.args[0] ?? targetOfSettings(context, input), context.cwd)
     const { settings } = loadCommandSettings(context, input, {
       requireApi: false,
-      secrets: TARGET_SECRETS[target.by],
+      secrets: SECRETS_OF_TARGETS[target.by],
     })
     const [{ publishOnce }, { attemptOf }, { recordAttempt }, { requireWarehouse }] = await Promise.all([
       import('../publish/publish-once.ts'),
@@ -96,9 +102,11 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
     const database = resolve(context.cwd, settings.database.path)
     requireWarehouse(database)
     const { json = false, full = false, ...chosen } = input.options
-    const name = targetName(target)
+    const name = publicationTargetName(target)
     const { publish } = settings
-    const isOfSettings = publish.target !== undefined && targetName(parseTarget(publish.target, '/')) === name
+    const isOfSettings =
+      publish.target !== undefined &&
+      publicationTargetName(parsePublicationTarget(publish.target, '/')) === name
     const location = isOfSettings ? publish.location : undefined
     const [startedAt, began] = [isoInstant(clock.now()), clock.elapsed()]
     const progress = createTableProgress(context, () => clock.elapsed())
@@ -133,11 +141,14 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
 function targetOfSettings({ env, cwd }: CommandContext, { flags }: CommandInput<object>): string {
   const { target } = loadSettings({ flags, env, cwd, requireApi: false }).settings.publish
   if (target !== undefined) return target
-  throw new StopError('parley publish needs a target: a folder or s3://bucket/prefix', {
-    code: 'publish-no-target',
-    hint: 'Name it after the command, or set publish.target. config/README.md explains every setting.',
-    exitStatus: EXIT_STATUS.usage,
-  })
+  throw new StopError(
+    'parley publish needs a target: a folder, s3://bucket/prefix or clickhouse://host:8123/database',
+    {
+      code: 'publish-no-target',
+      hint: 'Name it after the command, or set publish.target. config/README.md explains every setting.',
+      exitStatus: EXIT_STATUS.usage,
+    },
+  )
 }
 
 function parseKeep(text: string): number {

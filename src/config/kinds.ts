@@ -148,13 +148,16 @@ export const recurrence: SettingKind<Recurrence> = {
   },
 }
 
+const BUCKET_OR_DATABASE =
+  /^(s3:\/\/[a-z\d][a-z\d.-]{1,61}[a-z\d](\/|$)|clickhouse:\/\/[^/@?#]+\/\w[\w-]*(\?|$))/
+
 /** Read as an absolute path, or as the URL. */
 export const publishTarget: SettingKind<string> = {
-  allowed: () => 'the path of a folder, or s3://bucket/prefix',
+  allowed: () => 'the path of a folder, s3://bucket/prefix, or clickhouse://host:8123/database',
   fromText: asText,
   read: (value, within) => {
     if (typeof value !== 'string' || !/^[a-z][a-z\d+.-]*:/i.test(value)) return folder.read(value, within)
-    return /^s3:\/\/[a-z\d][a-z\d.-]{1,61}[a-z\d](\/|$)/.test(value) ? value : undefined
+    return BUCKET_OR_DATABASE.test(value) ? value : undefined
   },
 }
 

@@ -381,14 +381,14 @@ async function startServer(
 }
 
 /** Undefined unless both settings that the catalogue needs are set. */
-function servedCatalogue(parts: TargetCatalogueParts) {
+function servedCatalogue(parts: TargetCatalogueParts & { current: CurrentState }) {
   const { http, publish } = parts.current.settings
   if (http.catalogueToken === undefined) return undefined
-  if (publish.target !== undefined)
-    return { catalogue: createTargetCatalogue(parts), token: http.catalogueToken }
+  const hasFiles = publish.target !== undefined && !/^clickhouse:/i.test(publish.target)
+  if (hasFiles) return { catalogue: createTargetCatalogue(parts), token: http.catalogueToken }
   parts.log.warn('The catalogue is not served', {
     setting: 'publish.target',
-    reason: 'it has no target: set publish.target, and restart the daemon',
+    reason: 'its target must be a folder or in S3: set publish.target, and restart the daemon',
   })
   return undefined
 }

@@ -32,7 +32,9 @@ const COMPARED_PROPERTY = 'parley.compared'
 /** How many of the newest publications the table has at least. */
 const MOST_ROWS = 100
 
-const COLUMNS: Readonly<Record<keyof PublicationRow, Pick<ExportColumn, 'kind'> & { doc: string }>> = {
+export const PUBLICATION_COLUMNS: Readonly<
+  Record<keyof PublicationRow, Pick<ExportColumn, 'kind'> & { doc: string }>
+> = {
   publication: {
     kind: 'integer',
     doc: 'The number of the publication. It is also the id of the snapshots that it added.',
@@ -89,7 +91,7 @@ export function publicationsTable(
   table: PublishedTable
   properties: Readonly<Record<string, string>>
 } {
-  const columns = Object.entries(COLUMNS).map(([name, { kind }]) => ({ name, kind }))
+  const columns = Object.entries(PUBLICATION_COLUMNS).map(([name, { kind }]) => ({ name, kind }))
   const read: ExportTable = {
     name: PUBLICATIONS,
     folder: PUBLICATIONS,
@@ -106,7 +108,7 @@ export function publicationsTable(
       written: read,
       partition: undefined,
       reader: () => ({ rows: all, of: all, noted: () => 'all', compare: () => 0 }),
-      docs: new Map(Object.entries(COLUMNS).map(([name, { doc }]) => [name, doc])),
+      docs: new Map(Object.entries(PUBLICATION_COLUMNS).map(([name, { doc }]) => [name, doc])),
     },
     properties: {
       [ROWS_PROPERTY]: JSON.stringify(rows),

@@ -3,14 +3,14 @@ import type { Settings } from '../config/load-settings.ts'
 import { openDatabase } from '../store/database/open.ts'
 import { databaseError } from '../store/database/sqlite-errors.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
-import { type PublishProgress, type PublishSummary, publishWarehouse } from './publish.ts'
-import { openTargetStorage, type PublishTarget } from './storage/open.ts'
+import type { PublishProgress, PublishSummary } from './publish.ts'
+import { type PublicationTarget, publishTo } from './target.ts'
 
 /** One publication, as the command and the daemon's child process make it. */
 export interface OncePublishing {
   /** An absolute path. */
   database: string
-  target: PublishTarget
+  target: PublicationTarget
   /** `keep`, `tables` and `location` of `[publish]` apply; its target and schedule do not. */
   settings: Pick<Settings, 'publish' | 'database'>
   clock: Clock
@@ -26,7 +26,7 @@ export interface OncePublishing {
 
 export type PublishOutcome = { summary: PublishSummary } | { error: unknown }
 
-/** @throws StopError as `openDatabase`, `openTargetStorage` and `publishWarehouse` */
+/** @throws StopError as `openDatabase`, `publishTo` */
 export async function publishOnce({
   database,
   target,
@@ -39,18 +39,12 @@ export async function publishOnce({
   onEnd,
 }: OncePublishing): Promise<PublishSummary> {
   const { keep, tables, location } = settings.publish
-  const { mode } = settings.database
   const db = openDatabase({ path: database, readonly: true })
   try {
-    const storage = await openTargetStorage(target, { settings, location, clock, signal })
-    try {
-      const options = { db, storage, clock, mode, version, keep, tables, full, signal, onProgress }
-      const summary = await publishWarehouse(options)
-      onEnd?.(db, { summary })
-      return summary
-    } finally {
-      storage.close()
-    }
+    const options = { db, settings, location, clock, version, keep, tables, full, signal, onProgress }
+    const summary = await publishTo(target, options)
+    onEnd?.(db, { summary })
+    return summary
   } catch (thrown) {
     const error = databaseError(thrown, database)
     onEnd?.(db, { error })

@@ -3,7 +3,7 @@ import type { Environment, Settings } from '../config/load-settings.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
 import { runProgram } from '../store/database/child-program.ts'
 import type { PublishSummary } from './publish.ts'
-import type { PublishTarget } from './storage/open.ts'
+import type { PublicationTarget } from './target.ts'
 
 /** Publishes in a child process, so that neither the event loop nor a slow target delays the caller. */
 
@@ -11,7 +11,7 @@ import type { PublishTarget } from './storage/open.ts'
 export interface PublishInput {
   /** An absolute path. */
   database: string
-  target: PublishTarget
+  target: PublicationTarget
   settings: Pick<Settings, 'publish' | 'database'>
   version: string
 }

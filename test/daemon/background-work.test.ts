@@ -25,6 +25,8 @@ const settingsFor = (path: string): BackgroundWorkDeps['settings'] => ({
     s3SecretAccessKey: undefined,
     s3SessionToken: undefined,
     s3PathStyle: undefined,
+    clickhouseUser: 'default',
+    clickhousePassword: undefined,
   },
   snapshot: { every: undefined, folder: undefined, keep: 7 },
   sync: { resources: undefined },

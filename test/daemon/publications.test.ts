@@ -30,6 +30,8 @@ const PUBLISH: Settings['publish'] = {
   s3SecretAccessKey: undefined,
   s3SessionToken: undefined,
   s3PathStyle: undefined,
+  clickhouseUser: 'default',
+  clickhousePassword: undefined,
 }
 
 /** The publications of a daemon on a new warehouse at half past ten. */
