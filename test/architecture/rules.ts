@@ -124,8 +124,12 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
     'store/migrations/migrate.ts',
   ],
   'node:fs.writeFileSync': ['commands/init.ts', 'export/target.ts', 'publish/storage/folder.ts'],
-  // The style and the module of the page.
-  'node:fs/promises.readFile': ['server/routes.ts'],
+  'node:fs/promises.readFile': [
+    // The style and the module of the page.
+    'server/routes.ts',
+    // Files of a published folder.
+    'publish/storage/target-reader.ts',
+  ],
   // The file whose place a snapshot takes, once it is known to be none of the warehouse, and its folder.
   'node:fs/promises.open': ['store/snapshot/target.ts'],
 }

@@ -32,7 +32,7 @@ const LOOK_MS = 2 * SECOND_MS
 /** After this time a request is refused. What it waited for goes on, and later requests use its result. */
 const MOST_WAIT_MS = 10 * SECOND_MS
 
-interface Look {
+interface TargetLook {
   at: number
   isPending: boolean
   publication: Promise<CompletePublication>
@@ -45,10 +45,10 @@ interface ReadTables {
 }
 
 export function createCatalogue(target: TargetReader, clock: Clock): Catalogue {
-  let look: Look | undefined
+  let look: TargetLook | undefined
   let read: ReadTables = { of: '', tables: new Map() }
-  const startLook = (): Look => {
-    const started: Look = { at: clock.elapsed(), isPending: true, publication: lastPublication(target) }
+  const startLook = (): TargetLook => {
+    const started: TargetLook = { at: clock.elapsed(), isPending: true, publication: lastPublication(target) }
     const end = () => {
       started.isPending = false
     }
