@@ -16,6 +16,7 @@ const zookeeper = debianZooKeeper()
 const programs =
   typeof clickhouse === 'string' || typeof zookeeper === 'string' ? undefined : { clickhouse, zookeeper }
 const NOW = '2026-06-30T12:00:00.000Z'
+const WORD = 'Rumpelstilzchen'
 
 function write(store: TemporaryStore, text: string): void {
   store.put(
@@ -63,7 +64,7 @@ test.skipIf(programs === undefined)(
     const store = temporaryStore()
     const parameters = `?cluster=${CLUSTER}`
     const target = { host: first.host, database: 'lake', parameters }
-    write(store, 'before')
+    write(store, WORD)
     await publishToDatabase(store.path, target)
     for (const server of [first, second]) {
       await compare(store.path, server)
@@ -102,9 +103,7 @@ test.skipIf(programs === undefined)(
     await publishToDatabase(store.path, target, { keep: 9 })
     for (const server of [first, second]) {
       await compare(store.path, server)
-      await expect
-        .poll(() => filesWith(server.folder, 'before'), { timeout: 90_000, interval: 500 })
-        .toEqual([])
+      await expect.poll(() => filesWith(server.folder, WORD), { timeout: 90_000, interval: 500 }).toEqual([])
     }
     await expect(publishToDatabase(store.path, { ...target, parameters: '' })).rejects.toMatchObject({
       code: 'publish-other-place',

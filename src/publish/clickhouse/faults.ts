@@ -45,7 +45,7 @@ function serverCode(error: unknown): number | undefined {
 }
 
 const AGAIN =
-  'Run parley publish again later; it continues from what is there. Readers still see the last publication.'
+  'Run parley publish again later; it continues from what the server has. Readers still see the last publication.'
 
 /** By the numbers of ClickHouse's errors. */
 const FAULTS: readonly { codes: readonly number[]; fault(words: DatabaseWords): ServerFault }[] = [
