@@ -95,7 +95,7 @@ export async function startCluster(
   const replicas = places.map(({ tcp }) => `<replica><host>127.0.0.1</host><port>${tcp}</port></replica>`)
   const shards = as === 'replicas' ? [replicas.join('')] : replicas
   const cluster = shards.map(
-    shard => `<shard><internal_replication>true</internal_replication>${shard}</shard>`,
+    shard => `<shard><internal_replication>${as === 'replicas'}</internal_replication>${shard}</shard>`,
   )
   const servers = places.map(({ port, tcp, interserver }, place) => {
     const shard = as === 'replicas' ? 0 : place

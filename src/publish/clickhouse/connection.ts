@@ -30,6 +30,8 @@ export interface ConnectionOptions {
 
 /** A statement that takes longer is given up. */
 const TIMEOUT_MS = 300_000
+/** How long an INSERT waits for the replicas. */
+const QUORUM_TIMEOUT_MS = 60_000
 
 /** Known to servers of all versions. */
 const SETTINGS: ClickHouseSettings = {
@@ -63,7 +65,11 @@ export async function openClickHouse(options: ConnectionOptions): Promise<ClickH
 const insertAtAll =
   ({ insert }: StatementSender, replicas: number): ClickHouseConnection['insert'] =>
   (sql, data) =>
-    insert(sql, data, replicas > 1 ? { insert_quorum: String(replicas) } : {})
+    insert(
+      sql,
+      data,
+      replicas > 1 ? { insert_quorum: String(replicas), insert_quorum_timeout: QUORUM_TIMEOUT_MS } : {},
+    )
 
 async function replicasOf(
   { rows }: StatementSender,

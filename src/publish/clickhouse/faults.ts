@@ -45,7 +45,7 @@ function serverCode(error: unknown): number | undefined {
 }
 
 const AGAIN =
-  'Run parley publish again later; it continues from what is there. Readers still see the last publication.'
+  'Run parley publish again later; it continues from what the server has. Readers still see the last publication.'
 
 /** By the numbers of ClickHouse's errors. */
 const FAULTS: readonly { codes: readonly number[]; fault(words: DatabaseWords): ServerFault }[] = [
@@ -86,6 +86,14 @@ const FAULTS: readonly { codes: readonly number[]; fault(words: DatabaseWords): 
     }),
   },
   {
+    codes: [371],
+    fault: ({ cluster }) => ({
+      code: 'publish-cluster-definition',
+      problem: `The definition of the cluster ${cluster} does not fit the tables`,
+      hint: 'In remote_servers, internal_replication must be true for an address with &replicated, and false for one without. Correct the one or the other.',
+    }),
+  },
+  {
     codes: [243],
     fault: ({ url }) => ({
       code: 'publish-disk-full',
@@ -102,7 +110,7 @@ const FAULTS: readonly { codes: readonly number[]; fault(words: DatabaseWords): 
     }),
   },
   {
-    codes: [159, 160, 209, 210, 279, 242, 319],
+    codes: [159, 160, 209, 210, 279, 242, 285, 286, 319],
     fault: ({ name }) => ({
       code: 'publish-failing',
       problem: `A statement of ${name} did not end in time, or a server of the cluster does not answer`,

@@ -221,7 +221,7 @@ export function refuseOtherWarehouse(
 function overtaken({ name }: ClickHouseConnection): StopError {
   return new StopError(`Another process publishes to ${name}`, {
     code: 'publish-overtaken',
-    hint: 'Let only one parley publish to a database. Run parley publish again; it continues from what is there.',
+    hint: 'Let only one parley publish to a database. Run parley publish again; it continues from what the server has.',
     exitStatus: EXIT_STATUS.unfinished,
   })
 }

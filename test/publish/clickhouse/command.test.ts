@@ -37,6 +37,11 @@ test.each<[status: number, text: string, says: RegExp]>([
   ],
   [
     500,
+    `Code: 371, e.displayText() = DB::Exception: ${PRIVATE}`,
+    /does not fit the tables .*\nhint: In remote_servers/,
+  ],
+  [
+    500,
     `Code: 243. DB::Exception: ${PRIVATE} (NOT_ENOUGH_SPACE)`,
     /The disk of the ClickHouse server .* is full/,
   ],
