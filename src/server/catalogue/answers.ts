@@ -82,7 +82,7 @@ function withoutBody({ status, headers = {} }: CatalogueAnswer): CatalogueAnswer
   return { status: status === 200 ? 204 : status, headers }
 }
 
-interface CatalogueRequest {
+interface RoutedRequest {
   catalogue: ServedCatalogue
   /** The values of the variable parts of the path. */
   values: Readonly<Record<string, string>>
@@ -93,7 +93,7 @@ interface CatalogueRequest {
 interface CatalogueRoute {
   /** After `/v1/`. A part in braces is variable. */
   path: string
-  get?(asked: CatalogueRequest): Promise<CatalogueAnswer>
+  get?(asked: RoutedRequest): Promise<CatalogueAnswer>
   /** The methods that the configuration tells to clients. */
   told: readonly string[]
 }
@@ -110,7 +110,9 @@ const ROUTES: readonly CatalogueRoute[] = [
   { path: 'namespaces/{namespace}/views/{view}', told: [], get: view },
 ]
 
-function findRoute(url: string): (Pick<CatalogueRequest, 'values' | 'query'> & { route: CatalogueRoute }) | undefined {
+function findRoute(
+  url: string,
+): (Pick<RoutedRequest, 'values' | 'query'> & { route: CatalogueRoute }) | undefined {
   const { pathname, searchParams: query } = new URL(url, 'http://localhost')
   const parts = decodedParts(pathname)
   if (parts?.[0] !== ROOT.slice(1) || parts[1] !== 'v1') return undefined
@@ -149,27 +151,27 @@ async function configuration(): Promise<CatalogueAnswer> {
   return ok({ defaults: {}, overrides: {}, endpoints })
 }
 
-async function namespaces({ query }: CatalogueRequest): Promise<CatalogueAnswer> {
+async function namespaces({ query }: RoutedRequest): Promise<CatalogueAnswer> {
   const parent = query.get('parent') ?? ''
   if (parent === '') return ok({ namespaces: [[NAMESPACE]] })
   return parent === NAMESPACE ? ok({ namespaces: [] }) : noNamespace(parent)
 }
 
 function inNamespace(
-  get: (asked: CatalogueRequest) => Promise<CatalogueAnswer>,
-): (asked: CatalogueRequest) => Promise<CatalogueAnswer> {
+  get: (asked: RoutedRequest) => Promise<CatalogueAnswer>,
+): (asked: RoutedRequest) => Promise<CatalogueAnswer> {
   return async asked => {
     const { namespace: name = '' } = asked.values
     return name === NAMESPACE ? get(asked) : noNamespace(name)
   }
 }
 
-async function namespace({ catalogue }: CatalogueRequest): Promise<CatalogueAnswer> {
+async function namespace({ catalogue }: RoutedRequest): Promise<CatalogueAnswer> {
   const { properties } = await catalogue.publication()
   return ok({ namespace: [NAMESPACE], properties })
 }
 
-async function tables({ catalogue }: CatalogueRequest): Promise<CatalogueAnswer> {
+async function tables({ catalogue }: RoutedRequest): Promise<CatalogueAnswer> {
   const { tables: names } = await catalogue.publication()
   return ok({ identifiers: names.map(name => ({ namespace: [NAMESPACE], name })) })
 }
@@ -179,7 +181,7 @@ async function tables({ catalogue }: CatalogueRequest): Promise<CatalogueAnswer>
  * namespace the answer is NoSuchTableException too: clients ask for a metadata table such as `messages.snapshots` first
  * as a table of the namespace `messages`.
  */
-async function table({ catalogue, values, ifNoneMatch }: CatalogueRequest): Promise<CatalogueAnswer> {
+async function table({ catalogue, values, ifNoneMatch }: RoutedRequest): Promise<CatalogueAnswer> {
   const { namespace: space = '', table: name = '' } = values
   const found = space === NAMESPACE ? await catalogue.table(name) : undefined
   if (!found)
@@ -200,7 +202,7 @@ async function table({ catalogue, values, ifNoneMatch }: CatalogueRequest): Prom
   }
 }
 
-async function view({ values }: CatalogueRequest): Promise<CatalogueAnswer> {
+async function view({ values }: RoutedRequest): Promise<CatalogueAnswer> {
   const { namespace: space = '', view: name = '' } = values
   return errorAnswer(
     404,
