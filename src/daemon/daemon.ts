@@ -379,7 +379,7 @@ async function startServer(
 }
 
 /** Undefined unless both settings that the catalogue needs are set. */
-function servedCatalogue(parts: TargetCatalogueParts) {
+function servedCatalogue(parts: TargetCatalogueParts & { current: CurrentState }) {
   const { http, publish } = parts.current.settings
   if (http.catalogueToken === undefined) return undefined
   if (publish.target !== undefined)
