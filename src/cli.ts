@@ -28,6 +28,8 @@ interface CommandEntry {
   summary: string
   /** Called only for the command that runs or whose help is printed. */
   load(): Promise<CommandDefinition>
+  /** Commands within the command, such as `parley publish verify`. */
+  within?: Readonly<Record<string, CommandEntry>>
 }
 
 const COMMANDS: Readonly<Record<string, CommandEntry>> = {
@@ -54,6 +56,12 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   publish: {
     summary: 'publishes the warehouse as Iceberg tables for Spark, Trino and other engines',
     load: async () => (await import('./commands/publish.ts')).publishCommand,
+    within: {
+      verify: {
+        summary: 'check that the files of a target are whole and have nothing that was erased',
+        load: async () => (await import('./commands/publish-verify.ts')).publishVerifyCommand,
+      },
+    },
   },
   export: {
     summary: 'write the warehouse as Parquet files',
@@ -153,12 +161,17 @@ async function createProgram(named: string | undefined, run: Run): Promise<Comma
   const program = new Command('parley')
     .description('Keeps a local SQLite warehouse in sync with a conversation-intelligence workspace.')
     .version(version())
+    // An option belongs to the command that it follows: otherwise the outer one would take those of the inner one.
+    .enablePositionalOptions()
     .exitOverride()
     .configureOutput({ outputError: () => undefined })
     .addHelpText('after', '\nExamples:\n  $ parley init\n  $ parley backfill --help')
-  for (const [name, { summary, load }] of Object.entries(COMMANDS)) {
+  for (const [name, { summary, load, within = {} }] of Object.entries(COMMANDS)) {
     const command = program.command(name).summary(summary)
-    if (name === named) await loadCommand(command, await load(), run)
+    if (name !== named) continue
+    await loadCommand(command, await load(), run)
+    for (const [inner, entry] of Object.entries(within))
+      await loadCommand(command.command(inner).summary(entry.summary), await entry.load(), run)
   }
   return program
 }

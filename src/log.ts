@@ -35,6 +35,7 @@ export const LOG_KEYS = {
   until: 'an instant',
   command: 'a parley command to run',
   path: 'path of a file',
+  target: 'where the warehouse is published, without credentials',
   workspace: "a workspace's id",
   base_url: 'address of the API',
   resources: 'names of resources',

@@ -3,19 +3,15 @@ import { Argument, InvalidArgumentError, Option } from 'commander'
 import { systemClock } from '../clock.ts'
 import { instant } from '../config/kinds.ts'
 import { EXIT_STATUS } from '../errors.ts'
-import type { ExportProgress, ExportSummary, TableSummary } from '../export/export.ts'
+import type { ExportSummary, TableSummary } from '../export/export.ts'
 import { jsonLine } from '../safe-text.ts'
 import { sizeText } from '../size-text.ts'
-import { createLiveArea, isRedrawable } from '../terminal/live-area.ts'
 import { type TableColumn, table } from '../terminal/table.ts'
-import { countText, durationText, shortText } from '../terminal/wording.ts'
+import { countText, durationText } from '../terminal/wording.ts'
 import { wholeNumber } from '../whole-number.ts'
-import {
-  type CommandContext,
-  type CommandDefinition,
-  loadCommandSettings,
-  settingsOfSections,
-} from './command.ts'
+import { type CommandDefinition, loadCommandSettings, settingsOfSections } from './command.ts'
+import { parseTableNames } from './table-names.ts'
+import { createTableProgress, shortTableName } from './table-progress.ts'
 
 export interface ExportCommandOptions {
   tables?: readonly string[]
@@ -61,6 +57,7 @@ export const exportCommand: CommandDefinition<ExportCommandOptions> = {
         import('../export/target.ts'),
         import('../export/export.ts'),
       ])
+    const { noteExport } = await import('../store/sync/export-notes.ts')
     const clock = systemClock()
     const path = resolve(context.cwd, settings.database.path)
     const folder = resolve(context.cwd, input.args[1] ?? '')
@@ -69,7 +66,7 @@ export const exportCommand: CommandDefinition<ExportCommandOptions> = {
     const { mode } = settings.database
     const began = clock.elapsed()
     const db = openDatabase({ path, readonly: true })
-    const progress = createProgressView(context, () => clock.elapsed())
+    const progress = createTableProgress(context, () => clock.elapsed())
     try {
       const target = openTarget(folder, mode, clock)
       try {
@@ -85,6 +82,7 @@ export const exportCommand: CommandDefinition<ExportCommandOptions> = {
           signal: context.signal,
           onProgress: progress.show,
         })
+        noteExport(path, { folder, purgedAt: summary.purged_at ?? '' })
         progress.end()
         const durationMs = Math.round(clock.elapsed() - began)
         context.stdout.write(
@@ -105,57 +103,19 @@ export const exportCommand: CommandDefinition<ExportCommandOptions> = {
   },
 }
 
-function parseTableNames(text: string): readonly string[] {
-  const names = text
-    .split(',')
-    .map(name => name.trim())
-    .filter(name => name !== '')
-  if (names.length === 0) throw new InvalidArgumentError('Expected table names, separated by commas.')
-  return names
-}
-
 function parseInstant(text: string): string {
   const found = instant.read(text, { cwd: '.' })
   if (found === undefined) throw new InvalidArgumentError(`Expected ${instant.allowed()}.`)
   return found
 }
 
-interface ExportProgressView {
-  show(progress: ExportProgress): void
-  end(): void
-}
-
-/** Time between two updates on a terminal, and between two lines of other output. */
-const REDRAW_MS = 200
-const LINE_MS = 30_000
-
-function createProgressView({ stderr, env }: CommandContext, elapsed: () => number): ExportProgressView {
-  const area = isRedrawable(stderr, env) ? createLiveArea(stderr) : undefined
-  let shownAt = elapsed()
-  return {
-    show({ table: name, done, tables, rows }) {
-      if (elapsed() - shownAt < (area ? REDRAW_MS : LINE_MS)) return
-      shownAt = elapsed()
-      const line = `${shortName(name)}: ${countText(rows, 'row')} read, ${done} of ${countText(tables, 'table')} done`
-      if (area) area.draw([line])
-      else stderr.write(`${line}\n`)
-    },
-    end: () => area?.clear(),
-  }
-}
-
 const COLUMNS: readonly TableColumn<TableSummary>[] = [
-  { title: 'table', cell: row => shortName(row.table) },
+  { title: 'table', cell: row => shortTableName(row.table) },
   { title: 'rows', align: 'right', cell: row => wholeNumber(row.rows) },
   { title: 'size', align: 'right', cell: row => sizeText(row.bytes) },
   { title: 'files', align: 'right', cell: row => wholeNumber(row.files) },
   { title: 'written', align: 'right', cell: row => wholeNumber(row.files_written) },
 ]
-
-/** CRM objects may have names of any length. */
-const MAX_NAME_LENGTH = 40
-
-const shortName = (name: string): string => shortText(name, MAX_NAME_LENGTH)
 
 function summaryText(folder: string, summary: ExportSummary, durationMs: number): string {
   const sum = (of: (row: TableSummary) => number) => summary.tables.reduce((total, row) => total + of(row), 0)

@@ -1,44 +1,74 @@
 import { resolve } from 'node:path'
 import { Argument, InvalidArgumentError, Option } from 'commander'
-import { systemClock } from '../clock.ts'
-import { EXIT_STATUS } from '../errors.ts'
-import type { PublishProgress, PublishSummary } from '../publish/publish.ts'
+import { isoInstant, systemClock } from '../clock.ts'
+import { loadSettings } from '../config/load-settings.ts'
+import type { SettingKey } from '../config/settings.ts'
+import { EXIT_STATUS, StopError } from '../errors.ts'
+import type { PublishSummary } from '../publish/publish.ts'
 import { jsonLine } from '../safe-text.ts'
 import { sizeText } from '../size-text.ts'
-import { createLiveArea, isRedrawable } from '../terminal/live-area.ts'
 import { type TableColumn, table } from '../terminal/table.ts'
-import { countText, durationText, shortText } from '../terminal/wording.ts'
+import { countText, durationText } from '../terminal/wording.ts'
 import { wholeNumber } from '../whole-number.ts'
 import {
   type CommandContext,
   type CommandDefinition,
+  type CommandInput,
   loadCommandSettings,
   settingsOfSections,
 } from './command.ts'
+import { parseTableNames } from './table-names.ts'
+import { createTableProgress, shortTableName } from './table-progress.ts'
 
 export interface PublishCommandOptions {
-  keep: number
+  keep?: number
+  tables?: readonly string[]
   location?: string
+  full?: boolean
   json?: boolean
 }
 
-const USUAL_KEEP = 5
+/** The command has options of the same meaning as these, or no use for them. */
+const WITHOUT_FLAG: readonly SettingKey[] = [
+  'publish.target',
+  'publish.every',
+  'publish.keep',
+  'publish.tables',
+  'publish.location',
+]
+
+/** Settings of the database and of the target that have flags. */
+export const TARGET_SETTINGS = settingsOfSections('database', 'publish').filter(
+  key => !WITHOUT_FLAG.includes(key),
+)
 
 export const publishCommand: CommandDefinition<PublishCommandOptions> = {
   description:
-    'Publishes the warehouse as Apache Iceberg tables, which Spark, Trino, Snowflake, BigQuery, Databricks, ClickHouse and DuckDB read. The target is a folder, or a prefix of a bucket of S3 or of storage that offers its API. All tables show the same instant, and the daemon may keep writing. A later publication to the same target writes only what changed. Deleted rows are included, with their _deleted_at. Needs no API settings.',
+    'Publishes the warehouse as Apache Iceberg tables, which Spark, Trino, Snowflake, BigQuery, Databricks, ClickHouse and DuckDB read, or as tables of a ClickHouse database. The target is a folder, a prefix of a bucket of S3 or of storage that offers its API, or a database. All tables show the same instant, and the daemon may keep writing. A later publication to the same target writes only what changed. Deleted rows are included, with their _deleted_at. Needs no API settings.',
   arguments: [
     new Argument(
-      '<target>',
-      'a folder or s3://bucket/prefix: new, empty, or with earlier publications of this warehouse',
+      '[target]',
+      'a folder, s3://bucket/prefix or clickhouse://host:8123/database: new, empty, or with earlier publications of this warehouse; default publish.target of the settings',
     ),
   ],
-  settings: settingsOfSections('database', 'publish'),
+  settings: TARGET_SETTINGS,
   options: [
-    new Option('--keep <number>', 'how many publications of each table stay readable')
-      .argParser(parseKeep)
-      .default(USUAL_KEEP),
-    new Option('--location <url>', 'where readers find the target, if it is not at the same path for them'),
+    new Option(
+      '--keep <number>',
+      'how many publications of each table stay readable; default publish.keep, usually 5',
+    ).argParser(parseKeep),
+    new Option(
+      '--tables <names>',
+      'only these tables, separated by commas; tables of the target that are left out lose their rows; default publish.tables, usually all',
+    ).argParser(parseTableNames),
+    new Option(
+      '--location <url>',
+      'where readers find the target, if it is not at the same path for them; default publish.location for the target of the settings',
+    ),
+    new Option(
+      '--full',
+      'compare all rows with the target, also those that no sync has changed since the last publication; without this option, that is done once a day',
+    ),
     new Option('--json', 'print one JSON summary on standard output'),
   ],
   examples: [
@@ -47,62 +77,78 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
       'parley publish s3://bucket/lake --s3-access-key-id AKIAIOSFODNN7EXAMPLE --s3-secret-access-key-file s3.secret',
       'directly to a bucket; the settings of section [publish] say how',
     ],
+    [
+      'parley publish clickhouse://db.example.com:8123/parley --clickhouse-password-file clickhouse.password',
+      'to a ClickHouse server; ?secure for TLS, ?cluster=NAME for the shards of a cluster',
+    ],
     ['parley publish /data/lake --location s3://bucket/lake', 'for a folder that is copied to a bucket'],
   ],
   async run(context, input) {
-    const { openTargetStorage, parseTarget, TARGET_SECRETS } = await import('../publish/storage/open.ts')
-    const target = parseTarget(input.args[0] ?? '', context.cwd)
+    const { parsePublicationTarget, publicationTargetName, SECRETS_OF_TARGETS } = await import(
+      '../publish/target.ts'
+    )
+    const target = parsePublicationTarget(input.args[0] ?? targetOfSettings(context, input), context.cwd)
     const { settings } = loadCommandSettings(context, input, {
       requireApi: false,
-      secrets: TARGET_SECRETS[target.by],
+      secrets: SECRETS_OF_TARGETS[target.by],
     })
-    const [{ openDatabase }, { databaseError }, { requireWarehouse }, { publishWarehouse }] =
-      await Promise.all([
-        import('../store/database/open.ts'),
-        import('../store/database/sqlite-errors.ts'),
-        import('../store/status/status.ts'),
-        import('../publish/publish.ts'),
-      ])
+    const [{ publishOnce }, { attemptOf }, { recordAttempt }, { requireWarehouse }] = await Promise.all([
+      import('../publish/publish-once.ts'),
+      import('../publish/attempt.ts'),
+      import('../store/sync/publications.ts'),
+      import('../store/status/status.ts'),
+    ])
     const clock = systemClock()
-    const path = resolve(context.cwd, settings.database.path)
-    requireWarehouse(path)
-    const { keep, location, json = false } = input.options
-    const { mode } = settings.database
-    const began = clock.elapsed()
-    const progress = createProgressView(context, () => clock.elapsed())
-    const db = openDatabase({ path, readonly: true })
-    try {
-      const { signal } = context
-      const storage = await openTargetStorage(target, { settings, location, clock, signal })
-      try {
-        const summary = await publishWarehouse({
-          db,
-          storage,
-          clock,
-          mode,
-          version: context.version,
-          keep,
-          signal,
-          onProgress: progress.show,
-        })
+    const database = resolve(context.cwd, settings.database.path)
+    requireWarehouse(database)
+    const { json = false, full = false, ...chosen } = input.options
+    const name = publicationTargetName(target)
+    const { publish } = settings
+    const isOfSettings =
+      publish.target !== undefined &&
+      publicationTargetName(parsePublicationTarget(publish.target, '/')) === name
+    const location = isOfSettings ? publish.location : undefined
+    const [startedAt, began] = [isoInstant(clock.now()), clock.elapsed()]
+    const progress = createTableProgress(context, () => clock.elapsed())
+    const { version, signal } = context
+    const summary = await publishOnce({
+      database,
+      target,
+      settings: { ...settings, publish: { ...publish, location, ...chosen } },
+      clock,
+      version,
+      full,
+      signal,
+      onProgress: progress.show,
+      onEnd(db, outcome) {
         progress.end()
-        const durationMs = Math.round(clock.elapsed() - began)
-        context.stdout.write(
-          json
-            ? jsonLine({ target: storage.name, ...summary, duration_ms: durationMs })
-            : `${summaryText(storage.name, summary, durationMs)}\n`,
-        )
-        return EXIT_STATUS.done
-      } finally {
-        storage.close()
-      }
-    } catch (error) {
-      progress.end()
-      throw databaseError(error, path)
-    } finally {
-      db.close()
-    }
+        if (signal.aborted) return
+        const when = { target: name, started_at: startedAt, finished_at: isoInstant(clock.now()) }
+        recordAttempt(db, attemptOf(when, outcome))
+      },
+    })
+    const durationMs = Math.round(clock.elapsed() - began)
+    context.stdout.write(
+      json
+        ? jsonLine({ target: name, ...summary, duration_ms: durationMs })
+        : `${summaryText(name, summary, durationMs)}\n`,
+    )
+    return EXIT_STATUS.done
   },
+}
+
+/** The target decides which secrets are read, so the settings are read twice when it comes from them. */
+function targetOfSettings({ env, cwd }: CommandContext, { flags }: CommandInput<object>): string {
+  const { target } = loadSettings({ flags, env, cwd, requireApi: false }).settings.publish
+  if (target !== undefined) return target
+  throw new StopError(
+    'parley publish needs a target: a folder, s3://bucket/prefix or clickhouse://host:8123/database',
+    {
+      code: 'publish-no-target',
+      hint: 'Name it after the command, or set publish.target. config/README.md explains every setting.',
+      exitStatus: EXIT_STATUS.usage,
+    },
+  )
 }
 
 function parseKeep(text: string): number {
@@ -110,43 +156,15 @@ function parseKeep(text: string): number {
   return Number(text)
 }
 
-interface PublishProgressView {
-  show(progress: PublishProgress): void
-  end(): void
-}
-
-/** Time between two updates on a terminal, and between two lines of other output. */
-const REDRAW_MS = 200
-const LINE_MS = 30_000
-
-function createProgressView({ stderr, env }: CommandContext, elapsed: () => number): PublishProgressView {
-  const area = isRedrawable(stderr, env) ? createLiveArea(stderr) : undefined
-  let shownAt = elapsed()
-  return {
-    show({ table: name, done, tables, rows }) {
-      if (elapsed() - shownAt < (area ? REDRAW_MS : LINE_MS)) return
-      shownAt = elapsed()
-      const line = `${shortName(name)}: ${countText(rows, 'row')} read, ${done} of ${countText(tables, 'table')} done`
-      if (area) area.draw([line])
-      else stderr.write(`${line}\n`)
-    },
-    end: () => area?.clear(),
-  }
-}
-
 type TableRow = PublishSummary['tables'][number]
 
 const COLUMNS: readonly TableColumn<TableRow>[] = [
-  { title: 'table', cell: row => shortName(row.folder) },
+  { title: 'table', cell: row => shortTableName(row.folder) },
   { title: 'rows', align: 'right', cell: row => wholeNumber(row.rows) },
   { title: 'size', align: 'right', cell: row => sizeText(row.bytes) },
   { title: 'files', align: 'right', cell: row => wholeNumber(row.files) },
   { title: 'written', align: 'right', cell: row => wholeNumber(row.filesWritten) },
 ]
-
-const MAX_NAME_LENGTH = 40
-
-const shortName = (name: string): string => shortText(name, MAX_NAME_LENGTH)
 
 function summaryText(target: string, summary: PublishSummary, durationMs: number): string {
   const sum = (of: (row: TableRow) => number) => summary.tables.reduce((total, row) => total + of(row), 0)

@@ -126,7 +126,7 @@ function isCronPattern(pattern: string): boolean {
   }
 }
 
-export type Schedule =
+export type Recurrence =
   | { readonly by: 'interval'; readonly ms: number }
   | { readonly by: 'calendar'; readonly pattern: string }
 
@@ -134,7 +134,7 @@ const TIME_UNITS = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS } as cons
 const LONGEST_INTERVAL_MS = 7 * DAY_MS
 
 /** An interval, or times of the calendar. */
-export const schedule: SettingKind<Schedule> = {
+export const recurrence: SettingKind<Recurrence> = {
   allowed: within => `an interval from 1s to 7d, such as "5m" (s, m, h, d), ${calendar.allowed(within)}`,
   fromText: asText,
   read(value, within) {
@@ -148,13 +148,16 @@ export const schedule: SettingKind<Schedule> = {
   },
 }
 
+const BUCKET_OR_DATABASE =
+  /^(s3:\/\/[a-z\d][a-z\d.-]{1,61}[a-z\d](\/|$)|clickhouse:\/\/[^/@?#]+\/\w[\w-]*(\?|$))/
+
 /** Read as an absolute path, or as the URL. */
 export const publishTarget: SettingKind<string> = {
-  allowed: () => 'the path of a folder, or s3://bucket/prefix',
+  allowed: () => 'the path of a folder, s3://bucket/prefix, or clickhouse://host:8123/database',
   fromText: asText,
   read: (value, within) => {
     if (typeof value !== 'string' || !/^[a-z][a-z\d+.-]*:/i.test(value)) return folder.read(value, within)
-    return /^s3:\/\/[a-z\d][a-z\d.-]{1,61}[a-z\d](\/|$)/.test(value) ? value : undefined
+    return BUCKET_OR_DATABASE.test(value) ? value : undefined
   },
 }
 

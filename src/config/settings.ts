@@ -40,7 +40,7 @@ export const SECTIONS = {
   snapshot:
     'Snapshots that the daemon takes: complete copies of the warehouse, each one self-contained file.',
   publish:
-    'Publications: the warehouse as Apache Iceberg tables in a folder or in S3, kept up to date by the daemon or by `parley publish`.',
+    'Publications: the warehouse as Apache Iceberg tables in a folder or in S3, or as tables of a ClickHouse database, kept up to date by the daemon or by `parley publish`.',
   log: 'The log on standard error.',
 } as const
 
@@ -353,7 +353,7 @@ export const SETTINGS = {
     default: 7,
     unit: 'snapshots',
     description:
-      'How many of the newest snapshots of this warehouse are kept. A snapshot older than `retention.withdrawn_days` is removed earlier, since it still contains content that was purged later. The last one is removed only if something was purged since.',
+      'How many of the newest snapshots of this warehouse are kept. After a purge, the snapshots from before it are removed as soon as there is a newer one, since they still contain the purged content. A snapshot older than `retention.withdrawn_days` is removed too; the last one only if something was purged since.',
     flag: '--snapshot-keep',
     placeholder: 'number',
     example: '14',
@@ -373,13 +373,13 @@ export const SETTINGS = {
     default: undefined,
     without: 'no publications by the daemon',
     description:
-      'Where the daemon publishes the warehouse: a folder, or `s3://bucket/prefix`. It is new, empty, or has earlier publications of this warehouse. `parley publish` without a target publishes there too. A target that is down, slow or full never delays the sync: the daemon logs a warning, and tries again after 30 seconds and then after growing waits, at most as long as `publish.every` and an hour.',
+      'Where the daemon publishes the warehouse: a folder, `s3://bucket/prefix`, or `clickhouse://host:8123/database`. It is new, empty, or has earlier publications of this warehouse. `parley publish` without a target publishes there too. A target that is down, slow or full never delays the sync: the daemon logs a warning, and tries again after 30 seconds and then after growing waits, at most as long as `publish.every` and an hour.',
     flag: '--publish-target',
     placeholder: 'target',
     example: '"s3://bucket/lake"',
   },
   'publish.every': {
-    kind: kinds.orWord(kinds.schedule, 'never'),
+    kind: kinds.orWord(kinds.recurrence, 'never'),
     default: '5m',
     description:
       'How often the daemon publishes: an interval between the starts of two publications, such as "5m", or the calendar as in `snapshot.every`. The first publication, and one that was missed, is made at once. Only changes are written. "never": the daemon does not publish, and `publish.target` is for `parley publish` alone.',
@@ -480,6 +480,26 @@ export const SETTINGS = {
     flag: '--s3-path-style',
     placeholder: 'true|false',
     example: 'false',
+  },
+  'publish.clickhouse_user': {
+    kind: kinds.text('a name of at most 200 printable characters', /^[^\p{C}]{1,200}$/u),
+    default: 'default',
+    description:
+      'The user of the ClickHouse server. It needs `SELECT`, `INSERT`, `CREATE`, `DROP` and `ALTER` for the database; on a cluster also `CLUSTER` and `REMOTE`.',
+    flag: '--clickhouse-user',
+    placeholder: 'name',
+    example: '"parley"',
+  },
+  'publish.clickhouse_password': {
+    kind: kinds.text('a password of at most 200 printable characters', /^[^\p{C}]{1,200}$/u),
+    default: undefined,
+    without: 'none',
+    description:
+      'The password of the user, in a file like `api.key`, and read only when parley publishes to ClickHouse. Without `?secure` in the target, it is sent unencrypted. parley never prints, logs or stores it.',
+    flag: '--clickhouse-password-file',
+    placeholder: 'file',
+    example: '"clickhouse.password"',
+    secret: 'the ClickHouse password',
   },
   'log.level': {
     kind: kinds.oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),

@@ -1,15 +1,16 @@
 import type { App } from '../app/app.ts'
 import { type Clock, MINUTE_MS } from '../clock.ts'
-import type { ApiSettings } from '../config/load-settings.ts'
+import type { ApiSettings, Environment } from '../config/load-settings.ts'
 import { createClockFollower, noteClock } from '../engine/clock-follower.ts'
 import type { Log } from '../log.ts'
 import { isMaintenanceDue } from '../retention/maintain.ts'
 import { maintainNightly } from './nightly.ts'
+import { publishRegularly } from './publications.ts'
 import { maintainSearch, type SearchDeps } from './search-maintenance.ts'
 import { makeSnapshots } from './snapshots.ts'
 
 /**
- * The work of a session next to reading the API: maintenance, snapshots, full-text indices, the clock, the learned
+ * The work of a session next to reading the API: maintenance, snapshots, publications, full-text indices, the clock, the learned
  * rate, and requests of other processes (`sync_requests`).
  */
 export interface BackgroundWork {
@@ -19,9 +20,13 @@ export interface BackgroundWork {
 
 export interface BackgroundWorkDeps {
   app: Pick<App, 'clock' | 'store' | 'saveLearned'>
-  settings: Pick<ApiSettings, 'database' | 'retention' | 'search' | 'snapshot'> & SearchDeps['settings']
+  settings: Pick<ApiSettings, 'database' | 'publish' | 'retention' | 'search' | 'snapshot'> &
+    SearchDeps['settings']
   log: Log
   signal: AbortSignal
+  /** The environment of this process, and the version of parley. */
+  env: Environment
+  version: string
   /** The API's clock in ms since the epoch; undefined before the first response. */
   serverTime(): number | undefined
   /** Ends the session. Requests of other processes are handled before the next session. */
@@ -36,6 +41,8 @@ export function startBackgroundWork({
   settings,
   signal,
   log,
+  env,
+  version,
   serverTime,
   endSession,
 }: BackgroundWorkDeps): BackgroundWork {
@@ -73,6 +80,7 @@ export function startBackgroundWork({
       signal,
       isMaintenanceDue: () => isMaintenanceDue({ store, clock }),
     }),
+    publishRegularly({ store, clock, log, settings, env, version, signal }),
     maintainSearch({ store, clock, log, settings, signal }),
   ]
   const ended = Promise.all(

@@ -11,18 +11,18 @@ export interface TargetCatalogue extends Catalogue {
   close(): void
 }
 
-type PublishSettings = Pick<Settings, 'publish' | 'database'>
+type CatalogueSettings = Pick<Settings, 'publish' | 'database'>
 
 export interface TargetCatalogueParts {
   /** Its settings are replaced when they change. */
-  current: { settings: PublishSettings }
+  current: { settings: CatalogueSettings }
   clock: Clock
   log: Log
 }
 
 export function createTargetCatalogue({ current, clock, log }: TargetCatalogueParts): TargetCatalogue {
   const closing = new AbortController()
-  let opened: { settings: PublishSettings; reader: Promise<TargetReader> } | undefined
+  let opened: { settings: CatalogueSettings; reader: Promise<TargetReader> } | undefined
   let isFailing = false
   const close = () => void opened?.reader.then(reader => reader.close()).catch(() => undefined)
   const reader = (): Promise<TargetReader> => {
@@ -57,7 +57,7 @@ export function createTargetCatalogue({ current, clock, log }: TargetCataloguePa
 }
 
 async function openReader(
-  settings: PublishSettings,
+  settings: CatalogueSettings,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<TargetReader> {

@@ -241,6 +241,8 @@ async function runSession({
       app,
       settings,
       log,
+      env: parts.env,
+      version: parts.version,
       signal: stopNew,
       serverTime,
       endSession: () => asked.abort(),
@@ -382,11 +384,11 @@ async function startServer(
 function servedCatalogue(parts: TargetCatalogueParts & { current: CurrentState }) {
   const { http, publish } = parts.current.settings
   if (http.catalogueToken === undefined) return undefined
-  if (publish.target !== undefined)
-    return { catalogue: createTargetCatalogue(parts), token: http.catalogueToken }
+  const hasFiles = publish.target !== undefined && !/^clickhouse:/i.test(publish.target)
+  if (hasFiles) return { catalogue: createTargetCatalogue(parts), token: http.catalogueToken }
   parts.log.warn('The catalogue is not served', {
     setting: 'publish.target',
-    reason: 'it has no target: set publish.target, and restart the daemon',
+    reason: 'its target must be a folder or in S3: set publish.target, and restart the daemon',
   })
   return undefined
 }

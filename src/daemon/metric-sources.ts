@@ -22,6 +22,7 @@ export function createMetricSources(
     isApiReachable: () => isApiReachable(current),
     database: () => ({ ...databaseSizes(path()), freeBytes: freeOnDisk(dirname(path())) }),
     snapshot: () => current.app && readNote<SnapshotReport>(current.app.store.state.meta, META.snapshots),
+    publication: async () => (await status()).publication ?? undefined,
     // A resource that the settings leave out would look stale indefinitely, and an alert would fire.
     async resources() {
       const { resources, chosen_resources: chosen } = await status()

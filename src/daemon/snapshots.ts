@@ -86,6 +86,9 @@ function warnAboutStuck(stuck: Removal['stuck'], log: Log): void {
     log.warn('An old snapshot could not be removed', { path, reason, hint })
 }
 
+const SURPLUS = 'An old snapshot was removed: snapshot.keep is reached'
+const OUTDATED = 'An old snapshot was removed: it had content that has been purged, and the new one does not'
+
 async function makeSnapshot({
   store,
   clock,
@@ -102,10 +105,9 @@ async function makeSnapshot({
       { database: database.path, mode: database.mode, clock, signal, ...(program && { program }) },
       { folder: snapshot.folder, keep: snapshot.keep, ...(owners && { owners }) },
     )
-    const { path, bytes, startedAt, removed, stuck } = made
+    const { path, bytes, startedAt, removed, outdated, stuck } = made
     log.info('A snapshot was created', { path, bytes, duration_ms: Math.round(made.durationMs) })
-    for (const old of removed)
-      log.info('An old snapshot was removed: snapshot.keep is reached', { path: old })
+    for (const old of removed) log.info(outdated.includes(old) ? OUTDATED : SURPLUS, { path: old })
     warnAboutStuck(stuck, log)
     await saveReport(store, { made_at: startedAt, path, bytes, failed_at: null, reason: null })
   } catch (error) {

@@ -17,6 +17,7 @@ import { brokenReferences } from '../store/migrations/broken-references.ts'
 import { appliedMigrations, newestMigration } from '../store/migrations/journal.ts'
 import { ownObjects } from '../store/migrations/migrate.ts'
 import { countText } from '../terminal/wording.ts'
+import { exportFindings } from './exports.ts'
 import { createFinder, type Finder, type Finding } from './finding.ts'
 import { writerFinding } from './writer.ts'
 
@@ -59,6 +60,7 @@ const CHECKS: readonly (MachineCheck | ContentCheck)[] = [
   { name: 'integrity', findIn: quickCheck },
   { name: 'references', findIn: foreignKeys },
   { name: 'write-ahead log', find: walSize },
+  { name: 'exports', findIn: exportFindings },
   { name: 'writer', find: writerFindings },
 ]
 

@@ -4,6 +4,7 @@ import { workspaceOf } from '../store/database/workspace.ts'
 import { refuseOlder } from '../store/migrations/current.ts'
 import { appliedMigrations } from '../store/migrations/journal.ts'
 import { noWarehouseError, readStatus } from '../store/status/status.ts'
+import { META, readMeta } from '../store/sync/meta.ts'
 import { chosenTables } from './chosen-tables.ts'
 import { crmTables } from './crm-tables.ts'
 import {
@@ -52,6 +53,8 @@ export interface ExportProgress {
 
 export interface ExportSummary {
   exported_at: string
+  /** As in the manifest. */
+  purged_at: string | null
   tables: readonly TableSummary[]
   files_removed: number
 }
@@ -99,7 +102,8 @@ async function exportInstant(options: ExportOptions): Promise<ExportSummary> {
   )
   const all = [...declaredTables(), ...crmTables(db)]
   const chosen = chosenTables(all, options.tables)
-  const earlier = target.readManifest()?.tables ?? []
+  const before = target.readManifest()
+  const earlier = before?.tables ?? []
   const stale: string[] = []
   const written: (readonly [ManifestTable, TableOutcome])[] = []
   for (const [done, table] of chosen.entries()) {
@@ -120,6 +124,7 @@ async function exportInstant(options: ExportOptions): Promise<ExportSummary> {
     workspace: workspaceOf(db) ?? null,
     schema_version: appliedMigrations(db).length,
     exported_at: exportedAt,
+    purged_at: purgedAtOf(options, before),
     resources,
     tables: mergedTables(
       all,
@@ -132,9 +137,20 @@ async function exportInstant(options: ExportOptions): Promise<ExportSummary> {
   for (const file of stale) target.remove(file)
   return {
     exported_at: exportedAt,
+    purged_at: manifest.purged_at,
     tables: written.map(([table, outcome]) => summaryOf(table, outcome)),
     files_removed: stale.length,
   }
+}
+
+/** Files that the options leave out are as old as the earlier manifest says. */
+function purgedAtOf(
+  { db, tables, since }: ExportOptions,
+  before: Pick<Manifest, 'purged_at'> | undefined,
+): string | null {
+  const isPartial = tables !== undefined || since !== undefined
+  if (isPartial && before) return before.purged_at ?? null
+  return readMeta(db, META.purgedAt) ?? null
 }
 
 function tableWork(options: ExportOptions, where: Omit<ExportProgress, 'rows'>): TableWork {

@@ -1,13 +1,16 @@
 import { createHash } from 'node:crypto'
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
-import { PARQUET_TYPES, type StoredCell } from './parquet-types.ts'
-import type { ExportColumn } from './tables.ts'
+import { keptCell, PARQUET_TYPES, type StoredCell } from './parquet-types.ts'
+import type { Sink } from './partitions.ts'
+import { type ExportColumn, sourcesOf } from './tables.ts'
 
 /**
  * A digest of every cell of a file's rows, in order. It shows whether the file is still equal to the database.
- * Timestamps cannot show that: a purge and a new read of a transcript change cells but no timestamp.
+ * Timestamps cannot show that: a purge and a new read of a transcript change cells but no timestamp. Of each cell the
+ * digest has what the file keeps, so it can be computed from the file as well.
  */
 export interface Fingerprint {
+  /** The cells are in the order of `sourcesOf(columns)`. */
   add(cells: readonly StoredCell[]): void
   rows(): number
   /** 32 hexadecimal digits. */
@@ -24,12 +27,17 @@ export function createFingerprint(columns: readonly ExportColumn[]): Fingerprint
   const hash = createHash('sha256')
   const types = columns.map(({ name, kind }) => [name, PARQUET_TYPES[kind].name])
   hash.update(JSON.stringify([LAYOUT, types]))
+  const sources = sourcesOf(columns)
+  const read = columns.map(column => ({
+    place: sources.indexOf(column.source ?? column.name),
+    kept: keptCell(column),
+  }))
   let rows = 0
   let text = ''
   return {
     add(cells) {
       rows += 1
-      for (const cell of cells) text += cellText(cell)
+      for (const { place, kept } of read) text += cellText(kept(cells[place] ?? null))
       if (text.length < HASH_CHARACTERS) return
       hash.update(text)
       text = ''
@@ -49,6 +57,16 @@ function cellText(cell: StoredCell): string {
 export interface Mark {
   fingerprint: string
   rows: number
+}
+
+/** Computes the mark of rows without writing them. */
+export function digestSink(columns: readonly ExportColumn[]): Sink<Mark> {
+  const fingerprint = createFingerprint(columns)
+  return {
+    add: fingerprint.add,
+    finish: () => ({ fingerprint: fingerprint.value(), rows: fingerprint.rows() }),
+    abandon: () => undefined,
+  }
 }
 
 export interface FileMark extends Mark {

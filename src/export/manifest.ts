@@ -15,6 +15,9 @@ export interface TargetFile extends Mark {
 
 export const FORMAT = 'parley-parquet-1'
 
+/** The name of its file. */
+export const MANIFEST = 'manifest.json'
+
 /** `manifest.json`: the files of an export. The files that it lists for a table hold all rows of that table. */
 export interface Manifest {
   format: typeof FORMAT
@@ -25,6 +28,11 @@ export interface Manifest {
   schema_version: number
   /** The instant of this export. A file from an earlier export has an earlier `exported_at`. */
   exported_at: string
+  /**
+   * Content that the warehouse had purged by this instant is in no file. Null where nothing was purged yet, and where
+   * that is not known, since files were left out.
+   */
+  purged_at: string | null
   /** State of the resources at the instant of this export, in the order of the catalogue. */
   resources: readonly ManifestResource[]
   tables: readonly ManifestTable[]

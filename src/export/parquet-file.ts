@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { closeSync, fchmodSync, fsyncSync, openSync, writeSync } from 'node:fs'
 import { ByteWriter, type ColumnSource, ParquetWriter } from 'hyparquet-writer'
 import { EXIT_STATUS, StopError } from '../errors.ts'
@@ -24,8 +25,16 @@ export interface ParquetFile {
 
 export interface WrittenFile extends Mark {
   bytes: number
+  /** Of the bytes, by `fileChecksum`. */
+  checksum: string
   /** By column, in the order of the table: how many cells are NULL in the file. */
   nulls: readonly number[]
+}
+
+/** A checksum of the content of files: 32 hexadecimal digits. */
+export function fileChecksum(): { add(bytes: Uint8Array): void; value(): string } {
+  const hash = createHash('sha256')
+  return { add: bytes => void hash.update(bytes), value: () => hash.digest('hex').slice(0, 32) }
 }
 
 export interface ParquetFileOptions {
@@ -114,7 +123,7 @@ export function createParquetFile({
       const mark = { fingerprint: fingerprint.value(), rows: fingerprint.rows() }
       kvMetadata.push({ key: MARK_KEY, value: markText({ ...mark, folder: table.folder }) })
       writer.finish()
-      return { ...mark, bytes: file.close(), nulls }
+      return { ...mark, ...file.close(), nulls }
     },
     abandon: file.abandon,
   }
@@ -144,18 +153,20 @@ const CHUNK_BYTES = 1 << 20
 
 interface OpenFile {
   writer: ByteWriter
-  /** Syncs and closes the file. Returns its size in bytes. */
-  close(): number
+  /** Syncs and closes the file. */
+  close(): Pick<WrittenFile, 'bytes' | 'checksum'>
   abandon(): void
 }
 
 function openFile(path: string, mode: number): OpenFile {
   const handle = openSync(path, 'w', mode)
   const writer = new ByteWriter(CHUNK_BYTES)
+  const checksum = fileChecksum()
   let isOpen = true
   const grow = writer.ensure.bind(writer)
   const drain = () => {
     const bytes = writer.getBytes()
+    checksum.add(bytes)
     for (let from = 0; from < bytes.length; ) from += writeSync(handle, bytes, from)
     writer.index = 0
   }
@@ -176,7 +187,7 @@ function openFile(path: string, mode: number): OpenFile {
       fchmodSync(handle, mode)
       fsyncSync(handle)
       close()
-      return writer.offset
+      return { bytes: writer.offset, checksum: checksum.value() }
     },
     abandon: close,
   }

@@ -25,7 +25,33 @@ export interface ParquetType {
   name: string
   element: Omit<SchemaElement, 'name'>
   /** Undefined when the value does not fit the type. */
-  convert(cell: string | number | bigint): ParquetCell | undefined
+  convert(cell: string | number | bigint): FileValue | undefined
+  /** The cell that a value of a file stands for. Days count from 1970, as in the file. */
+  restore(value: FileValue): StoredCell
+  /** Whether `restore` certainly gives this cell back. Undefined: look. It saves the conversion of most cells. */
+  isExact?(cell: string | number | bigint): boolean
+}
+
+export type FileValue = Exclude<ParquetCell, null>
+
+/**
+ * What a reader of the file gets back of a cell. Cells that look alike in the file are the same for it: 1 and 1.0 in a
+ * column of doubles, or two texts that do not fit a number.
+ */
+export function keptCell({
+  kind,
+  mayMisfit,
+}: {
+  kind: ExportKind
+  mayMisfit?: boolean | undefined
+}): (cell: StoredCell) => StoredCell {
+  const { convert, restore, isExact } = PARQUET_TYPES[kind]
+  return cell => {
+    if (cell === null || isExact?.(cell)) return cell
+    const value = convert(cell)
+    if (value === undefined) return mayMisfit ? null : cell
+    return restore(value)
+  }
 }
 
 /**
@@ -36,9 +62,16 @@ const STRING: ParquetType = {
   name: 'STRING',
   element: { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } },
   convert: cell => (typeof cell === 'string' ? cell : String(cell)),
+  restore: String,
+  isExact: cell => typeof cell === 'string',
 }
 
-const DOUBLE = { name: 'DOUBLE', element: { type: 'DOUBLE' } } as const
+const DOUBLE = {
+  name: 'DOUBLE',
+  element: { type: 'DOUBLE' },
+  restore: Number,
+  isExact: (cell: string | number | bigint) => typeof cell === 'number',
+} as const
 
 const TIMESTAMP = {
   name: 'TIMESTAMP(MILLIS, UTC)',
@@ -47,12 +80,18 @@ const TIMESTAMP = {
     converted_type: 'TIMESTAMP_MILLIS',
     logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MILLIS' },
   },
+  restore: (value: FileValue) => new Date(Number(value)).toISOString(),
 } as const
 
 const DATE = {
   name: 'DATE',
   element: { type: 'INT32', converted_type: 'DATE', logical_type: { type: 'DATE' } },
+  restore: (value: FileValue) => new Date(Number(value) * DAY_MS).toISOString().slice(0, 10),
 } as const
+
+/** Of `2026-03-04T05:06:07.123Z`, the form of the warehouse, and of `2026-03-04`. */
+const INSTANT_LENGTH = 24
+const DAY_LENGTH = 10
 
 const daysOf = (text: string): number | undefined =>
   isDay(text) ? Date.parse(`${text}T00:00:00.000Z`) / DAY_MS : undefined
@@ -64,6 +103,8 @@ export const PARQUET_TYPES: Readonly<Record<ExportKind, ParquetType>> = {
     name: 'INT64',
     element: { type: 'INT64' },
     convert: cell => (typeof cell === 'bigint' ? cell : undefined),
+    restore: value => (typeof value === 'bigint' ? value : null),
+    isExact: cell => typeof cell === 'bigint',
   },
   real: {
     ...DOUBLE,
@@ -72,16 +113,20 @@ export const PARQUET_TYPES: Readonly<Record<ExportKind, ParquetType>> = {
   number: {
     ...DOUBLE,
     convert: cell => (typeof cell !== 'string' || NUMBER.test(cell) ? finite(Number(cell)) : undefined),
+    isExact: Number.isFinite,
   },
   digits: {
     ...STRING,
     // The warehouse stores a number as text when a double would lose digits.
     convert: cell => (typeof cell === 'string' && NUMBER.test(cell) ? cell : undefined),
+    // Other texts are not in the file.
+    isExact: () => false,
   },
   boolean: {
     name: 'BOOLEAN',
     element: { type: 'BOOLEAN' },
     convert: cell => (typeof cell === 'bigint' ? cell !== 0n : undefined),
+    restore: value => (value ? 1n : 0n),
   },
   timestamp: {
     ...TIMESTAMP,
@@ -89,6 +134,7 @@ export const PARQUET_TYPES: Readonly<Record<ExportKind, ParquetType>> = {
       const ms = typeof cell === 'string' ? Date.parse(cell) : Number.NaN
       return Number.isNaN(ms) ? undefined : BigInt(ms)
     },
+    isExact: cell => typeof cell === 'string' && cell.length === INSTANT_LENGTH,
   },
   instant: {
     ...TIMESTAMP,
@@ -100,6 +146,7 @@ export const PARQUET_TYPES: Readonly<Record<ExportKind, ParquetType>> = {
   date: {
     ...DATE,
     convert: cell => (typeof cell === 'string' ? daysOf(cell) : undefined),
+    isExact: cell => typeof cell === 'string' && cell.length === DAY_LENGTH,
   },
   day: {
     ...DATE,

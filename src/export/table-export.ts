@@ -1,5 +1,5 @@
 import type { Sqlite } from '../store/database/sqlite-types.ts'
-import { createFingerprint, type Mark } from './fingerprint.ts'
+import { digestSink, type Mark } from './fingerprint.ts'
 import type { TargetFile } from './manifest.ts'
 import { createParquetFile } from './parquet-file.ts'
 import { nextTurn, type Partition, type PartitionReading, readPartitions, type Sink } from './partitions.ts'
@@ -58,7 +58,7 @@ export async function exportTable(work: TableWork, table: ExportTable): Promise<
   if (full || present.length === 0) {
     written = await readAll(reading, month => fileFor(reading, month))
   } else {
-    for (const [month, mark] of await readAll(reading, () => digestOf(table))) {
+    for (const [month, mark] of await readAll(reading, () => digestSink(table.columns))) {
       const file = before.get(month)
       if (file && file.fingerprint === mark.fingerprint && file.rows === mark.rows) kept.set(month, file)
       else written.set(month, await writePartition(reading, month))
@@ -112,24 +112,15 @@ async function writePartition(reading: TableRead, month: Partition): Promise<Tar
   return files.get(month) ?? open().finish()
 }
 
-function digestOf({ columns }: ExportTable): Sink<Mark> {
-  const fingerprint = createFingerprint(columns)
-  return {
-    add: fingerprint.add,
-    finish: () => ({ fingerprint: fingerprint.value(), rows: fingerprint.rows() }),
-    abandon: () => undefined,
-  }
-}
-
 function fileFor({ target, table, mode, createdBy }: TableRead, month: Partition): Sink<TargetFile> {
   const path = filePath(table.folder, month)
   const file = createParquetFile({ path: target.prepare(path), mode, table, createdBy })
   return {
     add: file.add,
     finish() {
-      const mark = file.finish()
+      const { fingerprint, rows, bytes } = file.finish()
       target.replace(path)
-      return { path, month, ...mark }
+      return { path, month, fingerprint, rows, bytes }
     },
     abandon() {
       file.abandon()

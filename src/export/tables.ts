@@ -1,7 +1,8 @@
-import { ownerOf, type PlacedTable, TABLES } from '../catalog/catalog.ts'
+import { TABLES } from '../catalog/catalog.ts'
 import type { ResourceName } from '../catalog/resource-names.ts'
 import type { DescribedColumn } from '../dictionary/described-table.ts'
 import { DICTIONARY } from '../dictionary/dictionary.ts'
+import { DIVISIONS, type Division, isExported } from '../store/changes/divisions.ts'
 import { quote } from '../store/database/sql.ts'
 import type { ExportKind } from './parquet-types.ts'
 
@@ -30,6 +31,8 @@ export interface ExportTable {
   resource: ResourceName | null
   columns: readonly ExportColumn[]
   rows: RowSource
+  /** For a view. `usesClock`: its rows may change while no row of the warehouse does. */
+  view?: { usesClock: boolean }
 }
 
 /** How the rows are read: SQL in which the exported table is called `t`. */
@@ -49,30 +52,10 @@ export interface Time {
   fromAll: string
 }
 
-/**
- * The event time by table. `crm_records` has none: `updated_at` changes whenever a record changes, so rows would move
- * between partitions.
- */
-const TIMES: Readonly<Record<string, string>> = {
-  activities: 'occurred_at',
-  message_copies: 'received_at',
-  messages: 'received_at',
-  meetings: 'start_time',
-  playbook_results: 'created_at',
-  crm_record_changes: 'observed_at',
-  access_logs: 'occurred_at',
-  sync_runs: 'started_at',
-  sync_minutes: 'at',
-}
-
-/** The order of the rows of tables and views that no resource declares and that have no time. */
-const ORDERS: Readonly<Record<string, string>> = {
-  sync_status: 't.resource',
-  sync_coverage: 't.resource, t.from_at',
-  sync_rejects: 't.id',
-  sync_days: 't.day, t.resource',
-  data_dictionary: 't.table_name, t.column_name',
-  parley_questions: 't.name',
+/** The exported views. */
+const VIEWS: Readonly<Record<string, { order: string; usesClock: boolean }>> = {
+  sync_status: { order: 't.resource', usesClock: true },
+  sync_coverage: { order: 't.resource, t.from_at', usesClock: false },
 }
 
 /** All exported tables except the typed CRM tables, which depend on the workspace. */
@@ -82,15 +65,11 @@ export function declaredTables(): readonly ExportTable[] {
     const rows = rowSourceOf(name)
     if (!rows) return []
     const resource = TABLES.get(name)?.resource ?? null
-    const columns = described.columns.filter(column => !isInternal(column)).map(exportColumn)
-    return [{ name, folder: name, resource, columns, rows }]
+    const columns = described.columns.filter(column => isExported(column.name)).map(exportColumn)
+    const view = VIEWS[name]
+    return [{ name, folder: name, resource, columns, rows, ...(view && { view }) }]
   })
 }
-
-const GENERAL_COLUMNS = ['_first_seen_at', '_synced_at', '_changed_at', '_deleted_at', '_extra']
-
-const isInternal = ({ name }: DescribedColumn): boolean =>
-  name.startsWith('_') && !GENERAL_COLUMNS.includes(name)
 
 export function exportColumn(column: DescribedColumn): ExportColumn {
   const { name, mayMisfit } = column
@@ -105,12 +84,19 @@ function exportKind({ kind, mayMisfit }: DescribedColumn): ExportKind {
 
 /** Undefined where the table or view is not exported. */
 function rowSourceOf(name: string): RowSource | undefined {
-  const time = TIMES[name]
-  if (time !== undefined) return byOwnTime(quote(name), time)
-  const order = ORDERS[name]
+  const order = VIEWS[name]?.order
   if (order !== undefined) return { from: `${quote(name)} t`, order }
-  const placed = TABLES.get(name)
-  return placed && (byTimeOfOwner(placed) ?? byKey(placed))
+  const division = DIVISIONS.get(name)
+  switch (division?.by) {
+    case 'month':
+      return byOwnTime(quote(name), division.column)
+    case 'month-of-owner':
+      return byTimeOfOwner(quote(name), division)
+    case 'key':
+      return byKey(quote(name), division.columns)
+    default:
+      return undefined
+  }
 }
 
 function byOwnTime(table: string, column: string): RowSource {
@@ -119,26 +105,24 @@ function byOwnTime(table: string, column: string): RowSource {
 }
 
 /** Rows are read by the time of the rows that own them: a transcript is in its meeting's month. */
-function byTimeOfOwner(placed: PlacedTable): RowSource | undefined {
-  const { table } = placed
-  const owner = ownerOf(placed)
-  const theirs = owner && TIMES[owner.table]
-  if (!owner || theirs === undefined) return undefined
-  const on = Object.entries(owner.on).map(([mine, other]) => `p.${quote(other)} = t.${quote(mine)}`)
-  const sql = `p.${quote(theirs)}`
+function byTimeOfOwner(
+  table: string,
+  { owner, column, on }: Extract<Division, { by: 'month-of-owner' }>,
+): RowSource {
+  const condition = `p.${quote(on.theirs)} = t.${quote(on.mine)}`
+  const sql = `p.${quote(column)}`
   return {
     // CROSS JOIN makes SQLite read the owners by their time index, which gives the order, and look up rows by key.
-    from: `${quote(owner.table)} p CROSS JOIN ${quote(table.name)} t ON ${on.join(' AND ')}`,
+    from: `${quote(owner)} p CROSS JOIN ${table} t ON ${condition}`,
     order: sql,
     time: {
-      column: `${owner.table}.${theirs}`,
+      column: `${owner}.${column}`,
       sql,
-      fromAll: `${quote(table.name)} t LEFT JOIN ${quote(owner.table)} p ON ${on.join(' AND ')}`,
+      fromAll: `${table} t LEFT JOIN ${quote(owner)} p ON ${condition}`,
     },
   }
 }
 
-function byKey({ table }: PlacedTable): RowSource {
-  const key = table.storage === 'rowid' ? ['_id'] : table.key
-  return { from: `${quote(table.name)} t`, order: key.map(column => `t.${quote(column)}`).join(', ') }
+function byKey(table: string, columns: readonly string[]): RowSource {
+  return { from: `${table} t`, order: columns.map(column => `t.${quote(column)}`).join(', ') }
 }

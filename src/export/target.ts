@@ -14,7 +14,7 @@ import type { Clock } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { fsyncPath } from '../store/file/whole-copy.ts'
 import { readMark } from './fingerprint.ts'
-import { isManifest, type Manifest, type TargetFile } from './manifest.ts'
+import { isManifest, MANIFEST, type Manifest, type TargetFile } from './manifest.ts'
 import { type FolderUse, lockFile, lockFolder, makeFolder } from './target-folder.ts'
 
 /** The folder of an export. Files are written under a temporary name and then renamed. */
@@ -43,7 +43,6 @@ export interface Target {
 const NO_MONTH = '__HIVE_DEFAULT_PARTITION__'
 
 const PART = 'part-00000.parquet'
-const MANIFEST = 'manifest.json'
 export const EXPORT_FOLDER: FolderUse = {
   verb: 'export',
   doing: 'exporting',

@@ -33,6 +33,7 @@ export function problemsOf(report: StatusReport, now: number): HealthProblem[] {
     ...report.resources.flatMap(row => failingProblems(row, report, now)),
     ...report.resources.flatMap(heldProblems),
     ...snapshotProblems(report),
+    ...publicationProblems(report, now),
     ...report.purge_remains.map(remainsProblem),
   ]
   return [...problems.filter(({ kind }) => kind === 'act'), ...problems.filter(({ kind }) => kind === 'wait')]
@@ -206,6 +207,24 @@ function snapshotProblems({ snapshot }: StatusReport): HealthProblem[] {
       since: snapshot.failed_at,
     },
   ]
+}
+
+/** A target that is down for a short time is no problem: the next publication has everything. */
+function publicationProblems({ publication, daemon, writer }: StatusReport, now: number): HealthProblem[] {
+  if (!publication?.is_late) return []
+  const { target, last, since, failing, running_since: running } = publication
+  const what = `The warehouse is not published to ${target}`
+  const seen = last?.published_at ?? null
+  if (failing !== null) {
+    const detail = withNextTry(failing.reason, publication.due_at, now)
+    const todo = 'Remove the cause; parley tries again by itself. parley publish tries at once.'
+    return [{ id: 'publication', kind: 'act', what, detail, todo, since: failing.since }]
+  }
+  // A daemon that does not run or waits is a separate problem.
+  if (writer?.running !== true || daemon?.state !== 'running') return []
+  const detail = running === null ? null : `The publication that began ${clockText(running, now)} takes long`
+  const todo = 'Nothing to do unless it lasts: then check how fast the target is, or raise publish.every.'
+  return [{ id: 'publication', kind: 'wait', what, detail, todo, since: seen ?? since }]
 }
 
 function remainsProblem({ path, reason }: StatusReport['purge_remains'][number]): HealthProblem {

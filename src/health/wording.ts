@@ -1,8 +1,8 @@
 import { sizeText } from '../size-text.ts'
 import type { RecentRun } from '../store/status/recent-runs.ts'
-import type { RateReport, ResourceReport, StatusReport } from '../store/status/report.ts'
+import type { PublicationReport, RateReport, ResourceReport, StatusReport } from '../store/status/report.ts'
 import type { TrafficSpan } from '../store/status/traffic-history.ts'
-import { rateText } from '../terminal/wording.ts'
+import { countText, durationText, rateText } from '../terminal/wording.ts'
 import { wholeNumber } from '../whole-number.ts'
 import type { HealthProblem } from './problems.ts'
 
@@ -64,6 +64,13 @@ export function fileSizesText({
   wal_bytes: wal,
 }: Pick<StatusReport, 'database_bytes' | 'wal_bytes'>): string {
   return `${sizeText(bytes)}, and ${sizeText(wal)} in its -wal`
+}
+
+/** Such as `publication 12, 3 min old: 2 files, 40 kB written`, without its target and its failures. */
+export function publishedText({ last, lag_seconds: lag }: PublicationReport): string {
+  if (last === null || lag === null) return 'none yet'
+  const written = `${countText(last.files_written, 'file')}, ${sizeText(last.bytes_written)} written`
+  return `publication ${last.publication}, ${durationText(Math.max(0, lag) * 1000)} old: ${written}`
 }
 
 export function limitSentence(rate: RateReport | null): string {

@@ -43,16 +43,12 @@ export async function writeMetadata(
   await writeHint(storage, folder, version)
 }
 
-/** Corrects the hint of a table whose last publication was interrupted before it wrote the hint. */
-export async function repairHint(
-  storage: Storage,
-  { folder, version }: Pick<TableVersion, 'folder' | 'version'>,
-): Promise<void> {
-  const hint = await storage.read(hintPath(folder))
-  if (String(hint) !== String(version)) await writeHint(storage, folder, version)
+/** Whether the hint names this version. It does not after an interruption before it was written. */
+export async function isHinted(storage: Storage, folder: string, version: number): Promise<boolean> {
+  return String(await storage.read(hintPath(folder))) === String(version)
 }
 
-const writeHint = (storage: Storage, folder: string, version: number): Promise<void> =>
+export const writeHint = (storage: Storage, folder: string, version: number): Promise<void> =>
   storage.replace(hintPath(folder), Buffer.from(String(version)))
 
 function overtaken({ name }: Storage): StopError {

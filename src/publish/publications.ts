@@ -3,6 +3,7 @@ import type { ExportColumn, ExportTable } from '../export/tables.ts'
 import type { PublishedState } from './published-state.ts'
 import { FIRST_RANGE } from './row-ranges.ts'
 import type { PublishedTable } from './tables.ts'
+import type { Compared } from './where-to-look.ts'
 
 /**
  * The table `publications` of the target. It is written last, so the newest row names the newest complete publication,
@@ -25,10 +26,15 @@ export const PUBLICATIONS = 'publications'
 /** The property in which the table keeps its rows, so that they need not be read from a data file. */
 const ROWS_PROPERTY = 'parley.publications'
 
+/** The property with what the newest publication compared. */
+const COMPARED_PROPERTY = 'parley.compared'
+
 /** How many of the newest publications the table has at least. */
 const MOST_ROWS = 100
 
-const COLUMNS: Readonly<Record<keyof PublicationRow, Pick<ExportColumn, 'kind'> & { doc: string }>> = {
+export const PUBLICATION_COLUMNS: Readonly<
+  Record<keyof PublicationRow, Pick<ExportColumn, 'kind'> & { doc: string }>
+> = {
   publication: {
     kind: 'integer',
     doc: 'The number of the publication. It is also the id of the snapshots that it added.',
@@ -55,6 +61,12 @@ export function earlierPublications(
   return JSON.parse(before?.metadata.properties[ROWS_PROPERTY] ?? '[]')
 }
 
+/** What the newest publication compared. */
+export function lastCompared(before: PublishedState | undefined): Compared | undefined {
+  const text = before?.metadata.properties[COMPARED_PROPERTY]
+  return text === undefined || text === '' ? undefined : JSON.parse(text)
+}
+
 /** The snapshots of a table that the newest publications show. */
 export function snapshotsShown(
   rows: readonly PublicationRow[],
@@ -71,12 +83,15 @@ export function snapshotsShown(
 export const keptRows = (rows: readonly PublicationRow[], keep: number): readonly PublicationRow[] =>
   rows.slice(-Math.max(keep, MOST_ROWS))
 
-/** The table with these rows, and the properties that keep them. */
-export function publicationsTable(rows: readonly PublicationRow[]): {
+/** The table with these rows, and the properties that keep them and what was compared. */
+export function publicationsTable(
+  rows: readonly PublicationRow[],
+  compared: Compared | undefined,
+): {
   table: PublishedTable
   properties: Readonly<Record<string, string>>
 } {
-  const columns = Object.entries(COLUMNS).map(([name, { kind }]) => ({ name, kind }))
+  const columns = Object.entries(PUBLICATION_COLUMNS).map(([name, { kind }]) => ({ name, kind }))
   const read: ExportTable = {
     name: PUBLICATIONS,
     folder: PUBLICATIONS,
@@ -92,10 +107,13 @@ export function publicationsTable(rows: readonly PublicationRow[]): {
       read,
       written: read,
       partition: undefined,
-      reader: () => ({ all, of: all }),
-      docs: new Map(Object.entries(COLUMNS).map(([name, { doc }]) => [name, doc])),
+      reader: () => ({ rows: all, of: all, noted: () => 'all', compare: () => 0 }),
+      docs: new Map(Object.entries(PUBLICATION_COLUMNS).map(([name, { doc }]) => [name, doc])),
     },
-    properties: { [ROWS_PROPERTY]: JSON.stringify(rows) },
+    properties: {
+      [ROWS_PROPERTY]: JSON.stringify(rows),
+      [COMPARED_PROPERTY]: compared ? JSON.stringify(compared) : '',
+    },
   }
 }
 

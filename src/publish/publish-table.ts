@@ -26,12 +26,13 @@ import { type EvolvedSchema, evolvedSchema, ICEBERG_PARQUET_TYPES } from './iceb
 import {
   metadataAddress,
   metadataFolder,
-  repairHint,
   type TableVersion,
+  writeHint,
   writeMetadata,
 } from './metadata-file.ts'
+import { readPartDigests } from './part-digests.ts'
 import { PARTS_PROPERTY, type PartNote, type PublishedPart, type PublishedState } from './published-state.ts'
-import type { PartReader } from './row-ranges.ts'
+import type { PartName, PartReader } from './row-ranges.ts'
 import type { Storage } from './storage/storage.ts'
 import type { PublishedTable } from './tables.ts'
 
@@ -53,6 +54,8 @@ export interface TablePublishing extends PartitionReading {
   kept: ReadonlySet<number>
   /** When content of the warehouse was last purged; empty when it never was. */
   purgedAt: string
+  /** The parts in which rows may have changed, as `sync_changed_parts` names them. */
+  lookAt: 'all' | readonly string[]
   /** Properties of the table, and of the snapshot. */
   properties: Readonly<Record<string, string>>
 }
@@ -83,7 +86,7 @@ export async function publishTable(
   const parts = before ? await changedParts(writing, before) : await allParts(writing)
   const written = parts.filter(({ file }) => file.addedBy === work.publication)
   if (before && !hasChanged(before, parts, evolved)) {
-    await repairHint(work.storage, before)
+    if (!before.isHinted) await writeHint(work.storage, folder, before.version)
     return publicationOf(before, parts, [])
   }
   const location = `${work.storage.location}/${folder}`
@@ -115,24 +118,32 @@ interface TableWriting extends TablePublishing {
 /** Writes every part of a table that was never published. */
 async function allParts(writing: TableWriting): Promise<PublishedPart[]> {
   const reader = writing.table.reader(writing.db, [])
-  return [...(await readParts(writing, reader.all(), part => fileSink(writing, part))).values()]
+  return [...(await readParts(writing, reader.rows('all'), part => fileSink(writing, part))).values()]
 }
 
-/** Compares every part with its digest, and writes those that differ. */
-async function changedParts(writing: TableWriting, { parts }: PublishedState): Promise<PublishedPart[]> {
-  const { db, table } = writing
+/** Compares parts with their digests, and writes those that differ. */
+async function changedParts(
+  writing: TableWriting,
+  { metadata, parts }: PublishedState,
+): Promise<readonly PublishedPart[]> {
+  const { db, table, evolved, lookAt } = writing
   const known = new Map(parts.map(part => [part.part, part]))
-  const reader = table.reader(
-    db,
-    parts.flatMap(({ part }) => part ?? []),
-  )
-  const digests = await readParts(writing, reader.all(), () => digestSink(table))
-  const names = [...digests.keys()].map(part => part ?? null)
+  const reader = table.reader(db, [...known.keys()])
+  const isSameSchema = metadata['current-schema-id'] === evolved.schema['schema-id']
+  const isWhole = isSameSchema && !parts.some(({ isMissing }) => isMissing)
+  const looked = lookAt === 'all' || !isWhole ? 'all' : reader.noted(lookAt)
+  if (looked.length === 0) return parts
+  const digests = await readPartDigests(writing, table, reader.rows(looked))
+  const marks = new Map([...digests].map(([part, mark]) => [part ?? null, mark]))
+  const kept = looked === 'all' ? [] : [...known.keys()].filter(part => !looked.includes(part))
+  const names = [...kept, ...marks.keys()].toSorted(reader.compare)
   const now: PublishedPart[] = []
-  for (const [part, mark] of digests) {
-    const earlier = known.get(part ?? null)
-    if (earlier && earlier.digest === mark.fingerprint) now.push(earlier)
-    else now.push(await writePart(writing, reader, { part: part ?? null, names, mark }))
+  for (const part of names) {
+    const mark = marks.get(part)
+    const earlier = known.get(part)
+    const isSame = mark === undefined || (earlier?.digest === mark.fingerprint && !earlier.isMissing)
+    if (earlier && isSame) now.push(earlier)
+    else if (mark) now.push(await writePart(writing, reader, { part, names, mark }))
   }
   return now
 }
@@ -140,7 +151,7 @@ async function changedParts(writing: TableWriting, { parts }: PublishedState): P
 async function writePart(
   writing: TableWriting,
   reader: PartReader,
-  { part, names, mark }: { part: string | null; names: readonly (string | null)[]; mark: Mark },
+  { part, names, mark }: { part: PartName; names: readonly PartName[]; mark: Mark },
 ): Promise<PublishedPart> {
   const rows = reader.of(part, names)
   const written = (await readParts(writing, rows, () => fileSink(writing, part))).get(part)
@@ -159,15 +170,6 @@ function readParts<Result>(
   open: (part: Partition) => Sink<Result>,
 ): Promise<Map<Partition, Result>> {
   return readPartitions({ ...writing, isPartitioned: true }, rows, open)
-}
-
-function digestSink({ read }: PublishedTable): Sink<Mark> {
-  const fingerprint = createFingerprint(read.columns)
-  return {
-    add: fingerprint.add,
-    finish: () => ({ fingerprint: fingerprint.value(), rows: fingerprint.rows() }),
-    abandon: () => undefined,
-  }
 }
 
 /** The name has the publication, and is never used again: a file of an interrupted publication stays unreferenced. */
@@ -193,7 +195,7 @@ function fileSink(writing: TableWriting, part: Partition): Sink<PublishedPart> {
       file.add(hasOwnMonth ? [...cells, part ?? null] : cells)
     },
     finish() {
-      const { rows, bytes, nulls, fingerprint } = file.finish()
+      const { rows, bytes, nulls, fingerprint, checksum } = file.finish()
       const ids = written.columns.map(column => fieldIds.get(column.name) ?? 0)
       const dataFile: DataFile = {
         path: `${storage.location}/${name}`,
@@ -205,7 +207,8 @@ function fileSink(writing: TableWriting, part: Partition): Sink<PublishedPart> {
         addedBy: publication,
       }
       upload.end()
-      return { part: part ?? null, digest: digest?.value() ?? fingerprint, file: dataFile }
+      const noted = { part: part ?? null, digest: digest?.value() ?? fingerprint, checksum }
+      return { ...noted, file: dataFile, isMissing: false }
     },
     abandon() {
       file.abandon()
@@ -227,7 +230,12 @@ async function commit(writing: TableWriting, { base, before, parts }: Commit): P
   const files = parts.map(({ file }) => file)
   const parent = before?.metadata['current-snapshot-id']
   const manifestList = await writeManifests(writing, files, parent)
-  const notes: PartNote[] = parts.map(({ part, digest, file }) => [part, digest, file.path])
+  const notes: PartNote[] = parts.map(({ part, digest, checksum, file }) => [
+    part,
+    digest,
+    file.path,
+    checksum,
+  ])
   const metadata = afterCommit(base, {
     snapshot: snapshotOf(writing, {
       files,

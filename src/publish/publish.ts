@@ -1,14 +1,13 @@
 import { type Clock, isoInstant } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
-import { refuseOlder } from '../store/migrations/current.ts'
-import { appliedMigrations } from '../store/migrations/journal.ts'
-import { noWarehouseError, readStatus } from '../store/status/status.ts'
 import { META, readMeta } from '../store/sync/meta.ts'
 import { expireSnapshots } from './expire.ts'
+import { inParallel } from './in-parallel.ts'
 import {
   earlierPublications,
   keptRows,
+  lastCompared,
   PUBLICATIONS,
   type PublicationRow,
   publicationsTable,
@@ -17,8 +16,10 @@ import {
 import { publishTable, type TablePublication, type TablePublishing } from './publish-table.ts'
 import { type PublishedState, type PublishedTarget, readTarget } from './published-state.ts'
 import type { Storage } from './storage/storage.ts'
-import { removeUncommitted, sweepTable } from './sweep.ts'
-import { droppedTable, publishedTables } from './tables.ts'
+import { hasStaleFiles, removeUncommitted, sweepTable } from './sweep.ts'
+import { droppedTable, type PublishedTable, publishedTables } from './tables.ts'
+import { atOneInstant, statusInstants } from './warehouse-instant.ts'
+import { partsToLookAt, type WhereToLook, whereToLook } from './where-to-look.ts'
 
 /**
  * Publishes the warehouse as of one instant: every table as an Iceberg table, those with the rows that others own first,
@@ -37,6 +38,8 @@ export interface PublishOptions {
   keep: number
   /** Names of the tables to publish, or of their folders. Tables of the target that are left out lose their rows. */
   tables?: readonly string[] | undefined
+  /** Compares everything, also what is not noted as changed. */
+  full: boolean
   signal: AbortSignal
   onProgress(progress: PublishProgress): void
 }
@@ -61,18 +64,10 @@ export interface PublishSummary {
 
 /** @throws StopError 64 when the target has another warehouse, 73 when something cannot be read or written */
 export async function publishWarehouse(options: PublishOptions): Promise<PublishSummary> {
-  const { db } = options
-  if (appliedMigrations(db).length === 0) throw noWarehouseError(db.name)
-  refuseOlder(db)
-  db.pragma('temp_store = FILE')
-  db.exec('BEGIN')
   try {
-    return await publishInstant(options)
+    return await atOneInstant(options.db, () => publishInstant(options))
   } catch (error) {
     throw options.storage.fault(error)
-  } finally {
-    // Some errors of SQLite have already ended the transaction.
-    if (db.inTransaction) db.exec('ROLLBACK')
   }
 }
 
@@ -84,7 +79,7 @@ const PROPERTIES = {
 } as const
 
 async function publishInstant(options: PublishOptions): Promise<PublishSummary> {
-  const { db, storage, clock, keep } = options
+  const { db, storage, clock, keep, version, full } = options
   const publishedAt = isoInstant(clock.now())
   const warehouse = readMeta(db, META.identity) ?? ''
   const target = await readTarget(storage)
@@ -97,7 +92,9 @@ async function publishInstant(options: PublishOptions): Promise<PublishSummary> 
     ...(status.complete_as_of !== null && { [PROPERTIES.completeAsOf]: status.complete_as_of }),
     ...(status.fresh_as_of !== null && { [PROPERTIES.freshAsOf]: status.fresh_as_of }),
   }
-  const context = { options, target, publication, properties }
+  const before = lastCompared(target.tables.get(PUBLICATIONS))
+  const looking = whereToLook(db, { before, at: publishedAt, version, full })
+  const context = { options, target, publication, properties, looking }
   const published = await publishTables(context)
   const row: PublicationRow = {
     publication,
@@ -113,16 +110,17 @@ async function publishInstant(options: PublishOptions): Promise<PublishSummary> 
     published_at: publishedAt,
     ...status,
     tables: published.map(({ metadata: _, ...summary }) => summary),
-    files_removed: leftovers + (await removeExpired(options, published, rows)),
+    files_removed: leftovers + (await removeExpired(context, published, rows)),
   }
 }
 
 interface PublicationContext extends Pick<TablePublishing, 'publication' | 'properties'> {
   options: PublishOptions
   target: PublishedTarget
+  looking: WhereToLook
 }
 
-const rowsIn = ({ tables }: PublishedTarget): readonly PublicationRow[] =>
+export const rowsIn = ({ tables }: PublishedTarget): readonly PublicationRow[] =>
   earlierPublications(tables.get(PUBLICATIONS))
 
 async function publishTables(context: PublicationContext): Promise<TablePublication[]> {
@@ -135,10 +133,24 @@ async function publishTables(context: PublicationContext): Promise<TablePublicat
   for (const [done, table] of tables.entries()) {
     const { name, folder } = table.read
     const work = workOf(context, folder, { table: name, done, tables: tables.length })
-    published.push(await publishTable(work, table, target.tables.get(folder)))
+    const lookAt = lookAtOf(context, table)
+    published.push(await publishTable({ ...work, lookAt }, table, target.tables.get(folder)))
   }
   return published
 }
+
+/**
+ * A table is compared as a whole if the last complete publication does not show its snapshot, since it was then published
+ * without being completed, or left out. So is a table without rows, which may have been dropped and have come back.
+ */
+function lookAtOf({ target, looking }: PublicationContext, { read }: PublishedTable): Looking {
+  const before = target.tables.get(read.folder)
+  const shown = rowsIn(target).at(-1)?.snapshots[read.folder]
+  const isShown = before?.parts.length !== 0 && before?.metadata['current-snapshot-id'] === shown
+  return looking.changed && isShown ? partsToLookAt(read, looking.changed) : 'all'
+}
+
+type Looking = TablePublishing['lookAt']
 
 /** Completes the publication. */
 function publishRows(
@@ -146,32 +158,43 @@ function publishRows(
   rows: readonly PublicationRow[],
   done: number,
 ): Promise<TablePublication> {
-  const { table, properties } = publicationsTable(rows)
+  const { table, properties } = publicationsTable(rows, context.looking.compared)
   const work = workOf(context, PUBLICATIONS, { table: PUBLICATIONS, done, tables: done })
-  const all = { ...work, properties: { ...work.properties, ...properties } }
+  const all = { ...work, lookAt: 'all' as const, properties: { ...work.properties, ...properties } }
   return publishTable(all, table, context.target.tables.get(PUBLICATIONS))
 }
 
+/** How many tables are swept at a time. */
+const MOST_SWEEPS = 8
+
 /** Returns the number of files that were removed. */
 async function removeExpired(
-  { db, storage, clock, keep }: PublishOptions,
+  { options, target, looking }: PublicationContext,
   published: readonly TablePublication[],
   rows: readonly PublicationRow[],
 ): Promise<number> {
+  const { db, storage, clock, keep } = options
   const purgedAt = purgedAtIn(db)
-  let removed = 0
-  for (const table of published) {
+  const removed = await inParallel(published, MOST_SWEEPS, async table => {
     const kept = snapshotsShown(rows, table.folder, keep)
-    removed += await sweepTable(storage, await expireSnapshots({ storage, clock, kept, purgedAt }, table))
-  }
-  return removed
+    const swept = await expireSnapshots({ storage, clock, kept, purgedAt }, table)
+    const before = target.tables.get(table.folder)
+    const isUnchanged = looking.changed !== undefined && swept.version === before?.version
+    return isUnchanged && !hasStaleFiles(target.paths, swept) ? 0 : sweepTable(storage, swept)
+  })
+  return removed.reduce((sum, files) => sum + files, 0)
 }
 
 const purgedAtIn = (db: Sqlite): string => readMeta(db, META.purgedAt) ?? ''
 
 const lastNumber = ({ metadata }: PublishedState): number => metadata['last-sequence-number']
 
-function refuseOtherWarehouse(storage: Storage, { tables }: PublishedTarget, warehouse: string): void {
+/** @throws StopError 64 when the tables are those of another warehouse */
+export function refuseOtherWarehouse(
+  storage: Pick<Storage, 'name'>,
+  { tables }: PublishedTarget,
+  warehouse: string,
+): void {
   const others = [...tables.values()].map(({ metadata }) => metadata.properties[PROPERTIES.warehouse])
   if (others.every(other => other === warehouse)) return
   throw new StopError(`${storage.name} has the tables of another warehouse`, {
@@ -181,22 +204,11 @@ function refuseOtherWarehouse(storage: Storage, { tables }: PublishedTarget, war
   })
 }
 
-/** Up to when the warehouse as a whole is fresh and complete. */
-function statusInstants(db: Sqlite): Pick<PublicationRow, 'complete_as_of' | 'fresh_as_of'> {
-  const offered = readStatus(db).filter(({ state }) => state !== 'unavailable')
-  const complete = offered.map(({ complete_as_of: at }) => at)
-  const fresh = offered.flatMap(({ fresh_as_of: at }) => at ?? [])
-  return {
-    complete_as_of: complete.some(at => at === null) ? null : (complete.toSorted()[0] ?? null),
-    fresh_as_of: fresh.toSorted()[0] ?? null,
-  }
-}
-
 function workOf(
   { options, target, publication, properties }: PublicationContext,
   folder: string,
   where: Omit<PublishProgress, 'rows'>,
-): TablePublishing {
+): Omit<TablePublishing, 'lookAt'> {
   const { db, storage, clock, mode, version, keep, signal, onProgress } = options
   // Until this publication is complete, the last one must stay readable.
   const kept = snapshotsShown(rowsIn(target), folder, Math.max(1, keep - 1))

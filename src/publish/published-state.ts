@@ -2,7 +2,8 @@ import { errorCode } from '../error-code.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { type DataFile, decodeManifest, decodeManifestList } from './iceberg/manifest.ts'
 import { currentSnapshot, type TableMetadata } from './iceberg/metadata.ts'
-import { metadataPath, type TableVersion } from './metadata-file.ts'
+import { inParallel } from './in-parallel.ts'
+import { isHinted, metadataPath, type TableVersion } from './metadata-file.ts'
 import type { Storage } from './storage/storage.ts'
 
 /** What a target holds. */
@@ -15,6 +16,8 @@ export interface PublishedTarget {
 
 /** What a target holds of one table. */
 export interface PublishedState extends TableVersion {
+  /** Whether `version-hint.text` names this version. */
+  isHinted: boolean
   /** The live files, in the order of their parts. */
   parts: readonly PublishedPart[]
 }
@@ -23,14 +26,21 @@ export interface PublishedPart {
   /** A month, null for rows without a time, or the name of a range. */
   part: string | null
   digest: string
+  /** Of the file's bytes. */
+  checksum: string
   file: DataFile
+  /** The file is not in the target, so the part has to be written again. */
+  isMissing: boolean
 }
 
 /** The property in which a table keeps the digests of its parts, in the order of the parts. */
 export const PARTS_PROPERTY = 'parley.parts'
 
 /** An entry of the property. */
-export type PartNote = readonly [part: string | null, digest: string, file: string]
+export type PartNote = readonly [part: string | null, digest: string, file: string, checksum: string]
+
+/** How many tables are read at a time. */
+const MOST_READS = 16
 
 const METADATA_FILE = /^([^/]+)\/metadata\/v(\d+)\.metadata\.json$/
 
@@ -42,17 +52,26 @@ export async function readTarget(storage: Storage): Promise<PublishedTarget> {
     const [, folder, version] = METADATA_FILE.exec(path) ?? []
     if (folder !== undefined) versions.set(folder, Math.max(versions.get(folder) ?? 0, Number(version)))
   }
-  const tables = new Map<string, PublishedState>()
-  for (const [folder, version] of versions) tables.set(folder, await readTable(storage, folder, version))
-  return { paths, tables }
+  const present = new Set(paths)
+  const tables = await inParallel(versions, MOST_READS, async ([folder, version]) => {
+    return [folder, await readTable(storage, { folder, version, present })] as const
+  })
+  return { paths, tables: new Map(tables) }
 }
 
-async function readTable(storage: Storage, folder: string, version: number): Promise<PublishedState> {
+async function readTable(
+  storage: Storage,
+  { folder, version, present }: { folder: string; version: number; present: ReadonlySet<string> },
+): Promise<PublishedState> {
   try {
     const path = metadataPath(folder, version)
     const metadata = parsed<TableMetadata>(String(await required(storage, path)), path)
     if (metadata.location !== `${storage.location}/${folder}`) throw elsewhere(storage, metadata, folder)
-    return { folder, metadata, version, parts: await readParts(storage, metadata) }
+    const [parts, hinted] = await Promise.all([
+      readParts(storage, metadata, present),
+      isHinted(storage, folder, version),
+    ])
+    return { folder, metadata, version, parts, isHinted: hinted }
   } catch (error) {
     throw damaged(storage, folder, error)
   }
@@ -67,18 +86,25 @@ function parsed<Value>(text: string, name: string): Value {
   }
 }
 
-async function readParts(storage: Storage, metadata: TableMetadata): Promise<PublishedPart[]> {
+async function readParts(
+  storage: Storage,
+  metadata: TableMetadata,
+  present: ReadonlySet<string>,
+): Promise<PublishedPart[]> {
   const snapshot = currentSnapshot(metadata)
   if (snapshot === undefined) throw new Error('The current snapshot is missing')
   const { files } = await readSnapshotFiles(storage, snapshot['manifest-list'])
   const byPath = new Map(files.map(file => [file.path, file]))
-  const notes = parsed<readonly PartNote[]>(metadata.properties[PARTS_PROPERTY] ?? '', PARTS_PROPERTY)
-  return notes.map(([part, digest, path]) => {
+  return partNotes(metadata).map(([part, digest, path, checksum]) => {
     const file = byPath.get(path)
     if (file === undefined) throw new Error(`${path} is in no manifest`)
-    return { part, digest, file }
+    return { part, digest, checksum, file, isMissing: !present.has(pathIn(storage, path)) }
   })
 }
+
+/** What the metadata notes about the files of its current snapshot. @throws Error when the note is damaged */
+export const partNotes = ({ properties }: Pick<TableMetadata, 'properties'>): readonly PartNote[] =>
+  parsed<readonly PartNote[]>(properties[PARTS_PROPERTY] ?? '', PARTS_PROPERTY)
 
 export interface SnapshotFiles {
   /** Addresses, as readers find them. */

@@ -1,6 +1,7 @@
 import type { StoredCell } from '../export/parquet-types.ts'
 import { createRowReader } from '../export/rows.ts'
 import { type ExportTable, sourcesOf } from '../export/tables.ts'
+import { cellsOfNote, NO_TIME, standsFor, WHOLE } from '../store/changes/part-notes.ts'
 import { quote } from '../store/database/sql.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 
@@ -9,11 +10,20 @@ import type { Sqlite } from '../store/database/sqlite-types.ts'
  * range keeps its bounds, so a changed row changes one file.
  */
 export interface PartReader {
-  /** All rows. The last cell of each row is its part. */
-  all(): Iterable<StoredCell[]>
-  /** The rows of one part, in the same form. */
-  of(part: string | null, parts: readonly (string | null)[]): Iterable<StoredCell[]>
+  /** The rows of some parts, given in their order. The last cell of each row is its part, which may be a new one. */
+  rows(parts: Parts): Iterable<StoredCell[]>
+  /** The rows of one of these parts, in the same form. */
+  of(part: PartName, parts: readonly PartName[]): Iterable<StoredCell[]>
+  /** The parts in which rows may have changed, in their order. @param notes as in `sync_changed_parts` */
+  noted(notes: readonly string[]): Parts
+  /** The order of two parts. */
+  compare(one: PartName, other: PartName): number
 }
+
+/** A month, null for rows without a time, or a range. */
+export type PartName = string | null
+
+export type Parts = 'all' | readonly PartName[]
 
 export interface RangeLimits {
   /** In a table that was never published, a new range begins after this number of rows. */
@@ -27,25 +37,42 @@ const RANGE_LIMITS: RangeLimits = { first: 10_000, grown: 20_000 }
 /** The first range, which has no lower bound. */
 export const FIRST_RANGE = '[]'
 
-/** @param known the ranges of the last publication; empty for a table that was never published */
+/** @param known the parts of the last publication; none for a table that was never published */
 export function createPartReader(
   db: Sqlite,
   table: ExportTable,
-  known: readonly string[],
+  known: readonly PartName[],
   limits: RangeLimits = RANGE_LIMITS,
 ): PartReader {
-  return table.rows.time ? monthReader(db, table) : rangeReader(db, table, { known, limits })
+  return table.rows.time ? monthReader(db, table, known) : rangeReader(db, table, { known, limits })
 }
 
-function monthReader(db: Sqlite, table: ExportTable): PartReader {
+function monthReader(db: Sqlite, table: ExportTable, known: readonly PartName[]): PartReader {
   const reader = createRowReader(db, table)
+  const of = (month: PartName) =>
+    month === null ? reader.withoutTime() : reader.withTime({ from: month, to: month })
   return {
-    *all() {
-      yield* reader.withTime({})
-      yield* reader.withoutTime()
+    of,
+    *rows(parts) {
+      if (parts === 'all') yield* reader.withTime({})
+      for (const part of parts === 'all' ? [null] : parts) yield* of(part)
     },
-    of: month => (month === null ? reader.withoutTime() : reader.withTime({ from: month, to: month })),
+    noted(notes) {
+      if (notes.length === 0) return []
+      if (notes.includes(WHOLE)) return 'all'
+      const months = notes.map(note => (note === NO_TIME ? null : note))
+      // A new owner gives the rows a time that were stored before it. Only its month is noted then.
+      const parts = new Set(known.includes(null) ? [...months, null] : months)
+      return [...parts].toSorted(compareMonths)
+    },
+    compare: compareMonths,
   }
+}
+
+/** Rows without a time come last. */
+function compareMonths(one: PartName, other: PartName): number {
+  if (one === null || other === null) return Number(one === null) - Number(other === null)
+  return one < other ? -1 : one > other ? 1 : 0
 }
 
 /**
@@ -55,55 +82,97 @@ function monthReader(db: Sqlite, table: ExportTable): PartReader {
 function rangeReader(
   db: Sqlite,
   table: ExportTable,
-  { known, limits }: { known: readonly string[]; limits: RangeLimits },
+  { known, limits }: { known: readonly PartName[]; limits: RangeLimits },
 ): PartReader {
-  const { from, order } = table.rows
-  const cells = sourcesOf(table.columns).map(column => `t.${quote(column)}`)
-  const width = cells.length
-  const select = `SELECT ${cells.join(', ')}, ${order} FROM ${from}`
-  const read = (where: string, bound: readonly StoredCell[]) =>
-    db
-      .prepare<unknown[]>(`${select} ${where} ORDER BY ${order}`)
-      .raw()
-      .safeIntegers()
-      .iterate(...bound) as Iterable<StoredCell[]>
+  const ranges = [FIRST_RANGE, ...known.flatMap(range => (range === FIRST_RANGE ? [] : (range ?? [])))]
   const most = known.length === 0 ? limits.first : limits.grown
+  const between = createKeyReader(db, table)
+  const rowsOf = (range: PartName, parts: readonly PartName[]) =>
+    between(lowerOf(range ?? FIRST_RANGE), lowerOf(parts[parts.indexOf(range) + 1]))
   return {
-    *all() {
-      const bounds = known
-        .filter(bound => bound !== FIRST_RANGE)
-        .map(bound => ({ range: bound, lower: keyOf(bound) }))
-      let range = FIRST_RANGE
-      let rows = 0
-      for (const row of read('', [])) {
-        const key = row.splice(width)
-        while (bounds[0] !== undefined && isAtLeast(key, bounds[0].lower)) {
-          range = bounds.shift()?.range ?? range
-          rows = 0
+    *rows(parts) {
+      for (const range of parts === 'all' ? ranges : parts) {
+        let current = range
+        let rows = 0
+        for (const { row, key } of rowsOf(range, ranges)) {
+          if (rows >= most && !key.includes(null)) {
+            current = rangeName(key)
+            rows = 0
+          }
+          rows += 1
+          row.push(current)
+          yield row
         }
-        if (rows >= most && !key.includes(null)) {
-          range = rangeName(key)
-          rows = 0
-        }
-        rows += 1
-        row.push(range)
-        yield row
       }
     },
     *of(part, parts) {
-      const range = part ?? FIRST_RANGE
-      const next = parts[parts.indexOf(part) + 1]
-      const lower = range === FIRST_RANGE ? [] : keyOf(range)
-      const upper = next == null ? undefined : keyOf(next)
-      const where = lower.length === 0 ? '' : `WHERE (${order}) >= (${lower.map(() => '?').join(', ')})`
-      for (const row of read(where, lower)) {
-        const key = row.splice(width)
-        if (upper && isAtLeast(key, upper)) return
-        row.push(range)
+      for (const { row } of rowsOf(part, parts)) {
+        row.push(part)
         yield row
       }
     },
+    noted(notes) {
+      if (notes.includes(WHOLE)) return 'all'
+      const prefixes = notes.map(cellsOfNote)
+      return ranges.filter((range, place) => {
+        const bounds = [lowerOf(range), lowerOf(ranges[place + 1])] as const
+        return prefixes.some(prefix => mayHold(bounds, prefix))
+      })
+    },
+    compare: (one, other) => compareKeys(lowerOf(one) ?? [], lowerOf(other) ?? []),
   }
+}
+
+interface KeyedRow {
+  row: StoredCell[]
+  key: readonly StoredCell[]
+}
+
+/** Reads the rows from one key, included, to another, excluded. */
+function createKeyReader(db: Sqlite, table: ExportTable) {
+  const { from, order } = table.rows
+  const cells = sourcesOf(table.columns).map(column => `t.${quote(column)}`)
+  const select = `SELECT ${cells.join(', ')}, ${order} FROM ${from}`
+  return function* (lower: Bound, upper: Bound): Iterable<KeyedRow> {
+    const where = lower ? `WHERE (${order}) >= (${lower.map(() => '?').join(', ')})` : ''
+    const rows = db
+      .prepare<unknown[]>(`${select} ${where} ORDER BY ${order}`)
+      .raw()
+      .safeIntegers()
+      .iterate(...(lower ?? [])) as Iterable<StoredCell[]>
+    for (const row of rows) {
+      const key = row.splice(cells.length)
+      if (upper && compareKeys(key, upper) >= 0) return
+      yield { row, key }
+    }
+  }
+}
+
+/** The key at which a range begins. Undefined where there is none: before the first range and after the last. */
+type Bound = readonly StoredCell[] | undefined
+
+const lowerOf = (range: PartName | undefined): Bound =>
+  range == null || range === FIRST_RANGE ? undefined : keyOf(range)
+
+/** Whether a range may hold keys that begin as a note says. */
+function mayHold(
+  [lower, upper]: readonly [lower: Bound, upper: Bound],
+  noted: readonly NotedCell[],
+): boolean {
+  return (!lower || placeOf(lower, noted) <= 0) && (!upper || placeOf(upper, noted) >= 0)
+}
+
+type NotedCell = string | number
+
+/** Whether a key comes before all keys that begin as a note says (-1), after all of them (1), or neither (0). */
+function placeOf(key: readonly StoredCell[], noted: readonly NotedCell[]): number {
+  for (const [place, cell] of noted.entries()) {
+    const mine = key[place] ?? null
+    if (place === noted.length - 1 && standsFor(cell, mine)) return 0
+    const order = compared(mine, cell)
+    if (order !== 0) return order
+  }
+  return 0
 }
 
 /** A number is written as a list, so that it cannot be confused with a text. */
@@ -117,12 +186,12 @@ function keyOf(range: string): StoredCell[] {
 }
 
 /** In the order of SQLite: NULL, then numbers, then texts by their bytes. */
-function isAtLeast(key: readonly StoredCell[], bound: readonly StoredCell[]): boolean {
+function compareKeys(key: readonly StoredCell[], other: readonly StoredCell[]): number {
   for (const [place, cell] of key.entries()) {
-    const order = compared(cell, bound[place] ?? null)
-    if (order !== 0) return order > 0
+    const order = compared(cell, other[place] ?? null)
+    if (order !== 0) return order
   }
-  return true
+  return key.length - other.length
 }
 
 const RANKS: Readonly<Record<string, number>> = { object: 0, bigint: 1, number: 1, string: 2 }

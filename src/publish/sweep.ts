@@ -1,5 +1,11 @@
 import type { TableMetadata } from './iceberg/metadata.ts'
-import { hintPath, metadataPath, metadataVersion, type TableVersion } from './metadata-file.ts'
+import {
+  hintPath,
+  metadataFolder,
+  metadataPath,
+  metadataVersion,
+  type TableVersion,
+} from './metadata-file.ts'
 import { damaged, type PublishedTarget, pathIn, readSnapshotFiles } from './published-state.ts'
 import type { Storage } from './storage/storage.ts'
 
@@ -37,6 +43,28 @@ export async function sweepTable(storage: Storage, table: TableVersion): Promise
     stale.toSorted((a, b) => removalRank(a) - removalRank(b)),
   )
 }
+
+/**
+ * Whether a table has metadata or manifests that it does not need, by their names alone. A sweep that was interrupted
+ * leaves some of them, since it removes data files first. Data files of interrupted publications are not seen.
+ */
+export function hasStaleFiles(
+  paths: readonly string[],
+  { folder, metadata, version }: TableVersion,
+): boolean {
+  const kept = new Set(metadata.snapshots.map(snapshot => snapshot['snapshot-id']))
+  const oldest = version - metadata['metadata-log'].length
+  const inside = paths.filter(path => path.startsWith(`${metadataFolder(folder)}/`))
+  const manifests = inside.filter(path => path.endsWith('.avro'))
+  return (
+    manifests.length > MANIFESTS_OF_SNAPSHOT * kept.size ||
+    manifests.some(path => !kept.has(Number(/\/(\d+)-[^/]+$/.exec(path)?.[1]))) ||
+    inside.some(path => (metadataVersion(path) ?? version) < oldest)
+  )
+}
+
+/** A manifest, and the list of manifests. */
+const MANIFESTS_OF_SNAPSHOT = 2
 
 /** A file is removed before the one that names it, so that an interrupted sweep can be continued. */
 const REMOVAL_ORDER = ['.parquet', '-manifest.avro', '-snapshot.avro']

@@ -8,7 +8,7 @@ import type { Sqlite } from '../store/database/sqlite-types.ts'
 import type { TableMetadata } from './iceberg/metadata.ts'
 import type { PartitionColumn } from './iceberg/partition.ts'
 import { columnsOf } from './iceberg/schema.ts'
-import { createPartReader, type PartReader } from './row-ranges.ts'
+import { createPartReader, type PartName, type PartReader } from './row-ranges.ts'
 
 /** The tables of a publication, derived from those of an export. */
 export interface PublishedTable {
@@ -17,14 +17,14 @@ export interface PublishedTable {
   /** As its files are written: with an added column for the partition where the table has no time column. */
   written: ExportTable
   partition: PartitionColumn | undefined
-  /** @param known the parts of the last publication that are not NULL */
-  reader(db: Sqlite, known: readonly string[]): PartReader
+  /** @param known the parts of the last publication */
+  reader(db: Sqlite, known: readonly PartName[]): PartReader
   /** What each column means. */
   docs: ReadonlyMap<string, string>
 }
 
 /** The month of the row that owns a row, such as the meeting of a transcript entry. */
-const OWNERS_MONTH = '_month'
+export const OWNERS_MONTH = '_month'
 
 const OWNERS_MONTH_DOC =
   'The month of the time of the row that owns this one, such as the meeting of a transcript entry: the partition.'
@@ -81,7 +81,7 @@ export function droppedTable(folder: string, metadata: TableMetadata): Published
     read,
     written: read,
     partition: field && source && { name: source.name, transform: field.transform },
-    reader: () => ({ all: () => [], of: () => [] }),
+    reader: () => ({ rows: () => [], of: () => [], noted: () => 'all', compare: () => 0 }),
     docs: new Map(columns.map(({ name, doc }) => [name, doc])),
   }
 }

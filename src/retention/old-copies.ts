@@ -25,8 +25,8 @@ export interface OldCopiesDeps {
 }
 
 /**
- * Removes copies of this warehouse that are older than `before`, even when snapshots are off now. Also removes
- * unfinished copies that killed processes left. Call it only while this machine's clock is known to be right.
+ * Removes copies of this warehouse that are older than `before`, even when snapshots are off now, and those with content
+ * that was purged before a later snapshot. Also removes unfinished copies that killed processes left. Call it only while this machine's clock is known to be right.
  * @returns the number of logged removals
  */
 export async function removeOldCopies(
@@ -75,8 +75,13 @@ async function removeAndWarn(
     signal,
   )
   const copies = found.map((copy, at): Copy => {
-    const { identity, maintainedAt } = owners[at] ?? {}
-    return { ...copy, identity, maintainedAt: instantOf(maintainedAt) }
+    const { identity, maintainedAt, purgedAt } = owners[at] ?? {}
+    return {
+      ...copy,
+      identity,
+      maintainedAt: instantOf(maintainedAt),
+      purgedAt: instantOf(purgedAt),
+    }
   })
   const { state } = store
   const fates = fatesOf(copies, {
@@ -155,7 +160,7 @@ interface SnapshotFolders {
   folders: string[]
 }
 
-type FoundCopy = Omit<Copy, 'identity' | 'maintainedAt'>
+type FoundCopy = Omit<Copy, 'identity' | 'maintainedAt' | 'purgedAt'>
 
 async function findCopies(
   file: string,

@@ -53,6 +53,8 @@ export interface Copy {
    * cannot be older than this instant. Undefined before the first maintenance.
    */
   maintainedAt: number | undefined
+  /** When content had last been purged when the copy was made, by a right clock; undefined before the first purge. */
+  purgedAt: number | undefined
   /** True in the folder that is only for this database's snapshots, and for copies next to the database. */
   isInOwnFolder: boolean
   /** A snapshot may be the only backup. The other copies are not meant as backups. */
@@ -92,11 +94,22 @@ export function fatesOf(copies: readonly Copy[], rules: CopyRules): Fate[] {
       copy.isSnapshot && ours[at] ? (created[at] ?? now) : Number.NEGATIVE_INFINITY,
     ),
   )
+  /** Whether a later snapshot no longer has content that was purged after the copy was made. */
+  const hasCleanSuccessor = ({ identity, purgedAt: had = 0 }: Copy, at: number) =>
+    identity !== undefined &&
+    copies.some(
+      (other, place) =>
+        other.isSnapshot &&
+        other.identity === identity &&
+        (other.purgedAt ?? 0) > had &&
+        (created[place] ?? 0) > (created[at] ?? now),
+    )
   return copies.map((copy, at): Fate => {
     const since = created[at]
     if (before === undefined) return 'keep'
     if (!ours[at])
       return copy.identity === undefined && since !== undefined && since < before ? 'ask' : 'keep'
+    if (hasCleanSuccessor(copy, at)) return 'remove'
     if (since === undefined) return 'recount'
     if (since >= before) return 'keep'
     // The newest snapshot may be the only backup. It is removed when it may hold purged content, not for its age alone.

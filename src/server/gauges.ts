@@ -1,5 +1,5 @@
 import type { GovernorState } from '../api/governor/governor.ts'
-import type { ResourceReport, SnapshotReport } from '../store/status/report.ts'
+import type { PublicationReport, ResourceReport, SnapshotReport } from '../store/status/report.ts'
 import type { StatusRow } from '../store/status/status.ts'
 import type { LoopDelay } from './loop-delay.ts'
 
@@ -33,6 +33,8 @@ export interface WorkspaceFigures {
 
 export type SnapshotFigures = Pick<SnapshotReport, 'made_at' | 'failed_at'>
 
+export type PublicationFigures = Pick<PublicationReport, 'is_late' | 'last' | 'failing'>
+
 /** The values of one scrape. When a value is undefined, its gauges have no value. */
 export interface Figures {
   version: string
@@ -51,6 +53,8 @@ export interface Figures {
   database: DatabaseFigures | undefined
   /** Undefined before the first snapshot, and while snapshots are off. */
   snapshot: SnapshotFigures | undefined
+  /** Undefined while the daemon does not publish. */
+  publication: PublicationFigures | undefined
   loopDelay: LoopDelay
   residentBytes: number
   uptimeMs: number
@@ -80,6 +84,15 @@ const fromRate = (value: (rate: RateFigures, figures: Figures) => number) => (fi
 
 const fromDatabase = (value: (database: DatabaseFigures) => number) => (figures: Figures) =>
   figures.database === undefined ? [] : [[value(figures.database)] as const]
+
+/** From the last complete publication; no value before it. */
+const fromPublication =
+  (value: (last: NonNullable<PublicationFigures['last']>, figures: Figures) => number | undefined) =>
+  (figures: Figures): readonly GaugeValue[] => {
+    const last = figures.publication?.last ?? undefined
+    const figure = last && value(last, figures)
+    return figure === undefined ? [] : [[figure]]
+  }
 
 const perResource = (value: (row: ResourceFigures, figures: Figures) => number) => (figures: Figures) =>
   (figures.resources ?? []).map(row => [value(row, figures), { resource: row.resource }] as const)
@@ -226,6 +239,52 @@ export const GAUGES: readonly GaugeDefinition[] = [
     help: '1 when the last snapshot failed, else 0. No value before the first.',
     labels: [],
     values: ({ snapshot }) => (snapshot === undefined ? [] : [[snapshot.failed_at === null ? 0 : 1]]),
+  },
+  {
+    name: 'parley_publication_late',
+    help: '1 when a publication is overdue by more than a quarter of an hour to an hour, by its interval, else 0. No value while the daemon does not publish.',
+    labels: [],
+    values: ({ publication }) => (publication ? [[publication.is_late ? 1 : 0]] : []),
+  },
+  {
+    name: 'parley_publication_lag_seconds',
+    help: 'Age of the warehouse that readers of the target see. No value before the first publication.',
+    labels: [],
+    values: fromPublication((last, { now }) =>
+      last.published_at === null ? undefined : secondsBetween(Date.parse(last.published_at), now),
+    ),
+  },
+  {
+    name: 'parley_publication_failures',
+    help: 'Failed publications since the last complete one.',
+    labels: [],
+    values: ({ publication }) => (publication ? [[publication.failing?.times ?? 0]] : []),
+  },
+  {
+    name: 'parley_publication_success_timestamp_seconds',
+    help: 'When the last publication was complete, in seconds since the epoch.',
+    labels: [],
+    values: fromPublication(({ finished_at: at }) => Date.parse(at) / 1000),
+  },
+  {
+    name: 'parley_publication_duration_seconds',
+    help: 'How long the last publication took.',
+    labels: [],
+    values: fromPublication(({ started_at: from, finished_at: to }) =>
+      secondsBetween(Date.parse(from), Date.parse(to)),
+    ),
+  },
+  {
+    name: 'parley_publication_files_written',
+    help: 'Data files that the last publication wrote.',
+    labels: [],
+    values: fromPublication(last => last.files_written),
+  },
+  {
+    name: 'parley_publication_bytes_written',
+    help: 'Size of the data files that the last publication wrote.',
+    labels: [],
+    values: fromPublication(last => last.bytes_written),
   },
   {
     name: 'parley_event_loop_delay_seconds',

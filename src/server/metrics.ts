@@ -5,6 +5,7 @@ import {
   type Figures,
   GAUGES,
   type GaugeDefinition,
+  type PublicationFigures,
   type RateFigures,
   type ResourceFigures,
   type SnapshotFigures,
@@ -62,6 +63,7 @@ export interface MetricSources {
   isApiReachable(): boolean | undefined
   database(): DatabaseFigures | undefined
   snapshot(): SnapshotFigures | undefined
+  publication(): Awaitable<PublicationFigures | undefined>
   /** Counting rows takes long, so the results of `resources` and `backlog` are kept for 15 s. */
   resources(): Awaitable<readonly ResourceFigures[] | undefined>
   backlog(): Readonly<Record<string, number>> | undefined
@@ -107,6 +109,7 @@ export function createMetrics({ clock, sources }: MetricsOptions): Metrics {
   const isApiReachable = attempt('isApiReachable', sources.isApiReachable)
   const database = attempt('database', sources.database)
   const snapshot = attempt('snapshot', sources.snapshot)
+  const publication = attempt('publication', sources.publication)
   const resources = cached(attempt('resources', sources.resources), COUNTS_CACHE_MS, clock)
   const backlog = cached(attempt('backlog', sources.backlog), COUNTS_CACHE_MS, clock)
 
@@ -135,6 +138,7 @@ export function createMetrics({ clock, sources }: MetricsOptions): Metrics {
         answeredAt,
         database: await database(),
         snapshot: await snapshot(),
+        publication: await publication(),
         resources: await resources(),
         backlog: await backlog(),
         loopDelay: await loopDelay.take(),

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Clock, isoInstant } from '../clock.ts'
+import { createNotedChanges, type NotedChanges } from './changes/noted-changes.ts'
 import { disableCrmTables } from './crm/disabled.ts'
 import { type CrmFieldReader, createCrmFieldReader } from './crm/fields.ts'
 import type { TypedTableChange } from './crm/table-changes.ts'
@@ -43,6 +44,7 @@ import { createDays, type Days } from './sync/days.ts'
 import { createRequests, type Requests } from './sync/handed-over.ts'
 import { META } from './sync/meta.ts'
 import { createMinutes, type Minutes } from './sync/minutes.ts'
+import { createPublications, type Publications } from './sync/publications.ts'
 import { createRejects, type Rejects } from './sync/rejects.ts'
 import { createState, type State, seedResources } from './sync/resource-state.ts'
 import { createResync, type Resync } from './sync/resync.ts'
@@ -75,6 +77,7 @@ export interface Store {
   maintenance: Maintenance
   minutes: Minutes
   days: Days
+  publications: Publications
   rejects: Rejects
   requests: Requests
   resync: Resync
@@ -176,13 +179,23 @@ function storeOn(db: Sqlite, opened: Opened): OpenStore {
   const prepare = statementCache(db)
   const checkpoints = createCheckpoints(db)
   const file = watchFile(path, clock)
-  const commit = createTransaction({ db, clock, path, checkpoints, file, onBlocked: onTransaction })
+  const changes = createNotedChanges(db, prepare)
+  const commit = createTransaction({
+    db,
+    clock,
+    path,
+    checkpoints,
+    file,
+    beforeCommit: changes.store,
+    onBlocked: onTransaction,
+  })
   const crmTables =
     opened.crmTables === false
-      ? disableCrmTables(db, prepare)
-      : createCrmTables({ db, prepare, clock, transaction: commit, onChange: onTypedTable })
+      ? disableCrmTables(db, prepare, changes)
+      : createCrmTables({ db, prepare, clock, changes, transaction: commit, onChange: onTypedTable })
+  const { workspace } = opened
   const store = {
-    ...createStore({ db, prepare, clock, commit, crmTables, checkpoints, workspace: opened.workspace }),
+    ...createStore({ db, prepare, clock, commit, crmTables, changes, checkpoints, workspace }),
     close: () => closeAll({ db, file, checkpoints, crmTables, release }),
   }
   try {
@@ -193,6 +206,7 @@ function storeOn(db: Sqlite, opened: Opened): OpenStore {
       if (store.state.meta(META.identity) === undefined) store.state.setMeta(META.identity, randomUUID())
       store.state.setMeta(META.writer, JSON.stringify({ pid, command, since: lock.since }))
       store.runs.closeInterrupted(isoInstant(clock.now()))
+      changes.store()
     }).immediate()
   } catch (error) {
     crmTables.close()
@@ -226,6 +240,7 @@ interface StoreParts {
   clock: Clock
   commit: Transaction
   crmTables: CrmTables
+  changes: NotedChanges
   checkpoints: Pick<Checkpoints, 'schedule'>
   workspace: WantedWorkspace | undefined
 }
@@ -236,6 +251,7 @@ function createStore({
   clock,
   commit,
   crmTables,
+  changes,
   checkpoints,
   workspace,
 }: StoreParts): Omit<OpenStore, 'close'> {
@@ -288,6 +304,7 @@ function createStore({
     rounds,
     minutes: createMinutes(prepare),
     days: createDays(prepare),
+    publications: createPublications(prepare),
     runs: createRuns(prepare),
     state,
     ...createTombstones({ prepare, suspicions, merges, purgeQueue, freshness }),
@@ -307,7 +324,12 @@ function createStore({
       onCommit: commit.onCommit,
       blockedMs: commit.blockedMs,
     }),
-    attempt: work => attempts.attempt(withCrmTables(work, crmTables)),
+    attempt: work =>
+      attempts.attempt(() => {
+        const result = withCrmTables(work, crmTables)()
+        changes.store()
+        return result
+      }),
     waitUntilFree: attempts.waitUntilFree,
   }
 }

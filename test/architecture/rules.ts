@@ -24,6 +24,7 @@ const LAYERS = [
 
 /** The only files that may import a package. Its types may be named anywhere. */
 const OWNERS: Readonly<Record<string, readonly string[]>> = {
+  '@clickhouse/client': ['publish/clickhouse/connection.ts'],
   avsc: ['publish/iceberg/avro-file.ts'],
   aws4fetch: ['publish/storage/s3/requests.ts'],
   'better-sqlite3': [
@@ -31,7 +32,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
     'store/database/close.ts',
     'store/file/writable.ts',
     'store/file/lock.ts',
-    'store/sync/handed-over.ts',
+    'store/database/brief-writer.ts',
     'store/maintenance/wal-checkpoint-worker.ts',
     'store/status/worker.ts',
     'store/snapshot/worker.ts',
@@ -43,6 +44,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   croner: ['config/calendar.ts'],
   fastify: ['server/server.ts'],
   hono: ['server/page/html.ts'],
+  hyparquet: ['publish/verify/parquet-rows.ts'],
   'hyparquet-writer': ['export/parquet-file.ts'],
   'p-queue': ['engine/scheduler/dispatch.ts'],
   pino: ['log.ts'],

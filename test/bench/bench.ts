@@ -16,6 +16,8 @@ import { limitFigures, limitTable } from './limits-report.ts'
 import { describeMachine } from './machine.ts'
 import { runPage } from './page.ts'
 import { pageFigures } from './page-report.ts'
+import { runPublish } from './publish.ts'
+import { publishFigures } from './publish-report.ts'
 import { runQuestions } from './questions.ts'
 import { questionsAbout, questionsTable } from './questions-report.ts'
 import { figuresOf, markdownOf, partsOf, type SizedTrial, simulatorFigure } from './report.ts'
@@ -36,20 +38,21 @@ const USAGE = `npm run bench -- [what] [options]
   latency         requests a second by how many are sent at once, without a limit
   features        what full-text search and the typed tables of CRM objects cost a backfill of everything
   page            what the page of a large warehouse costs the daemon (with --messages 1000000: ten minutes)
+  publish         what publications cost, and writing the same rows as bare Parquet files
   questions       how long the questions of drizzle/questions take while a daemon writes
 backfill and features:
   --repeat N      runs of each kind, of which the fastest counts (default 2)
 backfill:
   --large         also a workspace of 1000000 messages, without texts
   --no-texts      leave out the run that reads every text
-backfill, freshness, latency, features, page and questions:
+backfill, freshness, latency, features, page, publish and questions:
   --messages N    size of the workspace (default 100000)
 limits:
   --first-minute  only how soon a limit is used up, by the pacing alone on a virtual clock: seconds
 freshness, idle and limits:
   --minutes N     how long is measured (default 5)
-freshness, idle, limits, latency and questions:
-  --keep FOLDER   leaves the databases and the daemons' logs there; questions then fills one only once
+freshness, idle, limits, latency, publish and questions:
+  --keep FOLDER   leaves the databases and the daemons' logs there; publish and questions then fill one only once
   --log-level L   of the daemons (default info)
 all:
   --program FILE  measure another build than this one
@@ -168,6 +171,13 @@ async function page(folder: string): Promise<Outcome> {
   return { measured, sections: [about, markdownOf(pageFigures(measured))] }
 }
 
+async function publish(folder: string): Promise<Outcome> {
+  const messages = Number(given.messages)
+  const measured = await runPublish({ folder, program: given.program, messages })
+  const about = `Publications of a warehouse with ${messages.toLocaleString('en')} messages in ten years to a folder, one after the other, each from the start of the process to its end.`
+  return { measured, sections: [about, markdownOf(publishFigures(measured))] }
+}
+
 async function features(folder: string): Promise<Outcome> {
   const messages = Number(given.messages)
   const workspace = await startWorkspace(wholeWorkspace(messages))
@@ -200,6 +210,7 @@ const BENCHMARKS: Readonly<Record<string, (folder: string) => Promise<Outcome>>>
   latency,
   features,
   page,
+  publish,
   questions,
 }
 

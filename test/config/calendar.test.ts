@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { nextOccurrence } from '../../src/config/calendar.ts'
-import { calendar, folder } from '../../src/config/kinds.ts'
+import { calendar, folder, publishTarget, recurrence, tableList } from '../../src/config/kinds.ts'
 
 const read = (value: unknown) => calendar.read(value, { cwd: '/' })
 
@@ -85,4 +85,42 @@ test('a folder may end with slashes', () => {
   const at = (value: unknown) => folder.read(value, { cwd: '/srv' })
   expect([at('a'), at('a/'), at('/b//'), at('/')]).toEqual(['/srv/a', '/srv/a', '/b', undefined])
   expect([at(''), at(3)]).toEqual([undefined, undefined])
+})
+
+test.each<[unknown, unknown]>([
+  ['5m', { by: 'interval', ms: 300_000 }],
+  ['90 s', { by: 'interval', ms: 90_000 }],
+  ['7d', { by: 'interval', ms: 604_800_000 }],
+  ['hourly', { by: 'calendar', pattern: '7 * * * *' }],
+  ['30 */6 * * *', { by: 'calendar', pattern: '30 */6 * * *' }],
+  ...['0m', '8d', '5', '5 minutes', '1.5h', '-5m', '', 300, true].map((value): [unknown, unknown] => [
+    value,
+    undefined,
+  ]),
+])('the recurrence %j is read as %j', (value, expected) => {
+  expect(recurrence.read(value, { cwd: '/' })).toEqual(expected)
+})
+
+test.each<[unknown, unknown]>([
+  ['lake/', '/data/lake'],
+  ['/lake', '/lake'],
+  ['s3://bucket/lake', 's3://bucket/lake'],
+  ...['', 's3://B/lake', 's3://key:secret@bucket/lake', 's3:bucket', 'gs://bucket/lake', 7].map(
+    (value): [unknown, unknown] => [value, undefined],
+  ),
+])('the target %j is read as %j', (value, expected) => {
+  expect(publishTarget.read(value, { cwd: '/data' })).toBe(expected)
+})
+
+test('a list of tables may name tables of CRM objects, and an unknown name is refused with the nearest one', () => {
+  const within = { cwd: '/', tableNames: ['members', 'messages'] }
+  expect(tableList.read(['messages', 'crm_deal', 'messages'], within)).toEqual(['messages', 'crm_deal'])
+  expect(tableList.read(['anything'], { cwd: '/' })).toEqual(['anything'])
+  for (const value of [[], ['mesages'], [''], [7], 'messages'])
+    expect(tableList.read(value, within)).toBe(undefined)
+  expect(tableList.fault?.(['members', 'mesages'], within)).toBe(
+    'there is no table "mesages"; did you mean messages?',
+  )
+  expect(tableList.fault?.(['robots'], within)).toBe('there is no table "robots"')
+  expect(tableList.fault?.([], within)).toBe(undefined)
 })

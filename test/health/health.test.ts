@@ -66,6 +66,34 @@ describe('the problems of a warehouse', () => {
     expect(problems(changes)).toEqual([expected])
   })
 
+  const LATE = {
+    target: '/lake',
+    since: SINCE,
+    due_at: FRESH,
+    late_at: SINCE,
+    running_since: null,
+    is_late: true,
+    lag_seconds: null,
+    last: null,
+    failing: { since: SINCE, times: 3, at: SINCE, code: 'x', reason: 'The disk is full. Free space.' },
+  }
+
+  test('a publication that fails is a problem once it is late', () => {
+    expect(problems({ publication: { ...LATE, is_late: false } })).toEqual([])
+    const found = problemsOf(report({ publication: LATE }), NOW)
+    expect(found).toMatchObject([{ id: 'publication', kind: 'act', since: SINCE }])
+    expect(found[0]?.detail).toBe('The disk is full. Free space. Next try: 11:59:00 UTC (now)')
+    expect(
+      checkStatus(report({ publication: LATE }), { now: NOW, maxAgeMs: undefined, resource: undefined }).line,
+    ).toMatch(/^CRITICAL: Needs you since .*The warehouse is not published to \/lake\. The disk is full/)
+  })
+
+  test('a late publication that did not fail may still end, and without a daemon there is another problem', () => {
+    const publication = { ...LATE, failing: null }
+    expect(problems({ publication })).toEqual([`wait publication ${SINCE}`])
+    expect(problems({ publication, writer: STOPPED })).toEqual([`act daemon:stopped ${SINCE}`])
+  })
+
   test('a failing resource is retried at first, and needs a person after an hour', () => {
     const failing = { state: 'failing', reason: 'The API answers 500' } as const
     expect(problems({}, { ...failing, failing_since: SINCE })).toEqual([`wait failing:members ${SINCE}`])

@@ -46,6 +46,7 @@ export function report(changes: Partial<StatusReport> = {}, row: Partial<Resourc
     api: null,
     learned_rate: null,
     snapshot: null,
+    publication: null,
     purge_remains: [],
     requests: [],
     resources: RESOURCE_NAMES.map(name => ({ ...healthy(name), ...(name === 'members' && row) })),

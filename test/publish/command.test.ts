@@ -70,6 +70,44 @@ describe('parley publish', () => {
     expect(await run('--keep', '0')).toMatchObject({ status: EXIT_STATUS.usage, stdout: '' })
   })
 
+  test('a table that is left out loses its rows, an unknown one is refused, and each attempt has a row', async () => {
+    const { run, lake, store } = await published()
+    expect(await rowsOf(lake, 'members')).toHaveLength(1)
+    expect(await run('--tables', 'teams,crm_deal')).toMatchObject({ status: EXIT_STATUS.done, stderr: '' })
+    expect(await rowsOf(lake, 'members')).toEqual([])
+    const refused = await run('--tables', 'membrs')
+    expect(refused).toMatchObject({ status: EXIT_STATUS.usage, stdout: '' })
+    expect(refused.stderr).toContain('Unknown table "membrs"\nhint: Did you mean members?')
+    expect(await run()).toMatchObject({ status: EXIT_STATUS.done })
+    expect(await rowsOf(lake, 'members')).toMatchObject([{ name: 'M' }])
+    expect(store.all('SELECT target, publication, error_code FROM sync_publications ORDER BY id')).toEqual([
+      { target: lake.folder, publication: expect.any(Number), error_code: null },
+      { target: lake.folder, publication: null, error_code: 'unknown-table' },
+      { target: lake.folder, publication: expect.any(Number), error_code: null },
+    ])
+  })
+
+  test('without a target the command needs one in the settings, whose location it uses too', async () => {
+    const store = temporaryStore()
+    const cwd = emptyFolder()
+    const none = await parley(['publish', '--database', store.path], { cwd })
+    expect(none).toMatchObject({ status: EXIT_STATUS.usage, stdout: '' })
+    expect(none.stderr).toContain('parley publish needs a target')
+    const env = {
+      PARLEY_PUBLISH_TARGET: 'lake',
+      PARLEY_PUBLISH_LOCATION: 'https://lake.example.com',
+      PARLEY_PUBLISH_TABLES: 'members',
+    }
+    for (const target of ['lake', 'other'])
+      expect(await parley(['publish', target, '--database', store.path], { cwd, env })).toMatchObject({
+        stderr: '',
+      })
+    const locationIn = (folder: string) =>
+      JSON.parse(readFileSync(join(cwd, folder, 'members', 'metadata', 'v1.metadata.json'), 'utf8')).location
+    expect(locationIn('lake')).toBe('https://lake.example.com/members')
+    expect(locationIn('other')).toBe(`file://${join(cwd, 'other')}/members`)
+  })
+
   test('the target of another warehouse is refused and not changed', async () => {
     const { run, lake } = await published()
     const before = filesIn(lake.folder)
@@ -152,7 +190,7 @@ describe('parley publish', () => {
 
 test('a stopped publication ends between tables, and the last one stays readable', async () => {
   const { store, lake } = await published()
-  store.db.exec("UPDATE members SET name = 'changed'")
+  store.exec("UPDATE members SET name = 'changed'")
   const controller = new AbortController()
   const stopped = publishTo(store.path, lake, {
     signal: controller.signal,

@@ -9,11 +9,10 @@ import { dataWrittenBy, filesIn, newLake, publishTo, writtenBy } from './publish
 const NOW = '2026-06-30T12:00:00.000Z'
 
 function addActivity(store: TemporaryStore, id: string, occurredAt: string | null): void {
-  store.db
-    .prepare(
-      `INSERT INTO activities (id, occurred_at, type, _first_seen_at, _synced_at) VALUES (?, ?, 't', '${NOW}', '${NOW}')`,
-    )
-    .run(id, occurredAt)
+  const time = occurredAt === null ? 'NULL' : `'${occurredAt}'`
+  store.exec(
+    `INSERT INTO activities (id, occurred_at, type, _first_seen_at, _synced_at) VALUES ('${id}', ${time}, 't', '${NOW}', '${NOW}')`,
+  )
 }
 
 /** A warehouse with three activities in three months. */
@@ -41,7 +40,7 @@ test('a changed row of a table with months writes one file, and the files of oth
   const lake = await newLake()
   await publishTo(store.path, lake)
   const [january, february, march] = await liveFiles(lake, 'activities')
-  store.db.exec("UPDATE activities SET type = 'changed' WHERE id = 'a02'")
+  store.exec("UPDATE activities SET type = 'changed' WHERE id = 'a02'")
   const second = await publishTo(store.path, lake)
   expect(dataWrittenBy(second)).toEqual({ activities: 1, publications: 1 })
   const after = await liveFiles(lake, 'activities')
@@ -56,13 +55,13 @@ test('a row that moves to another month writes both months, and a month without 
   const lake = await newLake()
   await publishTo(store.path, lake)
   const files = await liveFiles(lake, 'activities')
-  store.db.exec("UPDATE activities SET occurred_at = '2026-03-05T00:00:00.000Z' WHERE id = 'a02'")
+  store.exec("UPDATE activities SET occurred_at = '2026-03-05T00:00:00.000Z' WHERE id = 'a02'")
   expect(dataWrittenBy(await publishTo(store.path, lake))).toEqual({ activities: 1, publications: 1 })
   const moved = await liveFiles(lake, 'activities')
   expect(moved).toHaveLength(2)
   expect(moved[0]).toBe(files[0])
   addActivity(store, 'b01', '2026-01-05T00:00:00.000Z')
-  store.db.exec("UPDATE activities SET occurred_at = '2026-01-09T00:00:00.000Z' WHERE id = 'a02'")
+  store.exec("UPDATE activities SET occurred_at = '2026-01-09T00:00:00.000Z' WHERE id = 'a02'")
   expect(dataWrittenBy(await publishTo(store.path, lake))).toEqual({ activities: 2, publications: 1 })
   expect((await rowsByIcebird(lake, 'activities')).map(row => row['id'])).toEqual([
     'a01',
@@ -70,7 +69,7 @@ test('a row that moves to another month writes both months, and a month without 
     'a02',
     'a03',
   ])
-  store.db.exec('DELETE FROM activities')
+  store.exec('DELETE FROM activities')
   await publishTo(store.path, lake)
   expect(await rowsByIcebird(lake, 'activities')).toEqual([])
   await auditLake(lake)
@@ -83,7 +82,7 @@ test('rows without a time have a file with no month, which goes when they get on
   await publishTo(store.path, lake)
   expect((await rowsByIcebird(lake, 'activities')).map(row => row['occurred_at']).at(-1)).toBeNull()
   await auditLake(lake)
-  store.db.exec("UPDATE activities SET occurred_at = '2026-03-05T00:00:00.000Z' WHERE id = 'timeless'")
+  store.exec("UPDATE activities SET occurred_at = '2026-03-05T00:00:00.000Z' WHERE id = 'timeless'")
   expect(dataWrittenBy(await publishTo(store.path, lake))).toEqual({ activities: 1, publications: 1 })
   expect(await liveFiles(lake, 'activities')).toHaveLength(3)
   await auditLake(lake)
@@ -96,7 +95,7 @@ test('the rows of a meeting move with it to another month', async () => {
   putTranscript(store, world.meeting, [{ text: 'said', words: [] }])
   const lake = await newLake()
   await publishTo(store.path, lake)
-  store.db.exec("UPDATE meetings SET start_time = '2024-07-09T00:00:00.000Z'")
+  store.exec("UPDATE meetings SET start_time = '2024-07-09T00:00:00.000Z'")
   expect(dataWrittenBy(await publishTo(store.path, lake))).toMatchObject({
     meetings: 1,
     transcript_entries: 1,
@@ -108,7 +107,7 @@ test('the rows of a meeting move with it to another month', async () => {
 test('a changed row of a large table without a time writes only the range of its key', async () => {
   const store = temporaryStore()
   const add = (prefix: string, rows: number) =>
-    store.db.exec(
+    store.exec(
       `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${rows})
        INSERT INTO members (id, name, _first_seen_at, _synced_at)
        SELECT printf('${prefix}%06d', i), 'n', '${NOW}', '${NOW}' FROM n`,
@@ -118,13 +117,13 @@ test('a changed row of a large table without a time writes only the range of its
   await publishTo(store.path, lake)
   const first = await liveFiles(lake, 'members')
   expect(first).toHaveLength(3)
-  store.db.exec("UPDATE members SET name = 'changed' WHERE id = 'm015000'")
+  store.exec("UPDATE members SET name = 'changed' WHERE id = 'm015000'")
   expect(dataWrittenBy(await publishTo(store.path, lake))).toEqual({ members: 1, publications: 1 })
   const second = await liveFiles(lake, 'members')
   expect([second[0], second[2]]).toEqual([first[0], first[2]])
   add('a', 12_000)
   add('z', 10)
-  store.db.exec("DELETE FROM members WHERE id BETWEEN 'm010001' AND 'm020000'")
+  store.exec("DELETE FROM members WHERE id BETWEEN 'm010001' AND 'm020000'")
   expect(dataWrittenBy(await publishTo(store.path, lake))).toEqual({ members: 3, publications: 1 })
   const rows = await rowsByIcebird(lake, 'members')
   expect(rows.map(row => row['id'])).toEqual(store.column('SELECT id FROM members ORDER BY id'))
@@ -152,7 +151,7 @@ test('all tables show one instant, whatever is written meanwhile', async () => {
     through: storage => ({
       ...storage,
       write(path, bytes) {
-        store.db.exec("UPDATE members SET name = name || '+'; UPDATE teams SET name = 'new'")
+        store.exec("UPDATE members SET name = name || '+'; UPDATE teams SET name = 'new'")
         return storage.write(path, bytes)
       },
     }),

@@ -40,9 +40,9 @@ async function prepared(keep: number): Promise<Prepared> {
   await publishTo(store.path, lake, { keep })
   const first = newFolder()
   cpSync(lake.folder, first, { recursive: true })
-  store.db.exec("UPDATE meetings SET title = 'changed'")
+  store.exec("UPDATE meetings SET title = 'changed'")
   putTranscript(store, world.meeting, [{ text: 'changed', words: [] }])
-  store.db.exec("UPDATE members SET name = 'changed'")
+  store.exec("UPDATE members SET name = 'changed'")
   const tables = Object.keys(writtenBy(await publishTo(store.path, lake, { keep }))).filter(
     table => table !== 'publications',
   )

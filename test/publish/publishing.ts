@@ -17,6 +17,7 @@ export interface Lake {
 
 export interface Publishing {
   keep?: number
+  full?: boolean
   /** Default: all. */
   tables?: readonly string[] | undefined
   mode?: number
@@ -33,6 +34,7 @@ export async function publishTo(
   { folder, url }: Lake,
   {
     keep = 5,
+    full = false,
     tables,
     mode = 0o600,
     clock = systemClock(),
@@ -51,6 +53,7 @@ export async function publishTo(
       mode,
       version: '1.2.3',
       keep,
+      full,
       tables,
       signal,
       onProgress: onRows,

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { StoredCell } from '../../src/export/parquet-types.ts'
 import type { ExportTable } from '../../src/export/tables.ts'
-import { createPartReader, type PartReader } from '../../src/publish/row-ranges.ts'
+import { createPartReader, FIRST_RANGE, type PartReader } from '../../src/publish/row-ranges.ts'
 
 type Key = readonly [StoredCell, StoredCell]
 
@@ -34,7 +34,7 @@ function keyed(keys: readonly Key[]) {
 /** All rows by part, in their order. */
 function partsOf(reader: PartReader): Map<string, StoredCell[][]> {
   const parts = new Map<string, StoredCell[][]>()
-  for (const row of reader.all()) {
+  for (const row of reader.rows('all')) {
     const part = String(row.pop())
     parts.set(part, [...(parts.get(part) ?? []), row])
   }
@@ -140,5 +140,45 @@ describe('the ranges of a table', () => {
   test('no range begins at a key with a NULL', () => {
     const keys: Key[] = [...'abcdefgh'].map(letter => [letter, letter > 'c' && letter < 'f' ? null : letter])
     expect(shape(keyed(keys), []).map(([, rows]) => rows)).toEqual(['abcde', 'fgh'])
+  })
+})
+
+describe('the parts that notes name', () => {
+  const TIMED: ExportTable = {
+    ...TABLE,
+    rows: { from: '"keyed" t', order: 't."b"', time: { column: 'b', sql: 't."b"', fromAll: '"keyed" t' } },
+  }
+  const months = (known: readonly (string | null)[], notes: readonly string[]) =>
+    createPartReader(keyed([]), TIMED, known).noted(notes)
+  const ranges = (known: readonly Key[], notes: readonly string[]) =>
+    createPartReader(
+      keyed([]),
+      TABLE,
+      known.map(key => JSON.stringify(key)),
+    ).noted(notes)
+
+  test('a note of a month names it, and rows without a time where there were any, since they may get one', () => {
+    expect(months(['2026-01'], ['2026-02', ''])).toEqual(['2026-02', null])
+    expect(months(['2026-01', null], ['2026-01'])).toEqual(['2026-01', null])
+    expect(months(['2026-01', null], [])).toEqual([])
+    expect(months(['2026-01'], ['*'])).toBe('all')
+  })
+
+  test.each<[note: string, named: number[]]>([
+    ['["a","xx"]', [0]],
+    ['["b","aa"]', [0]],
+    ['["b","mm"]', [0, 1]],
+    ['["b","mn"]', [1]],
+    ['["c","aa"]', [1]],
+    ['["c","zz"]', [1, 2]],
+    ['["d","aa"]', [2]],
+  ])('a note of the beginning %s of a key names the ranges that may hold such keys', (note, named) => {
+    const known: Key[] = [
+      ['b', 'mm5'],
+      ['c', 'zz5'],
+    ]
+    const all = [FIRST_RANGE, ...known.map(key => JSON.stringify(key))]
+    expect(ranges(known, [note])).toEqual(named.map(place => all[place]))
+    expect(ranges(known, ['*'])).toBe('all')
   })
 })

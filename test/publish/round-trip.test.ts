@@ -214,7 +214,7 @@ describe('the published tables of a made-up warehouse', () => {
   test('child rows are in the month of their owner, also when its time is unknown', async () => {
     const store = temporaryStore()
     markedWorld(store, value => value).write('2026-03-04T05:06:07.123Z')
-    store.db.exec(
+    store.exec(
       "UPDATE meetings SET start_time = '2024-07-09T00:00:00.000Z'; INSERT INTO transcript_entries (meeting_id, position, text) VALUES ('lost', 0, 'alone')",
     )
     const target = await newLake()

@@ -86,7 +86,7 @@ test('the table of a deleted CRM object has no rows, and its files go with the p
   await setDeal(store, [{ name: 'title', type: 'text' }], { title: 'T' })
   await publishTo(store.path, lake, { keep: 2 })
   const ids = await idsIn(lake)
-  store.db.exec(
+  store.exec(
     "DROP TABLE crm_deal; UPDATE crm_objects SET table_name = NULL, _deleted_at = '2026-07-01T00:00:00.000Z'",
   )
   await publishTo(store.path, lake, { keep: 2 })
@@ -110,10 +110,10 @@ test('the table of a CRM object that comes back continues with its field ids', a
   await publishTo(store.path, lake)
   const { 'table-uuid': uuid } = await metadataOf(lake, 'crm_deal')
   const ids = await idsIn(lake)
-  store.db.exec('ALTER TABLE crm_deal RENAME TO hidden; UPDATE crm_objects SET table_name = NULL')
+  store.exec('ALTER TABLE crm_deal RENAME TO hidden; UPDATE crm_objects SET table_name = NULL')
   await publishTo(store.path, lake)
   expect(await rowsOf(lake, 'crm_deal')).toEqual([])
-  store.db.exec("ALTER TABLE hidden RENAME TO crm_deal; UPDATE crm_objects SET table_name = 'crm_deal'")
+  store.exec("ALTER TABLE hidden RENAME TO crm_deal; UPDATE crm_objects SET table_name = 'crm_deal'")
   await publishTo(store.path, lake)
   expect(await rowsOf(lake, 'crm_deal')).toMatchObject([{ title: 'T' }])
   expect(await idsIn(lake)).toEqual(ids)

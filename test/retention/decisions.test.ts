@@ -56,6 +56,7 @@ function copy(days: number, other: Partial<Copy> = {}): Copy {
     modifiedAt: at,
     identity: OURS,
     maintainedAt: undefined,
+    purgedAt: undefined,
     isInOwnFolder: true,
     isSnapshot: true,
     ...other,
@@ -107,6 +108,29 @@ describe('the copies that parley has made', () => {
       ['remove', 'remove'],
     ],
     [
+      'copies from before the last purge are removed once a later snapshot was made after it',
+      [
+        copy(0, { purgedAt: daysAgo(1) }),
+        copy(2, { purgedAt: daysAgo(3) }),
+        copy(3),
+        copy(2, { isSnapshot: false }),
+      ],
+      {},
+      ['keep', 'remove', 'remove', 'remove'],
+    ],
+    [
+      'copies from before a purge stay while no later snapshot was made',
+      [copy(2), copy(1, { purgedAt: daysAgo(1), isSnapshot: false })],
+      {},
+      ['keep', 'keep'],
+    ],
+    [
+      'a snapshot made after a restore stays, although a discarded one had less content',
+      [copy(0, { purgedAt: daysAgo(5) }), copy(1, { purgedAt: daysAgo(2) })],
+      {},
+      ['keep', 'keep'],
+    ],
+    [
       'the newest copy of this warehouse stays, whatever copies of another one are next to it',
       [copy(31), copy(1, { identity: 'other' })],
       { purgedAt: undefined },
@@ -153,7 +177,14 @@ describe('the copies that parley has made', () => {
     expect(fatesOf(copies, { ...RULES, ...rules })).toEqual(fates)
   })
 
-  test('a foreign copy, a young copy, and the last copy without purged content are never removed', () => {
+  /** Whether a snapshot has less content that was purged than an earlier copy of the same warehouse. */
+  const isSuccessor = (other: Copy, { identity, purgedAt = 0 }: Copy) =>
+    other.isSnapshot &&
+    identity !== undefined &&
+    other.identity === identity &&
+    (other.purgedAt ?? 0) > purgedAt
+
+  test('a foreign copy, a young copy without a cleaner successor, and the last copy without purged content are never removed', () => {
     const day = fc.integer({ min: -500, max: 500 }).map(daysAgo)
     const maybe = <T>(one: fc.Arbitrary<T>) => fc.option(one, { nil: undefined })
     const copies = fc.array(
@@ -163,6 +194,7 @@ describe('the copies that parley has made', () => {
         modifiedAt: day,
         identity: maybe(fc.constantFrom(OURS, 'other')),
         maintainedAt: maybe(day),
+        purgedAt: maybe(day),
         isInOwnFolder: fc.boolean(),
         isSnapshot: fc.boolean(),
       }),
@@ -173,6 +205,7 @@ describe('the copies that parley has made', () => {
         const gone = all.filter((_, at) => fates[at] === 'remove')
         for (const one of gone) {
           expect(one.identity ?? OURS).toBe(OURS)
+          if (all.some(other => isSuccessor(other, one))) continue
           // Made before any clock was known to be right, it is not older than that.
           if (one.maintainedAt === undefined)
             expect(firstMaintainedAt ?? 0).toBeLessThan(before ?? Number.NaN)
@@ -187,6 +220,9 @@ describe('the copies that parley has made', () => {
         )
         const hadSnapshot = gone.some(one => one.isSnapshot)
         if (hadSnapshot && !left) expect(purgedAt).toBeDefined()
+        // The cleanest of the newest snapshots has no successor, so a purge alone never removes the last one.
+        if (before !== undefined && all.every(one => Math.min(one.namedAt ?? NOW, one.modifiedAt) >= before))
+          expect(left || !hadSnapshot).toBe(true)
       }),
     )
   })

@@ -101,6 +101,50 @@ test.each([
   },
 )
 
+const PUBLISHED = {
+  publication: 7,
+  started_at: '2026-03-04T09:55:00.000Z',
+  finished_at: '2026-03-04T09:55:02.500Z',
+  published_at: '2026-03-04T09:55:00.000Z',
+  complete_as_of: null,
+  fresh_as_of: null,
+  tables_changed: 2,
+  rows: 10,
+  files_written: 3,
+  files_removed: 1,
+  bytes_written: 99,
+}
+const FAILING = { since: '', times: 2, at: '', code: 'x', reason: '' }
+
+test.each([
+  ['the daemon does not publish', undefined, []],
+  [
+    'no publication has succeeded yet',
+    { is_late: true, last: null, failing: FAILING },
+    ['parley_publication_late 1', 'parley_publication_failures 2'],
+  ],
+  [
+    'a publication succeeded',
+    { is_late: false, last: PUBLISHED, failing: null },
+    [
+      'parley_publication_late 0',
+      'parley_publication_lag_seconds 300',
+      'parley_publication_failures 0',
+      'parley_publication_success_timestamp_seconds 1772618102.5',
+      'parley_publication_duration_seconds 2.5',
+      'parley_publication_files_written 3',
+      'parley_publication_bytes_written 99',
+    ],
+  ],
+])(
+  'the metrics have the lag, the failures and the size of publications when %s',
+  async (_, publication, told) => {
+    const clock = virtualClock(Date.parse('2026-03-04T10:00:00.000Z'))
+    const samples = samplesOf(await metricsOf({ publication: () => publication }, clock).text())
+    expect(samples.filter(sample => sample.startsWith('parley_publication'))).toEqual(told)
+  },
+)
+
 test('a figure that cannot be read is omitted and counted, and the others are exported', async () => {
   const metrics = metricsOf({
     resources: () => {

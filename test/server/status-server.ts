@@ -40,6 +40,7 @@ export const NO_SOURCES: MetricSources = {
   isApiReachable: () => undefined,
   database: () => undefined,
   snapshot: () => undefined,
+  publication: () => undefined,
   resources: () => undefined,
   backlog: () => undefined,
 }

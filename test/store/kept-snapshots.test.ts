@@ -4,6 +4,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   utimesSync,
   writeFileSync,
@@ -12,6 +13,7 @@ import { basename, dirname, join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { type KeepOptions, keepSnapshot, keptSnapshots } from '../../src/store/snapshot/kept-snapshots.ts'
+import { META } from '../../src/store/sync/meta.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { owners, putCopies } from './snapshot-copies.ts'
 import { newFolder, openAt, temporaryStore } from './temporary-store.ts'
@@ -97,6 +99,22 @@ describe('the snapshots that parley keeps', () => {
     const made = await keepOne(store.path, { folder, keep: 3 })
     expect(made.removed.map(path => basename(path)).sort()).toEqual([nameOf(1), nameOf(2)])
     expect(readdirSync(folder).sort()).toEqual([...others, nameOf(3), nameOf(4), OF_TODAY].sort())
+  })
+
+  test('snapshots from before the last purge are removed however many may stay, once there is a newer one', async () => {
+    const store = temporaryStore()
+    const other = temporaryStore()
+    const folder = newFolder()
+    putCopies(store, folder, [nameOf(1)])
+    putCopies(other, folder, [nameOf(2)])
+    store.state.setMeta(META.purgedAt, '2026-01-03T00:00:00.000Z')
+    putCopies(store, folder, [nameOf(3)])
+    expect((await keepOne(store.path, { folder })).outdated.map(path => basename(path))).toEqual([nameOf(1)])
+    expect(readdirSync(folder).sort()).toEqual([nameOf(2), nameOf(3), OF_TODAY])
+    store.state.setMeta(META.purgedAt, '2026-01-04T00:00:00.000Z')
+    rmSync(join(folder, OF_TODAY))
+    await keepOne(store.path, { folder })
+    expect(readdirSync(folder).sort()).toEqual([nameOf(2), OF_TODAY])
   })
 
   test('only snapshots of this warehouse, and unreadable ones in its own folder, are counted and removed', async () => {

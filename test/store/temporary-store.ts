@@ -13,6 +13,8 @@ export interface TemporaryStore extends OpenStore {
   folder: string
   /** A transaction. No other program writes the file. */
   atomically<T>(work: () => T): T
+  /** Runs SQL in a transaction. */
+  exec(sql: string): void
   /** Parses and stores payloads in a transaction, as answers of one request. */
   put(table: string, payloads: readonly unknown[], options?: PutOptions): StoredItem[]
   /** The same for the answer of a request in flight with this ticket. */
@@ -69,6 +71,7 @@ export function withShortcuts(store: OpenStore, folder: string, path: string): T
   return {
     ...store,
     atomically: work => atomically(store, work),
+    exec: sql => void atomically(store, () => store.db.exec(sql)),
     folder,
     path,
     putAs,

@@ -117,6 +117,12 @@ describe('the content of the units', () => {
     expect(credentials.filter(name => !secrets.includes(name ?? ''))).toEqual([])
   })
 
+  test('the README names existing credentials', () => {
+    const credentials = [...README.matchAll(/LoadCredential=(\w+):/g)].map(([, name]) => name ?? '')
+    expect(credentials).toContain('publish_s3_secret_access_key')
+    expect(SECRETS.map(([key]) => credentialName(key))).toEqual(expect.arrayContaining(credentials))
+  })
+
   test('the units set allowed values, in the places that they create', () => {
     const config = join(newFolder(), 'acme.toml')
     writeFileSync(config, '[api]\nbase_url = "https://api.example.com"\nworkspace_id = "acme"\n')

@@ -354,6 +354,20 @@ export const REQUEST_TABLE = bookkeepingTable({
   storage: 'rowid',
 })
 
+/** The columns are described in `store/changes/`. */
+const CHANGED_PART_TABLE = bookkeepingTable({
+  name: 'sync_changed_parts',
+  about: 'Which parts of the tables have changed, and when last, so that a publication compares only these.',
+  columns: {
+    table_name: { kind: 'text' },
+    part: { kind: 'text' },
+    /** Number of the change. It grows with every transaction that changes a published row. */
+    change: { kind: 'integer', notNull: true },
+  },
+  key: ['table_name', 'part'],
+  storage: 'clustered',
+})
+
 /** This table and `QUESTION_TABLE` explain the others. `store/views/` rewrites both when they are out of date. */
 export const DICTIONARY_TABLE = bookkeepingTable({
   name: 'data_dictionary',
@@ -444,6 +458,7 @@ export const BOOKKEEPING: readonly BookkeepingTable[] = [
   PURGE_TABLE,
   ARRIVAL_TABLE,
   REQUEST_TABLE,
+  CHANGED_PART_TABLE,
   DICTIONARY_TABLE,
   QUESTION_TABLE,
 ]

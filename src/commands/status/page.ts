@@ -1,5 +1,5 @@
 import { resourceNamed } from '../../catalog/catalog.ts'
-import { fileSizesText, isReasonOfApi } from '../../health/wording.ts'
+import { fileSizesText, isReasonOfApi, publishedText } from '../../health/wording.ts'
 import { sizeText } from '../../size-text.ts'
 import type { WriterState } from '../../store/file/writer.ts'
 import {
@@ -50,6 +50,7 @@ export function statusPage(report: StatusReport, { now, columns }: StatusPageOpt
     ...backfillSentences(report, now),
     writerSentence(report.writer, now),
     ...snapshotSentences(report, now),
+    ...publicationSentences(report, now),
     ...report.purge_remains.map(({ path, reason }) => `Purged content may remain in ${path}: ${reason}.`),
     rateSentence(report.learned_rate, now),
   ].flatMap(sentence => wrapText(sentence, width))
@@ -239,6 +240,15 @@ function snapshotSentences({ snapshot }: StatusReport, now: number): string[] {
   return failed === null
     ? made
     : [...made, `The daemon's last snapshot failed ${relativeTime(failed, now)}: ${reason}`]
+}
+
+function publicationSentences({ publication }: StatusReport, now: number): string[] {
+  if (publication === null) return []
+  const { target, failing } = publication
+  const made = `Published to ${target}: ${publishedText(publication)}.`
+  if (failing === null) return [made]
+  const often = failing.times < 2 ? '' : `, ${wholeNumber(failing.times)} times in a row`
+  return [made, `The publication failed ${relativeTime(failing.at, now)}${often}: ${failing.reason}`]
 }
 
 function rateSentence(rate: RateReport | null, now: number): string {

@@ -1,4 +1,9 @@
-import { type ExportKind, PARQUET_TYPES, type ParquetType } from '../../export/parquet-types.ts'
+import {
+  type ExportKind,
+  type FileValue,
+  PARQUET_TYPES,
+  type ParquetType,
+} from '../../export/parquet-types.ts'
 
 /**
  * The schema of an Iceberg table: which column has which field id and type. A column keeps its id, so files of earlier
@@ -57,16 +62,21 @@ export const ICEBERG_PARQUET_TYPES: Readonly<Record<ExportKind, ParquetType>> = 
   instant: inMicroseconds(PARQUET_TYPES.instant),
 }
 
-function inMicroseconds({ convert }: ParquetType): ParquetType {
+function inMicroseconds({ convert, restore }: ParquetType): ParquetType {
   return {
     name: 'TIMESTAMP(MICROS, UTC)',
     element: MICROSECONDS,
+    // Digits below the millisecond are never written, so a value that has some stands for no cell of the warehouse.
+    restore: value => (isWholeMillisecond(value) ? restore(value / 1000n) : `${value} µs`),
     convert: cell => {
       const milliseconds = convert(cell)
       return typeof milliseconds === 'bigint' ? milliseconds * 1000n : milliseconds
     },
   }
 }
+
+const isWholeMillisecond = (value: FileValue): value is bigint =>
+  typeof value === 'bigint' && value % 1000n === 0n
 
 export interface EvolvedSchema {
   schema: IcebergSchema

@@ -26,11 +26,20 @@ export function parseTarget(text: string, cwd: string): PublishTarget {
   if (place) return { by: 's3', ...place }
   if (text !== '' && !/^(s3[an]?:|[a-z][a-z\d+.-]*:\/\/)/i.test(text))
     return { by: 'folder', path: resolve(cwd, text) }
-  throw new StopError(`"${shown(text)}" is not a target: expected a folder or s3://bucket/prefix`, {
-    code: 'publish-bad-target',
-    hint: 'The name of a bucket has 3 to 63 lowercase letters, digits, dots and hyphens. A prefix has no empty part, no part of dots, and no ?, # or \\.',
-    exitStatus: EXIT_STATUS.usage,
-  })
+  throw new StopError(
+    `"${shown(text)}" is not a target: expected a folder, s3://bucket/prefix or clickhouse://host/database`,
+    {
+      code: 'publish-bad-target',
+      hint: 'The name of a bucket has 3 to 63 lowercase letters, digits, dots and hyphens. A prefix has no empty part, no part of dots, and no ?, # or \\.',
+      exitStatus: EXIT_STATUS.usage,
+    },
+  )
+}
+
+/** The target as messages and `sync_publications` name it, without credentials. */
+export function targetName(target: PublishTarget): string {
+  if (target.by === 'folder') return target.path
+  return target.prefix === '' ? `s3://${target.bucket}` : `s3://${target.bucket}/${target.prefix}`
 }
 
 /** Without a password that a URL may contain, and cut. */

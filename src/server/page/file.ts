@@ -1,6 +1,6 @@
-import { fileSizesText } from '../../health/wording.ts'
+import { fileSizesText, publishedText } from '../../health/wording.ts'
 import { sizeText } from '../../size-text.ts'
-import type { SnapshotReport } from '../../store/status/report.ts'
+import type { PublicationReport, SnapshotReport } from '../../store/status/report.ts'
 import { durationText } from '../../terminal/wording.ts'
 import { type Html, html } from './html.ts'
 import type { PageView } from './view.ts'
@@ -11,12 +11,13 @@ export function fileSection({
   version,
   uptimeMs,
 }: Pick<PageView, 'report' | 'version' | 'uptimeMs'>): Html {
-  const { database, snapshot, workspace } = report
+  const { database, snapshot, publication, workspace } = report
   const entries: [string, Html | string][] = [
     ['Database', foreign(database)],
     ['Size', fileSizesText(report)],
     ['Workspace', workspace === null ? 'not known yet' : foreign(`${workspace.id} at ${workspace.base_url}`)],
     ['Snapshot', snapshot === null ? 'none' : snapshotText(snapshot)],
+    ...(publication === null ? [] : [['Publication', publicationText(publication)] as [string, Html]]),
     ['Version', `parley ${version}`],
     ['Running for', durationText(uptimeMs)],
   ]
@@ -28,4 +29,9 @@ export function fileSection({
 
 function snapshotText({ made_at: madeAt, bytes, failed_at: failedAt }: SnapshotReport): Html {
   return html`${madeAt === null ? 'none yet' : html`${instantText(madeAt)}${bytes !== null && `, ${sizeText(bytes)}`}`}${failedAt !== null && html`; failed at ${instantText(failedAt)}`}`
+}
+
+function publicationText(publication: PublicationReport): Html {
+  const { target, failing } = publication
+  return html`${publishedText(publication)}, in ${foreign(target)}${failing !== null && html`; failing since ${instantText(failing.since)}`}`
 }

@@ -1,3 +1,4 @@
+import type { NotedChanges } from '../changes/noted-changes.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { dealViews } from '../views/deals.ts'
 import { createCrmDictionary } from '../views/fill-dictionary.ts'
@@ -10,9 +11,9 @@ import type { CrmTables } from './tables.ts'
  * Switches the typed tables off. Drops those of earlier processes, and removes their names from `crm_objects`,
  * `crm_fields`, the views and the dictionary. Returns CrmTables that do nothing.
  */
-export function disableCrmTables(db: Sqlite, prepare: Prepare): CrmTables {
+export function disableCrmTables(db: Sqlite, prepare: Prepare, changes: NotedChanges): CrmTables {
   db.transaction(() => {
-    const states = createCrmTableStates(prepare)
+    const states = createCrmTableStates(prepare, changes)
     for (const [object, state] of [...states.all()]) {
       if (state.made) dropViews(db, state.made.table)
       for (const table of tablesOf(state)) dropTable(db, table)
@@ -22,6 +23,7 @@ export function disableCrmTables(db: Sqlite, prepare: Prepare): CrmTables {
     prepare('UPDATE crm_fields SET column_name = NULL WHERE column_name IS NOT NULL').run()
     createCrmDictionary(prepare).refresh()
     replaceViews(db, dealViews(db))
+    changes.store()
   }).immediate()
   return { follow: () => undefined, finish: async () => undefined, close: () => undefined }
 }

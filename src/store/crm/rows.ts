@@ -1,4 +1,5 @@
 import { decodeJson, isJsonObject } from '../../json.ts'
+import type { NotedChanges } from '../changes/noted-changes.ts'
 import { placeholders, quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import {
@@ -37,9 +38,10 @@ export interface CrmTableRowsDeps {
   db: Sqlite
   states: Pick<CrmTableStates, 'all'>
   notes: Pick<WrittenRecords, 'records'>
+  changes: Pick<NotedChanges, 'typedRow'>
 }
 
-export function createCrmTableRows({ db, states, notes }: CrmTableRowsDeps): CrmTableRows {
+export function createCrmTableRows({ db, states, notes, changes }: CrmTableRowsDeps): CrmTableRows {
   /** By `columns` array: each table has a separate array. A renamed table keeps it, so the name is compared too. */
   const writers = new WeakMap<readonly CrmColumn[], { table: string; writer: CrmTableWriter }>()
   const writerOf = ({ table, columns }: TypedTable): CrmTableWriter => {
@@ -60,7 +62,10 @@ export function createCrmTableRows({ db, states, notes }: CrmTableRowsDeps): Crm
       if (!made && upTo === '') return
       for (const record of notes.records(object, upTo)) {
         const values = valuesOf(record.fields)
-        if (made) write(writerOf(made), record, values)
+        if (made) {
+          write(writerOf(made), record, values)
+          changes.typedRow(made.table, record.id)
+        }
         if (next && record.reached) write(writerOf(next), record, values)
       }
     },

@@ -1,3 +1,4 @@
+import type { NotedChanges } from '../changes/noted-changes.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { createMeta, readNote } from '../sync/meta.ts'
 import type { CrmColumn } from './columns.ts'
@@ -33,9 +34,28 @@ const PREFIX = 'crm_table '
 /** Key of a counter of writes. After a rollback it differs from the counter in memory, so the states are read again. */
 const COUNT = 'crm_tables'
 
-export function createCrmTableStates(prepare: Prepare): CrmTableStates {
-  const meta = createMeta(prepare)
+/** The states by object, as a connection sees them that may only read. */
+export const readCrmTableStates = (prepare: Prepare): ReadonlyMap<string, CrmTableState> =>
+  statesReader(prepare)()
+
+function statesReader(prepare: Prepare): () => Map<string, CrmTableState> {
   const read = prepare<[string, string]>('SELECT key, value FROM sync_meta WHERE key >= ? AND key < ?').raw()
+  return () =>
+    new Map(
+      read.all(PREFIX, `${PREFIX.trimEnd()}!`).flatMap(([key, value]) => {
+        const state = readNote<CrmTableState>(() => value, key)
+        return state ? [[key.slice(PREFIX.length), state]] : []
+      }),
+    )
+}
+
+/** @param changes gets each table whose state changes, since it may have been replaced */
+export function createCrmTableStates(
+  prepare: Prepare,
+  changes: Pick<NotedChanges, 'typedTable'>,
+): CrmTableStates {
+  const meta = createMeta(prepare)
+  const read = statesReader(prepare)
   let known = new Map<string, CrmTableState>()
   let knownAt: string | undefined
 
@@ -43,13 +63,7 @@ export function createCrmTableStates(prepare: Prepare): CrmTableStates {
   const reload = () => {
     const at = storedCount()
     if (at === knownAt) return
-    const rows = read.all(PREFIX, `${PREFIX.trimEnd()}!`)
-    known = new Map(
-      rows.flatMap(([key, value]) => {
-        const state = readNote<CrmTableState>(() => value, key)
-        return state ? [[key.slice(PREFIX.length), state]] : []
-      }),
-    )
+    known = read()
     knownAt = at
   }
   const raiseCount = () => {
@@ -67,6 +81,7 @@ export function createCrmTableStates(prepare: Prepare): CrmTableStates {
       meta.set(PREFIX + object, JSON.stringify(state))
       known.set(object, state)
       raiseCount()
+      if (state.made) changes.typedTable(state.made.table)
     },
     remove(object) {
       reload()

@@ -1,4 +1,5 @@
 import type { Clock } from '../../clock.ts'
+import type { NotedChanges } from '../changes/noted-changes.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { dealViews } from '../views/deals.ts'
 import { replaceViews } from '../views/replace.ts'
@@ -38,6 +39,7 @@ export interface CrmTablesDeps {
   db: Sqlite
   prepare: Prepare
   clock: Pick<Clock, 'elapsed'>
+  changes: NotedChanges
   transaction(work: () => void): Promise<void>
   /** Called inside the transaction. When that is rolled back, the change is made and reported again later. */
   onChange?: ((change: TypedTableChange) => void) | undefined
@@ -87,10 +89,10 @@ export function createCrmTables({ transaction, ...deps }: CrmTablesDeps): CrmTab
  * The steps inside a transaction. Each has a savepoint: when a table causes an error, only that step is rolled back.
  * The tables of the object are then dropped.
  */
-function createSteps({ db, prepare, clock, onChange }: Omit<CrmTablesDeps, 'transaction'>) {
+function createSteps({ db, prepare, clock, changes, onChange }: Omit<CrmTablesDeps, 'transaction'>) {
   const notes = createWrittenRecords(db, prepare)
-  const states = createCrmTableStates(prepare)
-  const rows = createCrmTableRows({ db, states, notes })
+  const states = createCrmTableStates(prepare, changes)
+  const rows = createCrmTableRows({ db, states, notes, changes })
   const metadata = createCrmTableMetadata({ db, prepare, states })
   const filling = createCrmTableFilling({ db, prepare, clock, states, rows })
   const objects = prepare<string>('SELECT name FROM crm_objects ORDER BY name').pluck()
@@ -129,6 +131,7 @@ function createSteps({ db, prepare, clock, onChange }: Omit<CrmTablesDeps, 'tran
           followMetadata(objects.all())
           replaceViews(db, dealViews(db))
           notes.clear()
+          changes.store()
         })
         .immediate(),
     follow() {

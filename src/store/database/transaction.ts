@@ -43,6 +43,8 @@ export interface TransactionDeps {
   checkpoints: Pick<Checkpoints, 'isDue' | 'run' | 'abandon'>
   /** Checked before each commit and checkpoint. @throws StopError when the file was moved or replaced */
   file?: Pick<FileWatch, 'requireUnmoved'>
+  /** Called inside each transaction, as its last step. */
+  beforeCommit?: (() => void) | undefined
   /** Called after each commit or failed try with the milliseconds for which it blocked the event loop. */
   onBlocked?: ((ms: number) => void) | undefined
 }
@@ -101,7 +103,7 @@ export function createTransaction(deps: TransactionDeps): Transaction {
 }
 
 /** Returns a function that commits at least the first entry of a batch, and retries while the database is locked. */
-function createCommit({ db, clock, file, onBlocked }: TransactionDeps) {
+function createCommit({ db, clock, file, beforeCommit, onBlocked }: TransactionDeps) {
   const runOne = ({ work }: Waiting): Settled => {
     try {
       return { value: db.transaction(work)() }
@@ -119,6 +121,7 @@ function createCommit({ db, clock, file, onBlocked }: TransactionDeps) {
       settled.push(runOne(entry))
       if (clock.elapsed() - began >= MAX_COMMIT_MS) break
     }
+    beforeCommit?.()
     return settled
   })
 

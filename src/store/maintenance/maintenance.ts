@@ -3,6 +3,7 @@ import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { createDays } from '../sync/days.ts'
 import { createRequests } from '../sync/handed-over.ts'
 import { createMinutes } from '../sync/minutes.ts'
+import { createPublications } from '../sync/publications.ts'
 
 /** Upkeep of the database file, in short calls. */
 export interface Maintenance {
@@ -60,6 +61,7 @@ function createPruner(prepare: Prepare): PruneBatch {
   const requests = createRequests(prepare)
   const minutes = createMinutes(prepare)
   const days = createDays(prepare)
+  const publications = createPublications(prepare)
   const tables: readonly PruneBatch[] = [createRunPruner(prepare), createRejectPruner(prepare)]
   let current = 0
   return bounds => {
@@ -67,6 +69,7 @@ function createPruner(prepare: Prepare): PruneBatch {
       requests.forget(bounds.runsBefore)
       minutes.forget(bounds.minutesBefore)
       days.forget(bounds.daysBefore)
+      publications.forget(bounds.runsBefore)
     }
     if (!tables[current]?.(bounds)) current += 1
     if (current < tables.length) return true

@@ -19,8 +19,17 @@ interface NoteUpdate {
   now: string
 }
 
-/** Keys about the process that wrote the warehouse when it was copied. They do not apply to the restored database. */
-const PROCESS_KEYS = [META.daemonState, META.unreachable, META.announcedProblems]
+/**
+ * Keys about the process that wrote the warehouse when it was copied. They do not apply to the restored database.
+ * Without openings, no publication counts on the changes that the copy has noted.
+ */
+const PROCESS_KEYS = [
+  META.daemonState,
+  META.unreachable,
+  META.announcedProblems,
+  META.publishing,
+  META.openings,
+]
 
 /** Call this before the copy is renamed. The copy may be of any earlier version. */
 export function updateNotes(file: string, { carried, writer, now }: NoteUpdate): void {

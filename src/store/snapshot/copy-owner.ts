@@ -7,11 +7,12 @@ export function ownerOf(path: string): Owner {
   try {
     const db = new Database(path, { readonly: true, fileMustExist: true })
     try {
-      const [identity, maintainedAt] = [readMeta(db, META.identity), readMeta(db, META.maintainedAt)]
-      return {
-        ...(identity === undefined ? {} : { identity }),
-        ...(maintainedAt === undefined ? {} : { maintainedAt }),
+      const owner: Owner = {}
+      for (const key of ['identity', 'maintainedAt', 'purgedAt'] as const) {
+        const value = readMeta(db, META[key])
+        if (value !== undefined) owner[key] = value
       }
+      return owner
     } finally {
       db.close()
     }

@@ -5,12 +5,14 @@ export interface OwnersInput {
   paths: readonly string[]
 }
 
-/** The warehouse that a copy was made of. Both fields are undefined when the copy cannot be read. */
+/** The warehouse that a copy was made of. All fields are undefined when the copy cannot be read. */
 export interface Owner {
   /** Random id of the warehouse. */
   identity?: string
   /** End of the last maintenance before the copy was made: an RFC 3339 instant. */
   maintainedAt?: string
+  /** When content had last been purged when the copy was made. The copy has what was purged later. */
+  purgedAt?: string
 }
 
 /** The compiled program. It is missing when parley runs from its sources, as in tests. */
@@ -41,4 +43,13 @@ export function isOurs(
   own: string | undefined,
 ): boolean {
   return identity === undefined || own === undefined ? isInOwnFolder : identity === own
+}
+
+/**
+ * Whether a copy has content that a later copy of the same warehouse no longer has, because it was purged in between.
+ * False when one of them cannot be read.
+ */
+export function hasPurgedSince(earlier: Owner | undefined, later: Owner | undefined): boolean {
+  if (earlier?.identity === undefined || later?.purgedAt === undefined) return false
+  return earlier.identity === later.identity && (earlier.purgedAt ?? '') < later.purgedAt
 }

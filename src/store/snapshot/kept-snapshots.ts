@@ -5,7 +5,7 @@ import { EXIT_STATUS, StopError } from '../../errors.ts'
 import { snapshotInstant, snapshotName } from '../file/copy-names.ts'
 import { type Removal, removeFiles } from '../file/partial-copies.ts'
 import { requireWarehouse } from '../status/status.ts'
-import { isOurs, type Owner, ownersOf } from './copy-owners.ts'
+import { hasPurgedSince, isOurs, type Owner, ownersOf } from './copy-owners.ts'
 import { makeSnapshot, type Snapshot, type SnapshotOptions } from './snapshot.ts'
 import { modeFor } from './target.ts'
 
@@ -24,14 +24,20 @@ export interface KeptSnapshot {
   at: number
 }
 
+export interface Pruning extends Removal {
+  /** Those of `removed` that had content that was purged since. */
+  outdated: readonly string[]
+}
+
 /**
- * Makes a snapshot, then removes the oldest snapshots of this warehouse beyond `keep`.
+ * Makes a snapshot. Then removes the snapshots of this warehouse from before the last purge, which have content that
+ * the new one no longer has, and the oldest ones beyond `keep`.
  * @throws StopError as `makeSnapshot` does
  */
 export async function keepSnapshot(
   options: Omit<SnapshotOptions, 'file'>,
   { folder: given, keep, owners = ownersOf }: KeepOptions,
-): Promise<Snapshot & Removal> {
+): Promise<Snapshot & Pruning> {
   const { database, clock, mode, signal } = options
   const folder = given ?? defaultSnapshotFolder(database)
   const file = join(folder, snapshotName(database, clock.now()))
@@ -41,15 +47,20 @@ export async function keepSnapshot(
   const isAlike = (name: string) => snapshotInstant(database, name) !== undefined
   const snapshot = await makeSnapshot({ ...options, file, isAlike, earlier: newest?.path })
   const others = (await keptSnapshots(database, folder, clock.now())).filter(({ path }) => path !== file)
-  if (others.length < keep) return { ...snapshot, removed: [], stuck: [] }
+  if (others.length === 0) return { ...snapshot, removed: [], stuck: [], outdated: [] }
   const paths = others.map(({ path }) => path)
   // A failure here is not fatal: the snapshot exists. Without owners, only the default folder is pruned.
-  const [own, ...found] = await owners([database, ...paths], signal).catch((): Owner[] => [])
+  const [own, ...found] = await owners([file, ...paths], signal).catch((): Owner[] => [])
   const isInOwnFolder = isOwnFolder(folder, database)
-  const ours = others.filter((_, at) =>
-    isOurs({ identity: found[at]?.identity, isInOwnFolder }, own?.identity),
-  )
-  return { ...snapshot, ...(await removeFiles(ours.slice(keep - 1).map(({ path }) => path))) }
+  const ours = paths.flatMap((path, at) => {
+    const owner = found[at]
+    return isOurs({ identity: owner?.identity, isInOwnFolder }, own?.identity) ? [{ path, owner }] : []
+  })
+  const isOutdated = ({ owner }: (typeof ours)[number]) => hasPurgedSince(owner, own)
+  const outdated = ours.filter(isOutdated).map(({ path }) => path)
+  const surplus = ours.filter(one => !isOutdated(one)).slice(keep - 1)
+  const removal = await removeFiles([...outdated, ...surplus.map(({ path }) => path)])
+  return { ...snapshot, ...removal, outdated: outdated.filter(path => removal.removed.includes(path)) }
 }
 
 /**

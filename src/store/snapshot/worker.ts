@@ -1,7 +1,7 @@
 import { rmSync, statSync } from 'node:fs'
-import { constants, setPriority } from 'node:os'
 import Database from 'better-sqlite3'
 import { errorCode } from '../../error-code.ts'
+import { lowerPriority } from '../../lower-priority.ts'
 import { openReader } from '../database/reader.ts'
 import { writeWholeCopy } from '../file/whole-copy.ts'
 import type { StatusRow } from '../status/status.ts'
@@ -75,13 +75,4 @@ function isOfOtherWarehouse({ database, earlier }: SnapshotInput): boolean {
   if (earlier === undefined) return false
   const [own, its] = [ownerOf(database).identity, ownerOf(earlier).identity]
   return own !== undefined && its !== undefined && own !== its
-}
-
-/** The process that reads the API gets the processor first. */
-function lowerPriority(): void {
-  try {
-    setPriority(constants.priority.PRIORITY_BELOW_NORMAL)
-  } catch {
-    // A service may not be allowed to lower its priority. The copy is then written with normal priority.
-  }
 }

@@ -8,6 +8,7 @@ import type { Workspace } from '../database/workspace.ts'
 import { type WriterState, writerOf } from '../file/writer.ts'
 import type { LagSummary } from '../sync/arrivals.ts'
 import { META, readNote } from '../sync/meta.ts'
+import type { PublicationAttempt, PublicationHistory, PublishingNote } from '../sync/publications.ts'
 import type { UnreachableNote } from '../sync/resource-state.ts'
 import { readOpenWarehouse, readWarehouse, type Status, type StatusRow } from './status.ts'
 
@@ -31,6 +32,8 @@ export interface StatusReport {
   learned_rate: RateReport | null
   /** Null when the daemon never tried to make a snapshot, or snapshots are switched off. */
   snapshot: SnapshotReport | null
+  /** Null when the daemon does not publish. */
+  publication: PublicationReport | null
   /** Files that hold or may hold purged content, and snapshot folders that cannot be read. Empty when there is none. */
   purge_remains: readonly PurgeRemains[]
   /** Pending requests of other processes to the writer, such as `parley resync`. */
@@ -93,6 +96,17 @@ export interface SnapshotReport {
   reason: string | null
 }
 
+/** The daemon's publications at its target. */
+export interface PublicationReport extends PublishingNote {
+  is_late: boolean
+  /** Age of what readers of the target see; null before the first publication. */
+  lag_seconds: number | null
+  /** The newest complete publication, by the daemon or by `parley publish`. */
+  last: Omit<PublicationAttempt, 'target' | 'error' | 'error_code'> | null
+  /** The failed attempts after it; null when the last attempt succeeded. */
+  failing: { since: string; times: number; at: string; code: string; reason: string } | null
+}
+
 export interface PurgeRemains {
   path: string
   /** Why the content could not be removed. */
@@ -149,6 +163,7 @@ export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion
     api: unreachableOf(storedNote<UnreachableNote>(status, META.unreachable)),
     learned_rate: rateOf(storedNote<StoredRate>(status, META.learnedRate)),
     snapshot: storedNote<SnapshotReport>(status, META.snapshots) ?? null,
+    publication: publicationOf(status, writer, now),
     purge_remains: Object.values(
       storedNote<Record<string, PurgeRemains[]>>(status, META.purgeRemains) ?? {},
     ).flat(),
@@ -210,6 +225,33 @@ function daemonOf(status: Status, writer: WriterState | null, now: number): Daem
   if (state.state !== 'running' || !isSilent) return state
   const reason = 'it has not written the database for some minutes; see its log or /status'
   return { state: 'waiting', code: 'not-writing', reason, since: lastNoted, until: null }
+}
+
+function publicationOf(
+  { publishing }: Status,
+  writer: WriterState | null,
+  now: number,
+): PublicationReport | null {
+  if (publishing === undefined) return null
+  const { note, last, failures } = publishing
+  const isRunning = writer?.running === true && writer.command === 'daemon'
+  return {
+    ...note,
+    running_since: isRunning ? note.running_since : null,
+    is_late: now > Date.parse(note.late_at),
+    lag_seconds: last?.published_at == null ? null : (now - Date.parse(last.published_at)) / 1000,
+    last: last === undefined ? null : figuresOf(last),
+    failing: failures === undefined ? null : failingOf(failures),
+  }
+}
+
+function figuresOf({ target: _, error: __, error_code: ___, ...figures }: PublicationAttempt) {
+  return figures
+}
+
+function failingOf({ since, times, newest }: NonNullable<PublicationHistory['failures']>) {
+  const { finished_at: at, error_code: code, error: reason } = newest
+  return { since, times, at, code: code ?? '', reason: reason ?? '' }
 }
 
 /** The learned rate as the governor stores it. */

@@ -12,6 +12,7 @@ import { databaseSizes } from '../file/size.ts'
 import { type LagSummary, readArrivals } from '../sync/arrivals.ts'
 import { type Request, readRequests } from '../sync/handed-over.ts'
 import { META, readNote } from '../sync/meta.ts'
+import { type PublicationHistory, type PublishingNote, readPublications } from '../sync/publications.ts'
 import type { Writer } from '../sync/writer-note.ts'
 
 /** The status of a warehouse, read without writing. */
@@ -25,6 +26,8 @@ export interface Status {
   arrivals: ReadonlyMap<ResourceName, LagSummary>
   /** Pending requests of other processes. */
   requests: readonly Request[]
+  /** The daemon's publications; undefined when it does not publish. */
+  publishing: (PublicationHistory & { note: PublishingNote }) | undefined
   /** Runs without an end: running now, or of a process that died. */
   openRuns: number
   /** Keys and values of `sync_meta`, as stored. For a copy of a warehouse, PROCESS_KEYS are left out. */
@@ -138,13 +141,19 @@ function readAll(db: Sqlite, file: string, rows: readonly StatusRow[] | undefine
     held: readHeld(db),
     arrivals: readArrivals(db),
     requests: readRequests(db),
+    publishing: readPublishing(db, meta),
     openRuns: onlyRow(db.prepare<unknown[], number>(OPEN_RUNS).pluck()),
     meta,
   }
 }
 
+function readPublishing(db: Sqlite, meta: ReadonlyMap<string, string>): Status['publishing'] {
+  const note = readNote<PublishingNote>(key => meta.get(key), META.publishing)
+  return note && { note, ...readPublications(db, note.target) }
+}
+
 /** Keys about the processes that update a warehouse. No process updates a copy, so its values are meaningless. */
-const PROCESS_KEYS = [META.writer, META.daemonState, META.unreachable]
+const PROCESS_KEYS = [META.writer, META.daemonState, META.unreachable, META.publishing]
 
 /**
  * A snapshot is not in WAL mode; a warehouse is, from its first opening for writing. A database that was just restored

@@ -1,8 +1,8 @@
-import Database from 'better-sqlite3'
 import { REQUEST_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource-names.ts'
 import { type Clock, isoInstant } from '../../clock.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { openBriefWriter } from '../database/brief-writer.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import { openDatabase } from '../database/open.ts'
 import { databaseError } from '../database/sqlite-errors.ts'
@@ -107,11 +107,8 @@ export async function askWriter(
 }
 
 async function insert(file: string, { kind, resource }: NewRequest, clock: Clock): Promise<void> {
-  // Not `openWarehouse`, which creates tables and views: only the process with the lock may do that.
-  const db = new Database(file, { fileMustExist: true, timeout: 100 })
+  const db = openBriefWriter(file)
   try {
-    // A checkpoint of the WAL may take long, so it is left to the writer.
-    db.pragma('wal_autocheckpoint = 0')
     const ask = db.prepare(
       `INSERT INTO sync_requests (kind, resource, asked_at) SELECT @kind, @resource, @now
        WHERE NOT EXISTS (SELECT 1 FROM sync_requests

@@ -48,8 +48,14 @@ export const META = {
   questions: 'questions',
   /** Result of the daemon's last snapshot; null after snapshots were turned off. */
   snapshots: 'snapshots',
+  /** What the daemon publishes where, and when next; null after publications were turned off. */
+  publishing: 'publishing',
   /** The problems that a hook was called for and that have not been reported as recovered. */
   announcedProblems: 'announced_problems',
+  /** The newest openings by a writer; see `store/changes/openings.ts`. */
+  openings: 'openings',
+  /** By table: the greatest `_id` whose row was noted as new; see `store/changes/new-rows.ts`. */
+  notedRows: 'noted_rows',
 } as const
 
 /** The values of `sync_meta`. They are read from the database each time, so that a rollback applies to them too. */

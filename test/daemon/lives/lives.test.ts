@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { blips } from './blips.ts'
 import { everyAction } from './hostile-actions.ts'
 import { live } from './life.ts'
@@ -22,28 +22,22 @@ test.concurrent.each([
   },
 )
 
-describe('an API with wrong and late answers, a machine that sleeps, and a clock that is wrong at the start', () => {
-  test.concurrent.each([
-    ['compressed', 2, -40],
-    ['apart', 3, 40],
-  ] as const)(
-    'the warehouse is right in the end, loses nothing early, and keeps no byte of purged content (times %s, seed %i, %i days off)',
-    async (scale, seed, daysOff) => {
-      const options = { actions: everyAction(seed), scale, clockOffMs: daysOff * DAY, purges: true }
-      const { told, idle, ...wrong } = await live(seed, options)
-      expect(wrong, told.join('\n')).toMatchObject({ differences: [], faults: [], rewritten: [] })
-      // With a week of minutes, the answers that an action makes wrong may not be requested while it lasts.
-      expect(idle.length, idle.join('\n')).toBeLessThanOrEqual(scale === 'apart' ? 3 : 0)
-    },
-  )
+// An API with wrong and late answers, a machine that sleeps, and a clock that is 40 days behind at the start.
+test.concurrent('the warehouse is right in the end, loses nothing early, and keeps no byte of purged content', async () => {
+  const options = {
+    actions: everyAction(2),
+    scale: 'compressed',
+    clockOffMs: -40 * DAY,
+    purges: true,
+  } as const
+  const { told, idle, ...wrong } = await live(2, options)
+  expect(wrong, told.join('\n')).toMatchObject({ differences: [], faults: [], rewritten: [] })
+  expect(idle).toEqual([])
 })
 
-// Seed 157476 once left a resource failing for a week.
-test.concurrent.each([3, 157_476])(
-  'one wrong answer from each route changes nothing while the API does not change (seed %i)',
-  async seed => {
-    const { told, hits, differences } = await blips(seed, { rounds: 1 })
-    expect(differences, told.join('\n')).toEqual([])
-    expect(hits).toBeGreaterThan(0)
-  },
-)
+test.concurrent('one wrong answer from each route changes nothing while the API does not change', async () => {
+  // This seed once left a resource failing for a week.
+  const { told, hits, differences } = await blips(157_476, { rounds: 1 })
+  expect(differences, told.join('\n')).toEqual([])
+  expect(hits).toBeGreaterThan(0)
+})

@@ -83,6 +83,7 @@ export async function publishTo(
       mode: 0o600,
       version: '1.2.3',
       keep,
+      full: false,
       tables,
       signal: new AbortController().signal,
       onProgress: () => undefined,

@@ -1,0 +1,11 @@
+import { InvalidArgumentError } from 'commander'
+
+/** The value of an option with names of tables. */
+export function parseTableNames(text: string): readonly string[] {
+  const names = text
+    .split(',')
+    .map(name => name.trim())
+    .filter(name => name !== '')
+  if (names.length === 0) throw new InvalidArgumentError('Expected table names, separated by commas.')
+  return names
+}

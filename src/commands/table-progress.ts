@@ -1,0 +1,44 @@
+import { createLiveArea, isRedrawable } from '../terminal/live-area.ts'
+import { countText, shortText } from '../terminal/wording.ts'
+import type { CommandContext } from './command.ts'
+
+/** Shows on standard error which table a command is at. */
+export interface TableProgressView {
+  show(progress: TableProgress): void
+  end(): void
+}
+
+export interface TableProgress {
+  table: string
+  done: number
+  tables: number
+  /** Rows read so far. */
+  rows: number
+}
+
+/** Time between two updates on a terminal, and between two lines of other output. */
+const REDRAW_MS = 200
+const LINE_MS = 30_000
+
+export function createTableProgress(
+  { stderr, env }: Pick<CommandContext, 'stderr' | 'env'>,
+  elapsed: () => number,
+): TableProgressView {
+  const area = isRedrawable(stderr, env) ? createLiveArea(stderr) : undefined
+  let shownAt = elapsed()
+  return {
+    show({ table, done, tables, rows }) {
+      if (elapsed() - shownAt < (area ? REDRAW_MS : LINE_MS)) return
+      shownAt = elapsed()
+      const line = `${shortTableName(table)}: ${countText(rows, 'row')} read, ${done} of ${countText(tables, 'table')} done`
+      if (area) area.draw([line])
+      else stderr.write(`${line}\n`)
+    },
+    end: () => area?.clear(),
+  }
+}
+
+/** CRM objects may have names of any length. */
+const MAX_NAME_LENGTH = 40
+
+export const shortTableName = (name: string): string => shortText(name, MAX_NAME_LENGTH)

@@ -1,0 +1,41 @@
+import { longestBackoffMs } from '../backoff.ts'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts'
+import { nextOccurrence } from '../config/calendar.ts'
+import type { Recurrence } from '../config/kinds.ts'
+
+/** When the daemon publishes, and when a missing publication is a problem. Pure. All times in ms since the epoch. */
+
+export interface LastAttempts {
+  /** When the newest complete publication started; undefined when there is none. */
+  completeFrom: number | undefined
+  /** Failed attempts since then, and when the last of them ended. */
+  failures: number
+  failedAt: number
+}
+
+const FIRST_RETRY_MS = 30 * SECOND_MS
+const LONGEST_RETRY_MS = HOUR_MS
+
+/** The first publication, and one that was missed, is due now. A time in the future counts as now. */
+export function nextPublication(every: Recurrence, last: LastAttempts, now: number): number {
+  const { completeFrom, failures, failedAt } = last
+  const regular = completeFrom === undefined ? now : regularAfter(every, Math.min(completeFrom, now))
+  if (failures === 0) return regular
+  const from = Math.min(failedAt, now)
+  const mostMs = Math.min(LONGEST_RETRY_MS, regularAfter(every, from) - from)
+  return from + longestBackoffMs({ firstMs: Math.min(FIRST_RETRY_MS, mostMs), mostMs }, failures)
+}
+
+/** How much later than usual a publication may be: it takes some time, and a short fault ends by itself. */
+const LEAST_GRACE_MS = 15 * MINUTE_MS
+const MOST_GRACE_MS = HOUR_MS
+
+/** When the publication after one that started at `from` is late. */
+export function lateAfter(every: Recurrence, from: number): number {
+  const due = regularAfter(every, from)
+  return due + Math.min(Math.max(due - from, LEAST_GRACE_MS), MOST_GRACE_MS)
+}
+
+function regularAfter(every: Recurrence, from: number): number {
+  return every.by === 'interval' ? from + every.ms : nextOccurrence(every.pattern, from)
+}

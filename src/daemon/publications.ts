@@ -1,0 +1,151 @@
+import { type Clock, isoInstant, MINUTE_MS } from '../clock.ts'
+import type { Recurrence } from '../config/kinds.ts'
+import type { Environment, Settings } from '../config/load-settings.ts'
+import type { Log } from '../log.ts'
+import { attemptOf } from '../publish/attempt.ts'
+import type { PublishOutcome } from '../publish/publish-once.ts'
+import { type PublishProcess, runPublishProcess } from '../publish/publish-process.ts'
+import { type PublicationTarget, parsePublicationTarget, publicationTargetName } from '../publish/target.ts'
+import type { OpenStore } from '../store/store.ts'
+import { META, readNote } from '../store/sync/meta.ts'
+import { type PublicationAttempt, type PublishingNote, readPublications } from '../store/sync/publications.ts'
+import { type LastAttempts, lateAfter, nextPublication } from './publication-times.ts'
+
+export interface PublicationDuty {
+  store: Pick<OpenStore, 'db' | 'path' | 'state' | 'publications' | 'transaction'>
+  clock: Clock
+  log: Log
+  settings: Pick<Settings, 'database' | 'publish'>
+  /** The environment of this process. */
+  env: Environment
+  version: string
+  signal: AbortSignal
+  /** The program of the child process that publishes. */
+  program?: PublishProcess['program']
+}
+
+/** The longest sleep between two checks of the clock, which may be set at any time. */
+const LOOK_MS = MINUTE_MS
+
+/**
+ * Publishes to `publish.target` on the schedule of `publish.every` until the signal, each time in a child process. A
+ * failure is logged, and the publication is tried again after a growing wait. The start of a session is a new try.
+ */
+export async function publishRegularly(duty: PublicationDuty): Promise<void> {
+  const { clock, log, settings, signal, store } = duty
+  const { target: text, every } = settings.publish
+  if (text === undefined || every === 'never') return clearNote(store)
+  const target = parsePublicationTarget(text, '/')
+  const plan = createPlan(duty, every, publicationTargetName(target))
+  let isNews = true
+  for (;;) {
+    await plan.note(null)
+    await sleepUntil(clock, plan.dueAt, signal)
+    if (signal.aborted) return plan.note(null)
+    await plan.note(isoInstant(clock.now()))
+    const published = await publish(duty, target)
+    if (published === undefined) return plan.note(null)
+    plan.end(published.attempt)
+    logOutcome(log, published, isNews, isoInstant(plan.dueAt()))
+    isNews = 'error' in published.outcome
+    await write(store, () => store.publications.add(published.attempt))
+  }
+}
+
+/** The due time may move to an earlier instant when the clock is set back. */
+async function sleepUntil(clock: Clock, dueAt: () => number, signal: AbortSignal): Promise<void> {
+  for (let waitMs = dueAt() - clock.now(); waitMs > 0 && !signal.aborted; waitMs = dueAt() - clock.now())
+    await clock.sleep(Math.min(waitMs, LOOK_MS), signal)
+}
+
+interface PublicationPlan {
+  dueAt(): number
+  end(attempt: PublicationAttempt): void
+  /** Stores what `parley status` shows. @param runningSince null while nothing is published */
+  note(runningSince: string | null): Promise<void>
+}
+
+/** Knows the attempts of the session also where a full disk keeps them out of the database. */
+function createPlan({ store, clock }: PublicationDuty, every: Recurrence, target: string): PublicationPlan {
+  const { last: newest, failures } = readPublications(store.db, target)
+  const earlier = readNote<PublishingNote>(store.state.meta, META.publishing)
+  const now = clock.now()
+  const known = earlier?.target === target ? earlier : undefined
+  const since = known?.since ?? isoInstant(now)
+  let last: LastAttempts = {
+    completeFrom: newest && Date.parse(newest.started_at),
+    failures: 0,
+    failedAt: 0,
+  }
+  // While the target fails, a restart does not make the publication less late.
+  let lateAt = known && failures ? Date.parse(known.late_at) : lateAfter(every, now)
+  const dueAt = () => nextPublication(every, last, clock.now())
+  return {
+    dueAt,
+    end({ error_code: code, started_at: from, finished_at: at }) {
+      if (code !== null) {
+        last = { ...last, failures: last.failures + 1, failedAt: Date.parse(at) }
+        return
+      }
+      last = { completeFrom: Date.parse(from), failures: 0, failedAt: 0 }
+      lateAt = lateAfter(every, Date.parse(from))
+    },
+    note: runningSince =>
+      write(store, () => {
+        const due = runningSince === null ? isoInstant(dueAt()) : null
+        const note: PublishingNote = {
+          target,
+          since,
+          due_at: due,
+          late_at: isoInstant(lateAt),
+          running_since: runningSince,
+        }
+        store.state.setMeta(META.publishing, JSON.stringify(note))
+      }),
+  }
+}
+
+interface Published {
+  attempt: PublicationAttempt
+  outcome: PublishOutcome
+}
+
+/** Undefined after the signal. */
+async function publish(
+  { store, clock, settings, env, version, signal, program }: PublicationDuty,
+  target: PublicationTarget,
+): Promise<Published | undefined> {
+  const startedAt = isoInstant(clock.now())
+  const { database, publish } = settings
+  const input = { database: store.path, target, settings: { database, publish }, version }
+  const outcome = await runPublishProcess({ input, env, signal, program }).then(
+    (summary): PublishOutcome => ({ summary }),
+    (error: unknown): PublishOutcome => ({ error }),
+  )
+  if (signal.aborted) return undefined
+  const times = { started_at: startedAt, finished_at: isoInstant(clock.now()) }
+  return { outcome, attempt: attemptOf({ target: publicationTargetName(target), ...times }, outcome) }
+}
+
+/** A publication every few minutes is no news: only the first one, and one after a failure, is logged as such. */
+function logOutcome(log: Log, { attempt, outcome }: Published, isNews: boolean, until: string): void {
+  const { target, rows, bytes_written: bytes, started_at: from, finished_at: to } = attempt
+  const fields = { target, duration_ms: Date.parse(to) - Date.parse(from) }
+  if ('error' in outcome)
+    log.warn('A publication failed; it is tried again', { ...fields, error: outcome.error, until })
+  else log[isNews ? 'info' : 'debug']('The warehouse was published', { ...fields, rows, bytes })
+}
+
+/** Clears the note when publications are off. Otherwise the status would show that the last one is old or failed. */
+async function clearNote(store: PublicationDuty['store']): Promise<void> {
+  if (readNote(store.state.meta, META.publishing) === undefined) return
+  await write(store, () => store.state.setMeta(META.publishing, 'null'))
+}
+
+async function write({ transaction }: PublicationDuty['store'], work: () => void): Promise<void> {
+  try {
+    await transaction(work)
+  } catch {
+    // The write fails on a full disk. The log has the same facts.
+  }
+}

@@ -1,0 +1,57 @@
+import { type DatabaseState, formOf, type StoredPart } from './state.ts'
+import { type CompletedRow, type PartRow, STATE_TABLES } from './state-tables.ts'
+import { type DatabasePlace, dropPartitions, literal } from './statements.ts'
+
+/** Which rows of a database no reader needs once a publication is complete. Pure. */
+
+/**
+ * The publications that stay readable, and the parts that they show. A publication of before the last purge may show
+ * purged content, so it does not stay.
+ */
+export function keptPublications(
+  publications: readonly CompletedRow[],
+  keep: number,
+  purgedAt: string,
+): ReadonlySet<number> {
+  const kept = publications.filter(({ purged_at }) => purged_at === purgedAt).slice(-keep)
+  return new Set(kept.map(({ publication }) => publication))
+}
+
+/**
+ * The parts that no kept publication shows: earlier forms of parts that changed, and what interrupted publications
+ * wrote. A later publication than `publication` may be running, and its rows are left alone.
+ */
+export function unneededParts(
+  stored: readonly StoredPart[],
+  { parts }: Pick<DatabaseState, 'parts'>,
+  kept: ReadonlySet<number>,
+  publication: number,
+): StoredPart[] {
+  const needed = new Set(
+    parts
+      .filter(row => kept.has(row.publication))
+      .map(({ source, part, written_in }) => formOf(source, part, written_in)),
+  )
+  return stored.filter(
+    ({ source, part, writtenIn }) => writtenIn <= publication && !needed.has(formOf(source, part, writtenIn)),
+  )
+}
+
+/** Statements that remove parts with all their rows, and their files with them. */
+export function dropParts(place: DatabasePlace, unneeded: readonly StoredPart[]): string[] {
+  const bySource = new Map<string, string[]>()
+  for (const { source, part, writtenIn } of unneeded)
+    bySource.set(source, [...(bySource.get(source) ?? []), `(${literal(part)}, ${writtenIn})`])
+  return [...bySource].flatMap(([source, partitions]) => dropPartitions(place, source, partitions))
+}
+
+/** Statements that remove the lists of parts of publications that are not kept. */
+export function dropPartLists(
+  place: DatabasePlace,
+  parts: readonly PartRow[],
+  kept: ReadonlySet<number>,
+): string[] {
+  const numbers = new Set(parts.map(({ publication }) => publication))
+  const unneeded = [...numbers].filter(publication => !kept.has(publication))
+  return dropPartitions(place, STATE_TABLES.parts, unneeded.map(String))
+}

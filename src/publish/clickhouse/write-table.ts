@@ -1,0 +1,189 @@
+import type { Clock } from '../../clock.ts'
+import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { createFingerprint } from '../../export/fingerprint.ts'
+import type { StoredCell } from '../../export/parquet-types.ts'
+import { sourcesOf } from '../../export/tables.ts'
+import type { Sqlite } from '../../store/database/sqlite-types.ts'
+import { readPartDigests } from '../part-digests.ts'
+import type { PublishedTable } from '../tables.ts'
+import type { ClickHouseConnection } from './connection.ts'
+import type { ClickHouseDialect } from './dialect.ts'
+import type { TableLayout } from './layout.ts'
+import { createRowBinary } from './row-binary.ts'
+import { countParts } from './state.ts'
+import type { PartRow } from './state-tables.ts'
+import { type DatabasePlace, tableIn } from './statements.ts'
+
+/**
+ * Brings the rows of one published table to the server: the parts whose digest differs, as new rows with the number of
+ * the publication. Readers do not see them before the publication is complete.
+ */
+
+export interface TableToWrite {
+  db: Sqlite
+  connection: ClickHouseConnection
+  place: DatabasePlace
+  dialect: ClickHouseDialect
+  clock: Clock
+  publication: number
+  signal: AbortSignal
+  onRows(rows: number): void
+}
+
+/** @param before the parts that the server has, by position. @returns all parts, as the publication shows them */
+export async function writeTable(
+  work: TableToWrite,
+  table: PublishedTable,
+  { layout, before }: { layout: TableLayout; before: readonly PartRow[] },
+): Promise<PartRow[]> {
+  const { db, publication } = work
+  const known = new Map(before.map(row => [row.part, row]))
+  const reader = table.reader(
+    db,
+    before.map(({ part }) => (part === '' ? null : part)),
+  )
+  const digests = await readPartDigests(work, table, reader.rows('all'))
+  const names = [...digests.keys()].map(part => part ?? null)
+  const isNew = (row: PartRow) => row.written_in === publication
+  const parts: PartRow[] = []
+  for (const [position, [part, { fingerprint }]] of [...digests].entries()) {
+    const name = part ?? ''
+    const earlier = known.get(name)
+    if (earlier?.digest === fingerprint) {
+      parts.push({ ...earlier, publication, position })
+      continue
+    }
+    const rows = reader.of(part ?? null, names)
+    const written = { ...(await writePart(work, { table, layout, part: name, rows })), position }
+    // A view such as sync_status depends on the clock. In a table of one part, no row can be lost between two parts.
+    if (written.digest !== fingerprint && names.length > 1) throw unstable(table)
+    parts.push(written)
+  }
+  await checkCounts(work, layout, parts.filter(isNew))
+  return parts
+}
+
+interface PartToWrite {
+  table: PublishedTable
+  layout: TableLayout
+  part: string
+  /** The last cell of each row is its part. */
+  rows: Iterable<StoredCell[]>
+}
+
+/** Bytes of an INSERT. The server keeps as many in memory. */
+const INSERT_BYTES = 16 * 2 ** 20
+
+async function writePart(
+  { connection, place, dialect, publication, onRows }: TableToWrite,
+  { table, layout, part, rows }: PartToWrite,
+): Promise<Omit<PartRow, 'position'>> {
+  const fingerprint = createFingerprint(table.read.columns)
+  const encoder = createRowEncoder(table, { dialect, part, publication })
+  const into = `INSERT INTO ${tableIn(place, layout.name)} FORMAT RowBinary`
+  let bytes = 0
+  let reported = 0
+  const flush = async () => {
+    const data = encoder.take()
+    if (data.length === 0) return
+    await connection.insert(into, data)
+    bytes += data.length
+    onRows(fingerprint.rows() - reported)
+    reported = fingerprint.rows()
+  }
+  for (const row of rows) {
+    row.pop()
+    fingerprint.add(row)
+    encoder.add(row)
+    if (encoder.size() >= INSERT_BYTES) await flush()
+  }
+  await flush()
+  return {
+    publication,
+    source: layout.name,
+    part,
+    written_in: publication,
+    digest: fingerprint.value(),
+    rows: fingerprint.rows(),
+    bytes,
+  }
+}
+
+interface RowEncoder {
+  /** The cells are in the order of `sourcesOf(read.columns)`. */
+  add(cells: readonly StoredCell[]): void
+  size(): number
+  take(): Buffer
+}
+
+function createRowEncoder(
+  { read, written }: PublishedTable,
+  { dialect, part, publication }: { dialect: ClickHouseDialect; part: string; publication: number },
+): RowEncoder {
+  const sources = sourcesOf(read.columns)
+  const columns = read.columns.map(column => ({
+    ...column,
+    place: sources.indexOf(column.source ?? column.name),
+    type: dialect.types[column.kind],
+  }))
+  // The month of the row's owner.
+  const hasPartColumn = written !== read
+  const number = BigInt(publication)
+  const out = createRowBinary()
+  return {
+    size: out.size,
+    take: out.take,
+    add(cells) {
+      for (const { name, place, type, mayMisfit } of columns) {
+        const cell = cells[place] ?? null
+        const value = cell === null ? null : type.convert(cell)
+        if (value === undefined && !mayMisfit) throw misfit(read.name, name)
+        out.isNull(value == null)
+        if (value != null) type.put(out, value)
+      }
+      if (hasPartColumn) {
+        out.isNull(part === '')
+        if (part !== '') out.text(part)
+      }
+      out.text(part)
+      out.int64(number)
+    },
+  }
+}
+
+/** A server that lost or doubled rows must not show them. */
+async function checkCounts(
+  { connection, place, publication }: TableToWrite,
+  { name }: TableLayout,
+  written: readonly PartRow[],
+): Promise<void> {
+  if (written.length === 0) return
+  const counted = await countParts(connection, place, [name], publication)
+  const stored = new Map(counted.map(({ part, rows }) => [part, rows]))
+  const wrong = written.find(({ part, rows }) => stored.get(part) !== rows)
+  if (wrong === undefined) return
+  throw new StopError(
+    `${connection.name} has ${stored.get(wrong.part) ?? 0} rows of a part of ${name}, but ${wrong.rows} were sent`,
+    {
+      code: 'publish-count',
+      hint: 'Check the log of the server. Run parley publish again; it writes the part again. Readers still see the last publication.',
+      exitStatus: EXIT_STATUS.databaseUnavailable,
+    },
+  )
+}
+
+function unstable({ read }: PublishedTable): StopError {
+  return new StopError(`A part of ${read.name} was read twice with different rows`, {
+    code: 'publish-unstable',
+    hint: 'This is a fault of parley. Readers still see the earlier rows.',
+    exitStatus: EXIT_STATUS.fault,
+  })
+}
+
+function misfit(table: string, column: string): StopError {
+  return new StopError(`${table}.${column} has a value that does not fit its type`, {
+    code: 'publish-unfit',
+    hint: 'parley does not write such values: check which other program wrote to the database.',
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+}

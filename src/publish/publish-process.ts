@@ -1,0 +1,72 @@
+import { tmpdir } from 'node:os'
+import type { Environment, Settings } from '../config/load-settings.ts'
+import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
+import { runProgram } from '../store/database/child-program.ts'
+import type { PublishSummary } from './publish.ts'
+import type { PublicationTarget } from './target.ts'
+
+/** Publishes in a child process, so that neither the event loop nor a slow target delays the caller. */
+
+/** Input of the child process. It arrives through a pipe that other users cannot read. */
+export interface PublishInput {
+  /** An absolute path. */
+  database: string
+  target: PublicationTarget
+  settings: Pick<Settings, 'publish' | 'database'>
+  version: string
+}
+
+/** The answer of the child process. An error that parley did not raise on purpose has no message. */
+export type PublishAnswer =
+  | { summary: PublishSummary }
+  | { failed: { message: string; code: string; hint: string | undefined; exitStatus: ExitStatus } }
+  | { fault: string }
+
+export interface PublishProcess {
+  input: PublishInput
+  env: Environment
+  /** Aborting it kills the child. The target keeps the last complete publication. */
+  signal: AbortSignal
+  /** The program of the child process. */
+  program?: URL | undefined
+}
+
+const PROGRAM = new URL('./publish-worker.js', import.meta.url)
+
+/** Certificates that requests to the target need. Everything else of the environment may hold secrets. */
+const PASSED = ['NODE_EXTRA_CA_CERTS'] as const
+
+/** @throws StopError as the publication, 1 after a fault of the program, 75 when the process ended without an answer */
+export async function runPublishProcess({
+  input,
+  env,
+  signal,
+  program = PROGRAM,
+}: PublishProcess): Promise<PublishSummary> {
+  const passed = Object.fromEntries(PASSED.flatMap(name => (env[name] ? [[name, env[name]]] : [])))
+  const answer = await runProgram<PublishAnswer>({
+    program,
+    input,
+    env: { TMPDIR: tmpdir(), ...passed },
+    signal,
+    noAnswerError: cutOffError,
+  })
+  if ('summary' in answer) return answer.summary
+  if ('fault' in answer) throw faultError(answer.fault)
+  const { message, ...details } = answer.failed
+  throw new StopError(message, { ...details, hint: details.hint ?? 'Remove the cause.' })
+}
+
+const cutOffError = (how: string): StopError =>
+  new StopError(`The process that publishes ended early (${how})`, {
+    code: 'publish-cut-off',
+    hint: 'If it happens again, check the memory and process limits of this user or service.',
+    exitStatus: EXIT_STATUS.unfinished,
+  })
+
+const faultError = (name: string): StopError =>
+  new StopError(`A fault of the program ended the publication (${name})`, {
+    code: 'publish-fault',
+    hint: 'Run parley publish: it shows where.',
+    exitStatus: EXIT_STATUS.fault,
+  })

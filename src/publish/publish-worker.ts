@@ -1,0 +1,34 @@
+import { systemClock } from '../clock.ts'
+import { errorCode } from '../error-code.ts'
+import { exitStatusOf, ParleyError } from '../errors.ts'
+import { lowerPriority } from '../lower-priority.ts'
+import { publishOnce } from './publish-once.ts'
+import type { PublishAnswer, PublishInput } from './publish-process.ts'
+
+/** The program of the child process in publish-process.ts. It makes one publication, answers, and exits. */
+
+// A terminal sends these signals to parent and child. The parent handles them and kills this child.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined)
+
+const orphaned = new AbortController()
+process.once('disconnect', () => orphaned.abort(new Error('The parent process has ended')))
+
+process.once('message', async (input: PublishInput) => {
+  lowerPriority()
+  const answer = await publish(input)
+  // The parent may have ended meanwhile.
+  if (process.connected) process.send?.(answer, undefined, undefined, () => process.disconnect())
+})
+
+async function publish(input: PublishInput): Promise<PublishAnswer> {
+  try {
+    const work = { clock: systemClock(), signal: orphaned.signal, onProgress: () => undefined }
+    return { summary: await publishOnce({ ...input, ...work }) }
+  } catch (error) {
+    if (!(error instanceof ParleyError)) return { fault: errorCode(error) ?? nameOf(error) }
+    const { message, code, hint } = error
+    return { failed: { message, code, hint, exitStatus: exitStatusOf(error) } }
+  }
+}
+
+const nameOf = (error: unknown): string => (error instanceof Error ? error.name : 'unknown')

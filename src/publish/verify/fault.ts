@@ -1,0 +1,43 @@
+/** What `parley publish verify` finds wrong with a target, in words for people. Pure. */
+
+export type VerifyFaultKind =
+  | 'missing'
+  | 'size'
+  | 'unreadable'
+  | 'rows'
+  | 'values'
+  | 'bytes'
+  | 'snapshot'
+  | 'erased'
+
+export interface VerifyFault {
+  /** The folder of the table. */
+  table: string
+  /** A month or a range of keys; null for rows without a time, and where the fault is not about one part. */
+  part: string | null
+  /** As its path in the target. */
+  file: string
+  kind: VerifyFaultKind
+  /** What was expected and what was found. */
+  message: string
+  /** What to do. */
+  hint: string
+}
+
+/** Faults that the next publication mends by itself. */
+export const isMendedByPublishing = ({ kind }: VerifyFault): boolean => kind === 'erased'
+
+/** @param target as the user named it */
+export function hintFor(kind: VerifyFaultKind, target: string): string {
+  const publish = `parley publish ${target}`
+  switch (kind) {
+    case 'erased':
+      return `Run ${publish}: it writes the part without this content and removes the earlier files.`
+    case 'missing':
+      return `Restore the file, or run ${publish} --keep 1: it writes the rows again and drops earlier publications, which may name the file.`
+    case 'snapshot':
+      return `Restore the metadata of the table, or publish to an empty folder or prefix.`
+    default:
+      return `Restore the file, or remove it and run ${publish} --keep 1: it writes the rows again and drops earlier publications, which may name the file.`
+  }
+}

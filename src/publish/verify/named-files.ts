@@ -1,0 +1,74 @@
+import type { TableMetadata } from '../iceberg/metadata.ts'
+import {
+  type PartNote,
+  type PublishedState,
+  partNotes,
+  pathIn,
+  readSnapshotFiles,
+} from '../published-state.ts'
+import type { Storage } from '../storage/storage.ts'
+import { hintFor, type VerifyFault } from './fault.ts'
+import type { NamedFile } from './verify-file.ts'
+
+/** Finds the files that the snapshots of a table name, and what is noted about them. */
+
+export interface NamedFiles {
+  /** Each file once. */
+  files: NamedFile[]
+  /** The addresses of those of the last complete publication. */
+  shownPaths: ReadonlySet<string>
+  /** Snapshots whose files cannot be found. */
+  faults: VerifyFault[]
+}
+
+export async function namedFiles(
+  { storage, shown }: { storage: Storage; shown: number | undefined },
+  { folder, metadata }: PublishedState,
+): Promise<NamedFiles> {
+  const notes = await notesByFile(storage, metadata)
+  const files = new Map<string, NamedFile>()
+  const shownPaths = new Set<string>()
+  const faults: VerifyFault[] = []
+  const lost = (file: string, message: string) => {
+    faults.push({
+      table: folder,
+      part: null,
+      file,
+      kind: 'snapshot',
+      message,
+      hint: hintFor('snapshot', storage.name),
+    })
+  }
+  if (shown !== undefined && !metadata.snapshots.some(one => one['snapshot-id'] === shown))
+    lost(`${folder}/metadata`, `The snapshot ${shown} of the last publication is missing`)
+  for (const snapshot of metadata.snapshots.toReversed()) {
+    const { 'snapshot-id': id, 'manifest-list': list, 'schema-id': schemaId } = snapshot
+    const schema = metadata.schemas.find(one => one['schema-id'] === schemaId)
+    try {
+      if (schema === undefined) throw new Error(`The schema ${schemaId} is missing`)
+      for (const file of (await readSnapshotFiles(storage, list)).files) {
+        if (!files.has(file.path)) files.set(file.path, { file, schema, note: notes.get(file.path) })
+        if (id === shown) shownPaths.add(file.path)
+      }
+    } catch (error) {
+      lost(pathIn(storage, list), `The files of snapshot ${id} cannot be found: ${reasonOf(error)}`)
+    }
+  }
+  return { files: [...files.values()], shownPaths, faults }
+}
+
+const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+/** What this version of the metadata and the kept earlier ones note about files. */
+async function notesByFile(
+  storage: Storage,
+  metadata: TableMetadata,
+): Promise<ReadonlyMap<string, PartNote>> {
+  const notes = new Map<string, PartNote>()
+  for (const { 'metadata-file': address } of metadata['metadata-log']) {
+    const bytes = await storage.read(pathIn(storage, address))
+    if (bytes) for (const note of partNotes(JSON.parse(String(bytes)))) notes.set(note[2], note)
+  }
+  for (const note of partNotes(metadata)) notes.set(note[2], note)
+  return notes
+}

@@ -1,0 +1,76 @@
+import { BOOKKEEPING } from '../../catalog/bookkeeping/tables.ts'
+import { ownerOf, TABLES } from '../../catalog/catalog.ts'
+
+/**
+ * How the tables that leave the warehouse, in exports and publications, are divided into parts: by the month of a time,
+ * else by key. Pure.
+ */
+export type Division =
+  | { by: 'month'; column: string }
+  /** By the month of the row that owns a row, such as the meeting of a transcript entry. */
+  | { by: 'month-of-owner'; owner: string; column: string; on: { mine: string; theirs: string } }
+  | { by: 'key'; columns: readonly string[] }
+
+/**
+ * The event time by table. `crm_records` has none: `updated_at` changes whenever a record changes, so rows would move
+ * between parts.
+ */
+const TIMES: Readonly<Record<string, string>> = {
+  activities: 'occurred_at',
+  message_copies: 'received_at',
+  messages: 'received_at',
+  meetings: 'start_time',
+  playbook_results: 'created_at',
+  crm_record_changes: 'observed_at',
+  access_logs: 'occurred_at',
+  sync_runs: 'started_at',
+  sync_minutes: 'at',
+}
+
+/** The tables of parley's own state that are exported. */
+const STATE_TABLES = [
+  'sync_runs',
+  'sync_minutes',
+  'sync_rejects',
+  'sync_days',
+  'data_dictionary',
+  'parley_questions',
+]
+
+/** By table. The typed tables of CRM objects, which depend on the workspace, are not in it: their key is `id`. */
+export const DIVISIONS: ReadonlyMap<string, Division> = new Map([
+  ...[...TABLES.keys()].map(name => [name, divisionOf(name)] as const),
+  ...BOOKKEEPING.filter(({ name }) => STATE_TABLES.includes(name)).map(
+    ({ name, key }) => [name, byOwnTime(name) ?? { by: 'key', columns: key }] as const,
+  ),
+])
+
+function divisionOf(name: string): Division {
+  const placed = TABLES.get(name)
+  if (!placed) throw new TypeError(`No resource declares a table ${name}`)
+  const { storage, key } = placed.table
+  const owner = ownerOf(placed)
+  const [[mine, theirs] = []] = Object.entries(owner?.on ?? {})
+  const column = TIMES[owner?.table ?? '']
+  const byKey: Division = { by: 'key', columns: storage === 'rowid' ? ['_id'] : key }
+  if (TIMES[name] !== undefined) return byOwnTime(name) ?? byKey
+  if (!owner || column === undefined || mine === undefined || theirs === undefined) return byKey
+  return { by: 'month-of-owner', owner: owner.table, column, on: { mine, theirs } }
+}
+
+function byOwnTime(name: string): Division | undefined {
+  const column = TIMES[name]
+  return column === undefined ? undefined : { by: 'month', column }
+}
+
+/**
+ * Tables with most rows of a warehouse. Rows that they own are only added together with a row of theirs, or with a
+ * change of it.
+ */
+export const LARGE_OWNERS: readonly string[] = ['activities', 'message_copies', 'messages']
+
+const GENERAL_COLUMNS = ['_first_seen_at', '_synced_at', '_changed_at', '_deleted_at', '_extra']
+
+/** False for a column that only parley uses. */
+export const isExported = (column: string): boolean =>
+  !column.startsWith('_') || GENERAL_COLUMNS.includes(column)

@@ -1,0 +1,159 @@
+import { randomUUID } from 'node:crypto'
+import { SEGMENT_TABLE } from '../../catalog/bookkeeping/tables.ts'
+import { describedTable } from '../../dictionary/dictionary.ts'
+import { quote } from '../database/sql.ts'
+import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
+import { createMeta, META } from '../sync/meta.ts'
+import { changeTriggers, NOTING, viewSourceTriggers } from './change-triggers.ts'
+import { lastChange } from './changes-since.ts'
+import { DIVISIONS, isExported } from './divisions.ts'
+import { createNewRows, type NewRows } from './new-rows.ts'
+import { readOpenings, withOpening } from './openings.ts'
+import { type KeyCell, keyNote, NO_TIME, WHOLE } from './part-notes.ts'
+
+/**
+ * Notes which parts of the tables a transaction changes, and stores the notes in it. Temporary triggers of the writer's
+ * connection see every statement, whatever code runs it; other programs have no such triggers. Until `store`, notes are
+ * in memory, so those of a rolled back savepoint stay: a noted part may be unchanged.
+ */
+export interface NotedChanges {
+  /** Notes a row of a typed CRM table. These tables have no triggers, since each may be replaced at any time. */
+  typedRow(table: string, id: string): void
+  /** Notes a typed CRM table that may have been replaced. */
+  typedTable(table: string): void
+  /** Stores the notes. Call it as the last step of every transaction. */
+  store(): void
+}
+
+/** What was noted of one table since the last `store`. Null is a row without a time. */
+interface TableNotes {
+  parts: Set<string | null>
+  moves: Set<string | null>
+  owners: Set<KeyCell>
+}
+
+/** Begins to note changes, and records that the warehouse was opened. Call it before anything else is written. */
+export function createNotedChanges(db: Sqlite, prepare: Prepare): NotedChanges {
+  let change = lastChange(db)
+  const newRows = createNewRows(prepare)
+  recordOpening(db, prepare, change, newRows)
+  const notes = new Map<string, TableNotes>()
+  const notesOf = (table: string): TableNotes => {
+    const known = notes.get(table)
+    if (known) return known
+    const created: TableNotes = { parts: new Set(), moves: new Set(), owners: new Set() }
+    notes.set(table, created)
+    return created
+  }
+  installTriggers(db, notesOf, newRows)
+  const monthOf = createOwnersMonth(prepare)
+  const upsert = prepare(
+    `INSERT INTO sync_changed_parts (table_name, part, change) VALUES (?, ?, ?)
+     ON CONFLICT DO UPDATE SET change = excluded.change`,
+  )
+  return {
+    typedRow: (table, id) => void notesOf(table).parts.add(keyNote([id])),
+    typedTable: table => void notesOf(table).parts.add(WHOLE),
+    store() {
+      for (const [table, months] of newRows.take())
+        for (const month of months) notesOf(table).moves.add(month)
+      if (notes.size === 0) return
+      change += 1
+      for (const [table, parts] of changedParts(notes, monthOf))
+        for (const part of parts) upsert.run(table, part ?? NO_TIME, change)
+      notes.clear()
+    },
+  }
+}
+
+function recordOpening(db: Sqlite, prepare: Prepare, change: number, newRows: NewRows): void {
+  const meta = createMeta(prepare)
+  const record = db.transaction(() => {
+    const openings = withOpening(readOpenings(meta.get), [randomUUID(), change])
+    meta.set(META.openings, JSON.stringify(openings))
+    newRows.begin()
+  })
+  record.immediate()
+}
+
+/** The columns from which `sync_coverage` is computed. */
+const COVERAGE_COLUMNS = [
+  'feed',
+  'from_at',
+  'to_at',
+  'listed_at',
+] as const satisfies readonly (keyof typeof SEGMENT_TABLE.columns)[]
+
+function installTriggers(
+  db: Sqlite,
+  notesOf: (table: string) => TableNotes,
+  newRows: Pick<NewRows, 'removed'>,
+): void {
+  const define = (name: string, note: (of: TableNotes, cells: KeyCell[]) => void) =>
+    db.function(name, { varargs: true }, (table: string, ...cells: KeyCell[]) => {
+      note(notesOf(table), cells)
+      return null
+    })
+  const addTo = (kind: keyof TableNotes) => (of: TableNotes, cells: KeyCell[]) => {
+    for (const cell of cells) (of[kind] as Set<KeyCell>).add(cell)
+  }
+  define(NOTING.parts, addTo('parts'))
+  define(NOTING.moves, addTo('moves'))
+  define(NOTING.owners, addTo('owners'))
+  define(NOTING.key, ({ parts }, cells) => parts.add(keyNote(cells)))
+  db.function(NOTING.removed, (table: string, id: number) => {
+    newRows.removed(table, id)
+    return null
+  })
+  const columnsOf = (table: string) =>
+    describedTable(table)?.columns.flatMap(({ name }) => (isExported(name) ? [name] : [])) ?? []
+  const triggers = [...DIVISIONS].flatMap(([table, division]) =>
+    changeTriggers(table, division, columnsOf(table)),
+  )
+  db.exec([...triggers, ...viewSourceTriggers(SEGMENT_TABLE.name, COVERAGE_COLUMNS)].join(';\n'))
+}
+
+/** Returns a function that finds the month of a row of a table that owns others, null without a time or without a row. */
+function createOwnersMonth(prepare: Prepare) {
+  const statements = new Map(
+    [...DIVISIONS].flatMap(([table, division]) => {
+      if (division.by !== 'month-of-owner') return []
+      const { owner, column, on } = division
+      const sql = `SELECT substr(${quote(column)}, 1, 7) FROM ${quote(owner)} WHERE ${quote(on.theirs)} = ?`
+      return [[table, prepare<string | null>(sql).pluck()] as const]
+    }),
+  )
+  return (table: string, owner: KeyCell): string | null => statements.get(table)?.get(owner) ?? null
+}
+
+/** The parts to store. Owners are found last, when a transaction has written all of them. */
+function changedParts(
+  notes: ReadonlyMap<string, TableNotes>,
+  monthOf: (table: string, owner: KeyCell) => string | null,
+): ReadonlyMap<string, ReadonlySet<string | null>> {
+  const changed = new Map<string, Set<string | null>>()
+  const add = (table: string, parts: Iterable<string | null>) => {
+    const known = changed.get(table) ?? new Set()
+    for (const part of parts) known.add(part)
+    if (known.size > 0) changed.set(table, known)
+  }
+  for (const [table, { parts, moves, owners }] of notes) {
+    add(table, parts)
+    add(table, moves)
+    for (const owner of owners) add(table, [monthOf(table, owner)])
+    if (moves.size > 0) for (const owned of OWNED.get(table) ?? []) add(owned, moves)
+  }
+  return changed
+}
+
+/** By table: the tables whose rows are in the months of its rows. */
+const OWNED: ReadonlyMap<string, readonly string[]> = ownedTables()
+
+function ownedTables(): Map<string, string[]> {
+  const owned = new Map<string, string[]>()
+  for (const [table, division] of DIVISIONS) {
+    if (division.by !== 'month-of-owner') continue
+    owned.set(division.owner, [...(owned.get(division.owner) ?? []), table])
+  }
+  return owned
+}

@@ -1,0 +1,86 @@
+import { ownerOf, TABLES } from '../../catalog/catalog.ts'
+import type { LivesWith, Table } from '../../catalog/resource.ts'
+import { LEADING_COLUMNS, TRAILING_COLUMNS } from '../crm/columns.ts'
+import { readCrmTableStates } from '../crm/table-state.ts'
+import { quote } from '../database/sql.ts'
+import type { Sqlite } from '../database/sqlite-types.ts'
+import { isUnpublished } from './purge-queue.ts'
+
+/** Recognises content that was purged from the warehouse in a copy of one of its tables, such as a published file. */
+
+export type CopiedCell = string | number | bigint | null
+
+/** Whether a row of the copy has content that was purged. The cells are in the order of the copy's columns. */
+export type PurgedContentTest = (cells: readonly CopiedCell[]) => boolean
+
+/**
+ * Undefined for a table without such content: nothing of it was ever purged, or it has no content of people. Rows of
+ * `sync_rejects` are not recognised, since they leave the warehouse for other reasons too.
+ * @param table the name of the table in the warehouse
+ */
+export function purgedContentTest(
+  db: Sqlite,
+  table: string,
+  columns: readonly string[],
+): PurgedContentTest | undefined {
+  const rule = ruleOf(db, table, columns)
+  if (rule === undefined || (!rule.wholeRows && rule.content.length === 0)) return undefined
+  const { owner, on, fixed, wholeRows } = rule
+  const isPurged = db.prepare(purgedRows(owner, [...Object.keys(fixed), ...Object.values(on)]))
+  const anyPurged = db.prepare(purgedRows(owner, []))
+  if (anyPurged.get() === undefined) return undefined
+  const keys = Object.keys(on).map(column => columns.indexOf(column))
+  const content = rule.content.map(column => columns.indexOf(column)).filter(place => place >= 0)
+  return cells =>
+    (wholeRows || content.some(place => cells[place] != null)) &&
+    isPurged.get(...Object.values(fixed), ...keys.map(place => cells[place] ?? null)) !== undefined
+}
+
+interface Rule {
+  /** The entity whose purge removes the content. */
+  owner: Table
+  /** The copy's column → the owner's column. */
+  on: LivesWith['on']
+  /** Other columns of the owner with their values. */
+  fixed: Readonly<Record<string, string>>
+  /** True: a purge removes whole rows. */
+  wholeRows: boolean
+  /** The columns that a purge empties. */
+  content: readonly string[]
+}
+
+function ruleOf(db: Sqlite, name: string, columns: readonly string[]): Rule | undefined {
+  const placed = TABLES.get(name)
+  if (placed === undefined) return crmRule(db, name, columns)
+  const { table } = placed
+  const content = Object.keys(table.columns).filter(column => table.columns[column]?.content)
+  const own = { fixed: {}, wholeRows: table.content, content: [...content, '_extra'] }
+  if (table.kind === 'entity')
+    return { ...own, owner: table, on: Object.fromEntries(table.key.map(key => [key, key])) }
+  const owner = ownerOf(placed)
+  const entity = owner && TABLES.get(owner.table)?.table
+  return owner && entity && { ...own, owner: entity, on: owner.on }
+}
+
+/** Of a typed table of CRM records. */
+function crmRule(db: Sqlite, name: string, columns: readonly string[]): Rule | undefined {
+  const states = readCrmTableStates(sql => db.prepare(sql))
+  const [object] = [...states].find(([, { made }]) => made?.table === name) ?? []
+  const owner = TABLES.get('crm_records')?.table
+  if (object === undefined || owner === undefined) return undefined
+  const others: readonly string[] = [...LEADING_COLUMNS, ...TRAILING_COLUMNS]
+  const content = columns.filter(column => !others.includes(column))
+  return { owner, on: { id: 'id' }, fixed: { object }, wholeRows: false, content }
+}
+
+/** Rows that are no longer published and do not wait for their purge any more. */
+function purgedRows(owner: Table, columns: readonly string[]): string {
+  const key = quote(owner.key.at(-1) ?? '')
+  const scope = owner.key.length > 1 ? `o.${quote(owner.key[0] ?? '')}` : "''"
+  const conditions = [
+    ...columns.map(column => `o.${quote(column)} = ?`),
+    isUnpublished(owner),
+    `NOT EXISTS (SELECT 1 FROM sync_erasures WHERE table_name = '${owner.name}' AND scope = ${scope} AND key = o.${key})`,
+  ]
+  return `SELECT 1 FROM ${quote(owner.name)} o WHERE ${conditions.join(' AND ')} LIMIT 1`
+}

@@ -1,0 +1,99 @@
+import type { RowOf } from '../../catalog/bookkeeping/table-declaration.ts'
+import type { PUBLICATION_TABLE } from '../../catalog/bookkeeping/tables.ts'
+import { openBriefWriter } from '../database/brief-writer.ts'
+import { hasTable } from '../database/existing-tables.ts'
+import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
+
+/** Attempts to publish the warehouse: rows of `sync_publications`. */
+
+export type PublicationAttempt = Omit<RowOf<typeof PUBLICATION_TABLE>, 'id'>
+
+/** What happened at one target. */
+export interface PublicationHistory {
+  /** The newest complete publication. */
+  last: PublicationAttempt | undefined
+  /** The failed attempts after it. */
+  failures: { since: string; times: number; newest: PublicationAttempt } | undefined
+}
+
+/** What the daemon stores in `sync_meta` about its publications. */
+export interface PublishingNote {
+  /** Without credentials. */
+  target: string
+  /** When the daemon first had this target. */
+  since: string
+  /** When the next publication is due. */
+  due_at: string | null
+  /** From when on a missing publication is a problem. */
+  late_at: string
+  /** Null while the daemon does not publish. */
+  running_since: string | null
+}
+
+export interface Publications {
+  add(attempt: PublicationAttempt): void
+  /** Deletes attempts that ended before this instant. The newest complete one of each target stays. */
+  forget(before: string): void
+}
+
+const ADD = `INSERT INTO sync_publications (target, publication, started_at, finished_at, published_at, complete_as_of,
+    fresh_as_of, tables_changed, rows, files_written, files_removed, bytes_written, error_code, error)
+  VALUES (@target, @publication, @started_at, @finished_at, @published_at, @complete_as_of,
+    @fresh_as_of, @tables_changed, @rows, @files_written, @files_removed, @bytes_written, @error_code, @error)`
+
+export function createPublications(prepare: Prepare): Publications {
+  const add = prepare(ADD)
+  const forget = prepare(
+    `DELETE FROM sync_publications WHERE finished_at < ? AND id NOT IN (
+       SELECT max(id) FROM sync_publications WHERE error_code IS NULL GROUP BY target)`,
+  )
+  return {
+    add: attempt => void add.run(attempt),
+    forget: before => void forget.run(before),
+  }
+}
+
+/** The history of a target. A database of an older version has none. */
+export function readPublications(db: Sqlite, target: string): PublicationHistory {
+  if (!hasTable(db, 'sync_publications')) return { last: undefined, failures: undefined }
+  const newest = (where: string) =>
+    db
+      .prepare<unknown[], RowOf<typeof PUBLICATION_TABLE>>(
+        `SELECT * FROM sync_publications WHERE target = ? AND ${where} ORDER BY id DESC LIMIT 1`,
+      )
+      .get(target)
+  const last = newest('error_code IS NULL')
+  const failed = newest('error_code IS NOT NULL')
+  const complete = last && withoutId(last)
+  if (failed === undefined || failed.id < (last?.id ?? 0)) return { last: complete, failures: undefined }
+  const { since, times } = db
+    .prepare<unknown[], { since: string; times: number }>(
+      'SELECT min(started_at) AS since, count(*) AS times FROM sync_publications WHERE target = ? AND id > ?',
+    )
+    .get(target, last?.id ?? 0) ?? { since: failed.started_at, times: 1 }
+  return { last: complete, failures: { since, times, newest: withoutId(failed) } }
+}
+
+function withoutId({ id: _, ...attempt }: RowOf<typeof PUBLICATION_TABLE>): PublicationAttempt {
+  return attempt
+}
+
+/**
+ * Stores the attempt of a process that does not hold the lock of the warehouse, if it can. It waits a moment at most,
+ * since the publication does not depend on the row. A copy of a warehouse is not changed.
+ * @param reader an open connection to the same file, closed later: SQLite then keeps the -wal and -shm files
+ */
+export function recordAttempt(reader: Sqlite, attempt: PublicationAttempt): void {
+  const isWarehouse = reader.pragma('journal_mode', { simple: true }) === 'wal'
+  if (!isWarehouse || !hasTable(reader, 'sync_publications')) return
+  try {
+    const db = openBriefWriter(reader.name)
+    try {
+      db.prepare(ADD).run(attempt)
+    } finally {
+      db.close()
+    }
+  } catch {
+    // Another process writes, the disk is full, or this user may only read.
+  }
+}

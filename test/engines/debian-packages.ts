@@ -1,0 +1,48 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/**
+ * Programs of Debian's packages, unpacked into a temporary folder: neither root nor an installation is needed. They stay
+ * there for later runs.
+ */
+
+export interface Unpacked {
+  /** With `usr`, `etc` and so on. */
+  root: string
+  /** For LD_LIBRARY_PATH. */
+  libraries: string
+}
+
+/** @returns a text that says why they cannot be had */
+export function debianPackages(...names: readonly string[]): Unpacked | string {
+  const root = join(tmpdir(), `parley-debian-${names.join('-')}`)
+  if (!existsSync(root)) {
+    const missing = unpack(names, root)
+    if (missing !== undefined) return missing
+  }
+  const libraries = ['usr/lib', 'lib'].map(folder => join(root, folder, 'x86_64-linux-gnu'))
+  return { root, libraries: libraries.join(':') }
+}
+
+function unpack(names: readonly string[], root: string): string | undefined {
+  const work = mkdtempSync(`${root}-`)
+  const archives = join(work, 'archives')
+  mkdirSync(join(archives, 'partial'), { recursive: true })
+  const downloaded = spawnSync(
+    'apt-get',
+    [
+      ...['install', '--yes', '--download-only', '--no-install-recommends'],
+      ...['-o', 'Debug::NoLocking=1', '-o', `Dir::Cache::archives=${archives}`],
+      ...names,
+    ],
+    { encoding: 'utf8' },
+  )
+  const files = readdirSync(archives).filter(name => name.endsWith('.deb'))
+  const unpacked = files.map(file => spawnSync('dpkg-deb', ['-x', join(archives, file), join(work, 'root')]))
+  const isDone = downloaded.status === 0 && files.length > 0 && unpacked.every(({ status }) => status === 0)
+  if (isDone) renameSync(join(work, 'root'), root)
+  rmSync(work, { recursive: true, force: true })
+  return isDone ? undefined : `apt-get cannot download ${names.join(' and ')}`
+}

@@ -1,0 +1,38 @@
+import { systemClock } from '../../../src/clock.ts'
+import { parseClickHouseAddress } from '../../../src/publish/clickhouse/address.ts'
+import { publishToClickHouse } from '../../../src/publish/clickhouse/publish.ts'
+import type { PublishSummary } from '../../../src/publish/publish.ts'
+import { openDatabase } from '../../../src/store/database/open.ts'
+
+export interface ClickHouseTarget {
+  /** `host:port` */
+  host: string
+  database: string
+  /** Of the address, such as `?cluster=two`. */
+  parameters?: string
+}
+
+/** Publishes a warehouse as the command does, over a separate connection. */
+export async function publishToDatabase(
+  warehouse: string,
+  { host, database, parameters = '' }: ClickHouseTarget,
+  { keep = 2, onProgress = () => {} }: { keep?: number; onProgress?: () => void } = {},
+): Promise<PublishSummary> {
+  const address = parseClickHouseAddress(`clickhouse://${host}/${database}${parameters}`)
+  if (!address) throw new Error('The address is not one of ClickHouse')
+  const db = openDatabase({ path: warehouse, readonly: true })
+  try {
+    return await publishToClickHouse({
+      db,
+      address,
+      user: 'default',
+      password: undefined,
+      clock: systemClock(),
+      keep,
+      signal: new AbortController().signal,
+      onProgress,
+    })
+  } finally {
+    db.close()
+  }
+}

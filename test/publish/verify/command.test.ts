@@ -1,0 +1,58 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { EXIT_STATUS } from '../../../src/errors.ts'
+import { emptyFolder, parley } from '../../cli/parley.ts'
+import { temporaryStore } from '../../store/temporary-store.ts'
+import { publishTo } from '../publishing.ts'
+import { dataFiles, emptyLake, eraseMember, NOW } from './verifying.ts'
+
+test('the command names each fault with what to do, and its status says whether publishing again mends it', async () => {
+  const store = temporaryStore()
+  const lake = emptyLake()
+  store.put('members', [{ id: 'm', name: 'Rumpelstilzchen' }], { now: NOW })
+  store.put('teams', [{ id: 't', name: 'T', member_ids: [] }], { now: NOW })
+  await publishTo(store.path, lake)
+  const verify = (...args: string[]) =>
+    parley(['publish', 'verify', lake.folder, '--database', store.path, ...args])
+
+  const clean = await verify('--json')
+  expect(clean).toMatchObject({ status: EXIT_STATUS.done, stderr: '' })
+  expect(JSON.parse(clean.stdout)).toMatchObject({
+    target: lake.folder,
+    publication: 1,
+    compared: true,
+    faults: [],
+  })
+
+  eraseMember(store, 'm')
+  const erased = await verify()
+  expect(erased).toMatchObject({ status: EXIT_STATUS.unfinished, stderr: '' })
+  const [member = ''] = dataFiles(lake, 'members')
+  expect(erased.stdout).toContain(
+    `members, part [], ${member}: 1 row with content that was purged.\n  hint: Run parley publish ${lake.folder}: `,
+  )
+  expect(erased.stdout).not.toContain('Rumpelstilzchen')
+
+  const [team = ''] = dataFiles(lake, 'teams')
+  rmSync(join(lake.folder, team))
+  const damaged = await verify('--database', join(emptyFolder(), 'none.db'))
+  expect(damaged).toMatchObject({ status: EXIT_STATUS.databaseUnavailable, stderr: '' })
+  expect(damaged.stdout).toContain(`teams, part [], ${team}: The file is missing.`)
+  expect(damaged.stdout).toMatch(/The warehouse was not compared, .*: there is no .*none\.db\./)
+})
+
+test('a target that cannot be verified is refused with a hint and not created', async () => {
+  const cwd = emptyFolder()
+  const cases: [target: string, says: RegExp][] = [
+    ['none', /There is no folder .*none\nhint: Name the folder of a publication/],
+    ['.', /has files that parley publish did not write|has no complete publication/],
+  ]
+  for (const [target, says] of cases) {
+    const ended = await parley(['publish', 'verify', target, '--database', temporaryStore().path], { cwd })
+    expect(ended).toMatchObject({ status: EXIT_STATUS.usage, stdout: '' })
+    expect(ended.stderr).toMatch(says)
+  }
+  expect((await parley(['publish', 'verify'])).status).toBe(EXIT_STATUS.usage)
+  expect((await parley(['publish', 'verify', '--help'])).stdout).toContain('parley publish verify')
+})
