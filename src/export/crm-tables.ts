@@ -39,7 +39,7 @@ const nameOf = ({ name }: ExportColumn): string => name
  * People name CRM objects, so the name of a table may have any characters. In the folder's name only ASCII letters,
  * digits and `_` remain. When that changes the name, a digest keeps it unique.
  */
-function folderOf(table: string): string {
+export function folderOf(table: string): string {
   const plain = table.replaceAll(/[^A-Za-z0-9_]+/g, '_').slice(0, MAX_NAME_LENGTH)
   if (plain === table) return table
   return `${plain}-${createHash('sha256').update(table).digest('hex').slice(0, 8)}`

@@ -1,44 +1,92 @@
 import { TABLES } from '../../catalog/catalog.ts'
+import type { CrmFieldDescription, CrmObjectDescription } from '../../dictionary/crm-tables.ts'
 import { liveRows } from '../../dictionary/live-rows.ts'
+import { folderOf } from '../../export/crm-tables.ts'
+import { NAME_FIELDS, NAMED_RESOURCES } from '../../store/crm/target-names.ts'
+import { DIALECTS, type Dialect, type Engine } from './engine-dialects.ts'
 
 /**
  * SQL for the engines that read the tables of `parley publish`: a view `live_…` for each table, with the rows that are
- * not deleted and whose owner is not. Pure.
+ * not deleted and whose owner is not, and for each typed table of a CRM object also a view `labelled_…`, with labels as
+ * column names and names in place of ids. Pure.
  */
-
-export const ENGINES = ['spark', 'trino', 'clickhouse'] as const
-
-export type Engine = (typeof ENGINES)[number]
-
-interface Dialect {
-  /** What to do before the statements, as SQL comments. */
-  preface: readonly string[]
-  quote(name: string): string
-}
-
-const inBackticks = (name: string) => `\`${name.replaceAll('`', '``')}\``
-const inDoubleQuotes = (name: string) => `"${name.replaceAll('"', '""')}"`
-
-const DIALECTS: Readonly<Record<Engine, Dialect>> = {
-  spark: {
-    preface: ['Run it where the published tables are, such as after: USE lake.parley'],
-    quote: inBackticks,
-  },
-  trino: {
-    preface: ['Run it in the catalogue and the schema of the published tables.'],
-    quote: inDoubleQuotes,
-  },
-  clickhouse: {
-    preface: ['Run it in the database of the published tables.'],
-    quote: inBackticks,
-  },
-}
-
-export function engineViews(engine: Engine): string {
-  const { preface, quote } = DIALECTS[engine]
-  const views = [...TABLES.values()].map(
-    placed =>
-      `CREATE OR REPLACE VIEW ${quote(`live_${placed.table.name}`)} AS\n${liveRows(placed, { quote, table: quote, inSet: 'IN' })};`,
+export function engineViews(engine: Engine, objects: readonly CrmObjectDescription[]): string {
+  const dialect = DIALECTS[engine]
+  const { preface, createView, quote } = dialect
+  const declared = [...TABLES.values()].map(
+    placed => [placed.table.name, liveRows(placed, { ...dialect, inSet: 'IN' })] as const,
   )
+  const typed = objects.map(object => [folderOf(object.table), liveRecords(object, dialect)] as const)
+  const labelled = objects.map(
+    object => [folderOf(object.table), labelledRecords(object, objects, dialect)] as const,
+  )
+  const views = [
+    ...[...declared, ...typed].map(([name, select]) => [`live_${name}`, select] as const),
+    ...labelled.map(([name, select]) => [`labelled_${name}`, select] as const),
+  ].map(([name, select]) => `${createView} ${quote(name)} AS\n${select};`)
   return `${[...preface.map(line => `-- ${line}`), '', views.join('\n\n')].join('\n')}\n`
 }
+
+function liveRecords({ table, fields }: CrmObjectDescription, dialect: Dialect): string {
+  const columns = fields.map(({ column }) => aliased(dialect, own(dialect, column), column))
+  return recordsOf(table, columns, dialect)
+}
+
+function labelledRecords(
+  { table, fields }: CrmObjectDescription,
+  objects: readonly CrmObjectDescription[],
+  dialect: Dialect,
+): string {
+  const { quote } = dialect
+  const joins: string[] = []
+  const columns = fields.map(field => {
+    const id = own(dialect, field.column)
+    const names = namesOfTargets(field, objects, dialect)
+    if (names === undefined) return aliased(dialect, id, field.labelledColumn)
+    const joined = `n${joins.length + 1}`
+    // A join, since some engines have no correlated subqueries.
+    joins.push(`LEFT JOIN (${names}) ${joined} ON ${joined}.${quote('id')} = ${id}`)
+    return aliased(dialect, `coalesce(${joined}.${quote('name')}, ${id})`, field.labelledColumn)
+  })
+  return recordsOf(table, columns, dialect, joins)
+}
+
+function recordsOf(
+  table: string,
+  columns: readonly string[],
+  dialect: Dialect,
+  joins: readonly string[] = [],
+): string {
+  const all = [
+    aliased(dialect, own(dialect, 'id'), 'id'),
+    ...columns,
+    ...['created_at', 'updated_at'].map(name => aliased(dialect, own(dialect, name), name)),
+  ]
+  return [
+    `SELECT ${all.join(', ')}`,
+    `FROM ${dialect.table(folderOf(table))} t`,
+    ...joins,
+    `WHERE ${own(dialect, '_deleted_at')} IS NULL`,
+  ].join('\n')
+}
+
+/** A query for the ids and the names of the rows that a relation's value may identify, as the warehouse's views name them. */
+function namesOfTargets(
+  { isRelation, refersTo }: CrmFieldDescription,
+  objects: readonly CrmObjectDescription[],
+  { quote, table, literal, jsonField }: Dialect,
+): string | undefined {
+  const target = isRelation ? refersTo[0]?.replace(/\.id$/, '') : undefined
+  if (target === undefined) return undefined
+  const [id, name] = [quote('id'), quote('name')]
+  if (NAMED_RESOURCES.has(target)) return `SELECT ${id}, nullif(${name}, '') AS ${name} FROM ${table(target)}`
+  const object = objects.find(one => one.table === target)
+  if (object === undefined) return undefined
+  const names = NAME_FIELDS.map(field => `nullif(${jsonField(quote('fields'), field)}, '')`).join(', ')
+  return `SELECT ${id}, coalesce(${names}) AS ${name} FROM ${table('crm_records')} WHERE ${quote('object')} = ${literal(object.name)}`
+}
+
+const own = ({ quote }: Dialect, column: string): string => `t.${quote(column)}`
+
+/** With an alias also where the name stays: ClickHouse would name a column of a view with a join `t.id`. */
+const aliased = ({ quote }: Dialect, value: string, name: string): string => `${value} AS ${quote(name)}`

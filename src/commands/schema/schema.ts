@@ -17,7 +17,7 @@ import type { Output } from '../../terminal/output.ts'
 import { textWidth } from '../../terminal/text-width.ts'
 import { wrapText } from '../../terminal/wording.ts'
 import { type CommandDefinition, DATABASE_ONLY, loadCommandSettings, settingsOfSections } from '../command.ts'
-import { ENGINES, type Engine, engineViews } from './engine-views.ts'
+import { ENGINES, type Engine } from './engine-dialects.ts'
 
 interface SchemaOptions extends Partial<Record<Engine, boolean>> {
   json?: boolean
@@ -39,7 +39,7 @@ export const schemaCommand: CommandDefinition<SchemaOptions> = {
     ...ENGINES.map(engine =>
       new Option(
         `--${engine}`,
-        `print SQL for ${engine}: the live_ views over the tables of parley publish`,
+        `print SQL for ${engine}: the live_ and labelled_ views over the tables of parley publish`,
       ).conflicts(['duckdb', ...ENGINES.filter(other => other !== engine)]),
     ),
   ],
@@ -81,7 +81,11 @@ async function answer({ all, name, options, path, stdout }: SchemaQuestion): Pro
     return jsonPage(datasetteMetadata(basename(path, extname(path)), all))
   }
   const engine = ENGINES.find(name => options[name])
-  if (engine) return engineViews(engine)
+  if (engine) {
+    const { readCrmObjectsAt } = await import('../../store/views/fill-dictionary.ts')
+    const { engineViews } = await import('./engine-views.ts')
+    return engineViews(engine, readCrmObjectsAt(path))
+  }
   if (options.duckdb) return (await import('./duckdb.ts')).duckdbScript(path, all)
   const width = stdout.isTTY ? stdout.columns || 80 : Number.POSITIVE_INFINITY
   return `${(chosen ? tablePage(chosen, width) : listPage(all, width)).join('\n')}\n`

@@ -5,10 +5,10 @@ import type { CrmField } from './columns.ts'
 /** SQL for the name of a relation's target, or its id when no name is known. Pure. */
 
 /** Fields that may hold a record's name. The API does not document which field does; the first non-empty one counts. */
-const NAME_FIELDS = ['name', 'full_name', 'display_name', 'label', 'title']
+export const NAME_FIELDS = ['name', 'full_name', 'display_name', 'label', 'title']
 
 /** Resources of the API whose rows have an id and a name. */
-const NAMED_RESOURCES: ReadonlySet<string> = new Set(
+export const NAMED_RESOURCES: ReadonlySet<string> = new Set(
   [...TABLES.values()].flatMap(({ table }) =>
     table.kind === 'entity' && table.key.join() === 'id' && 'name' in table.columns ? [table.name] : [],
   ),

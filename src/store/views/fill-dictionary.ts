@@ -220,8 +220,13 @@ function kindOf(declared: string, type: string | null): DescribedKind {
  * @throws StopError (73) when the file cannot be read or is not a warehouse
  */
 export function readCrmTablesAt(path: string): DescribedTable[] {
+  return readCrmObjectsAt(path).flatMap(crmTables)
+}
+
+/** The objects with typed tables of the warehouse at this path. @throws as `readCrmTablesAt` */
+export function readCrmObjectsAt(path: string): CrmObjectDescription[] {
   if (databaseStats(path) === undefined) return []
   return readDatabase({ path }, db =>
-    hasColumn(db, 'crm_fields', 'column_name') ? readCrmTables(sql => db.prepare(sql)) : [],
+    hasColumn(db, 'crm_fields', 'column_name') ? readCrmObjects(sql => db.prepare(sql)) : [],
   )
 }

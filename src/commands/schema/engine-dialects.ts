@@ -1,0 +1,59 @@
+/** The engines that read the tables of `parley publish`, and how they write SQL. Pure. */
+
+export const ENGINES = ['spark', 'trino', 'clickhouse'] as const
+
+export type Engine = (typeof ENGINES)[number]
+
+export interface Dialect {
+  /** What to do before the statements. Each line becomes an SQL comment. */
+  preface: readonly string[]
+  createView: string
+  quote(name: string): string
+  /** A published table as it stands in FROM, in the catalogue that is connected as `lake`. */
+  table(name: string): string
+  literal(text: string): string
+  /** The text of a field of a JSON object; NULL or an empty text without it. The name is a plain word. */
+  jsonField(json: string, name: string): string
+}
+
+const inBackticks = (name: string) => `\`${name.replaceAll('`', '``')}\``
+const inDoubleQuotes = (name: string) => `"${name.replaceAll('"', '""')}"`
+/** For engines to which a backslash in quotes is an escape. */
+const escaped = (text: string, quote: string) =>
+  quote + text.replaceAll('\\', '\\\\').replaceAll(quote, `\\${quote}`) + quote
+
+export const DIALECTS: Readonly<Record<Engine, Dialect>> = {
+  spark: {
+    preface: [
+      'The published tables are read in the catalogue lake. The views are temporary: they are not stored there,',
+      'since it is read-only. Run this in every session.',
+    ],
+    createView: 'CREATE OR REPLACE TEMPORARY VIEW',
+    quote: inBackticks,
+    table: name => `lake.parley.${inBackticks(name)}`,
+    literal: text => escaped(text, "'"),
+    jsonField: (json, name) => `get_json_object(${json}, '$.${name}')`,
+  },
+  trino: {
+    preface: [
+      'The published tables are read in the catalog lake, which is read-only. Run this in a schema of another',
+      'catalog that stores views.',
+    ],
+    createView: 'CREATE OR REPLACE VIEW',
+    quote: inDoubleQuotes,
+    table: name => `lake.parley.${inDoubleQuotes(name)}`,
+    literal: text => `'${text.replaceAll("'", "''")}'`,
+    jsonField: (json, name) => `json_extract_scalar(${json}, '$.${name}')`,
+  },
+  clickhouse: {
+    preface: [
+      'The published tables are read in the database lake, of the engine DataLakeCatalog. Run this in another',
+      'database.',
+    ],
+    createView: 'CREATE OR REPLACE VIEW',
+    quote: name => escaped(name, '`'),
+    table: name => `lake.${escaped(`parley.${name}`, '`')}`,
+    literal: text => escaped(text, "'"),
+    jsonField: (json, name) => `JSONExtractString(${json}, '${name}')`,
+  },
+}
