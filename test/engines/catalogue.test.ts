@@ -1,11 +1,17 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
+import Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { TABLES } from '../../src/catalog/catalog.ts'
 import { systemClock } from '../../src/clock.ts'
+import { folderOf } from '../../src/export/crm-tables.ts'
 import { createCatalogue } from '../../src/publish/catalogue/catalogue.ts'
 import { folderReader } from '../../src/publish/storage/target-reader.ts'
+import { quote } from '../../src/store/database/sql.ts'
+import { readCrmObjectsAt } from '../../src/store/views/fill-dictionary.ts'
+import { parley } from '../cli/parley.ts'
 import { start } from '../server/status-server.ts'
-import { CLOCK_TABLE } from '../support/published-cells.ts'
+import { type Cell, CLOCK_TABLE } from '../support/published-cells.ts'
 import { type ClickHouse, identifier, literal, startClickHouse } from './clickhouse.ts'
 import { type Published, sortedRows, startPublished } from './published.ts'
 
@@ -76,6 +82,50 @@ test('ClickHouse reads every value of every table through the catalogue, also af
   const later = `SELECT max(publication) FROM ${database}.\`parley.publications\``
   await expect.poll(() => clickhouse.query(later), { timeout: 30_000 }).toEqual([['2']])
   expect(await compare(database)).toBeGreaterThan(rows)
+})
+
+/** The views over typed tables of the warehouse that have a view in ClickHouse, by their names there. */
+function viewsOfWarehouse(): ReadonlyMap<string, string> {
+  const objects = readCrmObjectsAt(published.trial.database)
+  const views = objects.flatMap(({ table, liveView, labelledView }) => [
+    [`live_${folderOf(table)}`, liveView] as const,
+    [`labelled_${folderOf(table)}`, labelledView] as const,
+  ])
+  const declared = [...TABLES.keys()].map(name => [`live_${name}`, `live_${name}`] as const)
+  return new Map([...declared, ...views])
+}
+
+test('the live_ and labelled_ views in ClickHouse have the rows and the texts of those in SQLite', async () => {
+  await connect(await serve())
+  const { stdout } = await parley(['schema', '--clickhouse', '--database', published.trial.database])
+  await clickhouse.query('CREATE DATABASE views')
+  onTestFinished(() => void clickhouse.query('DROP DATABASE views'))
+  await clickhouse.query('USE views')
+  const statements = stdout.split(/;\n+/).filter(statement => statement.trim() !== '')
+  for (const statement of statements) await clickhouse.query(statement)
+  const db = new Database(published.trial.database, { readonly: true })
+  onTestFinished(() => void db.close())
+  const expected = viewsOfWarehouse()
+  expect(names(await clickhouse.query('SHOW TABLES FROM views'))).toEqual([...expected.keys()].sort())
+  for (const [name, view] of expected) {
+    const described = await clickhouse.query(`DESCRIBE views.${identifier(name)}`)
+    const inSqlite = db.prepare<[string], string>('SELECT name FROM pragma_table_info(?)').pluck().all(view)
+    expect(
+      described.map(([column]) => column),
+      name,
+    ).toEqual(inSqlite)
+    const texts = described
+      .filter(([, type]) => type === 'Nullable(String)')
+      .map(([column]) => String(column))
+    const found = await clickhouse.query(
+      `SELECT ${texts.map(identifier).join(', ')} FROM views.${identifier(name)}`,
+    )
+    const rows = db
+      .prepare<[], Cell[]>(`SELECT ${texts.map(quote).join(', ')} FROM ${quote(view)}`)
+      .raw()
+      .all()
+    expect(sortedRows(found), name).toEqual(sortedRows(rows))
+  }
 })
 
 test('ClickHouse with a wrong token cannot connect', async () => {

@@ -11,16 +11,12 @@ export interface Dialect {
   quote(name: string): string
   /** A published table as it stands in FROM, in the catalogue that is connected as `lake`. */
   table(name: string): string
-  literal(text: string): string
-  /** The text of a field of a JSON object; NULL or an empty text without it. The name is a plain word. */
-  jsonField(json: string, name: string): string
 }
 
 const inBackticks = (name: string) => `\`${name.replaceAll('`', '``')}\``
 const inDoubleQuotes = (name: string) => `"${name.replaceAll('"', '""')}"`
-/** For engines to which a backslash in quotes is an escape. */
-const escaped = (text: string, quote: string) =>
-  quote + text.replaceAll('\\', '\\\\').replaceAll(quote, `\\${quote}`) + quote
+/** To ClickHouse, a backslash in quotes is an escape. */
+const inEscapedBackticks = (name: string) => `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``
 
 export const DIALECTS: Readonly<Record<Engine, Dialect>> = {
   spark: {
@@ -31,8 +27,6 @@ export const DIALECTS: Readonly<Record<Engine, Dialect>> = {
     createView: 'CREATE OR REPLACE TEMPORARY VIEW',
     quote: inBackticks,
     table: name => `lake.parley.${inBackticks(name)}`,
-    literal: text => escaped(text, "'"),
-    jsonField: (json, name) => `get_json_object(${json}, '$.${name}')`,
   },
   trino: {
     preface: [
@@ -42,8 +36,6 @@ export const DIALECTS: Readonly<Record<Engine, Dialect>> = {
     createView: 'CREATE OR REPLACE VIEW',
     quote: inDoubleQuotes,
     table: name => `lake.parley.${inDoubleQuotes(name)}`,
-    literal: text => `'${text.replaceAll("'", "''")}'`,
-    jsonField: (json, name) => `json_extract_scalar(${json}, '$.${name}')`,
   },
   clickhouse: {
     preface: [
@@ -51,9 +43,7 @@ export const DIALECTS: Readonly<Record<Engine, Dialect>> = {
       'database.',
     ],
     createView: 'CREATE OR REPLACE VIEW',
-    quote: name => escaped(name, '`'),
-    table: name => `lake.${escaped(`parley.${name}`, '`')}`,
-    literal: text => escaped(text, "'"),
-    jsonField: (json, name) => `JSONExtractString(${json}, '${name}')`,
+    quote: inEscapedBackticks,
+    table: name => `lake.${inEscapedBackticks(`parley.${name}`)}`,
   },
 }

@@ -70,20 +70,28 @@ function recordsOf(
   ].join('\n')
 }
 
-/** A query for the ids and the names of the rows that a relation's value may identify, as the warehouse's views name them. */
+/**
+ * A query for the ids and the names of the rows that a relation's value may identify. Names of records are in the typed
+ * table of their object: engines differ in what they read from the JSON of `crm_records`.
+ */
 function namesOfTargets(
   { isRelation, refersTo }: CrmFieldDescription,
   objects: readonly CrmObjectDescription[],
-  { quote, table, literal, jsonField }: Dialect,
+  { quote, table }: Dialect,
 ): string | undefined {
   const target = isRelation ? refersTo[0]?.replace(/\.id$/, '') : undefined
   if (target === undefined) return undefined
-  const [id, name] = [quote('id'), quote('name')]
-  if (NAMED_RESOURCES.has(target)) return `SELECT ${id}, nullif(${name}, '') AS ${name} FROM ${table(target)}`
-  const object = objects.find(one => one.table === target)
-  if (object === undefined) return undefined
-  const names = NAME_FIELDS.map(field => `nullif(${jsonField(quote('fields'), field)}, '')`).join(', ')
-  return `SELECT ${id}, coalesce(${names}) AS ${name} FROM ${table('crm_records')} WHERE ${quote('object')} = ${literal(object.name)}`
+  const namesFrom = (name: string, columns: readonly string[]) => {
+    const found = columns.map(column => `nullif(${quote(column)}, '')`)
+    const first = found.length === 1 ? found : `coalesce(${found.join(', ')})`
+    return `SELECT ${quote('id')}, ${first} AS ${quote('name')} FROM ${table(name)}`
+  }
+  if (NAMED_RESOURCES.has(target)) return namesFrom(target, ['name'])
+  const fields = objects.find(object => object.table === target)?.fields ?? []
+  const columns = NAME_FIELDS.flatMap(
+    name => fields.find(field => field.name === name && field.kind === 'text')?.column ?? [],
+  )
+  return columns.length === 0 ? undefined : namesFrom(folderOf(target), columns)
 }
 
 const own = ({ quote }: Dialect, column: string): string => `t.${quote(column)}`
