@@ -54,7 +54,7 @@ export const writeHint = (storage: Storage, folder: string, version: number): Pr
 function overtaken({ name }: Storage): StopError {
   return new StopError(`Another process has published to ${name} meanwhile`, {
     code: 'publish-overtaken',
-    hint: 'Let only one parley publish to a target. Run parley publish again; it continues from what is there.',
+    hint: 'Let only one parley publish to a target. Run parley publish again; it continues with what was published.',
     exitStatus: EXIT_STATUS.unfinished,
   })
 }

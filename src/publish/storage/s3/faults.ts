@@ -115,7 +115,7 @@ function byStatus({ name, url }: BucketWords, { status }: BucketAnswer): BucketF
     return {
       code: 'publish-failing',
       problem: `The S3 API at ${url} kept failing`,
-      hint: 'Run parley publish again later; it continues from what is there. Readers still see the last publication.',
+      hint: 'Run parley publish again later; it continues with what was published. Readers still see the last publication.',
     }
   return {
     code: 'publish-refused',
