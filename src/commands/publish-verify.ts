@@ -36,8 +36,11 @@ export const publishVerifyCommand: CommandDefinition<PublishVerifyOptions> = {
     ],
   ],
   async run(context, input) {
-    const { openTargetStorage, parseTarget, TARGET_SECRETS } = await import('../publish/storage/open.ts')
-    const target = parseTarget(input.args[0] ?? '', context.cwd)
+    const [{ openTargetStorage, TARGET_SECRETS }, { parseTargetOfFiles }] = await Promise.all([
+      import('../publish/storage/open.ts'),
+      import('../publish/target.ts'),
+    ])
+    const target = parseTargetOfFiles(input.args[0] ?? '', context.cwd)
     const { settings } = loadCommandSettings(context, input, {
       requireApi: false,
       secrets: TARGET_SECRETS[target.by],
@@ -114,7 +117,6 @@ function summaryText(summary: VerifySummary, { target, database, durationMs }: V
   const { tables, faults, compared } = summary
   const sum = (of: (row: VerifiedTable) => number) => tables.reduce((total, row) => total + of(row), 0)
   const files = sum(row => row.files + row.earlier_files)
-  const changed = sum(row => row.parts_changed)
   return [
     ...table(COLUMNS, tables),
     '',
@@ -124,7 +126,12 @@ function summaryText(summary: VerifySummary, { target, database, durationMs }: V
     ]),
     `Checked publication ${summary.publication} of ${summary.published_at} in ${target}, and what earlier ones keep: ${countText(files, 'file')} in ${durationText(durationMs)}, ${faults.length === 0 ? 'no fault' : countText(faults.length, 'fault')}.`,
     compared
-      ? `${countText(changed, 'part')} changed in the warehouse since. The next publication writes them.`
+      ? changedText(sum(row => row.parts_changed))
       : `The warehouse was not compared, and purged rows were not searched for: there is no ${database}.`,
   ].join('\n')
 }
+
+const changedText = (parts: number): string =>
+  parts === 0
+    ? 'No part has changed in the warehouse since.'
+    : `${countText(parts, 'part')} changed in the warehouse since. The next publication writes them.`

@@ -19,6 +19,7 @@ import {
 } from '../errors.ts'
 import type { HookWatch } from '../hooks/watch.ts'
 import type { Log } from '../log.ts'
+import { parsePublicationTarget } from '../publish/target.ts'
 import { rebuildLarge } from '../retention/maintain.ts'
 import { createMetrics } from '../server/metrics.ts'
 import type { Nudge } from '../server/nudge.ts'
@@ -384,7 +385,8 @@ async function startServer(
 function servedCatalogue(parts: TargetCatalogueParts & { current: CurrentState }) {
   const { http, publish } = parts.current.settings
   if (http.catalogueToken === undefined) return undefined
-  const hasFiles = publish.target !== undefined && !/^clickhouse:/i.test(publish.target)
+  const hasFiles =
+    publish.target !== undefined && parsePublicationTarget(publish.target, '/').by !== 'clickhouse'
   if (hasFiles) return { catalogue: createTargetCatalogue(parts), token: http.catalogueToken }
   parts.log.warn('The catalogue is not served', {
     setting: 'publish.target',

@@ -30,6 +30,17 @@ export function parsePublicationTarget(text: string, cwd: string): PublicationTa
   return address ? { by: 'clickhouse', address } : parseTarget(text, cwd)
 }
 
+/** @throws StopError 64 also for a ClickHouse database, which has no files to verify */
+export function parseTargetOfFiles(text: string, cwd: string): PublishTarget {
+  const target = parsePublicationTarget(text, cwd)
+  if (target.by !== 'clickhouse') return target
+  throw new StopError(`${target.address.name} is a ClickHouse database, which has no files to verify`, {
+    code: 'publish-bad-target',
+    hint: 'Name a folder or s3://bucket/prefix. Publications to ClickHouse compare the rows of the server themselves.',
+    exitStatus: EXIT_STATUS.usage,
+  })
+}
+
 /** The target as messages and `sync_publications` name it, without credentials. */
 export const publicationTargetName = (target: PublicationTarget): string =>
   target.by === 'clickhouse' ? target.address.name : targetName(target)

@@ -6,6 +6,7 @@ import { META } from '../../src/store/sync/meta.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 import { until } from '../support/until.ts'
+import { PUBLISH_DEFAULTS } from './publish-settings.ts'
 
 const NIGHT = nextOccurrence(CALENDAR.maintenance, Date.parse('2026-03-04T00:00:00.000Z'))
 
@@ -13,21 +14,7 @@ const settingsFor = (path: string): BackgroundWorkDeps['settings'] => ({
   database: { path, mode: 0o600 },
   retention: { withdrawnDays: 30, runsDays: 90 },
   search: { enabled: false },
-  publish: {
-    target: undefined,
-    every: 'never',
-    keep: 5,
-    tables: undefined,
-    location: undefined,
-    s3Endpoint: undefined,
-    s3Region: 'us-east-1',
-    s3AccessKeyId: undefined,
-    s3SecretAccessKey: undefined,
-    s3SessionToken: undefined,
-    s3PathStyle: undefined,
-    clickhouseUser: 'default',
-    clickhousePassword: undefined,
-  },
+  publish: PUBLISH_DEFAULTS,
   snapshot: { every: undefined, folder: undefined, keep: 7 },
   sync: { resources: undefined },
 })

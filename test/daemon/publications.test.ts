@@ -13,26 +13,13 @@ import { ACCESS, BUCKET, fakeS3 } from '../publish/s3/fake-s3.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 import { until } from '../support/until.ts'
 import { column, loaded, runCommand, seen, startDaemon } from './cli-daemon.ts'
+import { PUBLISH_DEFAULTS } from './publish-settings.ts'
 
 const PROGRAM = new URL('../../dist/publish/publish-worker.js', import.meta.url)
 const NOW = Date.parse('2026-03-04T10:30:00.000Z')
 const MINUTE = 60_000
 
-const PUBLISH: Settings['publish'] = {
-  target: undefined,
-  every: { by: 'interval', ms: 5 * MINUTE },
-  keep: 5,
-  tables: ['members', 'teams'],
-  location: undefined,
-  s3Endpoint: undefined,
-  s3Region: 'us-east-1',
-  s3AccessKeyId: undefined,
-  s3SecretAccessKey: undefined,
-  s3SessionToken: undefined,
-  s3PathStyle: undefined,
-  clickhouseUser: 'default',
-  clickhousePassword: undefined,
-}
+const PUBLISH: Settings['publish'] = { ...PUBLISH_DEFAULTS, tables: ['members', 'teams'] }
 
 /** The publications of a daemon on a new warehouse at half past ten. */
 async function dutyWith(publish: Partial<Settings['publish']>, program = PROGRAM) {

@@ -56,7 +56,7 @@ describe('servers since 22.3', () => {
     expect(bytesOf(MODERN.types.date, '1970-01-03')).toBe('02000000')
   })
 
-  test('a value that does not fit the kind is told apart from one that ClickHouse does not have', () => {
+  test('a value that does not fit the kind is another case than one that ClickHouse cannot have', () => {
     expect(MODERN.types.timestamp.convert('soon')).toBeUndefined()
     expect(MODERN.types.day.convert('soon')).toBeUndefined()
   })

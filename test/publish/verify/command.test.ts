@@ -56,3 +56,9 @@ test('a target that cannot be verified is refused with a hint and not created', 
   expect((await parley(['publish', 'verify'])).status).toBe(EXIT_STATUS.usage)
   expect((await parley(['publish', 'verify', '--help'])).stdout).toContain('parley publish verify')
 })
+
+test('a ClickHouse database is refused, since it has no files', async () => {
+  const { status, stderr } = await parley(['publish', 'verify', 'clickhouse://localhost:8123/parley'])
+  expect(status).toBe(EXIT_STATUS.usage)
+  expect(stderr).toMatch(/is a ClickHouse database, which has no files to verify\nhint: Name a folder/)
+})
