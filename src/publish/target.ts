@@ -30,17 +30,6 @@ export function parsePublicationTarget(text: string, cwd: string): PublicationTa
   return address ? { by: 'clickhouse', address } : parseTarget(text, cwd)
 }
 
-/** @throws StopError 64 also for a ClickHouse database, which has no files to verify */
-export function parseTargetOfFiles(text: string, cwd: string): PublishTarget {
-  const target = parsePublicationTarget(text, cwd)
-  if (target.by !== 'clickhouse') return target
-  throw new StopError(`${target.address.name} is a ClickHouse database, which has no files to verify`, {
-    code: 'publish-bad-target',
-    hint: 'Name a folder or s3://bucket/prefix. Publications to ClickHouse compare the rows of the server themselves.',
-    exitStatus: EXIT_STATUS.usage,
-  })
-}
-
 /** The target as messages and `sync_publications` name it, without credentials. */
 export const publicationTargetName = (target: PublicationTarget): string =>
   target.by === 'clickhouse' ? target.address.name : targetName(target)
@@ -83,13 +72,15 @@ async function publishToDatabase(
   options: PublicationOptions,
 ): Promise<PublishSummary> {
   const { clickhouseUser: user, clickhousePassword: password } = options.settings.publish
-  if (options.location !== undefined) throw locationError()
+  refuseLocation(options.location)
   const { publishToClickHouse } = await import('./clickhouse/publish.ts')
   return publishToClickHouse({ ...options, address, user, password })
 }
 
-function locationError(): StopError {
-  return new StopError('A location is for targets of files, and a ClickHouse database has none', {
+/** @throws StopError 64 when there is one */
+export function refuseLocation(location: string | undefined): void {
+  if (location === undefined) return
+  throw new StopError('A location is for targets of files, and a ClickHouse database has none', {
     code: 'publish-location',
     hint: 'Leave --location out, and publish.location in the settings.',
     exitStatus: EXIT_STATUS.usage,

@@ -23,10 +23,22 @@ const { servers, close } = await startDebian(program)
 const [server] = servers
 if (!server) throw new Error('There is no server')
 
-const said = ({ complete, killed, interrupted, serverKilled, failed, looks, compared, seen, faults }: KillTally) =>
-  `${complete} complete; ${killed} killed (${interrupted} not complete); server killed ${serverKilled} times (${failed} failed); ${looks} looks, ${seen} versions seen, ${compared} compared with SQLite; ${faults.length} faults`
+const said = ({
+  complete,
+  killed,
+  interrupted,
+  serverKilled,
+  failed,
+  looks,
+  compared,
+  verified,
+  seen,
+  faults,
+}: KillTally) =>
+  `${complete} complete; ${killed} killed (${interrupted} not complete); server killed ${serverKilled} times (${failed} failed); ${looks} looks, ${seen} versions seen, ${compared} compared with SQLite, ${verified} verified meanwhile; ${faults.length} faults`
 
 let publications = 0
+let shown = 0
 try {
   const tally = await killPublications({
     server,
@@ -37,10 +49,12 @@ try {
     serverKills: Number(values['server-kills']),
     onPublication(now) {
       publications += 1
+      for (const fault of now.faults.slice(shown)) process.stdout.write(`${fault}\n`)
+      shown = now.faults.length
       if (publications % 50 === 0) process.stdout.write(`${publications}: ${said(now)}\n`)
     },
   })
-  process.stdout.write([said(tally), ...tally.faults, ''].join('\n'))
+  process.stdout.write(`${said(tally)}\n`)
   process.exitCode = tally.faults.length > 0 ? 1 : 0
 } finally {
   await close()

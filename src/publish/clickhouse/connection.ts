@@ -15,6 +15,8 @@ export interface ClickHouseConnection extends DatabaseWords {
   /** Rows as JSON objects: whole numbers of 64 bits are text. */
   rows<Row>(sql: string): Promise<Row[]>
   run(sql: string): Promise<void>
+  /** The answer in pieces as they arrive, in the format that the statement names. */
+  pieces(sql: string): AsyncGenerator<Buffer>
   /** @param sql `INSERT … FORMAT …`, without a list of columns: it becomes part of a URL */
   insert(sql: string, data: string | Buffer): Promise<void>
   close(): Promise<void>
@@ -24,6 +26,8 @@ export interface ConnectionOptions {
   address: ClickHouseAddress
   user: string
   password: string | undefined
+  /** The connection sends no settings: a user that may only read may not be allowed to change any. */
+  isReadOnly?: boolean
   /** Stops every statement. */
   signal: AbortSignal
 }
@@ -86,16 +90,22 @@ interface StatementSender extends Omit<ClickHouseConnection, 'insert' | 'version
   insert(sql: string, data: string | Buffer, settings: ClickHouseSettings): Promise<void>
 }
 
-function createConnection({ address, user, password, signal }: ConnectionOptions): StatementSender {
+function createConnection({
+  address,
+  user,
+  password,
+  isReadOnly = false,
+  signal,
+}: ConnectionOptions): StatementSender {
   const { name, url, database, cluster } = address
-  const words = { name, url, database, cluster }
+  const words = { name, url, database, cluster, isReadOnly }
   const client = createClient({
     url,
     username: user,
     password: password ?? '',
     application: 'parley',
     request_timeout: TIMEOUT_MS,
-    clickhouse_settings: SETTINGS,
+    clickhouse_settings: isReadOnly ? {} : SETTINGS,
     // A server closes a connection that was idle for some seconds, and a statement may be on its way to it.
     keep_alive: { enabled: false },
     // It would print messages of the server, which may quote rows.
@@ -121,6 +131,19 @@ function createConnection({ address, user, password, signal }: ConnectionOptions
       send(async () => {
         await client.command({ query: sql, abort_signal: signal })
       }),
+    async *pieces(sql) {
+      const stream = await send(async () => (await client.exec({ query: sql, abort_signal: signal })).stream)
+      const pieces = stream[Symbol.asyncIterator]()
+      try {
+        for (;;) {
+          const { done, value } = await send(() => pieces.next())
+          if (done) return
+          yield value
+        }
+      } finally {
+        stream.destroy()
+      }
+    },
     insert: (sql, data, settings) =>
       send(async () => {
         const { stream } = await client.exec({

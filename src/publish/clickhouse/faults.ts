@@ -10,6 +10,8 @@ export interface DatabaseWords {
   url: string
   database: string
   cluster: string | undefined
+  /** True: nothing is written, only read. */
+  isReadOnly: boolean
 }
 
 interface ServerFault {
@@ -44,8 +46,10 @@ function serverCode(error: unknown): number | undefined {
   return inMessage === undefined ? undefined : Number(inMessage)
 }
 
-const AGAIN =
-  'Run parley publish again later; it continues from what the server has. Readers still see the last publication.'
+const again = ({ isReadOnly }: DatabaseWords): string =>
+  isReadOnly
+    ? 'Run the command again later.'
+    : 'Run parley publish again later; it continues from what the server has. Readers still see the last publication.'
 
 /** By the numbers of ClickHouse's errors. */
 const FAULTS: readonly { codes: readonly number[]; fault(words: DatabaseWords): ServerFault }[] = [
@@ -63,10 +67,10 @@ const FAULTS: readonly { codes: readonly number[]; fault(words: DatabaseWords): 
   },
   {
     codes: [164, 291, 497],
-    fault: ({ database }) => ({
+    fault: ({ database, isReadOnly }) => ({
       code: 'publish-denied',
-      problem: `The ClickHouse user may not write the database ${database}`,
-      hint: `The user needs SELECT, INSERT, CREATE, DROP and ALTER for ${database}.*, and SELECT for system.tables and system.columns; on a cluster also CLUSTER and REMOTE.`,
+      problem: `The ClickHouse user may not ${isReadOnly ? 'read' : 'write'} the database ${database}`,
+      hint: `The user needs ${isReadOnly ? 'SELECT' : 'SELECT, INSERT, CREATE, DROP and ALTER'} for ${database}.*, and SELECT for system.tables and system.columns; on a cluster also ${isReadOnly ? 'REMOTE' : 'CLUSTER and REMOTE'}.`,
     }),
   },
   {
@@ -95,34 +99,50 @@ const FAULTS: readonly { codes: readonly number[]; fault(words: DatabaseWords): 
   },
   {
     codes: [243],
-    fault: ({ url }) => ({
+    fault: words => ({
       code: 'publish-disk-full',
-      problem: `The disk of the ClickHouse server at ${url} is full`,
-      hint: `Free space on the server. ${AGAIN}`,
+      problem: `The disk of the ClickHouse server at ${words.url} is full`,
+      hint: `Free space on the server. ${again(words)}`,
     }),
   },
   {
     codes: [241],
-    fault: ({ url }) => ({
+    fault: words => ({
       code: 'publish-memory',
-      problem: `The ClickHouse server at ${url} has not enough memory for a statement`,
-      hint: `Raise max_memory_usage for the user, or give the server more memory. ${AGAIN}`,
+      problem: `The ClickHouse server at ${words.url} has not enough memory for a statement`,
+      hint: `Raise max_memory_usage for the user, or give the server more memory. ${again(words)}`,
+    }),
+  },
+  {
+    codes: [60],
+    fault: words => ({
+      code: 'publish-no-table',
+      problem: `A table in ${words.name} is missing`,
+      hint: `Another program may have dropped it. ${again(words)}`,
+    }),
+  },
+  {
+    codes: [32, 33, 40, 226, 228, 246, 271, 384],
+    fault: words => ({
+      code: 'publish-corrupt',
+      problem: `The ClickHouse server at ${words.url} cannot read its data, which are damaged`,
+      hint: 'The log of the server names the files. Restore them, or drop the table and run parley publish --full.',
     }),
   },
   {
     codes: [159, 160, 209, 210, 279, 242, 285, 286, 319],
-    fault: ({ name }) => ({
+    fault: words => ({
       code: 'publish-failing',
-      problem: `A statement of ${name} did not end in time, or a server of the cluster does not answer`,
-      hint: AGAIN,
+      problem: `A statement of ${words.name} did not end in time, or a server of the cluster does not answer`,
+      hint: again(words),
     }),
   },
 ]
 
-const unknownFault = ({ url }: DatabaseWords): ServerFault => ({
+const unknownFault = (words: DatabaseWords): ServerFault => ({
   code: 'publish-refused',
-  problem: `The ClickHouse server at ${url} refuses a statement`,
-  hint: `The log of the server has its message. ${AGAIN}`,
+  problem: `The ClickHouse server at ${words.url} refuses a statement`,
+  hint: `The log of the server has its message. ${again(words)}`,
 })
 
 function missingDatabase({ database, url, cluster }: DatabaseWords): ServerFault {
@@ -134,12 +154,24 @@ function missingDatabase({ database, url, cluster }: DatabaseWords): ServerFault
   }
 }
 
+/** @param end the last bytes of an answer that ended with the text of an error, or was cut */
+export function brokenAnswer(words: DatabaseWords, end: Buffer): StopError {
+  const [text] = /Code: \d+[,.]/.exec(end.toString('latin1')) ?? []
+  if (text !== undefined) return serverError(words, new Error(text))
+  return stopError({
+    code: 'publish-broken-answer',
+    problem: `An answer of the ClickHouse server at ${words.url} ended early`,
+    hint: `The log of the server may say why. ${again(words)}`,
+  })
+}
+
 export const noDatabase = (words: DatabaseWords): StopError => stopError(missingDatabase(words))
 
 /** Codes of Node and of the client that people can look up; any other text may come from the server. */
 const CODE = /^[A-Z][A-Z\d_]+$/
 
-function unreachable({ url }: DatabaseWords, error: unknown): ServerFault {
+function unreachable(words: DatabaseWords, error: unknown): ServerFault {
+  const { url } = words
   const code = errorCode(error)
   const isTimeout = error instanceof Error && error.message === 'Timeout error.'
   if (code === undefined && !isTimeout)
@@ -152,6 +184,6 @@ function unreachable({ url }: DatabaseWords, error: unknown): ServerFault {
   return {
     code: 'publish-unreachable',
     problem: `The ClickHouse server at ${url} cannot be reached: ${reason}`,
-    hint: `Check the address, ?secure and the network of this machine. ${AGAIN}`,
+    hint: `Check the address, ?secure and the network of this machine. ${again(words)}`,
   }
 }

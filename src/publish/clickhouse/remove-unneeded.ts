@@ -25,11 +25,12 @@ export async function removeUnneeded(completed: CompletedPublication, keep: numb
   const purgedAt = state.publications.at(-1)?.purged_at ?? ''
   const kept = keptPublications(state.publications, keep, purgedAt)
   const unneeded = unneededParts(stored, state, kept, publication)
+  // First the lists, so that none names rows that are gone.
+  for (const statement of dropPartLists(place, state.parts, kept)) await connection.run(statement)
   for (const statement of dropParts(place, unneeded)) await connection.run(statement)
   await removeEarlierLayouts(completed, kept)
   const isErasing = state.publications.some(({ purged_at }) => purged_at !== purgedAt)
   if (isErasing && unneeded.length > 0) await checkErased(completed, kept)
-  for (const statement of dropPartLists(place, state.parts, kept)) await connection.run(statement)
   return unneeded.length
 }
 

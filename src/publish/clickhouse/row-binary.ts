@@ -8,6 +8,8 @@ export interface RowBinary {
   float64(value: number): void
   /** Bytes since the last `take`. */
   size(): number
+  /** The bytes from this position on. They change with the next value. */
+  from(position: number): Uint8Array
   /** A copy of the bytes, and begins again. */
   take(): Buffer
 }
@@ -61,6 +63,7 @@ export function createRowBinary(firstSize = FIRST_SIZE): RowBinary {
       buffer.writeDoubleLE(value, start)
     },
     size: () => end,
+    from: position => buffer.subarray(position, end),
     take() {
       const bytes = Buffer.from(buffer.subarray(0, end))
       end = 0

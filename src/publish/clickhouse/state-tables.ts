@@ -1,4 +1,4 @@
-import { createTable, type DatabasePlace, nullable } from './statements.ts'
+import { addColumn, createTable, type DatabasePlace, nullable } from './statements.ts'
 
 /** The tables of the database in which parley keeps what it has published. Pure. */
 
@@ -29,6 +29,8 @@ export interface PartRow {
   /** The publication that wrote the rows. They are exactly the rows of the source with this part and this number. */
   written_in: number
   digest: string
+  /** Of the rows as they were sent: `createRowsChecksum`. Empty where an earlier version of parley wrote them. */
+  checksum: string
   rows: number
   /** As they were sent. */
   bytes: number
@@ -55,6 +57,7 @@ const COLUMNS = {
     position: 'UInt64',
     written_in: 'UInt64',
     digest: 'String',
+    checksum: 'String',
     rows: 'UInt64',
     bytes: 'UInt64',
   },
@@ -90,3 +93,9 @@ export function createStateTables(place: DatabasePlace): string[] {
     }),
   )
 }
+
+/** Adds what the table of parts of an earlier version lacks. @param columns that the table has */
+export const completePartsTable = (place: DatabasePlace, columns: readonly { name: string }[]): string[] =>
+  columns.length === 0 || columns.some(({ name }) => name === 'checksum')
+    ? []
+    : addColumn(place, STATE_TABLES.parts, { name: 'checksum', type: COLUMNS.parts.checksum })

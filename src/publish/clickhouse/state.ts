@@ -66,10 +66,17 @@ export async function readState(
   newest: number,
 ): Promise<DatabaseState> {
   const publications = await readPublications(connection, place, newest)
-  const parts = await connection.rows<Record<keyof PartRow, string>>(
-    `SELECT publication, source, part, position, written_in, digest, rows, bytes FROM ${tableIn(place, STATE_TABLES.parts)} ORDER BY publication, source, position`,
+  return { publications, parts: await readParts(connection, place) }
+}
+
+export async function readParts(
+  { rows }: ClickHouseConnection,
+  place: DatabasePlace,
+): Promise<readonly PartRow[]> {
+  const parts = await rows<Record<keyof PartRow, string>>(
+    `SELECT publication, source, part, position, written_in, digest, checksum, rows, bytes FROM ${tableIn(place, STATE_TABLES.parts)} ORDER BY publication, source, position`,
   )
-  return { publications, parts: parts.map(partOf) }
+  return parts.map(partOf)
 }
 
 const partOf = (row: Record<keyof PartRow, string>): PartRow => ({
@@ -79,6 +86,7 @@ const partOf = (row: Record<keyof PartRow, string>): PartRow => ({
   position: Number(row.position),
   written_in: Number(row.written_in),
   digest: row.digest,
+  checksum: row.checksum,
   rows: Number(row.rows),
   bytes: Number(row.bytes),
 })

@@ -39,7 +39,7 @@ export const viewNames = (tables: readonly ViewedTable[]): string[] => [
   PUBLICATIONS,
 ]
 
-const liveName = (table: string): string => `live_${table}`
+export const liveName = (table: string): string => `live_${table}`
 
 /** Views come after those that they read. */
 export const allViews = (

@@ -10,6 +10,7 @@ import type { ClickHouseConnection } from './connection.ts'
 import type { ClickHouseDialect } from './dialect.ts'
 import type { TableLayout } from './layout.ts'
 import { createRowBinary } from './row-binary.ts'
+import { createRowsChecksum } from './rows-checksum.ts'
 import { countParts } from './state.ts'
 import type { PartRow } from './state-tables.ts'
 import { type DatabasePlace, tableIn } from './statements.ts'
@@ -104,6 +105,7 @@ async function writePart(
     part,
     written_in: publication,
     digest: fingerprint.value(),
+    checksum: encoder.checksum(),
     rows: fingerprint.rows(),
     bytes,
   }
@@ -114,6 +116,8 @@ interface RowEncoder {
   add(cells: readonly StoredCell[]): void
   size(): number
   take(): Buffer
+  /** Of all rows since the beginning. */
+  checksum(): string
 }
 
 function createRowEncoder(
@@ -130,10 +134,13 @@ function createRowEncoder(
   const hasPartColumn = written !== read
   const number = BigInt(publication)
   const out = createRowBinary()
+  const checksum = createRowsChecksum()
   return {
     size: out.size,
     take: out.take,
+    checksum: checksum.value,
     add(cells) {
+      const start = out.size()
       for (const { name, place, type, mayMisfit } of columns) {
         const cell = cells[place] ?? null
         const value = cell === null ? null : type.convert(cell)
@@ -147,6 +154,7 @@ function createRowEncoder(
       }
       out.text(part)
       out.int64(number)
+      checksum.add(out.from(start))
     },
   }
 }

@@ -25,7 +25,7 @@ export interface VerifyFault {
 }
 
 /** Faults that the next publication mends by itself. */
-export const isMendedByPublishing = ({ kind }: VerifyFault): boolean => kind === 'erased'
+export const isMendedByPublishing = ({ kind }: { kind: string }): boolean => kind === 'erased'
 
 /** @param target as the user named it */
 export function hintFor(kind: VerifyFaultKind, target: string): string {

@@ -4,7 +4,7 @@ import type { Sqlite } from '../../store/database/sqlite-types.ts'
 import { type PurgedContentTest, purgedContentTest } from '../../store/deletions/purged-content.ts'
 import type { IcebergSchema } from '../iceberg/schema.ts'
 import { readPartDigests } from '../part-digests.ts'
-import { type PublishedState, pathIn } from '../published-state.ts'
+import { type PublishedPart, type PublishedState, pathIn } from '../published-state.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { PublishedTable } from '../tables.ts'
 import { hintFor, type VerifyFault } from './fault.ts'
@@ -95,8 +95,11 @@ async function changedParts(check: TableCheck, { parts }: PublishedState): Promi
   return differences(parts, await readPartDigests(check, table, reader.rows('all')))
 }
 
-/** Equal digests mean equal rows, and as many of them. */
-export function differences(parts: PublishedState['parts'], warehouse: ReadonlyMap<Partition, Mark>): number {
+/** How many parts differ. Equal digests mean equal rows, and as many of them. */
+export function differences(
+  parts: readonly Pick<PublishedPart, 'part' | 'digest'>[],
+  warehouse: ReadonlyMap<Partition, Mark>,
+): number {
   const now = new Map([...warehouse].map(([part, mark]) => [part ?? null, mark]))
   const changed = parts.filter(({ part, digest }) => now.get(part)?.fingerprint !== digest)
   const published = new Set(parts.map(({ part }) => part))

@@ -25,6 +25,7 @@ const shown = (publication: number, part: string, writtenIn: number): PartRow =>
   position: 0,
   written_in: writtenIn,
   digest: '',
+  checksum: '',
   rows: 1,
   bytes: 1,
 })

@@ -39,6 +39,8 @@ export interface KillTally {
   /** How often all views were compared with one version, and how often with SQLite. */
   looks: number
   compared: number
+  /** How often `parley publish verify` ran at the same time as a publication. */
+  verified: number
   /** The versions of the warehouse that readers have seen. */
   seen: number
   faults: string[]
@@ -62,13 +64,15 @@ const DATABASE = 'lake'
 const MOST_FAULTS = 5
 /** How often a publication is compared with SQLite as a whole. */
 const COMPARED = 10
+/** How often `parley publish verify` reads at the same time. */
+const VERIFIED = 10
 
 export async function killPublications(run: KillRun): Promise<KillTally> {
   const folder = mkdtempSync(join(tmpdir(), 'parley-versions-'))
   const warehouse = openVersioned(join(folder, 'parley.db'))
   const tally: KillTally = {
     ...{ complete: 0, killed: 0, interrupted: 0, serverKilled: 0, failed: 0 },
-    ...{ looks: 0, compared: 0, seen: 0, faults: [] },
+    ...{ looks: 0, compared: 0, verified: 0, seen: 0, faults: [] },
   }
   const draw = createDraw(run.seed)
   const reader = createReader(run.server, tally)
@@ -79,7 +83,8 @@ export async function killPublications(run: KillRun): Promise<KillTally> {
   try {
     await run.server.run(`CREATE DATABASE ${DATABASE}`)
     for (const [place, disturbance] of plan(run, draw).entries()) {
-      await publishDisturbed(running, disturbance)
+      const isVerified = disturbance !== 'server' && place % VERIFIED === VERIFIED - 1
+      await Promise.all([publishDisturbed(running, disturbance), isVerified ? verify(running) : undefined])
       if (disturbance === undefined && place % COMPARED === 0) await compare(running)
       run.onPublication?.(tally)
       if (tally.faults.length >= MOST_FAULTS) break
@@ -118,7 +123,9 @@ async function publishDisturbed(running: Running, disturbance: Disturbance): Pro
   const end = ended.finally(() => {
     isOver = true
   })
-  const looks = reader.lookUntil(() => isOver)
+  // Before the first publication there are no views.
+  const mayFail = disturbance === 'server' || tally.complete === 0
+  const looks = reader.lookUntil(() => isOver, mayFail)
   if (disturbance !== undefined) await disturb(running, { child, ended }, disturbance)
   const { status, stderr } = await end
   await looks
@@ -139,9 +146,11 @@ interface Publishing {
   ended: Promise<Ended>
 }
 
-function publish({ program, server, warehouse }: Running): Publishing {
+const publish = (running: Running): Publishing => start(running, 'publish')
+
+function start({ program, server, warehouse }: Running, ...command: readonly string[]): Publishing {
   const target = `clickhouse://${server.host}/${DATABASE}`
-  const child = spawn(process.execPath, [program, 'publish', target, '--database', warehouse.path], {
+  const child = spawn(process.execPath, [program, ...command, target, '--database', warehouse.path], {
     cwd: '/',
     env: { PATH: process.env['PATH'] },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -164,6 +173,13 @@ async function disturb(
   else await server.kill()
 }
 
+/** No fault may be reported, whatever a publication does meanwhile. */
+async function verify(running: Running): Promise<void> {
+  const { status, stdout, stderr } = await start(running, 'publish', 'verify').ended
+  running.tally.verified += 1
+  if (status !== 0) running.tally.faults.push(`verify ended with ${status}: ${stderr}${stdout}`)
+}
+
 /** Halts the writer, publishes, and compares every table with SQLite. */
 async function compare(running: Running): Promise<void> {
   const { server, warehouse, tally } = running
@@ -183,8 +199,8 @@ async function compare(running: Running): Promise<void> {
 interface Reader {
   /** Compares all views with one version of the warehouse. */
   look(): Promise<void>
-  /** Looks again and again. A server that is away is left out. */
-  lookUntil(isOver: () => boolean): Promise<void>
+  /** Looks again and again. @param mayFail whether the server may be away */
+  lookUntil(isOver: () => boolean, mayFail: boolean): Promise<void>
 }
 
 function createReader(server: ClickHouseServer, tally: KillTally): Reader {
@@ -214,10 +230,10 @@ function createReader(server: ClickHouseServer, tally: KillTally): Reader {
   }
   return {
     look,
-    async lookUntil(isOver) {
+    async lookUntil(isOver, mayFail) {
       while (!isOver()) {
         await look().catch(error => {
-          if (!isAway(error)) tally.faults.push(String(error))
+          if (!mayFail) tally.faults.push(String(error))
         })
         await pause(READ_MS)
       }
@@ -225,11 +241,7 @@ function createReader(server: ClickHouseServer, tally: KillTally): Reader {
   }
 }
 
-const READ_MS = 20
-
-/** The server was killed, or has just been created. */
-const isAway = (error: unknown): boolean =>
-  error instanceof Error && /ECONN|socket hang up|UNKNOWN_TABLE|Code: 60,/.test(error.message)
+const READ_MS = 200
 
 async function newestPublication(server: ClickHouseServer): Promise<number> {
   const [exists] = await server.query(

@@ -108,7 +108,12 @@ export function openVersioned(path: string): VersionedWarehouse {
     for (const index of indices(MEMBERS).filter(isChanged)) put.member.run(`member ${index}`, textOf(version))
     for (const index of indices(ACTIVITIES).filter(isChanged)) {
       const { id, type, deletedAt, links } = activityAt(index, version)
-      put.activity.run(id, `2026-${String((index % 8) + 1).padStart(2, '0')}-01T10:00:00.000Z`, type, deletedAt)
+      put.activity.run(
+        id,
+        `2026-${String((index % 8) + 1).padStart(2, '0')}-01T10:00:00.000Z`,
+        type,
+        deletedAt,
+      )
       unlink.run(id)
       for (const link of links) put.link.run(id, link)
     }

@@ -1,0 +1,83 @@
+import { TABLES } from '../../../catalog/catalog.ts'
+import { PUBLICATIONS } from '../../publications.ts'
+import type { ClickHouseConnection } from '../connection.ts'
+import { folderOf } from '../layout.ts'
+import { countParts, formOf, type Relation, readRelations, type StoredPart } from '../state.ts'
+import type { DatabasePlace } from '../statements.ts'
+import { liveName } from '../views.ts'
+import { type DatabaseFault, type HintPlace, hintFor } from './fault.ts'
+import { readShown, type ShownParts } from './shown-parts.ts'
+
+/** Tells faults from the work of a publication that went on meanwhile, and finds views that are missing. */
+
+/** A view of parley has its digest in its definition. */
+export function viewFaults(
+  hints: HintPlace,
+  { publication, parts }: ShownParts,
+  relations: ReadonlyMap<string, Relation>,
+): DatabaseFault[] {
+  const current = parts.filter(row => row.publication === publication?.publication)
+  const folders = new Set([...current.map(({ source }) => folderOf(source)), PUBLICATIONS])
+  return [...folders].flatMap(folder =>
+    [folder, ...(TABLES.has(folder) ? [liveName(folder)] : [])]
+      .filter(view => !relations.get(view)?.digest)
+      .map(
+        (view): DatabaseFault => ({
+          table: folder,
+          part: null,
+          source: view,
+          written_in: null,
+          kind: 'view',
+          message: relations.has(view)
+            ? 'The view is not the one that parley created'
+            : 'The view is missing',
+          hint: hintFor(hints, 'view', { source: view, part: '', writtenIn: undefined }),
+        }),
+      ),
+  )
+}
+
+/**
+ * The faults that the database still has. A publication first removes a part from the lists of those that are shown, and
+ * then its rows. So rows that are missing are a fault only if a list still names them afterwards.
+ */
+export async function lastingFaults(
+  { connection, ...hints }: HintPlace & { connection: ClickHouseConnection },
+  faults: readonly DatabaseFault[],
+): Promise<DatabaseFault[]> {
+  if (faults.length === 0) return []
+  const { place } = hints
+  const shown = await readShown(connection, place)
+  const relations = await readRelations(connection, place)
+  const views = new Set(viewFaults(hints, shown, relations).map(({ source }) => source))
+  const listed = new Set(shown.parts.map(row => formOf(row.source, row.part, row.written_in)))
+  const stored = await storedForms(connection, place, relations, faults)
+  return faults.filter(fault => {
+    switch (fault.kind) {
+      case 'view':
+        return views.has(fault.source)
+      case 'unreadable':
+        return relations.has(fault.source)
+      case 'erased':
+        return stored.has(keyOf(fault))
+      default:
+        return listed.has(keyOf(fault))
+    }
+  })
+}
+
+const keyOf = ({ source, part, written_in }: DatabaseFault): string =>
+  formOf(source, part ?? '', written_in ?? 0)
+
+/** The parts that the server has, of tables in which purged content was found. */
+async function storedForms(
+  connection: ClickHouseConnection,
+  place: DatabasePlace,
+  relations: ReadonlyMap<string, Relation>,
+  faults: readonly DatabaseFault[],
+): Promise<ReadonlySet<string>> {
+  const erased = faults.filter(({ kind }) => kind === 'erased').map(({ source }) => source)
+  const sources = [...new Set(erased)].filter(source => relations.has(source))
+  const parts: StoredPart[] = await countParts(connection, place, sources)
+  return new Set(parts.map(({ source, part, writtenIn }) => formOf(source, part, writtenIn)))
+}
