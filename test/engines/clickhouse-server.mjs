@@ -1,13 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Session } from 'chdb'
 
 /**
- * ClickHouse in a process, behind as much of its HTTP interface as a publication uses: one statement in the body, or an
- * INSERT in the parameter `query` and its data in the body. The arguments are the folder of its data
- * and the port.
+ * ClickHouse in a process, behind as much of its HTTP interface as parley uses: one statement in the body, also with
+ * binary rows as its answer, or an INSERT in the parameter `query` and its data in the body. The arguments are the folder
+ * of its data and the port.
  */
 const session = new Session(process.argv[2])
 session.query('SET output_format_json_quote_64bit_integers = 1')
@@ -15,7 +15,7 @@ const temporary = mkdtempSync(join(tmpdir(), 'parley-inserts-'))
 let inserts = 0
 
 function answer(insert, body) {
-  if (insert === null) return session.query(String(body), 'TabSeparated')
+  if (insert === null) return select(String(body))
   const [, table, format] = /^INSERT INTO (\S+) FORMAT (\w+)$/.exec(insert)
   inserts += 1
   const file = join(temporary, `${inserts}`)
@@ -31,6 +31,18 @@ function answer(insert, body) {
   const text = session.query(`INSERT INTO ${table} SELECT * FROM file(${arguments_.join(', ')})`)
   rmSync(file)
   return text
+}
+
+/** The binding returns text, which would damage binary rows, so they go through a file. */
+function select(statement) {
+  const [, rows] = /^(SELECT .*) FORMAT RowBinary$/s.exec(statement) ?? []
+  if (rows === undefined) return session.query(statement, 'TabSeparated')
+  const file = join(temporary, 'answer')
+  session.query(`INSERT INTO FUNCTION file('${file}', 'RowBinary') ${rows}`)
+  if (!existsSync(file)) return Buffer.alloc(0)
+  const answer = readFileSync(file)
+  rmSync(file)
+  return answer
 }
 
 const server = createServer(async (request, response) => {

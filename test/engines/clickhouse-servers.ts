@@ -78,6 +78,33 @@ export async function startDebian(program: Unpacked): Promise<Servers> {
   }
 }
 
+const debian = debianClickHouse()
+
+/** The servers that the same tests run with. One without `start` cannot be had here. */
+export const ENGINES: readonly {
+  name: string
+  /** Whether it has types for instants and days. */
+  isModern: boolean
+  start: (() => Promise<Servers>) | undefined
+}[] = [
+  {
+    name: 'Debian’s server 18.16',
+    isModern: false,
+    start: typeof debian === 'string' ? undefined : () => startDebian(debian),
+  },
+  { name: 'the newest version', isModern: true, start: startNewest },
+]
+
+let databases = 0
+
+/** A database that no other test of the file has. */
+export async function newDatabase(server: ClickHouseServer): Promise<string> {
+  databases += 1
+  const database = `p${databases}`
+  await server.run(`CREATE DATABASE ${database}`)
+  return database
+}
+
 export const CLUSTER = 'two'
 
 /** Two of Debian's servers as the cluster `two`: as two shards, or as the replicas of one; and a ZooKeeper. */
@@ -126,6 +153,8 @@ interface DebianOptions {
 }
 
 export const USER = 'parley'
+/** May only read, and change no setting. Has the same password. */
+export const READER = 'reader'
 export const PASSWORD = 'a pass<>&w\u00f6rd'
 
 function debianServer(
@@ -133,11 +162,12 @@ function debianServer(
   { folder, port, tcp, more }: DebianOptions,
 ): ClickHouseServer {
   mkdirSync(folder, { recursive: true })
-  const user = (password: string) =>
-    `<password>${password}</password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota>`
+  const user = (password: string, profile = 'default') =>
+    `<password>${password}</password><networks><ip>127.0.0.1</ip></networks><profile>${profile}</profile><quota>default</quota>`
+  const password = PASSWORD.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
   writeFileSync(
     join(folder, 'users.xml'),
-    `<yandex><profiles><default/></profiles><quotas><default/></quotas><users><default>${user('')}</default><${USER}>${user(PASSWORD.replaceAll('&', '&amp;').replaceAll('<', '&lt;'))}</${USER}></users></yandex>`,
+    `<yandex><profiles><default/><reading><readonly>1</readonly></reading></profiles><quotas><default/></quotas><users><default>${user('')}</default><${USER}>${user(password)}</${USER}><${READER}>${user(password, 'reading')}</${READER}></users></yandex>`,
   )
   const config = join(folder, 'config.xml')
   writeFileSync(

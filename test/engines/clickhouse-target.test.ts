@@ -8,10 +8,11 @@ import { expectedDatabase, filesWith, shownRows } from './clickhouse-database.ts
 import {
   type ClickHouseServer,
   debianClickHouse,
+  ENGINES,
+  newDatabase,
   PASSWORD,
   type Servers,
   startDebian,
-  startNewest,
   USER,
 } from './clickhouse-servers.ts'
 import { startProxy } from './cutting-proxy.ts'
@@ -19,25 +20,6 @@ import { startPublished } from './published.ts'
 
 const debian = debianClickHouse()
 const NOW = '2026-06-30T12:00:00.000Z'
-
-const ENGINES = [
-  {
-    name: 'Debian’s server 18.16',
-    isModern: false,
-    start: typeof debian === 'string' ? undefined : () => startDebian(debian),
-  },
-  { name: 'the newest version', isModern: true, start: startNewest },
-]
-
-let databases = 0
-
-/** A database that no other test has. */
-async function newDatabase(server: ClickHouseServer): Promise<string> {
-  databases += 1
-  const database = `p${databases}`
-  await server.run(`CREATE DATABASE ${database}`)
-  return database
-}
 
 /** Ten messages in ten months, a team and a member, all with the same text. */
 function write(store: TemporaryStore, text: string, count = 10): void {
@@ -218,7 +200,7 @@ for (const { name, isModern, start } of ENGINES)
     test('purged text is in no file of the server after the next publication, whatever --keep says', async () => {
       const store = temporaryStore()
       const target = { host: server.host, database: await newDatabase(server) }
-      const word = `Rumpelstilzchen${databases}`
+      const word = `Rumpelstilzchen${target.database}`
       for (const text of [word, 'other']) {
         write(store, text)
         await publishToDatabase(store.path, target, { keep: 9 })

@@ -12,6 +12,8 @@ export interface CuttingProxy {
    * @param cut called before the cut, such as to kill the server
    */
   arm(requests: number, options?: { reaches: boolean; cut?: () => Promise<void> }): void
+  /** From now on, `requests` requests pass. The next one waits until this is done, once. */
+  before(requests: number, work: () => Promise<void>): void
   close(): Promise<void>
 }
 
@@ -19,12 +21,18 @@ export async function startProxy(target: string): Promise<CuttingProxy> {
   let left = Number.POSITIVE_INFINITY
   let count = 0
   let last = { reaches: false, cut: async () => {} }
+  let waiting: { requests: number; work: () => Promise<void> } | undefined
   const server = createServer(async (incoming, outgoing) => {
     const chunks: Buffer[] = []
     for await (const chunk of incoming) chunks.push(chunk)
     const body = Buffer.concat(chunks)
     count += 1
     left -= 1
+    if (waiting && waiting.requests-- === 0) {
+      const { work } = waiting
+      waiting = undefined
+      await work()
+    }
     if (left < -1) return void incoming.socket.destroy()
     const isLast = left === -1
     if (isLast && !last.reaches) {
@@ -59,6 +67,9 @@ export async function startProxy(target: string): Promise<CuttingProxy> {
       left = requests
       count = 0
       last = { reaches: options.reaches, cut: options.cut ?? (async () => {}) }
+    },
+    before(requests, work) {
+      waiting = { requests, work }
     },
     close: () =>
       new Promise<void>(resolve => {

@@ -51,7 +51,7 @@ function damageOf(
   form: StoredForm | undefined,
 ): Pick<FormFault, 'kind' | 'message'> | undefined {
   if (rows > 0 && form === undefined)
-    return { kind: 'missing', message: `The ${countText(rows, 'row')} of the part are missing` }
+    return { kind: 'missing', message: `The part is missing: ${countText(rows, 'row')} expected` }
   const stored = form?.rows ?? 0
   if (stored !== rows)
     return { kind: 'rows', message: `The part has ${countText(stored, 'row')} instead of ${rows}` }
