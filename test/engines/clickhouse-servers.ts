@@ -63,11 +63,11 @@ export function debianZooKeeper(): Unpacked | string {
   return debianPackages('zookeeper')
 }
 
-/** Debian's server. */
-export async function startDebian(program: Unpacked): Promise<Servers> {
+/** Debian's server. @param more further settings, in XML */
+export async function startDebian(program: Unpacked, more = ''): Promise<Servers> {
   const [port = 0, tcp = 0] = await freePorts(2)
   const folder = mkdtempSync(join(tmpdir(), 'parley-debian-clickhouse-'))
-  const server = debianServer(program, { folder, port, tcp, more: '' })
+  const server = debianServer(program, { folder, port, tcp, more })
   await server.start()
   return {
     servers: [server],
@@ -255,7 +255,7 @@ function createServerProcess(folder: string, port: number, run: () => ChildProce
 
 const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode !== null || signalCode !== null
 
-async function freePorts(count: number): Promise<number[]> {
+export async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'))
   const ports = await Promise.all(
     servers.map(async server => {

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { ClickHouseLogLevel, type ClickHouseSettings, createClient } from '@clickhouse/client'
 import type { ClickHouseAddress } from './address.ts'
-import { type DatabaseWords, serverError } from './faults.ts'
+import { type DatabaseWords, noClickHouse, serverError } from './faults.ts'
 import { literal } from './statements.ts'
 
 /**
@@ -54,9 +54,10 @@ export async function openClickHouse(options: ConnectionOptions): Promise<ClickH
   const connection = createConnection(options)
   try {
     const [server] = await connection.rows<{ version: string }>('SELECT version() AS version')
+    if (typeof server?.version !== 'string') throw noClickHouse(connection)
     return {
       ...connection,
-      version: server?.version ?? '',
+      version: server.version,
       insert: insertAtAll(connection, await replicasOf(connection, options.address)),
     }
   } catch (error) {

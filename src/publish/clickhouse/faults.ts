@@ -42,7 +42,7 @@ function serverCode(error: unknown): number | undefined {
   if (!(error instanceof Error)) return undefined
   const fromClient = errorCode(error)
   if (fromClient !== undefined && /^\d+$/.test(fromClient)) return Number(fromClient)
-  const [, inMessage] = /^Code: (\d+)[,.]/.exec(error.message) ?? []
+  const [, inMessage] = /^(?:\w+::Exception\. )?Code: (\d+)[,.]/i.exec(error.message) ?? []
   return inMessage === undefined ? undefined : Number(inMessage)
 }
 
@@ -66,7 +66,15 @@ const FAULTS: readonly { codes: readonly number[]; fault(words: DatabaseWords): 
     fault: missingDatabase,
   },
   {
-    codes: [164, 291, 497],
+    codes: [164],
+    fault: ({ database }) => ({
+      code: 'publish-read-only',
+      problem: `The ClickHouse user may not write the database ${database}: its profile allows only reading`,
+      hint: 'Give the user a profile without the setting readonly, or set publish.clickhouse_user to another one.',
+    }),
+  },
+  {
+    codes: [291, 497],
     fault: ({ database, isReadOnly }) => ({
       code: 'publish-denied',
       problem: `The ClickHouse user may not ${isReadOnly ? 'read' : 'write'} the database ${database}`,
@@ -98,11 +106,11 @@ const FAULTS: readonly { codes: readonly number[]; fault(words: DatabaseWords): 
     }),
   },
   {
-    codes: [243],
+    codes: [75, 243],
     fault: words => ({
       code: 'publish-disk-full',
-      problem: `The disk of the ClickHouse server at ${words.url} is full`,
-      hint: `Free space on the server. ${again(words)}`,
+      problem: `The ClickHouse server at ${words.url} cannot write its files: its disk may be full`,
+      hint: `Free space on the server; its log names the file. ${again(words)}`,
     }),
   },
   {
@@ -111,6 +119,22 @@ const FAULTS: readonly { codes: readonly number[]; fault(words: DatabaseWords): 
       code: 'publish-memory',
       problem: `The ClickHouse server at ${words.url} has not enough memory for a statement`,
       hint: `Raise max_memory_usage for the user, or give the server more memory. ${again(words)}`,
+    }),
+  },
+  {
+    codes: [201, 202],
+    fault: words => ({
+      code: 'publish-quota',
+      problem: `The ClickHouse server at ${words.url} allows the user no further query at present`,
+      hint: `Raise the quota of the user or max_concurrent_queries, or publish less often. ${again(words)}`,
+    }),
+  },
+  {
+    codes: [252],
+    fault: words => ({
+      code: 'publish-too-many-parts',
+      problem: `The ClickHouse server at ${words.url} has too many parts in a table that it has not merged`,
+      hint: `Publish less often, or raise parts_to_throw_insert of the server. ${again(words)}`,
     }),
   },
   {
@@ -145,12 +169,15 @@ const unknownFault = (words: DatabaseWords): ServerFault => ({
   hint: `The log of the server has its message. ${again(words)}`,
 })
 
-function missingDatabase({ database, url, cluster }: DatabaseWords): ServerFault {
+/** A server does not list a database that the user may not read. */
+function missingDatabase({ database, url, cluster, isReadOnly }: DatabaseWords): ServerFault {
   const everywhere = cluster === undefined ? '' : ` ON CLUSTER ${cluster}`
   return {
     code: 'publish-no-database',
     problem: `There is no database ${database} at ${url}`,
-    hint: `Create it with CREATE DATABASE ${database}${everywhere}, or check the address.`,
+    hint: isReadOnly
+      ? 'Check the address, and that the user may read the database.'
+      : `Create it with CREATE DATABASE ${database}${everywhere}, or check the address and that the user may read it.`,
   }
 }
 
@@ -165,25 +192,62 @@ export function brokenAnswer(words: DatabaseWords, end: Buffer): StopError {
   })
 }
 
+/** The server at the address answers, but not as ClickHouse does. */
+export const noClickHouse = ({ url }: DatabaseWords): StopError => stopError(otherProgram(url))
+
 export const noDatabase = (words: DatabaseWords): StopError => stopError(missingDatabase(words))
 
 /** Codes of Node and of the client that people can look up; any other text may come from the server. */
 const CODE = /^[A-Z][A-Z\d_]+$/
 
+/** What the codes of a connection that failed mean; the first that matches. */
+const CONNECTION_FAULTS: readonly {
+  codes: RegExp
+  fault(words: DatabaseWords, code: string): ServerFault
+}[] = [
+  {
+    codes: /^ERR_TLS_CERT_ALTNAME_INVALID$/,
+    fault: ({ url }, code) => ({
+      code: 'publish-certificate',
+      problem: `The certificate of the ClickHouse server at ${url} is for another host: ${code}`,
+      hint: 'Use the host name that is in the certificate as the address.',
+    }),
+  },
+  {
+    codes: /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|INVALID_CA)/,
+    fault: ({ url }, code) => ({
+      code: 'publish-certificate',
+      problem: `The certificate of the ClickHouse server at ${url} is not trusted: ${code}`,
+      hint: 'If your own authority signed it, set the environment variable NODE_EXTRA_CA_CERTS to the PEM file of that authority, also for the daemon. If it has expired, renew it on the server.',
+    }),
+  },
+  {
+    codes: /^(EPROTO|ERR_SSL)/,
+    fault: ({ url }, code) => ({
+      code: 'publish-tls',
+      problem: `The server at ${url} does not answer with TLS: ${code}`,
+      hint: 'Name the port of https_port, usually 8443, or remove ?secure from the address: then the password is sent unencrypted.',
+    }),
+  },
+]
+
 function unreachable(words: DatabaseWords, error: unknown): ServerFault {
   const { url } = words
   const code = errorCode(error)
   const isTimeout = error instanceof Error && error.message === 'Timeout error.'
-  if (code === undefined && !isTimeout)
-    return {
-      code: 'publish-no-clickhouse',
-      problem: `The answer of ${url} is not that of a ClickHouse server`,
-      hint: 'Check the port: it must be that of the HTTP interface, usually 8123, or 8443 with ?secure.',
-    }
+  if (code === undefined && !isTimeout) return otherProgram(url)
+  const known = CONNECTION_FAULTS.find(({ codes }) => codes.test(code ?? ''))
+  if (known && code !== undefined) return known.fault(words, code)
   const reason = isTimeout ? 'no answer in time' : code && CODE.test(code) ? code : 'connection failed'
   return {
     code: 'publish-unreachable',
     problem: `The ClickHouse server at ${url} cannot be reached: ${reason}`,
-    hint: `Check the address, ?secure and the network of this machine. ${again(words)}`,
+    hint: `Check the address, that the server runs, and the network of this machine; a port for TLS needs ?secure. ${again(words)}`,
   }
 }
+
+const otherProgram = (url: string): ServerFault => ({
+  code: 'publish-no-clickhouse',
+  problem: `The answer of ${url} is not that of a ClickHouse server`,
+  hint: 'Check the port: it must be that of the HTTP interface, usually 8123, or 8443 with ?secure. A proxy in between may have answered instead of the server.',
+})

@@ -42,11 +42,37 @@ test.each<[status: number, text: string, says: RegExp]>([
   ],
   [
     500,
+    `Code: 164, e.displayText() = DB::Exception: ${PRIVATE}`,
+    /may not write the database lake: its profile allows only reading .*\nhint: Give the user a profile/,
+  ],
+  [
+    500,
+    `Code: 75, e.displayText() = DB::ErrnoException: ${PRIVATE}, strerror: No space left on device`,
+    /cannot write its files: its disk may be full \(ClickHouse error 75\)\nhint: Free space/,
+  ],
+  [
+    500,
+    `Poco::Exception. Code: 1000, e.code() = 0, e.displayText() = ${PRIVATE}`,
+    /refuses a statement \(ClickHouse error 1000\)\nhint: The log of the server/,
+  ],
+  [
+    500,
+    `Code: 201, e.displayText() = DB::Exception: ${PRIVATE}`,
+    /allows the user no further query .*\nhint: Raise the quota/,
+  ],
+  [
+    500,
+    `Code: 252. DB::Exception: Too many parts: ${PRIVATE}`,
+    /has too many parts .*\nhint: Publish less often/,
+  ],
+  [
+    500,
     `Code: 243. DB::Exception: ${PRIVATE} (NOT_ENOUGH_SPACE)`,
-    /The disk of the ClickHouse server .* is full/,
+    /cannot write its files: its disk may be full/,
   ],
   [500, `Code: 49. DB::Exception: ${PRIVATE} (LOGICAL_ERROR)`, /refuses a statement \(ClickHouse error 49\)/],
-  [200, '', /There is no database lake at .*\nhint: Create it with CREATE DATABASE lake/],
+  [200, '', /is not that of a ClickHouse server\nhint: Check the port/],
+  [200, `<html>${PRIVATE}</html>\n`, /is not that of a ClickHouse server\nhint: .* A proxy in between/],
   [400, `<html>${PRIVATE}</html>`, /is not that of a ClickHouse server\nhint: Check the port/],
 ])('an answer %s %s is reported with a hint, and is not quoted', async (status, text, says) => {
   const target = await answering(status, text)
