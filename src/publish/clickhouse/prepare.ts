@@ -5,7 +5,7 @@ import type { ClickHouseConnection } from './connection.ts'
 import type { ClickHouseDialect } from './dialect.ts'
 import { isLayoutOf, layoutOf } from './layout.ts'
 import { type Relation, readColumns, readRelations } from './state.ts'
-import { completePartsTable, createStateTables, STATE_TABLES } from './state-tables.ts'
+import { createStateTables, STATE_TABLES } from './state-tables.ts'
 import { createTable, type DatabasePlace } from './statements.ts'
 import { type ViewedTable, viewNames } from './views.ts'
 
@@ -43,7 +43,7 @@ export async function prepareTables({
   const earlier = layouts.map(({ table, layout }) =>
     [...relations.keys()].filter(name => name !== layout.name && isLayoutOf(table.read.folder, name)),
   )
-  const columns = await readColumns(connection, [STATE_TABLES.parts, ...earlier.flat()])
+  const columns = await readColumns(connection, earlier.flat())
   const tables = layouts.map(
     (one, place): ViewedTable => ({
       ...one,
@@ -53,7 +53,6 @@ export async function prepareTables({
   refuseOtherTables(connection, relations, tables)
   const missing = [
     ...(Object.values(STATE_TABLES).every(name => relations.has(name)) ? [] : createStateTables(place)),
-    ...completePartsTable(place, columns.get(STATE_TABLES.parts) ?? []),
     ...layouts.flatMap(({ layout }) => (relations.has(layout.name) ? [] : createTable(place, layout))),
   ]
   for (const statement of missing) await connection.run(statement)

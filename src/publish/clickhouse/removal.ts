@@ -45,6 +45,19 @@ export function dropParts(place: DatabasePlace, unneeded: readonly StoredPart[])
   return [...bySource].flatMap(([source, partitions]) => dropPartitions(place, source, partitions))
 }
 
+/** Statements that remove the checksums of publications of which no part is left once these are removed. */
+export function dropChecksums(
+  place: DatabasePlace,
+  stored: readonly StoredPart[],
+  unneeded: readonly StoredPart[],
+): string[] {
+  const removed = new Set(unneeded)
+  const needed = new Set(stored.filter(one => !removed.has(one)).map(({ writtenIn }) => writtenIn))
+  const numbers = new Set(unneeded.map(({ writtenIn }) => writtenIn))
+  const partitions = [...numbers].filter(publication => !needed.has(publication))
+  return dropPartitions(place, STATE_TABLES.checksums, partitions.map(String))
+}
+
 /** Statements that remove the lists of parts of publications that are not kept. */
 export function dropPartLists(
   place: DatabasePlace,

@@ -1,6 +1,6 @@
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import type { Prepared } from './prepare.ts'
-import { dropPartLists, dropParts, keptPublications, unneededParts } from './removal.ts'
+import { dropChecksums, dropPartLists, dropParts, keptPublications, unneededParts } from './removal.ts'
 import { countParts, type DatabaseState, newestAttempt, type StoredPart } from './state.ts'
 import { createView, dropTable } from './statements.ts'
 import { publishedView } from './views.ts'
@@ -25,9 +25,13 @@ export async function removeUnneeded(completed: CompletedPublication, keep: numb
   const purgedAt = state.publications.at(-1)?.purged_at ?? ''
   const kept = keptPublications(state.publications, keep, purgedAt)
   const unneeded = unneededParts(stored, state, kept, publication)
-  // First the lists, so that none names rows that are gone.
-  for (const statement of dropPartLists(place, state.parts, kept)) await connection.run(statement)
-  for (const statement of dropParts(place, unneeded)) await connection.run(statement)
+  const statements = [
+    // First the lists, so that none names rows that are gone.
+    ...dropPartLists(place, state.parts, kept),
+    ...dropChecksums(place, stored, unneeded),
+    ...dropParts(place, unneeded),
+  ]
+  for (const statement of statements) await connection.run(statement)
   await removeEarlierLayouts(completed, kept)
   const isErasing = state.publications.some(({ purged_at }) => purged_at !== purgedAt)
   if (isErasing && unneeded.length > 0) await checkErased(completed, kept)

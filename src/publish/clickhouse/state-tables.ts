@@ -1,9 +1,10 @@
-import { addColumn, createTable, type DatabasePlace, nullable } from './statements.ts'
+import { createTable, type DatabasePlace, nullable } from './statements.ts'
 
 /** The tables of the database in which parley keeps what it has published. Pure. */
 
 export const STATE_TABLES = {
   attempts: '_parley_attempts',
+  checksums: '_parley_checksums',
   parts: '_parley_parts',
   publications: '_parley_publications',
 } as const
@@ -29,11 +30,21 @@ export interface PartRow {
   /** The publication that wrote the rows. They are exactly the rows of the source with this part and this number. */
   written_in: number
   digest: string
-  /** Of the rows as they were sent: `createRowsChecksum`. Empty where an earlier version of parley wrote them. */
-  checksum: string
   rows: number
   /** As they were sent. */
   bytes: number
+}
+
+/**
+ * The checksum of a part, for `parley publish verify`. It is in a separate table, which a database of an earlier version
+ * gets without any change of a table that it has.
+ */
+export interface ChecksumRow {
+  written_in: number
+  source: string
+  part: string
+  /** Of the rows as they were sent: `createRowsChecksum`. */
+  checksum: string
 }
 
 /** A complete publication. */
@@ -50,6 +61,7 @@ export interface CompletedRow {
 /** Instants are text, so that the tables stay the same when the server is upgraded. */
 const COLUMNS = {
   attempts: { publication: 'UInt64', token: 'String', warehouse: 'String', began_at: 'String' },
+  checksums: { written_in: 'UInt64', source: 'String', part: 'String', checksum: 'String' },
   parts: {
     publication: 'UInt64',
     source: 'String',
@@ -57,7 +69,6 @@ const COLUMNS = {
     position: 'UInt64',
     written_in: 'UInt64',
     digest: 'String',
-    checksum: 'String',
     rows: 'UInt64',
     bytes: 'UInt64',
   },
@@ -71,6 +82,7 @@ const COLUMNS = {
   },
 } as const satisfies {
   attempts: Record<keyof AttemptRow, string>
+  checksums: Record<keyof ChecksumRow, string>
   parts: Record<keyof PartRow, string>
   publications: Record<keyof CompletedRow, string>
 }
@@ -78,13 +90,14 @@ const COLUMNS = {
 /** Partitions are how the parts of an earlier publication are removed. */
 const ORDERS = {
   attempts: { partitionBy: 'tuple()', orderBy: 'publication' },
+  checksums: { partitionBy: 'written_in', orderBy: '(source, part)' },
   parts: { partitionBy: 'publication', orderBy: '(source, part)' },
   publications: { partitionBy: 'tuple()', orderBy: 'publication' },
 } as const
 
 /** All rows are on the first shard, so that one statement adds all of a publication or none. */
 export function createStateTables(place: DatabasePlace): string[] {
-  return (['attempts', 'parts', 'publications'] as const).flatMap(table =>
+  return (['attempts', 'checksums', 'parts', 'publications'] as const).flatMap(table =>
     createTable(place, {
       name: STATE_TABLES[table],
       columns: Object.entries(COLUMNS[table]).map(([name, type]) => ({ name, type })),
@@ -93,9 +106,3 @@ export function createStateTables(place: DatabasePlace): string[] {
     }),
   )
 }
-
-/** Adds what the table of parts of an earlier version lacks. @param columns that the table has */
-export const completePartsTable = (place: DatabasePlace, columns: readonly { name: string }[]): string[] =>
-  columns.length === 0 || columns.some(({ name }) => name === 'checksum')
-    ? []
-    : addColumn(place, STATE_TABLES.parts, { name: 'checksum', type: COLUMNS.parts.checksum })

@@ -2,7 +2,13 @@ import { EXIT_STATUS, StopError } from '../../errors.ts'
 import type { ClickHouseConnection } from './connection.ts'
 import { noDatabase } from './faults.ts'
 import { PART_COLUMN, PUBLICATION_COLUMN } from './layout.ts'
-import { type AttemptRow, type CompletedRow, type PartRow, STATE_TABLES } from './state-tables.ts'
+import {
+  type AttemptRow,
+  type ChecksumRow,
+  type CompletedRow,
+  type PartRow,
+  STATE_TABLES,
+} from './state-tables.ts'
 import {
   type ClickHouseColumn,
   type DatabasePlace,
@@ -74,7 +80,7 @@ export async function readParts(
   place: DatabasePlace,
 ): Promise<readonly PartRow[]> {
   const parts = await rows<Record<keyof PartRow, string>>(
-    `SELECT publication, source, part, position, written_in, digest, checksum, rows, bytes FROM ${tableIn(place, STATE_TABLES.parts)} ORDER BY publication, source, position`,
+    `SELECT publication, source, part, position, written_in, digest, rows, bytes FROM ${tableIn(place, STATE_TABLES.parts)} ORDER BY publication, source, position`,
   )
   return parts.map(partOf)
 }
@@ -86,7 +92,6 @@ const partOf = (row: Record<keyof PartRow, string>): PartRow => ({
   position: Number(row.position),
   written_in: Number(row.written_in),
   digest: row.digest,
-  checksum: row.checksum,
   rows: Number(row.rows),
   bytes: Number(row.bytes),
 })
@@ -180,6 +185,13 @@ export async function newestAttempt({ rows }: ClickHouseConnection, place: Datab
   return Number(row?.newest ?? 0)
 }
 
+/** Before the parts are recorded. */
+export const recordChecksums = (
+  connection: ClickHouseConnection,
+  place: DatabasePlace,
+  checksums: readonly ChecksumRow[],
+): Promise<void> => insertRows(connection, place, 'checksums', checksums)
+
 export const recordParts = (
   connection: ClickHouseConnection,
   place: DatabasePlace,
@@ -204,7 +216,7 @@ async function insertRows(
   { insert }: ClickHouseConnection,
   place: DatabasePlace,
   table: keyof typeof STATE_TABLES,
-  rows: readonly (AttemptRow | PartRow | CompletedRow)[],
+  rows: readonly (AttemptRow | ChecksumRow | PartRow | CompletedRow)[],
 ): Promise<void> {
   if (rows.length === 0) return
   await insert(

@@ -68,13 +68,6 @@ function engineOf({ database, isReplicated }: DatabasePlace, stored: string): st
 export const expectedEngine = ({ cluster }: DatabasePlace): string =>
   cluster === undefined ? 'MergeTree' : 'Distributed'
 
-export function addColumn(place: DatabasePlace, table: string, { name, type }: ClickHouseColumn): string[] {
-  const tables = place.cluster === undefined ? [table] : [storedName(place, table), table]
-  return tables.map(
-    one => `ALTER TABLE ${tableIn(place, one)}${onCluster(place)} ADD COLUMN ${quoted(name)} ${type}`,
-  )
-}
-
 export function dropTable(place: DatabasePlace, name: string, isModern: boolean): string[] {
   const names = place.cluster === undefined ? [name] : [name, storedName(place, name)]
   // Without SYNC, newer servers keep the files for minutes, and a replicated table its path.

@@ -11,8 +11,8 @@ import type { ClickHouseDialect } from './dialect.ts'
 import type { TableLayout } from './layout.ts'
 import { createRowBinary } from './row-binary.ts'
 import { createRowsChecksum } from './rows-checksum.ts'
-import { countParts } from './state.ts'
-import type { PartRow } from './state-tables.ts'
+import { countParts, recordChecksums } from './state.ts'
+import type { ChecksumRow, PartRow } from './state-tables.ts'
 import { type DatabasePlace, tableIn } from './statements.ts'
 
 /**
@@ -47,6 +47,7 @@ export async function writeTable(
   const names = [...digests.keys()].map(part => part ?? null)
   const isNew = (row: PartRow) => row.written_in === publication
   const parts: PartRow[] = []
+  const checksums: ChecksumRow[] = []
   for (const [position, [part, { fingerprint }]] of [...digests].entries()) {
     const name = part ?? ''
     const earlier = known.get(name)
@@ -55,12 +56,14 @@ export async function writeTable(
       continue
     }
     const rows = reader.of(part ?? null, names)
-    const written = { ...(await writePart(work, { table, layout, part: name, rows })), position }
+    const { checksum, ...written } = await writePart(work, { table, layout, part: name, rows })
     // A view such as sync_status depends on the clock. In a table of one part, no row can be lost between two parts.
     if (written.digest !== fingerprint && names.length > 1) throw unstable(table)
-    parts.push(written)
+    parts.push({ ...written, position })
+    checksums.push({ written_in: publication, source: layout.name, part: name, checksum })
   }
   await checkCounts(work, layout, parts.filter(isNew))
+  await recordChecksums(work.connection, work.place, checksums)
   return parts
 }
 
@@ -78,7 +81,7 @@ const INSERT_BYTES = 16 * 2 ** 20
 async function writePart(
   { connection, place, dialect, publication, onRows }: TableToWrite,
   { table, layout, part, rows }: PartToWrite,
-): Promise<Omit<PartRow, 'position'>> {
+): Promise<Omit<PartRow, 'position'> & Pick<ChecksumRow, 'checksum'>> {
   const fingerprint = createFingerprint(table.read.columns)
   const encoder = createRowEncoder(table, { dialect, part, publication })
   const into = `INSERT INTO ${tableIn(place, layout.name)} FORMAT RowBinary`

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import {
+  dropChecksums,
   dropPartLists,
   dropParts,
   keptPublications,
@@ -25,7 +26,6 @@ const shown = (publication: number, part: string, writtenIn: number): PartRow =>
   position: 0,
   written_in: writtenIn,
   digest: '',
-  checksum: '',
   rows: 1,
   bytes: 1,
 })
@@ -64,4 +64,18 @@ test('a part is dropped as the partition that it is', () => {
   expect(dropPartLists(ALONE, [shown(1, 'a', 1), shown(2, 'a', 1)], new Set([2]))).toEqual([
     'ALTER TABLE `lake`.`_parley_parts` DROP PARTITION 1',
   ])
+})
+
+test('the checksums of a publication go with the last of the parts that it wrote', () => {
+  const rows = [stored('a', 1), stored('b', 1), stored('a', 2), stored('b', 3)]
+  const [a1, b1, a2] = rows
+  const statements = (...removed: (typeof a1)[]) =>
+    dropChecksums(
+      ALONE,
+      rows,
+      removed.flatMap(one => one ?? []),
+    )
+  expect(statements(a1, a2)).toEqual(['ALTER TABLE `lake`.`_parley_checksums` DROP PARTITION 2'])
+  expect(statements(a1, b1)).toEqual(['ALTER TABLE `lake`.`_parley_checksums` DROP PARTITION 1'])
+  expect(statements(a1)).toEqual([])
 })

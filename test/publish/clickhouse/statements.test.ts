@@ -71,9 +71,9 @@ describe('tables', () => {
   })
 
   test('the state is on the first shard', () => {
-    expect(createStateTables(CLUSTER)).toHaveLength(6)
-    expect(createStateTables(CLUSTER)[3]).toMatch(/Distributed\('two', 'lake', '_parley_parts_local', 0\)$/)
-    expect(createStateTables(ALONE)[1]).toContain('PARTITION BY publication ORDER BY (source, part)')
+    expect(createStateTables(CLUSTER)).toHaveLength(8)
+    expect(createStateTables(CLUSTER)[5]).toMatch(/Distributed\('two', 'lake', '_parley_parts_local', 0\)$/)
+    expect(createStateTables(ALONE)[2]).toContain('PARTITION BY publication ORDER BY (source, part)')
   })
 
   test('a table with other columns has another name, which tells what it belongs to', () => {

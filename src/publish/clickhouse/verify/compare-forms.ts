@@ -14,13 +14,19 @@ export interface FormFault {
   message: string
 }
 
+/** A part that a publication shows. */
+export interface CheckedPart extends PartRow {
+  /** Undefined where an earlier version of parley wrote it. */
+  checksum: string | undefined
+}
+
 /**
  * @param shown the parts of the table that complete publications show; a part may be there for each of them
  * @param newest the newest publication that had begun before the warehouse was read: later ones may know better what is
  *   purged
  */
 export function formFaults(
-  shown: readonly PartRow[],
+  shown: readonly CheckedPart[],
   stored: readonly StoredForm[],
   newest: number,
 ): FormFault[] {
@@ -47,7 +53,7 @@ const keyOf = ({ part, writtenIn }: { part: string; writtenIn: number }): string
   formOf('', part, writtenIn)
 
 function damageOf(
-  { rows, checksum }: PartRow,
+  { rows, checksum }: CheckedPart,
   form: StoredForm | undefined,
 ): Pick<FormFault, 'kind' | 'message'> | undefined {
   if (rows > 0 && form === undefined)
@@ -55,8 +61,7 @@ function damageOf(
   const stored = form?.rows ?? 0
   if (stored !== rows)
     return { kind: 'rows', message: `The part has ${countText(stored, 'row')} instead of ${rows}` }
-  // Earlier versions recorded none.
-  if (checksum !== '' && form !== undefined && form.checksum !== checksum)
+  if (checksum !== undefined && form !== undefined && form.checksum !== checksum)
     return { kind: 'values', message: 'The rows of the part are not those that were published' }
   return undefined
 }

@@ -47,8 +47,8 @@ export async function lastingFaults(
 ): Promise<DatabaseFault[]> {
   if (faults.length === 0) return []
   const { place } = hints
-  const shown = await readShown(connection, place)
   const relations = await readRelations(connection, place)
+  const shown = await readShown(connection, place, relations)
   const views = new Set(viewFaults(hints, shown, relations).map(({ source }) => source))
   const listed = new Set(shown.parts.map(row => formOf(row.source, row.part, row.written_in)))
   const stored = await storedForms(connection, place, relations, faults)

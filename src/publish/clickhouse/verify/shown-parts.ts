@@ -1,21 +1,29 @@
 import type { ClickHouseConnection } from '../connection.ts'
-import { readParts, readPublications } from '../state.ts'
-import type { CompletedRow, PartRow } from '../state-tables.ts'
-import type { DatabasePlace } from '../statements.ts'
+import { formOf, readParts, readPublications } from '../state.ts'
+import { type ChecksumRow, type CompletedRow, STATE_TABLES } from '../state-tables.ts'
+import { type DatabasePlace, tableIn } from '../statements.ts'
+import type { CheckedPart } from './compare-forms.ts'
 
 /** What the complete publications of a database show. */
 export interface ShownParts {
   /** Undefined when none is complete. */
   publication: CompletedRow | undefined
   /** Of all complete publications that are kept. */
-  parts: readonly PartRow[]
+  parts: readonly CheckedPart[]
 }
 
 /** More publications than `--keep` allows. */
 const MOST_PUBLICATIONS = 10_000
 
-/** Another publication may complete, and drop lists of parts, between two statements. */
-export async function readShown(connection: ClickHouseConnection, place: DatabasePlace): Promise<ShownParts> {
+/**
+ * Another publication may complete, and drop lists of parts, between two statements.
+ * @param tables of the database: one of an earlier version of parley has no checksums
+ */
+export async function readShown(
+  connection: ClickHouseConnection,
+  place: DatabasePlace,
+  tables: Pick<ReadonlyMap<string, unknown>, 'has'>,
+): Promise<ShownParts> {
   for (;;) {
     const publications = await readPublications(connection, place, MOST_PUBLICATIONS)
     const parts = await readParts(connection, place)
@@ -23,6 +31,31 @@ export async function readShown(connection: ClickHouseConnection, place: Databas
     const publication = publications.at(-1)
     if (newest?.publication !== publication?.publication) continue
     const complete = new Set(publications.map(row => row.publication))
-    return { publication, parts: parts.filter(row => complete.has(row.publication)) }
+    const shown = parts.filter(row => complete.has(row.publication))
+    const checksums = tables.has(STATE_TABLES.checksums)
+      ? await readChecksums(connection, place)
+      : new Map<string, string>()
+    return {
+      publication,
+      parts: shown.map(row => ({
+        ...row,
+        checksum: checksums.get(formOf(row.source, row.part, row.written_in)),
+      })),
+    }
   }
+}
+
+async function readChecksums(
+  { rows }: ClickHouseConnection,
+  place: DatabasePlace,
+): Promise<ReadonlyMap<string, string>> {
+  const found = await rows<Record<keyof ChecksumRow, string>>(
+    `SELECT written_in, source, part, checksum FROM ${tableIn(place, STATE_TABLES.checksums)}`,
+  )
+  return new Map(
+    found.map(({ written_in, source, part, checksum }) => [
+      formOf(source, part, Number(written_in)),
+      checksum,
+    ]),
+  )
 }

@@ -2,9 +2,8 @@ import { errorCode } from '../../../error-code.ts'
 import type { Sqlite } from '../../../store/database/sqlite-types.ts'
 import { purgedContentTest } from '../../../store/deletions/purged-content.ts'
 import type { PublishedTable } from '../../tables.ts'
-import type { PartRow } from '../state-tables.ts'
 import type { ClickHouseColumn } from '../statements.ts'
-import { type FormFault, formFaults } from './compare-forms.ts'
+import { type CheckedPart, type FormFault, formFaults } from './compare-forms.ts'
 import { readForms, type SourceReading, type StoredForm } from './read-forms.ts'
 
 /** Checks one table that has rows of a published table: all of its rows, whether a publication shows them or not. */
@@ -14,7 +13,7 @@ export interface SourceToCheck {
   /** None where the server has no such table. */
   columns: readonly ClickHouseColumn[]
   /** The parts of it that complete publications show. */
-  shown: readonly PartRow[]
+  shown: readonly CheckedPart[]
   /** The warehouse and its table, if it still has one. */
   warehouse: { db: Sqlite; table: PublishedTable | undefined } | undefined
   /** The newest publication that had begun before the warehouse was read. */

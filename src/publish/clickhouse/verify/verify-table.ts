@@ -4,7 +4,7 @@ import { readPartDigests } from '../../part-digests.ts'
 import type { PublishedTable } from '../../tables.ts'
 import { differences } from '../../verify/verify-table.ts'
 import { formOf, readColumns } from '../state.ts'
-import type { PartRow } from '../state-tables.ts'
+import type { CheckedPart } from './compare-forms.ts'
 import { type DatabaseFault, type HintPlace, hintFor } from './fault.ts'
 import type { SourceReading, StoredForm } from './read-forms.ts'
 import type { ShownParts } from './shown-parts.ts'
@@ -83,8 +83,8 @@ export async function verifyTable(
 }
 
 function figures(
-  parts: readonly PartRow[],
-  current: readonly PartRow[],
+  parts: readonly CheckedPart[],
+  current: readonly CheckedPart[],
   stored: readonly (StoredForm & { source: string })[],
 ): Omit<DatabaseTable, 'folder' | 'parts_changed'> {
   const forms = new Map(parts.map(row => [formOf(row.source, row.part, row.written_in), row]))
@@ -97,12 +97,12 @@ function figures(
     parts: current.length,
     earlier_parts: forms.size - current.length,
     unshown_parts: stored.filter(form => !isShown(form)).length,
-    counted_parts: [...forms.values()].filter(({ checksum }) => checksum === '').length,
+    counted_parts: [...forms.values()].filter(({ checksum }) => checksum === undefined).length,
   }
 }
 
 /** How many parts of the table and of the warehouse differ. */
-async function changedParts(check: TableCheck, current: readonly PartRow[]): Promise<number> {
+async function changedParts(check: TableCheck, current: readonly CheckedPart[]): Promise<number> {
   const { db, table } = check.warehouse ?? {}
   if (db === undefined) return 0
   if (table === undefined) return current.length

@@ -68,12 +68,12 @@ interface Verifying extends DatabaseVerifyOptions {
 
 async function verifyInstant(verifying: Verifying): Promise<DatabaseVerifySummary> {
   const { db, connection, place } = verifying
-  const shown = await readShown(connection, place)
+  const relations = await readRelations(connection, place)
+  const shown = await readShown(connection, place, relations)
   const { publication } = shown
   if (publication === undefined) throw nothingPublished(connection)
   if (db) refuseOtherWarehouse(connection, [publication], readMeta(db, META.identity) ?? '')
   const hints = { ...verifying, isModern: dialectOf(connection.version).isModern }
-  const relations = await readRelations(connection, place)
   const verified = await verifyTables(hints, shown, [...relations.keys()].filter(isSource))
   const faults = [...viewFaults(hints, shown, relations), ...verified.flatMap(one => one.faults)]
   return {
