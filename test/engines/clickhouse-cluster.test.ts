@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { publishToDatabase } from '../publish/clickhouse/publishing.ts'
+import { verify } from '../publish/clickhouse/verify/verifying.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 import { expectedDatabase, filesWith, shownRows } from './clickhouse-database.ts'
 import {
@@ -96,6 +97,19 @@ test.skipIf(programs === undefined)(
       await publishToDatabase(store.path, target)
       for (const server of [first, second]) await compare(store.path, server)
     }
+    expect(await verify(store.path, target)).toMatchObject({ faults: [] })
+    const [source] = await second.query(
+      `SELECT name FROM system.tables WHERE database = 'lake' AND name LIKE '_parley_members_%_local'`,
+    )
+    await second.run(`INSERT INTO lake.${source?.[0]} SELECT * FROM lake.${source?.[0]} LIMIT 1`)
+    const doubled = (await verify(store.path, target)).faults
+    expect(doubled.map(({ kind, message }) => [kind, message])).toEqual([
+      ['rows', 'The part has 201 rows instead of 200'],
+    ])
+    const [, statement = ''] = /Run (ALTER .*) on the server/.exec(doubled[0]?.hint ?? '') ?? []
+    await first.run(statement)
+    for (let time = 0; time < 2; time += 1) await publishToDatabase(store.path, target)
+    expect(await verify(store.path, target)).toMatchObject({ faults: [] })
     store.atomically(() => {
       store.tombstone('members', [['m1']], NOW)
       store.purger.purge({ before: '9999', limit: 1000, now: NOW })
@@ -134,5 +148,6 @@ test.skipIf(programs === undefined)(
     await second.start()
     await publishToDatabase(store.path, target)
     for (const server of [first, second]) await compare(store.path, server)
+    expect(await verify(store.path, target)).toMatchObject({ faults: [] })
   },
 )
