@@ -57,7 +57,7 @@ export interface PublicationOptions {
   keep: number
   /** Names of the tables to publish; undefined: all. */
   tables: readonly string[] | undefined
-  /** Compares everything, also what is not noted as changed. ClickHouse always gets this comparison. */
+  /** Compares everything, also what is not noted as changed. */
   full: boolean
   signal: AbortSignal
   onProgress(progress: PublishProgress): void

@@ -1,4 +1,4 @@
-import { systemClock } from '../../../src/clock.ts'
+import { type Clock, systemClock } from '../../../src/clock.ts'
 import { parseClickHouseAddress } from '../../../src/publish/clickhouse/address.ts'
 import { publishToClickHouse } from '../../../src/publish/clickhouse/publish.ts'
 import type { PublishSummary } from '../../../src/publish/publish.ts'
@@ -12,11 +12,28 @@ export interface ClickHouseTarget {
   parameters?: string
 }
 
+interface Options {
+  keep?: number
+  full?: boolean
+  version?: string
+  /** Default: all. */
+  tables?: readonly string[]
+  clock?: Clock
+  onProgress?: () => void
+}
+
 /** Publishes a warehouse as the command does, over a separate connection. */
 export async function publishToDatabase(
   warehouse: string,
   { host, database, parameters = '' }: ClickHouseTarget,
-  { keep = 2, onProgress = () => {} }: { keep?: number; onProgress?: () => void } = {},
+  {
+    keep = 2,
+    full = false,
+    version = '1.2.3',
+    tables,
+    clock = systemClock(),
+    onProgress = () => {},
+  }: Options = {},
 ): Promise<PublishSummary> {
   const address = parseClickHouseAddress(`clickhouse://${host}/${database}${parameters}`)
   if (!address) throw new Error('The address is not one of ClickHouse')
@@ -27,8 +44,11 @@ export async function publishToDatabase(
       address,
       user: 'default',
       password: undefined,
-      clock: systemClock(),
+      clock,
+      version,
       keep,
+      full,
+      tables,
       signal: new AbortController().signal,
       onProgress,
     })
