@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { type Clock, isoInstant } from '../../clock.ts'
 import type { Sqlite } from '../../store/database/sqlite-types.ts'
 import { META, readMeta } from '../../store/sync/meta.ts'
-import type { PublishProgress, PublishSummary } from '../publish.ts'
+import type { PublishProgress } from '../publish.ts'
 import { atOneInstant, statusInstants } from '../warehouse-instant.ts'
 import { type Compared, lookingAt, type WhereToLook, whereToLook } from '../where-to-look.ts'
 import type { ClickHouseAddress } from './address.ts'
@@ -18,6 +18,7 @@ import {
   completePublication,
   countParts,
   type DatabaseState,
+  measurePublications,
   readCompared,
   readPublications,
   readRelations,
@@ -28,7 +29,7 @@ import {
   type StoredPart,
 } from './state.ts'
 import type { CompletedRow, PartRow } from './state-tables.ts'
-import type { ViewedTable } from './views.ts'
+import { type DatabaseSummary, tableSummaries } from './summary.ts'
 import { writeTable } from './write-table.ts'
 
 /**
@@ -58,7 +59,7 @@ export interface ClickHousePublishing {
 }
 
 /** @throws StopError 64 when the database has other content, 73 when it cannot be used, 75 when another process publishes */
-export async function publishToClickHouse(options: ClickHousePublishing): Promise<PublishSummary> {
+export async function publishToClickHouse(options: ClickHousePublishing): Promise<DatabaseSummary> {
   const connection = await openClickHouse(options)
   try {
     return await atOneInstant(options.db, () => publishInstant(options, connection))
@@ -70,7 +71,7 @@ export async function publishToClickHouse(options: ClickHousePublishing): Promis
 async function publishInstant(
   options: ClickHousePublishing,
   connection: ClickHouseConnection,
-): Promise<PublishSummary> {
+): Promise<DatabaseSummary> {
   const { db, clock, address: place, tables, version, full } = options
   const keep = Math.max(LEAST_KEPT, options.keep)
   const publishedAt = isoInstant(clock.now())
@@ -107,12 +108,13 @@ async function publishInstant(
     parts: [...begun.state.parts, ...parts],
   }
   const removed = await removeUnneeded({ ...begun, state }, keep)
+  const size = await measurePublications(connection, place, publication)
   return {
     publication,
     published_at: publishedAt,
     ...status,
-    tables: prepared.tables.map(viewed => summaryOf(viewed, parts, publication)),
-    files_removed: removed,
+    tables: tableSummaries(prepared.tables, parts, { publication, size }),
+    parts_removed: removed,
   }
 }
 
@@ -160,28 +162,4 @@ async function writeTables(options: ClickHousePublishing, begun: Begun): Promise
   }
   await recordParts(connection, place, unrecorded)
   return all
-}
-
-/** A part counts as a file. */
-function summaryOf(
-  { table, layout }: ViewedTable,
-  all: readonly PartRow[],
-  publication: number,
-): PublishSummary['tables'][number] {
-  const parts = all.filter(({ source }) => source === layout.name)
-  const written = parts.filter(({ written_in }) => written_in === publication)
-  const sum = (of: readonly PartRow[], figure: 'rows' | 'bytes') =>
-    of.reduce((total, row) => total + row[figure], 0)
-  const changedIn = Math.max(0, ...parts.map(({ written_in }) => written_in))
-  return {
-    folder: table.read.folder,
-    version: changedIn,
-    snapshotId: changedIn,
-    rows: sum(parts, 'rows'),
-    bytes: sum(parts, 'bytes'),
-    files: parts.length,
-    filesWritten: written.length,
-    rowsWritten: sum(written, 'rows'),
-    bytesWritten: sum(written, 'bytes'),
-  }
 }

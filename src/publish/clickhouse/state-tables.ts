@@ -85,6 +85,11 @@ const COLUMNS = {
   publications: Record<keyof CompletedRow, string>
 }
 
+/** SQL for the bytes of the cells of a row of `_parley_publications`. */
+export const PUBLICATION_BYTES = Object.entries(COLUMNS.publications)
+  .map(([name, type]) => (type === 'UInt64' ? '8' : `length(ifNull(${name}, ''))`))
+  .join(' + ')
+
 /** Partitions are how the parts of an earlier publication are removed. */
 const ORDERS = {
   attempts: { partitionBy: 'tuple()', orderBy: 'publication' },

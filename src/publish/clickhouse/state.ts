@@ -8,6 +8,7 @@ import {
   type ComparedRow,
   type CompletedRow,
   type PartRow,
+  PUBLICATION_BYTES,
   STATE_TABLES,
 } from './state-tables.ts'
 import {
@@ -18,6 +19,7 @@ import {
   literal,
   tableIn,
 } from './statements.ts'
+import type { PublicationsSize } from './summary.ts'
 
 /**
  * What the database has, and how a publication begins and completes in it:
@@ -101,6 +103,17 @@ export async function readPublications(
     `SELECT publication, published_at, complete_as_of, fresh_as_of, warehouse, purged_at FROM ${tableIn(place, STATE_TABLES.publications)} ORDER BY publication DESC LIMIT ${newest}`,
   )
   return found.map(row => ({ ...row, publication: Number(row.publication) })).reverse()
+}
+
+export async function measurePublications(
+  { rows }: ClickHouseConnection,
+  place: DatabasePlace,
+  newest: number,
+): Promise<PublicationsSize> {
+  const [row] = await rows<Record<'counted' | 'bytes' | 'written', string>>(
+    `SELECT count() AS counted, sum(${PUBLICATION_BYTES}) AS bytes, sumIf(${PUBLICATION_BYTES}, publication = ${newest}) AS written FROM ${tableIn(place, STATE_TABLES.publications)}`,
+  )
+  return { rows: Number(row?.counted), bytes: Number(row?.bytes), bytesWritten: Number(row?.written) }
 }
 
 /** What a complete publication compared. Undefined for one of an earlier version. */

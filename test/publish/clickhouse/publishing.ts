@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../../../src/clock.ts'
 import { parseClickHouseAddress } from '../../../src/publish/clickhouse/address.ts'
 import { publishToClickHouse } from '../../../src/publish/clickhouse/publish.ts'
-import type { PublishSummary } from '../../../src/publish/publish.ts'
+import type { DatabaseSummary } from '../../../src/publish/clickhouse/summary.ts'
 import { openDatabase } from '../../../src/store/database/open.ts'
 
 export interface ClickHouseTarget {
@@ -34,7 +34,7 @@ export async function publishToDatabase(
     clock = systemClock(),
     onProgress = () => {},
   }: Options = {},
-): Promise<PublishSummary> {
+): Promise<DatabaseSummary> {
   const address = parseClickHouseAddress(`clickhouse://${host}/${database}${parameters}`)
   if (!address) throw new Error('The address is not one of ClickHouse')
   const db = openDatabase({ path: warehouse, readonly: true })
