@@ -59,7 +59,7 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
     ).argParser(parseKeep),
     new Option(
       '--tables <names>',
-      'only these tables, separated by commas; tables of the target that are left out lose their rows; default publish.tables, usually all',
+      'only these tables, separated by commas; tables of the target that are left out lose their rows, in a ClickHouse database also their views; default publish.tables, usually all',
     ).argParser(parseTableNames),
     new Option(
       '--location <url>',
