@@ -4,7 +4,7 @@ import { isoInstant, systemClock } from '../clock.ts'
 import { loadSettings } from '../config/load-settings.ts'
 import type { SettingKey } from '../config/settings.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
-import type { PublicationFigures, PublicationSummary, TableFigures } from '../publish/summary.ts'
+import type { PublishedPieces, TableFigures, TargetSummary } from '../publish/summary.ts'
 import { jsonLine, safeText } from '../safe-text.ts'
 import { sizeText } from '../size-text.ts'
 import { type TableColumn, table } from '../terminal/table.ts'
@@ -183,14 +183,14 @@ const pieceColumns = (unit: string): readonly TableColumn<TableFigures>[] => [
   { title: 'written', align: 'right', cell: row => wholeNumber(row.piecesWritten) },
 ]
 
-interface Publication extends Pick<PublicationSummary, 'publication' | 'published_at'> {
+interface ShownPublication extends Pick<TargetSummary, 'publication' | 'published_at'> {
   target: string
   durationMs: number
 }
 
 function summaryText(
-  { target, publication, published_at: at, durationMs }: Publication,
-  { unit, tables }: PublicationFigures,
+  { target, publication, published_at: at, durationMs }: ShownPublication,
+  { unit, tables }: PublishedPieces,
 ): string {
   const sum = (of: (row: TableFigures) => number) => tables.reduce((total, row) => total + of(row), 0)
   const rows = countText(

@@ -20,7 +20,7 @@ export type ComparedPart<Known> =
   | { part: PartName; same: Known }
   | { part: PartName; same: undefined; mark: Mark }
 
-export interface Comparison<Known> {
+export interface PartsToCompare<Known> {
   reader: PartReader
   known: readonly Known[]
   lookAt: Looking
@@ -30,7 +30,7 @@ export interface Comparison<Known> {
 export async function compareParts<Known extends KnownPart>(
   reading: PartitionReading,
   table: PublishedTable,
-  { reader, known, lookAt }: Comparison<Known>,
+  { reader, known, lookAt }: PartsToCompare<Known>,
 ): Promise<readonly ComparedPart<Known>[]> {
   const isComplete = !known.some(({ isMissing }) => isMissing)
   const looked = lookAt === 'all' || !isComplete ? 'all' : reader.noted(lookAt)

@@ -4,7 +4,7 @@ import { openDatabase } from '../store/database/open.ts'
 import { databaseError } from '../store/database/sqlite-errors.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import type { PublishProgress } from './publish.ts'
-import type { PublicationSummary } from './summary.ts'
+import type { TargetSummary } from './summary.ts'
 import { type PublicationTarget, publishTo } from './target.ts'
 
 /** One publication, as the command and the daemon's child process make it. */
@@ -25,7 +25,7 @@ export interface OncePublishing {
   onEnd?(db: Sqlite, outcome: PublishOutcome): void
 }
 
-export type PublishOutcome = { summary: PublicationSummary } | { error: unknown }
+export type PublishOutcome = { summary: TargetSummary } | { error: unknown }
 
 /** @throws StopError as `openDatabase`, `publishTo` */
 export async function publishOnce({
@@ -38,7 +38,7 @@ export async function publishOnce({
   signal,
   onProgress,
   onEnd,
-}: OncePublishing): Promise<PublicationSummary> {
+}: OncePublishing): Promise<TargetSummary> {
   const { keep, tables, location } = settings.publish
   const db = openDatabase({ path: database, readonly: true })
   try {

@@ -3,9 +3,9 @@ import type { PublishSummary } from './publish.ts'
 
 /** What a publication has done, for any target. Pure. */
 
-export type PublicationSummary = PublishSummary | DatabaseSummary
+export type TargetSummary = PublishSummary | DatabaseSummary
 
-export interface PublicationFigures {
+export interface PublishedPieces {
   /** What is written and removed as a whole. */
   unit: 'file' | 'part'
   tables: readonly TableFigures[]
@@ -22,7 +22,7 @@ export interface TableFigures {
   bytesWritten: number
 }
 
-export function figuresOf(summary: PublicationSummary): PublicationFigures {
+export function figuresOf(summary: TargetSummary): PublishedPieces {
   if ('parts_removed' in summary) {
     const tables = summary.tables.map(({ parts, partsWritten, ...table }) => ({
       ...table,

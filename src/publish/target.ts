@@ -11,7 +11,7 @@ import {
   TARGET_SECRETS,
   targetName,
 } from './storage/open.ts'
-import type { PublicationSummary } from './summary.ts'
+import type { TargetSummary } from './summary.ts'
 
 /** Chooses how to publish by the target: Iceberg tables in a folder or a bucket, or tables of a ClickHouse database. */
 
@@ -67,7 +67,7 @@ export interface PublicationOptions {
 export async function publishTo(
   target: PublicationTarget,
   options: PublicationOptions,
-): Promise<PublicationSummary> {
+): Promise<TargetSummary> {
   if (target.by === 'clickhouse') return publishToDatabase(target.address, options)
   const { publishWarehouse } = await import('./publish.ts')
   const storage = await openTargetStorage(target, options)
@@ -82,7 +82,7 @@ export async function publishTo(
 async function publishToDatabase(
   address: ClickHouseAddress,
   options: PublicationOptions,
-): Promise<PublicationSummary> {
+): Promise<TargetSummary> {
   const { clickhouseUser: user, clickhousePassword: password } = options.settings.publish
   if (options.location !== undefined) throw locationError()
   const { publishToClickHouse } = await import('./clickhouse/publish.ts')

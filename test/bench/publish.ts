@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { systemClock } from '../../src/clock.ts'
 import type { ExportSummary } from '../../src/export/export.ts'
-import { figuresOf, type PublicationSummary } from '../../src/publish/summary.ts'
+import { figuresOf, type TargetSummary } from '../../src/publish/summary.ts'
 import { openStore } from '../../src/store/store.ts'
 import { type ClickHouseServer, debianClickHouse, startDebian } from '../engines/clickhouse-servers.ts'
 import { fillWarehouse } from './fill.ts'
@@ -91,7 +91,7 @@ async function runPublications(
 ): Promise<Omit<PublishMeasured, 'bare'>> {
   const database = join(options.folder, 'parley.db')
   const publish = async (...flags: string[]) =>
-    writtenBy(await run<PublicationSummary>(options, ['publish', target, ...flags]))
+    writtenBy(await run<TargetSummary>(options, ['publish', target, ...flags]))
   const first = await publish()
   const unchanged: Written[] = []
   while (unchanged.length < UNCHANGED_RUNS) unchanged.push(await publish())
@@ -155,7 +155,7 @@ async function change(database: string, where: string): Promise<void> {
 const sum = <Item>(items: readonly Item[], figure: (item: Item) => number) =>
   items.reduce((total, item) => total + figure(item), 0)
 
-function writtenBy({ usage, summary }: Ran<PublicationSummary>): Written {
+function writtenBy({ usage, summary }: Ran<TargetSummary>): Written {
   const { tables, unit } = figuresOf(summary)
   return {
     usage,

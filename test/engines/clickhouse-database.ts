@@ -5,6 +5,7 @@ import { TABLES } from '../../src/catalog/catalog.ts'
 import { crmTables } from '../../src/dictionary/crm-tables.ts'
 import { isMissingFile } from '../../src/error-code.ts'
 import { folderOf } from '../../src/export/crm-tables.ts'
+import { quote } from '../../src/store/database/sql.ts'
 import { readCrmObjectsAt } from '../../src/store/views/fill-dictionary.ts'
 import {
   type Cell,
@@ -98,7 +99,7 @@ export function expectedViews(path: string): ExpectedView[] {
   const typed = readCrmObjectsAt(path).flatMap(object => {
     const [, ...views] = crmTables(object)
     return views.map(view => ({
-      name: view.name.replace(object.table, folderOf(object.table)),
+      name: view.name.slice(0, -object.table.length) + folderOf(object.table),
       view: view.name,
       columns: view.columns.filter(({ kind }) => kind === 'text').map(column => column.name),
     }))
@@ -111,9 +112,9 @@ export function expectedViews(path: string): ExpectedView[] {
   const db = new Database(path, { readonly: true })
   try {
     return [...typed, ...declared].map(({ name, view, columns }) => {
-      const cells = ['1', ...columns.map(column => `"${column.replaceAll('"', '""')}"`)]
+      const cells = ['1', ...columns.map(quote)]
       const rows = db
-        .prepare<[], Cell[]>(`SELECT ${cells.join(', ')} FROM "${view}"`)
+        .prepare<[], Cell[]>(`SELECT ${cells.join(', ')} FROM ${quote(view)}`)
         .raw()
         .all()
       return { name, columns, rows: rows.map(rowText).sort() }

@@ -5,13 +5,13 @@ import type { ViewedTable } from './views.ts'
 
 /** What a publication to a database has done. Pure. */
 export interface DatabaseSummary extends Omit<PublishSummary, 'tables' | 'files_removed'> {
-  tables: readonly TableSummary[]
+  tables: readonly PartsSummary[]
   /** Parts of earlier publications that were removed. */
   parts_removed: number
 }
 
 /** Bytes are those that were sent. */
-export interface TableSummary {
+export interface PartsSummary {
   table: string
   /** The publication that last wrote rows of it. */
   changedIn: number
@@ -36,7 +36,7 @@ export function tableSummaries(
   tables: readonly ViewedTable[],
   parts: readonly PartRow[],
   { publication, size }: { publication: number; size: PublicationsSize },
-): readonly TableSummary[] {
+): readonly PartsSummary[] {
   const written = { partsWritten: 1, rowsWritten: 1, changedIn: publication }
   return [
     ...tables.map(({ table, layout }) => ({
@@ -50,7 +50,7 @@ export function tableSummaries(
   ]
 }
 
-function figuresOf(parts: readonly PartRow[], publication: number): Omit<TableSummary, 'table'> {
+function figuresOf(parts: readonly PartRow[], publication: number): Omit<PartsSummary, 'table'> {
   const written = parts.filter(({ written_in }) => written_in === publication)
   const sum = (of: readonly PartRow[], figure: 'rows' | 'bytes') =>
     of.reduce((total, row) => total + row[figure], 0)

@@ -122,7 +122,7 @@ function liveView(
   }
 }
 
-interface Records {
+interface RecordTables {
   object: CrmObjectDescription
   /** All whose tables are published. */
   objects: readonly CrmObjectDescription[]
@@ -133,7 +133,7 @@ interface Records {
 function recordViews(
   place: DatabasePlace,
   { table, layout }: ViewedTable,
-  { object, objects, published }: Records,
+  { object, objects, published }: RecordTables,
 ): ViewToCreate[] {
   const dialect: RecordsDialect = {
     quote: quoted,
