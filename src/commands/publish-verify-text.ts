@@ -13,31 +13,32 @@ type VerifiedTable = VerifySummary['tables'][number]
 type VerifiedDatabaseTable = DatabaseVerifySummary['tables'][number]
 
 /** What the tables of both kinds of targets have. */
-type AnyTable = Pick<VerifiedTable, 'folder' | 'rows' | 'bytes' | 'parts_changed'>
+type AnyTable = Pick<VerifiedTable, 'rows' | 'bytes' | 'parts_changed'>
 
-const FIRST_COLUMNS: readonly TableColumn<AnyTable>[] = [
-  { title: 'table', cell: row => shortTableName(row.folder) },
+const SIZE_COLUMNS: readonly TableColumn<AnyTable>[] = [
   { title: 'rows', align: 'right', cell: row => wholeNumber(row.rows) },
   { title: 'size', align: 'right', cell: row => sizeText(row.bytes) },
 ]
 
-const LAST_COLUMNS: readonly TableColumn<AnyTable>[] = [
+const CHANGE_COLUMNS: readonly TableColumn<AnyTable>[] = [
   { title: 'changed', align: 'right', cell: row => wholeNumber(row.parts_changed) },
 ]
 
 const COLUMNS: readonly TableColumn<VerifiedTable>[] = [
-  ...FIRST_COLUMNS,
+  { title: 'table', cell: row => shortTableName(row.folder) },
+  ...SIZE_COLUMNS,
   { title: 'files', align: 'right', cell: row => wholeNumber(row.files) },
   { title: 'earlier', align: 'right', cell: row => wholeNumber(row.earlier_files) },
-  ...LAST_COLUMNS,
+  ...CHANGE_COLUMNS,
 ]
 
 const DATABASE_COLUMNS: readonly TableColumn<VerifiedDatabaseTable>[] = [
-  ...FIRST_COLUMNS,
+  { title: 'table', cell: row => shortTableName(row.table) },
+  ...SIZE_COLUMNS,
   { title: 'parts', align: 'right', cell: row => wholeNumber(row.parts) },
   { title: 'earlier', align: 'right', cell: row => wholeNumber(row.earlier_parts) },
   { title: 'unshown', align: 'right', cell: row => wholeNumber(row.unshown_parts) },
-  ...LAST_COLUMNS,
+  ...CHANGE_COLUMNS,
 ]
 
 export interface VerifiedPlace {

@@ -12,6 +12,7 @@ import {
   type Sink,
 } from '../export/partitions.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
+import { compareParts } from './compare-parts.ts'
 import { PURGED_PROPERTY } from './expire.ts'
 import { type DataFile, encodeManifest, encodeManifestList } from './iceberg/manifest.ts'
 import {
@@ -30,11 +31,11 @@ import {
   writeHint,
   writeMetadata,
 } from './metadata-file.ts'
-import { readPartDigests } from './part-digests.ts'
 import { PARTS_PROPERTY, type PartNote, type PublishedPart, type PublishedState } from './published-state.ts'
 import type { PartName, PartReader } from './row-ranges.ts'
 import type { Storage } from './storage/storage.ts'
 import type { PublishedTable } from './tables.ts'
+import type { Looking } from './where-to-look.ts'
 
 /**
  * Brings one table of the target to its rows in the warehouse. Only parts whose digest differs are written. The commit
@@ -54,10 +55,11 @@ export interface TablePublishing extends PartitionReading {
   kept: ReadonlySet<number>
   /** When content of the warehouse was last purged; empty when it never was. */
   purgedAt: string
-  /** The parts in which rows may have changed, as `sync_changed_parts` names them. */
-  lookAt: 'all' | readonly string[]
+  lookAt: Looking
   /** Properties of the table, and of the snapshot. */
   properties: Readonly<Record<string, string>>
+  /** Properties of the table alone: large ones, since each kept snapshot would repeat them. */
+  tableProperties: Readonly<Record<string, string>>
 }
 
 export interface TablePublication extends TableVersion {
@@ -121,30 +123,23 @@ async function allParts(writing: TableWriting): Promise<PublishedPart[]> {
   return [...(await readParts(writing, reader.rows('all'), part => fileSink(writing, part))).values()]
 }
 
-/** Compares parts with their digests, and writes those that differ. */
+/** Writes the parts that differ. */
 async function changedParts(
   writing: TableWriting,
-  { metadata, parts }: PublishedState,
+  { metadata, parts: known }: PublishedState,
 ): Promise<readonly PublishedPart[]> {
-  const { db, table, evolved, lookAt } = writing
-  const known = new Map(parts.map(part => [part.part, part]))
-  const reader = table.reader(db, [...known.keys()])
+  const { db, table, evolved } = writing
+  const reader = table.reader(
+    db,
+    known.map(({ part }) => part),
+  )
   const isSameSchema = metadata['current-schema-id'] === evolved.schema['schema-id']
-  const isWhole = isSameSchema && !parts.some(({ isMissing }) => isMissing)
-  const looked = lookAt === 'all' || !isWhole ? 'all' : reader.noted(lookAt)
-  if (looked.length === 0) return parts
-  const digests = await readPartDigests(writing, table, reader.rows(looked))
-  const marks = new Map([...digests].map(([part, mark]) => [part ?? null, mark]))
-  const kept = looked === 'all' ? [] : [...known.keys()].filter(part => !looked.includes(part))
-  const names = [...kept, ...marks.keys()].toSorted(reader.compare)
+  const lookAt = isSameSchema ? writing.lookAt : 'all'
+  const compared = await compareParts(writing, table, { reader, known, lookAt })
+  const names = compared.map(({ part }) => part)
   const now: PublishedPart[] = []
-  for (const part of names) {
-    const mark = marks.get(part)
-    const earlier = known.get(part)
-    const isSame = mark === undefined || (earlier?.digest === mark.fingerprint && !earlier.isMissing)
-    if (earlier && isSame) now.push(earlier)
-    else if (mark) now.push(await writePart(writing, reader, { part, names, mark }))
-  }
+  for (const one of compared)
+    now.push(one.same ?? (await writePart(writing, reader, { part: one.part, names, mark: one.mark })))
   return now
 }
 
@@ -224,7 +219,7 @@ interface Commit {
 }
 
 async function commit(writing: TableWriting, { base, before, parts }: Commit): Promise<TableVersion> {
-  const { storage, kept, evolved, table, properties } = writing
+  const { storage, kept, evolved, table, properties, tableProperties } = writing
   const { folder } = table.read
   await storage.uploaded()
   const files = parts.map(({ file }) => file)
@@ -244,7 +239,7 @@ async function commit(writing: TableWriting, { base, before, parts }: Commit): P
       at: nextInstant(base, writing.clock.now()),
     }),
     evolved,
-    properties: { ...properties, [PARTS_PROPERTY]: JSON.stringify(notes) },
+    properties: { ...properties, ...tableProperties, [PARTS_PROPERTY]: JSON.stringify(notes) },
     kept,
     replaces: before && { address: metadataAddress(storage, folder, before.version) },
   })

@@ -19,7 +19,7 @@ import type { Storage } from './storage/storage.ts'
 import { hasStaleFiles, removeUncommitted, sweepTable } from './sweep.ts'
 import { droppedTable, type PublishedTable, publishedTables } from './tables.ts'
 import { atOneInstant, statusInstants } from './warehouse-instant.ts'
-import { partsToLookAt, type WhereToLook, whereToLook } from './where-to-look.ts'
+import { type Looking, lookingAt, type WhereToLook, whereToLook } from './where-to-look.ts'
 
 /**
  * Publishes the warehouse as of one instant: every table as an Iceberg table, those with the rows that others own first,
@@ -147,10 +147,8 @@ function lookAtOf({ target, looking }: PublicationContext, { read }: PublishedTa
   const before = target.tables.get(read.folder)
   const shown = rowsIn(target).at(-1)?.snapshots[read.folder]
   const isShown = before?.parts.length !== 0 && before?.metadata['current-snapshot-id'] === shown
-  return looking.changed && isShown ? partsToLookAt(read, looking.changed) : 'all'
+  return lookingAt(looking, read, isShown)
 }
-
-type Looking = TablePublishing['lookAt']
 
 /** Completes the publication. */
 function publishRows(
@@ -158,9 +156,9 @@ function publishRows(
   rows: readonly PublicationRow[],
   done: number,
 ): Promise<TablePublication> {
-  const { table, properties } = publicationsTable(rows, context.looking.compared)
+  const { table, properties: tableProperties } = publicationsTable(rows, context.looking.compared)
   const work = workOf(context, PUBLICATIONS, { table: PUBLICATIONS, done, tables: done })
-  const all = { ...work, lookAt: 'all' as const, properties: { ...work.properties, ...properties } }
+  const all = { ...work, lookAt: 'all' as const, tableProperties }
   return publishTable(all, table, context.target.tables.get(PUBLICATIONS))
 }
 
@@ -219,6 +217,7 @@ function workOf(
     clock,
     publication,
     properties,
+    tableProperties: {},
     mode,
     kept,
     createdBy: `parley ${version}`,

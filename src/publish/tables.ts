@@ -1,10 +1,10 @@
 import { TABLES } from '../catalog/catalog.ts'
 import { fullMeaning } from '../dictionary/described-table.ts'
 import { describedTable } from '../dictionary/dictionary.ts'
-import { chosenOrComing } from '../export/chosen-tables.ts'
-import { crmTables } from '../export/crm-tables.ts'
-import { declaredTables, type ExportTable } from '../export/tables.ts'
+import { chosenTables } from '../export/chosen-tables.ts'
+import type { ExportTable } from '../export/tables.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
+import { isComingIn, tablesIn } from './coming-tables.ts'
 import type { TableMetadata } from './iceberg/metadata.ts'
 import type { PartitionColumn } from './iceberg/partition.ts'
 import { columnsOf } from './iceberg/schema.ts'
@@ -32,13 +32,13 @@ const OWNERS_MONTH_DOC =
 /**
  * Rows that other rows own come first: a reader then finds no owner without its rows.
  * @param names of the tables to publish; undefined: all
- * @throws StopError 64 for an unknown name
+ * @throws StopError 64 for a name that is neither of a table nor of one to come
  */
 export function publishedTables(
   db: Sqlite,
   names?: readonly string[] | undefined,
 ): readonly PublishedTable[] {
-  const all = chosenOrComing([...declaredTables(), ...crmTables(db)], names).map(publishedTable)
+  const all = chosenTables(tablesIn(db), names, isComingIn(db)).map(publishedTable)
   const isOwner = ({ read }: PublishedTable) => TABLES.get(read.name)?.table.kind === 'entity'
   return [...all.filter(table => !isOwner(table)), ...all.filter(isOwner)]
 }

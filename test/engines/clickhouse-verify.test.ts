@@ -82,7 +82,8 @@ async function followHint(
   for (const statement of statements?.split('; ') ?? []) await server.run(statement)
   expect(hint).toContain(`parley publish 'clickhouse://${target.host}/${target.database}'`)
   const times = hint.includes('--full --keep 2 twice') ? 2 : 1
-  for (let time = 0; time < times; time += 1) await publishToDatabase(warehouse, target)
+  const full = hint.includes('--full')
+  for (let time = 0; time < times; time += 1) await publishToDatabase(warehouse, target, { full })
 }
 
 for (const { name, isModern, start } of ENGINES)
@@ -121,7 +122,7 @@ for (const { name, isModern, start } of ENGINES)
       expect(rows).toBeGreaterThan(1000)
       expect(summary.tables.filter(({ counted_parts: parts }) => parts > 0)).toEqual([])
       expect(
-        summary.tables.filter(({ folder, parts_changed: parts }) => parts > 0 && folder !== 'sync_status'),
+        summary.tables.filter(({ table, parts_changed: parts }) => parts > 0 && table !== 'sync_status'),
       ).toEqual([])
       expect(await verify(undefined, target)).toMatchObject({ compared: false, faults: [] })
     })
@@ -130,7 +131,7 @@ for (const { name, isModern, start } of ENGINES)
       const { store, target, source } = await published()
       const clean = await verify(store.path, target)
       expect(clean.faults).toEqual([])
-      expect(clean.tables.find(({ folder }) => folder === 'activities')).toMatchObject({
+      expect(clean.tables.find(({ table }) => table === 'activities')).toMatchObject({
         rows: 3,
         parts: 3,
         earlier_parts: 3,
@@ -172,13 +173,13 @@ for (const { name, isModern, start } of ENGINES)
 
     test('a damaged file of the server, and views that are gone or other ones, are named', async () => {
       const { store, target, source } = await published()
-      await server.run(`DROP TABLE ${target.database}.live_members`)
+      await server.run(`DROP TABLE ${target.database}.members`)
       await server.run(`DROP TABLE ${target.database}.activities`)
       await server.run(`CREATE VIEW ${target.database}.activities AS SELECT 1 AS id`)
       const { faults } = await verify(store.path, target)
       expect(faults.map(fault => [fault.source, fault.kind, fault.message]).toSorted()).toEqual([
         ['activities', 'view', 'The view is not the one that parley created'],
-        ['live_members', 'view', 'The view is missing'],
+        ['members', 'view', 'The view is missing'],
       ])
       await publishToDatabase(store.path, target)
       expect((await verify(store.path, target)).faults).toEqual([])
@@ -239,8 +240,8 @@ for (const { name, isModern, start } of ENGINES)
       await publishToDatabase(store.path, target)
       const summary = await verify(store.path, target)
       expect(summary.faults).toEqual([])
-      expect(summary.tables.find(({ folder }) => folder === 'members')).toMatchObject({ counted_parts: 1 })
-      expect(summary.tables.find(({ folder }) => folder === 'activities')).toMatchObject({ counted_parts: 3 })
+      expect(summary.tables.find(({ table }) => table === 'members')).toMatchObject({ counted_parts: 1 })
+      expect(summary.tables.find(({ table }) => table === 'activities')).toMatchObject({ counted_parts: 3 })
       await rewrite(server, source, { where: "id != 'm2'" })
       expect(named((await verify(store.path, target)).faults)).toEqual([
         { table: 'members', part: '[]', written_in: 1, kind: 'rows' },

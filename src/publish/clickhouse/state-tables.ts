@@ -5,6 +5,7 @@ import { createTable, type DatabasePlace, nullable } from './statements.ts'
 export const STATE_TABLES = {
   attempts: '_parley_attempts',
   checksums: '_parley_checksums',
+  compared: '_parley_compared',
   parts: '_parley_parts',
   publications: '_parley_publications',
 } as const
@@ -47,6 +48,16 @@ export interface ChecksumRow {
   checksum: string
 }
 
+/**
+ * What a publication compared, for the next one. It is in a separate table, which a database of an earlier version gets
+ * without any change of a table that it has.
+ */
+export interface ComparedRow {
+  publication: number
+  /** `Compared` as JSON. */
+  compared: string
+}
+
 /** A complete publication. */
 export interface CompletedRow {
   publication: number
@@ -62,6 +73,7 @@ export interface CompletedRow {
 const COLUMNS = {
   attempts: { publication: 'UInt64', token: 'String', warehouse: 'String', began_at: 'String' },
   checksums: { written_in: 'UInt64', source: 'String', part: 'String', checksum: 'String' },
+  compared: { publication: 'UInt64', compared: 'String' },
   parts: {
     publication: 'UInt64',
     source: 'String',
@@ -83,21 +95,28 @@ const COLUMNS = {
 } as const satisfies {
   attempts: Record<keyof AttemptRow, string>
   checksums: Record<keyof ChecksumRow, string>
+  compared: Record<keyof ComparedRow, string>
   parts: Record<keyof PartRow, string>
   publications: Record<keyof CompletedRow, string>
 }
+
+/** SQL for the bytes of the cells of a row of `_parley_publications`. */
+export const PUBLICATION_BYTES = Object.entries(COLUMNS.publications)
+  .map(([name, type]) => (type === 'UInt64' ? '8' : `length(ifNull(${name}, ''))`))
+  .join(' + ')
 
 /** Partitions are how the parts of an earlier publication are removed. */
 const ORDERS = {
   attempts: { partitionBy: 'tuple()', orderBy: 'publication' },
   checksums: { partitionBy: 'written_in', orderBy: '(source, part)' },
+  compared: { partitionBy: 'tuple()', orderBy: 'publication' },
   parts: { partitionBy: 'publication', orderBy: '(source, part)' },
   publications: { partitionBy: 'tuple()', orderBy: 'publication' },
 } as const
 
 /** All rows are on the first shard, so that one statement adds all of a publication or none. */
 export function createStateTables(place: DatabasePlace): string[] {
-  return (['attempts', 'checksums', 'parts', 'publications'] as const).flatMap(table =>
+  return (['attempts', 'checksums', 'parts', 'publications', 'compared'] as const).flatMap(table =>
     createTable(place, {
       name: STATE_TABLES[table],
       columns: Object.entries(COLUMNS[table]).map(([name, type]) => ({ name, type })),

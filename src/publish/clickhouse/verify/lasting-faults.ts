@@ -1,26 +1,25 @@
-import { TABLES } from '../../../catalog/catalog.ts'
 import { PUBLICATIONS } from '../../publications.ts'
 import type { ClickHouseConnection } from '../connection.ts'
-import { folderOf } from '../layout.ts'
+import { folderOfSource } from '../layout.ts'
 import { countParts, formOf, type Relation, readRelations, type StoredPart } from '../state.ts'
 import type { DatabasePlace } from '../statements.ts'
-import { liveName } from '../views.ts'
+import { viewNamesOf } from '../views.ts'
 import { type DatabaseFault, type HintPlace, hintFor } from './fault.ts'
 import { readShown, type ShownParts } from './shown-parts.ts'
 
 /** Tells faults from the work of a publication that went on meanwhile, and finds views that are missing. */
 
-/** A view of parley has its digest in its definition. */
+/** A view of parley has its digest in its definition. Views that need several tables may rightly be missing. */
 export function viewFaults(
   hints: HintPlace,
   { publication, parts }: ShownParts,
   relations: ReadonlyMap<string, Relation>,
 ): DatabaseFault[] {
   const current = parts.filter(row => row.publication === publication?.publication)
-  const folders = new Set([...current.map(({ source }) => folderOf(source)), PUBLICATIONS])
+  const folders = new Set([...current.map(({ source }) => folderOfSource(source) ?? source), PUBLICATIONS])
   return [...folders].flatMap(folder =>
-    [folder, ...(TABLES.has(folder) ? [liveName(folder)] : [])]
-      .filter(view => !relations.get(view)?.digest)
+    viewNamesOf(folder)
+      .filter(view => (relations.has(view) ? relations.get(view)?.digest === '' : view === folder))
       .map(
         (view): DatabaseFault => ({
           table: folder,

@@ -23,7 +23,7 @@ export interface TableCheck extends SourceReading, HintPlace {
 
 export interface DatabaseTable {
   /** The published table. */
-  folder: string
+  table: string
   /** Of the last complete publication. */
   rows: number
   /** As they were sent. */
@@ -77,7 +77,11 @@ export async function verifyTable(
   const parts = shown.parts.filter(({ source }) => sources.includes(source))
   const current = parts.filter(row => row.publication === shown.publication?.publication)
   return {
-    table: { folder, ...figures(parts, current, stored), parts_changed: await changedParts(check, current) },
+    table: {
+      table: folder,
+      ...figures(parts, current, stored),
+      parts_changed: await changedParts(check, current),
+    },
     faults,
   }
 }
@@ -86,7 +90,7 @@ function figures(
   parts: readonly CheckedPart[],
   current: readonly CheckedPart[],
   stored: readonly (StoredForm & { source: string })[],
-): Omit<DatabaseTable, 'folder' | 'parts_changed'> {
+): Omit<DatabaseTable, 'table' | 'parts_changed'> {
   const forms = new Map(parts.map(row => [formOf(row.source, row.part, row.written_in), row]))
   const isShown = ({ source, part, writtenIn }: (typeof stored)[number]) =>
     forms.has(formOf(source, part, writtenIn))

@@ -8,7 +8,7 @@ import { atOneInstant } from '../../warehouse-instant.ts'
 import type { ClickHouseAddress } from '../address.ts'
 import { type ClickHouseConnection, openClickHouse } from '../connection.ts'
 import { dialectOf } from '../dialect.ts'
-import { folderOf, isSource } from '../layout.ts'
+import { folderOfSource, isSource } from '../layout.ts'
 import { newestAttempt, readRelations, refuseOtherWarehouse } from '../state.ts'
 import { STATE_TABLES } from '../state-tables.ts'
 import type { DatabaseFault } from './fault.ts'
@@ -92,6 +92,7 @@ async function verifyTables(
 ): Promise<TableFindings[]> {
   const { db, onProgress } = verifying
   const sources = [...new Set([...present, ...shown.parts.map(({ source }) => source)])].toSorted()
+  const folderOf = (source: string) => folderOfSource(source) ?? source
   const folders = new Set(sources.map(folderOf))
   const inWarehouse = new Map(db && publishedTables(db).map(table => [table.read.folder, table]))
   const verified: TableFindings[] = []
