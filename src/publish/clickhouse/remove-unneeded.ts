@@ -9,7 +9,7 @@ import {
   unneededSources,
   unneededViews,
 } from './removal.ts'
-import { countParts, type DatabaseState, newestAttempt, type StoredPart } from './state.ts'
+import { countParts, type DatabaseState, newestAttempt, recordKept, type StoredPart } from './state.ts'
 import { createView, dropTable, dropView } from './statements.ts'
 import { publishedView } from './views.ts'
 
@@ -33,6 +33,7 @@ export async function removeUnneeded(completed: CompletedPublication, keep: numb
   const purgedAt = state.publications.at(-1)?.purged_at ?? ''
   const kept = keptPublications(state.publications, keep, purgedAt)
   const unneeded = unneededParts(stored, state, kept, publication)
+  await recordKept(connection, place, { publication, oldest: Math.min(...kept) })
   const statements = [
     // First the lists, so that none names rows that are gone.
     ...dropPartLists(place, state.parts, kept),

@@ -6,6 +6,7 @@ export const STATE_TABLES = {
   attempts: '_parley_attempts',
   checksums: '_parley_checksums',
   compared: '_parley_compared',
+  kept: '_parley_kept',
   parts: '_parley_parts',
   publications: '_parley_publications',
 } as const
@@ -58,6 +59,16 @@ export interface ComparedRow {
   compared: string
 }
 
+/**
+ * Which publications stay readable once a publication is complete. After a crash, older servers may bring back lists of
+ * parts that were dropped; they are of earlier publications.
+ */
+export interface KeptRow {
+  publication: number
+  /** The earliest publication that stays readable. */
+  oldest: number
+}
+
 /** A complete publication. */
 export interface CompletedRow {
   publication: number
@@ -74,6 +85,7 @@ const COLUMNS = {
   attempts: { publication: 'UInt64', token: 'String', warehouse: 'String', began_at: 'String' },
   checksums: { written_in: 'UInt64', source: 'String', part: 'String', checksum: 'String' },
   compared: { publication: 'UInt64', compared: 'String' },
+  kept: { publication: 'UInt64', oldest: 'UInt64' },
   parts: {
     publication: 'UInt64',
     source: 'String',
@@ -96,6 +108,7 @@ const COLUMNS = {
   attempts: Record<keyof AttemptRow, string>
   checksums: Record<keyof ChecksumRow, string>
   compared: Record<keyof ComparedRow, string>
+  kept: Record<keyof KeptRow, string>
   parts: Record<keyof PartRow, string>
   publications: Record<keyof CompletedRow, string>
 }
@@ -110,13 +123,14 @@ const ORDERS = {
   attempts: { partitionBy: 'tuple()', orderBy: 'publication' },
   checksums: { partitionBy: 'written_in', orderBy: '(source, part)' },
   compared: { partitionBy: 'tuple()', orderBy: 'publication' },
+  kept: { partitionBy: 'tuple()', orderBy: 'publication' },
   parts: { partitionBy: 'publication', orderBy: '(source, part)' },
   publications: { partitionBy: 'tuple()', orderBy: 'publication' },
 } as const
 
 /** All rows are on the first shard, so that one statement adds all of a publication or none. */
 export function createStateTables(place: DatabasePlace): string[] {
-  return (['attempts', 'checksums', 'parts', 'publications', 'compared'] as const).flatMap(table =>
+  return (Object.keys(ORDERS) as (keyof typeof ORDERS)[]).flatMap(table =>
     createTable(place, {
       name: STATE_TABLES[table],
       columns: Object.entries(COLUMNS[table]).map(([name, type]) => ({ name, type })),

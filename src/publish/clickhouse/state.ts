@@ -8,6 +8,7 @@ import {
   type ChecksumRow,
   type ComparedRow,
   type CompletedRow,
+  type KeptRow,
   type PartRow,
   PUBLICATION_BYTES,
   STATE_TABLES,
@@ -213,6 +214,13 @@ export async function newestAttempt({ rows }: ClickHouseConnection, place: Datab
   return Number(row?.newest ?? 0)
 }
 
+/** Before anything is removed. */
+export const recordKept = (
+  connection: ClickHouseConnection,
+  place: DatabasePlace,
+  kept: KeptRow,
+): Promise<void> => insertRows(connection, place, 'kept', [kept])
+
 /** Before the parts are recorded. */
 export const recordChecksums = (
   connection: ClickHouseConnection,
@@ -257,7 +265,7 @@ async function insertRows(
   { insert }: ClickHouseConnection,
   place: DatabasePlace,
   table: keyof typeof STATE_TABLES,
-  rows: readonly (AttemptRow | ChecksumRow | PartRow | ComparedRow | CompletedRow)[],
+  rows: readonly (AttemptRow | ChecksumRow | PartRow | ComparedRow | CompletedRow | KeptRow)[],
 ): Promise<void> {
   if (rows.length === 0) return
   await insert(

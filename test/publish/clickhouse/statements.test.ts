@@ -71,7 +71,7 @@ describe('tables', () => {
   })
 
   test('the state is on the first shard', () => {
-    expect(createStateTables(CLUSTER)).toHaveLength(10)
+    expect(createStateTables(CLUSTER)).toHaveLength(12)
     expect(createStateTables(CLUSTER)[5]).toMatch(/Distributed\('two', 'lake', '_parley_parts_local', 0\)$/)
     expect(createStateTables(ALONE)[2]).toContain('PARTITION BY publication ORDER BY (source, part)')
   })

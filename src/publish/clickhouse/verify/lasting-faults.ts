@@ -37,8 +37,8 @@ export function viewFaults(
 }
 
 /**
- * The faults that the database still has. A publication first removes a part from the lists of those that are shown, and
- * then its rows. So rows that are missing are a fault only if a list still names them afterwards.
+ * The faults that the database still has. A publication first notes which publications stay, then removes the lists of the
+ * others, and then their rows. So rows that are missing are a fault only if a list that stays names them afterwards.
  */
 export async function lastingFaults(
   { connection, ...hints }: HintPlace & { connection: ClickHouseConnection },

@@ -17,7 +17,7 @@ const MOST_PUBLICATIONS = 10_000
 
 /**
  * Another publication may complete, and drop lists of parts, between two statements.
- * @param tables of the database: one of an earlier version of parley has no checksums
+ * @param tables of the database: one of an earlier version of parley lacks some
  */
 export async function readShown(
   connection: ClickHouseConnection,
@@ -30,8 +30,9 @@ export async function readShown(
     const [newest] = await readPublications(connection, place, 1)
     const publication = publications.at(-1)
     if (newest?.publication !== publication?.publication) continue
-    const complete = new Set(publications.map(row => row.publication))
-    const shown = parts.filter(row => complete.has(row.publication))
+    const oldest = tables.has(STATE_TABLES.kept) ? await oldestKept(connection, place) : 0
+    const kept = new Set(publications.flatMap(row => (row.publication < oldest ? [] : row.publication)))
+    const shown = parts.filter(row => kept.has(row.publication))
     const checksums = tables.has(STATE_TABLES.checksums)
       ? await readChecksums(connection, place)
       : new Map<string, string>()
@@ -43,6 +44,14 @@ export async function readShown(
       })),
     }
   }
+}
+
+/** The earliest publication of which nothing was ever removed. */
+async function oldestKept({ rows }: ClickHouseConnection, place: DatabasePlace): Promise<number> {
+  const [row] = await rows<{ oldest: string }>(
+    `SELECT max(oldest) AS oldest FROM ${tableIn(place, STATE_TABLES.kept)}`,
+  )
+  return Number(row?.oldest ?? 0)
 }
 
 async function readChecksums(
