@@ -86,6 +86,12 @@ const PLATFORM: Readonly<Record<string, readonly string[]>> = {
     'store/crm/tables.ts',
     'store/migrations/dependent-objects.ts',
   ],
+  // SQLite reads the value to plan the query, so it compiles the statement again at each use. LIMIT +? hides the value.
+  'a bound LIMIT': [
+    // They are compiled for one use.
+    'store/search/',
+    'store/status/recent-runs.ts',
+  ],
 }
 
 /**
@@ -306,7 +312,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'no SQL stands in the engine': engineWithoutSql,
   'the engine names no resource': engineWithoutResources,
   'every package has one owner': owners,
-  'the environment, the end of the process, the clock, timers, Intl and deferred transactions have owners':
+  'the environment, the end of the process, the clock, timers, Intl, deferred transactions and bound limits have owners':
     platform,
   'only SQLite opens the database: every file that opens files is named with what it opens': fileFunctions,
   'a name says what is in the file': names,
