@@ -20,8 +20,8 @@ export interface Ceph {
   admin(...args: readonly string[]): Promise<void>
   /** Sends a signed request of the owner. @throws Error for an answer that is not a 2xx */
   send(path: string, options: RequestInit, service?: string): Promise<string>
-  /** Starts the gateway. Does nothing while it runs. */
-  start(): Promise<void>
+  /** Starts the gateway, with more settings than usual. Does nothing while it runs. */
+  start(...settings: readonly string[]): Promise<void>
   /** Kills the gateway without a warning, as by a crash. The objects stay. */
   kill(): Promise<void>
   close(): Promise<void>
@@ -58,7 +58,16 @@ export async function startCeph(program: Unpacked): Promise<Ceph> {
   const [run, launch] = [runner(program, settings), launcher(program, settings)]
   await run('monmaptool', '--create', '--addv', 'a', `[v2:127.0.0.1:${monitorPort}]`, `${folder}/monitors`)
   await run('osdmaptool', '--createsimple', '1', `${folder}/daemons`)
-  await run('ceph-mon', '--mkfs', '-i', 'a', '--monmap', `${folder}/monitors`, '--osdmap', `${folder}/daemons`)
+  await run(
+    'ceph-mon',
+    '--mkfs',
+    '-i',
+    'a',
+    '--monmap',
+    `${folder}/monitors`,
+    '--osdmap',
+    `${folder}/daemons`,
+  )
   const monitor = launch('ceph-mon', '-i', 'a')
   await run('ceph-osd', '--mkfs', '-i', '0', '--osd-uuid', randomUUID())
   const daemon = launch('ceph-osd', '-i', '0')
@@ -76,9 +85,9 @@ export async function startCeph(program: Unpacked): Promise<Ceph> {
       if (!answer.ok) throw new Error(`Ceph answers ${answer.status} to ${path}: ${text}`)
       return text
     },
-    async start() {
-      if (!gateway || hasEnded(gateway))
-        gateway = launch('radosgw', '-n', 'client.rgw', `--rgw_frontends=beast endpoint=127.0.0.1:${port}`)
+    async start(...more) {
+      const front = `--rgw_frontends=beast endpoint=127.0.0.1:${port}`
+      if (!gateway || hasEnded(gateway)) gateway = launch('radosgw', '-n', 'client.rgw', front, ...more)
       while (!(await answers(url))) {
         if (hasEnded(gateway)) throw new Error(`The gateway of Ceph ended with ${gateway.exitCode}`)
         await sleep(50)
@@ -94,6 +103,9 @@ export async function startCeph(program: Unpacked): Promise<Ceph> {
   await createUsers(admin)
   return ceph
 }
+
+/** The gateway with this setting issues temporary credentials. It then gives no reason for which it denies access. */
+export const ISSUES_CREDENTIALS = '--rgw_s3_auth_use_sts=true'
 
 /** Temporary credentials of the owner, which expire after `seconds`. */
 export async function temporaryCredentials({ send }: Ceph, seconds: number) {
@@ -166,7 +178,6 @@ function writeSettings({ root }: Unpacked, folder: string, monitorPort: number):
     osd_pool_default_pgp_num: 1,
     osd_pool_default_pg_autoscale_mode: 'off',
     rgw_dns_name: HOST,
-    rgw_s3_auth_use_sts: true,
     rgw_sts_key: 'sixteen-letters.',
     rgw_sts_min_session_duration: 1,
   }
@@ -181,10 +192,12 @@ const environment = ({ root, libraries }: Unpacked): NodeJS.ProcessEnv => ({
   LD_LIBRARY_PATH: `${join(root, 'usr/lib/x86_64-linux-gnu/ceph')}:${libraries}`,
 })
 
-const runner = (program: Unpacked, settings: string) => async (name: string, ...args: readonly string[]) => {
-  const all = ['-c', settings, ...args]
-  await promisify(execFile)(join(program.root, 'usr/bin', name), all, { env: environment(program) })
-}
+const runner =
+  (program: Unpacked, settings: string) =>
+  async (name: string, ...args: readonly string[]) => {
+    const all = ['-c', settings, ...args]
+    await promisify(execFile)(join(program.root, 'usr/bin', name), all, { env: environment(program) })
+  }
 
 const launcher =
   (program: Unpacked, settings: string) =>
