@@ -54,6 +54,8 @@ export interface BucketRequests {
 
 export const ATTEMPTS = 6
 const BACKOFF: Backoff = { firstMs: 500, mostMs: 30 * SECOND_MS, jitter: 1 }
+/** Requests in progress. Most are small, so each takes about one round trip. */
+const CONNECTIONS = 32
 const CONNECT_TIMEOUT_MS = 10 * SECOND_MS
 /** A request of which nothing was sent or received for this time is given up, at the latest after twice the time. */
 const IDLE_TIMEOUT_MS = 60 * SECOND_MS
@@ -67,7 +69,7 @@ export function createBucketRequests(options: BucketRequestsOptions): BucketRequ
   const { bucket, clock, signal, random } = options
   const url = bucketUrl(options, bucket)
   const pool = createHttpPool(new URL(url).origin, {
-    connections: 8,
+    connections: CONNECTIONS,
     connect: { timeout: CONNECT_TIMEOUT_MS },
     // The idle limit replaces both. It also sees a request of which the body cannot be sent.
     headersTimeout: 0,
