@@ -46,7 +46,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   hono: ['server/page/html.ts'],
   hyparquet: ['publish/verify/parquet-rows.ts'],
   'hyparquet-writer': ['export/parquet-file.ts'],
-  'p-queue': ['engine/scheduler/dispatch.ts'],
+  'p-queue': ['engine/scheduler/dispatch.ts', 'publish/storage/s3/uploads.ts'],
   pino: ['log.ts'],
   'pino-pretty': ['log.ts'],
   'prom-client': ['server/metrics.ts'],

@@ -173,11 +173,13 @@ function hold(fake: FakeS3, fits: (call: FakeCall) => boolean) {
   }
   return {
     release,
-    reached: () =>
-      until(
+    async reached() {
+      const hasCome = await until(
         () => isHeld,
         held => held,
-      ),
+      )
+      expect(hasCome, 'the request to hold').toBe(true)
+    },
   }
 }
 
@@ -188,19 +190,21 @@ test('a sweep leaves the new files of another publication in progress', async ()
   const fake = await fakeS3()
   const store = temporaryStore()
   putMember(store, 'm', 'M')
+  await publishTo(await bucketOf(fake), store.path)
+  putMember(store, 'm', 'N')
   const sweep = hold(fake, isSweep)
   const first = publishTo(await bucketOf(fake), store.path)
   await sweep.reached()
-  const commit = hold(fake, ({ key }) => key === 'lake/members/metadata/v2.metadata.json')
+  const commit = hold(fake, ({ key }) => key === 'lake/members/metadata/v3.metadata.json')
   const twin = twinOf(store)
   putMember(twin, 'm', 'other')
   const second = publishTo(await bucketOf(fake), twin.path)
   await commit.reached()
-  expect(filesOf(fake, 'members')).toHaveLength(2)
+  expect(filesOf(fake, 'members')).toHaveLength(3)
   sweep.release()
-  expect(await first).toMatchObject({ publication: 1, files_removed: 0 })
+  expect(await first).toMatchObject({ publication: 2, files_removed: 0 })
   commit.release()
-  expect(await second).toMatchObject({ publication: 2 })
+  expect(await second).toMatchObject({ publication: 3 })
   await expectComplete(fake)
 })
 
@@ -209,6 +213,8 @@ test('a sweep leaves a table that another process has published since, however o
   const fake = await fakeS3({ now: clock.now })
   const store = temporaryStore()
   putMember(store, 'm', 'M')
+  await publishTo(await bucketOf(fake, { clock }), store.path, { clock })
+  putMember(store, 'm', 'N')
   const sweep = hold(fake, isSweep)
   const first = publishTo(await bucketOf(fake, { clock }), store.path, { clock })
   await sweep.reached()
@@ -218,7 +224,7 @@ test('a sweep leaves a table that another process has published since, however o
   clock.advance(2 * DAY_MS)
   sweep.release()
   await first
-  expect(fake.keys()).toContain('lake/members/metadata/v2.metadata.json')
+  expect(fake.keys()).toContain('lake/members/metadata/v3.metadata.json')
   await expectComplete(fake)
 })
 
@@ -236,7 +242,7 @@ test('files of an interrupted publication are removed a day later', async () => 
   await publish()
   expect(filesOf(fake, 'members')).toEqual(expect.arrayContaining(left))
   clock.advance(DAY_MS)
-  expect(await publish()).toMatchObject({ files_removed: 3 })
+  expect((await publish()).files_removed).toBeGreaterThanOrEqual(3)
   expect(filesOf(fake, 'members')).toHaveLength(1)
   expect(filesOf(fake, 'members')).not.toEqual(left)
   await expectComplete(fake)
