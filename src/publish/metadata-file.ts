@@ -1,6 +1,7 @@
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import type { TableMetadata } from './iceberg/metadata.ts'
 import type { Storage } from './storage/storage.ts'
+import type { TargetContent } from './storage/target-reader.ts'
 
 /**
  * The files `vK.metadata.json` of a table, and `version-hint.text`, by which readers find the newest. A commit is the
@@ -30,7 +31,7 @@ export function metadataVersion(path: string): number | undefined {
 export const hintPath = (folder: string): string => `${metadataFolder(folder)}/version-hint.text`
 
 /** The address of the metadata for readers. */
-export const metadataAddress = ({ location }: Storage, folder: string, version: number): string =>
+export const metadataAddress = ({ location }: TargetContent, folder: string, version: number): string =>
   `${location}/${metadataPath(folder, version)}`
 
 /** @throws StopError 75 when another process has written the version */
@@ -44,7 +45,7 @@ export async function writeMetadata(
 }
 
 /** Whether the hint names this version. It does not after an interruption before it was written. */
-export async function isHinted(storage: Storage, folder: string, version: number): Promise<boolean> {
+export async function isHinted(storage: TargetContent, folder: string, version: number): Promise<boolean> {
   return String(await storage.read(hintPath(folder))) === String(version)
 }
 

@@ -16,6 +16,7 @@ import {
 import { publishTable, type TablePublication, type TablePublishing } from './publish-table.ts'
 import { type PublishedState, type PublishedTarget, readTarget } from './published-state.ts'
 import type { Storage } from './storage/storage.ts'
+import type { TargetContent } from './storage/target-reader.ts'
 import { hasStaleFiles, removeUncommitted, sweepTable } from './sweep.ts'
 import { droppedTable, type PublishedTable, publishedTables } from './tables.ts'
 import { atOneInstant, statusInstants } from './warehouse-instant.ts'
@@ -191,7 +192,7 @@ const lastNumber = ({ metadata }: PublishedState): number => metadata['last-sequ
 
 /** @throws StopError 64 when the tables are those of another warehouse */
 export function refuseOtherWarehouse(
-  storage: Pick<Storage, 'name'>,
+  storage: Pick<TargetContent, 'name'>,
   { tables }: PublishedTarget,
   warehouse: string,
 ): void {

@@ -71,11 +71,13 @@ export async function openTargetStorage(
 /** Opens the target to read it while publications go on. @throws StopError 78 without credentials */
 export async function openTargetReader(
   target: PublishTarget,
-  { settings, clock, signal }: Omit<OpenTargetOptions, 'location'>,
+  { settings, location, clock, signal }: OpenTargetOptions,
 ): Promise<TargetReader> {
-  if (target.by === 'folder') return folderReader(target.path)
+  if (target.by === 'folder') return folderReader(target.path, location)
   const { openS3Reader } = await import('./s3/s3.ts')
-  return openS3Reader({ ...target, ...bucketAccess(settings.publish), clock, signal, random: Math.random })
+  const access = bucketAccess(settings.publish)
+  const random = Math.random
+  return openS3Reader({ ...target, ...access, location, temporary: tmpdir(), clock, signal, random })
 }
 
 function bucketAccess(settings: Settings['publish']): BucketEndpoint & { credentials: BucketCredentials } {

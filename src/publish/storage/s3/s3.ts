@@ -4,6 +4,7 @@ import type { Storage } from '../storage.ts'
 import type { TargetReader } from '../target-reader.ts'
 import { type BucketEndpoint, type BucketPlace, bucketUrl } from './address.ts'
 import { type BucketAnswer, type LostAnswer, readListedPage } from './answers.ts'
+import { createDownloads } from './downloads.ts'
 import { type BucketWords, bucketError, conditionError, noBucketError } from './faults.ts'
 import {
   type BucketCredentials,
@@ -79,9 +80,22 @@ export async function openS3(options: S3Options): Promise<Storage> {
 }
 
 /** Opens a prefix without a request, so a bucket that cannot be used is an error of the first read. */
-export function openS3Reader(options: Omit<S3Options, 'location' | 'temporary'>): TargetReader {
+export function openS3Reader(options: S3Options): TargetReader {
   const requests = createBucketRequests(options)
-  return { read: objectsOf(options, requests.send).read, close: requests.close }
+  const objects = objectsOf(options, requests.send)
+  const downloads = createDownloads({ ...options, readRange: objects.readRange })
+  const name = nameOf(options)
+  return {
+    name,
+    location: options.location ?? name,
+    read: objects.read,
+    open: downloads.open,
+    list: async path => (await objects.list(path)).map(found => found.path),
+    close() {
+      requests.close()
+      downloads.close()
+    },
+  }
 }
 
 function objectsOf(options: BucketPlace & BucketEndpoint, send: Send): Objects {
@@ -105,6 +119,8 @@ interface FoundObject {
 interface Objects {
   words: BucketWords
   read(path: string): Promise<Buffer | undefined>
+  /** The bytes from a place on, fewer than asked for at the end. Undefined where there is no such object. */
+  readRange(path: string, from: number, bytes: number): Promise<Buffer | undefined>
   put(path: string, body: RequestBody): Promise<void>
   putIfAbsent(path: string, bytes: Buffer): Promise<'written' | 'exists'>
   /** As `putIfAbsent`, for content that no other process writes. @returns whether the object is ours */
@@ -138,6 +154,15 @@ function createObjects(send: Send, { prefix, words }: { prefix: string; words: B
   return {
     words,
     read,
+    async readRange(path, from, bytes) {
+      const headers = { range: `bytes=${from}-${from + bytes - 1}` }
+      const request = { method: 'GET', key: prefix + path, headers } as const
+      const { status, body } = await sendFor(request, 200, 206, 404, 416)
+      if (status === 404) return undefined
+      if (status === 416) return Buffer.alloc(0)
+      // A server without ranges sends the whole object.
+      return status === 206 ? body : body.subarray(from, from + bytes)
+    },
     putIfAbsent,
     async put(path, body) {
       if (body.bytes > MAX_OBJECT_BYTES) throw tooLargeError(path, words)
