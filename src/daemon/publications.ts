@@ -9,7 +9,7 @@ import { type PublicationTarget, parsePublicationTarget, publicationTargetName }
 import type { OpenStore } from '../store/store.ts'
 import { META, readNote } from '../store/sync/meta.ts'
 import { type PublicationAttempt, type PublishingNote, readPublications } from '../store/sync/publications.ts'
-import { type LastAttempts, lateAfter, nextPublication } from './publication-times.ts'
+import { type LastAttempts, lateAfter, nextPublication } from '../publish/publication-times.ts'
 
 export interface PublicationDuty {
   store: Pick<OpenStore, 'db' | 'path' | 'state' | 'publications' | 'transaction'>

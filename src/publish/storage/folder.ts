@@ -19,7 +19,7 @@ import { EXIT_STATUS, StopError } from '../../errors.ts'
 import { type FolderUse, lockFile, lockFolder, makeFolder, targetError } from '../../export/target-folder.ts'
 import { fsyncPath } from '../../store/file/whole-copy.ts'
 import type { Storage } from './storage.ts'
-import { filesBelow, folderLocation } from './target-reader.ts'
+import { FOLDER_MARK, filesBelow, folderLocation } from './target-reader.ts'
 
 export interface FolderOptions {
   /** An absolute path. */
@@ -34,7 +34,7 @@ export interface FolderOptions {
 const FOLDER: FolderUse = {
   verb: 'publish',
   doing: 'publishing',
-  lockedName: '.parley-publish',
+  lockedName: FOLDER_MARK,
   accepts: 'is a target of parley publish',
   refuseForeign,
 }

@@ -1,5 +1,5 @@
 import { readdirSync } from 'node:fs'
-import { open, readFile } from 'node:fs/promises'
+import { open, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errorCode } from '../../error-code.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
@@ -18,6 +18,8 @@ export interface TargetContent {
 
 /** A target that is only read: nothing is locked, marked or written, so publications go on at the same time. */
 export interface TargetReader extends TargetContent {
+  /** `ours`: parley publish has marked the target. It refuses a target with other objects and no mark. */
+  holds(): Promise<'nothing' | 'ours' | 'others'>
   /** Opens an object that may not fit into memory. Undefined where there is no such object. */
   open(path: string): Promise<StoredFile | undefined>
   close(): void
@@ -51,9 +53,17 @@ export function folderReader(path: string, location?: string): TargetReader {
     async list(folder) {
       return (await found(folder, async () => filesBelow(path, folder))) ?? []
     },
+    async holds() {
+      const inside = (await found('', place => readdir(place))) ?? []
+      if (inside.length === 0) return 'nothing'
+      return inside.includes(`${FOLDER_MARK}-lock`) ? 'ours' : 'others'
+    },
     close: () => undefined,
   }
 }
+
+/** The lock of a folder marks it as a target: this name with `-lock`. */
+export const FOLDER_MARK = '.parley-publish'
 
 /** Readers take the path as it is: a space is a space, not %20. */
 export const folderLocation = (path: string, location: string | undefined): string =>

@@ -91,6 +91,7 @@ export function openS3Reader(options: S3Options): TargetReader {
     read: objects.read,
     open: downloads.open,
     list: async path => (await objects.list(path)).map(found => found.path),
+    holds: () => contentOf(objects),
     close() {
       requests.close()
       downloads.close()
@@ -220,12 +221,18 @@ async function listPage(
  * object, so it exists when others of parley do. Writing it also shows whether the server honours If-None-Match: a
  * server that ignores it would let two publications mix.
  */
-async function claimPrefix({ words, list, read, putIfAbsent }: Objects, name: string): Promise<void> {
-  const [first] = await list('', 1)
-  if (first && (await read(MARK)) === undefined) throw foreignError(name)
+async function claimPrefix(objects: Objects, name: string): Promise<void> {
+  if ((await contentOf(objects)) === 'others') throw foreignError(name)
+  const { words, putIfAbsent } = objects
   const mark = Buffer.from('The objects next to this one are written by parley publish.\n')
   if ((await putIfAbsent(MARK, mark)) === 'exists') return
   if ((await putIfAbsent(MARK, mark)) === 'written') throw conditionError(words)
+}
+
+async function contentOf({ list, read }: Objects): ReturnType<TargetReader['holds']> {
+  const [first] = await list('', 1)
+  if (first === undefined) return 'nothing'
+  return (await read(MARK)) === undefined ? 'others' : 'ours'
 }
 
 function foreignError(name: string): StopError {
