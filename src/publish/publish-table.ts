@@ -58,6 +58,8 @@ export interface TablePublishing extends PartitionReading {
   lookAt: 'all' | readonly string[]
   /** Properties of the table, and of the snapshot. */
   properties: Readonly<Record<string, string>>
+  /** Properties of the table alone: large ones, since each kept snapshot would repeat them. */
+  tableProperties: Readonly<Record<string, string>>
 }
 
 export interface TablePublication extends TableVersion {
@@ -224,7 +226,7 @@ interface Commit {
 }
 
 async function commit(writing: TableWriting, { base, before, parts }: Commit): Promise<TableVersion> {
-  const { storage, kept, evolved, table, properties } = writing
+  const { storage, kept, evolved, table, properties, tableProperties } = writing
   const { folder } = table.read
   await storage.uploaded()
   const files = parts.map(({ file }) => file)
@@ -244,7 +246,7 @@ async function commit(writing: TableWriting, { base, before, parts }: Commit): P
       at: nextInstant(base, writing.clock.now()),
     }),
     evolved,
-    properties: { ...properties, [PARTS_PROPERTY]: JSON.stringify(notes) },
+    properties: { ...properties, ...tableProperties, [PARTS_PROPERTY]: JSON.stringify(notes) },
     kept,
     replaces: before && { address: metadataAddress(storage, folder, before.version) },
   })

@@ -159,9 +159,9 @@ function publishRows(
   rows: readonly PublicationRow[],
   done: number,
 ): Promise<TablePublication> {
-  const { table, properties } = publicationsTable(rows, context.looking.compared)
+  const { table, properties: tableProperties } = publicationsTable(rows, context.looking.compared)
   const work = workOf(context, PUBLICATIONS, { table: PUBLICATIONS, done, tables: done })
-  const all = { ...work, lookAt: 'all' as const, properties: { ...work.properties, ...properties } }
+  const all = { ...work, lookAt: 'all' as const, tableProperties }
   return publishTable(all, table, context.target.tables.get(PUBLICATIONS))
 }
 
@@ -220,6 +220,7 @@ function workOf(
     clock,
     publication,
     properties,
+    tableProperties: {},
     mode,
     kept,
     createdBy: `parley ${version}`,

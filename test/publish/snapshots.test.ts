@@ -53,3 +53,18 @@ test('a snapshot of a table that did not change since counts as part of every pu
   expect(await idsOf(lake, 'teams')).toEqual([1])
   await auditLake(lake)
 })
+
+test('a kept snapshot of the publications does not repeat the rows of that table in its metadata', async () => {
+  const store = temporaryStore()
+  const lake = await newLake()
+  for (let time = 0; time < 2; time += 1) await publishTo(store.path, lake, { tables: ['members'] })
+  const { properties, snapshots } = await metadataOf(lake, 'publications')
+  expect(JSON.parse(properties['parley.publications'] ?? '')).toHaveLength(2)
+  for (const { summary } of snapshots)
+    expect(Object.keys(summary)).toEqual([
+      'operation',
+      'total-records',
+      'total-data-files',
+      'parley.warehouse',
+    ])
+})

@@ -18,6 +18,7 @@ import {
   openLake,
   type Publication,
   VIEWS,
+  type View,
 } from './lake.ts'
 
 /**
@@ -54,8 +55,8 @@ interface Run {
   target: string
   lake: Lake
   draw: Draw
-  /** The newest publication that a reader has seen. */
-  newest: number
+  /** The newest publication that the reader of each view has seen. */
+  newest: Record<View, number>
   /** How long a publication takes, in ms. */
   usualMs: number
   tally: Tally
@@ -87,7 +88,15 @@ async function oneRun(seed: number, tally: Tally): Promise<void> {
   const target = join(newFolder(), 'lake')
   mkdirSync(target)
   openFolders(trial, target)
-  const run: Run = { trial, target, lake: openLake(target), draw, newest: 0, usualMs: 0, tally }
+  const run: Run = {
+    trial,
+    target,
+    lake: openLake(target),
+    draw,
+    newest: { hint: 0, highest: 0 },
+    usualMs: 0,
+    tally,
+  }
   await trial.backfill()
   const daemon = trial.startDaemon({
     PARLEY_HTTP_LISTEN: 'off',
@@ -287,9 +296,9 @@ async function check(run: Run, complete: number | undefined): Promise<string[]> 
     for (const table of tables.values()) await run.lake.files(table, table.metadata['current-snapshot-id'])
     const publications = await run.lake.publications(tables)
     const newest = publications.at(-1)?.publication ?? 0
-    if (newest < run.newest)
-      faults.push(`${view}: the newest publication went from ${run.newest} to ${newest}`)
-    run.newest = Math.max(run.newest, newest)
+    if (newest < run.newest[view])
+      faults.push(`${view}: the newest publication went from ${run.newest[view]} to ${newest}`)
+    run.newest[view] = Math.max(run.newest[view], newest)
     if (complete !== undefined && newest !== complete)
       faults.push(`${view}: the newest publication is ${newest}, and ${complete} was announced`)
     // While the next publication is written, the oldest may already be gone.
