@@ -35,13 +35,19 @@ export const metadataAddress = ({ location }: TargetContent, folder: string, ver
   `${location}/${metadataPath(folder, version)}`
 
 /** @throws StopError 75 when another process has written the version */
-export async function writeMetadata(
+export async function writeMetadata(storage: Storage, table: TableVersion): Promise<void> {
+  if (!(await writeMetadataIfAbsent(storage, table))) throw overtaken(storage)
+}
+
+/** @returns false when another process has written the version */
+export async function writeMetadataIfAbsent(
   storage: Storage,
   { folder, metadata, version }: TableVersion,
-): Promise<void> {
+): Promise<boolean> {
   const bytes = Buffer.from(JSON.stringify(metadata))
-  if (!(await storage.writeIfAbsent(metadataPath(folder, version), bytes))) throw overtaken(storage)
+  if (!(await storage.writeIfAbsent(metadataPath(folder, version), bytes))) return false
   await writeHint(storage, folder, version)
+  return true
 }
 
 /** Whether the hint names this version. It does not after an interruption before it was written. */
@@ -52,7 +58,7 @@ export async function isHinted(storage: TargetContent, folder: string, version: 
 export const writeHint = (storage: Storage, folder: string, version: number): Promise<void> =>
   storage.replace(hintPath(folder), Buffer.from(String(version)))
 
-function overtaken({ name }: Storage): StopError {
+export function overtaken({ name }: Pick<Storage, 'name'>): StopError {
   return new StopError(`Another process has published to ${name} meanwhile`, {
     code: 'publish-overtaken',
     hint: 'Let only one parley publish to a target. Run parley publish again; it continues with what was published.',

@@ -16,6 +16,7 @@ import { PURGED_PROPERTY } from './expire.ts'
 import { type DataFile, encodeManifest, encodeManifestList } from './iceberg/manifest.ts'
 import {
   afterCommit,
+  currentSnapshot,
   newTable,
   nextInstant,
   type TableMetadata,
@@ -97,7 +98,8 @@ export async function publishTable(
   return publicationOf(await commit(writing, { base, before, parts }), parts, written)
 }
 
-function evolve({ written, docs }: PublishedTable, before: PublishedState | undefined): EvolvedSchema {
+/** The schema of the table, which continues that of the target. */
+export function evolve({ written, docs }: PublishedTable, before: PublishedState | undefined): EvolvedSchema {
   const columns = written.columns.map(({ name, kind }) => ({ name, kind, doc: docs.get(name) ?? '' }))
   return evolvedSchema(columns, before?.metadata.schemas ?? [], before?.metadata['last-column-id'] ?? 0)
 }
@@ -230,7 +232,7 @@ async function commit(writing: TableWriting, { base, before, parts }: Commit): P
   const { folder } = table.read
   await storage.uploaded()
   const files = parts.map(({ file }) => file)
-  const parent = before?.metadata['current-snapshot-id']
+  const parent = before && currentSnapshot(before.metadata)?.['snapshot-id']
   const manifestList = await writeManifests(writing, files, parent)
   const notes: PartNote[] = parts.map(({ part, digest, checksum, file }) => [
     part,

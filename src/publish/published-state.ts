@@ -92,6 +92,8 @@ async function readParts(
   present: ReadonlySet<string>,
 ): Promise<PublishedPart[]> {
   const snapshot = currentSnapshot(metadata)
+  // The first publication has begun, and is not complete.
+  if (metadata.snapshots.length === 0) return []
   if (snapshot === undefined) throw new Error('The current snapshot is missing')
   const { files } = await readSnapshotFiles(storage, snapshot['manifest-list'])
   const byPath = new Map(files.map(file => [file.path, file]))

@@ -1,3 +1,4 @@
+import { errorCode } from '../error-code.ts'
 import type { TableMetadata } from './iceberg/metadata.ts'
 import {
   hintPath,
@@ -100,8 +101,18 @@ async function filesOfExpired(
       if (!kept.has(list) && listed.has(pathIn(storage, list))) expired.add(list)
   }
   const files = new Set<string>()
-  for (const list of expired) for (const path of await filesOfSnapshot(storage, list)) files.add(path)
+  for (const list of expired) for (const path of await filesLeftOf(storage, list)) files.add(path)
   return files
+}
+
+/** A sweep that was interrupted has removed the data files before the manifest, and the manifest before the list. */
+async function filesLeftOf(storage: Storage, manifestList: string): Promise<string[]> {
+  try {
+    return await filesOfSnapshot(storage, manifestList)
+  } catch (error) {
+    if (errorCode(error) !== undefined) throw error
+    return [pathIn(storage, manifestList)]
+  }
 }
 
 async function filesOfSnapshot(storage: Storage, manifestList: string): Promise<string[]> {

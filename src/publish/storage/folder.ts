@@ -67,6 +67,7 @@ export function openFolder({ path, location, mode, clock }: FolderOptions): Stor
   return {
     name: path,
     location: folderLocation(path, location),
+    isLocked: true,
     async read(file) {
       try {
         return readFileSync(join(path, file))

@@ -2,6 +2,8 @@ import type { TargetContent } from './target-reader.ts'
 
 /** Where a publication is stored: a folder or a bucket. */
 export interface Storage extends TargetContent {
+  /** Whether a lock keeps the publications of other processes away while it is open. */
+  readonly isLocked: boolean
   /** Writes an object of which no other has the name. It is complete once the promise resolves, and never partial. */
   write(path: string, bytes: Buffer): Promise<void>
   /** Writes an object unless one of this name exists. @returns whether it was written */

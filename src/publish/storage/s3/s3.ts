@@ -35,8 +35,8 @@ const MARK = '.parley-publish'
 const SETTLED_MS = DAY_MS
 
 /**
- * A prefix of a bucket as a target. There is no lock: of two processes that publish at the same time, the one that
- * writes `vK.metadata.json` first wins, and `writeIfAbsent` says so to the other.
+ * A prefix of a bucket as a target. There is no lock: `writeIfAbsent` decides between two processes that publish at the
+ * same time.
  * @throws StopError 64 when the prefix has other objects, 73 when the bucket cannot be used
  */
 export async function openS3(options: S3Options): Promise<Storage> {
@@ -56,6 +56,7 @@ export async function openS3(options: S3Options): Promise<Storage> {
     return {
       name,
       location: location ?? name,
+      isLocked: false,
       read: objects.read,
       write: (path, bytes) => objects.put(path, bytesBody(bytes)),
       writeIfAbsent: objects.putOwn,
