@@ -8,6 +8,7 @@ import {
   metadataPath,
   overtaken,
   type TableVersion,
+  writeHint,
   writeMetadata,
   writeMetadataIfAbsent,
 } from './metadata-file.ts'
@@ -48,6 +49,7 @@ export async function beginPublication(beginning: Beginning, target: PublishedTa
   if (storage.isLocked) return { publication, target, storage }
   const begun = beginOf(beginning, target, publication)
   await writeMetadata(storage, begun)
+  await writeHint(storage, begun)
   return {
     publication,
     target: isSettled(target) ? withTable(target, begun) : await withNewVersions(beginning, begun),
@@ -112,6 +114,7 @@ async function withNewVersions(
       const next = newVersion(storage, clock, state)
       if (!(await writeMetadataIfAbsent(storage, next))) return undefined
       ours.set(next.folder, next.version)
+      await writeHint(storage, next)
       return { ...state, ...next, isHinted: true }
     })
     const renewedStates = states.flatMap(state => state ?? [])

@@ -34,20 +34,18 @@ export const hintPath = (folder: string): string => `${metadataFolder(folder)}/v
 export const metadataAddress = ({ location }: TargetContent, folder: string, version: number): string =>
   `${location}/${metadataPath(folder, version)}`
 
-/** @throws StopError 75 when another process has written the version */
+/** The commit. The hint is to follow it. @throws StopError 75 when another process has written the version */
 export async function writeMetadata(storage: Storage, table: TableVersion): Promise<void> {
   if (!(await writeMetadataIfAbsent(storage, table))) throw overtaken(storage)
 }
 
-/** @returns false when another process has written the version */
-export async function writeMetadataIfAbsent(
+/** As `writeMetadata`. @returns false when another process has written the version */
+export function writeMetadataIfAbsent(
   storage: Storage,
   { folder, metadata, version }: TableVersion,
 ): Promise<boolean> {
   const bytes = Buffer.from(JSON.stringify(metadata))
-  if (!(await storage.writeIfAbsent(metadataPath(folder, version), bytes))) return false
-  await writeHint(storage, folder, version)
-  return true
+  return storage.writeIfAbsent(metadataPath(folder, version), bytes)
 }
 
 /** Whether the hint names this version. It does not after an interruption before it was written. */
@@ -55,8 +53,10 @@ export async function isHinted(storage: TargetContent, folder: string, version: 
   return String(await storage.read(hintPath(folder))) === String(version)
 }
 
-export const writeHint = (storage: Storage, folder: string, version: number): Promise<void> =>
-  storage.replace(hintPath(folder), Buffer.from(String(version)))
+export const writeHint = (
+  storage: Storage,
+  { folder, version }: Pick<TableVersion, 'folder' | 'version'>,
+): Promise<void> => storage.replace(hintPath(folder), Buffer.from(String(version)))
 
 export function overtaken({ name }: Pick<Storage, 'name'>): StopError {
   return new StopError(`Another process has published to ${name} meanwhile`, {

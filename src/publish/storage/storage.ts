@@ -12,7 +12,7 @@ export interface Storage extends TargetContent {
   replace(path: string, bytes: Buffer): Promise<void>
   /** Begins a large object, which the caller writes as a local file. */
   beginFile(path: string): FileInProgress
-  /** Resolves when every ended file is an object of the target. */
+  /** Resolves when every file that has ended before this call is an object of the target. */
   uploaded(): Promise<void>
   /**
    * Those of the listed objects that no publication of another process can be about to use: all of them where a lock keeps other

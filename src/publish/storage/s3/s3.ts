@@ -231,9 +231,9 @@ async function claimPrefix(objects: Objects, name: string): Promise<void> {
 }
 
 async function contentOf({ list, read }: Objects): ReturnType<TargetReader['holds']> {
-  const [first] = await list('', 1)
+  const [[first], mark] = await Promise.all([list('', 1), read(MARK)])
   if (first === undefined) return 'nothing'
-  return (await read(MARK)) === undefined ? 'others' : 'ours'
+  return mark === undefined ? 'others' : 'ours'
 }
 
 function foreignError(name: string): StopError {
