@@ -36,7 +36,7 @@ export const publishVerifyCommand: CommandDefinition<PublishVerifyOptions> = {
     ],
   ],
   async run(context, input) {
-    const [{ openTargetStorage, TARGET_SECRETS }, { parseTargetOfFiles }] = await Promise.all([
+    const [{ openTargetReader, TARGET_SECRETS }, { parseTargetOfFiles }] = await Promise.all([
       import('../publish/storage/open.ts'),
       import('../publish/target.ts'),
     ])
@@ -59,7 +59,7 @@ export const publishVerifyCommand: CommandDefinition<PublishVerifyOptions> = {
     const progress = createTableProgress(context, () => clock.elapsed())
     const db = existsSync(path) ? openDatabase({ path, readonly: true }) : undefined
     try {
-      const storage = await openTargetStorage(target, { settings, location, clock, signal })
+      const storage = await openTargetReader(target, { settings, location, clock, signal })
       try {
         const summary = await verifyTarget({ db, storage, clock, signal, onProgress: progress.show })
         progress.end()

@@ -1,6 +1,6 @@
 import type { StoredCell } from '../export/parquet-types.ts'
 import type { ExportColumn, ExportTable } from '../export/tables.ts'
-import type { PublishedState } from './published-state.ts'
+import type { PublishedState, PublishedTarget } from './published-state.ts'
 import { FIRST_RANGE } from './row-ranges.ts'
 import type { PublishedTable } from './tables.ts'
 import type { Compared } from './where-to-look.ts'
@@ -60,6 +60,9 @@ export function earlierPublications(
 ): readonly PublicationRow[] {
   return JSON.parse(before?.metadata.properties[ROWS_PROPERTY] ?? '[]')
 }
+
+export const rowsIn = ({ tables }: PublishedTarget): readonly PublicationRow[] =>
+  earlierPublications(tables.get(PUBLICATIONS))
 
 /** What the newest publication compared. */
 export function lastCompared(before: PublishedState | undefined): Compared | undefined {

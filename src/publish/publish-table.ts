@@ -17,6 +17,7 @@ import { PURGED_PROPERTY } from './expire.ts'
 import { type DataFile, encodeManifest, encodeManifestList } from './iceberg/manifest.ts'
 import {
   afterCommit,
+  currentSnapshot,
   newTable,
   nextInstant,
   type TableMetadata,
@@ -110,7 +111,8 @@ export async function writeTable(
   }
 }
 
-function evolve({ written, docs }: PublishedTable, before: PublishedState | undefined): EvolvedSchema {
+/** The schema of the table, which continues that of the target. */
+export function evolve({ written, docs }: PublishedTable, before: PublishedState | undefined): EvolvedSchema {
   const columns = written.columns.map(({ name, kind }) => ({ name, kind, doc: docs.get(name) ?? '' }))
   return evolvedSchema(columns, before?.metadata.schemas ?? [], before?.metadata['last-column-id'] ?? 0)
 }
@@ -239,7 +241,7 @@ async function commit(
   const { storage, kept, evolved, table, properties, tableProperties } = writing
   const { folder } = table.read
   const files = parts.map(({ file }) => file)
-  const parent = before?.metadata['current-snapshot-id']
+  const parent = before && currentSnapshot(before.metadata)?.['snapshot-id']
   const [manifestList] = await Promise.all([writeManifests(writing, files, parent), storage.uploaded()])
   const notes: PartNote[] = parts.map(({ part, digest, checksum, file }) => [
     part,

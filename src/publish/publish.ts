@@ -2,16 +2,17 @@ import { type Clock, isoInstant } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { META, readMeta } from '../store/sync/meta.ts'
-import { expireSnapshots } from './expire.ts'
+import { beginPublication, stoppedAfter } from './begin.ts'
+import { expireSnapshots, PURGED_PROPERTY } from './expire.ts'
 import { inParallel } from './in-parallel.ts'
 import { writeHint } from './metadata-file.ts'
 import {
-  earlierPublications,
   keptRows,
   lastCompared,
   PUBLICATIONS,
   type PublicationRow,
   publicationsTable,
+  rowsIn,
   snapshotsShown,
 } from './publications.ts'
 import {
@@ -20,8 +21,9 @@ import {
   type WrittenTable,
   writeTable,
 } from './publish-table.ts'
-import { type PublishedState, type PublishedTarget, readTarget } from './published-state.ts'
+import { type PublishedTarget, readTarget } from './published-state.ts'
 import type { Storage } from './storage/storage.ts'
+import type { TargetContent } from './storage/target-reader.ts'
 import { hasStaleFiles, removeUncommitted, sweepTable } from './sweep.ts'
 import { droppedTable, type PublishedTable, publishedTables } from './tables.ts'
 import { atOneInstant, statusInstants } from './warehouse-instant.ts'
@@ -88,10 +90,18 @@ async function publishInstant(options: PublishOptions): Promise<PublishSummary> 
   const { db, storage, clock, keep, version, full } = options
   const publishedAt = isoInstant(clock.now())
   const warehouse = readMeta(db, META.identity) ?? ''
-  const target = await readTarget(storage)
-  refuseOtherWarehouse(storage, target, warehouse)
+  const found = await readTarget(storage)
+  refuseOtherWarehouse(storage, found, warehouse)
+  const begun = await beginPublication(
+    {
+      storage,
+      clock,
+      properties: { [PROPERTIES.warehouse]: warehouse, [PURGED_PROPERTY]: purgedAtIn(db) },
+    },
+    found,
+  )
+  const { publication, target } = begun
   const leftovers = await removeUncommitted(storage, target)
-  const publication = 1 + Math.max(0, ...[...target.tables.values()].map(lastNumber))
   const status = statusInstants(db)
   const properties = {
     [PROPERTIES.warehouse]: warehouse,
@@ -101,7 +111,7 @@ async function publishInstant(options: PublishOptions): Promise<PublishSummary> 
   const before = lastCompared(target.tables.get(PUBLICATIONS))
   const looking = whereToLook(db, { before, at: publishedAt, version, full })
   const context = { options, target, publication, properties, looking }
-  const published = await publishTables(context)
+  const published = await publishTables({ ...context, options: { ...options, storage: begun.storage } })
   const row: PublicationRow = {
     publication,
     published_at: publishedAt,
@@ -110,13 +120,13 @@ async function publishInstant(options: PublishOptions): Promise<PublishSummary> 
     snapshots: Object.fromEntries(published.map(({ folder, snapshotId }) => [folder, snapshotId])),
   }
   const rows = keptRows([...rowsIn(target), row], keep)
-  published.push(await publishRows(context, rows, published.length))
+  const completed = await publishRows(context, rows, published.length)
   return {
     publication,
     published_at: publishedAt,
     ...status,
-    tables: published.map(({ metadata: _, ...summary }) => summary),
-    files_removed: leftovers + (await removeExpired(context, published, rows)),
+    tables: [...published, completed].map(({ metadata: _, ...summary }) => summary),
+    files_removed: leftovers + (await removeExpired(context, { published, completed, rows })),
   }
 }
 
@@ -125,9 +135,6 @@ interface PublicationContext extends Pick<TablePublishing, 'publication' | 'prop
   target: PublishedTarget
   looking: WhereToLook
 }
-
-export const rowsIn = ({ tables }: PublishedTarget): readonly PublicationRow[] =>
-  earlierPublications(tables.get(PUBLICATIONS))
 
 async function publishTables(context: PublicationContext): Promise<TablePublication[]> {
   const { options, target } = context
@@ -211,32 +218,41 @@ async function publishRows(
 /** How many tables are swept at a time. */
 const MOST_SWEEPS = 16
 
+interface Completed {
+  /** All tables but `publications`. */
+  published: readonly TablePublication[]
+  /** The table `publications`. */
+  completed: TablePublication
+  rows: readonly PublicationRow[]
+}
+
 /** Returns the number of files that were removed. */
 async function removeExpired(
   { options, target, looking }: PublicationContext,
-  published: readonly TablePublication[],
-  rows: readonly PublicationRow[],
+  { published, completed, rows }: Completed,
 ): Promise<number> {
-  const { db, storage, clock, keep } = options
+  const { db, clock, keep } = options
   const purgedAt = purgedAtIn(db)
-  const removed = await inParallel(published, MOST_SWEEPS, async table => {
+  const storage = stoppedAfter(options.storage, completed)
+  const remove = async (table: TablePublication) => {
     const kept = snapshotsShown(rows, table.folder, keep)
     const swept = await expireSnapshots({ storage, clock, kept, purgedAt }, table)
     const before = target.tables.get(table.folder)
     const isNew = !target.paths.some(path => path.startsWith(`${table.folder}/`))
     const isUnchanged = looking.changed !== undefined && swept.version === before?.version
     return isNew || (isUnchanged && !hasStaleFiles(target.paths, swept)) ? 0 : sweepTable(storage, swept)
-  })
+  }
+  const removed = await inParallel(published, MOST_SWEEPS, remove)
+  // The expiry of its snapshots is a newer version, after which the storage is stopped.
+  removed.push(await remove(completed))
   return removed.reduce((sum, files) => sum + files, 0)
 }
 
 const purgedAtIn = (db: Sqlite): string => readMeta(db, META.purgedAt) ?? ''
 
-const lastNumber = ({ metadata }: PublishedState): number => metadata['last-sequence-number']
-
 /** @throws StopError 64 when the tables are those of another warehouse */
 export function refuseOtherWarehouse(
-  storage: Pick<Storage, 'name'>,
+  storage: Pick<TargetContent, 'name'>,
   { tables }: PublishedTarget,
   warehouse: string,
 ): void {

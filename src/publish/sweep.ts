@@ -1,3 +1,4 @@
+import { errorCode } from '../error-code.ts'
 import type { TableMetadata, TableSnapshot } from './iceberg/metadata.ts'
 import { inParallel } from './in-parallel.ts'
 import {
@@ -92,7 +93,8 @@ async function filesOfExpired(
     }),
   )
   const expired = new Set(earlier.flat().filter(list => !kept.has(list) && listed.has(pathIn(storage, list))))
-  return new Set(await filesOfSnapshots(storage, [...expired]))
+  const files = await inParallel(expired, MOST_REQUESTS, list => filesLeftOf(storage, list))
+  return new Set(files.flat())
 }
 
 const listOf = (snapshot: TableSnapshot): string => snapshot['manifest-list']
@@ -100,6 +102,16 @@ const listOf = (snapshot: TableSnapshot): string => snapshot['manifest-list']
 async function filesOfSnapshots(storage: Storage, lists: readonly string[]): Promise<string[]> {
   const files = await inParallel(lists, MOST_REQUESTS, list => filesOfSnapshot(storage, list))
   return files.flat()
+}
+
+/** A sweep that was interrupted has removed the data files before the manifest, and the manifest before the list. */
+async function filesLeftOf(storage: Storage, manifestList: string): Promise<string[]> {
+  try {
+    return await filesOfSnapshot(storage, manifestList)
+  } catch (error) {
+    if (errorCode(error) !== undefined) throw error
+    return [pathIn(storage, manifestList)]
+  }
 }
 
 async function filesOfSnapshot(storage: Storage, manifestList: string): Promise<string[]> {

@@ -136,8 +136,14 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
     // Files of a published folder.
     'publish/storage/target-reader.ts',
   ],
-  // The file whose place a snapshot takes, once it is known to be none of the warehouse, and its folder.
-  'node:fs/promises.open': ['store/snapshot/target.ts'],
+  'node:fs/promises.open': [
+    // The file whose place a snapshot takes, once it is known to be none of the warehouse, and its folder.
+    'store/snapshot/target.ts',
+    // Files of a published folder, and downloaded ones.
+    'publish/storage/target-reader.ts',
+  ],
+  // Files that are downloaded.
+  'node:fs/promises.appendFile': ['publish/storage/s3/downloads.ts'],
 }
 
 /** Functions of `node:fs` and `node:fs/promises` that open a file. */

@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { EXIT_STATUS } from '../../../src/errors.ts'
+import type { PublishSummary } from '../../../src/publish/publish.ts'
 import { pathIn, readSnapshotFiles, readTarget } from '../../../src/publish/published-state.ts'
 import { openFolder } from '../../../src/publish/storage/folder.ts'
 import type { Storage } from '../../../src/publish/storage/storage.ts'
@@ -38,10 +39,19 @@ function noteErasure(store: TemporaryStore, at: string): void {
   store.atomically(() => store.state.setMeta(META.purgedAt, at))
 }
 
-/** All objects by path, with each random name replaced by its place among those with the same beginning. */
+/** Without the versions of `publications`: in a bucket it has one more for each publication that began. */
+const withoutBeginnings = ({ tables, ...summary }: PublishSummary) => ({
+  ...summary,
+  files_removed: undefined,
+  tables: tables.map(table => (table.folder === 'publications' ? { ...table, version: undefined } : table)),
+})
+
+/** All objects but the metadata of `publications`, by path, with each random name replaced by its place among those with the same beginning. */
 async function contentsOf(storage: Storage): Promise<Map<string, string>> {
   const contents = new Map<string, string>()
-  const paths = (await storage.list('')).filter(path => !/^\.parley-publish/.test(path))
+  const paths = (await storage.list('')).filter(
+    path => !/^\.parley-publish|^publications\/metadata\/(v|version)/.test(path),
+  )
   const isText = (path: string) => path.endsWith('.json') || path.endsWith('.text')
   for (const path of paths.toSorted()) {
     const bytes = await storage.read(path)
@@ -86,7 +96,7 @@ test('publications in a bucket equal those in a folder, file by file', async () 
   for (const name of ['N', 'O', 'P']) {
     const inBucket = await publishAll(await bucketOf(fake, { clock }), store.path, { clock, keep: 2 })
     const inFolder = await publishAll(folder(), store.path, { clock, keep: 2 })
-    expect(inBucket).toEqual(inFolder)
+    expect(withoutBeginnings(inBucket)).toEqual(withoutBeginnings(inFolder))
     const [bucket, local] = [await bucketOf(fake, { clock }), folder()]
     const contents = await contentsOf(bucket)
     expect(contents).toEqual(await contentsOf(local))

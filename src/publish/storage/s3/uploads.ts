@@ -63,7 +63,10 @@ export function createUploads({ folder, put }: UploadsOptions): Uploads {
 const CHUNK_BYTES = 256 * 1024
 
 async function fileBody(file: string): Promise<RequestBody> {
-  const chunks = () => createReadStream(file, { highWaterMark: CHUNK_BYTES })
+  // Opened with the first chunk: nothing would handle an error of a request that was stopped before.
+  const chunks = async function* (): AsyncGenerator<Buffer> {
+    yield* createReadStream(file, { highWaterMark: CHUNK_BYTES })
+  }
   const hash = createHash('sha256')
   const { size } = statSync(file)
   // A file that is too large is refused by its size, so its digest is not needed.
