@@ -1,6 +1,4 @@
 import { TABLES } from '../catalog/catalog.ts'
-import { fullMeaning } from '../dictionary/described-table.ts'
-import { describedTable } from '../dictionary/dictionary.ts'
 import { chosenOrComing } from '../export/chosen-tables.ts'
 import { crmTables } from '../export/crm-tables.ts'
 import { declaredTables, type ExportTable } from '../export/tables.ts'
@@ -44,9 +42,8 @@ export function publishedTables(
 }
 
 function publishedTable(read: ExportTable): PublishedTable {
-  const described = describedTable(read.name)
   const reader: PublishedTable['reader'] = (db, known) => createPartReader(db, read, known)
-  const docs = new Map(described?.columns.map(column => [column.name, fullMeaning(column)]))
+  const docs = new Map(read.columns.map(({ name, doc = '' }) => [name, doc]))
   const { time } = read.rows
   if (time === undefined) return { read, written: read, partition: undefined, reader, docs }
   if (read.columns.some(({ name }) => name === time.column))
