@@ -4,8 +4,8 @@ import { isoInstant, systemClock } from '../clock.ts'
 import { loadSettings } from '../config/load-settings.ts'
 import type { SettingKey } from '../config/settings.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
-import type { PublishSummary } from '../publish/publish.ts'
-import { jsonLine } from '../safe-text.ts'
+import type { PublishedPieces, TableFigures, TargetSummary } from '../publish/summary.ts'
+import { jsonLine, safeText } from '../safe-text.ts'
 import { sizeText } from '../size-text.ts'
 import { type TableColumn, table } from '../terminal/table.ts'
 import { countText, durationText } from '../terminal/wording.ts'
@@ -59,7 +59,7 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
     ).argParser(parseKeep),
     new Option(
       '--tables <names>',
-      'only these tables, separated by commas; tables of the target that are left out lose their rows; default publish.tables, usually all',
+      'only these tables, separated by commas; tables of the target that are left out lose their rows, in a ClickHouse database also their views; default publish.tables, usually all',
     ).argParser(parseTableNames),
     new Option(
       '--location <url>',
@@ -92,9 +92,18 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
       requireApi: false,
       secrets: SECRETS_OF_TARGETS[target.by],
     })
-    const [{ publishOnce }, { attemptOf }, { recordAttempt }, { requireWarehouse }] = await Promise.all([
+    const [
+      { publishOnce },
+      { attemptOf },
+      { figuresOf },
+      { namesWithoutTable },
+      { recordAttempt },
+      { requireWarehouse },
+    ] = await Promise.all([
       import('../publish/publish-once.ts'),
       import('../publish/attempt.ts'),
+      import('../publish/summary.ts'),
+      import('../publish/coming-tables.ts'),
       import('../store/sync/publications.ts'),
       import('../store/status/status.ts'),
     ])
@@ -110,7 +119,7 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
     const location = isOfSettings ? publish.location : undefined
     const [startedAt, began] = [isoInstant(clock.now()), clock.elapsed()]
     const progress = createTableProgress(context, () => clock.elapsed())
-    const { version, signal } = context
+    const { version, signal, stderr } = context
     const summary = await publishOnce({
       database,
       target,
@@ -123,6 +132,9 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
       onEnd(db, outcome) {
         progress.end()
         if (signal.aborted) return
+        if ('summary' in outcome)
+          for (const table of namesWithoutTable(db, chosen.tables ?? publish.tables ?? []))
+            stderr.write(`parley: ${comingText(table)}\n`)
         const when = { target: name, started_at: startedAt, finished_at: isoInstant(clock.now()) }
         recordAttempt(db, attemptOf(when, outcome))
       },
@@ -131,7 +143,7 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
     context.stdout.write(
       json
         ? jsonLine({ target: name, ...summary, duration_ms: durationMs })
-        : `${summaryText(name, summary, durationMs)}\n`,
+        : `${summaryText({ ...summary, target: name, durationMs }, figuresOf(summary))}\n`,
     )
     return EXIT_STATUS.done
   },
@@ -156,30 +168,43 @@ function parseKeep(text: string): number {
   return Number(text)
 }
 
-type TableRow = PublishSummary['tables'][number]
+const comingText = (table: string): string =>
+  `${JSON.stringify(safeText(table))} was not published, since the warehouse has no such table yet: the table of a CRM object appears when its records were read`
 
-const COLUMNS: readonly TableColumn<TableRow>[] = [
-  { title: 'table', cell: row => shortTableName(row.folder) },
+const COLUMNS: readonly TableColumn<TableFigures>[] = [
+  { title: 'table', cell: row => shortTableName(row.table) },
   { title: 'rows', align: 'right', cell: row => wholeNumber(row.rows) },
   { title: 'size', align: 'right', cell: row => sizeText(row.bytes) },
-  { title: 'files', align: 'right', cell: row => wholeNumber(row.files) },
-  { title: 'written', align: 'right', cell: row => wholeNumber(row.filesWritten) },
 ]
 
-function summaryText(target: string, summary: PublishSummary, durationMs: number): string {
-  const sum = (of: (row: TableRow) => number) => summary.tables.reduce((total, row) => total + of(row), 0)
+/** Files or parts. */
+const pieceColumns = (unit: string): readonly TableColumn<TableFigures>[] => [
+  { title: `${unit}s`, align: 'right', cell: row => wholeNumber(row.pieces) },
+  { title: 'written', align: 'right', cell: row => wholeNumber(row.piecesWritten) },
+]
+
+interface ShownPublication extends Pick<TargetSummary, 'publication' | 'published_at'> {
+  target: string
+  durationMs: number
+}
+
+function summaryText(
+  { target, publication, published_at: at, durationMs }: ShownPublication,
+  { unit, tables }: PublishedPieces,
+): string {
+  const sum = (of: (row: TableFigures) => number) => tables.reduce((total, row) => total + of(row), 0)
   const rows = countText(
     sum(row => row.rows),
     'row',
   )
-  const files = countText(
-    sum(row => row.files),
-    'file',
+  const pieces = countText(
+    sum(row => row.pieces),
+    unit,
   )
   return [
-    ...table(COLUMNS, summary.tables),
+    ...table([...COLUMNS, ...pieceColumns(unit)], tables),
     '',
-    `Publication ${summary.publication} in ${target} shows the warehouse as of ${summary.published_at}: ${rows}, ${sizeText(sum(row => row.bytes))} in ${files}.`,
-    `Wrote ${wholeNumber(sum(row => row.filesWritten))} of them (${sizeText(sum(row => row.bytesWritten))}) in ${durationText(durationMs)}.`,
+    `Publication ${publication} in ${target} shows the warehouse as of ${at}: ${rows}, ${sizeText(sum(row => row.bytes))} in ${pieces}.`,
+    `Wrote ${wholeNumber(sum(row => row.piecesWritten))} of them (${sizeText(sum(row => row.bytesWritten))}) in ${durationText(durationMs)}.`,
   ].join('\n')
 }

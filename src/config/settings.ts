@@ -402,7 +402,7 @@ export const SETTINGS = {
     default: undefined,
     without: 'all',
     description:
-      'The tables to publish. A table of the target that is no longer in the list is published without rows, so that nothing in it grows old. Tables of CRM objects, such as `crm_deal`, may be named before they exist. In the environment and with the flag, separate the names with commas.',
+      'The tables to publish. A table of the target that is no longer in the list is published without rows, and a ClickHouse database loses its views, so that nothing in it grows old. Tables of CRM objects, such as `crm_deal`, may be named before they exist; when the list of objects was read, a name of none of them is refused. In the environment and with the flag, separate the names with commas.',
     flag: '--publish-tables',
     placeholder: 'names',
     example: '["meetings", "messages", "members"]',

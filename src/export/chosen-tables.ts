@@ -7,33 +7,30 @@ import { declaredTables, type ExportTable } from './tables.ts'
 /** The names of the tables that every warehouse has. */
 export const tableNames = (): readonly string[] => declaredTables().map(({ name }) => name)
 
-/** @throws StopError 64 for a name that no table has */
+/**
+ * @param isComing whether a name is accepted although no table has it yet
+ * @throws StopError 64 for another name that no table has
+ */
 export function chosenTables(
   all: readonly ExportTable[],
   names: readonly string[] | undefined,
+  isComing: (name: string) => boolean = () => false,
 ): readonly ExportTable[] {
   if (!names) return all
-  const chosen = names.map(name => tableNamed(name, all) ?? refuse(name, all))
+  const chosen = names.flatMap(name => {
+    const table = tableNamed(name, all)
+    if (table) return table
+    return isComing(name) ? [] : refuse(name, all)
+  })
   return all.filter(table => chosen.includes(table))
 }
 
-/** As `chosenTables`, but a table of a CRM object may be missing: it exists once a record of the object was read. */
-export function chosenOrComing(
-  all: readonly ExportTable[],
-  names: readonly string[] | undefined,
-): readonly ExportTable[] {
-  const isComing = (name: string) => name.startsWith('crm_') && tableNamed(name, all) === undefined
-  return chosenTables(
-    all,
-    names?.filter(name => !isComing(name)),
-  )
+/** Accepts the folder's name too, since names of CRM objects may have commas or characters that are hard to type. */
+export function tableNamed(name: string, all: readonly ExportTable[]): ExportTable | undefined {
+  return all.find(table => [table.name, table.folder].some(one => isSameName(one, name)))
 }
 
-/** Accepts the folder's name too, since names of CRM objects may have commas or characters that are hard to type. */
-function tableNamed(name: string, all: readonly ExportTable[]): ExportTable | undefined {
-  const plain = name.toLowerCase()
-  return all.find(table => [table.name, table.folder].some(one => one.toLowerCase() === plain))
-}
+export const isSameName = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase()
 
 function refuse(name: string, all: readonly ExportTable[]): never {
   const known = all.map(({ folder }) => folder)

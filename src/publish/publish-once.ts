@@ -3,7 +3,8 @@ import type { Settings } from '../config/load-settings.ts'
 import { openDatabase } from '../store/database/open.ts'
 import { databaseError } from '../store/database/sqlite-errors.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
-import type { PublishProgress, PublishSummary } from './publish.ts'
+import type { PublishProgress } from './publish.ts'
+import type { TargetSummary } from './summary.ts'
 import { type PublicationTarget, publishTo } from './target.ts'
 
 /** One publication, as the command and the daemon's child process make it. */
@@ -24,7 +25,7 @@ export interface OncePublishing {
   onEnd?(db: Sqlite, outcome: PublishOutcome): void
 }
 
-export type PublishOutcome = { summary: PublishSummary } | { error: unknown }
+export type PublishOutcome = { summary: TargetSummary } | { error: unknown }
 
 /** @throws StopError as `openDatabase`, `publishTo` */
 export async function publishOnce({
@@ -37,7 +38,7 @@ export async function publishOnce({
   signal,
   onProgress,
   onEnd,
-}: OncePublishing): Promise<PublishSummary> {
+}: OncePublishing): Promise<TargetSummary> {
   const { keep, tables, location } = settings.publish
   const db = openDatabase({ path: database, readonly: true })
   try {

@@ -2,7 +2,7 @@ import { tmpdir } from 'node:os'
 import type { Environment, Settings } from '../config/load-settings.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
 import { runProgram } from '../store/database/child-program.ts'
-import type { PublishSummary } from './publish.ts'
+import type { TargetSummary } from './summary.ts'
 import type { PublicationTarget } from './target.ts'
 
 /** Publishes in a child process, so that neither the event loop nor a slow target delays the caller. */
@@ -18,7 +18,7 @@ export interface PublishInput {
 
 /** The answer of the child process. An error that parley did not raise on purpose has no message. */
 export type PublishAnswer =
-  | { summary: PublishSummary }
+  | { summary: TargetSummary }
   | { failed: { message: string; code: string; hint: string | undefined; exitStatus: ExitStatus } }
   | { fault: string }
 
@@ -42,7 +42,7 @@ export async function runPublishProcess({
   env,
   signal,
   program = PROGRAM,
-}: PublishProcess): Promise<PublishSummary> {
+}: PublishProcess): Promise<TargetSummary> {
   const passed = Object.fromEntries(PASSED.flatMap(name => (env[name] ? [[name, env[name]]] : [])))
   const answer = await runProgram<PublishAnswer>({
     program,

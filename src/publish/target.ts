@@ -3,7 +3,7 @@ import type { Settings } from '../config/load-settings.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { type ClickHouseAddress, parseClickHouseAddress } from './clickhouse/address.ts'
-import type { PublishProgress, PublishSummary } from './publish.ts'
+import type { PublishProgress } from './publish.ts'
 import {
   openTargetStorage,
   type PublishTarget,
@@ -11,6 +11,7 @@ import {
   TARGET_SECRETS,
   targetName,
 } from './storage/open.ts'
+import type { TargetSummary } from './summary.ts'
 
 /** Chooses how to publish by the target: Iceberg tables in a folder or a bucket, or tables of a ClickHouse database. */
 
@@ -57,7 +58,7 @@ export interface PublicationOptions {
   keep: number
   /** Names of the tables to publish; undefined: all. */
   tables: readonly string[] | undefined
-  /** Compares everything, also what is not noted as changed. ClickHouse always gets this comparison. */
+  /** Compares everything, also what is not noted as changed. */
   full: boolean
   signal: AbortSignal
   onProgress(progress: PublishProgress): void
@@ -66,7 +67,7 @@ export interface PublicationOptions {
 export async function publishTo(
   target: PublicationTarget,
   options: PublicationOptions,
-): Promise<PublishSummary> {
+): Promise<TargetSummary> {
   if (target.by === 'clickhouse') return publishToDatabase(target.address, options)
   const { publishWarehouse } = await import('./publish.ts')
   const storage = await openTargetStorage(target, options)
@@ -81,7 +82,7 @@ export async function publishTo(
 async function publishToDatabase(
   address: ClickHouseAddress,
   options: PublicationOptions,
-): Promise<PublishSummary> {
+): Promise<TargetSummary> {
   const { clickhouseUser: user, clickhousePassword: password } = options.settings.publish
   if (options.location !== undefined) throw locationError()
   const { publishToClickHouse } = await import('./clickhouse/publish.ts')

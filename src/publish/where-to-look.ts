@@ -58,11 +58,22 @@ function isFullDue(
   return !(age >= 0 && age < DAY_MS) || before.version !== version || before.migration !== migration
 }
 
-/** The parts of a table to look at, as `sync_changed_parts` names them. */
+/** The parts of a table to compare, as `sync_changed_parts` names them. */
+export type Looking = 'all' | readonly string[]
+
+/** @param isShown whether the target has the table as its last complete publication shows it */
+export function lookingAt(
+  { changed }: Pick<WhereToLook, 'changed'>,
+  table: Pick<ExportTable, 'name' | 'view'>,
+  isShown: boolean,
+): Looking {
+  return changed && isShown ? partsToLookAt(table, changed) : 'all'
+}
+
 export function partsToLookAt(
   { name, view }: Pick<ExportTable, 'name' | 'view'>,
   changed: ChangedParts,
-): 'all' | readonly string[] {
+): Looking {
   if (view === undefined) return changed.get(name) ?? []
   return view.usesClock || changed.size > 0 ? 'all' : []
 }

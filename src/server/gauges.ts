@@ -276,13 +276,13 @@ export const GAUGES: readonly GaugeDefinition[] = [
   },
   {
     name: 'parley_publication_files_written',
-    help: 'Data files that the last publication wrote.',
+    help: 'Data files, or parts of tables of a ClickHouse database, that the last publication wrote.',
     labels: [],
     values: fromPublication(last => last.files_written),
   },
   {
     name: 'parley_publication_bytes_written',
-    help: 'Size of the data files that the last publication wrote.',
+    help: 'Size of what the last publication wrote.',
     labels: [],
     values: fromPublication(last => last.bytes_written),
   },

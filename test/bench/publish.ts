@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { systemClock } from '../../src/clock.ts'
 import type { ExportSummary } from '../../src/export/export.ts'
-import type { PublishSummary } from '../../src/publish/publish.ts'
+import { figuresOf, type TargetSummary } from '../../src/publish/summary.ts'
 import { openStore } from '../../src/store/store.ts'
+import { type ClickHouseServer, debianClickHouse, startDebian } from '../engines/clickhouse-servers.ts'
 import { fillWarehouse } from './fill.ts'
 import { startMeasured, type Usage } from './measured-process.ts'
 import { startWorkspace } from './workspace.ts'
@@ -17,12 +18,16 @@ export interface PublishOptions {
   /** The built command line program. */
   program: string
   messages: number
+  /** To a server of Debian's ClickHouse on this machine, instead of a folder. */
+  toClickHouse: boolean
 }
 
 /** One run of the program. */
 export interface Written {
   usage: Usage
-  files: number
+  /** Files, or parts of a ClickHouse database. */
+  pieces: number
+  unit: 'file' | 'part'
   bytes: number
   rows: number
 }
@@ -50,25 +55,54 @@ const LISTS = {
 
 export async function runPublish(options: PublishOptions): Promise<PublishMeasured> {
   const { folder } = options
-  const database = join(folder, 'parley.db')
-  if (!existsSync(database)) await fill(options)
-  const [target, files] = [join(folder, 'lake'), join(folder, 'parquet')]
-  for (const earlier of [target, files]) rmSync(earlier, { recursive: true, force: true })
-  const publish = (...flags: string[]) => run<PublishSummary>(options, ['publish', target, ...flags])
-  const bare = await run<ExportSummary>(options, ['export', 'parquet', files])
+  if (!existsSync(join(folder, 'parley.db'))) await fill(options)
+  const files = join(folder, 'parquet')
   rmSync(files, { recursive: true, force: true })
-  const first = writtenBy(await publish())
+  const bare = exportedBy(await run<ExportSummary>(options, ['export', 'parquet', files]))
+  rmSync(files, { recursive: true, force: true })
+  const { target, close } = await openTarget(options)
+  try {
+    return { bare, ...(await runPublications(options, target)) }
+  } finally {
+    await close()
+  }
+}
+
+interface OpenTarget {
+  target: string
+  close(): Promise<void>
+}
+
+async function openTarget({ folder, toClickHouse }: PublishOptions): Promise<OpenTarget> {
+  const target = join(folder, 'lake')
+  rmSync(target, { recursive: true, force: true })
+  if (!toClickHouse) return { target, close: async () => undefined }
+  const program = debianClickHouse()
+  if (typeof program === 'string') throw new Error(program)
+  const { servers, close } = await startDebian(program)
+  const [server] = servers as [ClickHouseServer]
+  await server.run('CREATE DATABASE lake')
+  return { target: `clickhouse://${server.host}/lake`, close }
+}
+
+async function runPublications(
+  options: PublishOptions,
+  target: string,
+): Promise<Omit<PublishMeasured, 'bare'>> {
+  const database = join(options.folder, 'parley.db')
+  const publish = async (...flags: string[]) =>
+    writtenBy(await run<TargetSummary>(options, ['publish', target, ...flags]))
+  const first = await publish()
   const unchanged: Written[] = []
-  while (unchanged.length < UNCHANGED_RUNS) unchanged.push(writtenBy(await publish()))
-  const full = writtenBy(await publish('--full'))
+  while (unchanged.length < UNCHANGED_RUNS) unchanged.push(await publish())
+  const full = await publish('--full')
   await change(
     database,
     '_id IN (SELECT _id FROM messages ORDER BY received_at DESC LIMIT (SELECT count(*) / 100 FROM messages))',
   )
-  const newest = writtenBy(await publish())
+  const newest = await publish()
   await change(database, '_id % 100 = 0')
-  const spread = writtenBy(await publish())
-  return { bare: exportedBy(bare), first, unchanged, full, newest, spread }
+  return { first, unchanged, full, newest, spread: await publish() }
 }
 
 async function fill(options: PublishOptions): Promise<void> {
@@ -121,19 +155,22 @@ async function change(database: string, where: string): Promise<void> {
 const sum = <Item>(items: readonly Item[], figure: (item: Item) => number) =>
   items.reduce((total, item) => total + figure(item), 0)
 
-function writtenBy({ usage, summary: { tables } }: Ran<PublishSummary>): Written {
+function writtenBy({ usage, summary }: Ran<TargetSummary>): Written {
+  const { tables, unit } = figuresOf(summary)
   return {
     usage,
-    files: sum(tables, table => table.filesWritten),
+    unit,
+    pieces: sum(tables, table => table.piecesWritten),
     bytes: sum(tables, table => table.bytesWritten),
-    rows: sum(tables, table => table.rowsWritten),
+    rows: sum<{ rowsWritten: number }>(summary.tables, table => table.rowsWritten),
   }
 }
 
 function exportedBy({ usage, summary: { tables } }: Ran<ExportSummary>): Written {
   return {
     usage,
-    files: sum(tables, table => table.files),
+    unit: 'file',
+    pieces: sum(tables, table => table.files),
     bytes: sum(tables, table => table.bytes),
     rows: sum(tables, table => table.rows),
   }

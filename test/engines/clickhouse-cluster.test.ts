@@ -27,6 +27,15 @@ function write(store: TemporaryStore, text: string): void {
   store.put('teams', [{ id: 't', name: text, member_ids: [] }], { now: NOW })
 }
 
+/** A deal whose owner is a member. */
+async function writeDeal(store: TemporaryStore): Promise<void> {
+  const relation = { type: 'MANY_TO_ONE', target_resource: 'members' }
+  const fields = [{ name: 'owner', label: 'Owner of it', type: 'TEXT', relation }]
+  store.put('crm_objects', [{ name: 'deal', label: 'Deal', fields }], { requested: 'deal' })
+  store.put('crm_records', [{ id: 'd', object: 'deal', fields: { owner: 'm7' } }], { requested: 'deal' })
+  await store.crmTables.finish()
+}
+
 async function compare(warehouse: string, server: ClickHouseServer): Promise<void> {
   const { tables, rows } = expectedDatabase(warehouse, false)
   const shown = await shownRows(server, 'lake', tables)
@@ -65,9 +74,11 @@ test.skipIf(programs === undefined)(
     const parameters = `?cluster=${CLUSTER}`
     const target = { host: first.host, database: 'lake', parameters }
     write(store, WORD)
+    await writeDeal(store)
     await publishToDatabase(store.path, target)
     for (const server of [first, second]) {
       await compare(store.path, server)
+      expect(await server.query('SELECT `Owner of it` FROM lake.labelled_crm_deal')).toEqual([[WORD]])
       const [source] = await server.query(
         `SELECT name FROM system.tables WHERE database = 'lake' AND name LIKE '_parley_members_%_local'`,
       )

@@ -1,7 +1,12 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
+import { TABLES } from '../../src/catalog/catalog.ts'
+import { crmTables } from '../../src/dictionary/crm-tables.ts'
 import { isMissingFile } from '../../src/error-code.ts'
+import { folderOf } from '../../src/export/crm-tables.ts'
+import { quote } from '../../src/store/database/sql.ts'
+import { readCrmObjectsAt } from '../../src/store/views/fill-dictionary.ts'
 import {
   type Cell,
   CLOCK_TABLE,
@@ -78,6 +83,55 @@ export function expectedDatabase(path: string, isModern: boolean): ExpectedDatab
   } finally {
     db.close()
   }
+}
+
+/** A view of the warehouse that the database has too. */
+export interface ExpectedView {
+  name: string
+  /** The columns that are text in both. */
+  columns: readonly string[]
+  /** Their cells as sorted texts. */
+  rows: string[]
+}
+
+/** The views `live_…` and `labelled_…` of typed tables, and the `live_…` views of the other tables without columns. */
+export function expectedViews(path: string): ExpectedView[] {
+  const typed = readCrmObjectsAt(path).flatMap(object => {
+    const [, ...views] = crmTables(object)
+    return views.map(view => ({
+      name: view.name.slice(0, -object.table.length) + folderOf(object.table),
+      view: view.name,
+      columns: view.columns.filter(({ kind }) => kind === 'text').map(column => column.name),
+    }))
+  })
+  const declared = [...TABLES.keys()].map(name => ({
+    name: `live_${name}`,
+    view: `live_${name}`,
+    columns: [],
+  }))
+  const db = new Database(path, { readonly: true })
+  try {
+    return [...typed, ...declared].map(({ name, view, columns }) => {
+      const cells = ['1', ...columns.map(quote)]
+      const rows = db
+        .prepare<[], Cell[]>(`SELECT ${cells.join(', ')} FROM ${quote(view)}`)
+        .raw()
+        .all()
+      return { name, columns, rows: rows.map(rowText).sort() }
+    })
+  } finally {
+    db.close()
+  }
+}
+
+export async function viewRows(
+  server: ClickHouseServer,
+  database: string,
+  { name, columns }: Pick<ExpectedView, 'name' | 'columns'>,
+): Promise<string[]> {
+  const cells = ['1', ...columns.map(column => `t.${quoted(column)}`)]
+  const rows = await server.query(`SELECT ${cells.join(', ')} FROM ${database}.${quoted(name)} AS t`)
+  return rows.map(row => rowText(row as Cell[])).sort()
 }
 
 /** Files of the server that have a text. It removes files meanwhile. */

@@ -253,11 +253,19 @@ export const PUBLICATION_TABLE = bookkeepingTable({
       nullMeans: 'It failed, or nothing had been read.',
       example: INSTANT,
     },
-    tables_changed: count('Tables of which files were written.', 'tables', '7'),
+    tables_changed: count(
+      'Tables of which files were written; in a ClickHouse database, parts.',
+      'tables',
+      '7',
+    ),
     rows: count('Rows of all tables in the target.', 'rows', '512000'),
-    files_written: count('Data files that were written.', 'files', '9'),
-    files_removed: count('Files of earlier publications that were removed.', 'files', '12'),
-    bytes_written: count('Size of the data files that were written.', 'bytes', '48211'),
+    files_written: count(
+      'Data files that were written; in a ClickHouse database, parts of tables.',
+      'files',
+      '9',
+    ),
+    files_removed: count('Files, or parts, of earlier publications that were removed.', 'files', '12'),
+    bytes_written: count('Size of what was written.', 'bytes', '48211'),
     error_code: {
       kind: 'text',
       about: 'Code of the error for programs.',

@@ -78,8 +78,12 @@ export function isLayoutOf(folder: string, name: string): boolean {
   return name.startsWith(prefix) && /^[0-9a-f]{8}$/.test(name.slice(prefix.length))
 }
 
+/** The published table whose rows a table has. Undefined for any other table. */
+export const folderOfSource = (name: string): string | undefined =>
+  /^_parley_(.+)_[0-9a-f]{8}$/.exec(name)?.[1]
+
 /** Whether a table has the rows of any published table. */
-export const isSource = (name: string): boolean => /^_parley_.+_[0-9a-f]{8}$/.test(name)
+export const isSource = (name: string): boolean => folderOfSource(name) !== undefined
 
 /** Time first, so that a condition on it reads few rows. */
 function sortKey({ read, written, partition }: PublishedTable): string[] {

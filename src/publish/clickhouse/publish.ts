@@ -2,11 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { type Clock, isoInstant } from '../../clock.ts'
 import type { Sqlite } from '../../store/database/sqlite-types.ts'
 import { META, readMeta } from '../../store/sync/meta.ts'
-import type { PublishProgress, PublishSummary } from '../publish.ts'
+import type { PublishProgress } from '../publish.ts'
 import { atOneInstant, statusInstants } from '../warehouse-instant.ts'
+import { type Compared, lookingAt, type WhereToLook, whereToLook } from '../where-to-look.ts'
 import type { ClickHouseAddress } from './address.ts'
 import { type ClickHouseConnection, openClickHouse } from './connection.ts'
 import { dialectOf } from './dialect.ts'
+import { knownTable } from './known-parts.ts'
 import { isSource } from './layout.ts'
 import { type Prepared, prepareTables } from './prepare.ts'
 import { removeUnneeded } from './remove-unneeded.ts'
@@ -16,23 +18,26 @@ import {
   completePublication,
   countParts,
   type DatabaseState,
-  formOf,
+  measurePublications,
+  readCompared,
   readPublications,
   readRelations,
   readState,
+  recordCompared,
   recordParts,
   refuseOtherWarehouse,
   type StoredPart,
 } from './state.ts'
 import type { CompletedRow, PartRow } from './state-tables.ts'
-import type { ViewedTable } from './views.ts'
+import { type DatabaseSummary, tableSummaries } from './summary.ts'
 import { writeTable } from './write-table.ts'
 
 /**
  * Publishes the warehouse as of one instant to a ClickHouse database. Rows are only added: those of each changed part of
  * a table, with the number of the publication. Then one row completes the publication, and all views show its parts.
  * At last, what no kept publication shows is removed. Interrupted at any instant, the views show the last complete
- * publication, and the next one continues with the parts that the server has.
+ * publication, and the next one continues with the parts that the server has. As for other targets, only parts that are
+ * noted as changed since the last complete publication are compared.
  */
 export interface ClickHousePublishing {
   /** Opened read-only. */
@@ -41,16 +46,20 @@ export interface ClickHousePublishing {
   user: string
   password: string | undefined
   clock: Clock
+  /** Of this program. */
+  version: string
   /** How many publications stay readable: at least two, for queries that run while the next one completes. */
   keep: number
   /** Names of the tables to publish; undefined: all. */
   tables?: readonly string[] | undefined
+  /** Compares everything, also what is not noted as changed. */
+  full: boolean
   signal: AbortSignal
   onProgress(progress: PublishProgress): void
 }
 
 /** @throws StopError 64 when the database has other content, 73 when it cannot be used, 75 when another process publishes */
-export async function publishToClickHouse(options: ClickHousePublishing): Promise<PublishSummary> {
+export async function publishToClickHouse(options: ClickHousePublishing): Promise<DatabaseSummary> {
   const connection = await openClickHouse(options)
   try {
     return await atOneInstant(options.db, () => publishInstant(options, connection))
@@ -62,8 +71,8 @@ export async function publishToClickHouse(options: ClickHousePublishing): Promis
 async function publishInstant(
   options: ClickHousePublishing,
   connection: ClickHouseConnection,
-): Promise<PublishSummary> {
-  const { db, clock, address: place, tables } = options
+): Promise<DatabaseSummary> {
+  const { db, clock, address: place, tables, version, full } = options
   const keep = Math.max(LEAST_KEPT, options.keep)
   const publishedAt = isoInstant(clock.now())
   const warehouse = readMeta(db, META.identity) ?? ''
@@ -79,7 +88,9 @@ async function publishInstant(
   const attempt = { token: randomUUID(), warehouse, began_at: publishedAt }
   const publication = await beginPublication(connection, place, attempt)
   // Read only now: whatever completes later finds that this publication has begun, and leaves its parts alone.
-  const begun: Begun = { ...prepared, publication, ...(await readBegun(prepared, keep)) }
+  const known = await readBegun(prepared, keep)
+  const looking = whereToLook(db, { before: known.before, at: publishedAt, version, full })
+  const begun: Begun = { ...prepared, ...known, publication, looking }
   const parts = await writeTables(options, begun)
   await replaceViews(prepared)
   const status = statusInstants(db)
@@ -90,40 +101,47 @@ async function publishInstant(
     warehouse,
     purged_at: purgedAt,
   }
+  await recordCompared(connection, place, publication, looking.compared)
   await completePublication(connection, place, row)
   const state = {
     publications: [...begun.state.publications, row],
     parts: [...begun.state.parts, ...parts],
   }
   const removed = await removeUnneeded({ ...begun, state }, keep)
+  const size = await measurePublications(connection, place, publication)
   return {
     publication,
     published_at: publishedAt,
     ...status,
-    tables: prepared.tables.map(viewed => summaryOf(viewed, parts, publication)),
-    files_removed: removed,
+    tables: tableSummaries(prepared.tables, parts, { publication, size }),
+    parts_removed: removed,
   }
 }
 
 const LEAST_KEPT = 2
 
-interface Begun extends Prepared {
-  publication: number
+interface KnownDatabase {
   state: DatabaseState
   stored: readonly StoredPart[]
+  /** What the last complete publication compared. */
+  before: Compared | undefined
 }
 
-async function readBegun(
-  { connection, place }: Prepared,
-  keep: number,
-): Promise<Pick<Begun, 'state' | 'stored'>> {
+interface Begun extends Prepared, KnownDatabase {
+  publication: number
+  looking: WhereToLook
+}
+
+async function readBegun({ connection, place }: Prepared, keep: number): Promise<KnownDatabase> {
   const state = await readState(connection, place, keep)
+  const last = state.publications.at(-1)
+  const before = last && (await readCompared(connection, place, last.publication))
   const sources = [...(await readRelations(connection, place)).keys()].filter(isSource)
-  return { state, stored: await countParts(connection, place, sources) }
+  return { state, before, stored: await countParts(connection, place, sources) }
 }
 
 async function writeTables(options: ClickHousePublishing, begun: Begun): Promise<PartRow[]> {
-  const { connection, place, tables, publication } = begun
+  const { connection, place, tables, publication, looking } = begun
   const all: PartRow[] = []
   let unrecorded: PartRow[] = []
   for (const [done, { table, layout }] of tables.entries()) {
@@ -132,8 +150,9 @@ async function writeTables(options: ClickHousePublishing, begun: Begun): Promise
       rows += read
       options.onProgress({ table: table.read.name, done, tables: tables.length, rows })
     }
-    const before = partsOnServer(begun, layout.name)
-    const parts = await writeTable({ ...options, ...begun, onRows }, table, { layout, before })
+    const { parts: known, isShown } = knownTable(begun.state, begun.stored, layout.name)
+    const lookAt = lookingAt(looking, table.read, isShown)
+    const parts = await writeTable({ ...options, ...begun, onRows }, table, { layout, known, lookAt })
     all.push(...parts)
     unrecorded.push(...parts)
     // An interrupted publication is continued with what is recorded.
@@ -143,46 +162,4 @@ async function writeTables(options: ClickHousePublishing, begun: Begun): Promise
   }
   await recordParts(connection, place, unrecorded)
   return all
-}
-
-/**
- * The parts of a table as the newest publication recorded them, also if it was interrupted. A part of which the server
- * has other rows than recorded, such as after a loss of power, is left out, and so written again.
- */
-function partsOnServer({ state, stored }: Begun, source: string): PartRow[] {
-  const last = state.publications.at(-1)?.publication ?? 0
-  const recorded = state.parts.filter(row => row.source === source && row.publication >= last)
-  const newest = Math.max(...recorded.map(({ publication }) => publication))
-  const counts = new Map(
-    stored
-      .filter(one => one.source === source)
-      .map(({ part, writtenIn, rows }) => [formOf(source, part, writtenIn), rows]),
-  )
-  return recorded.filter(
-    row => row.publication === newest && counts.get(formOf(source, row.part, row.written_in)) === row.rows,
-  )
-}
-
-/** A part counts as a file. */
-function summaryOf(
-  { table, layout }: ViewedTable,
-  all: readonly PartRow[],
-  publication: number,
-): PublishSummary['tables'][number] {
-  const parts = all.filter(({ source }) => source === layout.name)
-  const written = parts.filter(({ written_in }) => written_in === publication)
-  const sum = (of: readonly PartRow[], figure: 'rows' | 'bytes') =>
-    of.reduce((total, row) => total + row[figure], 0)
-  const changedIn = Math.max(0, ...parts.map(({ written_in }) => written_in))
-  return {
-    folder: table.read.folder,
-    version: changedIn,
-    snapshotId: changedIn,
-    rows: sum(parts, 'rows'),
-    bytes: sum(parts, 'bytes'),
-    files: parts.length,
-    filesWritten: written.length,
-    rowsWritten: sum(written, 'rows'),
-    bytesWritten: sum(written, 'bytes'),
-  }
 }

@@ -1,6 +1,8 @@
-import { type DatabaseState, formOf, type StoredPart } from './state.ts'
+import { folderOfSource, isSource } from './layout.ts'
+import { type DatabaseState, formOf, type Relation, type StoredPart } from './state.ts'
 import { type CompletedRow, type PartRow, STATE_TABLES } from './state-tables.ts'
 import { type DatabasePlace, dropPartitions, literal } from './statements.ts'
+import { viewNamesOf } from './views.ts'
 
 /** Which rows of a database no reader needs once a publication is complete. Pure. */
 
@@ -35,6 +37,34 @@ export function unneededParts(
   return stored.filter(
     ({ source, part, writtenIn }) => writtenIn <= publication && !needed.has(formOf(source, part, writtenIn)),
   )
+}
+
+/** The views of tables that are not published any more. A view of another program that has a name of these stays. */
+export function unneededViews(
+  relations: ReadonlyMap<string, Relation>,
+  current: readonly { name: string }[],
+): string[] {
+  const names = new Set(current.map(({ name }) => name))
+  const folders = [...relations.keys()].flatMap(name => folderOfSource(name) ?? [])
+  const known = new Set(folders.flatMap(viewNamesOf))
+  return [...relations]
+    .filter(([name, { digest }]) => digest !== '' && known.has(name) && !names.has(name))
+    .map(([name]) => name)
+}
+
+/**
+ * The tables of rows that no kept publication shows, and to which the next one writes nothing: those of tables that are
+ * not published any more, and of earlier columns.
+ * @param current the tables to which this publication writes
+ */
+export function unneededSources(
+  relations: ReadonlyMap<string, Relation>,
+  current: ReadonlySet<string>,
+  { parts }: Pick<DatabaseState, 'parts'>,
+  kept: ReadonlySet<number>,
+): string[] {
+  const needed = new Set(parts.filter(({ publication }) => kept.has(publication)).map(({ source }) => source))
+  return [...relations.keys()].filter(name => isSource(name) && !current.has(name) && !needed.has(name))
 }
 
 /** Statements that remove parts with all their rows, and their files with them. */

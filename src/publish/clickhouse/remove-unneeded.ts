@@ -1,8 +1,15 @@
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import type { Prepared } from './prepare.ts'
-import { dropPartLists, dropParts, keptPublications, unneededParts } from './removal.ts'
+import {
+  dropPartLists,
+  dropParts,
+  keptPublications,
+  unneededParts,
+  unneededSources,
+  unneededViews,
+} from './removal.ts'
 import { countParts, type DatabaseState, newestAttempt, type StoredPart } from './state.ts'
-import { createView, dropTable } from './statements.ts'
+import { createView, dropTable, dropView } from './statements.ts'
 import { publishedView } from './views.ts'
 
 /** Removes what no kept publication shows. */
@@ -26,40 +33,40 @@ export async function removeUnneeded(completed: CompletedPublication, keep: numb
   const kept = keptPublications(state.publications, keep, purgedAt)
   const unneeded = unneededParts(stored, state, kept, publication)
   for (const statement of dropParts(place, unneeded)) await connection.run(statement)
-  await removeEarlierLayouts(completed, kept)
+  const dropped = await removeTables(completed, kept)
   const isErasing = state.publications.some(({ purged_at }) => purged_at !== purgedAt)
-  if (isErasing && unneeded.length > 0) await checkErased(completed, kept)
+  if (isErasing && unneeded.length > 0) await checkErased(completed, kept, dropped)
   for (const statement of dropPartLists(place, state.parts, kept)) await connection.run(statement)
   return unneeded.length
 }
 
-/** Views stop to read a table before it goes. */
-async function removeEarlierLayouts(
-  { connection, place, dialect, tables, state }: CompletedPublication,
+/** Views stop to read a table before it goes. Returns the names of the tables. */
+async function removeTables(
+  { connection, place, dialect, tables, views, relations, state }: CompletedPublication,
   kept: ReadonlySet<number>,
-): Promise<void> {
-  const needed = new Set(
-    state.parts.filter(({ publication }) => kept.has(publication)).map(({ source }) => source),
-  )
-  for (const viewed of tables) {
-    const unneeded = viewed.earlier.filter(({ name }) => !needed.has(name))
-    if (unneeded.length === 0) continue
-    const earlier = viewed.earlier.filter(({ name }) => needed.has(name))
-    const view = publishedView(place, dialect, { ...viewed, earlier })
-    const statements = [
-      ...createView(place, view, dialect.isModern),
-      ...unneeded.flatMap(({ name }) => dropTable(place, name, dialect.isModern)),
-    ]
-    for (const statement of statements) await connection.run(statement)
-  }
+): Promise<ReadonlySet<string>> {
+  const { isModern } = dialect
+  const current = new Set(tables.map(({ layout }) => layout.name))
+  const unneeded = new Set(unneededSources(relations, current, state, kept))
+  const shortened = tables.filter(viewed => viewed.earlier.some(({ name }) => unneeded.has(name)))
+  const statements = [
+    ...unneededViews(relations, views).map(name => dropView(place, name, isModern)),
+    ...shortened.flatMap(viewed => {
+      const earlier = viewed.earlier.filter(({ name }) => !unneeded.has(name))
+      return createView(place, publishedView(place, dialect, { ...viewed, earlier }), isModern)
+    }),
+    ...[...unneeded].flatMap(name => dropTable(place, name, isModern)),
+  ]
+  for (const statement of statements) await connection.run(statement)
+  return unneeded
 }
 
 /** Rows with purged content must be gone from the server, and not only from the views. */
 async function checkErased(
-  { connection, place, stored, state, publication, tables }: CompletedPublication,
+  { connection, place, stored, state, publication }: CompletedPublication,
   kept: ReadonlySet<number>,
+  dropped: ReadonlySet<string>,
 ): Promise<void> {
-  const dropped = new Set(tables.flatMap(({ earlier }) => earlier.map(({ name }) => name)))
   const sources = [...new Set(stored.map(({ source }) => source))].filter(source => !dropped.has(source))
   const now = await countParts(connection, place, sources)
   const [left] = unneededParts(now, state, kept, publication)

@@ -1,6 +1,5 @@
 import type { Prepared } from './prepare.ts'
 import { createView, viewDigest } from './statements.ts'
-import { allViews } from './views.ts'
 
 /**
  * Creates the views that are not as they should be. While the publication is not complete, they show the last one, with
@@ -10,10 +9,10 @@ export async function replaceViews({
   connection,
   place,
   dialect,
-  tables,
+  views,
   relations,
 }: Prepared): Promise<void> {
-  for (const view of allViews(place, dialect, tables)) {
+  for (const view of views) {
     if (relations.get(view.name)?.digest === viewDigest(view)) continue
     for (const statement of createView(place, view, dialect.isModern)) await connection.run(statement)
   }

@@ -4,6 +4,7 @@ import { createTable, type DatabasePlace, nullable } from './statements.ts'
 
 export const STATE_TABLES = {
   attempts: '_parley_attempts',
+  compared: '_parley_compared',
   parts: '_parley_parts',
   publications: '_parley_publications',
 } as const
@@ -34,6 +35,16 @@ export interface PartRow {
   bytes: number
 }
 
+/**
+ * What a publication compared, for the next one. It is in a separate table, which a database of an earlier version gets
+ * without any change of a table that it has.
+ */
+export interface ComparedRow {
+  publication: number
+  /** `Compared` as JSON. */
+  compared: string
+}
+
 /** A complete publication. */
 export interface CompletedRow {
   publication: number
@@ -48,6 +59,7 @@ export interface CompletedRow {
 /** Instants are text, so that the tables stay the same when the server is upgraded. */
 const COLUMNS = {
   attempts: { publication: 'UInt64', token: 'String', warehouse: 'String', began_at: 'String' },
+  compared: { publication: 'UInt64', compared: 'String' },
   parts: {
     publication: 'UInt64',
     source: 'String',
@@ -68,20 +80,27 @@ const COLUMNS = {
   },
 } as const satisfies {
   attempts: Record<keyof AttemptRow, string>
+  compared: Record<keyof ComparedRow, string>
   parts: Record<keyof PartRow, string>
   publications: Record<keyof CompletedRow, string>
 }
 
+/** SQL for the bytes of the cells of a row of `_parley_publications`. */
+export const PUBLICATION_BYTES = Object.entries(COLUMNS.publications)
+  .map(([name, type]) => (type === 'UInt64' ? '8' : `length(ifNull(${name}, ''))`))
+  .join(' + ')
+
 /** Partitions are how the parts of an earlier publication are removed. */
 const ORDERS = {
   attempts: { partitionBy: 'tuple()', orderBy: 'publication' },
+  compared: { partitionBy: 'tuple()', orderBy: 'publication' },
   parts: { partitionBy: 'publication', orderBy: '(source, part)' },
   publications: { partitionBy: 'tuple()', orderBy: 'publication' },
 } as const
 
 /** All rows are on the first shard, so that one statement adds all of a publication or none. */
 export function createStateTables(place: DatabasePlace): string[] {
-  return (['attempts', 'parts', 'publications'] as const).flatMap(table =>
+  return (['attempts', 'parts', 'publications', 'compared'] as const).flatMap(table =>
     createTable(place, {
       name: STATE_TABLES[table],
       columns: Object.entries(COLUMNS[table]).map(([name, type]) => ({ name, type })),

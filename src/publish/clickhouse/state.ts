@@ -1,8 +1,16 @@
 import { EXIT_STATUS, StopError } from '../../errors.ts'
+import type { Compared } from '../where-to-look.ts'
 import type { ClickHouseConnection } from './connection.ts'
 import { noDatabase } from './faults.ts'
 import { PART_COLUMN, PUBLICATION_COLUMN } from './layout.ts'
-import { type AttemptRow, type CompletedRow, type PartRow, STATE_TABLES } from './state-tables.ts'
+import {
+  type AttemptRow,
+  type ComparedRow,
+  type CompletedRow,
+  type PartRow,
+  PUBLICATION_BYTES,
+  STATE_TABLES,
+} from './state-tables.ts'
 import {
   type ClickHouseColumn,
   type DatabasePlace,
@@ -11,6 +19,7 @@ import {
   literal,
   tableIn,
 } from './statements.ts'
+import type { PublicationsSize } from './summary.ts'
 
 /**
  * What the database has, and how a publication begins and completes in it:
@@ -18,6 +27,7 @@ import {
  * - begun: its number is in `_parley_attempts`. Numbers only grow, so rows of an interrupted publication, also those
  *   that arrive late, never belong to another one.
  * - parts recorded: a row of `_parley_parts` for each part of a table, once the server has all rows of the part.
+ * - compared: `_parley_compared` has what the next publication need not compare, once this one is complete.
  * - complete: its number is in `_parley_publications`. Views show the highest number there.
  */
 export interface DatabaseState {
@@ -93,6 +103,29 @@ export async function readPublications(
     `SELECT publication, published_at, complete_as_of, fresh_as_of, warehouse, purged_at FROM ${tableIn(place, STATE_TABLES.publications)} ORDER BY publication DESC LIMIT ${newest}`,
   )
   return found.map(row => ({ ...row, publication: Number(row.publication) })).reverse()
+}
+
+export async function measurePublications(
+  { rows }: ClickHouseConnection,
+  place: DatabasePlace,
+  newest: number,
+): Promise<PublicationsSize> {
+  const [row] = await rows<Record<'counted' | 'bytes' | 'written', string>>(
+    `SELECT count() AS counted, sum(${PUBLICATION_BYTES}) AS bytes, sumIf(${PUBLICATION_BYTES}, publication = ${newest}) AS written FROM ${tableIn(place, STATE_TABLES.publications)}`,
+  )
+  return { rows: Number(row?.counted), bytes: Number(row?.bytes), bytesWritten: Number(row?.written) }
+}
+
+/** What a complete publication compared. Undefined for one of an earlier version. */
+export async function readCompared(
+  { rows }: ClickHouseConnection,
+  place: DatabasePlace,
+  publication: number,
+): Promise<Compared | undefined> {
+  const [row] = await rows<Pick<ComparedRow, 'compared'>>(
+    `SELECT compared FROM ${tableIn(place, STATE_TABLES.compared)} WHERE publication = ${publication}`,
+  )
+  return row && JSON.parse(row.compared)
 }
 
 /** Columns of tables of the database, in their order. */
@@ -178,6 +211,19 @@ export const recordParts = (
   parts: readonly PartRow[],
 ): Promise<void> => insertRows(connection, place, 'parts', parts)
 
+export const recordCompared = (
+  connection: ClickHouseConnection,
+  place: DatabasePlace,
+  publication: number,
+  compared: Compared | undefined,
+): Promise<void> =>
+  insertRows(
+    connection,
+    place,
+    'compared',
+    compared ? [{ publication, compared: JSON.stringify(compared) }] : [],
+  )
+
 /**
  * Shows the publication to readers.
  * @throws StopError 75 when another publication began meanwhile, 64 when another warehouse completed one
@@ -196,7 +242,7 @@ async function insertRows(
   { insert }: ClickHouseConnection,
   place: DatabasePlace,
   table: keyof typeof STATE_TABLES,
-  rows: readonly (AttemptRow | PartRow | CompletedRow)[],
+  rows: readonly (AttemptRow | PartRow | ComparedRow | CompletedRow)[],
 ): Promise<void> {
   if (rows.length === 0) return
   await insert(

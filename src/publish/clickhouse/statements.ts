@@ -75,6 +75,10 @@ export function dropTable(place: DatabasePlace, name: string, isModern: boolean)
   return names.map(one => `DROP TABLE IF EXISTS ${tableIn(place, one)}${onCluster(place)}${sync}`)
 }
 
+export function dropView(place: DatabasePlace, name: string, isModern: boolean): string {
+  return `DROP ${isModern ? 'VIEW' : 'TABLE'} IF EXISTS ${tableIn(place, name)}${onCluster(place)}`
+}
+
 /** @param partitions values of the partition key, in SQL */
 export function dropPartitions(place: DatabasePlace, name: string, partitions: readonly string[]): string[] {
   const statements: string[] = []
@@ -110,7 +114,8 @@ export const digestIn = (definition: string): string =>
 export function createView(place: DatabasePlace, view: ViewToCreate, isModern: boolean): string[] {
   const named = `${tableIn(place, view.name)}${onCluster(place)}`
   const select = `WITH ${literal(`${DIGEST_MARK}${viewDigest(view)}`)} AS _parley_view ${view.select}`
-  if (!isModern) return [`DROP TABLE IF EXISTS ${named}`, `CREATE VIEW IF NOT EXISTS ${named} AS ${select}`]
+  if (!isModern)
+    return [dropView(place, view.name, isModern), `CREATE VIEW IF NOT EXISTS ${named} AS ${select}`]
   const columns = view.columns.map(({ name, type, doc }) => `${quoted(name)} ${type}${commentOf(doc)}`)
   return [`CREATE OR REPLACE VIEW ${named} (${columns.join(', ')}) AS ${select}`]
 }

@@ -1,6 +1,9 @@
-import { TABLES } from '../../catalog/catalog.ts'
+import { ownerOf, TABLES } from '../../catalog/catalog.ts'
+import { type CrmObjectDescription, crmTables } from '../../dictionary/crm-tables.ts'
+import { type DescribedTable, fullMeaning } from '../../dictionary/described-table.ts'
 import { liveColumns, liveRows } from '../../dictionary/live-rows.ts'
 import { PUBLICATION_COLUMNS, PUBLICATIONS } from '../publications.ts'
+import { firstName, labelledRecords, liveRecords, type RecordsDialect } from '../record-views.ts'
 import type { PublishedTable } from '../tables.ts'
 import type { ClickHouseDialect } from './dialect.ts'
 import { PART_COLUMN, PUBLICATION_COLUMN, type PublishedColumn, type TableLayout } from './layout.ts'
@@ -17,7 +20,8 @@ import {
 
 /**
  * The views that readers use. A view of a published table has the parts that the last complete publication names. It
- * looks that publication up in each query, so all views move to the next one at the same instant. Pure.
+ * looks that publication up in each query, so all views move to the next one at the same instant. A view that reads a
+ * table which is not published does not exist. Pure.
  */
 
 export interface ViewedTable {
@@ -25,6 +29,8 @@ export interface ViewedTable {
   layout: TableLayout
   /** Tables with rows of this published table in earlier layouts. They go with the publications that need them. */
   earlier: readonly EarlierLayout[]
+  /** Of a typed table. */
+  object?: CrmObjectDescription | undefined
 }
 
 export interface EarlierLayout {
@@ -32,25 +38,26 @@ export interface EarlierLayout {
   columns: readonly ClickHouseColumn[]
 }
 
-export const viewNames = (tables: readonly ViewedTable[]): string[] => [
-  ...tables.flatMap(({ table: { read } }) =>
-    TABLES.has(read.name) ? [read.folder, liveName(read.name)] : [read.folder],
-  ),
-  PUBLICATIONS,
-]
-
-const liveName = (table: string): string => `live_${table}`
+/** The names that views of a published table may have. */
+export const viewNamesOf = (folder: string): string[] => [folder, `live_${folder}`, `labelled_${folder}`]
 
 /** Views come after those that they read. */
-export const allViews = (
+export function allViews(
   place: DatabasePlace,
   dialect: ClickHouseDialect,
   tables: readonly ViewedTable[],
-): ViewToCreate[] => [
-  ...tables.map(viewed => publishedView(place, dialect, viewed)),
-  publicationsView(place, dialect),
-  ...tables.flatMap(viewed => liveView(place, viewed) ?? []),
-]
+): ViewToCreate[] {
+  const published = new Set(tables.map(({ table }) => table.read.folder))
+  const objects = tables.flatMap(({ object }) => object ?? [])
+  return [
+    ...tables.map(viewed => publishedView(place, dialect, viewed)),
+    publicationsView(place, dialect),
+    ...tables.flatMap(viewed => liveView(place, viewed, published) ?? []),
+    ...tables.flatMap(viewed =>
+      viewed.object ? recordViews(place, viewed, { object: viewed.object, objects, published }) : [],
+    ),
+  ]
+}
 
 export function publishedView(
   place: DatabasePlace,
@@ -95,19 +102,78 @@ function isShown(place: DatabasePlace, source: string): string {
   return `(${PART_COLUMN}, ${PUBLICATION_COLUMN}) ${inSet(place)} (${parts})`
 }
 
-/** Undefined for a table that parley does not declare. */
-function liveView(place: DatabasePlace, { table, layout }: ViewedTable): ViewToCreate | undefined {
+/** Undefined for a typed table, and for one whose owner is not published. */
+function liveView(
+  place: DatabasePlace,
+  { table, layout }: ViewedTable,
+  published: ReadonlySet<string>,
+): ViewToCreate | undefined {
   const { name } = table.read
   const placed = TABLES.get(name)
   if (!placed) return undefined
-  const names = new Set(liveColumns(placed))
-  const columns = layout.published.filter(column => names.has(column.name))
+  const owner = placed.table.kind === 'entity' ? undefined : ownerOf(placed)
+  if (owner && !published.has(owner.table)) return undefined
+  const shown = new Set(liveColumns(placed))
+  const columns = layout.published.filter(column => shown.has(column.name))
   return {
-    name: liveName(name),
+    name: `live_${name}`,
     columns: columns.map(column => ({ ...column, doc: table.docs.get(column.name) ?? '' })),
     select: liveRows(placed, { quote: quoted, table: other => tableIn(place, other), inSet: inSet(place) }),
   }
 }
+
+interface RecordTables {
+  object: CrmObjectDescription
+  /** All whose tables are published. */
+  objects: readonly CrmObjectDescription[]
+  /** The names of all published tables. */
+  published: ReadonlySet<string>
+}
+
+function recordViews(
+  place: DatabasePlace,
+  { table, layout }: ViewedTable,
+  { object, objects, published }: RecordTables,
+): ViewToCreate[] {
+  const dialect: RecordsDialect = {
+    quote: quoted,
+    table: name => tableIn(place, name),
+    nameOf: nameOf(place, published),
+  }
+  const types = new Map(layout.published.map(({ name, type }) => [name, type]))
+  const typeOf = (column: string) => types.get(column) ?? nullable('String')
+  const sources = new Map(object.fields.map(field => [field.labelledColumn, field.column]))
+  const [, live, labelled] = crmTables(object)
+  const viewOf = (prefix: string, described: DescribedTable | undefined, select: string): ViewToCreate => ({
+    name: `${prefix}_${table.read.folder}`,
+    columns: (described?.columns ?? []).map(column => ({
+      name: column.name,
+      type: typeOf(prefix === 'live' ? column.name : (sources.get(column.name) ?? column.name)),
+      doc: fullMeaning(column),
+    })),
+    select,
+  })
+  return [
+    viewOf('live', live, liveRecords(object, dialect)),
+    viewOf('labelled', labelled, labelledRecords(object, objects, dialect)),
+  ]
+}
+
+/**
+ * A lookup in two lists of the same order, since older servers allow only one join in a query. Both begin with the empty
+ * text, since the lists of a lookup must not be empty.
+ */
+const nameOf =
+  (place: DatabasePlace, published: ReadonlySet<string>): RecordsDialect['nameOf'] =>
+  (id, from) => {
+    if (!published.has(from.table)) return undefined
+    const rows = `SELECT ${quoted('id')} AS _i, ${firstName({ quote: quoted }, from)} AS _n FROM ${tableIn(place, from.table)}`
+    const named = `SELECT assumeNotNull(_i) AS i, assumeNotNull(_n) AS n FROM (${rows}) WHERE isNotNull(_i) AND isNotNull(_n)`
+    const list = (sorted: string) => `(SELECT arrayConcat([''], ${sorted}) FROM (${named}))`
+    const ids = list('arraySort(groupArray(i))')
+    const names = list('arraySort((name, id) -> id, groupArray(n), groupArray(i))')
+    return { value: `if(isNull(${id}), NULL, transform(assumeNotNull(${id}), ${ids}, ${names}))` }
+  }
 
 const INSTANTS = ['published_at', 'complete_as_of', 'fresh_as_of'] as const
 

@@ -4,10 +4,12 @@ import { createFingerprint } from '../../export/fingerprint.ts'
 import type { StoredCell } from '../../export/parquet-types.ts'
 import { sourcesOf } from '../../export/tables.ts'
 import type { Sqlite } from '../../store/database/sqlite-types.ts'
-import { readPartDigests } from '../part-digests.ts'
+import { compareParts } from '../compare-parts.ts'
 import type { PublishedTable } from '../tables.ts'
+import type { Looking } from '../where-to-look.ts'
 import type { ClickHouseConnection } from './connection.ts'
 import type { ClickHouseDialect } from './dialect.ts'
+import type { RecordedPart } from './known-parts.ts'
 import type { TableLayout } from './layout.ts'
 import { createRowBinary } from './row-binary.ts'
 import { countParts } from './state.ts'
@@ -30,36 +32,43 @@ export interface TableToWrite {
   onRows(rows: number): void
 }
 
-/** @param before the parts that the server has, by position. @returns all parts, as the publication shows them */
+export interface TablePlan {
+  layout: TableLayout
+  /** The parts that the server has, in their order. */
+  known: readonly RecordedPart[]
+  lookAt: Looking
+}
+
+/** Returns all parts in their order, as the publication shows them. */
 export async function writeTable(
   work: TableToWrite,
   table: PublishedTable,
-  { layout, before }: { layout: TableLayout; before: readonly PartRow[] },
+  { layout, known, lookAt }: TablePlan,
 ): Promise<PartRow[]> {
   const { db, publication } = work
-  const known = new Map(before.map(row => [row.part, row]))
   const reader = table.reader(
     db,
-    before.map(({ part }) => (part === '' ? null : part)),
+    known.map(({ part }) => part),
   )
-  const digests = await readPartDigests(work, table, reader.rows('all'))
-  const names = [...digests.keys()].map(part => part ?? null)
-  const isNew = (row: PartRow) => row.written_in === publication
+  const compared = await compareParts(work, table, { reader, known, lookAt })
+  const names = compared.map(({ part }) => part)
   const parts: PartRow[] = []
-  for (const [position, [part, { fingerprint }]] of [...digests].entries()) {
-    const name = part ?? ''
-    const earlier = known.get(name)
-    if (earlier?.digest === fingerprint) {
-      parts.push({ ...earlier, publication, position })
+  for (const [position, one] of compared.entries()) {
+    if (one.same) {
+      parts.push({ ...one.same.row, publication, position })
       continue
     }
-    const rows = reader.of(part ?? null, names)
-    const written = { ...(await writePart(work, { table, layout, part: name, rows })), position }
+    const rows = reader.of(one.part, names)
+    const written = await writePart(work, { table, layout, part: one.part ?? '', rows })
     // A view such as sync_status depends on the clock. In a table of one part, no row can be lost between two parts.
-    if (written.digest !== fingerprint && names.length > 1) throw unstable(table)
-    parts.push(written)
+    if (written.digest !== one.mark.fingerprint && names.length > 1) throw unstable(table)
+    parts.push({ ...written, position })
   }
-  await checkCounts(work, layout, parts.filter(isNew))
+  await checkCounts(
+    work,
+    layout,
+    parts.filter(({ written_in }) => written_in === publication),
+  )
   return parts
 }
 

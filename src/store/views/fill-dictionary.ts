@@ -164,7 +164,7 @@ export function readCrmTables(prepare: Prepare): DescribedTable[] {
 }
 
 /** The objects that have a typed table, with its columns. @param only name of one object; default all */
-function readCrmObjects(prepare: Prepare, only?: string): CrmObjectDescription[] {
+export function readCrmObjects(prepare: Prepare, only?: string): CrmObjectDescription[] {
   const tables = tablesByObject(prepare)
   const fieldsOf = createCrmFieldReader(prepare)
   const columnsOf = prepare<ColumnRow>('SELECT name, type FROM pragma_table_info(?) ORDER BY cid')

@@ -1,7 +1,7 @@
-import { systemClock } from '../../../src/clock.ts'
+import { type Clock, systemClock } from '../../../src/clock.ts'
 import { parseClickHouseAddress } from '../../../src/publish/clickhouse/address.ts'
 import { publishToClickHouse } from '../../../src/publish/clickhouse/publish.ts'
-import type { PublishSummary } from '../../../src/publish/publish.ts'
+import type { DatabaseSummary } from '../../../src/publish/clickhouse/summary.ts'
 import { openDatabase } from '../../../src/store/database/open.ts'
 
 export interface ClickHouseTarget {
@@ -12,12 +12,29 @@ export interface ClickHouseTarget {
   parameters?: string
 }
 
+interface Options {
+  keep?: number
+  full?: boolean
+  version?: string
+  /** Default: all. */
+  tables?: readonly string[]
+  clock?: Clock
+  onProgress?: () => void
+}
+
 /** Publishes a warehouse as the command does, over a separate connection. */
 export async function publishToDatabase(
   warehouse: string,
   { host, database, parameters = '' }: ClickHouseTarget,
-  { keep = 2, onProgress = () => {} }: { keep?: number; onProgress?: () => void } = {},
-): Promise<PublishSummary> {
+  {
+    keep = 2,
+    full = false,
+    version = '1.2.3',
+    tables,
+    clock = systemClock(),
+    onProgress = () => {},
+  }: Options = {},
+): Promise<DatabaseSummary> {
   const address = parseClickHouseAddress(`clickhouse://${host}/${database}${parameters}`)
   if (!address) throw new Error('The address is not one of ClickHouse')
   const db = openDatabase({ path: warehouse, readonly: true })
@@ -27,8 +44,11 @@ export async function publishToDatabase(
       address,
       user: 'default',
       password: undefined,
-      clock: systemClock(),
+      clock,
+      version,
       keep,
+      full,
+      tables,
       signal: new AbortController().signal,
       onProgress,
     })

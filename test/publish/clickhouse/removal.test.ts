@@ -4,32 +4,12 @@ import {
   dropParts,
   keptPublications,
   unneededParts,
+  unneededSources,
+  unneededViews,
 } from '../../../src/publish/clickhouse/removal.ts'
-import type { PartRow } from '../../../src/publish/clickhouse/state-tables.ts'
+import { completed, shown, stored } from './state-rows.ts'
 
 const ALONE = { database: 'lake', cluster: undefined, isReplicated: false }
-
-const completed = (publication: number, purgedAt = '') => ({
-  publication,
-  published_at: '',
-  complete_as_of: null,
-  fresh_as_of: null,
-  warehouse: '',
-  purged_at: purgedAt,
-})
-
-const shown = (publication: number, part: string, writtenIn: number): PartRow => ({
-  publication,
-  source: 's',
-  part,
-  position: 0,
-  written_in: writtenIn,
-  digest: '',
-  rows: 1,
-  bytes: 1,
-})
-
-const stored = (part: string, writtenIn: number) => ({ source: 's', part, writtenIn, rows: 1 })
 
 test('the newest publications stay, but none from before the last purge', () => {
   const all = [completed(1), completed(2), completed(4)]
@@ -63,4 +43,27 @@ test('a part is dropped as the partition that it is', () => {
   expect(dropPartLists(ALONE, [shown(1, 'a', 1), shown(2, 'a', 1)], new Set([2]))).toEqual([
     'ALTER TABLE `lake`.`_parley_parts` DROP PARTITION 1',
   ])
+})
+
+test('the views of a table that is left out go, and views of other programs stay', () => {
+  const view = (digest: string) => ({ engine: 'View', digest })
+  const relations = new Map([
+    ['_parley_members_0123abcd', { engine: 'MergeTree', digest: '' }],
+    ['members', view('a')],
+    ['live_members', view('b')],
+    ['labelled_members', view('')],
+    ['my_members', view('b')],
+    ['teams', view('c')],
+  ])
+  expect(unneededViews(relations, [{ name: 'teams' }])).toEqual(['members', 'live_members'])
+  expect(unneededViews(relations, [{ name: 'members' }])).toEqual(['live_members'])
+})
+
+test('a table of rows goes when nothing is written to it and no kept publication shows it', () => {
+  const [now, earlier, other] = ['_parley_s_00000001', '_parley_s_00000002', '_parley_parts']
+  const relations = new Map([now, earlier, other].map(name => [name, { engine: 'MergeTree', digest: '' }]))
+  const parts = [{ ...shown(1, 'a', 1), source: earlier }]
+  const gone = (kept: number) => unneededSources(relations, new Set([now]), { parts }, new Set([kept]))
+  expect(gone(1)).toEqual([])
+  expect(gone(2)).toEqual([earlier])
 })

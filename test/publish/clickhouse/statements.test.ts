@@ -71,7 +71,7 @@ describe('tables', () => {
   })
 
   test('the state is on the first shard', () => {
-    expect(createStateTables(CLUSTER)).toHaveLength(6)
+    expect(createStateTables(CLUSTER)).toHaveLength(8)
     expect(createStateTables(CLUSTER)[3]).toMatch(/Distributed\('two', 'lake', '_parley_parts_local', 0\)$/)
     expect(createStateTables(ALONE)[1]).toContain('PARTITION BY publication ORDER BY (source, part)')
   })

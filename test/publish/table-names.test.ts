@@ -1,0 +1,56 @@
+import { describe, expect, test } from 'vitest'
+import { namesWithoutTable } from '../../src/publish/coming-tables.ts'
+import { publishedTables } from '../../src/publish/tables.ts'
+import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
+
+/** A warehouse that has read the list of CRM objects to its end, and the records of one of two. */
+async function withDeals(): Promise<TemporaryStore> {
+  const store = temporaryStore()
+  for (const name of ['deal', 'Site visit!'])
+    store.put('crm_objects', [{ name, fields: [] }], { requested: name })
+  store.put('crm_records', [{ id: 'd', object: 'deal', fields: {} }], { requested: 'deal' })
+  await store.crmTables.finish()
+  store.exec('DROP TABLE "crm_Site visit!"')
+  return store
+}
+
+const isRead = (store: TemporaryStore) =>
+  store.exec(
+    `INSERT INTO sync_resources (resource, first_complete_at) VALUES ('crm_objects', '2026-01-01T00:00:00.000Z')
+     ON CONFLICT DO UPDATE SET first_complete_at = excluded.first_complete_at`,
+  )
+
+const chosen = (store: TemporaryStore, ...names: string[]) =>
+  publishedTables(store.db, names).map(({ read }) => read.name)
+
+describe('a name that no table has', () => {
+  test('is refused with the nearest name', async () => {
+    const store = await withDeals()
+    isRead(store)
+    for (const [name, meant] of [
+      ['membrs', 'members'],
+      ['crm_deel', 'crm_deal'],
+      ['crm_recrds', 'crm_records'],
+    ] as const)
+      expect(() => chosen(store, 'members', name)).toThrow(
+        expect.objectContaining({
+          code: 'unknown-table',
+          message: `Unknown table "${name}"`,
+          hint: expect.stringContaining(`Did you mean ${meant}?`),
+        }),
+      )
+  })
+
+  test('is accepted when a CRM object will have that table', async () => {
+    const store = await withDeals()
+    isRead(store)
+    expect(chosen(store, 'CRM_Deal', 'crm_Site visit!')).toEqual(['crm_deal'])
+    expect(namesWithoutTable(store.db, ['crm_deal', 'crm_Site visit!'])).toEqual(['crm_Site visit!'])
+  })
+
+  test('is accepted with crm_ while the CRM objects have not been read', async () => {
+    const store = await withDeals()
+    expect(chosen(store, 'crm_lead', 'members')).toEqual(['members'])
+    expect(() => chosen(store, 'lead')).toThrow(expect.objectContaining({ code: 'unknown-table' }))
+  })
+})
