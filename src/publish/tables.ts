@@ -1,6 +1,4 @@
 import { TABLES } from '../catalog/catalog.ts'
-import { fullMeaning } from '../dictionary/described-table.ts'
-import { describedTable } from '../dictionary/dictionary.ts'
 import { chosenTables } from '../export/chosen-tables.ts'
 import type { ExportTable } from '../export/tables.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
@@ -45,9 +43,8 @@ export function publishedTables(
 }
 
 function publishedTable(read: ExportTable): PublishedTable {
-  const described = describedTable(read.name)
   const reader: PublishedTable['reader'] = (db, known) => createPartReader(db, read, known)
-  const docs = new Map(described?.columns.map(column => [column.name, fullMeaning(column)]))
+  const docs = new Map(read.columns.map(({ name, doc = '' }) => [name, doc]))
   const { time } = read.rows
   const isOwner = TABLES.get(read.name)?.table.kind === 'entity'
   if (time === undefined) return { read, written: read, partition: undefined, isOwner, reader, docs }
