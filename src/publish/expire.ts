@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { afterExpiry, expiredSnapshots, nextInstant } from './iceberg/metadata.ts'
-import { metadataAddress, type TableVersion, writeMetadata } from './metadata-file.ts'
+import { metadataAddress, type TableVersion, writeHint, writeMetadata } from './metadata-file.ts'
 import type { Storage } from './storage/storage.ts'
 
 /**
@@ -40,5 +40,6 @@ export async function expireSnapshots(
   })
   const next = { folder, metadata: expired, version: version + 1 }
   await writeMetadata(storage, next)
+  await writeHint(storage, next)
   return next
 }

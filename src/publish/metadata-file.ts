@@ -33,14 +33,13 @@ export const hintPath = (folder: string): string => `${metadataFolder(folder)}/v
 export const metadataAddress = ({ location }: Storage, folder: string, version: number): string =>
   `${location}/${metadataPath(folder, version)}`
 
-/** @throws StopError 75 when another process has written the version */
+/** The commit. The hint is to follow it. @throws StopError 75 when another process has written the version */
 export async function writeMetadata(
   storage: Storage,
   { folder, metadata, version }: TableVersion,
 ): Promise<void> {
   const bytes = Buffer.from(JSON.stringify(metadata))
   if (!(await storage.writeIfAbsent(metadataPath(folder, version), bytes))) throw overtaken(storage)
-  await writeHint(storage, folder, version)
 }
 
 /** Whether the hint names this version. It does not after an interruption before it was written. */
@@ -48,8 +47,10 @@ export async function isHinted(storage: Storage, folder: string, version: number
   return String(await storage.read(hintPath(folder))) === String(version)
 }
 
-export const writeHint = (storage: Storage, folder: string, version: number): Promise<void> =>
-  storage.replace(hintPath(folder), Buffer.from(String(version)))
+export const writeHint = (
+  storage: Storage,
+  { folder, version }: Pick<TableVersion, 'folder' | 'version'>,
+): Promise<void> => storage.replace(hintPath(folder), Buffer.from(String(version)))
 
 function overtaken({ name }: Storage): StopError {
   return new StopError(`Another process has published to ${name} meanwhile`, {

@@ -107,6 +107,7 @@ export function publicationsTable(
       read,
       written: read,
       partition: undefined,
+      isOwner: false,
       reader: () => ({ rows: all, of: all, noted: () => 'all', compare: () => 0 }),
       docs: new Map(Object.entries(PUBLICATION_COLUMNS).map(([name, { doc }]) => [name, doc])),
     },

@@ -4,6 +4,7 @@ import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { META, readMeta } from '../store/sync/meta.ts'
 import { expireSnapshots } from './expire.ts'
 import { inParallel } from './in-parallel.ts'
+import { writeHint } from './metadata-file.ts'
 import {
   earlierPublications,
   keptRows,
@@ -13,7 +14,12 @@ import {
   publicationsTable,
   snapshotsShown,
 } from './publications.ts'
-import { publishTable, type TablePublication, type TablePublishing } from './publish-table.ts'
+import {
+  type TablePublication,
+  type TablePublishing,
+  type WrittenTable,
+  writeTable,
+} from './publish-table.ts'
 import { type PublishedState, type PublishedTarget, readTarget } from './published-state.ts'
 import type { Storage } from './storage/storage.ts'
 import { hasStaleFiles, removeUncommitted, sweepTable } from './sweep.ts'
@@ -129,14 +135,53 @@ async function publishTables(context: PublicationContext): Promise<TablePublicat
   const names = new Set([...current.map(({ read }) => read.folder), PUBLICATIONS])
   const dropped = [...target.tables.values()].filter(({ folder }) => !names.has(folder))
   const tables = [...dropped.map(({ folder, metadata }) => droppedTable(folder, metadata)), ...current]
-  const published: TablePublication[] = []
-  for (const [done, table] of tables.entries()) {
-    const { name, folder } = table.read
-    const work = workOf(context, folder, { table: name, done, tables: tables.length })
-    const lookAt = lookAtOf(context, table)
-    published.push(await publishTable({ ...work, lookAt }, table, target.tables.get(folder)))
+  const owned = tables.filter(({ isOwner }) => !isOwner)
+  const owners = tables.filter(({ isOwner }) => isOwner)
+  const writeThem = (some: readonly PublishedTable[], done: number) =>
+    writeTables(context, some, { done, tables: tables.length })
+  const commit = commitInTurn(options.storage)
+  return [
+    ...(await inParallel(writeThem(owned, 0), MOST_COMMITS, commit)),
+    ...(await inParallel(writeThem(owners, owned.length), MOST_COMMITS, commit)),
+  ]
+}
+
+/**
+ * Commits tables in the order of the calls. What comes before and after a commit, such as uploads, does not wait for those
+ * of other tables. With another order, of two publications at the same time each could stop the other.
+ */
+function commitInTurn(storage: Storage): (table: WrittenTable) => Promise<TablePublication> {
+  let last: Promise<unknown> = Promise.resolve()
+  return async table => {
+    const committed = table.commit(last)
+    last = committed
+    const published = await committed
+    if (!table.isHinted) await writeHint(storage, published)
+    return published
   }
-  return published
+}
+
+/** How many tables are on their way to the target at a time. Each takes a few round trips, one after the other. */
+const MOST_COMMITS = 8
+
+/** From this size on, the files of a table are uploaded before the next one is read, so that they use less space. */
+const LARGE_BYTES = 32 * 2 ** 20
+
+/** Reads one table after the other. */
+async function* writeTables(
+  context: PublicationContext,
+  tables: readonly PublishedTable[],
+  progress: Pick<PublishProgress, 'done' | 'tables'>,
+): AsyncGenerator<WrittenTable> {
+  const { options, target } = context
+  for (const [place, table] of tables.entries()) {
+    const { name, folder } = table.read
+    const work = workOf(context, folder, { ...progress, table: name, done: progress.done + place })
+    const lookAt = lookAtOf(context, table)
+    const written = await writeTable({ ...work, lookAt }, table, target.tables.get(folder))
+    if (written.bytesWritten >= LARGE_BYTES) await options.storage.uploaded()
+    yield written
+  }
 }
 
 /**
@@ -151,7 +196,7 @@ function lookAtOf({ target, looking }: PublicationContext, { read }: PublishedTa
 }
 
 /** Completes the publication. */
-function publishRows(
+async function publishRows(
   context: PublicationContext,
   rows: readonly PublicationRow[],
   done: number,
@@ -159,11 +204,12 @@ function publishRows(
   const { table, properties: tableProperties } = publicationsTable(rows, context.looking.compared)
   const work = workOf(context, PUBLICATIONS, { table: PUBLICATIONS, done, tables: done })
   const all = { ...work, lookAt: 'all' as const, tableProperties }
-  return publishTable(all, table, context.target.tables.get(PUBLICATIONS))
+  const written = await writeTable(all, table, context.target.tables.get(PUBLICATIONS))
+  return commitInTurn(context.options.storage)(written)
 }
 
 /** How many tables are swept at a time. */
-const MOST_SWEEPS = 8
+const MOST_SWEEPS = 16
 
 /** Returns the number of files that were removed. */
 async function removeExpired(
@@ -177,8 +223,9 @@ async function removeExpired(
     const kept = snapshotsShown(rows, table.folder, keep)
     const swept = await expireSnapshots({ storage, clock, kept, purgedAt }, table)
     const before = target.tables.get(table.folder)
+    const isNew = !target.paths.some(path => path.startsWith(`${table.folder}/`))
     const isUnchanged = looking.changed !== undefined && swept.version === before?.version
-    return isUnchanged && !hasStaleFiles(target.paths, swept) ? 0 : sweepTable(storage, swept)
+    return isNew || (isUnchanged && !hasStaleFiles(target.paths, swept)) ? 0 : sweepTable(storage, swept)
   })
   return removed.reduce((sum, files) => sum + files, 0)
 }

@@ -40,7 +40,7 @@ export const PARTS_PROPERTY = 'parley.parts'
 export type PartNote = readonly [part: string | null, digest: string, file: string, checksum: string]
 
 /** How many tables are read at a time. */
-const MOST_READS = 16
+const MOST_READS = 32
 
 const METADATA_FILE = /^([^/]+)\/metadata\/v(\d+)\.metadata\.json$/
 
@@ -65,13 +65,10 @@ async function readTable(
 ): Promise<PublishedState> {
   try {
     const path = metadataPath(folder, version)
-    const metadata = parsed<TableMetadata>(String(await required(storage, path)), path)
+    const [bytes, hinted] = await Promise.all([required(storage, path), isHinted(storage, folder, version)])
+    const metadata = parsed<TableMetadata>(String(bytes), path)
     if (metadata.location !== `${storage.location}/${folder}`) throw elsewhere(storage, metadata, folder)
-    const [parts, hinted] = await Promise.all([
-      readParts(storage, metadata, present),
-      isHinted(storage, folder, version),
-    ])
-    return { folder, metadata, version, parts, isHinted: hinted }
+    return { folder, metadata, version, parts: await readParts(storage, metadata, present), isHinted: hinted }
   } catch (error) {
     throw damaged(storage, folder, error)
   }

@@ -51,7 +51,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'pino-pretty': ['log.ts'],
   'prom-client': ['server/metrics.ts'],
   'smol-toml': ['config/load-settings.ts'],
-  undici: ['api/client.ts', 'publish/storage/s3/requests.ts'],
+  undici: ['http-pool.ts'],
 }
 
 /** Packages in which schemas are written: they are a language here, and no service. */

@@ -225,7 +225,7 @@ function createServerProcess(folder: string, port: number, run: () => ChildProce
 
 const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode !== null || signalCode !== null
 
-async function freePorts(count: number): Promise<number[]> {
+export async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'))
   const ports = await Promise.all(
     servers.map(async server => {

@@ -14,7 +14,7 @@ export interface Storage {
   replace(path: string, bytes: Buffer): Promise<void>
   /** Begins a large object, which the caller writes as a local file. */
   beginFile(path: string): FileInProgress
-  /** Resolves when every ended file is an object of the target. */
+  /** Resolves when every file that has ended before this call is an object of the target. */
   uploaded(): Promise<void>
   /** The paths of all objects below a folder of the target; of the whole target for an empty text. */
   list(folder: string): Promise<readonly string[]>

@@ -196,8 +196,8 @@ async function listPage(
  * server that ignores it would let two publications mix.
  */
 async function claimPrefix({ words, list, read, putIfAbsent }: Objects, name: string): Promise<void> {
-  const [first] = await list('', 1)
-  if (first && (await read(MARK)) === undefined) throw foreignError(name)
+  const [[first], earlier] = await Promise.all([list('', 1), read(MARK)])
+  if (first && earlier === undefined) throw foreignError(name)
   const mark = Buffer.from('The objects next to this one are written by parley publish.\n')
   if ((await putIfAbsent(MARK, mark)) === 'exists') return
   if ((await putIfAbsent(MARK, mark)) === 'written') throw conditionError(words)
