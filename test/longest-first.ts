@@ -1,14 +1,21 @@
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
-/** Files that take half a minute or more, mostly waiting: begun last, they would be all that is left to wait for. */
+/** Files that take a quarter of a minute or more, the longest first: begun last, they would be all that is left to wait for. */
 const LONG = [
   'test/daemon/lives/',
   'test/daemon/starting',
   'test/convergence/interrupted',
-  'test/plan/',
-  'test/doctor/',
+  'test/plan/plan',
+  'test/daemon/cli.test',
+  'test/doctor/doctor',
+  'test/daemon/cli-server',
   'test/daemon/reach',
+  'test/store/read-only-users',
+  'test/cli/export',
+  'test/engine/isolated-failures',
+  'test/deletions/blips',
   'test/convergence/',
+  'test/daemon/',
 ]
 
 /** Runs the long files first; the others in the usual order. */

@@ -1,8 +1,9 @@
 import { setMaxListeners } from 'node:events'
 import { promisify } from 'node:util'
 import { gunzip, gunzipSync } from 'node:zlib'
-import { type Dispatcher, Pool } from 'undici'
+import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
+import { createHttpPool, type HttpPool } from '../http-pool.ts'
 import type { ApiAccess } from './access-errors.ts'
 import {
   classifyAnswer,
@@ -97,8 +98,8 @@ export function createClient(options: ClientOptions): Client {
   }
 }
 
-function createPool(origin: string, { timeoutMs, maxSockets = 64 }: ClientOptions): Pool {
-  return new Pool(origin, {
+function createPool(origin: string, { timeoutMs, maxSockets = 64 }: ClientOptions): HttpPool {
+  return createHttpPool(origin, {
     connections: maxSockets,
     pipelining: 1,
     connect: { timeout: Math.min(timeoutMs, CONNECT_TIMEOUT_MS) },

@@ -7,11 +7,12 @@ import { type ApiSettings, type LoadedSettings, loadSettings } from '../config/l
 import { checkApi, ignoredProxyFindings } from '../doctor/api.ts'
 import { createFinder, type Finding } from '../doctor/finding.ts'
 import { checkMachine, type MachineContext, openForChecks, uncheckedFinding } from '../doctor/machine.ts'
+import { publishingFindings } from '../doctor/publishing.ts'
 import { statusServerFindings } from '../doctor/status-server.ts'
 import { type RunningWriter, runningWriter } from '../doctor/writer.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
 import { jsonLine, safeLines } from '../safe-text.ts'
-import { readMeta } from '../store/sync/meta.ts'
+import { META, readMeta } from '../store/sync/meta.ts'
 import { readRequestsToday } from '../store/sync/requests-today.ts'
 import { hasColours, styledText } from '../terminal/colours.ts'
 import { countText } from '../terminal/wording.ts'
@@ -29,8 +30,8 @@ interface DoctorOptions {
 
 export const doctorCommand: CommandDefinition<DoctorOptions> = {
   description:
-    'Checks the settings, the API key, the workspace, every endpoint of the API, the clock, the disk and the database, and suggests a fix for each problem. It writes nothing and sends a few requests to each endpoint. Warnings do not change the exit status.',
-  settings: settingsOfSections('api', 'database', 'sync', 'access_log'),
+    'Checks the settings, the API key, the workspace, every endpoint of the API, the clock, the disk, the database and the target of publications, and suggests a fix for each problem. It writes nothing and sends a few requests to each endpoint. Warnings do not change the exit status.',
+  settings: settingsOfSections('api', 'database', 'sync', 'access_log', 'publish'),
   options: [new Option('--json', 'print one JSON document on standard output')],
   examples: [
     ['parley doctor', 'checks everything'],
@@ -40,11 +41,13 @@ export const doctorCommand: CommandDefinition<DoctorOptions> = {
     const json = input.options.json === true
     const report = createReport(context, json)
     const { loaded, settings } = checkSettings(context, input, report.add)
-    const { usedToday, writer } = settings ? runMachineChecks(settings, report.add) : NOTHING_KNOWN
+    const { usedToday, writer, identity } = settings ? runMachineChecks(settings, report.add) : NOTHING_KNOWN
     if (loaded) {
       for (const finding of ignoredProxyFindings(context.env, loaded.settings.api.baseUrl))
         report.add(finding)
       for (const finding of statusServerFindings(loaded.settings.http)) report.add(finding)
+      const publishing = { settings: loaded.settings, identity, clock: systemClock(), signal: context.signal }
+      for (const finding of await publishingFindings(publishing)) report.add(finding)
       if (usedToday === undefined) report.add(createFinder('API').note(DAY_UNKNOWN))
       else await runApiChecks(context, { settings: loaded.settings, usedToday }, report.add)
     }
@@ -122,14 +125,16 @@ interface PackageManifest {
   engines: { node: string }
 }
 
-/** What the API checks and the next step need to know from the database. */
+/** What the other checks and the next step need to know from the database. */
 interface DatabaseFacts {
+  /** Of the warehouse; undefined when it cannot be read. */
+  identity: string | undefined
   /** How many of today's requests are used; undefined when there is a daily ceiling and the number cannot be read. */
   usedToday: number | undefined
   writer: RunningWriter | undefined
 }
 
-const NOTHING_KNOWN: DatabaseFacts = { usedToday: 0, writer: undefined }
+const NOTHING_KNOWN: DatabaseFacts = { identity: undefined, usedToday: 0, writer: undefined }
 
 function runMachineChecks({ api, database }: LoadedSettings['settings'], add: Add): DatabaseFacts {
   const manifest: PackageManifest = JSON.parse(
@@ -151,11 +156,21 @@ function runMachineChecks({ api, database }: LoadedSettings['settings'], add: Ad
   try {
     for (const finding of checkMachine(context)) add(finding)
     return {
+      identity: identity(context),
       usedToday: api.maxRequestsPerDay === undefined ? 0 : usedToday(context, add),
       writer: looked.openError ? undefined : runningWriter(context),
     }
   } finally {
     looked.db?.close()
+  }
+}
+
+function identity({ db, openError }: MachineContext): string | undefined {
+  try {
+    return db && !openError ? readMeta(db, META.identity) : undefined
+  } catch {
+    // The checks of the database have reported why it cannot be read.
+    return undefined
   }
 }
 

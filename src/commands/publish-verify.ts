@@ -105,11 +105,11 @@ interface Verified {
 }
 
 async function verifiedFiles(target: PublishTarget, work: VerifyWork): Promise<Verified> {
-  const [{ openTargetStorage }, { verifyTarget }] = await Promise.all([
+  const [{ openTargetReader }, { verifyTarget }] = await Promise.all([
     import('../publish/storage/open.ts'),
     import('../publish/verify/verify.ts'),
   ])
-  const storage = await openTargetStorage(target, work)
+  const storage = await openTargetReader(target, work)
   try {
     const summary = await verifyTarget({ ...work, storage })
     return {

@@ -34,7 +34,7 @@ export function createTargetCatalogue({ current, clock, log }: TargetCataloguePa
     }
     return opened.reader
   }
-  const target: TargetReader = {
+  const target: Pick<TargetReader, 'read' | 'close'> = {
     async read(path) {
       try {
         const bytes = await (await reader()).read(path)
@@ -65,7 +65,7 @@ async function openReader(
   const { target: text } = settings.publish
   const target = text === undefined ? undefined : parsePublicationTarget(text, '/')
   if (target !== undefined && target.by !== 'clickhouse')
-    return openTargetReader(target, { settings, clock, signal })
+    return openTargetReader(target, { settings, location: settings.publish.location, clock, signal })
   throw new StopError(
     target === undefined
       ? 'publish.target is not set'

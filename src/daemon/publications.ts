@@ -3,13 +3,13 @@ import type { Recurrence } from '../config/kinds.ts'
 import type { Environment, Settings } from '../config/load-settings.ts'
 import type { Log } from '../log.ts'
 import { attemptOf } from '../publish/attempt.ts'
+import { type LastAttempts, lateAfter, nextPublication } from '../publish/publication-times.ts'
 import type { PublishOutcome } from '../publish/publish-once.ts'
 import { type PublishProcess, runPublishProcess } from '../publish/publish-process.ts'
 import { type PublicationTarget, parsePublicationTarget, publicationTargetName } from '../publish/target.ts'
 import type { OpenStore } from '../store/store.ts'
 import { META, readNote } from '../store/sync/meta.ts'
 import { type PublicationAttempt, type PublishingNote, readPublications } from '../store/sync/publications.ts'
-import { type LastAttempts, lateAfter, nextPublication } from './publication-times.ts'
 
 export interface PublicationDuty {
   store: Pick<OpenStore, 'db' | 'path' | 'state' | 'publications' | 'transaction'>

@@ -2,7 +2,7 @@ import type { Expected } from '../catalog/resource.ts'
 import type { ExitStatus } from '../errors.ts'
 
 /**
- * The result of a check. The checks are in machine.ts, api.ts and commands/doctor.ts. The marks besides `ok`:
+ * The result of a check. The checks are in machine.ts, api.ts, publishing.ts and commands/doctor.ts. The marks besides `ok`:
  * - `note`: for information;
  * - `warning`: a backfill would run, but something should be changed;
  * - `wrong`: a backfill would fail.

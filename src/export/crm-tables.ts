@@ -4,6 +4,7 @@ import { exactNames } from '../store/crm/columns.ts'
 import { quote } from '../store/database/sql.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { readCrmTables } from '../store/views/fill-dictionary.ts'
+import type { ExportKind } from './parquet-types.ts'
 import { type ExportColumn, type ExportTable, exportColumn } from './tables.ts'
 
 /**
@@ -28,9 +29,22 @@ function withDigits(described: readonly DescribedColumn[]): ExportColumn[] {
   const numbers = columns.filter(({ kind }) => kind === 'number')
   const exact = exactNames(columns.map(nameOf), numbers.map(nameOf))
   return columns.flatMap(column => {
-    const name = exact.get(column.name)
-    return name === undefined ? [column] : [column, { ...column, name, kind: 'digits', source: column.name }]
+    const { name, kind, doc } = column
+    const ownDoc = `${doc}${DIFFERENCES[kind] ?? ''}`
+    const digits = exact.get(name)
+    if (digits === undefined) return [{ ...column, doc: ownDoc }]
+    return [
+      { ...column, doc: `${ownDoc} The exact digits are in \`${digits}\`.` },
+      { ...column, name: digits, kind: 'digits', source: name, doc: `The exact digits of \`${name}\`.` },
+    ]
   })
+}
+
+/** How the values differ from those that the dictionary describes, as a sentence after its own. */
+const DIFFERENCES: Readonly<Partial<Record<ExportKind, string>>> = {
+  number: ' Here it is a double, or NULL for a text that is no number.',
+  instant: ' Here such a value is NULL.',
+  day: ' Here such a value is NULL.',
 }
 
 const nameOf = ({ name }: ExportColumn): string => name

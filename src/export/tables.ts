@@ -1,6 +1,6 @@
 import { TABLES } from '../catalog/catalog.ts'
 import type { ResourceName } from '../catalog/resource-names.ts'
-import type { DescribedColumn } from '../dictionary/described-table.ts'
+import { type DescribedColumn, fullMeaning } from '../dictionary/described-table.ts'
 import { DICTIONARY } from '../dictionary/dictionary.ts'
 import { DIVISIONS, type Division, isExported } from '../store/changes/divisions.ts'
 import { quote } from '../store/database/sql.ts'
@@ -15,6 +15,8 @@ export interface ExportColumn {
   source?: string
   /** True: a value that does not fit the kind is exported as NULL. Otherwise such a value is an error. */
   mayMisfit?: boolean | undefined
+  /** What the column means. */
+  doc?: string
 }
 
 /** The warehouse's columns to read, without duplicates, since SQLite limits the number of columns of a result. */
@@ -73,7 +75,7 @@ export function declaredTables(): readonly ExportTable[] {
 
 export function exportColumn(column: DescribedColumn): ExportColumn {
   const { name, mayMisfit } = column
-  return { name, kind: exportKind(column), mayMisfit }
+  return { name, kind: exportKind(column), mayMisfit, doc: fullMeaning(column) }
 }
 
 function exportKind({ kind, mayMisfit }: DescribedColumn): ExportKind {

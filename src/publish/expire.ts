@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import { afterExpiry, expiredSnapshots, nextInstant } from './iceberg/metadata.ts'
-import { metadataAddress, type TableVersion, writeMetadata } from './metadata-file.ts'
+import { metadataAddress, type TableVersion, writeHint, writeMetadataIfAbsent } from './metadata-file.ts'
 import type { Storage } from './storage/storage.ts'
 
 /**
@@ -39,6 +39,7 @@ export async function expireSnapshots(
     replaces: { address: metadataAddress(storage, folder, version) },
   })
   const next = { folder, metadata: expired, version: version + 1 }
-  await writeMetadata(storage, next)
+  if (!(await writeMetadataIfAbsent(storage, next))) return table
+  await writeHint(storage, next)
   return next
 }

@@ -1,6 +1,7 @@
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import type { TableMetadata } from './iceberg/metadata.ts'
 import type { Storage } from './storage/storage.ts'
+import type { TargetContent } from './storage/target-reader.ts'
 
 /**
  * The files `vK.metadata.json` of a table, and `version-hint.text`, by which readers find the newest. A commit is the
@@ -30,28 +31,34 @@ export function metadataVersion(path: string): number | undefined {
 export const hintPath = (folder: string): string => `${metadataFolder(folder)}/version-hint.text`
 
 /** The address of the metadata for readers. */
-export const metadataAddress = ({ location }: Storage, folder: string, version: number): string =>
+export const metadataAddress = ({ location }: TargetContent, folder: string, version: number): string =>
   `${location}/${metadataPath(folder, version)}`
 
-/** @throws StopError 75 when another process has written the version */
-export async function writeMetadata(
+/** The commit. The hint is to follow it. @throws StopError 75 when another process has written the version */
+export async function writeMetadata(storage: Storage, table: TableVersion): Promise<void> {
+  if (!(await writeMetadataIfAbsent(storage, table))) throw overtaken(storage)
+}
+
+/** As `writeMetadata`. @returns false when another process has written the version */
+export function writeMetadataIfAbsent(
   storage: Storage,
   { folder, metadata, version }: TableVersion,
-): Promise<void> {
+): Promise<boolean> {
   const bytes = Buffer.from(JSON.stringify(metadata))
-  if (!(await storage.writeIfAbsent(metadataPath(folder, version), bytes))) throw overtaken(storage)
-  await writeHint(storage, folder, version)
+  return storage.writeIfAbsent(metadataPath(folder, version), bytes)
 }
 
 /** Whether the hint names this version. It does not after an interruption before it was written. */
-export async function isHinted(storage: Storage, folder: string, version: number): Promise<boolean> {
+export async function isHinted(storage: TargetContent, folder: string, version: number): Promise<boolean> {
   return String(await storage.read(hintPath(folder))) === String(version)
 }
 
-export const writeHint = (storage: Storage, folder: string, version: number): Promise<void> =>
-  storage.replace(hintPath(folder), Buffer.from(String(version)))
+export const writeHint = (
+  storage: Storage,
+  { folder, version }: Pick<TableVersion, 'folder' | 'version'>,
+): Promise<void> => storage.replace(hintPath(folder), Buffer.from(String(version)))
 
-function overtaken({ name }: Storage): StopError {
+export function overtaken({ name }: Pick<Storage, 'name'>): StopError {
   return new StopError(`Another process has published to ${name} meanwhile`, {
     code: 'publish-overtaken',
     hint: 'Let only one parley publish to a target. Run parley publish again; it continues with what was published.',

@@ -1,6 +1,6 @@
 import type { StoredCell } from '../export/parquet-types.ts'
 import type { ExportColumn, ExportTable } from '../export/tables.ts'
-import type { PublishedState } from './published-state.ts'
+import type { PublishedState, PublishedTarget } from './published-state.ts'
 import { FIRST_RANGE } from './row-ranges.ts'
 import type { PublishedTable } from './tables.ts'
 import type { Compared } from './where-to-look.ts'
@@ -61,6 +61,9 @@ export function earlierPublications(
   return JSON.parse(before?.metadata.properties[ROWS_PROPERTY] ?? '[]')
 }
 
+export const rowsIn = ({ tables }: PublishedTarget): readonly PublicationRow[] =>
+  earlierPublications(tables.get(PUBLICATIONS))
+
 /** What the newest publication compared. */
 export function lastCompared(before: PublishedState | undefined): Compared | undefined {
   const text = before?.metadata.properties[COMPARED_PROPERTY]
@@ -107,6 +110,7 @@ export function publicationsTable(
       read,
       written: read,
       partition: undefined,
+      isOwner: false,
       reader: () => ({ rows: all, of: all, noted: () => 'all', compare: () => 0 }),
       docs: new Map(Object.entries(PUBLICATION_COLUMNS).map(([name, { doc }]) => [name, doc])),
     },

@@ -17,6 +17,7 @@ import { PURGED_PROPERTY } from './expire.ts'
 import { type DataFile, encodeManifest, encodeManifestList } from './iceberg/manifest.ts'
 import {
   afterCommit,
+  currentSnapshot,
   newTable,
   nextInstant,
   type TableMetadata,
@@ -24,13 +25,7 @@ import {
 } from './iceberg/metadata.ts'
 import { partitionSpec, partitionValue } from './iceberg/partition.ts'
 import { type EvolvedSchema, evolvedSchema, ICEBERG_PARQUET_TYPES } from './iceberg/schema.ts'
-import {
-  metadataAddress,
-  metadataFolder,
-  type TableVersion,
-  writeHint,
-  writeMetadata,
-} from './metadata-file.ts'
+import { metadataAddress, metadataFolder, type TableVersion, writeMetadata } from './metadata-file.ts'
 import { PARTS_PROPERTY, type PartNote, type PublishedPart, type PublishedState } from './published-state.ts'
 import type { PartName, PartReader } from './row-ranges.ts'
 import type { Storage } from './storage/storage.ts'
@@ -73,11 +68,20 @@ export interface TablePublication extends TableVersion {
   bytesWritten: number
 }
 
-export async function publishTable(
+/** A table whose files are written, and being uploaded where the target is not a folder. */
+export interface WrittenTable {
+  bytesWritten: number
+  /** Whether `version-hint.text` names the version that `commit` returns. */
+  isHinted: boolean
+  /** Makes the files what readers see, once `turn` is over. @throws the error of `turn` */
+  commit(turn: Promise<unknown>): Promise<TablePublication>
+}
+
+export async function writeTable(
   work: TablePublishing,
   table: PublishedTable,
   before: PublishedState | undefined,
-): Promise<TablePublication> {
+): Promise<WrittenTable> {
   // Signals only arrive between two turns of the event loop.
   await nextTurn()
   if (work.signal.aborted) throw work.signal.reason
@@ -87,17 +91,28 @@ export async function publishTable(
   const writing: TableWriting = { ...work, table, evolved }
   const parts = before ? await changedParts(writing, before) : await allParts(writing)
   const written = parts.filter(({ file }) => file.addedBy === work.publication)
-  if (before && !hasChanged(before, parts, evolved)) {
-    if (!before.isHinted) await writeHint(work.storage, folder, before.version)
-    return publicationOf(before, parts, [])
-  }
+  const bytesWritten = byteCount(written)
+  if (before && !hasChanged(before, parts, evolved))
+    return {
+      bytesWritten,
+      isHinted: before.isHinted,
+      async commit(turn) {
+        await turn
+        return publicationOf(before, parts, [])
+      },
+    }
   const location = `${work.storage.location}/${folder}`
   const properties = { [PURGED_PROPERTY]: work.purgedAt }
   const base = before?.metadata ?? newTable({ uuid: randomUUID(), location, evolved, spec, properties })
-  return publicationOf(await commit(writing, { base, before, parts }), parts, written)
+  return {
+    bytesWritten,
+    isHinted: false,
+    commit: async turn => publicationOf(await commit(writing, { base, before, parts }, turn), parts, written),
+  }
 }
 
-function evolve({ written, docs }: PublishedTable, before: PublishedState | undefined): EvolvedSchema {
+/** The schema of the table, which continues that of the target. */
+export function evolve({ written, docs }: PublishedTable, before: PublishedState | undefined): EvolvedSchema {
   const columns = written.columns.map(({ name, kind }) => ({ name, kind, doc: docs.get(name) ?? '' }))
   return evolvedSchema(columns, before?.metadata.schemas ?? [], before?.metadata['last-column-id'] ?? 0)
 }
@@ -218,13 +233,16 @@ interface Commit {
   parts: readonly PublishedPart[]
 }
 
-async function commit(writing: TableWriting, { base, before, parts }: Commit): Promise<TableVersion> {
+async function commit(
+  writing: TableWriting,
+  { base, before, parts }: Commit,
+  turn: Promise<unknown>,
+): Promise<TableVersion> {
   const { storage, kept, evolved, table, properties, tableProperties } = writing
   const { folder } = table.read
-  await storage.uploaded()
   const files = parts.map(({ file }) => file)
-  const parent = before?.metadata['current-snapshot-id']
-  const manifestList = await writeManifests(writing, files, parent)
+  const parent = before && currentSnapshot(before.metadata)?.['snapshot-id']
+  const [manifestList] = await Promise.all([writeManifests(writing, files, parent), storage.uploaded()])
   const notes: PartNote[] = parts.map(({ part, digest, checksum, file }) => [
     part,
     digest,
@@ -244,6 +262,7 @@ async function commit(writing: TableWriting, { base, before, parts }: Commit): P
     replaces: before && { address: metadataAddress(storage, folder, before.version) },
   })
   const committed = { folder, metadata, version: (before?.version ?? 0) + 1 }
+  await turn
   await writeMetadata(storage, committed)
   return committed
 }
@@ -259,11 +278,10 @@ async function writeManifests(
   const spec = partitionSpec(evolved.schema, table.partition)
   const context = { schema: evolved.schema, spec, snapshotId: publication }
   const manifest = await encodeManifest(files, context)
-  const manifestPath = named('manifest')
-  await storage.write(manifestPath, manifest)
+  const [manifestPath, listPath] = [named('manifest'), named('snapshot')]
   const listed = { path: `${storage.location}/${manifestPath}`, bytes: manifest.length }
-  const listPath = named('snapshot')
-  await storage.write(listPath, await encodeManifestList(listed, files, context, parent))
+  const list = await encodeManifestList(listed, files, context, parent)
+  await Promise.all([storage.write(manifestPath, manifest), storage.write(listPath, list)])
   return `${storage.location}/${listPath}`
 }
 
@@ -298,18 +316,22 @@ function publicationOf(
   parts: readonly PublishedPart[],
   written: readonly PublishedPart[],
 ): TablePublication {
-  const sum = (of: readonly PublishedPart[], figure: 'rows' | 'bytes') =>
-    of.reduce((total, { file }) => total + file[figure], 0)
   return {
     folder,
     metadata,
     version,
     snapshotId: metadata['current-snapshot-id'],
-    rows: sum(parts, 'rows'),
-    bytes: sum(parts, 'bytes'),
+    rows: rowCount(parts),
+    bytes: byteCount(parts),
     files: parts.length,
     filesWritten: written.length,
-    rowsWritten: sum(written, 'rows'),
-    bytesWritten: sum(written, 'bytes'),
+    rowsWritten: rowCount(written),
+    bytesWritten: byteCount(written),
   }
 }
+
+const rowCount = (parts: readonly PublishedPart[]): number =>
+  parts.reduce((total, { file }) => total + file.rows, 0)
+
+const byteCount = (parts: readonly PublishedPart[]): number =>
+  parts.reduce((total, { file }) => total + file.bytes, 0)

@@ -2,20 +2,28 @@ import { type Clock, isoInstant } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { META, readMeta } from '../store/sync/meta.ts'
-import { expireSnapshots } from './expire.ts'
+import { beginPublication, stoppedAfter } from './begin.ts'
+import { expireSnapshots, PURGED_PROPERTY } from './expire.ts'
 import { inParallel } from './in-parallel.ts'
+import { writeHint } from './metadata-file.ts'
 import {
-  earlierPublications,
   keptRows,
   lastCompared,
   PUBLICATIONS,
   type PublicationRow,
   publicationsTable,
+  rowsIn,
   snapshotsShown,
 } from './publications.ts'
-import { publishTable, type TablePublication, type TablePublishing } from './publish-table.ts'
-import { type PublishedState, type PublishedTarget, readTarget } from './published-state.ts'
+import {
+  type TablePublication,
+  type TablePublishing,
+  type WrittenTable,
+  writeTable,
+} from './publish-table.ts'
+import { type PublishedTarget, readTarget } from './published-state.ts'
 import type { Storage } from './storage/storage.ts'
+import type { TargetContent } from './storage/target-reader.ts'
 import { hasStaleFiles, removeUncommitted, sweepTable } from './sweep.ts'
 import { droppedTable, type PublishedTable, publishedTables } from './tables.ts'
 import { atOneInstant, statusInstants } from './warehouse-instant.ts'
@@ -82,10 +90,18 @@ async function publishInstant(options: PublishOptions): Promise<PublishSummary> 
   const { db, storage, clock, keep, version, full } = options
   const publishedAt = isoInstant(clock.now())
   const warehouse = readMeta(db, META.identity) ?? ''
-  const target = await readTarget(storage)
-  refuseOtherWarehouse(storage, target, warehouse)
+  const found = await readTarget(storage)
+  refuseOtherWarehouse(storage, found, warehouse)
+  const begun = await beginPublication(
+    {
+      storage,
+      clock,
+      properties: { [PROPERTIES.warehouse]: warehouse, [PURGED_PROPERTY]: purgedAtIn(db) },
+    },
+    found,
+  )
+  const { publication, target } = begun
   const leftovers = await removeUncommitted(storage, target)
-  const publication = 1 + Math.max(0, ...[...target.tables.values()].map(lastNumber))
   const status = statusInstants(db)
   const properties = {
     [PROPERTIES.warehouse]: warehouse,
@@ -95,7 +111,7 @@ async function publishInstant(options: PublishOptions): Promise<PublishSummary> 
   const before = lastCompared(target.tables.get(PUBLICATIONS))
   const looking = whereToLook(db, { before, at: publishedAt, version, full })
   const context = { options, target, publication, properties, looking }
-  const published = await publishTables(context)
+  const published = await publishTables({ ...context, options: { ...options, storage: begun.storage } })
   const row: PublicationRow = {
     publication,
     published_at: publishedAt,
@@ -104,13 +120,13 @@ async function publishInstant(options: PublishOptions): Promise<PublishSummary> 
     snapshots: Object.fromEntries(published.map(({ folder, snapshotId }) => [folder, snapshotId])),
   }
   const rows = keptRows([...rowsIn(target), row], keep)
-  published.push(await publishRows(context, rows, published.length))
+  const completed = await publishRows(context, rows, published.length)
   return {
     publication,
     published_at: publishedAt,
     ...status,
-    tables: published.map(({ metadata: _, ...summary }) => summary),
-    files_removed: leftovers + (await removeExpired(context, published, rows)),
+    tables: [...published, completed].map(({ metadata: _, ...summary }) => summary),
+    files_removed: leftovers + (await removeExpired(context, { published, completed, rows })),
   }
 }
 
@@ -120,23 +136,59 @@ interface PublicationContext extends Pick<TablePublishing, 'publication' | 'prop
   looking: WhereToLook
 }
 
-export const rowsIn = ({ tables }: PublishedTarget): readonly PublicationRow[] =>
-  earlierPublications(tables.get(PUBLICATIONS))
-
 async function publishTables(context: PublicationContext): Promise<TablePublication[]> {
   const { options, target } = context
   const current = publishedTables(options.db, options.tables)
   const names = new Set([...current.map(({ read }) => read.folder), PUBLICATIONS])
   const dropped = [...target.tables.values()].filter(({ folder }) => !names.has(folder))
   const tables = [...dropped.map(({ folder, metadata }) => droppedTable(folder, metadata)), ...current]
-  const published: TablePublication[] = []
-  for (const [done, table] of tables.entries()) {
-    const { name, folder } = table.read
-    const work = workOf(context, folder, { table: name, done, tables: tables.length })
-    const lookAt = lookAtOf(context, table)
-    published.push(await publishTable({ ...work, lookAt }, table, target.tables.get(folder)))
+  const owned = tables.filter(({ isOwner }) => !isOwner)
+  const owners = tables.filter(({ isOwner }) => isOwner)
+  const writeThem = (some: readonly PublishedTable[], done: number) =>
+    writeTables(context, some, { done, tables: tables.length })
+  const commit = commitInTurn(options.storage)
+  return [
+    ...(await inParallel(writeThem(owned, 0), MOST_COMMITS, commit)),
+    ...(await inParallel(writeThem(owners, owned.length), MOST_COMMITS, commit)),
+  ]
+}
+
+/**
+ * Commits tables in the order of the calls. What comes before and after a commit, such as uploads, does not wait for those
+ * of other tables. With another order, of two publications at the same time each could stop the other.
+ */
+function commitInTurn(storage: Storage): (table: WrittenTable) => Promise<TablePublication> {
+  let last: Promise<unknown> = Promise.resolve()
+  return async table => {
+    const committed = table.commit(last)
+    last = committed
+    const published = await committed
+    if (!table.isHinted) await writeHint(storage, published)
+    return published
   }
-  return published
+}
+
+/** How many tables are on their way to the target at a time. Each takes a few round trips, one after the other. */
+const MOST_COMMITS = 8
+
+/** From this size on, the files of a table are uploaded before the next one is read, so that they use less space. */
+const LARGE_BYTES = 32 * 2 ** 20
+
+/** Reads one table after the other. */
+async function* writeTables(
+  context: PublicationContext,
+  tables: readonly PublishedTable[],
+  progress: Pick<PublishProgress, 'done' | 'tables'>,
+): AsyncGenerator<WrittenTable> {
+  const { options, target } = context
+  for (const [place, table] of tables.entries()) {
+    const { name, folder } = table.read
+    const work = workOf(context, folder, { ...progress, table: name, done: progress.done + place })
+    const lookAt = lookAtOf(context, table)
+    const written = await writeTable({ ...work, lookAt }, table, target.tables.get(folder))
+    if (written.bytesWritten >= LARGE_BYTES) await options.storage.uploaded()
+    yield written
+  }
 }
 
 /**
@@ -151,7 +203,7 @@ function lookAtOf({ target, looking }: PublicationContext, { read }: PublishedTa
 }
 
 /** Completes the publication. */
-function publishRows(
+async function publishRows(
   context: PublicationContext,
   rows: readonly PublicationRow[],
   done: number,
@@ -159,37 +211,48 @@ function publishRows(
   const { table, properties: tableProperties } = publicationsTable(rows, context.looking.compared)
   const work = workOf(context, PUBLICATIONS, { table: PUBLICATIONS, done, tables: done })
   const all = { ...work, lookAt: 'all' as const, tableProperties }
-  return publishTable(all, table, context.target.tables.get(PUBLICATIONS))
+  const written = await writeTable(all, table, context.target.tables.get(PUBLICATIONS))
+  return commitInTurn(context.options.storage)(written)
 }
 
 /** How many tables are swept at a time. */
-const MOST_SWEEPS = 8
+const MOST_SWEEPS = 16
+
+interface Completed {
+  /** All tables but `publications`. */
+  published: readonly TablePublication[]
+  /** The table `publications`. */
+  completed: TablePublication
+  rows: readonly PublicationRow[]
+}
 
 /** Returns the number of files that were removed. */
 async function removeExpired(
   { options, target, looking }: PublicationContext,
-  published: readonly TablePublication[],
-  rows: readonly PublicationRow[],
+  { published, completed, rows }: Completed,
 ): Promise<number> {
-  const { db, storage, clock, keep } = options
+  const { db, clock, keep } = options
   const purgedAt = purgedAtIn(db)
-  const removed = await inParallel(published, MOST_SWEEPS, async table => {
+  const storage = stoppedAfter(options.storage, completed)
+  const remove = async (table: TablePublication) => {
     const kept = snapshotsShown(rows, table.folder, keep)
     const swept = await expireSnapshots({ storage, clock, kept, purgedAt }, table)
     const before = target.tables.get(table.folder)
+    const isNew = !target.paths.some(path => path.startsWith(`${table.folder}/`))
     const isUnchanged = looking.changed !== undefined && swept.version === before?.version
-    return isUnchanged && !hasStaleFiles(target.paths, swept) ? 0 : sweepTable(storage, swept)
-  })
+    return isNew || (isUnchanged && !hasStaleFiles(target.paths, swept)) ? 0 : sweepTable(storage, swept)
+  }
+  const removed = await inParallel(published, MOST_SWEEPS, remove)
+  // The expiry of its snapshots is a newer version, after which the storage is stopped.
+  removed.push(await remove(completed))
   return removed.reduce((sum, files) => sum + files, 0)
 }
 
 const purgedAtIn = (db: Sqlite): string => readMeta(db, META.purgedAt) ?? ''
 
-const lastNumber = ({ metadata }: PublishedState): number => metadata['last-sequence-number']
-
 /** @throws StopError 64 when the tables are those of another warehouse */
 export function refuseOtherWarehouse(
-  storage: Pick<Storage, 'name'>,
+  storage: Pick<TargetContent, 'name'>,
   { tables }: PublishedTarget,
   warehouse: string,
 ): void {

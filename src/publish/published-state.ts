@@ -4,7 +4,7 @@ import { type DataFile, decodeManifest, decodeManifestList } from './iceberg/man
 import { currentSnapshot, type TableMetadata } from './iceberg/metadata.ts'
 import { inParallel } from './in-parallel.ts'
 import { isHinted, metadataPath, type TableVersion } from './metadata-file.ts'
-import type { Storage } from './storage/storage.ts'
+import type { TargetContent } from './storage/target-reader.ts'
 
 /** What a target holds. */
 export interface PublishedTarget {
@@ -40,12 +40,12 @@ export const PARTS_PROPERTY = 'parley.parts'
 export type PartNote = readonly [part: string | null, digest: string, file: string, checksum: string]
 
 /** How many tables are read at a time. */
-const MOST_READS = 16
+const MOST_READS = 32
 
 const METADATA_FILE = /^([^/]+)\/metadata\/v(\d+)\.metadata\.json$/
 
 /** @throws StopError 64 when the tables were published for another location, 73 when the target is damaged */
-export async function readTarget(storage: Storage): Promise<PublishedTarget> {
+export async function readTarget(storage: TargetContent): Promise<PublishedTarget> {
   const paths = await storage.list('')
   const versions = new Map<string, number>()
   for (const path of paths) {
@@ -60,18 +60,15 @@ export async function readTarget(storage: Storage): Promise<PublishedTarget> {
 }
 
 async function readTable(
-  storage: Storage,
+  storage: TargetContent,
   { folder, version, present }: { folder: string; version: number; present: ReadonlySet<string> },
 ): Promise<PublishedState> {
   try {
     const path = metadataPath(folder, version)
-    const metadata = parsed<TableMetadata>(String(await required(storage, path)), path)
+    const [bytes, hinted] = await Promise.all([required(storage, path), isHinted(storage, folder, version)])
+    const metadata = parsed<TableMetadata>(String(bytes), path)
     if (metadata.location !== `${storage.location}/${folder}`) throw elsewhere(storage, metadata, folder)
-    const [parts, hinted] = await Promise.all([
-      readParts(storage, metadata, present),
-      isHinted(storage, folder, version),
-    ])
-    return { folder, metadata, version, parts, isHinted: hinted }
+    return { folder, metadata, version, parts: await readParts(storage, metadata, present), isHinted: hinted }
   } catch (error) {
     throw damaged(storage, folder, error)
   }
@@ -87,11 +84,13 @@ function parsed<Value>(text: string, name: string): Value {
 }
 
 async function readParts(
-  storage: Storage,
+  storage: TargetContent,
   metadata: TableMetadata,
   present: ReadonlySet<string>,
 ): Promise<PublishedPart[]> {
   const snapshot = currentSnapshot(metadata)
+  // The first publication has begun, and is not complete.
+  if (metadata.snapshots.length === 0) return []
   if (snapshot === undefined) throw new Error('The current snapshot is missing')
   const { files } = await readSnapshotFiles(storage, snapshot['manifest-list'])
   const byPath = new Map(files.map(file => [file.path, file]))
@@ -113,7 +112,10 @@ export interface SnapshotFiles {
 }
 
 /** @throws Error when a file is missing or cannot be decoded */
-export async function readSnapshotFiles(storage: Storage, manifestList: string): Promise<SnapshotFiles> {
+export async function readSnapshotFiles(
+  storage: TargetContent,
+  manifestList: string,
+): Promise<SnapshotFiles> {
   const listed = await decodeManifestList(await required(storage, pathIn(storage, manifestList)))
   const files = await Promise.all(
     listed.map(async ({ path, bytes: size, sequence }) => {
@@ -125,19 +127,19 @@ export async function readSnapshotFiles(storage: Storage, manifestList: string):
   return { manifests: listed.map(({ path }) => path), files: files.flat() }
 }
 
-async function required(storage: Storage, path: string): Promise<Buffer> {
+async function required(storage: TargetContent, path: string): Promise<Buffer> {
   const bytes = await storage.read(path)
   if (bytes === undefined) throw new Error(`${path} is missing`)
   return bytes
 }
 
 /** The path in the target of a file that metadata names by its location. */
-export function pathIn({ location }: Pick<Storage, 'location'>, address: string): string {
+export function pathIn({ location }: Pick<TargetContent, 'location'>, address: string): string {
   if (address.startsWith(`${location}/`)) return address.slice(location.length + 1)
   throw new Error(`${address} is not below ${location}`)
 }
 
-function elsewhere({ name, location }: Storage, metadata: TableMetadata, folder: string): StopError {
+function elsewhere({ name, location }: TargetContent, metadata: TableMetadata, folder: string): StopError {
   const earlier = metadata.location.slice(0, -folder.length - 1)
   return new StopError(`The tables in ${name} name their files below ${earlier}, not ${location}`, {
     code: 'publish-location',
@@ -147,7 +149,7 @@ function elsewhere({ name, location }: Storage, metadata: TableMetadata, folder:
 }
 
 /** An error with a code, such as a StopError or a missing permission, is returned unchanged. */
-export function damaged({ name }: Storage, folder: string, cause: unknown): unknown {
+export function damaged({ name }: Pick<TargetContent, 'name'>, folder: string, cause: unknown): unknown {
   if (errorCode(cause) !== undefined) return cause
   const reason = cause instanceof Error ? cause.message : String(cause)
   return new StopError(`The table ${folder} in ${name} is damaged: ${reason}`, {

@@ -1,4 +1,6 @@
-import type { TableMetadata } from './iceberg/metadata.ts'
+import { errorCode } from '../error-code.ts'
+import type { TableMetadata, TableSnapshot } from './iceberg/metadata.ts'
+import { inParallel } from './in-parallel.ts'
 import {
   hintPath,
   metadataFolder,
@@ -38,10 +40,7 @@ export async function sweepTable(storage: Storage, table: TableVersion): Promise
   const stale = unneeded.filter(
     path => settled.has(path) || released.has(path) || metadataVersion(path) !== undefined,
   )
-  return removeAll(
-    storage,
-    stale.toSorted((a, b) => removalRank(a) - removalRank(b)),
-  )
+  return removeAll(storage, stale)
 }
 
 /**
@@ -59,26 +58,19 @@ export function hasStaleFiles(
   return (
     manifests.length > MANIFESTS_OF_SNAPSHOT * kept.size ||
     manifests.some(path => !kept.has(Number(/\/(\d+)-[^/]+$/.exec(path)?.[1]))) ||
-    inside.some(path => (metadataVersion(path) ?? version) < oldest)
+    inside.some(path => (metadataVersion(path) ?? version) < oldest) ||
+    // Left by a write of the hint or the metadata that was interrupted.
+    inside.some(path => !/\.avro$|\.metadata\.json$/.test(path) && path !== hintPath(folder))
   )
 }
 
 /** A manifest, and the list of manifests. */
 const MANIFESTS_OF_SNAPSHOT = 2
 
-/** A file is removed before the one that names it, so that an interrupted sweep can be continued. */
-const REMOVAL_ORDER = ['.parquet', '-manifest.avro', '-snapshot.avro']
-
-function removalRank(path: string): number {
-  const rank = REMOVAL_ORDER.findIndex(end => path.endsWith(end))
-  return rank < 0 ? REMOVAL_ORDER.length : rank
-}
-
 async function filesOfTable(storage: Storage, { folder, metadata }: TableVersion): Promise<Set<string>> {
   const files = metadata['metadata-log'].map(entry => pathIn(storage, entry['metadata-file']))
   try {
-    for (const snapshot of metadata.snapshots)
-      files.push(...(await filesOfSnapshot(storage, snapshot['manifest-list'])))
+    files.push(...(await filesOfSnapshots(storage, metadata.snapshots.map(listOf))))
   } catch (error) {
     throw damaged(storage, folder, error)
   }
@@ -91,17 +83,35 @@ async function filesOfExpired(
   metadata: TableMetadata,
   listed: ReadonlySet<string>,
 ): Promise<Set<string>> {
-  const kept = new Set(metadata.snapshots.map(snapshot => snapshot['manifest-list']))
-  const expired = new Set<string>()
-  for (const { 'metadata-file': address } of metadata['metadata-log']) {
-    const bytes = await storage.read(pathIn(storage, address))
-    const earlier: Pick<TableMetadata, 'snapshots'> = bytes ? JSON.parse(String(bytes)) : { snapshots: [] }
-    for (const { 'manifest-list': list } of earlier.snapshots)
-      if (!kept.has(list) && listed.has(pathIn(storage, list))) expired.add(list)
+  const kept = new Set(metadata.snapshots.map(listOf))
+  const earlier = await Promise.all(
+    metadata['metadata-log'].map(async ({ 'metadata-file': address }) => {
+      const bytes = await storage.read(pathIn(storage, address))
+      return bytes
+        ? (JSON.parse(String(bytes)) as Pick<TableMetadata, 'snapshots'>).snapshots.map(listOf)
+        : []
+    }),
+  )
+  const expired = new Set(earlier.flat().filter(list => !kept.has(list) && listed.has(pathIn(storage, list))))
+  const files = await inParallel(expired, MOST_REQUESTS, list => filesLeftOf(storage, list))
+  return new Set(files.flat())
+}
+
+const listOf = (snapshot: TableSnapshot): string => snapshot['manifest-list']
+
+async function filesOfSnapshots(storage: Storage, lists: readonly string[]): Promise<string[]> {
+  const files = await inParallel(lists, MOST_REQUESTS, list => filesOfSnapshot(storage, list))
+  return files.flat()
+}
+
+/** A sweep that was interrupted has removed the data files before the manifest, and the manifest before the list. */
+async function filesLeftOf(storage: Storage, manifestList: string): Promise<string[]> {
+  try {
+    return await filesOfSnapshot(storage, manifestList)
+  } catch (error) {
+    if (errorCode(error) !== undefined) throw error
+    return [pathIn(storage, manifestList)]
   }
-  const files = new Set<string>()
-  for (const list of expired) for (const path of await filesOfSnapshot(storage, list)) files.add(path)
-  return files
 }
 
 async function filesOfSnapshot(storage: Storage, manifestList: string): Promise<string[]> {
@@ -135,7 +145,21 @@ export async function removeUncommitted(
 /** Files have the number of the publication that wrote them. */
 const UNCOMMITTED = /^([^/]+)\/(?:data|metadata)\/(\d+)-[^/]+\.(?:parquet|avro)$/
 
+/** A file is removed before the one that names it, so that an interrupted sweep can be continued. */
+const REMOVAL_ORDER = ['.parquet', '-manifest.avro', '-snapshot.avro']
+
+function removalRank(path: string): number {
+  const rank = REMOVAL_ORDER.findIndex(end => path.endsWith(end))
+  return rank < 0 ? REMOVAL_ORDER.length : rank
+}
+
 async function removeAll(storage: Storage, paths: readonly string[]): Promise<number> {
-  for (const path of paths) await storage.remove(path)
+  for (let rank = 0; rank <= REMOVAL_ORDER.length; rank += 1) {
+    const some = paths.filter(path => removalRank(path) === rank)
+    await inParallel(some, MOST_REQUESTS, path => storage.remove(path))
+  }
   return paths.length
 }
+
+/** Requests in progress for one table. */
+const MOST_REQUESTS = 8

@@ -1,6 +1,4 @@
 import { TABLES } from '../catalog/catalog.ts'
-import { fullMeaning } from '../dictionary/described-table.ts'
-import { describedTable } from '../dictionary/dictionary.ts'
 import { chosenTables } from '../export/chosen-tables.ts'
 import type { ExportTable } from '../export/tables.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
@@ -17,6 +15,8 @@ export interface PublishedTable {
   /** As its files are written: with an added column for the partition where the table has no time column. */
   written: ExportTable
   partition: PartitionColumn | undefined
+  /** Whether rows of other tables belong to its rows. A reader that finds a row here also finds those. */
+  isOwner: boolean
   /** @param known the parts of the last publication */
   reader(db: Sqlite, known: readonly PartName[]): PartReader
   /** What each column means. */
@@ -39,23 +39,30 @@ export function publishedTables(
   names?: readonly string[] | undefined,
 ): readonly PublishedTable[] {
   const all = chosenTables(tablesIn(db), names, isComingIn(db)).map(publishedTable)
-  const isOwner = ({ read }: PublishedTable) => TABLES.get(read.name)?.table.kind === 'entity'
-  return [...all.filter(table => !isOwner(table)), ...all.filter(isOwner)]
+  return [...all.filter(({ isOwner }) => !isOwner), ...all.filter(({ isOwner }) => isOwner)]
 }
 
 function publishedTable(read: ExportTable): PublishedTable {
-  const described = describedTable(read.name)
   const reader: PublishedTable['reader'] = (db, known) => createPartReader(db, read, known)
-  const docs = new Map(described?.columns.map(column => [column.name, fullMeaning(column)]))
+  const docs = new Map(read.columns.map(({ name, doc = '' }) => [name, doc]))
   const { time } = read.rows
-  if (time === undefined) return { read, written: read, partition: undefined, reader, docs }
+  const isOwner = TABLES.get(read.name)?.table.kind === 'entity'
+  if (time === undefined) return { read, written: read, partition: undefined, isOwner, reader, docs }
   if (read.columns.some(({ name }) => name === time.column))
-    return { read, written: read, partition: { name: time.column, transform: 'month' }, reader, docs }
+    return {
+      read,
+      written: read,
+      partition: { name: time.column, transform: 'month' },
+      isOwner,
+      reader,
+      docs,
+    }
   const written = { ...read, columns: [...read.columns, { name: OWNERS_MONTH, kind: 'text' as const }] }
   return {
     read,
     written,
     partition: { name: OWNERS_MONTH, transform: 'identity' },
+    isOwner,
     reader,
     docs: docs.set(OWNERS_MONTH, OWNERS_MONTH_DOC),
   }
@@ -81,6 +88,7 @@ export function droppedTable(folder: string, metadata: TableMetadata): Published
     read,
     written: read,
     partition: field && source && { name: source.name, transform: field.transform },
+    isOwner: false,
     reader: () => ({ rows: () => [], of: () => [], noted: () => 'all', compare: () => 0 }),
     docs: new Map(columns.map(({ name, doc }) => [name, doc])),
   }

@@ -192,6 +192,14 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
     ],
   ],
   [
+    {
+      'store/due.ts':
+        "prepare('SELECT 1 LIMIT +?'); prepare(`SELECT 1 LIMIT +@limit`); prepare('SELECT 1 LIMIT 1')",
+      'store/page.ts': 'prepare(`SELECT 1 LIMIT @limit`)',
+    },
+    ['store/page.ts uses a bound LIMIT: only store/search/ and store/status/recent-runs.ts may'],
+  ],
+  [
     { 'store/utils.ts': '', 'common/sql.ts': '', 'api/index.ts': '', 'store/search-index.ts': '' },
     [
       'store/utils.ts: "utils" says nothing about what is in it',

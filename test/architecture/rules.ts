@@ -46,12 +46,12 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   hono: ['server/page/html.ts'],
   hyparquet: ['publish/verify/parquet-rows.ts'],
   'hyparquet-writer': ['export/parquet-file.ts'],
-  'p-queue': ['engine/scheduler/dispatch.ts'],
+  'p-queue': ['engine/scheduler/dispatch.ts', 'publish/storage/s3/uploads.ts'],
   pino: ['log.ts'],
   'pino-pretty': ['log.ts'],
   'prom-client': ['server/metrics.ts'],
   'smol-toml': ['config/load-settings.ts'],
-  undici: ['api/client.ts', 'publish/storage/s3/requests.ts'],
+  undici: ['http-pool.ts'],
 }
 
 /** Packages in which schemas are written: they are a language here, and no service. */
@@ -85,6 +85,12 @@ const PLATFORM: Readonly<Record<string, readonly string[]>> = {
     'store/database/transaction.ts',
     'store/crm/tables.ts',
     'store/migrations/dependent-objects.ts',
+  ],
+  // SQLite reads the value to plan the query, so it compiles the statement again at each use. LIMIT +? hides the value.
+  'a bound LIMIT': [
+    // They are compiled for one use.
+    'store/search/',
+    'store/status/recent-runs.ts',
   ],
 }
 
@@ -130,8 +136,14 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
     // Files of a published folder.
     'publish/storage/target-reader.ts',
   ],
-  // The file whose place a snapshot takes, once it is known to be none of the warehouse, and its folder.
-  'node:fs/promises.open': ['store/snapshot/target.ts'],
+  'node:fs/promises.open': [
+    // The file whose place a snapshot takes, once it is known to be none of the warehouse, and its folder.
+    'store/snapshot/target.ts',
+    // Files of a published folder, and downloaded ones.
+    'publish/storage/target-reader.ts',
+  ],
+  // Files that are downloaded.
+  'node:fs/promises.appendFile': ['publish/storage/s3/downloads.ts'],
 }
 
 /** Functions of `node:fs` and `node:fs/promises` that open a file. */
@@ -306,7 +318,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'no SQL stands in the engine': engineWithoutSql,
   'the engine names no resource': engineWithoutResources,
   'every package has one owner': owners,
-  'the environment, the end of the process, the clock, timers, Intl and deferred transactions have owners':
+  'the environment, the end of the process, the clock, timers, Intl, deferred transactions and bound limits have owners':
     platform,
   'only SQLite opens the database: every file that opens files is named with what it opens': fileFunctions,
   'a name says what is in the file': names,

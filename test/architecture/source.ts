@@ -81,6 +81,7 @@ const literal = (node: ts.Node | undefined, typeOnly: boolean): Import | undefin
 /** What stands for itself (`setTimeout`), or is read from an object (`process.env`, `process['env']`). */
 function useOf(node: ts.Node): string | undefined {
   if (isDeferredTransaction(node)) return 'a deferred transaction'
+  if (hasBoundLimit(node)) return 'a bound LIMIT'
   if (ts.isPropertyAccessExpression(node)) return `${node.expression.getText()}.${node.name.text}`
   if (ts.isElementAccessExpression(node) && ts.isStringLiteralLike(node.argumentExpression)) {
     return `${node.expression.getText()}.${node.argumentExpression.text}`
@@ -98,6 +99,16 @@ function isDeferredTransaction(node: ts.Node): boolean {
   if (!ts.isCallExpression(node) || !ts.isCallExpression(node.expression)) return false
   const made = node.expression.expression
   return ts.isPropertyAccessExpression(made) && made.name.text === 'transaction'
+}
+
+/** SQL with `LIMIT ?` or `LIMIT @name`, in place of `LIMIT +?`. */
+function hasBoundLimit(node: ts.Node): boolean {
+  const isText =
+    ts.isStringLiteralLike(node) ||
+    ts.isTemplateHead(node) ||
+    ts.isTemplateMiddle(node) ||
+    ts.isTemplateTail(node)
+  return isText && /\bLIMIT [?@:]/.test(node.text)
 }
 
 /** What an import takes of `node:fs`, such as `node:fs.openSync`; `node:fs.*` where it takes all of it. */

@@ -88,6 +88,12 @@ WHERE t.\`_deleted_at\` IS NULL`,
   )
 })
 
+test('an apostrophe in a label does not hide the end of the statement from the command line of Spark', () => {
+  const sql = engineViews('spark', [object('visit', [field('tier', { labelledColumn: "Customer's tier" })])])
+  const [, end] = sql.split("`Customer's tier`")
+  expect(end).toMatch(/IS NULL -- '\n;\n$/)
+})
+
 test('the views of Spark are temporary, since the catalogue stores none', () => {
   const created = engineViews('spark', OBJECTS).match(/^CREATE .*? AS$/gm) ?? []
   expect(created.length).toBeGreaterThan(20)

@@ -124,10 +124,10 @@ export async function startDaemonTrial(
   const serverNow = () => Date.now() + aheadMs + leaptMs
 
   const rows = (sql: string, ...values: string[]): Row[] => {
-    if (!isMade(trial.database)) return []
+    if (!existsSync(trial.database)) return []
     const db = new Database(trial.database, { readonly: true })
     try {
-      return db.prepare(sql).all(...values) as Row[]
+      return isMade(db) ? (db.prepare(sql).all(...values) as Row[]) : []
     } finally {
       db.close()
     }
@@ -229,15 +229,8 @@ export async function startDaemonTrial(
   }
 }
 
-function isMade(file: string): boolean {
-  if (!existsSync(file)) return false
-  const db = new Database(file, { readonly: true })
-  try {
-    return db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_status'").get() !== undefined
-  } finally {
-    db.close()
-  }
-}
+const isMade = (db: Database.Database): boolean =>
+  db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_status'").get() !== undefined
 
 /** The largest error of an instant from a `Date` header, which has whole seconds. */
 const DATE_MS = 2000

@@ -122,6 +122,23 @@ test('a target that refuses is a warning, is tried again after growing waits, an
   expect(lines.at(-1)).toMatchObject({ level: 'info', msg: 'The warehouse was published', target })
 })
 
+test('a target in S3 without credentials is a warning and a reason in the status that name the settings', async () => {
+  const { start, advance, report, lines } = await dutyWith({ target: `s3://${BUCKET}/lake` })
+  void start()
+  await advance(0)
+  const missing = 'publish.s3_access_key_id and publish.s3_secret_access_key are not set'
+  expect(lines).toMatchObject([
+    {
+      level: 'warn',
+      error: {
+        message: expect.stringContaining(missing),
+        hint: expect.stringContaining('publish.s3_secret_access_key_file'),
+      },
+    },
+  ])
+  expect(report()?.failing?.reason).toContain(missing)
+})
+
 test('a child process that dies is a failure with a hint', async () => {
   const program = new URL('none.js', PROGRAM)
   const { start, advance, rows } = await dutyWith({ target: join(emptyFolder(), 'lake') }, program)

@@ -10,6 +10,7 @@ import { type BackfillResult, createBackfill } from '../../src/engine/backfill/b
 import type { ResourceResult } from '../../src/engine/backfill/rounds.ts'
 import { createLog } from '../../src/log.ts'
 import { type OpenStore, openStore } from '../../src/store/store.ts'
+import { writeMigratedFile } from '../store/migrated-file.ts'
 import type { ScriptedApi } from '../support/scripted-api.ts'
 
 export const API_KEY = 'key-that-nobody-may-see'
@@ -68,6 +69,7 @@ export async function startTrial(api: ScriptedApi): Promise<Trial> {
     passed += ms
     api.aheadMs += ms
   }
+  writeMigratedFile(path)
   const store = openStore({ path, mode: 0o600, command: 'test', pid: process.pid, clock })
   // No test loses power, and waits for the disk would take most of the time.
   store.db.pragma('synchronous = OFF')

@@ -1,5 +1,6 @@
 import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { pipeline } from 'node:stream'
 
 /** An HTTP proxy in front of a server that cuts the connection of its client at a chosen request, and then of all. */
 export interface CuttingProxy {
@@ -52,7 +53,7 @@ export async function startProxy(target: string): Promise<CuttingProxy> {
           return
         }
         outgoing.writeHead(answer.statusCode ?? 500, answer.headers)
-        answer.pipe(outgoing)
+        pipeline(answer, outgoing, () => undefined)
       },
     )
     forwarded.removeHeader('transfer-encoding')

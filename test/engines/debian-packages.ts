@@ -1,12 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-/**
- * Programs of Debian's packages, unpacked into a temporary folder: neither root nor an installation is needed. They stay
- * there for later runs.
- */
+/** Programs of Debian's packages, unpacked into a folder: neither root nor an installation is needed. */
 
 export interface Unpacked {
   /** With `usr`, `etc` and so on. */
@@ -15,9 +11,12 @@ export interface Unpacked {
   libraries: string
 }
 
+/** Where they stay for later runs. The temporary folder of the tests is removed after each run. */
+const FOLDER = '/var/tmp'
+
 /** @returns a text that says why they cannot be had */
 export function debianPackages(...names: readonly string[]): Unpacked | string {
-  const root = join(tmpdir(), `parley-debian-${names.join('-')}`)
+  const root = join(FOLDER, `parley-debian-${names.join('-')}`)
   if (!existsSync(root)) {
     const missing = unpack(names, root)
     if (missing !== undefined) return missing

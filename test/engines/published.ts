@@ -5,9 +5,10 @@ import { parley } from '../cli/parley.ts'
 import { type Cell, expectedTables, rowText } from '../support/published-cells.ts'
 import { startTrial, type Trial } from '../support/trial.ts'
 
-/** A backfilled warehouse of the simulator's hostile world, and the folder to which it is published. */
+/** A backfilled warehouse of the simulator's hostile world, and the target to which it is published. */
 export interface Published {
   trial: Trial
+  /** The target, unless there is another one. */
   folder: string
   /** Publishes the warehouse as it is now. Returns the number of the publication. */
   publish(): Promise<number>
@@ -20,7 +21,10 @@ export interface ExpectedRows {
   rows: string[]
 }
 
-export async function startPublished(): Promise<Published> {
+/** @param other a target that is not a folder, with the environment that it needs */
+export async function startPublished(
+  other?: { target: string; env: Record<string, string> } | undefined,
+): Promise<Published> {
   const trial = await startTrial({ seed: 7 })
   const { status, stderr } = await trial.backfill()
   if (status !== 0) throw new Error(`The backfill ended with ${status}: ${stderr}`)
@@ -29,7 +33,8 @@ export async function startPublished(): Promise<Published> {
     trial,
     folder,
     async publish() {
-      const ended = await parley(['publish', folder, '--json', '--database', trial.database])
+      const args = ['publish', other?.target ?? folder, '--json', '--database', trial.database]
+      const ended = await parley(args, { env: other?.env ?? {} })
       if (ended.status !== 0) throw new Error(`parley publish ended with ${ended.status}: ${ended.stderr}`)
       return JSON.parse(ended.stdout).publication
     },

@@ -5,7 +5,7 @@
 
 FOLDER: one line of JSON for each table at the newest publication: its name, its number of rows, and by column the
 number of values that are not null. --check: exit status 0 when Spark can run, else 3 with one line that says what is
-missing. Needs Java, pyspark, and the Iceberg runtime for its version of Spark: the path of the jar in
+missing. Needs Java 17, pyspark, and the Iceberg runtime for its version of Spark and of Scala: the path of the jar in
 PARLEY_ICEBERG_JAR, or the jar in pyspark's folder `jars`.
 
 This script has not run with Spark yet: none could be installed where it was written.
@@ -40,6 +40,8 @@ def read(folder):
     import pyspark
     from pyspark.sql import SparkSession, functions
 
+    # The master and the workers listen here too.
+    os.environ.setdefault('SPARK_LOCAL_IP', '127.0.0.1')
     spark = (
         SparkSession.builder.master('local-cluster[2,1,1024]')
         .appName('parley-engines')
@@ -48,6 +50,8 @@ def read(folder):
         .config('spark.driver.bindAddress', '127.0.0.1')
         .config('spark.ui.enabled', 'false')
         .config('spark.sql.session.timeZone', 'UTC')
+        # Iceberg would take the counts from the manifests, without a look at the rows.
+        .config('spark.sql.iceberg.aggregate-push-down.enabled', 'false')
         .getOrCreate()
     )
 

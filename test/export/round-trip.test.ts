@@ -260,7 +260,7 @@ describe('the tables of CRM objects', () => {
     const names = Array.from({ length: 1900 }, (_, index) => `f${index}`)
     const sparse = names.map((_, index) => (index % 100 === 0 ? index : null))
     const types = Object.fromEntries(names.map(name => [name, 'number']))
-    const { path } = await withObject(types, Array<typeof sparse>(2500).fill(sparse))
+    const { path } = await withObject(types, Array<typeof sparse>(1200).fill(sparse))
     const target = emptyTarget()
     await exportTo(path, target, { tables: ['crm_o'] })
     const groups = await duck.read(

@@ -131,10 +131,20 @@ describe('the published tables of a whole workspace', () => {
     await auditLake(lake)
   })
 
-  test('every column that the dictionary describes has its meaning as doc', async () => {
-    for (const table of ['meetings', 'transcript_entries', 'crm_records', 'publications'])
+  test('every column of every table has its meaning as doc', async () => {
+    const [newest] = (await publicationsIn(lake)).slice(-1)
+    for (const table of ['publications', ...Object.keys(newest?.snapshots ?? {})])
       for (const { name, doc } of fieldsOf(await metadataOf(lake, table)))
         expect(doc?.length, `${table}.${name}`).toBeGreaterThan(5)
+  })
+
+  test('the doc of a CRM column has its label, and says which values are not as in the warehouse', async () => {
+    const docs = new Map(fieldsOf(await metadataOf(lake, 'crm_deal')).map(({ name, doc }) => [name, doc]))
+    expect(docs.get('amount')).toMatch(
+      /^Amount\..* Here it is a double.* The exact digits are in `amount_exact`\.$/,
+    )
+    expect(docs.get('amount_exact')).toBe('The exact digits of `amount`.')
+    expect(docs.get('close_date')).toMatch(/^Close date\..* Here such a value is NULL\.$/)
   })
 
   test('tables with a time are partitioned by its month, and others by the month of their owner or not at all', async () => {

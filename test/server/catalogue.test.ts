@@ -151,7 +151,6 @@ describe('the answers of the catalogue', () => {
     ['DELETE', 'namespaces/parley/tables/meetings?purgeRequested=true'],
     ['DELETE', 'namespaces/parley'],
     ['POST', 'transactions/commit'],
-    ['POST', 'oauth/tokens'],
     ['PUT', 'nothing'],
   ])('%s %s is forbidden', async (method, path) => {
     const body = { body: '{}', headers: { 'content-type': 'application/json' } }
@@ -188,6 +187,24 @@ describe('the answers of the catalogue', () => {
 
 describe('the token of the catalogue', () => {
   const PAGE_TOKEN = 'a-token-of-the-status-server'
+
+  test('a client that asks for a token with an id and a secret reads that it needs the token itself', async () => {
+    const { ask } = await served()
+    const headers = { 'content-type': 'application/x-www-form-urlencoded' }
+    const body = 'grant_type=client_credentials&client_id=id&client_secret=secret&scope=catalog'
+    for (const token of [{}, { authorization: `Bearer ${TOKEN}` }]) {
+      const answer = await ask('POST', '/iceberg/v1/oauth/tokens', {
+        headers: { ...headers, ...token },
+        body,
+      })
+      expect(answer.status).toBe(400)
+      expect(JSON.parse(answer.text)).toEqual({
+        error: 'unsupported_grant_type',
+        error_description: expect.stringContaining('http.catalogue_token as the token of the client'),
+      })
+    }
+    expect(await ask('GET', '/iceberg/v1/oauth/tokens')).toMatchObject({ status: 401 })
+  })
 
   test.each([
     ['no token', undefined],

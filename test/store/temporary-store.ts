@@ -7,6 +7,7 @@ import { systemClock } from '../../src/clock.ts'
 import { compileParser } from '../../src/engine/parse/parse.ts'
 import type { StoredItem } from '../../src/store/rows/write-items.ts'
 import { type OpenStore, openStore } from '../../src/store/store.ts'
+import { writeMigratedFile } from './migrated-file.ts'
 
 export interface TemporaryStore extends OpenStore {
   path: string
@@ -54,6 +55,7 @@ export function atomically<T>(store: OpenStore, work: () => T): T {
 export function temporaryStore(): TemporaryStore {
   const folder = newFolder()
   const path = join(folder, 'parley.db')
+  writeMigratedFile(path)
   const store = openAt(path)
   onTestFinished(() => store.close())
   return withShortcuts(store, folder, path)

@@ -40,9 +40,11 @@ export function scriptedList<Row extends { id: string }>(options: ListOptions<Ro
         const asked = sorted.filter(({ id }) => ids.split(',').includes(id))
         return asked.map(row => options.spoilt?.(row)).find(answer => answer !== undefined) ?? v2Page(asked)
       }
-      const within = sorted.filter(
-        row => !(instant(row[time]) < instant(query[from])) && !(instant(row[time]) > instant(query[to])),
-      )
+      const [first, last] = [instant(query[from]), instant(query[to])]
+      const within = sorted.filter(row => {
+        const at = instant(row[time])
+        return !(at < first) && !(at > last)
+      })
       const [given, afterTime = '', afterId = ''] = (cursor ?? '').split('|')
       if (cursor !== undefined && given !== String(epoch)) return refused(400, 'The cursor has expired')
       const left = within.filter(
@@ -51,8 +53,8 @@ export function scriptedList<Row extends { id: string }>(options: ListOptions<Ro
       const page = left.slice(0, Math.min(pageSize, Number(query['limit'] ?? pageSize)))
       const spoilt = page.map(row => options.spoilt?.(row)).find(answer => answer !== undefined)
       if (spoilt) return spoilt
-      const last = page.at(-1)
-      return v2Page(page, last && left.length > page.length ? `${epoch}|${last[time]}|${last.id}` : undefined)
+      const end = page.at(-1)
+      return v2Page(page, end && left.length > page.length ? `${epoch}|${end[time]}|${end.id}` : undefined)
     },
   }
   let epoch = 0

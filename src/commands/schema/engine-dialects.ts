@@ -1,3 +1,5 @@
+import { sparkStatement } from './spark-statement.ts'
+
 /** The engines that read the tables of `parley publish`, and how they write SQL. Pure. */
 
 export const ENGINES = ['spark', 'trino', 'clickhouse'] as const
@@ -11,7 +13,11 @@ export interface Dialect {
   quote(name: string): string
   /** A published table as it stands in FROM, in the catalogue that is connected as `lake`. */
   table(name: string): string
+  /** @param sql without a semicolon at its end */
+  statement(sql: string): string
 }
+
+const withSemicolon = (sql: string) => `${sql};`
 
 const inBackticks = (name: string) => `\`${name.replaceAll('`', '``')}\``
 const inDoubleQuotes = (name: string) => `"${name.replaceAll('"', '""')}"`
@@ -27,6 +33,7 @@ export const DIALECTS: Readonly<Record<Engine, Dialect>> = {
     createView: 'CREATE OR REPLACE TEMPORARY VIEW',
     quote: inBackticks,
     table: name => `lake.parley.${inBackticks(name)}`,
+    statement: sparkStatement,
   },
   trino: {
     preface: [
@@ -36,6 +43,7 @@ export const DIALECTS: Readonly<Record<Engine, Dialect>> = {
     createView: 'CREATE OR REPLACE VIEW',
     quote: inDoubleQuotes,
     table: name => `lake.parley.${inDoubleQuotes(name)}`,
+    statement: withSemicolon,
   },
   clickhouse: {
     preface: [
@@ -45,5 +53,6 @@ export const DIALECTS: Readonly<Record<Engine, Dialect>> = {
     createView: 'CREATE OR REPLACE VIEW',
     quote: inEscapedBackticks,
     table: name => `lake.${inEscapedBackticks(`parley.${name}`)}`,
+    statement: withSemicolon,
   },
 }

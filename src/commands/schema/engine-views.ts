@@ -11,7 +11,7 @@ import { DIALECTS, type Dialect, type Engine } from './engine-dialects.ts'
  */
 export function engineViews(engine: Engine, objects: readonly CrmObjectDescription[]): string {
   const dialect = DIALECTS[engine]
-  const { preface, createView, quote } = dialect
+  const { preface, createView, quote, statement } = dialect
   const records = { ...dialect, nameOf: joinedName(dialect) }
   const declared = [...TABLES.values()].map(
     placed => [placed.table.name, liveRows(placed, { ...dialect, inSet: 'IN' })] as const,
@@ -23,7 +23,7 @@ export function engineViews(engine: Engine, objects: readonly CrmObjectDescripti
   const views = [
     ...[...declared, ...typed].map(([name, select]) => [`live_${name}`, select] as const),
     ...labelled.map(([name, select]) => [`labelled_${name}`, select] as const),
-  ].map(([name, select]) => `${createView} ${quote(name)} AS\n${select};`)
+  ].map(([name, select]) => statement(`${createView} ${quote(name)} AS\n${select}`))
   return `${[...preface.map(line => `-- ${line}`), '', views.join('\n\n')].join('\n')}\n`
 }
 

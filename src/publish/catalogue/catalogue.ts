@@ -1,7 +1,7 @@
 import { type Clock, SECOND_MS } from '../../clock.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import { PUBLICATIONS } from '../publications.ts'
-import type { TargetReader } from '../storage/target-reader.ts'
+import type { TargetContent } from '../storage/target-reader.ts'
 import {
   type CompletePublication,
   readLastPublication,
@@ -44,7 +44,7 @@ interface ReadTables {
   tables: Map<string, Promise<ShownTable | undefined>>
 }
 
-export function createCatalogue(target: TargetReader, clock: Clock): Catalogue {
+export function createCatalogue(target: Pick<TargetContent, 'read'>, clock: Clock): Catalogue {
   let look: TargetLook | undefined
   let read: ReadTables = { of: '', tables: new Map() }
   const startLook = (): TargetLook => {
@@ -86,7 +86,7 @@ export function createCatalogue(target: TargetReader, clock: Clock): Catalogue {
   }
 }
 
-async function lastPublication(target: TargetReader): Promise<CompletePublication> {
+async function lastPublication(target: Pick<TargetContent, 'read'>): Promise<CompletePublication> {
   const last = await readLastPublication(target)
   if (last) return last
   throw new StopError('The target has no complete publication yet', {

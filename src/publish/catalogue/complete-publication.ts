@@ -2,7 +2,7 @@ import { EXIT_STATUS, StopError } from '../../errors.ts'
 import type { TableMetadata } from '../iceberg/metadata.ts'
 import { hintPath, metadataPath } from '../metadata-file.ts'
 import { earlierPublications, PUBLICATIONS, type PublicationRow } from '../publications.ts'
-import type { TargetReader } from '../storage/target-reader.ts'
+import type { TargetContent } from '../storage/target-reader.ts'
 
 /**
  * Finds what a target shows: the tables of its last complete publication. A table may be ahead of it already, when the
@@ -25,8 +25,10 @@ export interface ShownTable {
   metadata: string
 }
 
+type MetadataReader = Pick<TargetContent, 'read'>
+
 /** Undefined when the target has none yet. @throws StopError 73 when the target cannot be read */
-export async function readLastPublication(target: TargetReader): Promise<CompletePublication | undefined> {
+export async function readLastPublication(target: MetadataReader): Promise<CompletePublication | undefined> {
   let newest: StoredVersion | undefined
   let next = await readHintedVersion(target, PUBLICATIONS)
   // The hint is written after the version that it names.
@@ -48,7 +50,7 @@ export const tablesOf = ({ snapshots }: PublicationRow): readonly string[] =>
  * @throws StopError 73 when the target cannot be read
  */
 export async function readShownTable(
-  target: TargetReader,
+  target: MetadataReader,
   { snapshots, publication }: PublicationRow,
   folder: string,
 ): Promise<ShownTable | undefined> {
@@ -84,14 +86,14 @@ interface StoredVersion {
   text: string
 }
 
-async function readHintedVersion(target: TargetReader, folder: string): Promise<StoredVersion | undefined> {
+async function readHintedVersion(target: MetadataReader, folder: string): Promise<StoredVersion | undefined> {
   const hint = String((await target.read(hintPath(folder))) ?? '')
   // The first version can be there without a hint.
   return readVersion(target, folder, /^\d{1,15}$/.test(hint) ? Number(hint) : 1)
 }
 
 async function readVersion(
-  target: TargetReader,
+  target: MetadataReader,
   folder: string,
   version: number,
 ): Promise<StoredVersion | undefined> {

@@ -44,8 +44,38 @@ export interface TablePlan {
 export async function writeTable(
   work: TableToWrite,
   table: PublishedTable,
-  { layout, known, lookAt }: TablePlan,
+  plan: TablePlan,
 ): Promise<PartRow[]> {
+  const isNew = plan.known.length === 0
+  const checksums: ChecksumRow[] = []
+  const onChecksum = (row: ChecksumRow) => void checksums.push(row)
+  const writing = { ...work, onChecksum }
+  const parts = isNew ? await writeAll(writing, table, plan) : await writeChanges(writing, table, plan)
+  await checkCounts(
+    work,
+    plan.layout,
+    parts.filter(({ written_in }) => written_in === work.publication),
+  )
+  await recordChecksums(work.connection, work.place, checksums)
+  return parts.map((part, position) => ({ ...part, position }))
+}
+
+type WrittenPart = Omit<PartRow, 'position'>
+
+interface TableWriting extends TableToWrite {
+  onChecksum(row: ChecksumRow): void
+}
+
+/** Reads each row once: nothing can be compared. */
+function writeAll(work: TableWriting, table: PublishedTable, { layout }: TablePlan): Promise<WrittenPart[]> {
+  return writeRows(work, { table, layout, rows: table.reader(work.db, []).rows('all') })
+}
+
+async function writeChanges(
+  work: TableWriting,
+  table: PublishedTable,
+  { layout, known, lookAt }: TablePlan,
+): Promise<WrittenPart[]> {
   const { db, publication } = work
   const reader = table.reader(
     db,
@@ -53,44 +83,60 @@ export async function writeTable(
   )
   const compared = await compareParts(work, table, { reader, known, lookAt })
   const names = compared.map(({ part }) => part)
-  const parts: PartRow[] = []
-  const checksums: ChecksumRow[] = []
-  for (const [position, one] of compared.entries()) {
+  const parts: WrittenPart[] = []
+  for (const one of compared) {
     if (one.same) {
-      parts.push({ ...one.same.row, publication, position })
+      parts.push({ ...one.same.row, publication })
       continue
     }
-    const rows = reader.of(one.part, names)
-    const { checksum, ...written } = await writePart(work, { table, layout, part: one.part ?? '', rows })
+    const [written] = await writeRows(work, { table, layout, rows: reader.of(one.part, names) })
     // A view such as sync_status depends on the clock. In a table of one part, no row can be lost between two parts.
-    if (written.digest !== one.mark.fingerprint && names.length > 1) throw unstable(table)
-    parts.push({ ...written, position })
-    checksums.push({ written_in: publication, source: layout.name, part: written.part, checksum })
+    if (!written || (written.digest !== one.mark.fingerprint && names.length > 1)) throw unstable(table)
+    parts.push(written)
   }
-  await checkCounts(
-    work,
-    layout,
-    parts.filter(({ written_in }) => written_in === publication),
-  )
-  await recordChecksums(work.connection, work.place, checksums)
   return parts
 }
 
-interface PartToWrite {
+interface RowsToWrite {
   table: PublishedTable
   layout: TableLayout
-  part: string
-  /** The last cell of each row is its part. */
+  /** The last cell of each row is its part. The rows of a part are consecutive. */
   rows: Iterable<StoredCell[]>
 }
 
 /** Bytes of an INSERT. The server keeps as many in memory. */
 const INSERT_BYTES = 16 * 2 ** 20
 
-async function writePart(
-  { connection, place, dialect, publication, onRows }: TableToWrite,
-  { table, layout, part, rows }: PartToWrite,
-): Promise<Omit<PartRow, 'position'> & Pick<ChecksumRow, 'checksum'>> {
+/** Returns the parts that had rows. */
+async function writeRows(work: TableWriting, { table, layout, rows }: RowsToWrite): Promise<WrittenPart[]> {
+  const parts: WrittenPart[] = []
+  let current: PartWriter | undefined
+  for (const row of rows) {
+    const part = (row.pop() as string | null) ?? ''
+    if (current?.part !== part) {
+      if (current) parts.push(await current.end())
+      current = createPartWriter(work, { table, layout, part })
+    }
+    current.add(row)
+    if (current.isFull()) await current.flush()
+  }
+  if (current) parts.push(await current.end())
+  return parts
+}
+
+interface PartWriter {
+  part: string
+  add(cells: readonly StoredCell[]): void
+  /** Whether the rows since the last `flush` are enough for an INSERT. */
+  isFull(): boolean
+  flush(): Promise<void>
+  end(): Promise<WrittenPart>
+}
+
+function createPartWriter(
+  { connection, place, dialect, publication, onRows, onChecksum }: TableWriting,
+  { table, layout, part }: Omit<RowsToWrite, 'rows'> & { part: string },
+): PartWriter {
   const fingerprint = createFingerprint(table.read.columns)
   const encoder = createRowEncoder(table, { dialect, part, publication })
   const into = `INSERT INTO ${tableIn(place, layout.name)} FORMAT RowBinary`
@@ -104,22 +150,27 @@ async function writePart(
     onRows(fingerprint.rows() - reported)
     reported = fingerprint.rows()
   }
-  for (const row of rows) {
-    row.pop()
-    fingerprint.add(row)
-    encoder.add(row)
-    if (encoder.size() >= INSERT_BYTES) await flush()
-  }
-  await flush()
   return {
-    publication,
-    source: layout.name,
     part,
-    written_in: publication,
-    digest: fingerprint.value(),
-    checksum: encoder.checksum(),
-    rows: fingerprint.rows(),
-    bytes,
+    flush,
+    isFull: () => encoder.size() >= INSERT_BYTES,
+    add(cells) {
+      fingerprint.add(cells)
+      encoder.add(cells)
+    },
+    async end() {
+      await flush()
+      onChecksum({ written_in: publication, source: layout.name, part, checksum: encoder.checksum() })
+      return {
+        publication,
+        source: layout.name,
+        part,
+        written_in: publication,
+        digest: fingerprint.value(),
+        rows: fingerprint.rows(),
+        bytes,
+      }
+    },
   }
 }
 
@@ -175,7 +226,7 @@ function createRowEncoder(
 async function checkCounts(
   { connection, place, publication }: TableToWrite,
   { name }: TableLayout,
-  written: readonly PartRow[],
+  written: readonly WrittenPart[],
 ): Promise<void> {
   if (written.length === 0) return
   const counted = await countParts(connection, place, [name], publication)

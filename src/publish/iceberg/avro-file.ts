@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import avro, { type Schema } from 'avsc'
+import avro, { type Type } from 'avsc'
 
 /** Avro files, in which Iceberg keeps the lists of its files. Only this file loads avsc. */
 
@@ -12,11 +12,13 @@ export async function encodeAvroFile(
   records: readonly unknown[],
   metadata: Readonly<Record<string, string>>,
 ): Promise<Buffer> {
-  const header = Object.entries(metadata).map(([key, value]) => [key, Buffer.from(value, 'utf8')] as const)
+  const text = JSON.stringify(schema)
+  // From the type, the library would write a schema without its attributes.
+  const header = Object.entries({ ...metadata, 'avro.schema': text })
+  const bytes = Object.fromEntries(header.map(([key, value]) => [key, Buffer.from(value, 'utf8')]))
   // By default, the library writes nothing at all when there are no records.
-  const options = { codec: 'null', metadata: Object.fromEntries(header), writeHeader: 'always' as const }
-  const plain: Schema = JSON.parse(JSON.stringify(schema))
-  const encoder = new avro.streams.BlockEncoder(plain, options)
+  const options = { codec: 'null', metadata: bytes, writeHeader: 'always' as const }
+  const encoder = new avro.streams.BlockEncoder(typeOf(text), options)
   const parts: Buffer[] = []
   encoder.on('data', (part: Buffer) => parts.push(part))
   const ended = once(encoder, 'end')
@@ -28,11 +30,22 @@ export async function encodeAvroFile(
 
 /** The records of a file that has its schema in its header. Those of an incomplete file may be missing. */
 export async function decodeAvroFile<Decoded>(bytes: Buffer): Promise<Decoded[]> {
-  const decoder = new avro.streams.BlockDecoder()
+  const decoder = new avro.streams.BlockDecoder({ parseHook: schema => typeOf(JSON.stringify(schema)) })
   const records: Decoded[] = []
   decoder.on('data', (record: Decoded) => records.push(record))
   const ended = once(decoder, 'end')
   decoder.end(bytes)
   await ended
   return records
+}
+
+/** By the text of the schema. The files of all tables have a handful of schemas, and to compile one takes milliseconds. */
+const types = new Map<string, Type>()
+
+function typeOf(schema: string): Type {
+  const known = types.get(schema)
+  if (known !== undefined) return known
+  const type = avro.Type.forSchema(JSON.parse(schema))
+  types.set(schema, type)
+  return type
 }

@@ -42,7 +42,7 @@ export interface TableSnapshot {
   'schema-id': number
 }
 
-/** A table without a snapshot has this id. It is never written: each commit adds a snapshot. */
+/** The id in a table without a snapshot. */
 const NO_SNAPSHOT = -1
 
 /** The partition id before the first one. */
@@ -144,6 +144,24 @@ export function afterExpiry(
     'metadata-log': metadataLog(table, replaces),
   }
   return withSnapshots(expired, kept)
+}
+
+export interface Renewal {
+  /** Of the publication up to which numbers are taken. */
+  number: number
+  at: number
+  /** Undefined for a new table. */
+  replaces: ReplacedFile | undefined
+}
+
+/** The same rows and snapshots in new metadata. */
+export function renewed(table: TableMetadata, { number, at, replaces }: Renewal): TableMetadata {
+  return {
+    ...table,
+    'last-sequence-number': number,
+    'last-updated-ms': at,
+    'metadata-log': metadataLog(table, replaces),
+  }
 }
 
 /** The snapshots that neither stay nor are the current one. */

@@ -19,6 +19,7 @@ import { EXIT_STATUS, StopError } from '../../errors.ts'
 import { type FolderUse, lockFile, lockFolder, makeFolder, targetError } from '../../export/target-folder.ts'
 import { fsyncPath } from '../../store/file/whole-copy.ts'
 import type { Storage } from './storage.ts'
+import { FOLDER_MARK, filesBelow, folderLocation } from './target-reader.ts'
 
 export interface FolderOptions {
   /** An absolute path. */
@@ -33,7 +34,7 @@ export interface FolderOptions {
 const FOLDER: FolderUse = {
   verb: 'publish',
   doing: 'publishing',
-  lockedName: '.parley-publish',
+  lockedName: FOLDER_MARK,
   accepts: 'is a target of parley publish',
   refuseForeign,
 }
@@ -65,8 +66,8 @@ export function openFolder({ path, location, mode, clock }: FolderOptions): Stor
   }
   return {
     name: path,
-    // Readers take the path as it is: a space is a space, not %20.
-    location: location?.replace(/\/+$/, '') ?? `file://${path}`,
+    location: folderLocation(path, location),
+    isLocked: true,
     async read(file) {
       try {
         return readFileSync(join(path, file))
@@ -101,8 +102,8 @@ export function openFolder({ path, location, mode, clock }: FolderOptions): Stor
       return { file: place, end: () => undefined, abandon: () => rmSync(place, { force: true }) }
     },
     uploaded: async () => undefined,
-    list: async folder => filesBelow(path, folder),
-    settled: async folder => filesBelow(path, folder),
+    list: async folder => filesIn(path, folder),
+    settled: async folder => filesIn(path, folder),
     remove: async file => rmSync(join(path, file), { force: true }),
     // SQLite only reports errors of the warehouse here.
     fault: error => (errorCode(error)?.startsWith('SQLITE_') ? error : targetError(error, path, FOLDER)),
@@ -136,10 +137,5 @@ function refuseForeign(path: string): void {
   })
 }
 
-function filesBelow(path: string, folder: string): string[] {
-  const place = join(path, folder)
-  if (!existsSync(place)) return []
-  return readdirSync(place, { recursive: true, withFileTypes: true })
-    .filter(entry => entry.isFile())
-    .map(entry => join(entry.parentPath, entry.name).slice(path.length + 1))
-}
+const filesIn = (path: string, folder: string): string[] =>
+  existsSync(join(path, folder)) ? filesBelow(path, folder) : []

@@ -51,12 +51,14 @@ export interface OpenTargetOptions {
   location: string | undefined
   clock: Clock
   signal: AbortSignal
+  /** Returns a number from 0 to below 1, for the waits between two tries. Default: `Math.random` */
+  random?: () => number
 }
 
 /** @throws StopError 64 when the target has other content, 73 when it cannot be used, 75 when it is locked, 78 without credentials */
 export async function openTargetStorage(
   target: PublishTarget,
-  { settings, location, clock, signal }: OpenTargetOptions,
+  { settings, location, clock, signal, random = Math.random }: OpenTargetOptions,
 ): Promise<Storage> {
   if (target.by === 'folder') {
     const { openFolder } = await import('./folder.ts')
@@ -64,31 +66,35 @@ export async function openTargetStorage(
   }
   const { openS3 } = await import('./s3/s3.ts')
   const access = bucketAccess(settings.publish)
-  const random = Math.random
   return openS3({ ...target, ...access, location, temporary: tmpdir(), clock, signal, random })
 }
 
 /** Opens the target to read it while publications go on. @throws StopError 78 without credentials */
 export async function openTargetReader(
   target: PublishTarget,
-  { settings, clock, signal }: Omit<OpenTargetOptions, 'location'>,
+  { settings, location, clock, signal, random = Math.random }: OpenTargetOptions,
 ): Promise<TargetReader> {
-  if (target.by === 'folder') return folderReader(target.path)
+  if (target.by === 'folder') return folderReader(target.path, location)
   const { openS3Reader } = await import('./s3/s3.ts')
-  return openS3Reader({ ...target, ...bucketAccess(settings.publish), clock, signal, random: Math.random })
+  const access = bucketAccess(settings.publish)
+  return openS3Reader({ ...target, ...access, location, temporary: tmpdir(), clock, signal, random })
 }
 
 function bucketAccess(settings: Settings['publish']): BucketEndpoint & { credentials: BucketCredentials } {
   const { s3Endpoint: endpoint, s3Region: region, s3PathStyle: pathStyle } = settings
   const { s3AccessKeyId, s3SecretAccessKey, s3SessionToken: sessionToken } = settings
-  if (s3AccessKeyId === undefined || s3SecretAccessKey === undefined) throw credentialsError(s3AccessKeyId)
+  if (s3AccessKeyId === undefined || s3SecretAccessKey === undefined) throw credentialsError(settings)
   const credentials = { accessKeyId: s3AccessKeyId, secretAccessKey: s3SecretAccessKey, sessionToken }
   return { endpoint, region, pathStyle, credentials }
 }
 
-function credentialsError(accessKeyId: string | undefined): StopError {
-  const missing = accessKeyId === undefined ? 'publish.s3_access_key_id' : 'publish.s3_secret_access_key'
-  return new StopError(`${missing} is not set, and a target s3:// needs it`, {
+function credentialsError({ s3AccessKeyId, s3SecretAccessKey }: Settings['publish']): StopError {
+  const missing = [
+    ...(s3AccessKeyId === undefined ? ['publish.s3_access_key_id'] : []),
+    ...(s3SecretAccessKey === undefined ? ['publish.s3_secret_access_key'] : []),
+  ]
+  const [is, it] = missing.length === 1 ? ['is', 'it'] : ['are', 'them']
+  return new StopError(`${missing.join(' and ')} ${is} not set, and a target s3:// needs ${it}`, {
     code: 'bad-settings',
     hint: 'Set publish.s3_access_key_id and name the file with its secret by publish.s3_secret_access_key_file. config/README.md explains every setting.',
     exitStatus: EXIT_STATUS.settings,

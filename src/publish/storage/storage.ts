@@ -1,11 +1,9 @@
-/** Where a publication is stored: a folder or a bucket. Paths are relative to the target, with `/`. */
-export interface Storage {
-  /** The target as the user named it. */
-  readonly name: string
-  /** The target as readers find it, without a slash at the end. */
-  readonly location: string
-  /** Undefined where there is no such object. */
-  read(path: string): Promise<Buffer | undefined>
+import type { TargetContent } from './target-reader.ts'
+
+/** Where a publication is stored: a folder or a bucket. */
+export interface Storage extends TargetContent {
+  /** Whether a lock keeps the publications of other processes away while it is open. */
+  readonly isLocked: boolean
   /** Writes an object of which no other has the name. It is complete once the promise resolves, and never partial. */
   write(path: string, bytes: Buffer): Promise<void>
   /** Writes an object unless one of this name exists. @returns whether it was written */
@@ -14,12 +12,10 @@ export interface Storage {
   replace(path: string, bytes: Buffer): Promise<void>
   /** Begins a large object, which the caller writes as a local file. */
   beginFile(path: string): FileInProgress
-  /** Resolves when every ended file is an object of the target. */
+  /** Resolves when every file that has ended before this call is an object of the target. */
   uploaded(): Promise<void>
-  /** The paths of all objects below a folder of the target; of the whole target for an empty text. */
-  list(folder: string): Promise<readonly string[]>
   /**
-   * Those of them that no publication of another process can be about to use: all of them where a lock keeps other
+   * Those of the listed objects that no publication of another process can be about to use: all of them where a lock keeps other
    * processes away, else those that are older than a day.
    */
   settled(folder: string): Promise<readonly string[]>

@@ -1,32 +1,118 @@
-import { readFile } from 'node:fs/promises'
+import { readdirSync } from 'node:fs'
+import { open, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { errorCode } from '../../error-code.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 
-/** A target that is only read: nothing is locked, marked or written, so publications go on at the same time. */
-export interface TargetReader {
+/** The objects of a target. Paths are relative to it, with `/`. */
+export interface TargetContent {
+  /** The target as the user named it. */
+  readonly name: string
+  /** The target as readers find it, without a slash at the end. */
+  readonly location: string
   /** Undefined where there is no such object. @throws StopError 73 when the target cannot be read */
   read(path: string): Promise<Buffer | undefined>
+  /** The paths of all objects below a folder of the target; of the whole target for an empty text. */
+  list(folder: string): Promise<readonly string[]>
+}
+
+/** A target that is only read: nothing is locked, marked or written, so publications go on at the same time. */
+export interface TargetReader extends TargetContent {
+  /** `ours`: parley publish has marked the target. It refuses a target with other objects and no mark. */
+  holds(): Promise<'nothing' | 'ours' | 'others'>
+  /** Opens an object that may not fit into memory. Undefined where there is no such object. */
+  open(path: string): Promise<StoredFile | undefined>
   close(): void
 }
 
-/** @param path an absolute path. A folder that does not exist is a target without objects. */
-export function folderReader(path: string): TargetReader {
+export interface StoredFile {
+  readonly bytes: number
+  /** @throws StopError 73 when the range cannot be read */
+  read(from: number, to: number): Promise<Buffer>
+  close(): Promise<void>
+}
+
+/**
+ * @param path an absolute path. A folder that does not exist is a target without objects.
+ * @param location where readers find it. Default: `file://` and its path
+ */
+export function folderReader(path: string, location?: string): TargetReader {
+  const found = async <Result>(file: string, work: (place: string) => Promise<Result>) => {
+    try {
+      return await work(join(path, file))
+    } catch (error) {
+      if (isMissing(error)) return undefined
+      throw unreadable(file, path, error)
+    }
+  }
   return {
-    async read(file) {
-      try {
-        return await readFile(join(path, file))
-      } catch (error) {
-        const code = errorCode(error)
-        if (code === 'ENOENT' || code === 'ENOTDIR') return undefined
-        throw new StopError(`Cannot read ${file} in ${path} (${code ?? 'unknown error'})`, {
-          code: 'publish-unreadable',
-          hint: 'Check the disk and the permissions of the folder.',
-          cause: error,
-          exitStatus: EXIT_STATUS.databaseUnavailable,
-        })
-      }
+    name: path,
+    location: folderLocation(path, location),
+    read: file => found(file, place => readFile(place)),
+    open: file => found(file, place => openStoredFile(place, file)),
+    async list(folder) {
+      return (await found(folder, async () => filesBelow(path, folder))) ?? []
+    },
+    async holds() {
+      const inside = (await found('', place => readdir(place))) ?? []
+      if (inside.length === 0) return 'nothing'
+      return inside.includes(`${FOLDER_MARK}-lock`) ? 'ours' : 'others'
     },
     close: () => undefined,
   }
+}
+
+/** The lock of a folder marks it as a target: this name with `-lock`. */
+export const FOLDER_MARK = '.parley-publish'
+
+/** Readers take the path as it is: a space is a space, not %20. */
+export const folderLocation = (path: string, location: string | undefined): string =>
+  location?.replace(/\/+$/, '') ?? `file://${path}`
+
+/** The paths of all files below a folder of a target. @throws the error of the file system */
+export function filesBelow(path: string, folder: string): string[] {
+  return readdirSync(join(path, folder), { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath, entry.name).slice(path.length + 1))
+}
+
+/** @param name of the object, for messages */
+export async function openStoredFile(place: string, name: string): Promise<StoredFile> {
+  const handle = await open(place)
+  const { size } = await handle.stat()
+  return {
+    bytes: size,
+    async read(from, to) {
+      const bytes = Buffer.allocUnsafe(to - from)
+      let filled = 0
+      try {
+        while (filled < bytes.length) {
+          const { bytesRead } = await handle.read(bytes, filled, bytes.length - filled, from + filled)
+          if (bytesRead === 0) throw new Error('The file became shorter')
+          filled += bytesRead
+        }
+      } catch (error) {
+        throw unreadable(name, place, error)
+      }
+      return bytes
+    },
+    close: () => handle.close(),
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  const code = errorCode(error)
+  return code === 'ENOENT' || code === 'ENOTDIR'
+}
+
+function unreadable(file: string, path: string, error: unknown): StopError {
+  return new StopError(
+    `Cannot read ${file || 'the folder'} in ${path} (${errorCode(error) ?? 'unknown error'})`,
+    {
+      code: 'publish-unreadable',
+      hint: 'Check the disk and the permissions of the folder.',
+      cause: error,
+      exitStatus: EXIT_STATUS.databaseUnavailable,
+    },
+  )
 }

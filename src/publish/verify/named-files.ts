@@ -6,7 +6,7 @@ import {
   pathIn,
   readSnapshotFiles,
 } from '../published-state.ts'
-import type { Storage } from '../storage/storage.ts'
+import type { TargetContent } from '../storage/target-reader.ts'
 import { hintFor, type VerifyFault } from './fault.ts'
 import type { NamedFile } from './verify-file.ts'
 
@@ -22,7 +22,7 @@ export interface NamedFiles {
 }
 
 export async function namedFiles(
-  { storage, shown }: { storage: Storage; shown: number | undefined },
+  { storage, shown }: { storage: TargetContent; shown: number | undefined },
   { folder, metadata }: PublishedState,
 ): Promise<NamedFiles> {
   const notes = await notesByFile(storage, metadata)
@@ -57,11 +57,22 @@ export async function namedFiles(
   return { files: [...files.values()], shownPaths, faults }
 }
 
+/** The paths of the files and lists of manifests of all snapshots, as far as they can be read. */
+export async function namedPaths(
+  storage: TargetContent,
+  { metadata }: Pick<PublishedState, 'metadata'>,
+): Promise<ReadonlySet<string>> {
+  const lists = metadata.snapshots.map(snapshot => snapshot['manifest-list'])
+  const read = await Promise.allSettled(lists.map(list => readSnapshotFiles(storage, list)))
+  const files = read.flatMap(one => (one.status === 'fulfilled' ? one.value.files : []))
+  return new Set([...lists, ...files.map(({ path }) => path)].map(address => pathIn(storage, address)))
+}
+
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
 /** What this version of the metadata and the kept earlier ones note about files. */
 async function notesByFile(
-  storage: Storage,
+  storage: TargetContent,
   metadata: TableMetadata,
 ): Promise<ReadonlyMap<string, PartNote>> {
   const notes = new Map<string, PartNote>()

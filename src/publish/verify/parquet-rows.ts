@@ -1,5 +1,6 @@
 import { parquetMetadataAsync, parquetRead } from 'hyparquet'
 import type { ParquetCell } from '../../export/parquet-types.ts'
+import type { StoredFile } from '../storage/target-reader.ts'
 
 /** Reads Parquet files by another library than the one that writes them. Only this file loads hyparquet. */
 
@@ -12,17 +13,17 @@ const RAW_VALUES = {
 }
 
 /**
- * The rows of a file, one group at a time. The cells are in the order of the field ids; a column that the file does not
+ * The rows of a file, one group at a time; only that group is in memory. The cells are in the order of the field ids; a column that the file does not
  * have is NULL.
  * @throws Error when the file cannot be decoded
  */
 export async function* parquetRowGroups(
-  bytes: Buffer,
+  stored: StoredFile,
   fieldIds: readonly number[],
 ): AsyncGenerator<readonly ParquetCell[][]> {
   const file = {
-    byteLength: bytes.length,
-    slice: (from: number, to?: number) => Uint8Array.from(bytes.subarray(from, to)).buffer,
+    byteLength: stored.bytes,
+    slice: async (from: number, to = stored.bytes) => Uint8Array.from(await stored.read(from, to)).buffer,
   }
   const metadata = await parquetMetadataAsync(file)
   const names = new Map(metadata.schema.map(({ field_id: id, name }) => [id, name]))

@@ -1,4 +1,5 @@
 import { errorCode } from '../../error-code.ts'
+import { StopError } from '../../errors.ts'
 import { createFingerprint } from '../../export/fingerprint.ts'
 import { fileChecksum } from '../../export/parquet-file.ts'
 import { nextTurn } from '../../export/partitions.ts'
@@ -7,7 +8,7 @@ import { countText } from '../../terminal/wording.ts'
 import type { DataFile } from '../iceberg/manifest.ts'
 import { columnsOf, ICEBERG_PARQUET_TYPES, type IcebergSchema } from '../iceberg/schema.ts'
 import { type PartNote, pathIn } from '../published-state.ts'
-import type { Storage } from '../storage/storage.ts'
+import type { StoredFile, TargetReader } from '../storage/target-reader.ts'
 import { OWNERS_MONTH } from '../tables.ts'
 import type { VerifyFault } from './fault.ts'
 import { parquetRowGroups } from './parquet-rows.ts'
@@ -23,7 +24,7 @@ export interface NamedFile {
 }
 
 export interface FileCheck {
-  storage: Pick<Storage, 'location' | 'read'>
+  storage: Pick<TargetReader, 'location' | 'open'>
   signal: AbortSignal
   purgedContent: PurgedContentTest | undefined
   onRows(rows: number): void
@@ -33,18 +34,26 @@ export type FileFault = Pick<VerifyFault, 'kind' | 'message'>
 
 /** The first sign of damage, and content that was purged. */
 export async function fileFaults(check: FileCheck, named: NamedFile): Promise<FileFault[]> {
+  const stored = await check.storage.open(pathIn(check.storage, named.file.path))
+  if (stored === undefined) return [{ kind: 'missing', message: 'The file is missing' }]
+  try {
+    return await storedFaults(check, named, stored)
+  } finally {
+    await stored.close()
+  }
+}
+
+async function storedFaults(check: FileCheck, named: NamedFile, stored: StoredFile): Promise<FileFault[]> {
   const { file, note } = named
-  const bytes = await check.storage.read(pathIn(check.storage, file.path))
-  if (bytes === undefined) return [{ kind: 'missing', message: 'The file is missing' }]
-  if (bytes.length !== file.bytes)
-    return [{ kind: 'size', message: `The file has ${bytes.length} bytes instead of ${file.bytes}` }]
-  const content = await readContent(check, named, bytes)
+  if (stored.bytes !== file.bytes)
+    return [{ kind: 'size', message: `The file has ${stored.bytes} bytes instead of ${file.bytes}` }]
+  const content = await readContent(check, named, stored)
   if (content === undefined) return [{ kind: 'unreadable', message: 'The file cannot be read as Parquet' }]
   const erased: FileFault[] =
     content.erased === 0
       ? []
       : [{ kind: 'erased', message: `${countText(content.erased, 'row')} with content that was purged` }]
-  const damage = damageOf({ file, note, content, checksum: checksumOf(bytes) })
+  const damage = damageOf({ file, note, content, checksum: await checksumOf(stored, check.signal) })
   return damage === undefined ? erased : [damage, ...erased]
 }
 
@@ -72,9 +81,14 @@ function damageOf({
   return undefined
 }
 
-function checksumOf(bytes: Buffer): string {
+const PIECE_BYTES = 2 ** 20
+
+async function checksumOf(stored: StoredFile, signal: AbortSignal): Promise<string> {
   const checksum = fileChecksum()
-  checksum.add(bytes)
+  for (let from = 0; from < stored.bytes; from += PIECE_BYTES) {
+    checksum.add(await stored.read(from, Math.min(from + PIECE_BYTES, stored.bytes)))
+    if (signal.aborted) throw signal.reason
+  }
   return checksum.value()
 }
 
@@ -82,7 +96,7 @@ function checksumOf(bytes: Buffer): string {
 async function readContent(
   { signal, purgedContent, onRows }: FileCheck,
   { file, schema }: NamedFile,
-  bytes: Buffer,
+  stored: StoredFile,
 ): Promise<Content | undefined> {
   const columns = columnsOf(schema.fields)
   const restored = columns.map(({ kind }) => ICEBERG_PARQUET_TYPES[kind].restore)
@@ -91,7 +105,7 @@ async function readContent(
   const digest = createFingerprint(columns.filter((_, place) => place !== monthAt))
   const content = { strays: 0, erased: 0 }
   try {
-    for await (const group of parquetRowGroups(bytes, idsOf(schema))) {
+    for await (const group of parquetRowGroups(stored, idsOf(schema))) {
       for (const row of group) {
         const cells = row.map((value, place) => (value === null ? null : (restored[place]?.(value) ?? null)))
         if (purgedContent?.(cells)) content.erased += 1
@@ -103,7 +117,7 @@ async function readContent(
       if (signal.aborted) throw signal.reason
     }
   } catch (error) {
-    if (signal.aborted || errorCode(error)?.startsWith('SQLITE_')) throw error
+    if (signal.aborted || error instanceof StopError || errorCode(error)?.startsWith('SQLITE_')) throw error
     return undefined
   }
   return { ...content, rows: digest.rows(), digest: digest.value() }

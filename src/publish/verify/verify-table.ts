@@ -5,7 +5,7 @@ import { type PurgedContentTest, purgedContentTest } from '../../store/deletions
 import type { IcebergSchema } from '../iceberg/schema.ts'
 import { readPartDigests } from '../part-digests.ts'
 import { type PublishedPart, type PublishedState, pathIn } from '../published-state.ts'
-import type { Storage } from '../storage/storage.ts'
+import type { TargetReader } from '../storage/target-reader.ts'
 import type { PublishedTable } from '../tables.ts'
 import { hintFor, type VerifyFault } from './fault.ts'
 import { namedFiles } from './named-files.ts'
@@ -14,7 +14,7 @@ import { fileFaults } from './verify-file.ts'
 /** Checks one table of a target: every file that a snapshot names, and its parts against the warehouse. */
 
 export interface TableCheck extends PartitionReading {
-  storage: Storage
+  storage: TargetReader
   /** The warehouse, and its table of this folder, if it still has one. Undefined: the target is checked alone. */
   warehouse: { db: Sqlite; table: PublishedTable | undefined } | undefined
   /** The snapshot that the last complete publication shows. */

@@ -2,25 +2,27 @@ import type { Clock } from '../../clock.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import type { Sqlite } from '../../store/database/sqlite-types.ts'
 import { META, readMeta } from '../../store/sync/meta.ts'
-import { PUBLICATIONS, type PublicationRow } from '../publications.ts'
-import { type PublishProgress, refuseOtherWarehouse, rowsIn } from '../publish.ts'
+import { readLastPublication } from '../catalogue/complete-publication.ts'
+import { PUBLICATIONS, type PublicationRow, rowsIn } from '../publications.ts'
+import { type PublishProgress, refuseOtherWarehouse } from '../publish.ts'
 import { type PublishedTarget, readTarget } from '../published-state.ts'
-import type { Storage } from '../storage/storage.ts'
+import type { TargetReader } from '../storage/target-reader.ts'
 import { publishedTables } from '../tables.ts'
 import { atOneInstant } from '../warehouse-instant.ts'
 import type { VerifyFault } from './fault.ts'
+import { namedPaths } from './named-files.ts'
 import { type TableFindings, type TableVerification, verifyTable } from './verify-table.ts'
 
 /**
  * Checks the last complete publication of a target, and the files of all snapshots that are still there. It reads every
- * file, one at a time, and changes nothing. A file must have the size, the rows and the values that were published: the
+ * file, one at a time, and changes nothing, so publications may go on meanwhile. A file must have the size, the rows and the values that were published: the
  * digest of a part is computed again from the values of its file. Files must not have content that the warehouse has
  * purged. A part that differs from the warehouse has changed since: that is no fault.
  */
 export interface VerifyOptions {
   /** Opened read-only. Undefined: the target is checked alone. */
   db: Sqlite | undefined
-  storage: Storage
+  storage: TargetReader
   clock: Clock
   signal: AbortSignal
   onProgress(progress: PublishProgress): void
@@ -35,28 +37,26 @@ export interface VerifySummary {
   faults: readonly VerifyFault[]
 }
 
-/**
- * @throws StopError 64 when the target has nothing published or another warehouse, 73 when it cannot be read, 75 when
- *   another process publishes to it meanwhile
- */
-export async function verifyTarget(options: VerifyOptions): Promise<VerifySummary> {
-  const { db, storage } = options
-  try {
-    return db ? await atOneInstant(db, () => verifyInstant(options)) : await verifyInstant(options)
-  } catch (error) {
-    throw storage.fault(error)
-  }
+/** @throws StopError 64 when the target has nothing published or another warehouse, 73 when it cannot be read */
+export function verifyTarget(options: VerifyOptions): Promise<VerifySummary> {
+  const { db } = options
+  return db ? atOneInstant(db, () => verifyInstant(options)) : verifyInstant(options)
 }
 
 async function verifyInstant(options: VerifyOptions): Promise<VerifySummary> {
   const { db, storage } = options
+  // A folder of something else may have millions of files, so nothing is listed before a publication is found.
+  if ((await readLastPublication(storage)) === undefined) throw nothingPublished(storage)
   const target = await readTarget(storage)
   const publication = rowsIn(target).at(-1)
   if (publication === undefined) throw nothingPublished(storage)
   if (db) refuseOtherWarehouse(storage, target, readMeta(db, META.identity) ?? '')
   const verified = await verifyTables(options, target, publication)
-  const faults = verified.flatMap(one => one.faults)
-  if (faults.length > 0) await refuseOvertaken(storage, target)
+  const faults = await lastingFaults(
+    storage,
+    target,
+    verified.flatMap(one => one.faults),
+  )
   return {
     publication: publication.publication,
     published_at: publication.published_at,
@@ -87,19 +87,21 @@ async function verifyTables(
   return verified
 }
 
-/** Without a lock, as on S3, another publication may have removed files that were still to be checked. */
-async function refuseOvertaken(storage: Storage, { tables }: PublishedTarget): Promise<void> {
-  const now = await readTarget(storage)
-  const isSame = [...now.tables].every(([folder, { version }]) => tables.get(folder)?.version === version)
-  if (isSame) return
-  throw new StopError(`Another process has published to ${storage.name} meanwhile`, {
-    code: 'publish-overtaken',
-    hint: 'Run the command again when no publication is in progress.',
-    exitStatus: EXIT_STATUS.unfinished,
-  })
+/** Without those of files that another publication has released meanwhile, and that may be gone. */
+async function lastingFaults(
+  storage: TargetReader,
+  { tables }: PublishedTarget,
+  faults: readonly VerifyFault[],
+): Promise<readonly VerifyFault[]> {
+  if (faults.length === 0) return faults
+  const needed = new Map<string, ReadonlySet<string>>()
+  for (const state of (await readTarget(storage)).tables.values())
+    if (state.version !== tables.get(state.folder)?.version)
+      needed.set(state.folder, await namedPaths(storage, state))
+  return faults.filter(({ table, file }) => needed.get(table)?.has(file) !== false)
 }
 
-function nothingPublished({ name }: Storage): StopError {
+function nothingPublished({ name }: TargetReader): StopError {
   return new StopError(`${name} has no complete publication`, {
     code: 'publish-nothing',
     hint: `Run parley publish ${name} first, or name the folder or prefix of a publication.`,

@@ -48,6 +48,20 @@ export function errorAnswer(status: number, type: string, message: string): Cata
   return { status, body: JSON.stringify({ error: { message, type, code: status } }) }
 }
 
+/** Whether a client that has an id and a secret asks for a token. Such a request has no token yet. */
+export const isTokenRequest = ({ method, url }: Pick<CatalogueRequest, 'method' | 'url'>): boolean =>
+  method === 'POST' && /^\/iceberg\/v1\/oauth\/tokens(?:\?|$)/.test(url)
+
+/** By RFC 6749, section 5.2. Clients show the description. */
+export const NO_TOKENS: CatalogueAnswer = {
+  status: 400,
+  body: JSON.stringify({
+    error: 'unsupported_grant_type',
+    error_description:
+      'The catalogue issues no tokens: configure the value of http.catalogue_token as the token of the client',
+  }),
+}
+
 /** @throws any error of the catalogue that is not a StopError */
 export async function answerOf(
   catalogue: ServedCatalogue,
@@ -57,7 +71,7 @@ export async function answerOf(
   try {
     const found = findRoute(request.url)
     if (method === 'POST' && found?.route.path.endsWith('/metrics')) return { status: 204 }
-    if (method !== 'GET' && method !== 'HEAD') return readOnlyAnswer(request.url)
+    if (method !== 'GET' && method !== 'HEAD') return READ_ONLY
     if (!found?.route.get) return errorAnswer(404, 'NotFoundException', 'The catalogue has no such path')
     const answer = await found.route.get({ ...found, catalogue, ifNoneMatch: request.ifNoneMatch })
     return method === 'HEAD' ? withoutBody(answer) : answer
@@ -68,15 +82,7 @@ export async function answerOf(
   }
 }
 
-function readOnlyAnswer(url: string): CatalogueAnswer {
-  return url.startsWith(`${ROOT}/v1/oauth/`)
-    ? errorAnswer(
-        403,
-        'ForbiddenException',
-        'The catalogue issues no tokens: configure its token as the token of the client',
-      )
-    : errorAnswer(403, 'ForbiddenException', 'The catalogue is read-only')
-}
+const READ_ONLY = errorAnswer(403, 'ForbiddenException', 'The catalogue is read-only')
 
 function withoutBody({ status, headers = {} }: CatalogueAnswer): CatalogueAnswer {
   return { status: status === 200 ? 204 : status, headers }

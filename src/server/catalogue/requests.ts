@@ -8,6 +8,8 @@ import {
   type CatalogueAnswer,
   errorAnswer,
   isCataloguePath,
+  isTokenRequest,
+  NO_TOKENS,
   type ServedCatalogue,
 } from './answers.ts'
 
@@ -34,6 +36,7 @@ export function addCatalogue(
   const hasToken = createTokenCheck(token)
   const guesses = createAllowance({ ...WRONG_TOKENS, clock })
   const answer = async ({ headers, method, url }: FastifyRequest): Promise<CatalogueAnswer> => {
+    if (isTokenRequest({ method, url })) return NO_TOKENS
     if (!hasToken(headers.authorization)) return refusal(guesses.take())
     try {
       return await answerOf(catalogue, { method, url, ifNoneMatch: headers['if-none-match'] })

@@ -78,7 +78,7 @@ export interface PurgerDeps {
 
 export function createPurger({ db, prepare, state, transaction, work, rebuildOnDisk }: PurgerDeps): Purger {
   const noted = prepare<Noted>(
-    `SELECT table_name, scope, key FROM sync_erasures WHERE withdrawn_at < ? ORDER BY withdrawn_at LIMIT ?`,
+    `SELECT table_name, scope, key FROM sync_erasures WHERE withdrawn_at < ? ORDER BY withdrawn_at LIMIT +?`,
   )
   const forget = prepare('DELETE FROM sync_erasures WHERE table_name = ? AND scope = ? AND key = ?')
   const restartWaits = prepare(

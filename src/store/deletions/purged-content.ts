@@ -1,9 +1,11 @@
+import { REJECT_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import { ownerOf, TABLES } from '../../catalog/catalog.ts'
 import type { LivesWith, Table } from '../../catalog/resource.ts'
 import { LEADING_COLUMNS, TRAILING_COLUMNS } from '../crm/columns.ts'
 import { readCrmTableStates } from '../crm/table-state.ts'
 import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
+import { META, readMeta } from '../sync/meta.ts'
 import { isUnpublished } from './purge-queue.ts'
 
 /** Recognises content that was purged from the warehouse in a copy of one of its tables, such as a published file. */
@@ -14,8 +16,7 @@ export type CopiedCell = string | number | bigint | null
 export type PurgedContentTest = (cells: readonly CopiedCell[]) => boolean
 
 /**
- * Undefined for a table without such content: nothing of it was ever purged, or it has no content of people. Rows of
- * `sync_rejects` are not recognised, since they leave the warehouse for other reasons too.
+ * Undefined for a table without such content: nothing of it was ever purged, or it has no content of people.
  * @param table the name of the table in the warehouse
  */
 export function purgedContentTest(
@@ -23,6 +24,7 @@ export function purgedContentTest(
   table: string,
   columns: readonly string[],
 ): PurgedContentTest | undefined {
+  if (table === REJECT_TABLE.name) return removedRejectTest(db, columns)
   const rule = ruleOf(db, table, columns)
   if (rule === undefined || (!rule.wholeRows && rule.content.length === 0)) return undefined
   const { owner, on, fixed, wholeRows } = rule
@@ -34,6 +36,23 @@ export function purgedContentTest(
   return cells =>
     (wholeRows || content.some(place => cells[place] != null)) &&
     isPurged.get(...Object.values(fixed), ...keys.map(place => cells[place] ?? null)) !== undefined
+}
+
+/**
+ * A rejected item has no key of a row that stays. It leaves the warehouse with the row that it belongs to, or some time
+ * after it was stored after all, and both count as purges. An item that was seen only after the last purge is one that
+ * an older copy of the warehouse does not have.
+ */
+function removedRejectTest(db: Sqlite, columns: readonly string[]): PurgedContentTest | undefined {
+  const purgedAt = readMeta(db, META.purgedAt)
+  if (purgedAt === undefined) return undefined
+  const places = ['id', 'first_seen_at', 'last_seen_at'].map(column => columns.indexOf(column))
+  // The number alone may have been given to another item.
+  const find = db.prepare('SELECT 1 FROM sync_rejects WHERE id = ? AND first_seen_at = ?')
+  return cells => {
+    const [id, first, last] = places.map(place => cells[place] ?? null)
+    return String(last) <= purgedAt && find.get(id, first) === undefined
+  }
 }
 
 interface Rule {

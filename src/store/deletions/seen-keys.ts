@@ -35,7 +35,7 @@ export function createSeen(prepare: Prepare): Seen {
   const any = prepare('SELECT 1 FROM sync_seen WHERE feed = ? AND scope = ? LIMIT 1')
   const forget = prepare(
     `DELETE FROM sync_seen WHERE feed = @feed AND scope = @scope AND key IN (
-       SELECT key FROM sync_seen WHERE feed = @feed AND scope = @scope LIMIT @atMost)`,
+       SELECT key FROM sync_seen WHERE feed = @feed AND scope = @scope LIMIT +@atMost)`,
   )
   return {
     note: (feed, scope, key) => {

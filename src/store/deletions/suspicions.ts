@@ -115,7 +115,7 @@ export function createSuspicions(prepare: Prepare): Suspicions {
       earliest.get({ table, since, scope: scope ?? null }) ?? undefined,
     latestUndecided: table => latest.get(table) ?? undefined,
     liveRows(table, atMost) {
-      const live = `SELECT 1 FROM ${quote(table)} WHERE ${isLive(tableNamed(table))} LIMIT ?`
+      const live = `SELECT 1 FROM ${quote(table)} WHERE ${isLive(tableNamed(table))} LIMIT +?`
       return onlyRow(prepare<number>(`SELECT count(*) FROM (${live})`).pluck(), atMost)
     },
   }

@@ -90,7 +90,7 @@ function createRunPruner(prepare: Prepare): PruneBatch {
   const next = prepare<RunRow>(
     `SELECT id, resource || ' ' || lane AS feed, ended_at AS endedAt,
        outcome = 'complete' AND rows_changed = 0 AND rows_deleted = 0 AND error IS NULL AS quiet
-     FROM sync_runs WHERE id > ? ORDER BY id LIMIT ?`,
+     FROM sync_runs WHERE id > ? ORDER BY id LIMIT +?`,
   )
   const remove = prepare('DELETE FROM sync_runs WHERE id = ?')
   let lastId = 0
@@ -118,7 +118,7 @@ function createRunPruner(prepare: Prepare): PruneBatch {
 /** Examines the rejects in batches too: a rejected item may be large, so to read them all at once could take long. */
 function createRejectPruner(prepare: Prepare): PruneBatch {
   const next = prepare<{ id: number; at: string | null }>(
-    'SELECT id, resolved_at AS at FROM sync_rejects WHERE id > ? ORDER BY id LIMIT ?',
+    'SELECT id, resolved_at AS at FROM sync_rejects WHERE id > ? ORDER BY id LIMIT +?',
   )
   const remove = prepare('DELETE FROM sync_rejects WHERE id = ?')
   let lastId = 0

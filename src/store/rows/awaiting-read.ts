@@ -41,7 +41,7 @@ export function createPendingRows(prepare: Prepare): PendingRows {
            AND (@since IS NULL OR ${rowTime} IS NULL OR ${rowTime} >= @since)
            AND NOT EXISTS (
              SELECT 1 FROM sync_tasks s WHERE s.feed = @feed AND s.scope = '' AND s.key = t.${quote(key)})
-         ORDER BY ${rowTime} DESC LIMIT @limit`,
+         ORDER BY ${rowTime} DESC LIMIT +@limit`,
       )
       return rows.all(range)
     },

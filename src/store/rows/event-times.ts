@@ -94,7 +94,7 @@ export function createRowTimes(prepare: Prepare): RowTimes {
            AND (_first_seen_at < @before OR _first_seen_at > @now)
            AND id NOT IN (SELECT value FROM json_each(@but))
            AND NOT EXISTS (SELECT 1 FROM sync_tasks s WHERE s.feed = @feed AND s.scope = '' AND s.key = t.id)
-         LIMIT @limit`,
+         LIMIT +@limit`,
       )
       const bounds = { from: from ?? '', to: to ?? '~' }
       return rows.all({ ...span, ...bounds, feed, but: JSON.stringify(but) })

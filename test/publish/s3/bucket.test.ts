@@ -181,7 +181,7 @@ test('a request without an answer is given up and repeated', async () => {
   expect(fake.keys()).toContain('lake/t/one')
 })
 
-test('four files are uploaded at a time, and all of them before the upload counts as done', async () => {
+test('eight files are uploaded at a time, and all of them before the upload counts as done', async () => {
   const fake = await fakeS3()
   const storage = await bucketOf(fake)
   let release: () => void = () => undefined
@@ -198,20 +198,20 @@ test('four files are uploaded at a time, and all of them before the upload count
     running -= 1
     return undefined
   }
-  for (let number = 0; number < 10; number += 1) {
+  for (let number = 0; number < 12; number += 1) {
     const { file, end } = storage.beginFile(`t/${number}`)
     writeFileSync(file, String(number))
     end()
   }
   await until(
     () => running,
-    count => count >= 4,
+    count => count >= 8,
   )
-  // Meanwhile a fifth upload would have begun.
+  // Meanwhile a ninth upload would have begun.
   for (let number = 0; number < 5; number += 1) expect(await storage.list('t')).toEqual([])
   release()
   await storage.uploaded()
-  expect([begun, most, (await storage.list('t')).length]).toEqual([10, 4, 10])
+  expect([begun, most, (await storage.list('t')).length]).toEqual([12, 8, 12])
 })
 
 test('an upload that fails is thrown at the end, and nothing more is begun after it', async () => {

@@ -75,7 +75,9 @@ test('a target in S3 without an access key is an error of status 78 that names t
   const args = ['publish', TARGET, '--database', store.path]
   const without = await parley(args)
   expect(without).toMatchObject({ status: EXIT_STATUS.settings })
-  expect(without.stderr).toContain('publish.s3_access_key_id is not set')
+  expect(without.stderr).toContain(
+    'publish.s3_access_key_id and publish.s3_secret_access_key are not set, and a target s3:// needs them',
+  )
   const half = await parley([...args, '--s3-access-key-id', 'AKID'])
   expect(half).toMatchObject({ status: EXIT_STATUS.settings })
   expect(half.stderr).toContain('publish.s3_secret_access_key is not set')

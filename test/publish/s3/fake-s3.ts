@@ -141,7 +141,7 @@ function answer(fake: FakeS3, exchange: Exchange, options: FakeS3Options): void 
   const { now = Date.now, ignoresConditions = false } = options
   const found = fake.objects.get(key)
   if (method === 'GET' && key === '') response.end(listing(fake, call, options))
-  else if (method === 'GET' && found) response.end(found.bytes)
+  else if (method === 'GET' && found) sendObject(response, found.bytes, request.headers.range)
   else if (method === 'GET') fail(response, { status: 404, code: 'NoSuchKey' })
   else if (method === 'PUT' && found && !ignoresConditions && request.headers['if-none-match'] === '*')
     fail(response, { status: 412, code: 'PreconditionFailed' })
@@ -152,6 +152,13 @@ function answer(fake: FakeS3, exchange: Exchange, options: FakeS3Options): void 
     fake.objects.delete(key)
     response.writeHead(204).end()
   } else fail(response, { status: 405, code: 'MethodNotAllowed' })
+}
+
+function sendObject(response: ServerResponse, bytes: Buffer, range: string | undefined): void {
+  const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(range ?? '')?.map(Number) ?? []
+  if (from === undefined || to === undefined) response.end(bytes)
+  else if (from >= bytes.length) fail(response, { status: 416, code: 'InvalidRange' })
+  else response.writeHead(206).end(bytes.subarray(from, to + 1))
 }
 
 /** A page of ListObjectsV2. The token has characters that must be encoded in a URL. */

@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { type Clock, systemClock } from '../../../src/clock.ts'
 import { type PublishSummary, publishWarehouse } from '../../../src/publish/publish.ts'
-import { openS3, type S3Options } from '../../../src/publish/storage/s3/s3.ts'
+import { openS3, openS3Reader, type S3Options } from '../../../src/publish/storage/s3/s3.ts'
 import type { Storage } from '../../../src/publish/storage/storage.ts'
+import type { TargetReader } from '../../../src/publish/storage/target-reader.ts'
 import { openDatabase } from '../../../src/store/database/open.ts'
 import { ACCESS, BUCKET, type FakeS3 } from './fake-s3.ts'
 
@@ -35,26 +36,26 @@ export function newFolder(): string {
   return folder
 }
 
+type Server = Pick<FakeS3, 'url'> & Partial<FakeS3>
+
+const optionsFor = ({ url, now = Date.now }: Server, options: Partial<S3Options>): S3Options => ({
+  bucket: BUCKET,
+  prefix: 'lake',
+  endpoint: url,
+  region: ACCESS.region,
+  pathStyle: undefined,
+  credentials: { accessKeyId: ACCESS.id, secretAccessKey: ACCESS.secret, sessionToken: undefined },
+  location: undefined,
+  temporary: newFolder(),
+  clock: { ...systemClock(), now },
+  signal: new AbortController().signal,
+  random: () => 0,
+  ...options,
+})
+
 /** A target in the fake S3. It is closed when the test ends, unless the test has closed it. */
-export async function bucketOf(
-  { url, now = Date.now }: Pick<FakeS3, 'url'> & Partial<FakeS3>,
-  options: Partial<S3Options> = {},
-): Promise<Storage> {
-  const { id: accessKeyId, secret: secretAccessKey, region } = ACCESS
-  const storage = await openS3({
-    bucket: BUCKET,
-    prefix: 'lake',
-    endpoint: url,
-    region,
-    pathStyle: undefined,
-    credentials: { accessKeyId, secretAccessKey, sessionToken: undefined },
-    location: undefined,
-    temporary: newFolder(),
-    clock: { ...systemClock(), now },
-    signal: new AbortController().signal,
-    random: () => 0,
-    ...options,
-  })
+export async function bucketOf(server: Server, options: Partial<S3Options> = {}): Promise<Storage> {
+  const storage = await openS3(optionsFor(server, options))
   let isOpen = true
   const close = () => {
     if (isOpen) storage.close()
@@ -62,6 +63,13 @@ export async function bucketOf(
   }
   onTestFinished(close)
   return { ...storage, close }
+}
+
+/** The same target, which is only read. */
+export function readerOf(server: Server, options: Partial<S3Options> = {}): TargetReader {
+  const reader = openS3Reader(optionsFor(server, options))
+  onTestFinished(() => reader.close())
+  return reader
 }
 
 /** Publishes a warehouse as the command does, over a separate connection, and closes the target. */

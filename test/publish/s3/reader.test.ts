@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import { createCatalogue } from '../../../src/publish/catalogue/catalogue.ts'
-import { openS3Reader } from '../../../src/publish/storage/s3/s3.ts'
 import { temporaryStore } from '../../store/temporary-store.ts'
-import { ACCESS, BUCKET, fakeS3 } from './fake-s3.ts'
-import { bucketOf, publishTo } from './publishing.ts'
+import { fakeS3 } from './fake-s3.ts'
+import { bucketOf, publishTo, readerOf } from './publishing.ts'
 
 test('the catalogue reads a bucket with GET requests only, also while another process publishes', async () => {
   const server = await fakeS3()
@@ -13,20 +12,8 @@ test('the catalogue reads a bucket with GET requests only, also while another pr
   await publishTo(storage, store.path, { tables: ['meetings'] })
   const writer = await bucketOf(server)
   const before = server.calls.length
-  const { id: accessKeyId, secret: secretAccessKey, region } = ACCESS
-  const reader = openS3Reader({
-    bucket: BUCKET,
-    prefix: 'lake',
-    endpoint: server.url,
-    region,
-    pathStyle: undefined,
-    credentials: { accessKeyId, secretAccessKey, sessionToken: undefined },
-    clock: systemClock(),
-    signal: new AbortController().signal,
-    random: () => 0,
-  })
+  const reader = readerOf(server)
   const found = await createCatalogue(reader, systemClock()).table('meetings')
-  reader.close()
   writer.close()
   expect(found?.address).toBe('s3://lake-of-acme/lake/meetings/metadata/v1.metadata.json')
   expect(new Set(server.calls.slice(before).map(({ method }) => method))).toEqual(new Set(['GET']))

@@ -1,13 +1,14 @@
+import { readdirSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
-import type { Storage } from '../../../src/publish/storage/storage.ts'
+import type { TargetReader } from '../../../src/publish/storage/target-reader.ts'
 import { verifyTarget } from '../../../src/publish/verify/verify.ts'
 import { temporaryStore } from '../../store/temporary-store.ts'
 import { fakeS3 } from '../s3/fake-s3.ts'
-import { bucketOf, publishTo } from '../s3/publishing.ts'
+import { bucketOf, newFolder, publishTo, readerOf } from '../s3/publishing.ts'
 import { withChanged } from './verifying.ts'
 
-const verify = (storage: Storage) =>
+const verify = (storage: TargetReader) =>
   verifyTarget({
     db: undefined,
     storage,
@@ -27,28 +28,44 @@ async function publishedBucket() {
 
 test('a bucket is verified like a folder, and a damaged object is named', async () => {
   const { s3 } = await publishedBucket()
-  expect(await verify(await bucketOf(s3))).toMatchObject({ publication: 1, faults: [] })
+  expect(await verify(readerOf(s3))).toMatchObject({ publication: 1, faults: [] })
   const key = s3.keys().find(name => name.startsWith('lake/members/data/')) ?? ''
   const { bytes, at } = s3.objects.get(key) ?? { bytes: Buffer.alloc(0), at: 0 }
   s3.objects.set(key, { bytes: withChanged(bytes, bytes.length / 2), at })
-  const { faults } = await verify(await bucketOf(s3))
+  const { faults } = await verify(readerOf(s3))
   expect(faults.map(({ table, file }) => [table, file])).toEqual([['members', key.slice('lake/'.length)]])
 })
 
-test('a file that another publication removed meanwhile is not reported as damage', async () => {
+test('credentials that may only list and read are enough to verify a bucket, and no temporary file stays', async () => {
+  const { s3 } = await publishedBucket()
+  s3.fault = ({ method }) => (method === 'GET' ? undefined : { status: 403, code: 'AccessDenied' })
+  const temporary = newFolder()
+  const reader = readerOf(s3, { temporary })
+  expect(await verify(reader)).toMatchObject({ publication: 1, faults: [] })
+  reader.close()
+  expect(readdirSync(temporary)).toEqual([])
+})
+
+test('files that another publication removed meanwhile are not reported as damage, and other damage is', async () => {
   const { store, s3, publish } = await publishedBucket()
-  const storage = await bucketOf(s3)
+  store.put('teams', [{ id: 't', name: 'T', member_ids: [] }])
+  await publish()
+  const team = s3.keys().find(name => name.startsWith('lake/teams/data/')) ?? ''
+  const { bytes, at } = s3.objects.get(team) ?? { bytes: Buffer.alloc(0), at: 0 }
+  s3.objects.set(team, { bytes: bytes.subarray(1), at })
+  const reader = readerOf(s3)
   let isFirst = true
-  const overtaken: Storage = {
-    ...storage,
-    async read(path) {
+  const overtaken: TargetReader = {
+    ...reader,
+    async open(path) {
       if (path.startsWith('members/data/') && isFirst) {
         isFirst = false
         store.put('members', [{ id: 'm', name: 'changed' }])
         await publish()
       }
-      return storage.read(path)
+      return reader.open(path)
     },
   }
-  await expect(verify(overtaken)).rejects.toMatchObject({ code: 'publish-overtaken', exitStatus: 75 })
+  const { faults } = await verify(overtaken)
+  expect(faults.map(({ file, kind }) => [file, kind])).toEqual([[team.slice('lake/'.length), 'size']])
 })

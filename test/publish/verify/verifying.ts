@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import { type PublishedState, readTarget } from '../../../src/publish/published-state.ts'
-import { openFolder } from '../../../src/publish/storage/folder.ts'
+import { folderReader } from '../../../src/publish/storage/target-reader.ts'
 import { type VerifySummary, verifyTarget } from '../../../src/publish/verify/verify.ts'
 import { type FileFault, fileFaults, type NamedFile } from '../../../src/publish/verify/verify-file.ts'
 import { openDatabase } from '../../../src/store/database/open.ts'
@@ -70,12 +70,11 @@ export async function publishedWorld(cleanup: Cleanup = onTestFinished): Promise
 export async function verify({ folder, url }: Lake, database: string | undefined): Promise<VerifySummary> {
   const clock = systemClock()
   const db = database === undefined ? undefined : openDatabase({ path: database, readonly: true })
-  const storage = openFolder({ path: folder, location: url, mode: 0o600, clock })
+  const storage = folderReader(folder, url)
   try {
     const signal = new AbortController().signal
     return await verifyTarget({ db, storage, clock, signal, onProgress: () => undefined })
   } finally {
-    storage.close()
     db?.close()
   }
 }
@@ -107,7 +106,8 @@ export async function newestFile(lake: Lake, table: string): Promise<{ named: Na
 /** What is wrong with a file that has these bytes. */
 export function faultsOf(named: NamedFile, bytes: Buffer): Promise<FileFault[]> {
   const location = named.file.path.slice(0, named.file.path.lastIndexOf('/'))
-  const storage = { location, read: async () => bytes }
+  const stored = { bytes: bytes.length, read: async (from: number, to: number) => bytes.subarray(from, to) }
+  const storage = { location, open: async () => ({ ...stored, close: async () => undefined }) }
   const signal = new AbortController().signal
   return fileFaults({ storage, signal, purgedContent: undefined, onRows: () => undefined }, named)
 }
@@ -120,12 +120,7 @@ export function withChanged(bytes: Buffer, at: number): Buffer {
 }
 
 async function stateOf({ folder, url }: Lake, table: string): Promise<PublishedState> {
-  const storage = openFolder({ path: folder, location: url, mode: 0o600, clock: systemClock() })
-  try {
-    const state = (await readTarget(storage)).tables.get(table)
-    if (!state) throw new Error(`${table} is not published`)
-    return state
-  } finally {
-    storage.close()
-  }
+  const state = (await readTarget(folderReader(folder, url))).tables.get(table)
+  if (!state) throw new Error(`${table} is not published`)
+  return state
 }

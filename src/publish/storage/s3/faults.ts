@@ -109,7 +109,7 @@ function byStatus({ name, url }: BucketWords, { status }: BucketAnswer): BucketF
     return {
       code: 'publish-denied',
       problem: `Access to ${name} is denied`,
-      hint: 'The access key needs s3:ListBucket for the bucket, and s3:GetObject, s3:PutObject and s3:DeleteObject for the objects below the prefix.',
+      hint: 'The access key needs s3:ListBucket for the bucket, and s3:GetObject, s3:PutObject and s3:DeleteObject for the objects below the prefix. Some servers also answer like this to a wrong secret, and to a session token that has expired.',
     }
   if (status >= 500 || status === 429)
     return {

@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream'
 import { AwsV4Signer } from 'aws4fetch'
-import { type Dispatcher, Pool } from 'undici'
+import type { Dispatcher } from 'undici'
 import { type Backoff, backoffMs } from '../../../backoff.ts'
 import { type Clock, isoInstant, SECOND_MS } from '../../../clock.ts'
 import { errorCode } from '../../../error-code.ts'
+import { createHttpPool, type HttpPool } from '../../../http-pool.ts'
 import { type BucketEndpoint, bucketUrl, encodedKey, encodedText } from './address.ts'
 import { type BucketAnswer, isTemporary, type LostAnswer, readAnswer } from './answers.ts'
 
@@ -53,6 +54,8 @@ export interface BucketRequests {
 
 export const ATTEMPTS = 6
 const BACKOFF: Backoff = { firstMs: 500, mostMs: 30 * SECOND_MS, jitter: 1 }
+/** Requests in progress. Most are small, so each takes about one round trip. */
+const CONNECTIONS = 32
 const CONNECT_TIMEOUT_MS = 10 * SECOND_MS
 /** A request of which nothing was sent or received for this time is given up, at the latest after twice the time. */
 const IDLE_TIMEOUT_MS = 60 * SECOND_MS
@@ -65,8 +68,8 @@ const EMPTY_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b78
 export function createBucketRequests(options: BucketRequestsOptions): BucketRequests {
   const { bucket, clock, signal, random } = options
   const url = bucketUrl(options, bucket)
-  const pool = new Pool(new URL(url).origin, {
-    connections: 8,
+  const pool = createHttpPool(new URL(url).origin, {
+    connections: CONNECTIONS,
     connect: { timeout: CONNECT_TIMEOUT_MS },
     // The idle limit replaces both. It also sees a request of which the body cannot be sent.
     headersTimeout: 0,
@@ -134,7 +137,7 @@ async function sign(
 }
 
 async function exchange(
-  pool: Pool,
+  pool: HttpPool,
   request: SignedRequest,
   body: RequestBody | undefined,
   limit: IdleLimit,

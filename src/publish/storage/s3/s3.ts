@@ -4,6 +4,7 @@ import type { Storage } from '../storage.ts'
 import type { TargetReader } from '../target-reader.ts'
 import { type BucketEndpoint, type BucketPlace, bucketUrl } from './address.ts'
 import { type BucketAnswer, type LostAnswer, readListedPage } from './answers.ts'
+import { createDownloads } from './downloads.ts'
 import { type BucketWords, bucketError, conditionError, noBucketError } from './faults.ts'
 import {
   type BucketCredentials,
@@ -34,8 +35,8 @@ const MARK = '.parley-publish'
 const SETTLED_MS = DAY_MS
 
 /**
- * A prefix of a bucket as a target. There is no lock: of two processes that publish at the same time, the one that
- * writes `vK.metadata.json` first wins, and `writeIfAbsent` says so to the other.
+ * A prefix of a bucket as a target. There is no lock: `writeIfAbsent` decides between two processes that publish at the
+ * same time.
  * @throws StopError 64 when the prefix has other objects, 73 when the bucket cannot be used
  */
 export async function openS3(options: S3Options): Promise<Storage> {
@@ -55,6 +56,7 @@ export async function openS3(options: S3Options): Promise<Storage> {
     return {
       name,
       location: location ?? name,
+      isLocked: false,
       read: objects.read,
       write: (path, bytes) => objects.put(path, bytesBody(bytes)),
       writeIfAbsent: objects.putOwn,
@@ -79,9 +81,23 @@ export async function openS3(options: S3Options): Promise<Storage> {
 }
 
 /** Opens a prefix without a request, so a bucket that cannot be used is an error of the first read. */
-export function openS3Reader(options: Omit<S3Options, 'location' | 'temporary'>): TargetReader {
+export function openS3Reader(options: S3Options): TargetReader {
   const requests = createBucketRequests(options)
-  return { read: objectsOf(options, requests.send).read, close: requests.close }
+  const objects = objectsOf(options, requests.send)
+  const downloads = createDownloads({ ...options, readRange: objects.readRange })
+  const name = nameOf(options)
+  return {
+    name,
+    location: options.location ?? name,
+    read: objects.read,
+    open: downloads.open,
+    list: async path => (await objects.list(path)).map(found => found.path),
+    holds: () => contentOf(objects),
+    close() {
+      requests.close()
+      downloads.close()
+    },
+  }
 }
 
 function objectsOf(options: BucketPlace & BucketEndpoint, send: Send): Objects {
@@ -105,6 +121,8 @@ interface FoundObject {
 interface Objects {
   words: BucketWords
   read(path: string): Promise<Buffer | undefined>
+  /** The bytes from a place on, fewer than asked for at the end. Undefined where there is no such object. */
+  readRange(path: string, from: number, bytes: number): Promise<Buffer | undefined>
   put(path: string, body: RequestBody): Promise<void>
   putIfAbsent(path: string, bytes: Buffer): Promise<'written' | 'exists'>
   /** As `putIfAbsent`, for content that no other process writes. @returns whether the object is ours */
@@ -138,6 +156,15 @@ function createObjects(send: Send, { prefix, words }: { prefix: string; words: B
   return {
     words,
     read,
+    async readRange(path, from, bytes) {
+      const headers = { range: `bytes=${from}-${from + bytes - 1}` }
+      const request = { method: 'GET', key: prefix + path, headers } as const
+      const { status, body } = await sendFor(request, 200, 206, 404, 416)
+      if (status === 404) return undefined
+      if (status === 416) return Buffer.alloc(0)
+      // A server without ranges sends the whole object.
+      return status === 206 ? body : body.subarray(from, from + bytes)
+    },
     putIfAbsent,
     async put(path, body) {
       if (body.bytes > MAX_OBJECT_BYTES) throw tooLargeError(path, words)
@@ -195,12 +222,18 @@ async function listPage(
  * object, so it exists when others of parley do. Writing it also shows whether the server honours If-None-Match: a
  * server that ignores it would let two publications mix.
  */
-async function claimPrefix({ words, list, read, putIfAbsent }: Objects, name: string): Promise<void> {
-  const [first] = await list('', 1)
-  if (first && (await read(MARK)) === undefined) throw foreignError(name)
+async function claimPrefix(objects: Objects, name: string): Promise<void> {
+  if ((await contentOf(objects)) === 'others') throw foreignError(name)
+  const { words, putIfAbsent } = objects
   const mark = Buffer.from('The objects next to this one are written by parley publish.\n')
   if ((await putIfAbsent(MARK, mark)) === 'exists') return
   if ((await putIfAbsent(MARK, mark)) === 'written') throw conditionError(words)
+}
+
+async function contentOf({ list, read }: Objects): ReturnType<TargetReader['holds']> {
+  const [[first], mark] = await Promise.all([list('', 1), read(MARK)])
+  if (first === undefined) return 'nothing'
+  return mark === undefined ? 'others' : 'ours'
 }
 
 function foreignError(name: string): StopError {

@@ -1,6 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import PQueue from 'p-queue'
 import type { FileInProgress } from '../storage.ts'
 import type { RequestBody } from './requests.ts'
 
@@ -10,7 +11,7 @@ import type { RequestBody } from './requests.ts'
  */
 export interface Uploads {
   begin(path: string): FileInProgress
-  /** Resolves when every ended file is uploaded. */
+  /** Resolves when every file that has ended before this call is uploaded. */
   finished(): Promise<void>
 }
 
@@ -19,31 +20,20 @@ export interface UploadsOptions {
   put(path: string, body: RequestBody): Promise<void>
 }
 
-const AT_ONCE = 4
+const AT_ONCE = 8
 
 export function createUploads({ folder, put }: UploadsOptions): Uploads {
-  const waiting: { path: string; file: string }[] = []
-  const running = new Set<Promise<void>>()
+  const queue = new PQueue({ concurrency: AT_ONCE })
+  const unfinished = new Set<Promise<void>>()
   let failure: { error: unknown } | undefined
 
-  const upload = async ({ path, file }: { path: string; file: string }): Promise<void> => {
+  const upload = async (path: string, file: string): Promise<void> => {
+    if (failure) return
     try {
       await put(path, await fileBody(file))
       rmSync(file, { force: true })
     } catch (error) {
       failure ??= { error }
-      waiting.length = 0
-    }
-  }
-  const start = () => {
-    while (running.size < AT_ONCE) {
-      const next = waiting.shift()
-      if (next === undefined) return
-      const work: Promise<void> = upload(next).then(() => {
-        running.delete(work)
-        start()
-      })
-      running.add(work)
     }
   }
   const refuseAfterFailure = () => {
@@ -57,14 +47,14 @@ export function createUploads({ folder, put }: UploadsOptions): Uploads {
         file,
         end() {
           refuseAfterFailure()
-          waiting.push({ path, file })
-          start()
+          const work = queue.add(() => upload(path, file)).then(() => void unfinished.delete(work))
+          unfinished.add(work)
         },
         abandon: () => rmSync(file, { force: true }),
       }
     },
     async finished() {
-      while (running.size > 0) await Promise.all(running)
+      await Promise.all(unfinished)
       refuseAfterFailure()
     },
   }
@@ -73,7 +63,10 @@ export function createUploads({ folder, put }: UploadsOptions): Uploads {
 const CHUNK_BYTES = 256 * 1024
 
 async function fileBody(file: string): Promise<RequestBody> {
-  const chunks = () => createReadStream(file, { highWaterMark: CHUNK_BYTES })
+  // Opened with the first chunk: nothing would handle an error of a request that was stopped before.
+  const chunks = async function* (): AsyncGenerator<Buffer> {
+    yield* createReadStream(file, { highWaterMark: CHUNK_BYTES })
+  }
   const hash = createHash('sha256')
   const { size } = statSync(file)
   // A file that is too large is refused by its size, so its digest is not needed.

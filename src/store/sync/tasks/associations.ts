@@ -36,7 +36,7 @@ export interface RecordRange {
 export function createAssociationTasks(prepare: Prepare): AssociationTasks {
   const removeSome = prepare(
     `DELETE FROM sync_tasks WHERE feed = @feed AND scope = @scope AND key IN (
-       SELECT key FROM sync_tasks WHERE feed = @feed AND scope = @scope LIMIT @atMost)`,
+       SELECT key FROM sync_tasks WHERE feed = @feed AND scope = @scope LIMIT +@atMost)`,
   )
   return {
     newestRecord: records =>

@@ -50,9 +50,12 @@ const range = (index: 'by_due' | 'by_round' | 'open', condition: string): string
   `SELECT ${TASK_COLUMNS} FROM sync_tasks INDEXED BY sync_tasks_${index}
    WHERE feed = @feed AND ${condition} AND ${IS_ASKED}`
 
-/** Ranges joined by UNION ALL: with OR, SQLite would scan every task of the feed. */
+/**
+ * Ranges joined by UNION ALL: with OR, SQLite would scan every task of the feed. The plus hides the limit from SQLite's
+ * planner. With `LIMIT @limit` it would compile the statement again at each use, which takes 40 µs in place of 6.
+ */
 const firstOf = (order: TaskOrder, ...ranges: readonly string[]): string =>
-  `${ranges.join(' UNION ALL ')} ORDER BY ${ORDERS[order]} LIMIT @limit`
+  `${ranges.join(' UNION ALL ')} ORDER BY ${ORDERS[order]} LIMIT +@limit`
 
 export function createDueTasks(prepare: Prepare): DueTasks {
   const isByTime = `round = ${BY_DUE_TIME}`

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Recurrence } from '../../src/config/kinds.ts'
-import { lateAfter, nextPublication } from '../../src/daemon/publication-times.ts'
+import { lateAfter, nextPublication } from '../../src/publish/publication-times.ts'
 
 const MINUTE = 60_000
 const HOUR = 60 * MINUTE

@@ -1,0 +1,211 @@
+import { constants } from 'node:fs'
+import { access, stat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { type Clock, SECOND_MS } from '../clock.ts'
+import type { Recurrence } from '../config/kinds.ts'
+import type { Settings } from '../config/load-settings.ts'
+import { errorCode } from '../error-code.ts'
+import { EXIT_STATUS, StopError } from '../errors.ts'
+import { lateAfter } from '../publish/publication-times.ts'
+import { PUBLICATIONS } from '../publish/publications.ts'
+import { FOLDER_MARK } from '../publish/storage/target-reader.ts'
+import { type PublicationTarget, parsePublicationTarget, publicationTargetName } from '../publish/target.ts'
+import { type TargetFacts, targetFacts } from '../publish/target-facts.ts'
+import { sizeText } from '../size-text.ts'
+import { freeOnSlowDisk } from '../store/file/size.ts'
+import { durationText } from '../terminal/wording.ts'
+import { createFinder, type Finding } from './finding.ts'
+
+/**
+ * Checks the target of the publications without writing to it. Nothing here is `wrong`, since a backfill does not
+ * depend on the target.
+ */
+export interface PublishingContext {
+  settings: Pick<Settings, 'publish' | 'database'>
+  /** Of the warehouse; undefined when the database does not exist or cannot be read. */
+  identity: string | undefined
+  clock: Clock
+  signal: AbortSignal
+}
+
+/** A target that needs longer is reported as one that does not answer. */
+const LIMIT_MS = 15 * SECOND_MS
+
+export async function publishingFindings(context: PublishingContext): Promise<readonly Finding[]> {
+  const { target: text } = context.settings.publish
+  if (text === undefined) return []
+  const line = createFinder('publish target')
+  try {
+    const target = parsePublicationTarget(text, '/')
+    return await inTime(context, signal => targetFindings(target, { ...context, signal }))
+  } catch (error) {
+    if (context.signal.aborted) throw context.signal.reason
+    if (!(error instanceof StopError)) throw error
+    return [line.warning(error.message, error.hint)]
+  }
+}
+
+async function targetFindings(target: PublicationTarget, context: PublishingContext): Promise<Finding[]> {
+  const facts = await targetFacts(target, context)
+  const place = target.by === 'folder' ? await folderPlace(target.path) : undefined
+  return [
+    targetFinding(publicationTargetName(target), facts, context),
+    ...(place ? [writingFinding(place), spaceFinding(place)] : [NOT_WRITTEN]),
+    ...publicationFindings(facts, context),
+  ]
+}
+
+const NOT_WRITTEN = createFinder('publish access').note(
+  'the target can be read; whether it can be written is not checked',
+  'parley publish shows it.',
+)
+
+/** Whether the next publication would accept what the target has. Pure. */
+export function targetFinding(
+  name: string,
+  { holds, last, otherLocation }: TargetFacts,
+  { identity }: Pick<PublishingContext, 'identity'>,
+): Finding {
+  const line = createFinder('publish target')
+  if (holds === 'others')
+    return line.warning(
+      `${name} has files that parley publish did not write`,
+      'Set publish.target to a folder or prefix that is empty, or has publications of this warehouse.',
+    )
+  if (holds === 'nothing') return line.ok(`${name} has nothing yet`)
+  if (last === undefined)
+    return line.note(`${name} has no complete publication yet`, 'The daemon or parley publish completes it.')
+  if (identity === undefined)
+    return line.note(`${name} has publications; not checked whether they are of this warehouse`)
+  if (last.warehouse !== identity)
+    return line.warning(
+      `${name} has publications of another warehouse`,
+      'Set publish.target to another folder, prefix or database. Each warehouse needs a separate one.',
+    )
+  if (otherLocation !== undefined)
+    return line.warning(
+      `the tables in ${name} name their files below ${otherLocation}`,
+      `Set publish.location to "${otherLocation}", or publish to an empty folder or prefix.`,
+    )
+  return line.ok(`${name} has publications of this warehouse`)
+}
+
+/** How old the last publication is. Pure. */
+export function publicationFindings(
+  { last }: Pick<TargetFacts, 'last'>,
+  { settings, clock }: Pick<PublishingContext, 'settings' | 'clock'>,
+): Finding[] {
+  if (last === undefined) return []
+  const line = createFinder('last publication')
+  const { every } = settings.publish
+  const now = clock.now()
+  const at = Date.parse(last.published_at)
+  const age = `number ${last.publication} of ${last.published_at}, ${durationText(Math.max(0, now - at))} old`
+  if (every === 'never') return [line.ok(`${age}; the daemon does not publish (publish.every)`)]
+  const due = `publish.every is ${everyText(every)}`
+  if (now <= lateAfter(every, at)) return [line.ok(`${age}; ${due}`)]
+  return [
+    line.warning(
+      `${age}, but ${due}`,
+      'Start the daemon, or see in parley status why it fails. parley publish publishes at once.',
+    ),
+  ]
+}
+
+const everyText = (every: Recurrence): string =>
+  every.by === 'interval' ? durationText(every.ms) : every.pattern
+
+export interface FolderPlace {
+  path: string
+  /** What exists of the path. */
+  existing: string
+  isFolder: boolean
+  /** The first place of those that a publication writes to that this user may not write. */
+  refused: string | undefined
+  freeBytes: number
+}
+
+async function folderPlace(path: string): Promise<FolderPlace> {
+  const existing = await firstExisting(path)
+  const written = [existing, join(path, `${FOLDER_MARK}-lock`), join(path, PUBLICATIONS, 'metadata')]
+  const refusals = await Promise.all(written.map(isRefused))
+  return {
+    path,
+    existing,
+    isFolder: (await stat(existing)).isDirectory(),
+    refused: written.find((_, place) => refusals[place]),
+    freeBytes: await freeOnSlowDisk(existing),
+  }
+}
+
+async function firstExisting(path: string): Promise<string> {
+  try {
+    await stat(path)
+    return path
+  } catch {
+    return firstExisting(dirname(path))
+  }
+}
+
+async function isRefused(path: string): Promise<boolean> {
+  try {
+    await access(path, constants.W_OK)
+    return false
+  } catch (error) {
+    return errorCode(error) !== 'ENOENT' && errorCode(error) !== 'ENOTDIR'
+  }
+}
+
+/** Whether this user may write the folder. Pure. */
+export function writingFinding({ path, existing, isFolder, refused }: FolderPlace): Finding {
+  const line = createFinder('publish access')
+  if (!isFolder) return line.warning(`${existing} is not a folder`, 'Move it away, or change publish.target.')
+  if (refused !== undefined)
+    return line.warning(
+      `${refused} is not writable for this user`,
+      'Run parley as the owner of the folder, change its owner or mode, or change publish.target.',
+    )
+  return line.ok(
+    path === existing
+      ? `${path} is writable`
+      : `${existing} is writable, and the rest of the path is created`,
+  )
+}
+
+const COMFORTABLE_SPACE = 1024 ** 3
+
+/** Pure. */
+export function spaceFinding({ freeBytes, existing }: Pick<FolderPlace, 'freeBytes' | 'existing'>): Finding {
+  const line = createFinder('publish disk space')
+  const found = `${sizeText(freeBytes)} free at ${existing}`
+  return freeBytes > COMFORTABLE_SPACE
+    ? line.ok(found)
+    : line.warning(
+        `${found}; expected more than ${sizeText(COMFORTABLE_SPACE)} free`,
+        'Delete files on this disk, lower publish.keep, or change publish.target.',
+      )
+}
+
+/** The result of the work, or an error when it takes too long. A file system that hangs does not hold the caller up. */
+async function inTime<Result>(
+  { clock, signal }: Pick<PublishingContext, 'clock' | 'signal'>,
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const over = new AbortController()
+  const slow = new StopError(`The target does not answer within ${durationText(LIMIT_MS)}`, {
+    code: 'publish-slow',
+    hint: 'Check the network of this machine, and whether the file system or the server of publish.target works.',
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+  const limit = new AbortController()
+  const late = clock.sleep(LIMIT_MS, over.signal).then(() => {
+    limit.abort(slow)
+    throw slow
+  })
+  late.catch(() => undefined)
+  try {
+    return await Promise.race([work(AbortSignal.any([signal, limit.signal])), late])
+  } finally {
+    over.abort()
+  }
+}

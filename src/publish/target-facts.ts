@@ -1,0 +1,67 @@
+import type { Clock } from '../clock.ts'
+import type { Settings } from '../config/load-settings.ts'
+import { readLastPublication, readShownTable } from './catalogue/complete-publication.ts'
+import { PUBLICATIONS, type PublicationRow } from './publications.ts'
+import { openTargetReader, type PublishTarget } from './storage/open.ts'
+import type { TargetReader } from './storage/target-reader.ts'
+import type { PublicationTarget } from './target.ts'
+
+/** What can be known of a target without a write, with a few requests. */
+export interface TargetFacts {
+  /** `others`: a publication would refuse the target. */
+  holds: Awaited<ReturnType<TargetReader['holds']>>
+  /** The last complete publication. */
+  last: Pick<PublicationRow, 'publication' | 'published_at' | 'warehouse'> | undefined
+  /** Where the tables say that their files are, if the settings say otherwise. */
+  otherLocation: string | undefined
+}
+
+export interface TargetAccess {
+  settings: Pick<Settings, 'publish' | 'database'>
+  clock: Clock
+  signal: AbortSignal
+}
+
+/**
+ * @throws StopError 73 when the target cannot be reached or read, 78 without credentials; the reason of the signal once
+ *   it is aborted
+ */
+export function targetFacts(target: PublicationTarget, access: TargetAccess): Promise<TargetFacts> {
+  return target.by === 'clickhouse' ? databaseFacts(target, access) : factsOfFiles(target, access)
+}
+
+async function factsOfFiles(target: PublishTarget, access: TargetAccess): Promise<TargetFacts> {
+  const { location } = access.settings.publish
+  // Without waits, several tries take no longer than one.
+  const reader = await openTargetReader(target, { ...access, location, random: () => 0 })
+  try {
+    const holds = await reader.holds()
+    const last = holds === 'ours' ? await readLastPublication(reader) : undefined
+    const shown = last && (await readShownTable(reader, last, PUBLICATIONS))
+    const place = shown?.address.slice(0, shown.address.indexOf(`/${PUBLICATIONS}/metadata/`))
+    return { holds, last, otherLocation: place === reader.location ? undefined : place }
+  } finally {
+    reader.close()
+  }
+}
+
+async function databaseFacts(
+  { address }: Extract<PublicationTarget, { by: 'clickhouse' }>,
+  { settings, signal }: TargetAccess,
+): Promise<TargetFacts> {
+  const { clickhouseUser: user, clickhousePassword: password } = settings.publish
+  const [{ openClickHouse }, { readPublications, readRelations }, { STATE_TABLES }] = await Promise.all([
+    import('./clickhouse/connection.ts'),
+    import('./clickhouse/state.ts'),
+    import('./clickhouse/state-tables.ts'),
+  ])
+  const connection = await openClickHouse({ address, user, password, signal })
+  try {
+    const relations = await readRelations(connection, address)
+    const isOurs = relations.has(STATE_TABLES.publications)
+    const publications = isOurs ? await readPublications(connection, address, 1) : []
+    return { holds: isOurs ? 'ours' : 'nothing', last: publications.at(-1), otherLocation: undefined }
+  } finally {
+    await connection.close()
+  }
+}

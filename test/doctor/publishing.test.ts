@@ -1,0 +1,241 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type Clock, MINUTE_MS, systemClock } from '../../src/clock.ts'
+import { loadSettings, type Settings } from '../../src/config/load-settings.ts'
+import type { Finding } from '../../src/doctor/finding.ts'
+import { publishingFindings, spaceFinding, writingFinding } from '../../src/doctor/publishing.ts'
+import { META, readMeta } from '../../src/store/sync/meta.ts'
+import { emptyFolder, parley } from '../cli/parley.ts'
+import { publishTo } from '../publish/publishing.ts'
+import { ACCESS, BUCKET, type FakeS3, fakeS3 } from '../publish/s3/fake-s3.ts'
+import { bucketOf, publishTo as publishToBucket } from '../publish/s3/publishing.ts'
+import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
+import { placeFor, serveWorkspace } from './api-server.ts'
+
+type Publish = Partial<Settings['publish']>
+
+function findings(
+  publish: Publish,
+  { store, clock = systemClock() }: { store?: TemporaryStore; clock?: Clock } = {},
+): Promise<readonly Finding[]> {
+  const { settings } = loadSettings({ flags: {}, env: {}, cwd: '/', requireApi: false })
+  return publishingFindings({
+    settings: { ...settings, publish: { ...settings.publish, ...publish } },
+    identity: store && readMeta(store.db, META.identity),
+    clock,
+    signal: new AbortController().signal,
+  })
+}
+
+const marks = (all: readonly Finding[]) => all.map(({ mark, check }) => `${mark} ${check}`)
+const later = (ms: number): Clock => ({ ...systemClock(), now: () => Date.now() + ms })
+
+test('without a target nothing is checked', async () => {
+  expect(await findings({ target: undefined })).toEqual([])
+})
+
+describe('a folder', () => {
+  test('that does not exist yet can be created, and is not created by the check', async () => {
+    const parent = emptyFolder()
+    const all = await findings({ target: join(parent, 'data', 'lake') })
+    expect(marks(all)).toEqual([
+      'ok publish target',
+      'ok publish access',
+      expect.stringMatching(/disk space$/),
+    ])
+    expect(all[1]?.found).toBe(`${parent} is writable, and the rest of the path is created`)
+  })
+
+  test('with publications of this warehouse is good until the last one is late', async () => {
+    const store = temporaryStore()
+    const folder = emptyFolder()
+    await publishTo(store.path, { folder, url: `file://${folder}` }, { tables: ['teams'] })
+    const target = { target: folder }
+    const [belongs, access, , last] = await findings(target, { store })
+    expect(belongs).toMatchObject({ mark: 'ok', found: `${folder} has publications of this warehouse` })
+    expect(access).toMatchObject({ mark: 'ok', found: `${folder} is writable` })
+    expect(last).toMatchObject({
+      mark: 'ok',
+      found: expect.stringMatching(/^number 1 of .+; publish\.every is 5 min$/),
+    })
+
+    const late = (await findings(target, { store, clock: later(21 * MINUTE_MS) })).at(-1)
+    expect(late).toMatchObject({ mark: 'warning', hint: expect.stringContaining('parley status') })
+    const never = await findings({ ...target, every: 'never' }, { store, clock: later(21 * MINUTE_MS) })
+    expect(never.at(-1)).toMatchObject({ mark: 'ok', found: expect.stringContaining('does not publish') })
+
+    const [other] = await findings(target, { store: temporaryStore() })
+    expect(other).toMatchObject({ mark: 'warning', found: `${folder} has publications of another warehouse` })
+    const [moved] = await findings({ ...target, location: 's3://elsewhere/lake' }, { store })
+    expect(moved).toMatchObject({
+      mark: 'warning',
+      hint: expect.stringContaining(`publish.location to "file://${folder}"`),
+    })
+  })
+
+  test('with files of other programs, or a file in its place, is refused by name', async () => {
+    const folder = emptyFolder()
+    writeFileSync(join(folder, 'notes.txt'), 'mine')
+    expect((await findings({ target: folder }))[0]).toMatchObject({
+      mark: 'warning',
+      found: `${folder} has files that parley publish did not write`,
+    })
+    const file = await findings({ target: join(folder, 'notes.txt') })
+    expect(file).toContainEqual(
+      expect.objectContaining({ mark: 'warning', found: `${join(folder, 'notes.txt')} is not a folder` }),
+    )
+  })
+
+  test('with a publication that was interrupted before it was complete says so', async () => {
+    const folder = emptyFolder()
+    writeFileSync(join(folder, '.parley-publish-lock'), '')
+    mkdirSync(join(folder, 'teams'))
+    expect((await findings({ target: folder }))[0]).toMatchObject({
+      mark: 'note',
+      found: `${folder} has no complete publication yet`,
+    })
+  })
+
+  test('that another user owns, or that is nearly full, is a warning', () => {
+    const place = { path: '/lake', existing: '/lake', isFolder: true, freeBytes: 2 ** 20 }
+    expect(writingFinding({ ...place, refused: '/lake/publications/metadata' })).toMatchObject({
+      mark: 'warning',
+      found: '/lake/publications/metadata is not writable for this user',
+    })
+    expect(spaceFinding(place).mark).toBe('warning')
+    expect(spaceFinding({ ...place, freeBytes: 2 ** 40 }).mark).toBe('ok')
+  })
+})
+
+describe('a bucket', () => {
+  const access = ({ url }: FakeS3): Publish => ({
+    target: `s3://${BUCKET}/lake`,
+    s3Endpoint: url,
+    s3Region: ACCESS.region,
+    s3AccessKeyId: ACCESS.id,
+    s3SecretAccessKey: ACCESS.secret,
+  })
+
+  test('without credentials names the settings that are missing', async () => {
+    const [finding] = await findings({ target: `s3://${BUCKET}/lake` })
+    expect(finding).toMatchObject({
+      mark: 'warning',
+      found:
+        'publish.s3_access_key_id and publish.s3_secret_access_key are not set, and a target s3:// needs them',
+      hint: expect.stringContaining('publish.s3_secret_access_key_file'),
+    })
+  })
+
+  test('is only read, and that writing was not checked is said', async () => {
+    const server = await fakeS3()
+    const store = temporaryStore()
+    await publishToBucket(await bucketOf(server), store.path, { tables: ['teams'] })
+    server.fault = ({ method }) => (method === 'GET' ? undefined : { status: 403, code: 'AccessDenied' })
+    const all = await findings(access(server), { store })
+    expect(marks(all)).toEqual(['ok publish target', 'note publish access', 'ok last publication'])
+    expect(all[1]?.found).toContain('whether it can be written is not checked')
+  })
+
+  test('that refuses or does not exist is named with what to do', async () => {
+    const server = await fakeS3()
+    const refused = await findings({ ...access(server), s3SecretAccessKey: 'wrong-S3CRET' })
+    expect(refused).toEqual([
+      expect.objectContaining({ mark: 'warning', found: expect.stringContaining('refuses the signature') }),
+    ])
+    expect(JSON.stringify(refused)).not.toContain('S3CRET')
+    const missing = await findings({ ...access(server), target: 's3://another-bucket/lake' })
+    expect(missing[0]).toMatchObject({
+      mark: 'warning',
+      found: expect.stringContaining('There is no bucket another-bucket'),
+    })
+  })
+
+  test('that does not answer is given up after a while', async () => {
+    const server = await fakeS3()
+    const asked = new Promise<void>(resolve => {
+      server.fault = () => {
+        resolve()
+        return 'hang'
+      }
+    })
+    const { sleep, ...clock } = systemClock()
+    const all = await findings(access(server), {
+      clock: { ...clock, sleep: (ms, signal) => (ms === 15_000 ? asked : sleep(ms, signal)) },
+    })
+    expect(all).toEqual([
+      expect.objectContaining({ mark: 'warning', found: 'The target does not answer within 15 s' }),
+    ])
+  })
+})
+
+describe('a ClickHouse database', () => {
+  /** Answers statements by the first of these texts that they have. */
+  async function answering(answers: Readonly<Record<string, object[]>>): Promise<string> {
+    const server = createServer(async (request, response) => {
+      const sql = await text(request)
+      const rows = Object.entries(answers).find(([part]) => sql.includes(part))?.[1] ?? []
+      response.end(rows.map(row => `${JSON.stringify(row)}\n`).join(''))
+    })
+    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+    onTestFinished(() => new Promise<void>(resolve => void server.close(() => resolve())))
+    return `clickhouse://127.0.0.1:${(server.address() as AddressInfo).port}/lake`
+  }
+
+  test('shows its last publication, and whether that is of this warehouse', async () => {
+    const store = temporaryStore()
+    const published = (warehouse: string | undefined) => ({
+      'version()': [{ version: '26.7.1.1' }],
+      'system.databases': [{ name: 'lake' }],
+      'system.tables': [{ name: '_parley_publications', engine: 'MergeTree', digest: '' }],
+      _parley_publications: [
+        {
+          publication: '12',
+          published_at: new Date().toISOString(),
+          warehouse,
+          complete_as_of: null,
+          fresh_as_of: null,
+          purged_at: '',
+        },
+      ],
+    })
+    const mine = await answering(published(readMeta(store.db, META.identity)))
+    const all = await findings({ target: mine }, { store })
+    expect(marks(all)).toEqual(['ok publish target', 'note publish access', 'ok last publication'])
+    expect(all[2]?.found).toMatch(/^number 12 of /)
+    const other = await findings({ target: await answering(published('another')) }, { store })
+    expect(other[0]).toMatchObject({
+      mark: 'warning',
+      found: expect.stringContaining('of another warehouse'),
+    })
+  })
+
+  test('that is missing, or whose server is, is named with what to do', async () => {
+    const none = await answering({ 'version()': [{ version: '26.7.1.1' }] })
+    expect((await findings({ target: none }))[0]).toMatchObject({
+      mark: 'warning',
+      hint: expect.stringContaining('CREATE DATABASE lake'),
+    })
+    expect((await findings({ target: 'clickhouse://127.0.0.1:1/lake' }))[0]).toMatchObject({
+      mark: 'warning',
+      found: expect.stringContaining('cannot be reached: ECONNREFUSED'),
+    })
+  })
+})
+
+test('the command reports the target of the settings, and its status does not depend on it', async () => {
+  const { cwd, env, file } = placeFor(await serveWorkspace({ now: 'real' }))
+  const args = ['doctor', '--json', '--database', file, '--publish-target', `s3://${BUCKET}/lake`]
+  const { status, stdout } = await parley(args, { cwd, env })
+  expect(status).toBe(0)
+  expect(JSON.parse(stdout).findings).toContainEqual(
+    expect.objectContaining({
+      mark: 'warning',
+      check: 'publish target',
+      found: expect.stringContaining('publish.s3_access_key_id and'),
+    }),
+  )
+})
