@@ -27,7 +27,7 @@ import type { Storage } from './storage/storage.ts'
  * on its way. So the next one gives every table a new version first. Then no such commit succeeds any more, and it
  * starts from tables that stay as it has read them.
  */
-export interface Begun {
+export interface BegunPublication {
   publication: number
   /** As it is when the publication has begun. */
   target: PublishedTarget
@@ -43,7 +43,10 @@ export interface Beginning {
 }
 
 /** @throws StopError 75 when another publication begins at the same time */
-export async function beginPublication(beginning: Beginning, target: PublishedTarget): Promise<Begun> {
+export async function beginPublication(
+  beginning: Beginning,
+  target: PublishedTarget,
+): Promise<BegunPublication> {
   const { storage } = beginning
   const publication = 1 + newestNumber(target)
   if (storage.isLocked) return { publication, target, storage }

@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { createCatalogue } from '../../src/publish/catalogue/catalogue.ts'
@@ -78,8 +79,8 @@ describe.skipIf(typeof program === 'string')(
       expect((await trial.backfill()).status).toBe(0)
       expect(await publish()).toBe(2)
       expect(warehouses.get(2)?.get('messages')?.rows).not.toEqual(warehouses.get(1)?.get('messages')?.rows)
-      await compareSnapshots(2)
-      await compareSnapshots(1)
+      await compare(2)
+      await compare(1)
       const env = commandEnvironment(ceph)
       const args = ['publish', 'verify', `s3://${BUCKET}/lake`, '--database', trial.database, '--json']
       const verified = await parley(args, { env })
@@ -93,6 +94,8 @@ describe.skipIf(typeof program === 'string')(
         endpoint: ceph.url,
         region: REGION,
         pathStyle: undefined,
+        location: undefined,
+        temporary: tmpdir(),
         credentials: { ...READER, sessionToken: undefined },
         clock: systemClock(),
         signal: new AbortController().signal,
@@ -101,6 +104,7 @@ describe.skipIf(typeof program === 'string')(
       onTestFinished(() => reader.close())
       const catalogue = createCatalogue(reader, systemClock())
       const { server } = await start({ catalogue: { catalogue, token: TOKEN } })
+      const url = `http://${server.address}/iceberg`
       const settings = {
         catalog_type: 'rest',
         warehouse: 'parley',
@@ -112,7 +116,7 @@ describe.skipIf(typeof program === 'string')(
       const given = Object.entries(settings).map(([name, value]) => `${name} = ${literal(value)}`)
       await clickhouse.query('SET allow_database_iceberg = 1')
       await clickhouse.query(
-        `CREATE DATABASE lake ENGINE = DataLakeCatalog(${args.map(literal).join(', ')}) SETTINGS ${given.join(', ')}`,
+        `CREATE DATABASE lake ENGINE = DataLakeCatalog(${literal(url)}, 'Parquet') SETTINGS ${given.join(', ')}`,
       )
       for (const [table, { rows }] of warehouses.get(Math.max(...warehouses.keys())) ?? []) {
         const source = `lake.${identifier(`parley.${table}`)}`
