@@ -87,10 +87,10 @@ const faultLines = (
   `  hint: ${hint}`,
 ]
 
-type Summary = VerifySummary | DatabaseVerifySummary
+type AnyVerifySummary = VerifySummary | DatabaseVerifySummary
 
 const endLine = (
-  { publication, published_at, faults }: Summary,
+  { publication, published_at, faults }: AnyVerifySummary,
   { target, durationMs }: VerifiedPlace,
   others: string,
 ): string =>
@@ -99,7 +99,7 @@ const endLine = (
 const countedLine = (parts: number): string =>
   `An earlier version of parley wrote ${countText(parts, 'part')} without a checksum: only their rows were counted.`
 
-function comparedLine({ compared, tables }: Summary, { database }: VerifiedPlace): string {
+function comparedLine({ compared, tables }: AnyVerifySummary, { database }: VerifiedPlace): string {
   if (!compared)
     return `The warehouse was not compared, and purged rows were not searched for: there is no ${database}.`
   const parts = sumOf(tables, (row: AnyTable) => row.parts_changed)

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
-import type { DatabaseFault } from '../../src/publish/clickhouse/verify/fault.ts'
+import type { DatabaseVerifyFault } from '../../src/publish/clickhouse/verify/fault.ts'
 import { parley } from '../cli/parley.ts'
 import { type ClickHouseTarget, publishToDatabase } from '../publish/clickhouse/publishing.ts'
 import { verify } from '../publish/clickhouse/verify/verifying.ts'
@@ -68,7 +68,7 @@ async function rewrite(
   await server.run(`DROP TABLE ${copy}`)
 }
 
-const named = (faults: readonly DatabaseFault[]) =>
+const named = (faults: readonly DatabaseVerifyFault[]) =>
   faults.map(({ table, part, written_in, kind }) => ({ table, part, written_in, kind }))
 
 /** Does what the hints say. The last statement of a publication is done twice. */
@@ -76,7 +76,7 @@ async function followHint(
   server: ClickHouseServer,
   warehouse: string,
   target: ClickHouseTarget,
-  { hint }: DatabaseFault,
+  { hint }: DatabaseVerifyFault,
 ): Promise<void> {
   const [, statements] = /[Rr]un ((?:ALTER|DROP) .*) on the server, then/.exec(hint) ?? []
   for (const statement of statements?.split('; ') ?? []) await server.run(statement)

@@ -62,17 +62,21 @@ export async function writeTable(
 
 type WrittenPart = Omit<PartRow, 'position'>
 
-interface TableWriting extends TableToWrite {
+interface ChecksummedWriting extends TableToWrite {
   onChecksum(row: ChecksumRow): void
 }
 
 /** Reads each row once: nothing can be compared. */
-function writeAll(work: TableWriting, table: PublishedTable, { layout }: TablePlan): Promise<WrittenPart[]> {
+function writeAll(
+  work: ChecksummedWriting,
+  table: PublishedTable,
+  { layout }: TablePlan,
+): Promise<WrittenPart[]> {
   return writeRows(work, { table, layout, rows: table.reader(work.db, []).rows('all') })
 }
 
 async function writeChanges(
-  work: TableWriting,
+  work: ChecksummedWriting,
   table: PublishedTable,
   { layout, known, lookAt }: TablePlan,
 ): Promise<WrittenPart[]> {
@@ -108,7 +112,10 @@ interface RowsToWrite {
 const INSERT_BYTES = 16 * 2 ** 20
 
 /** Returns the parts that had rows. */
-async function writeRows(work: TableWriting, { table, layout, rows }: RowsToWrite): Promise<WrittenPart[]> {
+async function writeRows(
+  work: ChecksummedWriting,
+  { table, layout, rows }: RowsToWrite,
+): Promise<WrittenPart[]> {
   const parts: WrittenPart[] = []
   let current: PartWriter | undefined
   for (const row of rows) {
@@ -134,7 +141,7 @@ interface PartWriter {
 }
 
 function createPartWriter(
-  { connection, place, dialect, publication, onRows, onChecksum }: TableWriting,
+  { connection, place, dialect, publication, onRows, onChecksum }: ChecksummedWriting,
   { table, layout, part }: Omit<RowsToWrite, 'rows'> & { part: string },
 ): PartWriter {
   const fingerprint = createFingerprint(table.read.columns)

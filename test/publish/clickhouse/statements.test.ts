@@ -71,9 +71,12 @@ describe('tables', () => {
   })
 
   test('the state is on the first shard', () => {
-    expect(createStateTables(CLUSTER)).toHaveLength(12)
-    expect(createStateTables(CLUSTER)[5]).toMatch(/Distributed\('two', 'lake', '_parley_parts_local', 0\)$/)
-    expect(createStateTables(ALONE)[2]).toContain('PARTITION BY publication ORDER BY (source, part)')
+    const distributed = createStateTables(CLUSTER).filter(statement => statement.includes('Distributed('))
+    expect(distributed).toHaveLength(createStateTables(ALONE).length)
+    for (const statement of distributed)
+      expect(statement).toMatch(/Distributed\('two', 'lake', '_parley_\w+_local', 0\)$/)
+    const parts = createStateTables(ALONE).find(statement => statement.includes('`_parley_parts`'))
+    expect(parts).toContain('PARTITION BY publication ORDER BY (source, part)')
   })
 
   test('a table with other columns has another name, which tells what it belongs to', () => {

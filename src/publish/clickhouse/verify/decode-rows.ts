@@ -31,7 +31,7 @@ export function createRowDecoder(types: readonly string[]): RowDecoder | undefin
   return {
     *rows(piece) {
       const bytes = rest.length === 0 ? piece : Buffer.concat([rest, piece])
-      const from: Position = { bytes, at: 0 }
+      const from: ReadingPosition = { bytes, at: 0 }
       let start = 0
       while (start < bytes.length) {
         const cells = decodeRow(decoders, from)
@@ -45,15 +45,15 @@ export function createRowDecoder(types: readonly string[]): RowDecoder | undefin
   }
 }
 
-interface Position {
+interface ReadingPosition {
   bytes: Buffer
   at: number
 }
 
 /** Undefined: the bytes end before the value does. */
-type Decode = (from: Position) => StoredCell | undefined
+type Decode = (from: ReadingPosition) => StoredCell | undefined
 
-function decodeRow(decoders: readonly Decode[], from: Position): StoredCell[] | undefined {
+function decodeRow(decoders: readonly Decode[], from: ReadingPosition): StoredCell[] | undefined {
   const cells: StoredCell[] = []
   for (const decode of decoders) {
     const cell = decode(from)
@@ -82,7 +82,7 @@ const nullable =
   }
 
 /** Where the next bytes begin; undefined when there are fewer. */
-function claim(from: Position, size: number): number | undefined {
+function claim(from: ReadingPosition, size: number): number | undefined {
   const start = from.at
   if (start + size > from.bytes.length) return undefined
   from.at += size
@@ -119,7 +119,7 @@ function isoText(ms: number): string {
 /** Longer than any text of a warehouse: the length itself is damaged. */
 const LONGEST_TEXT = 2 ** 31
 
-function decodeText(from: Position): string | undefined {
+function decodeText(from: ReadingPosition): string | undefined {
   let length = 0
   let shift = 1
   let byte = 0

@@ -5,7 +5,7 @@ import { type DatabasePlace, dropTable } from '../statements.ts'
 
 export type DatabaseFaultKind = 'missing' | 'rows' | 'values' | 'unreadable' | 'view' | 'erased'
 
-export interface DatabaseFault {
+export interface DatabaseVerifyFault {
   /** The published table. */
   table: string
   /** A month or a range of keys; null for rows without a time, and where the fault is not about one part. */

@@ -4,7 +4,7 @@ import { folderOfSource } from '../layout.ts'
 import { countParts, formOf, type Relation, readRelations, type StoredPart } from '../state.ts'
 import type { DatabasePlace } from '../statements.ts'
 import { viewNamesOf } from '../views.ts'
-import { type DatabaseFault, type HintPlace, hintFor } from './fault.ts'
+import { type DatabaseVerifyFault, type HintPlace, hintFor } from './fault.ts'
 import { readShown, type ShownParts } from './shown-parts.ts'
 
 /** Tells faults from the work of a publication that went on meanwhile, and finds views that are missing. */
@@ -14,14 +14,14 @@ export function viewFaults(
   hints: HintPlace,
   { publication, parts }: ShownParts,
   relations: ReadonlyMap<string, Relation>,
-): DatabaseFault[] {
+): DatabaseVerifyFault[] {
   const current = parts.filter(row => row.publication === publication?.publication)
   const folders = new Set([...current.map(({ source }) => folderOfSource(source) ?? source), PUBLICATIONS])
   return [...folders].flatMap(folder =>
     viewNamesOf(folder)
       .filter(view => (relations.has(view) ? relations.get(view)?.digest === '' : view === folder))
       .map(
-        (view): DatabaseFault => ({
+        (view): DatabaseVerifyFault => ({
           table: folder,
           part: null,
           source: view,
@@ -42,8 +42,8 @@ export function viewFaults(
  */
 export async function lastingFaults(
   { connection, ...hints }: HintPlace & { connection: ClickHouseConnection },
-  faults: readonly DatabaseFault[],
-): Promise<DatabaseFault[]> {
+  faults: readonly DatabaseVerifyFault[],
+): Promise<DatabaseVerifyFault[]> {
   if (faults.length === 0) return []
   const { place } = hints
   const relations = await readRelations(connection, place)
@@ -65,7 +65,7 @@ export async function lastingFaults(
   })
 }
 
-const keyOf = ({ source, part, written_in }: DatabaseFault): string =>
+const keyOf = ({ source, part, written_in }: DatabaseVerifyFault): string =>
   formOf(source, part ?? '', written_in ?? 0)
 
 /** The parts that the server has, of tables in which purged content was found. */
@@ -73,7 +73,7 @@ async function storedForms(
   connection: ClickHouseConnection,
   place: DatabasePlace,
   relations: ReadonlyMap<string, Relation>,
-  faults: readonly DatabaseFault[],
+  faults: readonly DatabaseVerifyFault[],
 ): Promise<ReadonlySet<string>> {
   const erased = faults.filter(({ kind }) => kind === 'erased').map(({ source }) => source)
   const sources = [...new Set(erased)].filter(source => relations.has(source))

@@ -5,14 +5,14 @@ import type { PublishedTable } from '../../tables.ts'
 import { differences } from '../../verify/verify-table.ts'
 import { formOf, readColumns } from '../state.ts'
 import type { CheckedPart } from './compare-forms.ts'
-import { type DatabaseFault, type HintPlace, hintFor } from './fault.ts'
+import { type DatabaseVerifyFault, type HintPlace, hintFor } from './fault.ts'
 import type { SourceReading, StoredForm } from './read-forms.ts'
 import type { ShownParts } from './shown-parts.ts'
 import { verifySource } from './verify-source.ts'
 
 /** Checks one published table: all tables of the database that have rows of it, and its parts against the warehouse. */
 
-export interface TableCheck extends SourceReading, HintPlace {
+export interface SourceTableCheck extends SourceReading, HintPlace {
   clock: Clock
   /** Undefined: the database is checked alone. */
   warehouse: { db: Sqlite; table: PublishedTable | undefined } | undefined
@@ -39,20 +39,20 @@ export interface DatabaseTable {
   parts_changed: number
 }
 
-export interface TableFindings {
+export interface SourceTableFindings {
   table: DatabaseTable
-  faults: readonly DatabaseFault[]
+  faults: readonly DatabaseVerifyFault[]
 }
 
 /** @param sources the tables that have rows of the published table, also those that are missing */
 export async function verifyTable(
-  check: TableCheck,
+  check: SourceTableCheck,
   folder: string,
   sources: readonly string[],
-): Promise<TableFindings> {
+): Promise<SourceTableFindings> {
   const { connection, shown, warehouse, newest } = check
   const columns = await readColumns(connection, sources)
-  const faults: DatabaseFault[] = []
+  const faults: DatabaseVerifyFault[] = []
   const stored: (StoredForm & { source: string })[] = []
   for (const source of sources) {
     const found = await verifySource(check, {
@@ -106,7 +106,7 @@ function figures(
 }
 
 /** How many parts of the table and of the warehouse differ. */
-async function changedParts(check: TableCheck, current: readonly CheckedPart[]): Promise<number> {
+async function changedParts(check: SourceTableCheck, current: readonly CheckedPart[]): Promise<number> {
   const { db, table } = check.warehouse ?? {}
   if (db === undefined) return 0
   if (table === undefined) return current.length

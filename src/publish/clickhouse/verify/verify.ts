@@ -11,10 +11,10 @@ import { dialectOf } from '../dialect.ts'
 import { folderOfSource, isSource } from '../layout.ts'
 import { newestAttempt, readRelations, refuseOtherWarehouse } from '../state.ts'
 import { STATE_TABLES } from '../state-tables.ts'
-import type { DatabaseFault } from './fault.ts'
+import type { DatabaseVerifyFault } from './fault.ts'
 import { lastingFaults, viewFaults } from './lasting-faults.ts'
 import { readShown, type ShownParts } from './shown-parts.ts'
-import { type DatabaseTable, type TableFindings, verifyTable } from './verify-table.ts'
+import { type DatabaseTable, type SourceTableFindings, verifyTable } from './verify-table.ts'
 
 /**
  * Checks the publications of a ClickHouse database that readers can see. It reads all rows that the server has, one
@@ -41,7 +41,7 @@ export interface DatabaseVerifySummary {
   /** Whether parts were compared with the warehouse, and purged rows were searched for. */
   compared: boolean
   tables: readonly DatabaseTable[]
-  faults: readonly DatabaseFault[]
+  faults: readonly DatabaseVerifyFault[]
 }
 
 /** @throws StopError 64 when nothing is published or another warehouse is, 73 when the server cannot be read */
@@ -89,13 +89,13 @@ async function verifyTables(
   verifying: Verifying & { isModern: boolean },
   shown: ShownParts,
   present: readonly string[],
-): Promise<TableFindings[]> {
+): Promise<SourceTableFindings[]> {
   const { db, onProgress } = verifying
   const sources = [...new Set([...present, ...shown.parts.map(({ source }) => source)])].toSorted()
   const folderOf = (source: string) => folderOfSource(source) ?? source
   const folders = new Set(sources.map(folderOf))
   const inWarehouse = new Map(db && publishedTables(db).map(table => [table.read.folder, table]))
-  const verified: TableFindings[] = []
+  const verified: SourceTableFindings[] = []
   for (const folder of folders) {
     let rows = 0
     const where = { table: folder, done: verified.length, tables: folders.size }
