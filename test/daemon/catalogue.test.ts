@@ -52,7 +52,7 @@ test('a target that cannot be read is logged once, until it was read again', asy
   await fail()
   await fail()
   expect(lines).toHaveLength(1)
-  expect(lines[0]).toContain('publish.s3_access_key_id is not set')
+  expect(lines[0]).toContain('publish.s3_access_key_id and publish.s3_secret_access_key are not set')
   const unset = current.settings
   current.settings = settingsOf(await lakeWith('teams'))
   await catalogue.publication()
