@@ -460,6 +460,14 @@ test('missing tables and a missing list of migrations are problems of the schema
   )
 })
 
+test('a database without tables, as a first backfill has it for a moment, is empty and not damaged', async () => {
+  const around = await place()
+  new Database(around.file).exec('PRAGMA journal_mode = wal').close()
+  const all = await findings(around)
+  expect(wrong(all)).toEqual([])
+  expect(all).toContainEqual(expect.objectContaining({ mark: 'note', check: 'schema', found: 'empty' }))
+})
+
 test('an API that answers every request with 503 is not called readable, and its key not accepted', async () => {
   const around = await place({ faults: [{ kind: 'status', status: 503 }] })
   const { status, stdout } = await doctor(around, ['--json'])

@@ -1,4 +1,5 @@
 import { openBriefWriter } from '../database/brief-writer.ts'
+import { hasTable } from '../database/existing-tables.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { resolvedPath } from '../file/path-checks.ts'
 
@@ -16,6 +17,7 @@ export interface ExportNote {
 const PREFIX = 'export '
 
 export function readExportNotes(db: Sqlite): ExportNote[] {
+  if (!hasTable(db, 'sync_meta')) return []
   return db
     .prepare<unknown[], ExportNote>(
       `SELECT substr(key, ${PREFIX.length + 1}) AS folder, value AS purgedAt FROM sync_meta
