@@ -36,7 +36,7 @@ async function markersInFiles({ folder }: Lake): Promise<[marker: string, file: 
   return found
 }
 
-/** Rows of every table, typed tables of CRM objects, and rejected items, each with texts of its own. */
+/** Rows of every table, typed tables of CRM objects, and rejected items. No two texts are equal. */
 async function filledStore() {
   const store = temporaryStore()
   const mark = createMarker()

@@ -13,8 +13,8 @@ const RAW_VALUES = {
 }
 
 /**
- * The rows of a file, one group at a time; only that group is in memory. The cells are in the order of the field ids; a column that the file does not
- * have is NULL.
+ * The rows of a file, one group at a time; only that group is in memory. The cells are in the order of the field ids; a
+ * column that the file does not have is NULL.
  * @throws Error when the file cannot be decoded
  */
 export async function* parquetRowGroups(

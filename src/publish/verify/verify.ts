@@ -15,9 +15,10 @@ import { type TableFindings, type TableVerification, verifyTable } from './verif
 
 /**
  * Checks the last complete publication of a target, and the files of all snapshots that are still there. It reads every
- * file, one at a time, and changes nothing, so publications may go on meanwhile. A file must have the size, the rows and the values that were published: the
- * digest of a part is computed again from the values of its file. Files must not have content that the warehouse has
- * purged. A part that differs from the warehouse has changed since: that is no fault.
+ * file, one at a time, and changes nothing, so publications may go on meanwhile. A file must have the size, the rows and
+ * the values that were published: the digest of a part is computed again from the values of its file. Files must not
+ * have content that the warehouse has purged. A part that differs from the warehouse has changed since: that is no
+ * fault.
  */
 export interface VerifyOptions {
   /** Opened read-only. Undefined: the target is checked alone. */

@@ -1,15 +1,15 @@
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../../src/errors.ts'
 import type { PublishSummary } from '../../../src/publish/publish.ts'
 import { pathIn, readSnapshotFiles, readTarget } from '../../../src/publish/published-state.ts'
 import { openFolder } from '../../../src/publish/storage/folder.ts'
 import type { Storage } from '../../../src/publish/storage/storage.ts'
 import { META } from '../../../src/store/sync/meta.ts'
-import { openAt, type TemporaryStore, temporaryStore, withShortcuts } from '../../store/temporary-store.ts'
+import { type TemporaryStore, temporaryStore } from '../../store/temporary-store.ts'
 import { until } from '../../support/until.ts'
 import { BUCKET, FAILING, type FakeCall, type FakeFault, type FakeS3, fakeS3, SLOW_DOWN } from './fake-s3.ts'
-import { bucketOf, DAY_MS, datedClock, newFolder, publishTo as publishAll } from './publishing.ts'
+import { bucketOf, DAY_MS, datedClock, newFolder, publishTo as publishAll, twinOf } from './publishing.ts'
 
 const NOW = '2026-03-04T12:00:00.000Z'
 
@@ -24,16 +24,6 @@ const putMember = (store: TemporaryStore, id: string, name: string) =>
 
 const putTeam = (store: TemporaryStore, id: string, name: string) =>
   store.put('teams', [{ id, name }], { now: NOW })
-
-/** A warehouse with the same identity and rows, as another machine may have it. */
-function twinOf(store: TemporaryStore): TemporaryStore {
-  const folder = newFolder()
-  const path = join(folder, 'twin.db')
-  store.db.prepare('VACUUM INTO ?').run(path)
-  const twin = openAt(path)
-  onTestFinished(() => twin.close())
-  return withShortcuts(twin, folder, path)
-}
 
 function noteErasure(store: TemporaryStore, at: string): void {
   store.atomically(() => store.state.setMeta(META.purgedAt, at))

@@ -8,6 +8,7 @@ import { openS3, openS3Reader, type S3Options } from '../../../src/publish/stora
 import type { Storage } from '../../../src/publish/storage/storage.ts'
 import type { TargetReader } from '../../../src/publish/storage/target-reader.ts'
 import { openDatabase } from '../../../src/store/database/open.ts'
+import { openAt, type TemporaryStore, withShortcuts } from '../../store/temporary-store.ts'
 import { ACCESS, BUCKET, type FakeS3 } from './fake-s3.ts'
 
 export const DAY_MS = 86_400_000
@@ -100,4 +101,14 @@ export async function publishTo(
     storage.close()
     db.close()
   }
+}
+
+/** A warehouse with the same identity and rows, as another machine may have it. */
+export function twinOf(store: TemporaryStore): TemporaryStore {
+  const folder = newFolder()
+  const path = join(folder, 'twin.db')
+  store.db.prepare('VACUUM INTO ?').run(path)
+  const twin = openAt(path)
+  onTestFinished(() => twin.close())
+  return withShortcuts(twin, folder, path)
 }

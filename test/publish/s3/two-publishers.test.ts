@@ -1,12 +1,11 @@
-import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../../src/errors.ts'
 import { readLastPublication } from '../../../src/publish/catalogue/complete-publication.ts'
 import { readTarget } from '../../../src/publish/published-state.ts'
-import { openAt, type TemporaryStore, temporaryStore, withShortcuts } from '../../store/temporary-store.ts'
+import { type TemporaryStore, temporaryStore } from '../../store/temporary-store.ts'
 import { dyingAfter, KILLED } from '../dying-storage.ts'
 import { type FakeCall, type FakeS3, fakeS3 } from './fake-s3.ts'
-import { bucketOf, newFolder, publishTo, readerOf } from './publishing.ts'
+import { bucketOf, publishTo, readerOf, twinOf } from './publishing.ts'
 
 const TABLES = ['members', 'teams']
 
@@ -16,16 +15,6 @@ const publish = async (fake: FakeS3, { path }: TemporaryStore, tables: readonly 
 const putMember = (store: TemporaryStore, name: string) => store.put('members', [{ id: 'm', name }])
 const putTeam = (store: TemporaryStore, name: string) =>
   store.put('teams', [{ id: 't', name, member_ids: [] }])
-
-/** A warehouse with the same identity and rows, as another machine may have it. */
-function twinOf(store: TemporaryStore): TemporaryStore {
-  const folder = newFolder()
-  const path = join(folder, 'twin.db')
-  store.db.prepare('VACUUM INTO ?').run(path)
-  const twin = openAt(path)
-  onTestFinished(() => twin.close())
-  return withShortcuts(twin, folder, path)
-}
 
 /** Two copies of a warehouse, of which one has another member and the other another team. */
 async function twoCopies({ isPublished }: { isPublished: boolean }) {
