@@ -104,19 +104,17 @@ describe.skipIf(typeof program === 'string')(
       onTestFinished(() => reader.close())
       const catalogue = createCatalogue(reader, systemClock())
       const { server } = await start({ catalogue: { catalogue, token: TOKEN } })
-      const url = `http://${server.address}/iceberg`
+      const args = [`http://${server.address}/iceberg`, READER.accessKeyId, READER.secretAccessKey]
       const settings = {
         catalog_type: 'rest',
         warehouse: 'parley',
         auth_header: `Authorization: Bearer ${TOKEN}`,
         storage_endpoint: `${ceph.url}/${BUCKET}`,
-        aws_access_key_id: READER.accessKeyId,
-        aws_secret_access_key: READER.secretAccessKey,
       }
       const given = Object.entries(settings).map(([name, value]) => `${name} = ${literal(value)}`)
       await clickhouse.query('SET allow_database_iceberg = 1')
       await clickhouse.query(
-        `CREATE DATABASE lake ENGINE = DataLakeCatalog(${literal(url)}, 'Parquet') SETTINGS ${given.join(', ')}`,
+        `CREATE DATABASE lake ENGINE = DataLakeCatalog(${args.map(literal).join(', ')}) SETTINGS ${given.join(', ')}`,
       )
       for (const [table, { rows }] of warehouses.get(Math.max(...warehouses.keys())) ?? []) {
         const source = `lake.${identifier(`parley.${table}`)}`
