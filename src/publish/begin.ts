@@ -49,7 +49,10 @@ export async function beginPublication(
 ): Promise<BegunPublication> {
   const { storage } = beginning
   const publication = 1 + newestNumber(target)
-  if (storage.isLocked) return { publication, target, storage }
+  if (storage.isLocked) {
+    await writeLostHint(storage, target)
+    return { publication, target, storage }
+  }
   const begun = beginOf(beginning, target, publication)
   await writeMetadata(storage, begun)
   await writeHint(storage, begun)
@@ -58,6 +61,15 @@ export async function beginPublication(
     target: isSettled(target) ? withTable(target, begun) : await withNewVersions(beginning, begun),
     storage: stoppedAfter(storage, begun),
   }
+}
+
+/**
+ * A publication that was interrupted after its last commit is complete, but a reader that goes by the hint of
+ * `publications` does not see it. This publication expires snapshots as if all readers did.
+ */
+async function writeLostHint(storage: Storage, { tables }: PublishedTarget): Promise<void> {
+  const publications = tables.get(PUBLICATIONS)
+  if (publications && !publications.isHinted) await writeHint(storage, publications)
 }
 
 /** The greatest number that a publication of the target has had. */

@@ -1,6 +1,7 @@
 import { cpSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import type { Storage } from '../../src/publish/storage/storage.ts'
 import { newFolder, type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 import { markedWorld, putTranscript } from '../store/unique-texts.ts'
 import { dyingAfter, KILLED } from './dying-storage.ts'
@@ -133,4 +134,25 @@ test('the files of a publication that committed nothing are removed before the n
     }),
   })
   expect(seen).toEqual(before)
+})
+
+test('a reader that goes by the hint can read a publication after one died before its last hint and the next in its middle', async () => {
+  const store = temporaryStore()
+  const lake = await newLake()
+  const publish = (name: string, through?: (storage: Storage) => Storage) => {
+    store.put('members', [{ id: 'm', name }])
+    return publishTo(store.path, lake, { keep: 2, tables: ['members'], ...(through && { through }) })
+  }
+  const dieAt = (verb: 'replace' | 'writeIfAbsent', file: RegExp) => (storage: Storage) => ({
+    ...storage,
+    [verb]: (path: string, bytes: Buffer) => {
+      if (file.test(path)) throw new Error(KILLED)
+      return storage[verb](path, bytes)
+    },
+  })
+  await publish('one')
+  await publish('two')
+  await expect(publish('three', dieAt('replace', /^publications\//))).rejects.toThrow(KILLED)
+  await expect(publish('four', dieAt('writeIfAbsent', /^publications\//))).rejects.toThrow(KILLED)
+  expect(await newestRows(lake, ['members'])).toMatchObject({ members: [{ name: 'three' }] })
 })

@@ -18,7 +18,7 @@ import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 import { openDatabase } from '../../src/store/database/open.ts'
-import { databaseFault } from '../../src/store/database/sqlite-errors.ts'
+import { databaseError, databaseFault } from '../../src/store/database/sqlite-errors.ts'
 import { isMountPoint } from '../../src/store/file/path-checks.ts'
 import type { ModeChange } from '../../src/store/file/writable.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
@@ -304,4 +304,12 @@ test('a read-only file system is reported differently from a missing permission'
     'its file system is read-only',
     'no permission to open or write it',
   ])
+})
+
+test('a WAL that a halted process keeps from being read is a lock of another program', () => {
+  const halted = new Database.SqliteError('locking protocol', 'SQLITE_PROTOCOL')
+  expect(databaseError(halted, '/data/parley.db')).toMatchObject({
+    code: 'database-busy',
+    exitStatus: EXIT_STATUS.unfinished,
+  })
 })

@@ -124,8 +124,11 @@ function isDiskFull(file: string): boolean {
   }
 }
 
-/** `READONLY_RECOVERY`: the reader may not write the `-shm`, and a writer has emptied it and is about to rebuild it. */
-const BUSY = /^SQLITE_(BUSY|READONLY_RECOVERY)/
+/**
+ * - `READONLY_RECOVERY`: the reader may not write the `-shm`, and a writer has emptied it and is about to rebuild it.
+ * - `PROTOCOL`: for about ten seconds, no try to read the WAL succeeded, as when a process is halted while it holds a lock.
+ */
+const BUSY = /^SQLITE_(BUSY|READONLY_RECOVERY|PROTOCOL)/
 
 export function isBusy(error: unknown): boolean {
   if (!(error instanceof Error)) return false
