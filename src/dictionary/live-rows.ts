@@ -15,6 +15,12 @@ export interface LiveRowsDialect {
 export const liveColumns = ({ table }: PlacedTable): string[] =>
   Object.keys(table.columns).filter(name => !name.startsWith('_'))
 
+/** The tables that the view reads. */
+export function tablesOfLiveRows(placed: PlacedTable): readonly string[] {
+  const owner = placed.table.kind === 'entity' ? undefined : ownerOf(placed)
+  return [placed.table.name, ...(owner ? [owner.table] : [])]
+}
+
 export function liveRows(placed: PlacedTable, dialect: LiveRowsDialect): string {
   const { quote } = dialect
   const { table } = placed

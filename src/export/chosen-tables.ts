@@ -7,15 +7,17 @@ import { declaredTables, type ExportTable } from './tables.ts'
 /** The names of the tables that every warehouse has. */
 export const tableNames = (): readonly string[] => declaredTables().map(({ name }) => name)
 
+type NamedTable = Pick<ExportTable, 'name' | 'folder'>
+
 /**
  * @param isComing whether a name is accepted although no table has it yet
  * @throws StopError 64 for another name that no table has
  */
-export function chosenTables(
-  all: readonly ExportTable[],
+export function chosenTables<T extends NamedTable>(
+  all: readonly T[],
   names: readonly string[] | undefined,
   isComing: (name: string) => boolean = () => false,
-): readonly ExportTable[] {
+): readonly T[] {
   if (!names) return all
   const chosen = names.flatMap(name => {
     const table = tableNamed(name, all)
@@ -26,13 +28,13 @@ export function chosenTables(
 }
 
 /** Accepts the folder's name too, since names of CRM objects may have commas or characters that are hard to type. */
-export function tableNamed(name: string, all: readonly ExportTable[]): ExportTable | undefined {
+export function tableNamed<T extends NamedTable>(name: string, all: readonly T[]): T | undefined {
   return all.find(table => [table.name, table.folder].some(one => isSameName(one, name)))
 }
 
 export const isSameName = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase()
 
-function refuse(name: string, all: readonly ExportTable[]): never {
+function refuse(name: string, all: readonly NamedTable[]): never {
   const known = all.map(({ folder }) => folder)
   throw new StopError(`Unknown table ${JSON.stringify(name)}`, {
     code: 'unknown-table',

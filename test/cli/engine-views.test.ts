@@ -99,3 +99,28 @@ test('the views of Spark are temporary, since the catalogue stores none', () => 
   expect(created.length).toBeGreaterThan(20)
   expect(created.filter(line => !line.startsWith('CREATE OR REPLACE TEMPORARY VIEW `'))).toEqual([])
 })
+
+test('views that read a table which is not published are left out', () => {
+  const sql = engineViews('trino', OBJECTS, {
+    tables: ['messages', 'transcript_entries', 'CRM_visit!', 'members'],
+  })
+  const created = sql.match(/(?<=^CREATE OR REPLACE VIEW ")[^"]+/gm) ?? []
+  const visit = viewOf('trino', 'live').name
+  expect(created).toEqual(['live_members', 'live_messages', visit, visit.replace('live', 'labelled')])
+  expect(sql).toContain('t."company" AS "Company", coalesce(n1."name", t."owner") AS "Owner"')
+})
+
+test('a name that no published table can have is refused', () => {
+  expect(() => engineViews('spark', OBJECTS, { tables: ['mesages'] })).toThrow('Unknown table "mesages"')
+  expect(engineViews('spark', [], { tables: ['crm_deal', 'members'] })).toContain('VIEW `live_members`')
+})
+
+test.each([
+  ['spark', 'FROM sales.calls.`members` t'],
+  ['trino', 'FROM sales.calls."members" t'],
+  ['clickhouse', 'FROM sales.calls.`parley.members` t'],
+] as const)('the published tables of %s may be in another catalogue', (engine, from) => {
+  const sql = engineViews(engine, OBJECTS, { catalogue: 'sales.calls' })
+  expect(sql).toContain(from)
+  expect(sql).not.toContain('lake.')
+})

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
@@ -159,6 +159,17 @@ test.concurrent('schema --duckdb attaches the file by its full path', async () =
   expect(typed).toContain('TRY_CAST("amount" AS DOUBLE) END AS "amount", "amount_exact"')
 })
 
+test.concurrent('schema for an engine has the views of the tables that the settings publish', async () => {
+  const cwd = await warehouse()
+  const viewsIn = async (...args: string[]) => {
+    const { stdout } = await parley(['schema', '--trino', '--config', 'parley.toml', ...args], { cwd })
+    return stdout.match(/(?<=^CREATE OR REPLACE VIEW ")[^"]+/gm)
+  }
+  writeFileSync(join(cwd, 'parley.toml'), '[publish]\ntables = ["crm_offer", "messages"]\n', { mode: 0o600 })
+  expect(await viewsIn()).toEqual(['live_messages', 'live_crm_offer', 'labelled_crm_offer'])
+  expect(await viewsIn('--tables', 'members')).toEqual(['live_members'])
+})
+
 test.concurrent.each<[args: string[], message: string, hint: string]>([
   [
     ['schema', 'meetngs'],
@@ -189,6 +200,16 @@ test.concurrent.each<[args: string[], message: string, hint: string]>([
     ['schema', 'teams', '--duckdb'],
     'parley schema --duckdb describes the whole database and takes no table: "teams"',
     'Leave "teams" out.',
+  ],
+  [
+    ['schema', '--tables', 'teams'],
+    '--tables is for the views of a query engine, and no engine is named',
+    'Add --spark or --trino or --clickhouse, or leave --tables out.',
+  ],
+  [
+    ['schema', '--spark', '--catalogue', 'lake; DROP'],
+    "option '--catalogue <name>' argument 'lake; DROP' is invalid. Expected the name of a catalogue and its namespace as they stand in SQL, such as lake.parley.",
+    'Run parley schema --help for the usage.',
   ],
   [
     ['schema', '--json', '--duckdb'],

@@ -11,7 +11,9 @@ export interface Dialect {
   preface: readonly string[]
   createView: string
   quote(name: string): string
-  /** A published table as it stands in FROM, in the catalogue that is connected as `lake`. */
+  /** Where an engine finds the published tables once it is connected as the page for engines says. */
+  catalogue: string
+  /** A published table as it stands in FROM, after the name of the catalogue. */
   table(name: string): string
   /** @param sql without a semicolon at its end */
   statement(sql: string): string
@@ -27,32 +29,33 @@ const inEscapedBackticks = (name: string) => `\`${name.replaceAll('\\', '\\\\').
 export const DIALECTS: Readonly<Record<Engine, Dialect>> = {
   spark: {
     preface: [
-      'The published tables are read in the catalogue lake. The views are temporary: they are not stored there,',
-      'since it is read-only. Run this in every session.',
+      'The views are temporary: the catalogue of the published tables is read-only and does not store them.',
+      'Run this in every session.',
     ],
     createView: 'CREATE OR REPLACE TEMPORARY VIEW',
     quote: inBackticks,
-    table: name => `lake.parley.${inBackticks(name)}`,
+    catalogue: 'lake.parley',
+    table: inBackticks,
     statement: sparkStatement,
   },
   trino: {
     preface: [
-      'The published tables are read in the catalog lake, which is read-only. Run this in a schema of another',
-      'catalog that stores views.',
+      'The catalog of the published tables is read-only. Run this in a schema of another one that stores views.',
     ],
     createView: 'CREATE OR REPLACE VIEW',
     quote: inDoubleQuotes,
-    table: name => `lake.parley.${inDoubleQuotes(name)}`,
+    catalogue: 'lake.parley',
+    table: inDoubleQuotes,
     statement: withSemicolon,
   },
   clickhouse: {
     preface: [
-      'The published tables are read in the database lake, of the engine DataLakeCatalog. Run this in another',
-      'database.',
+      'The published tables are those of a database of the engine DataLakeCatalog. Run this in another database.',
     ],
     createView: 'CREATE OR REPLACE VIEW',
     quote: inEscapedBackticks,
-    table: name => `lake.${inEscapedBackticks(`parley.${name}`)}`,
+    catalogue: 'lake',
+    table: name => inEscapedBackticks(`parley.${name}`),
     statement: withSemicolon,
   },
 }

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { basename, extname, resolve } from 'node:path'
-import { Argument, Option } from 'commander'
+import { Argument, InvalidArgumentError, Option } from 'commander'
 import {
   type DescribedColumn,
   type DescribedTable,
@@ -17,12 +17,16 @@ import type { Output } from '../../terminal/output.ts'
 import { textWidth } from '../../terminal/text-width.ts'
 import { wrapText } from '../../terminal/wording.ts'
 import { type CommandDefinition, DATABASE_ONLY, loadCommandSettings, settingsOfSections } from '../command.ts'
+import { parseTableNames } from '../table-names.ts'
 import { ENGINES, type Engine } from './engine-dialects.ts'
+import type { PublishedWhere } from './engine-views.ts'
 
 interface SchemaOptions extends Partial<Record<Engine, boolean>> {
   json?: boolean
   datasette?: boolean
   duckdb?: boolean
+  tables?: readonly string[]
+  catalogue?: string
 }
 
 export const schemaCommand: CommandDefinition<SchemaOptions> = {
@@ -42,6 +46,14 @@ export const schemaCommand: CommandDefinition<SchemaOptions> = {
         `print SQL for ${engine}: the live_ and labelled_ views over the tables of parley publish`,
       ).conflicts(['duckdb', ...ENGINES.filter(other => other !== engine)]),
     ),
+    new Option(
+      '--tables <names>',
+      `with ${ENGINES.map(engine => `--${engine}`).join(', ')}: only views that read these published tables, separated by commas; default publish.tables, usually all`,
+    ).argParser(parseTableNames),
+    new Option(
+      '--catalogue <name>',
+      'with the same: where the engine finds the published tables; default lake.parley, for ClickHouse the database lake',
+    ).argParser(parseCatalogue),
   ],
   examples: [
     ['parley schema', 'a list of tables and views'],
@@ -49,8 +61,13 @@ export const schemaCommand: CommandDefinition<SchemaOptions> = {
     ['parley schema --datasette > metadata.json', 'for datasette parley.db --metadata metadata.json'],
     ['parley schema --duckdb > parley.sql', 'for duckdb -init parley.sql'],
     ['parley schema --trino > views.sql', 'the views of the rows that are not deleted, for Trino'],
+    [
+      'parley schema --spark --catalogue parley.lake',
+      'the same for Spark, where the tables are in the namespace lake of the catalog parley',
+    ],
   ],
   async run(context, { args: [name], options, flags }) {
+    refuseWithoutEngine(options)
     const { settings } = loadCommandSettings(context, { args: [], options, flags }, DATABASE_ONLY)
     const path = resolve(context.cwd, settings.database.path)
     const { readCrmTablesAt } = await import('../../store/views/fill-dictionary.ts')
@@ -60,9 +77,17 @@ export const schemaCommand: CommandDefinition<SchemaOptions> = {
         `parley: ${path} does not exist yet, so the typed tables of CRM objects are not shown\n`,
       )
     }
-    context.stdout.write(await answer({ all, name, options, path, stdout: context.stdout }))
+    const published = { tables: options.tables ?? settings.publish.tables, catalogue: options.catalogue }
+    context.stdout.write(await answer({ all, name, options, path, published, stdout: context.stdout }))
     return EXIT_STATUS.done
   },
+}
+
+function parseCatalogue(text: string): string {
+  if (/^[^\s;'-][^\s;']*$/.test(text)) return text
+  throw new InvalidArgumentError(
+    'Expected the name of a catalogue and its namespace as they stand in SQL, such as lake.parley.',
+  )
 }
 
 interface SchemaQuestion {
@@ -70,25 +95,37 @@ interface SchemaQuestion {
   name: string | undefined
   options: SchemaOptions
   path: string
+  published: PublishedWhere
   stdout: Output
 }
 
-async function answer({ all, name, options, path, stdout }: SchemaQuestion): Promise<string> {
+async function answer({ all, name, options, path, published, stdout }: SchemaQuestion): Promise<string> {
   const chosen = name === undefined ? undefined : findTable(name, all, options)
   if (options.json) return jsonLine({ tables: (chosen ? [chosen] : all).map(tableJson) })
   if (options.datasette) {
     const { datasetteMetadata } = await import('./datasette.ts')
     return jsonPage(datasetteMetadata(basename(path, extname(path)), all))
   }
-  const engine = ENGINES.find(name => options[name])
+  const engine = ENGINES.find(one => options[one])
   if (engine) {
     const { readCrmObjectsAt } = await import('../../store/views/fill-dictionary.ts')
     const { engineViews } = await import('./engine-views.ts')
-    return engineViews(engine, readCrmObjectsAt(path))
+    return engineViews(engine, readCrmObjectsAt(path), published)
   }
   if (options.duckdb) return (await import('./duckdb.ts')).duckdbScript(path, all)
   const width = stdout.isTTY ? stdout.columns || 80 : Number.POSITIVE_INFINITY
   return `${(chosen ? tablePage(chosen, width) : listPage(all, width)).join('\n')}\n`
+}
+
+/** @throws StopError 64 */
+function refuseWithoutEngine(options: SchemaOptions): void {
+  const given = (['tables', 'catalogue'] as const).find(one => options[one] !== undefined)
+  if (given === undefined || ENGINES.some(engine => options[engine])) return
+  throw new StopError(`--${given} is for the views of a query engine, and no engine is named`, {
+    code: 'no-engine',
+    hint: `Add ${ENGINES.map(engine => `--${engine}`).join(' or ')}, or leave --${given} out.`,
+    exitStatus: EXIT_STATUS.usage,
+  })
 }
 
 /** @throws StopError 64 for an unknown table, and for any table with the name of a format */

@@ -1,7 +1,7 @@
-import { ownerOf, TABLES } from '../../catalog/catalog.ts'
+import { TABLES } from '../../catalog/catalog.ts'
 import { type CrmObjectDescription, crmTables } from '../../dictionary/crm-tables.ts'
 import { type DescribedTable, fullMeaning } from '../../dictionary/described-table.ts'
-import { liveColumns, liveRows } from '../../dictionary/live-rows.ts'
+import { liveColumns, liveRows, tablesOfLiveRows } from '../../dictionary/live-rows.ts'
 import { PUBLICATION_COLUMNS, PUBLICATIONS } from '../publications.ts'
 import { firstName, labelledRecords, liveRecords, type RecordsDialect } from '../record-views.ts'
 import type { PublishedTable } from '../tables.ts'
@@ -110,9 +110,7 @@ function liveView(
 ): ViewToCreate | undefined {
   const { name } = table.read
   const placed = TABLES.get(name)
-  if (!placed) return undefined
-  const owner = placed.table.kind === 'entity' ? undefined : ownerOf(placed)
-  if (owner && !published.has(owner.table)) return undefined
+  if (!placed || !tablesOfLiveRows(placed).every(one => published.has(one))) return undefined
   const shown = new Set(liveColumns(placed))
   const columns = layout.published.filter(column => shown.has(column.name))
   return {
