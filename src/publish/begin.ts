@@ -25,7 +25,8 @@ import type { Storage } from './storage/storage.ts'
  *
  * A publication that began and is not complete was interrupted, or is still running, and its commit to any table may be
  * on its way. So the next one gives every table a new version first. Then no such commit succeeds any more, and it
- * starts from tables that stay as it has read them.
+ * starts from tables that stay as it has read them. Only a table that the target does not have yet cannot be protected:
+ * if such a commit creates it meanwhile, the publication fails there although it began last, and begins again.
  */
 export interface BegunPublication {
   publication: number
@@ -33,6 +34,8 @@ export interface BegunPublication {
   target: PublishedTarget
   /** For the commits to tables before the publication completes. They fail once another one has begun. */
   storage: Storage
+  /** Whether another publication that is stopped by now explains a failed commit, since none has begun after this one. */
+  mayBeginAgain(): Promise<boolean>
 }
 
 export interface Beginning {
@@ -51,7 +54,7 @@ export async function beginPublication(
   const publication = 1 + newestNumber(target)
   if (storage.isLocked) {
     await writeLostHint(storage, target)
-    return { publication, target, storage }
+    return { publication, target, storage, mayBeginAgain: async () => false }
   }
   const begun = beginOf(beginning, target, publication)
   await writeMetadata(storage, begun)
@@ -60,6 +63,7 @@ export async function beginPublication(
     publication,
     target: isSettled(target) ? withTable(target, begun) : await withNewVersions(beginning, begun),
     storage: stoppedAfter(storage, begun),
+    mayBeginAgain: () => isNewest(storage, begun),
   }
 }
 
@@ -148,12 +152,14 @@ const withTable = ({ paths, tables }: PublishedTarget, table: PublishedState): P
  * The storage, whose commits fail as if their version existed once the table `publications` has a newer version than
  * this one, since then another publication has begun.
  */
-export function stoppedAfter(storage: Storage, { folder, version }: TableVersion): Storage {
+export function stoppedAfter(storage: Storage, table: TableVersion): Storage {
   if (storage.isLocked) return storage
-  const next = metadataPath(folder, version + 1)
   return {
     ...storage,
     writeIfAbsent: async (path, bytes) =>
-      (await storage.read(next)) === undefined && storage.writeIfAbsent(path, bytes),
+      (await isNewest(storage, table)) && storage.writeIfAbsent(path, bytes),
   }
 }
+
+const isNewest = async (storage: Storage, { folder, version }: TableVersion): Promise<boolean> =>
+  (await storage.read(metadataPath(folder, version + 1))) === undefined

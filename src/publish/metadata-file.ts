@@ -58,9 +58,13 @@ export const writeHint = (
   { folder, version }: Pick<TableVersion, 'folder' | 'version'>,
 ): Promise<void> => storage.replace(hintPath(folder), Buffer.from(String(version)))
 
+const OVERTAKEN = 'publish-overtaken'
+
+export const isOvertaken = (error: unknown): boolean => error instanceof StopError && error.code === OVERTAKEN
+
 export function overtaken({ name }: Pick<Storage, 'name'>): StopError {
   return new StopError(`Another process has published to ${name} meanwhile`, {
-    code: 'publish-overtaken',
+    code: OVERTAKEN,
     hint: 'Let only one parley publish to a target. Run parley publish again; it continues with what was published.',
     exitStatus: EXIT_STATUS.unfinished,
   })

@@ -2,10 +2,10 @@ import { type Clock, isoInstant } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { META, readMeta } from '../store/sync/meta.ts'
-import { beginPublication, stoppedAfter } from './begin.ts'
+import { type BegunPublication, beginPublication, stoppedAfter } from './begin.ts'
 import { expireSnapshots, PURGED_PROPERTY } from './expire.ts'
 import { inParallel } from './in-parallel.ts'
-import { writeHint } from './metadata-file.ts'
+import { isOvertaken, writeHint } from './metadata-file.ts'
 import {
   keptRows,
   lastCompared,
@@ -86,20 +86,38 @@ const PROPERTIES = {
   freshAsOf: 'parley.fresh-as-of',
 } as const
 
+/** How often a publication begins at most. It begins again when a commit of an earlier one arrived after it had begun. */
+const MOST_BEGINNINGS = 3
+
 async function publishInstant(options: PublishOptions): Promise<PublishSummary> {
-  const { db, storage, clock, keep, version, full } = options
+  const { db, storage, clock } = options
   const publishedAt = isoInstant(clock.now())
   const warehouse = readMeta(db, META.identity) ?? ''
-  const found = await readTarget(storage)
-  refuseOtherWarehouse(storage, found, warehouse)
-  const begun = await beginPublication(
-    {
-      storage,
-      clock,
-      properties: { [PROPERTIES.warehouse]: warehouse, [PURGED_PROPERTY]: purgedAtIn(db) },
-    },
-    found,
-  )
+  const properties = { [PROPERTIES.warehouse]: warehouse, [PURGED_PROPERTY]: purgedAtIn(db) }
+  for (let beginnings = 1; ; beginnings += 1) {
+    const found = await readTarget(storage)
+    refuseOtherWarehouse(storage, found, warehouse)
+    const begun = await beginPublication({ storage, clock, properties }, found)
+    try {
+      return await publishBegun(options, { begun, publishedAt, warehouse })
+    } catch (error) {
+      const isLast = beginnings === MOST_BEGINNINGS
+      if (isLast || !isOvertaken(error) || !(await begun.mayBeginAgain())) throw error
+    }
+  }
+}
+
+interface Begun {
+  begun: BegunPublication
+  publishedAt: string
+  warehouse: string
+}
+
+async function publishBegun(
+  options: PublishOptions,
+  { begun, publishedAt, warehouse }: Begun,
+): Promise<PublishSummary> {
+  const { db, storage, keep, version, full } = options
   const { publication, target } = begun
   const leftovers = await removeUncommitted(storage, target)
   const status = statusInstants(db)

@@ -115,6 +115,22 @@ test('a commit that arrives while another publication begins does not stay', asy
   await expectOnlyFrom(fake, other)
 })
 
+test('a publication completes when a table appears by a commit that was on its way when it began', async () => {
+  const { fake, one, other } = await twoCopies({ isPublished: false })
+  const commit = { method: 'PUT', key: /members\/metadata\/v1\.metadata\.json$/ }
+  const late = holdNext(fake, commit)
+  const first = publish(fake, one)
+  await late.reached
+  const own = holdNext(fake, commit)
+  const second = publish(fake, other)
+  await own.reached
+  late.release()
+  await expect(first).rejects.toMatchObject(isOvertaken)
+  own.release()
+  expect(await second).toMatchObject({ publication: 3 })
+  await expectOnlyFrom(fake, other)
+})
+
 test('two publications that begin at the same time do not both go on', async () => {
   const { fake, one, other } = await twoCopies({ isPublished: true })
   const begin = holdNext(fake, { method: 'PUT', key: /publications\/metadata\/v3\.metadata\.json$/ })
