@@ -107,7 +107,7 @@ async function publishInstant(options: PublishOptions): Promise<PublishSummary> 
   }
 }
 
-interface Begun {
+interface PublicationStart {
   begun: BegunPublication
   publishedAt: string
   warehouse: string
@@ -115,7 +115,7 @@ interface Begun {
 
 async function publishBegun(
   options: PublishOptions,
-  { begun, publishedAt, warehouse }: Begun,
+  { begun, publishedAt, warehouse }: PublicationStart,
 ): Promise<PublishSummary> {
   const { db, storage, keep, version, full } = options
   const { publication, target } = begun
