@@ -33,7 +33,7 @@ const COLUMNS = Object.keys(DICTIONARY_TABLE.columns)
 export function fillDictionary(prepare: Prepare, state: Pick<State, 'meta' | 'setMeta'>): void {
   // Only migrations change the places of columns. To read them from each table would slow every start down.
   const lastMigration = prepare('SELECT max(created_at) FROM __drizzle_migrations').pluck().get()
-  const digest = `${DECLARED} ${lastMigration}`
+  const digest = digestOf([DICTIONARY.flatMap(dictionaryRows), crmTables(SAMPLE), lastMigration])
   if (state.meta(META.dictionary) === digest) return
   const insert = inserter(prepare)
   prepare('DELETE FROM data_dictionary').run()
@@ -61,8 +61,6 @@ const SAMPLE: CrmObjectDescription = {
     refersTo: ['t.id'],
   })),
 }
-
-const DECLARED = digestOf([DICTIONARY.flatMap(dictionaryRows), crmTables(SAMPLE)])
 
 function digestOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex')

@@ -99,25 +99,12 @@ test('a publication that is paused creates no table once another one has begun',
   expect(fake.keys().filter(key => /members\/.*metadata\.json$/.test(key))).toEqual([])
 })
 
-test('a commit that arrives while another publication begins does not stay', async () => {
-  const { fake, one, other } = await twoCopies({ isPublished: true })
-  const commit = { method: 'PUT', key: /members\/metadata\/v2\.metadata\.json$/ }
-  const late = holdNext(fake, commit)
-  const first = publish(fake, one)
-  await late.reached
-  const takeover = holdNext(fake, commit)
-  const second = publish(fake, other)
-  await takeover.reached
-  late.release()
-  await expect(first).rejects.toMatchObject(isOvertaken)
-  takeover.release()
-  expect(await second).toMatchObject({ publication: 3 })
-  await expectOnlyFrom(fake, other)
-})
-
-test('a publication completes when a table appears by a commit that was on its way when it began', async () => {
-  const { fake, one, other } = await twoCopies({ isPublished: false })
-  const commit = { method: 'PUT', key: /members\/metadata\/v1\.metadata\.json$/ }
+test.each<[what: string, isPublished: boolean, key: RegExp]>([
+  ['while another publication begins', true, /members\/metadata\/v2\.metadata\.json$/],
+  ['with a new table when another publication has begun', false, /members\/metadata\/v1\.metadata\.json$/],
+])('a commit that arrives %s does not stay, and the other one completes', async (_, isPublished, key) => {
+  const { fake, one, other } = await twoCopies({ isPublished })
+  const commit = { method: 'PUT', key }
   const late = holdNext(fake, commit)
   const first = publish(fake, one)
   await late.reached
