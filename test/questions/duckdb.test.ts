@@ -6,7 +6,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
 import { duckdbSql } from '../../src/dictionary/duckdb-sql.ts'
 import { openDatabase } from '../../src/store/database/open.ts'
+import { quote } from '../../src/store/database/sql.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
+import { dealViews } from '../../src/store/views/deals.ts'
 import { exportTo } from '../export/exporting.ts'
 import { makeParquetViews } from '../support/duckdb-views.ts'
 import { demoWarehouse } from './demo-warehouse.ts'
@@ -73,6 +75,28 @@ describe.each(questionFiles())('$name', file => {
     expect(parameters.filter(parameter => Object.values(parameter).includes(''))).toEqual([])
   })
 })
+
+test('the views of deals have the same rows in DuckDB, with their SQL as it is', async () => {
+  await connection.run('CREATE MACRO julianday(t) AS julian(CAST(t AS TIMESTAMP))')
+  for (const { name, sql } of dealViews(sqlite)) {
+    await connection.run(sql)
+    const columns = sqlite.prepare(`SELECT * FROM ${name}`).columns()
+    // The length of the current stay grows between the two answers.
+    const shown = columns.map(column => column.name).filter(column => column !== 'days')
+    const wanted = sqlite.prepare(`SELECT ${shown.map(quote).join(', ')} FROM ${name}`).all() as Expected[]
+    const found = await connection.runAndReadAll(`SELECT ${shown.map(asStored).join(', ')} FROM ${name}`)
+    const sorted = (rows: readonly Record<string, JS | string | number | null>[]) =>
+      rows.map(row => JSON.stringify(mapped(row, plain))).sort()
+    expect(wanted.length).toBeGreaterThan(20)
+    expect(sorted(found.getRowObjectsJS())).toEqual(sorted(wanted))
+  }
+})
+
+/** Instants as SQLite has them. */
+const asStored = (column: string): string =>
+  /^at$|_at$|^known_from$/.test(column)
+    ? `strftime(${quote(column)} AT TIME ZONE 'UTC', '%Y-%m-%dT%H:%M:%S.%gZ') AS ${quote(column)}`
+    : quote(column)
 
 const mapped = <From, To>(row: Readonly<Record<string, From>>, map: (cell: From) => To): Record<string, To> =>
   Object.fromEntries(Object.entries(row).map(([name, cell]) => [name, map(cell)]))

@@ -36,10 +36,7 @@ export async function makeDuckdbViews(
   }
 }
 
-/**
- * Creates a view of each exported table under its name, and the views of live rows over them. Views that only SQLite
- * can run, such as `deal_timeline`, are left out.
- */
+/** Creates a view of each exported table under its name, and the views of live rows over them. */
 export async function makeParquetViews(connection: DuckDBConnection, target: string): Promise<void> {
   await connection.run(SESSION)
   for (const { table, folder } of manifestOf(target).tables) {

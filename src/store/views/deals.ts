@@ -3,7 +3,10 @@ import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import type { View } from './replace.ts'
 
-/** Views about CRM deals. The stage history depends on the names of this workspace's CRM fields and tables. */
+/**
+ * Views about CRM deals. The stage history depends on the names of this workspace's CRM fields and tables. Their SQL is
+ * valid in DuckDB as well, over an export, once `CREATE MACRO julianday(t) AS julian(CAST(t AS TIMESTAMP))` has run.
+ */
 
 const DEAL = 'deal'
 const STAGE = 'stage'
@@ -26,7 +29,7 @@ SELECT l.context_id AS deal_id, a.occurred_at AS at,
   a.type,
   CASE a.source_type
     WHEN 'MEETING' THEN (SELECT m.title FROM meetings m
-      WHERE m.id = a.source_id AND m._deleted_at IS NULL AND m.access IS NOT 'withheld')
+      WHERE m.id = a.source_id AND m._deleted_at IS NULL AND coalesce(m.access, '') <> 'withheld')
     WHEN 'MESSAGE' THEN (SELECT m.subject FROM message_copies c
       JOIN messages m ON m.header_message_id = c.mail_id
       WHERE c.id = a.source_id AND c._deleted_at IS NULL)
@@ -41,10 +44,10 @@ WHERE l.context_type = '${DEAL}' AND a._deleted_at IS NULL
     WHERE o.activity_id = l.activity_id AND o.context_type = l.context_type AND o.context_id = l.context_id
       AND o.origin > l.origin)
   AND NOT (a.source_type = 'MESSAGE' AND EXISTS (SELECT 1 FROM message_copies c
-    CROSS JOIN message_copies e ON e.mail_id = c.mail_id AND e.id < c.id
-    CROSS JOIN activities b ON b.source_id = e.id AND b.source_type = 'MESSAGE'
-    CROSS JOIN activity_links o ON o.activity_id = b.id AND o.context_type = l.context_type AND o.context_id = l.context_id
-    WHERE c.id = a.source_id AND e._deleted_at IS NULL AND b._deleted_at IS NULL))
+    CROSS JOIN message_copies e CROSS JOIN activities b CROSS JOIN activity_links o
+    WHERE c.id = a.source_id AND e.mail_id = c.mail_id AND e.id < c.id AND e._deleted_at IS NULL
+      AND b.source_id = e.id AND b.source_type = 'MESSAGE' AND b._deleted_at IS NULL
+      AND o.activity_id = b.id AND o.context_type = l.context_type AND o.context_id = l.context_id))
 UNION ALL
 SELECT c.record_id, c.observed_at, 'change', NULL,
   coalesce((SELECT f.label FROM crm_fields f WHERE f.object = c.object AND f.name = c.field), c.field),
@@ -97,13 +100,14 @@ const columnsWith = ({
   name,
 }: Stages) => `s.deal_id, s.from_stage_id, ${name('s.from_stage_id')} AS from_stage,
   s.stage_id, ${name('s.stage_id')} AS stage, s.entered_at, s.left_at, s.known_from, s.left_at IS NULL AS is_current,
-  round(julianday(coalesce(s.left_at, strftime('%Y-%m-%dT%H:%M:%fZ', 'now'))) - julianday(s.known_from), 3) AS days`
+  round(julianday(coalesce(s.left_at, CURRENT_TIMESTAMP)) - julianday(s.known_from), 3) AS days`
 
 /**
  * SQL that turns a JSON value into an id as the typed table stores it: text, with every digit of a number. Only strings
  * are parsed as JSON, because the whole query would fail at a value that is nested deeper than 1,000 levels.
  */
-const idIn = (json: string) => `iif(${json} GLOB '"*', ${json} ->> '$', nullif(${json}, 'null'))`
+const idIn = (json: string) =>
+  `CASE WHEN ${json} GLOB '"*' THEN ${json} ->> '$' ELSE nullif(${json}, 'null') END`
 
 /** One row per stay in a stage: the stage in which each deal was first read, then each change that parley observed. */
 function stageHistory(stages: Stages | undefined): string {
@@ -115,7 +119,7 @@ function stageHistory(stages: Stages | undefined): string {
   return `SELECT ${columnsWith(stages)}
 FROM (
   SELECT r.id AS deal_id, NULL AS from_stage_id,
-    iif(c.field IS NULL, d.${quote(stages.column)}, ${idIn('c.old_value')}) AS stage_id,
+    CASE WHEN c.field IS NULL THEN d.${quote(stages.column)} ELSE ${idIn('c.old_value')} END AS stage_id,
     NULL AS entered_at, c.observed_at AS left_at, r._first_seen_at AS known_from
   FROM crm_records r JOIN ${quote(stages.deals)} d ON d."id" = r.id
   LEFT JOIN crm_record_changes c ON c.object = '${DEAL}' AND c.record_id = r.id AND c.field = ${field}
