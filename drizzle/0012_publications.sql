@@ -7,10 +7,10 @@ CREATE TABLE `sync_publications` ( /* One row per attempt to publish the warehou
 	`published_at` text /* The instant of the warehouse that all published tables show. NULL: it failed. */,
 	`complete_as_of` text /* Everything published before this instant by the API is in the publication. NULL: it failed, or history was still loading. */,
 	`fresh_as_of` text /* Up to when the newest data in the publication was read. NULL: it failed, or nothing had been read. */,
-	`tables_changed` integer DEFAULT 0 NOT NULL /* Tables of which files were written; in a ClickHouse database, parts. Unit: tables. */,
+	`tables_changed` integer DEFAULT 0 NOT NULL /* Tables of which files were written. Unit: tables. */,
 	`rows` integer DEFAULT 0 NOT NULL /* Rows of all tables in the target. Unit: rows. */,
-	`files_written` integer DEFAULT 0 NOT NULL /* Data files that were written; in a ClickHouse database, parts of tables. Unit: files. */,
-	`files_removed` integer DEFAULT 0 NOT NULL /* Files, or parts, of earlier publications that were removed. Unit: files. */,
+	`files_written` integer DEFAULT 0 NOT NULL /* Data files that were written. Unit: files. */,
+	`files_removed` integer DEFAULT 0 NOT NULL /* Files of earlier publications that were removed. Unit: files. */,
 	`bytes_written` integer DEFAULT 0 NOT NULL /* Size of what was written. Unit: bytes. */,
 	`error_code` text /* Code of the error for programs. NULL: the publication is complete. */,
 	`error` text /* Error that ended the attempt. NULL: the publication is complete. */

@@ -2,18 +2,17 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Argument, Option } from 'commander'
 import { systemClock } from '../clock.ts'
-import type { Settings } from '../config/load-settings.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
-import type { ClickHouseAddress } from '../publish/clickhouse/address.ts'
-import type { DatabaseVerifySummary } from '../publish/clickhouse/verify/verify.ts'
-import type { PublishTarget } from '../publish/storage/open.ts'
-import { isMendedByPublishing } from '../publish/verify/fault.ts'
-import type { VerifyOptions, VerifySummary } from '../publish/verify/verify.ts'
+import { isMendedByPublishing, type VerifyFault } from '../publish/verify/fault.ts'
+import type { VerifySummary } from '../publish/verify/verify.ts'
 import { jsonLine, safeLines } from '../safe-text.ts'
+import { sizeText } from '../size-text.ts'
+import { type TableColumn, table } from '../terminal/table.ts'
+import { countText, durationText } from '../terminal/wording.ts'
+import { wholeNumber } from '../whole-number.ts'
 import { type CommandDefinition, loadCommandSettings } from './command.ts'
 import { TARGET_SETTINGS } from './publish.ts'
-import { databaseText, filesText, type VerifiedPlace } from './publish-verify-text.ts'
-import { createTableProgress } from './table-progress.ts'
+import { createTableProgress, shortTableName } from './table-progress.ts'
 
 export interface PublishVerifyOptions {
   location?: string
@@ -22,13 +21,8 @@ export interface PublishVerifyOptions {
 
 export const publishVerifyCommand: CommandDefinition<PublishVerifyOptions> = {
   description:
-    'Reads every file of a target of parley publish, or every row of a ClickHouse database, and checks it: the rows and a digest of their values, for each part of each table. If the warehouse is there, parts are also compared with it, and the target may not have content of rows that it has purged. Changes nothing; a user of ClickHouse needs only SELECT. Exit status: 0 without faults, 73 with damage, 75 when the only faults are purged rows, which the next publication removes.',
-  arguments: [
-    new Argument(
-      '<target>',
-      'a folder, s3://bucket/prefix or clickhouse://host:8123/database with publications',
-    ),
-  ],
+    'Reads every file of a target of parley publish, and checks it: the rows and a digest of their values, for each part of each table. If the warehouse is there, parts are also compared with it, and the target may not have content of rows that it has purged. Changes nothing. Exit status: 0 without faults, 73 with damage, 75 when the only faults are purged rows, which the next publication removes.',
+  arguments: [new Argument('<target>', 'a folder or s3://bucket/prefix with publications')],
   settings: TARGET_SETTINGS,
   options: [
     new Option('--location <url>', 'where readers find the target, as given to parley publish'),
@@ -40,27 +34,20 @@ export const publishVerifyCommand: CommandDefinition<PublishVerifyOptions> = {
       'parley publish verify /data/lake --json | jq .faults',
       'only the faults: table, part, file, what is wrong and what to do',
     ],
-    [
-      'parley publish verify clickhouse://db.example.com:8123/parley --clickhouse-user reader --clickhouse-password-file reader.password',
-      'all rows of the server',
-    ],
   ],
   async run(context, input) {
-    const { parsePublicationTarget, refuseLocation, SECRETS_OF_TARGETS } = await import(
-      '../publish/target.ts'
-    )
-    const named = input.args[0] ?? ''
-    const target = parsePublicationTarget(named, context.cwd)
+    const { openTargetReader, parseTarget, TARGET_SECRETS } = await import('../publish/storage/open.ts')
+    const target = parseTarget(input.args[0] ?? '', context.cwd)
     const { settings } = loadCommandSettings(context, input, {
       requireApi: false,
-      secrets: SECRETS_OF_TARGETS[target.by],
+      secrets: TARGET_SECRETS[target.by],
     })
     const { location, json = false } = input.options
-    if (target.by === 'clickhouse') refuseLocation(location)
     if (target.by === 'folder' && !existsSync(target.path)) throw missingFolder(target.path)
-    const [{ openDatabase }, { databaseError }] = await Promise.all([
+    const [{ openDatabase }, { databaseError }, { verifyTarget }] = await Promise.all([
       import('../store/database/open.ts'),
       import('../store/database/sqlite-errors.ts'),
+      import('../publish/verify/verify.ts'),
     ])
     const clock = systemClock()
     const path = resolve(context.cwd, settings.database.path)
@@ -69,19 +56,17 @@ export const publishVerifyCommand: CommandDefinition<PublishVerifyOptions> = {
     const progress = createTableProgress(context, () => clock.elapsed())
     const db = existsSync(path) ? openDatabase({ path, readonly: true }) : undefined
     try {
-      const work: VerifyWork = { db, settings, location, clock, signal, onProgress: progress.show }
-      const verified = await (target.by === 'clickhouse'
-        ? verifiedDatabase({ ...work, address: target.address, named })
-        : verifiedFiles(target, work))
+      const storage = await openTargetReader(target, { settings, location, clock, signal })
+      const verifying = { db, storage, clock, signal, onProgress: progress.show }
+      const summary = await verifyTarget(verifying).finally(storage.close)
       progress.end()
-      const durationMs = Math.round(clock.elapsed() - began)
-      const { target: name, summary, status, textOf } = verified
+      const place = { target: storage.name, database: path, durationMs: Math.round(clock.elapsed() - began) }
       context.stdout.write(
         json
-          ? jsonLine({ target: name, ...summary, duration_ms: durationMs })
-          : `${safeLines(textOf({ target: name, database: path, durationMs }))}\n`,
+          ? jsonLine({ target: storage.name, ...summary, duration_ms: place.durationMs })
+          : `${safeLines(verifiedText(summary, place))}\n`,
       )
-      return status
+      return statusOf(summary)
     } catch (error) {
       progress.end()
       throw databaseError(error, path)
@@ -89,55 +74,6 @@ export const publishVerifyCommand: CommandDefinition<PublishVerifyOptions> = {
       db?.close()
     }
   },
-}
-
-interface VerifyWork extends Omit<VerifyOptions, 'storage'> {
-  settings: Pick<Settings, 'publish' | 'database'>
-  location: string | undefined
-}
-
-interface Verified {
-  /** As messages name it. */
-  target: string
-  summary: VerifySummary | DatabaseVerifySummary
-  status: ExitStatus
-  textOf(place: VerifiedPlace): string
-}
-
-async function verifiedFiles(target: PublishTarget, work: VerifyWork): Promise<Verified> {
-  const [{ openTargetReader }, { verifyTarget }] = await Promise.all([
-    import('../publish/storage/open.ts'),
-    import('../publish/verify/verify.ts'),
-  ])
-  const storage = await openTargetReader(target, work)
-  try {
-    const summary = await verifyTarget({ ...work, storage })
-    return {
-      target: storage.name,
-      summary,
-      status: statusOf(summary),
-      textOf: place => filesText(summary, place),
-    }
-  } finally {
-    storage.close()
-  }
-}
-
-async function verifiedDatabase({
-  settings,
-  address,
-  named,
-  ...work
-}: VerifyWork & { address: ClickHouseAddress; named: string }): Promise<Verified> {
-  const { verifyDatabase } = await import('../publish/clickhouse/verify/verify.ts')
-  const { clickhouseUser: user, clickhousePassword: password } = settings.publish
-  const summary = await verifyDatabase({ ...work, address, target: named, user, password })
-  return {
-    target: address.name,
-    summary,
-    status: statusOf(summary),
-    textOf: place => databaseText(summary, place),
-  }
 }
 
 function missingFolder(path: string): StopError {
@@ -148,7 +84,51 @@ function missingFolder(path: string): StopError {
   })
 }
 
-function statusOf({ faults }: Verified['summary']): ExitStatus {
+function statusOf({ faults }: VerifySummary): ExitStatus {
   if (faults.length === 0) return EXIT_STATUS.done
   return faults.every(isMendedByPublishing) ? EXIT_STATUS.unfinished : EXIT_STATUS.databaseUnavailable
 }
+
+const COLUMNS: readonly TableColumn<VerifySummary['tables'][number]>[] = [
+  { title: 'table', cell: row => shortTableName(row.folder) },
+  { title: 'rows', align: 'right', cell: row => wholeNumber(row.rows) },
+  { title: 'size', align: 'right', cell: row => sizeText(row.bytes) },
+  { title: 'files', align: 'right', cell: row => wholeNumber(row.files) },
+  { title: 'earlier', align: 'right', cell: row => wholeNumber(row.earlier_files) },
+  { title: 'changed', align: 'right', cell: row => wholeNumber(row.parts_changed) },
+]
+
+interface VerifiedPlace {
+  target: string
+  database: string
+  durationMs: number
+}
+
+function verifiedText(summary: VerifySummary, { target, database, durationMs }: VerifiedPlace): string {
+  const { publication, published_at, tables, faults, compared } = summary
+  const files = sumOf(tables, row => row.files + row.earlier_files)
+  const found = faults.length === 0 ? 'no fault' : countText(faults.length, 'fault')
+  const changed = sumOf(tables, row => row.parts_changed)
+  return [
+    ...table(COLUMNS, tables),
+    '',
+    ...faults.flatMap(faultLines),
+    `Checked publication ${publication} of ${published_at} in ${target}, and what earlier ones keep: ${countText(files, 'file')} in ${durationText(durationMs)}, ${found}.`,
+    compared
+      ? changedText(changed)
+      : `The warehouse was not compared, and purged rows were not searched for: there is no ${database}.`,
+  ].join('\n')
+}
+
+const sumOf = <Row>(rows: readonly Row[], of: (row: Row) => number): number =>
+  rows.reduce((total, row) => total + of(row), 0)
+
+const faultLines = ({ table: name, part, file, message, hint }: VerifyFault): string[] => [
+  `${name}, ${part === null ? '' : `part ${shortTableName(part)}, `}${file}: ${message}.`,
+  `  hint: ${hint}`,
+]
+
+const changedText = (parts: number): string =>
+  parts === 0
+    ? 'No part has changed in the warehouse since.'
+    : `${countText(parts, 'part')} changed in the warehouse since. The next publication writes them.`

@@ -4,7 +4,7 @@ import { isoInstant, systemClock } from '../clock.ts'
 import { loadSettings } from '../config/load-settings.ts'
 import type { SettingKey } from '../config/settings.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
-import type { PublishedPieces, TableFigures, TargetSummary } from '../publish/summary.ts'
+import type { PublishSummary } from '../publish/publish.ts'
 import { jsonLine, safeText } from '../safe-text.ts'
 import { sizeText } from '../size-text.ts'
 import { type TableColumn, table } from '../terminal/table.ts'
@@ -44,11 +44,11 @@ export const TARGET_SETTINGS = settingsOfSections('database', 'publish').filter(
 
 export const publishCommand: CommandDefinition<PublishCommandOptions> = {
   description:
-    'Publishes the warehouse as Apache Iceberg tables, which Spark, Trino, Snowflake, BigQuery, Databricks, ClickHouse and DuckDB read, or as tables of a ClickHouse database. The target is a folder, a prefix of a bucket of S3 or of storage that offers its API, or a database. All tables show the same instant, and the daemon may keep writing. A later publication to the same target writes only what changed. Deleted rows are included, with their _deleted_at. Needs no API settings.',
+    'Publishes the warehouse as Apache Iceberg tables, which Spark, Trino, Snowflake, BigQuery, Databricks, ClickHouse and DuckDB read. The target is a folder, or a prefix of a bucket of S3 or of storage that offers its API. All tables show the same instant, and the daemon may keep writing. A later publication to the same target writes only what changed. Deleted rows are included, with their _deleted_at. Needs no API settings.',
   arguments: [
     new Argument(
       '[target]',
-      'a folder, s3://bucket/prefix or clickhouse://host:8123/database: new, empty, or with earlier publications of this warehouse; default publish.target of the settings',
+      'a folder or s3://bucket/prefix: new, empty, or with earlier publications of this warehouse; default publish.target of the settings',
     ),
   ],
   settings: TARGET_SETTINGS,
@@ -59,7 +59,7 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
     ).argParser(parseKeep),
     new Option(
       '--tables <names>',
-      'only these tables, separated by commas; tables of the target that are left out lose their rows, in a ClickHouse database also their views; default publish.tables, usually all',
+      'only these tables, separated by commas; tables of the target that are left out lose their rows; default publish.tables, usually all',
     ).argParser(parseTableNames),
     new Option(
       '--location <url>',
@@ -77,45 +77,30 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
       'parley publish s3://bucket/lake --s3-access-key-id AKIAIOSFODNN7EXAMPLE --s3-secret-access-key-file s3.secret',
       'directly to a bucket; the settings of section [publish] say how',
     ],
-    [
-      'parley publish clickhouse://db.example.com:8123/parley --clickhouse-password-file clickhouse.password',
-      'to a ClickHouse server; ?secure for TLS, ?cluster=NAME for the shards of a cluster',
-    ],
     ['parley publish /data/lake --location s3://bucket/lake', 'for a folder that is copied to a bucket'],
   ],
   async run(context, input) {
-    const { parsePublicationTarget, publicationTargetName, SECRETS_OF_TARGETS } = await import(
-      '../publish/target.ts'
-    )
-    const target = parsePublicationTarget(input.args[0] ?? targetOfSettings(context, input), context.cwd)
+    const { parseTarget, targetName, TARGET_SECRETS } = await import('../publish/storage/open.ts')
+    const target = parseTarget(input.args[0] ?? targetOfSettings(context, input), context.cwd)
     const { settings } = loadCommandSettings(context, input, {
       requireApi: false,
-      secrets: SECRETS_OF_TARGETS[target.by],
+      secrets: TARGET_SECRETS[target.by],
     })
-    const [
-      { publishOnce },
-      { attemptOf },
-      { figuresOf },
-      { namesWithoutTable },
-      { recordAttempt },
-      { requireWarehouse },
-    ] = await Promise.all([
-      import('../publish/publish-once.ts'),
-      import('../publish/attempt.ts'),
-      import('../publish/summary.ts'),
-      import('../publish/coming-tables.ts'),
-      import('../store/sync/publications.ts'),
-      import('../store/status/status.ts'),
-    ])
+    const [{ publishOnce }, { attemptOf }, { namesWithoutTable }, { recordAttempt }, { requireWarehouse }] =
+      await Promise.all([
+        import('../publish/publish-once.ts'),
+        import('../publish/attempt.ts'),
+        import('../publish/coming-tables.ts'),
+        import('../store/sync/publications.ts'),
+        import('../store/status/status.ts'),
+      ])
     const clock = systemClock()
     const database = resolve(context.cwd, settings.database.path)
     requireWarehouse(database)
     const { json = false, full = false, ...chosen } = input.options
-    const name = publicationTargetName(target)
+    const name = targetName(target)
     const { publish } = settings
-    const isOfSettings =
-      publish.target !== undefined &&
-      publicationTargetName(parsePublicationTarget(publish.target, '/')) === name
+    const isOfSettings = publish.target !== undefined && targetName(parseTarget(publish.target, '/')) === name
     const location = isOfSettings ? publish.location : undefined
     const [startedAt, began] = [isoInstant(clock.now()), clock.elapsed()]
     const progress = createTableProgress(context, () => clock.elapsed())
@@ -143,7 +128,7 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
     context.stdout.write(
       json
         ? jsonLine({ target: name, ...summary, duration_ms: durationMs })
-        : `${summaryText({ ...summary, target: name, durationMs }, figuresOf(summary))}\n`,
+        : `${summaryText(summary, name, durationMs)}\n`,
     )
     return EXIT_STATUS.done
   },
@@ -153,14 +138,11 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
 function targetOfSettings({ env, cwd }: CommandContext, { flags }: CommandInput<object>): string {
   const { target } = loadSettings({ flags, env, cwd, requireApi: false }).settings.publish
   if (target !== undefined) return target
-  throw new StopError(
-    'parley publish needs a target: a folder, s3://bucket/prefix or clickhouse://host:8123/database',
-    {
-      code: 'publish-no-target',
-      hint: 'Name it after the command, or set publish.target. config/README.md explains every setting.',
-      exitStatus: EXIT_STATUS.usage,
-    },
-  )
+  throw new StopError('parley publish needs a target: a folder or s3://bucket/prefix', {
+    code: 'publish-no-target',
+    hint: 'Name it after the command, or set publish.target. config/README.md explains every setting.',
+    exitStatus: EXIT_STATUS.usage,
+  })
 }
 
 function parseKeep(text: string): number {
@@ -171,40 +153,34 @@ function parseKeep(text: string): number {
 const comingText = (table: string): string =>
   `${JSON.stringify(safeText(table))} was not published, since the warehouse has no such table yet: the table of a CRM object appears when its records were read`
 
-const COLUMNS: readonly TableColumn<TableFigures>[] = [
-  { title: 'table', cell: row => shortTableName(row.table) },
+type PublishedFigures = PublishSummary['tables'][number]
+
+const COLUMNS: readonly TableColumn<PublishedFigures>[] = [
+  { title: 'table', cell: row => shortTableName(row.folder) },
   { title: 'rows', align: 'right', cell: row => wholeNumber(row.rows) },
   { title: 'size', align: 'right', cell: row => sizeText(row.bytes) },
+  { title: 'files', align: 'right', cell: row => wholeNumber(row.files) },
+  { title: 'written', align: 'right', cell: row => wholeNumber(row.filesWritten) },
 ]
-
-/** Files or parts. */
-const pieceColumns = (unit: string): readonly TableColumn<TableFigures>[] => [
-  { title: `${unit}s`, align: 'right', cell: row => wholeNumber(row.pieces) },
-  { title: 'written', align: 'right', cell: row => wholeNumber(row.piecesWritten) },
-]
-
-interface ShownPublication extends Pick<TargetSummary, 'publication' | 'published_at'> {
-  target: string
-  durationMs: number
-}
 
 function summaryText(
-  { target, publication, published_at: at, durationMs }: ShownPublication,
-  { unit, tables }: PublishedPieces,
+  { publication, published_at: at, tables }: PublishSummary,
+  target: string,
+  durationMs: number,
 ): string {
-  const sum = (of: (row: TableFigures) => number) => tables.reduce((total, row) => total + of(row), 0)
+  const sum = (of: (row: PublishedFigures) => number) => tables.reduce((total, row) => total + of(row), 0)
   const rows = countText(
     sum(row => row.rows),
     'row',
   )
-  const pieces = countText(
-    sum(row => row.pieces),
-    unit,
+  const files = countText(
+    sum(row => row.files),
+    'file',
   )
   return [
-    ...table([...COLUMNS, ...pieceColumns(unit)], tables),
+    ...table(COLUMNS, tables),
     '',
-    `Publication ${publication} in ${target} shows the warehouse as of ${at}: ${rows}, ${sizeText(sum(row => row.bytes))} in ${pieces}.`,
-    `Wrote ${wholeNumber(sum(row => row.piecesWritten))} of them (${sizeText(sum(row => row.bytesWritten))}) in ${durationText(durationMs)}.`,
+    `Publication ${publication} in ${target} shows the warehouse as of ${at}: ${rows}, ${sizeText(sum(row => row.bytes))} in ${files}.`,
+    `Wrote ${wholeNumber(sum(row => row.filesWritten))} of them (${sizeText(sum(row => row.bytesWritten))}) in ${durationText(durationMs)}.`,
   ].join('\n')
 }

@@ -148,17 +148,23 @@ export const recurrence: SettingKind<Recurrence> = {
   },
 }
 
-const BUCKET_OR_DATABASE =
-  /^(s3:\/\/[a-z\d][a-z\d.-]{1,61}[a-z\d](\/|$)|clickhouse:\/\/[^/@?#]+\/\w[\w-]*(\?|$))/
+const BUCKET = /^s3:\/\/[a-z\d][a-z\d.-]{1,61}[a-z\d](\/|$)/
+
+/** Undefined unless the target is one that only earlier versions wrote. */
+export const formerTargetFault = (target: string): string | undefined =>
+  /^clickhouse:/i.test(target)
+    ? "parley no longer writes tables of a ClickHouse database: publish to a folder or s3://bucket/prefix, which ClickHouse reads itself, as in SELECT count() FROM icebergLocal('/data/lake/messages'); see ClickHouse in drizzle/engines.md"
+    : undefined
 
 /** Read as an absolute path, or as the URL. */
 export const publishTarget: SettingKind<string> = {
-  allowed: () => 'the path of a folder, s3://bucket/prefix, or clickhouse://host:8123/database',
+  allowed: () => 'the path of a folder, or s3://bucket/prefix',
   fromText: asText,
   read: (value, within) => {
     if (typeof value !== 'string' || !/^[a-z][a-z\d+.-]*:/i.test(value)) return folder.read(value, within)
-    return BUCKET_OR_DATABASE.test(value) ? value : undefined
+    return BUCKET.test(value) ? value : undefined
   },
+  fault: value => formerTargetFault(String(value)),
 }
 
 /** Slashes at the end are removed, so that `/v1/…` can be appended. */

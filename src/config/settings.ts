@@ -40,7 +40,7 @@ export const SECTIONS = {
   snapshot:
     'Snapshots that the daemon takes: complete copies of the warehouse, each one self-contained file.',
   publish:
-    'Publications: the warehouse as Apache Iceberg tables in a folder or in S3, or as tables of a ClickHouse database, kept up to date by the daemon or by `parley publish`.',
+    'Publications: the warehouse as Apache Iceberg tables in a folder or in S3, kept up to date by the daemon or by `parley publish`.',
   log: 'The log on standard error.',
 } as const
 
@@ -373,7 +373,7 @@ export const SETTINGS = {
     default: undefined,
     without: 'no publications by the daemon',
     description:
-      'Where the daemon publishes the warehouse: a folder, `s3://bucket/prefix`, or `clickhouse://host:8123/database`. It is new, empty, or has earlier publications of this warehouse. `parley publish` without a target publishes there too. A target that is down, slow or full never delays the sync: the daemon logs a warning, and tries again after 30 seconds and then after growing waits, at most as long as `publish.every` and an hour.',
+      'Where the daemon publishes the warehouse: a folder or `s3://bucket/prefix`. It is new, empty, or has earlier publications of this warehouse. `parley publish` without a target publishes there too. A target that is down, slow or full never delays the sync: the daemon logs a warning, and tries again after 30 seconds and then after growing waits, at most as long as `publish.every` and an hour.',
     flag: '--publish-target',
     placeholder: 'target',
     example: '"s3://bucket/lake"',
@@ -402,7 +402,7 @@ export const SETTINGS = {
     default: undefined,
     without: 'all',
     description:
-      'The tables to publish. A table of the target that is no longer in the list is published without rows, and a ClickHouse database loses its views, so that nothing in it grows old. Tables of CRM objects, such as `crm_deal`, may be named before they exist; when the list of objects was read, a name of none of them is refused. In the environment and with the flag, separate the names with commas.',
+      'The tables to publish. A table of the target that is no longer in the list is published without rows, so that nothing in it grows old. Tables of CRM objects, such as `crm_deal`, may be named before they exist; when the list of objects was read, a name of none of them is refused. In the environment and with the flag, separate the names with commas.',
     flag: '--publish-tables',
     placeholder: 'names',
     example: '["meetings", "messages", "members"]',
@@ -480,26 +480,6 @@ export const SETTINGS = {
     flag: '--s3-path-style',
     placeholder: 'true|false',
     example: 'false',
-  },
-  'publish.clickhouse_user': {
-    kind: kinds.text('a name of at most 200 printable characters', /^[^\p{C}]{1,200}$/u),
-    default: 'default',
-    description:
-      'The user of the ClickHouse server. It needs `SELECT`, `INSERT`, `CREATE`, `DROP` and `ALTER` for the database; on a cluster also `CLUSTER` and `REMOTE`.',
-    flag: '--clickhouse-user',
-    placeholder: 'name',
-    example: '"parley"',
-  },
-  'publish.clickhouse_password': {
-    kind: kinds.text('a password of at most 200 printable characters', /^[^\p{C}]{1,200}$/u),
-    default: undefined,
-    without: 'none',
-    description:
-      'The password of the user, in a file like `api.key`, and read only when parley publishes to ClickHouse. Without `?secure` in the target, it is sent unencrypted. parley never prints, logs or stores it.',
-    flag: '--clickhouse-password-file',
-    placeholder: 'file',
-    example: '"clickhouse.password"',
-    secret: 'the ClickHouse password',
   },
   'log.level': {
     kind: kinds.oneOf('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'),

@@ -3,9 +3,8 @@ import type { Settings } from '../config/load-settings.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { type Catalogue, createCatalogue } from '../publish/catalogue/catalogue.ts'
-import { openTargetReader } from '../publish/storage/open.ts'
+import { openTargetReader, parseTarget } from '../publish/storage/open.ts'
 import type { TargetReader } from '../publish/storage/target-reader.ts'
-import { parsePublicationTarget } from '../publish/target.ts'
 
 /** The catalogue of `publish.target`, also after the settings have changed. */
 export interface TargetCatalogue extends Catalogue {
@@ -63,17 +62,13 @@ async function openReader(
   signal: AbortSignal,
 ): Promise<TargetReader> {
   const { target: text } = settings.publish
-  const target = text === undefined ? undefined : parsePublicationTarget(text, '/')
-  if (target !== undefined && target.by !== 'clickhouse')
-    return openTargetReader(target, { settings, location: settings.publish.location, clock, signal })
-  throw new StopError(
-    target === undefined
-      ? 'publish.target is not set'
-      : 'publish.target is a ClickHouse database, which has no Iceberg tables',
-    {
-      code: 'publish-no-target',
-      hint: 'Set publish.target to a folder or s3://bucket/prefix. config/README.md explains every setting.',
-      exitStatus: EXIT_STATUS.settings,
-    },
-  )
+  if (text !== undefined) {
+    const { location } = settings.publish
+    return openTargetReader(parseTarget(text, '/'), { settings, location, clock, signal })
+  }
+  throw new StopError('publish.target is not set', {
+    code: 'publish-no-target',
+    hint: 'Set publish.target to a folder or s3://bucket/prefix. config/README.md explains every setting.',
+    exitStatus: EXIT_STATUS.settings,
+  })
 }

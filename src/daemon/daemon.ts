@@ -19,7 +19,6 @@ import {
 } from '../errors.ts'
 import type { HookWatch } from '../hooks/watch.ts'
 import type { Log } from '../log.ts'
-import { parsePublicationTarget } from '../publish/target.ts'
 import { rebuildLarge } from '../retention/maintain.ts'
 import { createMetrics } from '../server/metrics.ts'
 import type { Nudge } from '../server/nudge.ts'
@@ -385,12 +384,11 @@ async function startServer(
 function servedCatalogue(parts: TargetCatalogueParts & { current: CurrentState }) {
   const { http, publish } = parts.current.settings
   if (http.catalogueToken === undefined) return undefined
-  const hasFiles =
-    publish.target !== undefined && parsePublicationTarget(publish.target, '/').by !== 'clickhouse'
-  if (hasFiles) return { catalogue: createTargetCatalogue(parts), token: http.catalogueToken }
+  if (publish.target !== undefined)
+    return { catalogue: createTargetCatalogue(parts), token: http.catalogueToken }
   parts.log.warn('The catalogue is not served', {
     setting: 'publish.target',
-    reason: 'its target must be a folder or in S3: set publish.target, and restart the daemon',
+    reason: 'there is no target: set publish.target, and restart the daemon',
   })
   return undefined
 }

@@ -6,7 +6,7 @@ import { attemptOf } from '../publish/attempt.ts'
 import { type LastAttempts, lateAfter, nextPublication } from '../publish/publication-times.ts'
 import type { PublishOutcome } from '../publish/publish-once.ts'
 import { type PublishProcess, runPublishProcess } from '../publish/publish-process.ts'
-import { type PublicationTarget, parsePublicationTarget, publicationTargetName } from '../publish/target.ts'
+import { type PublishTarget, parseTarget, targetName } from '../publish/storage/open.ts'
 import type { OpenStore } from '../store/store.ts'
 import { META, readNote } from '../store/sync/meta.ts'
 import { type PublicationAttempt, type PublishingNote, readPublications } from '../store/sync/publications.ts'
@@ -35,8 +35,8 @@ export async function publishRegularly(duty: PublicationDuty): Promise<void> {
   const { clock, log, settings, signal, store } = duty
   const { target: text, every } = settings.publish
   if (text === undefined || every === 'never') return clearNote(store)
-  const target = parsePublicationTarget(text, '/')
-  const plan = createPlan(duty, every, publicationTargetName(target))
+  const target = parseTarget(text, '/')
+  const plan = createPlan(duty, every, targetName(target))
   let isNews = true
   for (;;) {
     await plan.note(null)
@@ -113,7 +113,7 @@ interface Published {
 /** Undefined after the signal. */
 async function publish(
   { store, clock, settings, env, version, signal, program }: PublicationDuty,
-  target: PublicationTarget,
+  target: PublishTarget,
 ): Promise<Published | undefined> {
   const startedAt = isoInstant(clock.now())
   const { database, publish } = settings
@@ -124,7 +124,7 @@ async function publish(
   )
   if (signal.aborted) return undefined
   const times = { started_at: startedAt, finished_at: isoInstant(clock.now()) }
-  return { outcome, attempt: attemptOf({ target: publicationTargetName(target), ...times }, outcome) }
+  return { outcome, attempt: attemptOf({ target: targetName(target), ...times }, outcome) }
 }
 
 /** A publication every few minutes is no news: only the first one, and one after a failure, is logged as such. */

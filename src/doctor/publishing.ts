@@ -8,8 +8,8 @@ import { errorCode } from '../error-code.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { lateAfter } from '../publish/publication-times.ts'
 import { PUBLICATIONS } from '../publish/publications.ts'
+import { type PublishTarget, parseTarget, targetName } from '../publish/storage/open.ts'
 import { FOLDER_MARK } from '../publish/storage/target-reader.ts'
-import { type PublicationTarget, parsePublicationTarget, publicationTargetName } from '../publish/target.ts'
 import { type TargetFacts, targetFacts } from '../publish/target-facts.ts'
 import { sizeText } from '../size-text.ts'
 import { freeOnSlowDisk } from '../store/file/size.ts'
@@ -36,7 +36,7 @@ export async function publishingFindings(context: PublishingContext): Promise<re
   if (text === undefined) return []
   const line = createFinder('publish target')
   try {
-    const target = parsePublicationTarget(text, '/')
+    const target = parseTarget(text, '/')
     return await inTime(context, signal => targetFindings(target, { ...context, signal }))
   } catch (error) {
     if (context.signal.aborted) throw context.signal.reason
@@ -45,11 +45,11 @@ export async function publishingFindings(context: PublishingContext): Promise<re
   }
 }
 
-async function targetFindings(target: PublicationTarget, context: PublishingContext): Promise<Finding[]> {
+async function targetFindings(target: PublishTarget, context: PublishingContext): Promise<Finding[]> {
   const facts = await targetFacts(target, context)
   const place = target.by === 'folder' ? await folderPlace(target.path) : undefined
   return [
-    targetFinding(publicationTargetName(target), facts, context),
+    targetFinding(targetName(target), facts, context),
     ...(place ? [writingFinding(place), spaceFinding(place)] : [NOT_WRITTEN]),
     ...publicationFindings(facts, context),
   ]
@@ -80,7 +80,7 @@ export function targetFinding(
   if (last.warehouse !== identity)
     return line.warning(
       `${name} has publications of another warehouse`,
-      'Set publish.target to another folder, prefix or database. Each warehouse needs a separate one.',
+      'Set publish.target to another folder or prefix. Each warehouse needs a separate one.',
     )
   if (otherLocation !== undefined)
     return line.warning(

@@ -1,7 +1,7 @@
 import { ParleyError, reasonOf, reasonWithHint } from '../errors.ts'
 import type { PublicationAttempt } from '../store/sync/publications.ts'
+import type { PublishSummary } from './publish.ts'
 import type { PublishOutcome } from './publish-once.ts'
-import { figuresOf, type TableFigures } from './summary.ts'
 
 /** The row of `sync_publications` for a publication that is complete or has failed. Pure. */
 export function attemptOf(
@@ -9,19 +9,19 @@ export function attemptOf(
   outcome: PublishOutcome,
 ): PublicationAttempt {
   if ('error' in outcome) return { ...when, ...NOTHING, ...failureOf(outcome.error) }
-  const { publication, published_at, complete_as_of, fresh_as_of } = outcome.summary
-  const { tables, removed } = figuresOf(outcome.summary)
-  const sum = (of: (table: TableFigures) => number) => tables.reduce((total, table) => total + of(table), 0)
+  const { publication, published_at, complete_as_of, fresh_as_of, tables, files_removed } = outcome.summary
+  const sum = (of: (table: PublishSummary['tables'][number]) => number) =>
+    tables.reduce((total, table) => total + of(table), 0)
   return {
     ...when,
     publication,
     published_at,
     complete_as_of,
     fresh_as_of,
-    tables_changed: sum(({ piecesWritten }) => (piecesWritten > 0 ? 1 : 0)),
+    tables_changed: sum(({ filesWritten }) => (filesWritten > 0 ? 1 : 0)),
     rows: sum(({ rows }) => rows),
-    files_written: sum(({ piecesWritten }) => piecesWritten),
-    files_removed: removed,
+    files_written: sum(({ filesWritten }) => filesWritten),
+    files_removed,
     bytes_written: sum(({ bytesWritten }) => bytesWritten),
     error_code: null,
     error: null,

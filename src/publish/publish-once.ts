@@ -3,15 +3,14 @@ import type { Settings } from '../config/load-settings.ts'
 import { openDatabase } from '../store/database/open.ts'
 import { databaseError } from '../store/database/sqlite-errors.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
-import type { PublishProgress } from './publish.ts'
-import type { TargetSummary } from './summary.ts'
-import { type PublicationTarget, publishTo } from './target.ts'
+import { type PublishProgress, type PublishSummary, publishWarehouse } from './publish.ts'
+import { openTargetStorage, type PublishTarget } from './storage/open.ts'
 
 /** One publication, as the command and the daemon's child process make it. */
 export interface OncePublishing {
   /** An absolute path. */
   database: string
-  target: PublicationTarget
+  target: PublishTarget
   /** `keep`, `tables` and `location` of `[publish]` apply; its target and schedule do not. */
   settings: Pick<Settings, 'publish' | 'database'>
   clock: Clock
@@ -25,9 +24,9 @@ export interface OncePublishing {
   onEnd?(db: Sqlite, outcome: PublishOutcome): void
 }
 
-export type PublishOutcome = { summary: TargetSummary } | { error: unknown }
+export type PublishOutcome = { summary: PublishSummary } | { error: unknown }
 
-/** @throws StopError as `openDatabase`, `publishTo` */
+/** @throws StopError as `openDatabase`, `openTargetStorage`, `publishWarehouse` */
 export async function publishOnce({
   database,
   target,
@@ -38,12 +37,14 @@ export async function publishOnce({
   signal,
   onProgress,
   onEnd,
-}: OncePublishing): Promise<TargetSummary> {
+}: OncePublishing): Promise<PublishSummary> {
   const { keep, tables, location } = settings.publish
   const db = openDatabase({ path: database, readonly: true })
   try {
-    const options = { db, settings, location, clock, version, keep, tables, full, signal, onProgress }
-    const summary = await publishTo(target, options)
+    const storage = await openTargetStorage(target, { settings, location, clock, signal })
+    const { mode } = settings.database
+    const options = { db, storage, clock, mode, version, keep, tables, full, signal, onProgress }
+    const summary = await publishWarehouse(options).finally(storage.close)
     onEnd?.(db, { summary })
     return summary
   } catch (thrown) {

@@ -2,8 +2,8 @@ import { tmpdir } from 'node:os'
 import type { Environment, Settings } from '../config/load-settings.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
 import { runProgram } from '../store/database/child-program.ts'
-import type { TargetSummary } from './summary.ts'
-import type { PublicationTarget } from './target.ts'
+import type { PublishSummary } from './publish.ts'
+import type { PublishTarget } from './storage/open.ts'
 
 /** Publishes in a child process, so that neither the event loop nor a slow target delays the caller. */
 
@@ -11,14 +11,14 @@ import type { PublicationTarget } from './target.ts'
 export interface PublishInput {
   /** An absolute path. */
   database: string
-  target: PublicationTarget
+  target: PublishTarget
   settings: Pick<Settings, 'publish' | 'database'>
   version: string
 }
 
 /** The answer of the child process. An error that parley did not raise on purpose has no message. */
 export type PublishAnswer =
-  | { summary: TargetSummary }
+  | { summary: PublishSummary }
   | { failed: { message: string; code: string; hint: string | undefined; exitStatus: ExitStatus } }
   | { fault: string }
 
@@ -42,7 +42,7 @@ export async function runPublishProcess({
   env,
   signal,
   program = PROGRAM,
-}: PublishProcess): Promise<TargetSummary> {
+}: PublishProcess): Promise<PublishSummary> {
   const passed = Object.fromEntries(PASSED.flatMap(name => (env[name] ? [[name, env[name]]] : [])))
   const answer = await runProgram<PublishAnswer>({
     program,

@@ -4,7 +4,6 @@ import { readLastPublication, readShownTable } from './catalogue/complete-public
 import { PUBLICATIONS, type PublicationRow } from './publications.ts'
 import { openTargetReader, type PublishTarget } from './storage/open.ts'
 import type { TargetReader } from './storage/target-reader.ts'
-import type { PublicationTarget } from './target.ts'
 
 /** What can be known of a target without a write, with a few requests. */
 export interface TargetFacts {
@@ -26,11 +25,7 @@ export interface TargetAccess {
  * @throws StopError 73 when the target cannot be reached or read, 78 without credentials; the reason of the signal once
  *   it is aborted
  */
-export function targetFacts(target: PublicationTarget, access: TargetAccess): Promise<TargetFacts> {
-  return target.by === 'clickhouse' ? databaseFacts(target, access) : factsOfFiles(target, access)
-}
-
-async function factsOfFiles(target: PublishTarget, access: TargetAccess): Promise<TargetFacts> {
+export async function targetFacts(target: PublishTarget, access: TargetAccess): Promise<TargetFacts> {
   const { location } = access.settings.publish
   // Without waits, several tries take no longer than one.
   const reader = await openTargetReader(target, { ...access, location, random: () => 0 })
@@ -42,26 +37,5 @@ async function factsOfFiles(target: PublishTarget, access: TargetAccess): Promis
     return { holds, last, otherLocation: place === reader.location ? undefined : place }
   } finally {
     reader.close()
-  }
-}
-
-async function databaseFacts(
-  { address }: Extract<PublicationTarget, { by: 'clickhouse' }>,
-  { settings, signal }: TargetAccess,
-): Promise<TargetFacts> {
-  const { clickhouseUser: user, clickhousePassword: password } = settings.publish
-  const [{ openClickHouse }, { readPublications, readRelations }, { STATE_TABLES }] = await Promise.all([
-    import('./clickhouse/connection.ts'),
-    import('./clickhouse/state.ts'),
-    import('./clickhouse/state-tables.ts'),
-  ])
-  const connection = await openClickHouse({ address, user, password, signal })
-  try {
-    const relations = await readRelations(connection, address)
-    const isOurs = relations.has(STATE_TABLES.publications)
-    const publications = isOurs ? await readPublications(connection, address, 1) : []
-    return { holds: isOurs ? 'ours' : 'nothing', last: publications.at(-1), otherLocation: undefined }
-  } finally {
-    await connection.close()
   }
 }

@@ -276,7 +276,7 @@ export const GAUGES: readonly GaugeDefinition[] = [
   },
   {
     name: 'parley_publication_files_written',
-    help: 'Data files, or parts of tables of a ClickHouse database, that the last publication wrote.',
+    help: 'Data files that the last publication wrote.',
     labels: [],
     values: fromPublication(last => last.files_written),
   },

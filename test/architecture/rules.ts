@@ -24,7 +24,6 @@ const LAYERS = [
 
 /** The only files that may import a package. Its types may be named anywhere. */
 const OWNERS: Readonly<Record<string, readonly string[]>> = {
-  '@clickhouse/client': ['publish/clickhouse/connection.ts'],
   avsc: ['publish/iceberg/avro-file.ts'],
   aws4fetch: ['publish/storage/s3/requests.ts'],
   'better-sqlite3': [

@@ -47,8 +47,6 @@ backfill:
   --no-texts      leave out the run that reads every text
 backfill, freshness, latency, features, page, publish and questions:
   --messages N    size of the workspace (default 100000)
-publish:
-  --clickhouse    to a ClickHouse server of Debian's package instead of a folder
 limits:
   --first-minute  only how soon a limit is used up, by the pacing alone on a virtual clock: seconds
 freshness, idle and limits:
@@ -69,7 +67,6 @@ const { values: given, positionals } = parseArgs({
     'no-texts': { type: 'boolean', default: false },
     repeat: { type: 'string', default: '2' },
     minutes: { type: 'string', default: '5' },
-    clickhouse: { type: 'boolean', default: false },
     'first-minute': { type: 'boolean', default: false },
     keep: { type: 'string' },
     'log-level': { type: 'string', default: 'info' },
@@ -176,10 +173,8 @@ async function page(folder: string): Promise<Outcome> {
 
 async function publish(folder: string): Promise<Outcome> {
   const messages = Number(given.messages)
-  const { program, clickhouse: toClickHouse } = given
-  const measured = await runPublish({ folder, program, messages, toClickHouse })
-  const target = toClickHouse ? 'a ClickHouse server on the same machine' : 'a folder'
-  const about = `Publications of a warehouse with ${messages.toLocaleString('en')} messages in ten years to ${target}, one after the other, each from the start of the process to its end.`
+  const measured = await runPublish({ folder, program: given.program, messages })
+  const about = `Publications of a warehouse with ${messages.toLocaleString('en')} messages in ten years to a folder, one after the other, each from the start of the process to its end.`
   return { measured, sections: [about, markdownOf(publishFigures(measured))] }
 }
 

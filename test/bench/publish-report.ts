@@ -21,7 +21,7 @@ export function publishFigures(measured: PublishMeasured): Figure[] {
   const written = (measure: string, run: Written): Figure =>
     plain(
       measure,
-      `${seconds(run.usage.wallMs)} (CPU ${seconds(cpuMs(run))}), ${run.rows.toLocaleString('en')} rows and ${(run.bytes / 1e6).toFixed(1)} MB in ${run.pieces.toLocaleString('en')} ${run.unit}s, ${Math.round(run.usage.peakKiB / 1024)} MiB`,
+      `${seconds(run.usage.wallMs)} (CPU ${seconds(cpuMs(run))}), ${run.rows.toLocaleString('en')} rows and ${(run.bytes / 1e6).toFixed(1)} MB in ${run.files.toLocaleString('en')} files, ${Math.round(run.usage.peakKiB / 1024)} MiB`,
     )
   const ratio = (measure: string, run: Written): Figure =>
     plain(

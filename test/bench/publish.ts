@@ -3,9 +3,8 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { systemClock } from '../../src/clock.ts'
 import type { ExportSummary } from '../../src/export/export.ts'
-import { figuresOf, type TargetSummary } from '../../src/publish/summary.ts'
+import type { PublishSummary } from '../../src/publish/publish.ts'
 import { openStore } from '../../src/store/store.ts'
-import { type ClickHouseServer, debianClickHouse, startDebian } from '../engines/clickhouse-servers.ts'
 import { fillWarehouse } from './fill.ts'
 import { startMeasured, type Usage } from './measured-process.ts'
 import { startWorkspace } from './workspace.ts'
@@ -18,16 +17,12 @@ export interface PublishOptions {
   /** The built command line program. */
   program: string
   messages: number
-  /** To a server of Debian's ClickHouse on this machine, instead of a folder. */
-  toClickHouse: boolean
 }
 
 /** One run of the program. */
 export interface Written {
   usage: Usage
-  /** Files, or parts of a ClickHouse database. */
-  pieces: number
-  unit: 'file' | 'part'
+  files: number
   bytes: number
   rows: number
 }
@@ -60,29 +55,9 @@ export async function runPublish(options: PublishOptions): Promise<PublishMeasur
   rmSync(files, { recursive: true, force: true })
   const bare = exportedBy(await run<ExportSummary>(options, ['export', 'parquet', files]))
   rmSync(files, { recursive: true, force: true })
-  const { target, close } = await openTarget(options)
-  try {
-    return { bare, ...(await runPublications(options, target)) }
-  } finally {
-    await close()
-  }
-}
-
-interface OpenTarget {
-  target: string
-  close(): Promise<void>
-}
-
-async function openTarget({ folder, toClickHouse }: PublishOptions): Promise<OpenTarget> {
   const target = join(folder, 'lake')
   rmSync(target, { recursive: true, force: true })
-  if (!toClickHouse) return { target, close: async () => undefined }
-  const program = debianClickHouse()
-  if (typeof program === 'string') throw new Error(program)
-  const { servers, close } = await startDebian(program)
-  const [server] = servers as [ClickHouseServer]
-  await server.run('CREATE DATABASE lake')
-  return { target: `clickhouse://${server.host}/lake`, close }
+  return { bare, ...(await runPublications(options, target)) }
 }
 
 async function runPublications(
@@ -91,7 +66,7 @@ async function runPublications(
 ): Promise<Omit<PublishMeasured, 'bare'>> {
   const database = join(options.folder, 'parley.db')
   const publish = async (...flags: string[]) =>
-    writtenBy(await run<TargetSummary>(options, ['publish', target, ...flags]))
+    writtenBy(await run<PublishSummary>(options, ['publish', target, ...flags]))
   const first = await publish()
   const unchanged: Written[] = []
   while (unchanged.length < UNCHANGED_RUNS) unchanged.push(await publish())
@@ -155,22 +130,20 @@ async function change(database: string, where: string): Promise<void> {
 const sum = <Item>(items: readonly Item[], figure: (item: Item) => number) =>
   items.reduce((total, item) => total + figure(item), 0)
 
-function writtenBy({ usage, summary }: Ran<TargetSummary>): Written {
-  const { tables, unit } = figuresOf(summary)
+function writtenBy({ usage, summary }: Ran<PublishSummary>): Written {
+  const { tables } = summary
   return {
     usage,
-    unit,
-    pieces: sum(tables, table => table.piecesWritten),
+    files: sum(tables, table => table.filesWritten),
     bytes: sum(tables, table => table.bytesWritten),
-    rows: sum<{ rowsWritten: number }>(summary.tables, table => table.rowsWritten),
+    rows: sum(tables, table => table.rowsWritten),
   }
 }
 
 function exportedBy({ usage, summary: { tables } }: Ran<ExportSummary>): Written {
   return {
     usage,
-    unit: 'file',
-    pieces: sum(tables, table => table.files),
+    files: sum(tables, table => table.files),
     bytes: sum(tables, table => table.bytes),
     rows: sum(tables, table => table.rows),
   }

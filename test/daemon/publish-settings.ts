@@ -13,6 +13,4 @@ export const PUBLISH_DEFAULTS: Settings['publish'] = {
   s3SecretAccessKey: undefined,
   s3SessionToken: undefined,
   s3PathStyle: undefined,
-  clickhouseUser: 'default',
-  clickhousePassword: undefined,
 }

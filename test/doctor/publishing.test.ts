@@ -1,9 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type Clock, MINUTE_MS, systemClock } from '../../src/clock.ts'
 import { loadSettings, type Settings } from '../../src/config/load-settings.ts'
 import type { Finding } from '../../src/doctor/finding.ts'
@@ -169,60 +166,6 @@ describe('a bucket', () => {
     expect(all).toEqual([
       expect.objectContaining({ mark: 'warning', found: 'The target does not answer within 15 s' }),
     ])
-  })
-})
-
-describe('a ClickHouse database', () => {
-  /** Answers statements by the first of these texts that they have. */
-  async function answering(answers: Readonly<Record<string, object[]>>): Promise<string> {
-    const server = createServer(async (request, response) => {
-      const sql = await text(request)
-      const rows = Object.entries(answers).find(([part]) => sql.includes(part))?.[1] ?? []
-      response.end(rows.map(row => `${JSON.stringify(row)}\n`).join(''))
-    })
-    await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(() => new Promise<void>(resolve => void server.close(() => resolve())))
-    return `clickhouse://127.0.0.1:${(server.address() as AddressInfo).port}/lake`
-  }
-
-  test('shows its last publication, and whether that is of this warehouse', async () => {
-    const store = temporaryStore()
-    const published = (warehouse: string | undefined) => ({
-      'version()': [{ version: '26.7.1.1' }],
-      'system.databases': [{ name: 'lake' }],
-      'system.tables': [{ name: '_parley_publications', engine: 'MergeTree', digest: '' }],
-      _parley_publications: [
-        {
-          publication: '12',
-          published_at: new Date().toISOString(),
-          warehouse,
-          complete_as_of: null,
-          fresh_as_of: null,
-          purged_at: '',
-        },
-      ],
-    })
-    const mine = await answering(published(readMeta(store.db, META.identity)))
-    const all = await findings({ target: mine }, { store })
-    expect(marks(all)).toEqual(['ok publish target', 'note publish access', 'ok last publication'])
-    expect(all[2]?.found).toMatch(/^number 12 of /)
-    const other = await findings({ target: await answering(published('another')) }, { store })
-    expect(other[0]).toMatchObject({
-      mark: 'warning',
-      found: expect.stringContaining('of another warehouse'),
-    })
-  })
-
-  test('that is missing, or whose server is, is named with what to do', async () => {
-    const none = await answering({ 'version()': [{ version: '26.7.1.1' }] })
-    expect((await findings({ target: none }))[0]).toMatchObject({
-      mark: 'warning',
-      hint: expect.stringContaining('CREATE DATABASE lake'),
-    })
-    expect((await findings({ target: 'clickhouse://127.0.0.1:1/lake' }))[0]).toMatchObject({
-      mark: 'warning',
-      found: expect.stringContaining('cannot be reached: ECONNREFUSED'),
-    })
   })
 })
 

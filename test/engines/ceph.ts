@@ -2,12 +2,12 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import { AwsClient } from 'aws4fetch'
-import { freePorts } from './clickhouse-servers.ts'
 import { debianPackages, type Unpacked } from './debian-packages.ts'
 
 /** The S3 API of Ceph: a monitor, a daemon that keeps the objects in memory, and the gateway in front of them. */
@@ -221,3 +221,16 @@ async function kill(child: ChildProcess | undefined): Promise<void> {
 }
 
 const hasEnded = ({ exitCode, signalCode }: ChildProcess): boolean => exitCode !== null || signalCode !== null
+
+async function freePorts(count: number): Promise<number[]> {
+  const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'))
+  const ports = await Promise.all(
+    servers.map(async server => {
+      await once(server, 'listening')
+      const address = server.address()
+      return address !== null && typeof address === 'object' ? address.port : 0
+    }),
+  )
+  for (const server of servers) server.close()
+  return ports
+}

@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process'
 import { debianCeph } from './ceph.ts'
-import { debianClickHouse, debianZooKeeper } from './clickhouse-servers.ts'
 
 const SPARK = new URL('spark.py', import.meta.url).pathname
 
@@ -8,8 +7,8 @@ const SPARK = new URL('spark.py', import.meta.url).pathname
 export function setup(): void {
   const missing = missingForSpark()
   if (missing !== undefined) process.stdout.write(`Not run: Spark: ${missing}\n`)
-  for (const program of [debianClickHouse(), debianZooKeeper(), debianCeph()])
-    if (typeof program === 'string') process.stdout.write(`Not run: servers of Debian: ${program}\n`)
+  const ceph = debianCeph()
+  if (typeof ceph === 'string') process.stdout.write(`Not run: servers of Debian: ${ceph}\n`)
 }
 
 /** Undefined when Spark can run. */

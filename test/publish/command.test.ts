@@ -89,6 +89,17 @@ describe('parley publish', () => {
     ])
   })
 
+  test('a ClickHouse database as the target is refused with how ClickHouse reads the tables', async () => {
+    const target = 'clickhouse://db.example.com:8123/parley'
+    const says = /parley no longer writes tables of a ClickHouse database: .*icebergLocal.*engines\.md/
+    const named = await parley(['publish', target])
+    expect(named).toMatchObject({ status: EXIT_STATUS.usage, stdout: '' })
+    expect(named.stderr).toMatch(says)
+    const set = await parley(['publish'], { env: { PARLEY_PUBLISH_TARGET: target } })
+    expect(set).toMatchObject({ status: EXIT_STATUS.settings, stdout: '' })
+    expect(set.stderr).toMatch(says)
+  })
+
   test('without a target the command needs one in the settings, whose location it uses too', async () => {
     const store = temporaryStore()
     const cwd = emptyFolder()

@@ -253,18 +253,10 @@ export const PUBLICATION_TABLE = bookkeepingTable({
       nullMeans: 'It failed, or nothing had been read.',
       example: INSTANT,
     },
-    tables_changed: count(
-      'Tables of which files were written; in a ClickHouse database, parts.',
-      'tables',
-      '7',
-    ),
+    tables_changed: count('Tables of which files were written.', 'tables', '7'),
     rows: count('Rows of all tables in the target.', 'rows', '512000'),
-    files_written: count(
-      'Data files that were written; in a ClickHouse database, parts of tables.',
-      'files',
-      '9',
-    ),
-    files_removed: count('Files, or parts, of earlier publications that were removed.', 'files', '12'),
+    files_written: count('Data files that were written.', 'files', '9'),
+    files_removed: count('Files of earlier publications that were removed.', 'files', '12'),
     bytes_written: count('Size of what was written.', 'bytes', '48211'),
     error_code: {
       kind: 'text',

@@ -1,6 +1,7 @@
 import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
 import type { Clock } from '../../clock.ts'
+import { formerTargetFault } from '../../config/kinds.ts'
 import type { Settings } from '../../config/load-settings.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import { type BucketEndpoint, type BucketPlace, parseBucketPlace } from './s3/address.ts'
@@ -26,14 +27,13 @@ export function parseTarget(text: string, cwd: string): PublishTarget {
   if (place) return { by: 's3', ...place }
   if (text !== '' && !/^(s3[an]?:|[a-z][a-z\d+.-]*:\/\/)/i.test(text))
     return { by: 'folder', path: resolve(cwd, text) }
-  throw new StopError(
-    `"${shown(text)}" is not a target: expected a folder, s3://bucket/prefix or clickhouse://host/database`,
-    {
-      code: 'publish-bad-target',
-      hint: 'The name of a bucket has 3 to 63 lowercase letters, digits, dots and hyphens. A prefix has no empty part, no part of dots, and no ?, # or \\.',
-      exitStatus: EXIT_STATUS.usage,
-    },
-  )
+  const details = { code: 'publish-bad-target', exitStatus: EXIT_STATUS.usage }
+  const former = formerTargetFault(text)
+  if (former !== undefined) throw new StopError(`"${shown(text)}" is not a target: ${former}`, details)
+  throw new StopError(`"${shown(text)}" is not a target: expected a folder or s3://bucket/prefix`, {
+    ...details,
+    hint: 'The name of a bucket has 3 to 63 lowercase letters, digits, dots and hyphens. A prefix has no empty part, no part of dots, and no ?, # or \\.',
+  })
 }
 
 /** The target as messages and `sync_publications` name it, without credentials. */

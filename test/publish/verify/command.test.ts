@@ -56,14 +56,3 @@ test('a target that cannot be verified is refused with a hint and not created', 
   expect((await parley(['publish', 'verify'])).status).toBe(EXIT_STATUS.usage)
   expect((await parley(['publish', 'verify', '--help'])).stdout).toContain('parley publish verify')
 })
-
-test('a ClickHouse server that is away, and --location for it, are reported with hints', async () => {
-  const verify = (...args: string[]) =>
-    parley(['publish', 'verify', 'clickhouse://127.0.0.1:1/parley', ...args])
-  const away = await verify()
-  expect(away).toMatchObject({ status: EXIT_STATUS.databaseUnavailable, stdout: '' })
-  expect(away.stderr).toMatch(/cannot be reached: ECONNREFUSED\nhint: .* Run the command again later\./)
-  const location = await verify('--location', 'file:///lake')
-  expect(location).toMatchObject({ status: EXIT_STATUS.usage, stdout: '' })
-  expect(location.stderr).toMatch(/a ClickHouse database has none/)
-})
