@@ -121,8 +121,9 @@ export function viewsOf(
   const labels = labelsOf(columns, fields)
   const labelled = columns.map(({ field, column }, index) => {
     const id = own(column)
-    const value = nameOfTarget(declared.get(field) ?? {}, id)
-    return aliased(value, column, labels[index] ?? column)
+    const name = nameOfTarget(declared.get(field) ?? {}, id)
+    // Without the cast, the column of the view has no declared type.
+    return aliased(name === id ? id : `CAST(${name} AS TEXT)`, column, labels[index] ?? column)
   })
   return [
     { name: liveView(table), select: select(columns.map(({ column }) => own(column))) },

@@ -25,15 +25,15 @@ export function dealViews(db: Sqlite): readonly View[] {
  */
 const DEAL_TIMELINE = `
 SELECT l.context_id AS deal_id, a.occurred_at AS at,
-  CASE a.source_type WHEN 'MEETING' THEN 'meeting' WHEN 'MESSAGE' THEN 'message' ELSE 'activity' END AS kind,
+  CAST(CASE a.source_type WHEN 'MEETING' THEN 'meeting' WHEN 'MESSAGE' THEN 'message' ELSE 'activity' END AS TEXT) AS kind,
   a.type,
-  CASE a.source_type
+  CAST(CASE a.source_type
     WHEN 'MEETING' THEN (SELECT m.title FROM meetings m
       WHERE m.id = a.source_id AND m._deleted_at IS NULL AND coalesce(m.access, '') <> 'withheld')
     WHEN 'MESSAGE' THEN (SELECT m.subject FROM message_copies c
       JOIN messages m ON m.header_message_id = c.mail_id
       WHERE c.id = a.source_id AND c._deleted_at IS NULL)
-  END AS title,
+  END AS TEXT) AS title,
   a.actor_id, (SELECT p.name FROM members p WHERE p.id = a.actor_id) AS actor_name,
   a.source_id, l.origin, NULL AS field, NULL AS old_value, NULL AS new_value
 FROM activity_links l JOIN activities a ON a.id = l.activity_id
@@ -50,7 +50,7 @@ WHERE l.context_type = '${DEAL}' AND a._deleted_at IS NULL
       AND o.activity_id = b.id AND o.context_type = l.context_type AND o.context_id = l.context_id))
 UNION ALL
 SELECT c.record_id, c.observed_at, 'change', NULL,
-  coalesce((SELECT f.label FROM crm_fields f WHERE f.object = c.object AND f.name = c.field), c.field),
+  CAST(coalesce((SELECT f.label FROM crm_fields f WHERE f.object = c.object AND f.name = c.field), c.field) AS TEXT),
   NULL, NULL, c.record_id, NULL, c.field, c.old_value, c.new_value
 FROM crm_record_changes c
 WHERE c.object = '${DEAL}' AND EXISTS (SELECT 1 FROM crm_records r
@@ -98,40 +98,53 @@ SELECT o.table_name AS "table", f.column_name AS column ${COLUMNS_OF(STAGE)}
 
 const columnsWith = ({
   name,
-}: Stages) => `s.deal_id, s.from_stage_id, ${name('s.from_stage_id')} AS from_stage,
-  s.stage_id, ${name('s.stage_id')} AS stage, s.entered_at, s.left_at, s.known_from, s.left_at IS NULL AS is_current,
-  round(julianday(coalesce(s.left_at, CURRENT_TIMESTAMP)) - julianday(s.known_from), 3) AS days`
+}: Stages) => `s.deal_id, s.from_stage_id, CAST(${name('s.from_stage_id')} AS TEXT) AS from_stage,
+  s.stage_id, CAST(${name('s.stage_id')} AS TEXT) AS stage, s.entered_at, s.left_at, s.known_from,
+  CAST(s.left_at IS NULL AS INTEGER) AS is_current,
+  CAST(round(julianday(coalesce(s.left_at, CURRENT_TIMESTAMP)) - julianday(s.known_from), 3) AS REAL) AS days`
 
 /**
  * SQL that turns a JSON value into an id as the typed table stores it: text, with every digit of a number. Only strings
  * are parsed as JSON, because the whole query would fail at a value that is nested deeper than 1,000 levels.
  */
 const idIn = (json: string) =>
-  `CASE WHEN ${json} GLOB '"*' THEN ${json} ->> '$' ELSE nullif(${json}, 'null') END`
+  `CAST(CASE WHEN ${json} GLOB '"*' THEN ${json} ->> '$' ELSE nullif(${json}, 'null') END AS TEXT)`
 
 /** One row per stay in a stage: the stage in which each deal was first read, then each change that parley observed. */
 function stageHistory(stages: Stages | undefined): string {
   if (!stages) return NO_STAGES
   const field = `'${stages.field.replaceAll("'", "''")}'`
-  const later = (than: string) =>
-    `(SELECT min(n.observed_at) FROM crm_record_changes n
-    WHERE n.object = '${DEAL}' AND n.record_id = ${than}.id AND n.field = ${field}`
+  // A column, since the view would have no declared type with min().
+  const firstChange = (after = '') =>
+    `(SELECT n.observed_at FROM crm_record_changes n
+    WHERE n.object = '${DEAL}' AND n.record_id = r.id AND n.field = ${field}${after} ORDER BY n.observed_at LIMIT 1)`
   return `SELECT ${columnsWith(stages)}
 FROM (
   SELECT r.id AS deal_id, NULL AS from_stage_id,
-    CASE WHEN c.field IS NULL THEN d.${quote(stages.column)} ELSE ${idIn('c.old_value')} END AS stage_id,
+    CAST(CASE WHEN c.field IS NULL THEN d.${quote(stages.column)} ELSE ${idIn('c.old_value')} END AS TEXT) AS stage_id,
     NULL AS entered_at, c.observed_at AS left_at, r._first_seen_at AS known_from
   FROM crm_records r JOIN ${quote(stages.deals)} d ON d."id" = r.id
   LEFT JOIN crm_record_changes c ON c.object = '${DEAL}' AND c.record_id = r.id AND c.field = ${field}
-    AND c.observed_at = ${later('r')})
+    AND c.observed_at = ${firstChange()}
   WHERE r.object = '${DEAL}' AND r._deleted_at IS NULL
   UNION ALL
   SELECT r.id, ${idIn('c.old_value')}, ${idIn('c.new_value')}, c.observed_at,
-    ${later('r')} AND n.observed_at > c.observed_at), c.observed_at
+    ${firstChange(' AND n.observed_at > c.observed_at')}, c.observed_at
   FROM crm_records r JOIN crm_record_changes c ON c.object = '${DEAL}' AND c.record_id = r.id AND c.field = ${field}
   WHERE r.object = '${DEAL}' AND r._deleted_at IS NULL
 ) s WHERE s.stage_id IS NOT NULL`
 }
 
-const NO_STAGES = `SELECT NULL AS deal_id, NULL AS from_stage_id, NULL AS from_stage, NULL AS stage_id, NULL AS stage,
-  NULL AS entered_at, NULL AS left_at, NULL AS known_from, NULL AS is_current, NULL AS days WHERE 0`
+const NO_STAGES = `SELECT ${[
+  ...[
+    'deal_id',
+    'from_stage_id',
+    'from_stage',
+    'stage_id',
+    'stage',
+    'entered_at',
+    'left_at',
+    'known_from',
+  ].map(column => `CAST(NULL AS TEXT) AS ${column}`),
+  'CAST(NULL AS INTEGER) AS is_current, CAST(NULL AS REAL) AS days',
+].join(', ')} WHERE 0`

@@ -9,9 +9,15 @@ import { META } from '../sync/meta.ts'
  * uses an index and never scans a table of texts.
  */
 
+/** A column of a view has a declared type only by a cast, unless it is a column of a table. Clients of the file need it. */
+const asText = (value: string) => `CAST(${value} AS TEXT)`
+const asInteger = (value: string) => `CAST(${value} AS INTEGER)`
+/** SQLite declares a cast to INTEGER as NUM where UNION ALL stands between such casts themselves. */
+const asArm = (select: string) => `SELECT * FROM (${select})`
+
 /** `sync_status`: one row per resource. */
 export function syncStatus(resources: readonly Resource[]): string {
-  return resources.map(statusOf).join('\nUNION ALL\n')
+  return resources.map(statusOf).map(asArm).join('\nUNION ALL\n')
 }
 
 /**
@@ -51,11 +57,12 @@ function reasonOf({ status }: Resource): string {
 function statusOf(resource: Resource): string {
   const { name } = resource
   // The LIMIT keeps SQLite from merging the inner query into the outer one, which would repeat a count for each use.
-  return `SELECT '${name}' AS resource, ${STATE} AS state, ${reasonOf(resource)} AS reason, s.live AS rows_live,
-  ${deletedRows(resource.status)} AS rows_deleted, ${newestOf(resource.status)} AS newest_at, s.fresh_as_of,
-  ${completeAsOf(resource)} AS complete_as_of, s.live AS backfill_done, ${totalOf(resource.status)} AS backfill_total,
-  w.open + s.pending AS pending_tasks,
-  (SELECT count(*) FROM sync_rejects j WHERE j.resource = '${name}' AND j.resolved_at IS NULL) AS rejected,
+  return `SELECT ${asText(`'${name}'`)} AS resource, ${asText(STATE)} AS state, ${asText(reasonOf(resource))} AS reason,
+  ${asInteger('s.live')} AS rows_live, ${asInteger(deletedRows(resource.status))} AS rows_deleted,
+  ${asText(newestOf(resource.status))} AS newest_at, s.fresh_as_of, ${asText(completeAsOf(resource))} AS complete_as_of,
+  ${asInteger('s.live')} AS backfill_done, ${asInteger(totalOf(resource.status))} AS backfill_total,
+  ${asInteger('w.open + s.pending')} AS pending_tasks,
+  ${asInteger(`(SELECT count(*) FROM sync_rejects j WHERE j.resource = '${name}' AND j.resolved_at IS NULL)`)} AS rejected,
   s.last_success_at, s.next_run_at
 FROM (
   SELECT *, ${liveRowsCounted(resource.status)} AS live, ${pendingRows(resource.status)} AS pending,
@@ -145,7 +152,7 @@ export function syncCoverage(resources: readonly Resource[]): string {
       return [{ resource, feed: id, mode, table, time }]
     }),
   )
-  return parts.map(coverageOf).join('\nUNION ALL\n')
+  return parts.map(coverageOf).map(asArm).join('\nUNION ALL\n')
 }
 
 function coverageOf(covered: CoverageSource): string {
@@ -153,9 +160,9 @@ function coverageOf(covered: CoverageSource): string {
   const derived = resource.derivation && tableNamed(resource.derivation.into).name
   const bodies = (state: string) =>
     derived ? within(covered, quote(derived), `_deleted_at IS NULL AND text_state = '${state}'`) : 'NULL'
-  return `SELECT '${resource.name}' AS resource, g.from_at, g.to_at, g.listed_at,
-  ${within(covered, quote(table), '_deleted_at IS NULL')} AS rows_live,
-  ${bodies('present')} AS bodies_present, ${bodies('pending')} AS bodies_pending
+  return `SELECT ${asText(`'${resource.name}'`)} AS resource, g.from_at, g.to_at, g.listed_at,
+  ${asInteger(within(covered, quote(table), '_deleted_at IS NULL'))} AS rows_live,
+  ${asInteger(bodies('present'))} AS bodies_present, ${asInteger(bodies('pending'))} AS bodies_pending
 FROM sync_segments g WHERE g.feed = '${feed}'`
 }
 

@@ -49,9 +49,13 @@ function liveOwner({ table, on }: LivesWith): string {
   return `SELECT 1 FROM ${quote(table)} o WHERE ${conditions.join(' AND ')}`
 }
 
+/** A time that is no number is NULL. */
+const timeOfWord = (index: number) =>
+  `CAST(CASE WHEN json_type(w.value, '$[${index}]') IN ('integer', 'real') THEN json_extract(w.value, '$[${index}]') END AS REAL)`
+
 const TRANSCRIPT_WORDS = `
-SELECT e.meeting_id, e.position AS entry_position, w.key AS position,
-  json_extract(w.value, '$[0]') AS text,
-  json_extract(w.value, '$[1]') AS start_time,
-  json_extract(w.value, '$[2]') AS end_time
+SELECT e.meeting_id, e.position AS entry_position, CAST(w.key AS INTEGER) AS position,
+  CAST(json_extract(w.value, '$[0]') AS TEXT) AS text,
+  ${timeOfWord(1)} AS start_time,
+  ${timeOfWord(2)} AS end_time
 FROM transcript_entries e JOIN json_each(e.words) w`.trim()
