@@ -24,7 +24,7 @@ const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
  * number follows white space, `:`, `,` or `[`, or starts the text. Digits in a string mostly follow its quote, so ids
  * and UUIDs do not match.
  */
-const DOUBTFUL_NUMBER = /(?:^|[\s:,[])(-?\d(?:[\d.]{15,}(?:[eE][+-]?\d+)?|[\d.]*[eE][+-]?\d+))/g
+const DOUBTFUL_NUMBER = /(?:^|[\s:,[])(-?\d(?:[\d.]{15}[\d.]*(?:[eE][+-]?\d+)?|[\d.]*[eE][+-]?\d+))/g
 
 /**
  * Parses JSON. Numbers that a double holds digit for digit become numbers, all others exact numbers. As with

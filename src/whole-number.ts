@@ -1,4 +1,4 @@
-const THOUSANDS = /\B(?=(\d{3})+$)/g
+const THOUSANDS = /\B(?=(?:\d{3}){1,6}$)/g
 
 /**
  * An integer with commas between thousands. It does not use `Intl`, which takes 6 MiB of memory in every process that

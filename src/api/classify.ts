@@ -69,7 +69,18 @@ export interface ReadingContext {
   secret: string
 }
 
-export function classifyAnswer(answer: HttpAnswer, { now, secret }: ReadingContext): Outcome {
+/** An exception concerns only this request, since the answer may be anything: it is an unreadable answer. */
+export function classifyAnswer(answer: HttpAnswer, context: ReadingContext): Outcome {
+  try {
+    return meaningOf(answer, context)
+  } catch (error) {
+    const { status } = answer
+    const name = error instanceof Error ? error.name : typeof error
+    return { kind: 'retry', cause: 'garbled', status, message: `The answer is unreadable (${name})` }
+  }
+}
+
+function meaningOf(answer: HttpAnswer, { now, secret }: ReadingContext): Outcome {
   const { status } = answer
   if (status >= 200 && status < 300) return readAnswer(answer)
   if (status >= 300 && status < 400) return redirectFault(status)
@@ -88,7 +99,8 @@ export function classifyAnswer(answer: HttpAnswer, { now, secret }: ReadingConte
 function readAnswer({ status, headers, text, bytes }: HttpAnswer): Outcome {
   try {
     return { kind: 'answer', value: decodeJson(text).value, bytes, serverTime: serverTime(headers) }
-  } catch {
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error
     // The parser's error is not used, since its message quotes the body.
     const failed = { kind: 'retry', cause: 'garbled', status } as const
     if (!/^\s*</.test(text)) return { ...failed, message: `The answer is not JSON (${bytes} bytes)` }

@@ -50,10 +50,13 @@ const CONNECT_TIMEOUT_MS = 10_000
 const HEADERS_TIMEOUT_MS = 30_000
 const IDLE_CONNECTION_MS = 10_000
 
+/** Maximum size of the body of an error. The errors of the API have some hundred bytes. */
+const MAX_ERROR_BYTES = 64 * 1024
+
 export function createClient(options: ClientOptions): Client {
   const { clock, timeoutMs, maxResponseBytes } = options
   const base = new URL(options.baseUrl)
-  const prefix = base.pathname.replace(/\/+$/, '')
+  const prefix = base.pathname.replace(/(?<!\/)\/+$/, '')
   const pool = createPool(base.origin, options)
 
   const exchange = async (request: ApiRequest, secret: string, signal: AbortSignal): Promise<Exchange> => {
@@ -63,7 +66,9 @@ export function createClient(options: ClientOptions): Client {
       headers: requestHeaders(secret, options.workspaceId),
       signal,
     })
-    const body = await readBody(response, maxResponseBytes)
+    const isError = response.statusCode >= 300
+    const maxBytes = isError ? Math.min(MAX_ERROR_BYTES, maxResponseBytes) : maxResponseBytes
+    const body = await readBody(response, maxBytes)
     return { status: response.statusCode, headers: response.headers, body }
   }
 

@@ -45,20 +45,25 @@ const JOINING: ReadonlySet<string> = new Set(
 const QUOTED = /["'`´‘’‚‛“”„‟«»‹›].*["'`´‘’‚‛“”„‟«»‹›]/s
 const UNCLOSED_QUOTE = /(?<![\p{L}\p{N}])["'`´‘’‚‛“”„‟«»‹›].*$/su
 
-/** A word with the punctuation around it. */
-const TOKEN = /^([([]?)([A-Za-z]+(?:[-_./][A-Za-z]+)*)([)\]]?[.,;:!?]?)$/
+/** A word with the punctuation around it. No group is repeated: that takes stack for each repetition. */
+const TOKEN = /^[([]?([A-Za-z](?:[-_./A-Za-z]*[A-Za-z])?)[)\]]?[.,;:!?]?$/
 
 const LEFT_OUT = '…'
 
-/** Maximum length of the safe text. */
+/** Maximum length of the safe text, and of a word in it. */
 const MAX_CHARACTERS = 200
+
+/** Only the beginning of a server's text is read, since it may have any length. */
+const MAX_READ = 4096
 
 /**
  * The safe part of a server's text, on one line. Empty when the text has no technical word.
  * @param secret the API key. It is removed first, since it could consist of words of the lists
  */
 export function knownWords(text: string, secret: string): string {
-  const redacted = secret === '' ? text : text.replaceAll(secret, LEFT_OUT)
+  // The last word may be cut, and be a part of the key: without it, no part of the key is left.
+  const start = text.length > MAX_READ ? text.slice(0, MAX_READ).replace(/(?<!\S)\S*$/, LEFT_OUT) : text
+  const redacted = secret === '' ? start : start.replaceAll(secret, LEFT_OUT)
   const tokens = redacted.replace(QUOTED, LEFT_OUT).replace(UNCLOSED_QUOTE, LEFT_OUT).split(/\s+/)
   const safe = tokens.map(token => (isSafeToken(token) ? token : LEFT_OUT))
   if (!safe.some(token => tokenWords(token).some(word => TECHNICAL.has(word)))) return ''
@@ -76,7 +81,7 @@ export function isSafeToken(token: string): boolean {
 
 /** Splits tokens such as `X-Api-Key`, `related_id` and `ValidationError` into words. */
 function tokenWords(token: string): readonly string[] {
-  const [, , core = ''] = TOKEN.exec(token) ?? []
+  const [, core = ''] = (token.length <= MAX_CHARACTERS && TOKEN.exec(token)) || []
   const parts = core.split(/[-_./]|(?<=[a-z])(?=[A-Z])/)
   return parts.filter(part => part !== '').map(part => part.toLowerCase())
 }

@@ -175,7 +175,7 @@ export const baseUrl: SettingKind<string> = {
     if (typeof value !== 'string' || !/^https?:\/\//i.test(value) || !URL.canParse(value)) return undefined
     const url = new URL(value)
     const bare = url.username === '' && url.password === '' && !/[?#]/.test(value)
-    return bare ? url.href.replace(/\/+$/, '') : undefined
+    return bare ? url.href.replace(/(?<!\/)\/+$/, '') : undefined
   },
 }
 

@@ -39,7 +39,7 @@ const FORMS: Readonly<Partial<Record<DescribedKind, (column: string) => string>>
 function withoutIndex(body: string): string {
   return body
     .replace(/ {2}SELECT [^;]*?JOIN search_transcripts [^;]*?UNION ALL\n/, '')
-    .replace(/\s+AND t\._id > \(SELECT indexed_up_to FROM search_indices[^)]*\)/, '')
+    .replace(/(?<!\s)\s+AND t\._id > \(SELECT indexed_up_to FROM search_indices[^)]*\)/, '')
 }
 
 // ------------------------------------------------------------------------------------------------ words
@@ -59,7 +59,7 @@ const WORDS: readonly (readonly [RegExp, string])[] = [
   [/\bSELECT value FROM/g, "SELECT value ->> '$$' FROM"],
   [/\b(json_type\([\w.]+\)) = 'text'/g, "$1 = 'VARCHAR'"],
   // In DuckDB a comparison binds more tightly than ->>, so ->> gets parentheses.
-  [/\b[\w.]+ ->> (?:[\w.]+|'[^']*')/g, '($&)'],
+  [/(?<![\w.])[\w.]+ ->> (?:[\w.]+|'[^']*')/g, '($&)'],
 ]
 
 type CallTranslation = (args: readonly string[], whole: string) => string
@@ -80,7 +80,7 @@ function callAt(text: string, open: number): { end: number; args: string[] } {
   const args: string[] = []
   let depth = 0
   let from = open + 1
-  for (const { 0: found, index } of text.slice(open).matchAll(/'(?:[^']|'')*'|[(),]/g)) {
+  for (const { 0: found, index } of text.slice(open).matchAll(/'[^']*'|[(),]/g)) {
     const at = open + index
     if (found === '(') depth += 1
     if (found === ')') depth -= 1

@@ -101,7 +101,7 @@ function keyField(name: string): string {
 
 /** `/v1/teams/{key}` becomes `/v1/teams/{team}`. */
 function withNamedParameters(route: string): string {
-  return route.replace(/([\w-]+)\/\{\w+\}/g, (_, list: string) => `${list}/{${singular(list)}}`)
+  return route.replace(/(?<![\w-])([\w-]+)\/\{\w+\}/g, (_, list: string) => `${list}/{${singular(list)}}`)
 }
 
 function singular(list: string): string {

@@ -126,7 +126,7 @@ const DATABASE = EXIT_STATUS.databaseUnavailable
 
 function nodeVersion({ version, engines, node }: MachineContext, line: Finder): Finding[] {
   const found = `parley ${version} on Node ${node}`
-  const wanted = /(\d+)\.(\d+)/.exec(engines)?.slice(1).map(Number) ?? [0, 0]
+  const wanted = /(?<!\d)(\d+)\.(\d+)/.exec(engines)?.slice(1).map(Number) ?? [0, 0]
   const [major = 0, minor = 0] = node.split('.').map(Number)
   const [least = 0, leastMinor = 0] = wanted
   const fits = major > least || (major === least && minor >= leastMinor)

@@ -36,6 +36,19 @@ describe('the body of an answer', () => {
   )
 })
 
+it('an answer that cannot be classified is unreadable, and the error does not quote it', () => {
+  const headers = new Proxy({}, { get: () => raise(new RangeError('Ada')) })
+  for (const status of [200, 400, 429, 503]) {
+    const outcome = classify(status, '{}', headers)
+    const message = 'The answer is unreadable (RangeError)'
+    expect(outcome).toEqual({ kind: 'retry', cause: 'garbled', status, message })
+  }
+})
+
+function raise(error: Error): never {
+  throw error
+}
+
 describe('the status of an answer', () => {
   it.each([
     [400, { kind: 'refused', status: 400 }],

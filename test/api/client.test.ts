@@ -185,8 +185,10 @@ describe('an answer that is too large', () => {
     }
   })
 
-  it('an error status with a large body is reported by its status', async () => {
-    const { baseUrl } = await serve((_, response) => json(response, { message: 'x'.repeat(200_000) }, 500))
+  it('an error status with a body of more than 64 KiB is reported by its status', async () => {
+    const { baseUrl } = await serve((_, response) =>
+      json(response, { message: 'limit exceeded', more: 'x'.repeat(65_536) }, 500),
+    )
     expect(await send(baseUrl)).toMatchObject({
       kind: 'retry',
       cause: 'server',

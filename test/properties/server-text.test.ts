@@ -72,6 +72,12 @@ test('any text yields only known words and ellipses, on one line', () => {
   )
 })
 
+test('only the beginning of a text is read, and no part of a key at its cut', () => {
+  const start = 'the '.repeat(1000)
+  expect(knownWords(`${start}${' '.repeat(200)} cursor expired`, '')).toBe('')
+  expect(knownWords(`cursor ${' '.repeat(4080)}access-token`, 'access-token')).toBe('cursor …')
+})
+
 test('a key that consists of known words is hidden', () => {
   expect(knownWords('The key access-token is invalid', 'access-token')).toBe('The key … is invalid')
 })

@@ -33,7 +33,8 @@ function patternOf(terms: readonly string[]): RegExp {
 }
 
 function distinctHits(text: string, pattern: RegExp): number {
-  return new Set([...text.matchAll(pattern)].map(([hit]) => hit.normalize('NFKC').toLowerCase())).size
+  const hits = new Set(text.match(pattern))
+  return new Set([...hits].map(hit => hit.normalize('NFKC').toLowerCase())).size
 }
 
 const BEFORE = 50

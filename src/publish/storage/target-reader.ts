@@ -67,7 +67,7 @@ export const FOLDER_MARK = '.parley-publish'
 
 /** Readers take the path as it is: a space is a space, not %20. */
 export const folderLocation = (path: string, location: string | undefined): string =>
-  location?.replace(/\/+$/, '') ?? `file://${path}`
+  location?.replace(/(?<!\/)\/+$/, '') ?? `file://${path}`
 
 /** The paths of all files below a folder of a target. @throws the error of the file system */
 export function filesBelow(path: string, folder: string): string[] {
