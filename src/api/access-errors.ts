@@ -1,23 +1,33 @@
+import type { SettingSource } from '../config/load-settings.ts'
+import { environmentName } from '../config/settings.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 
 /** Identifies the API, the workspace and the key in error messages. */
 export interface ApiAccess {
   baseUrl: string
   workspaceId: string
-  /** Where the key came from, such as `environment PARLEY_API_KEY`. Never the key. */
-  keySource: string
+  /** Never the key. */
+  keySource: SettingSource
 }
 
 /** 401: the API refuses the key. */
 export function unauthorized({ baseUrl, workspaceId, keySource }: ApiAccess, message: string): StopError {
   return new StopError(
-    `The API at ${baseUrl} refuses the key from ${keySource} (workspace ${workspaceId}): ${message}`,
+    `The API at ${baseUrl} refuses the key from ${keySource.text} (workspace ${workspaceId}): ${message}`,
     {
       code: 'unauthorized',
-      hint: 'Replace this key: it is wrong, expired or revoked, or belongs to another workspace.',
+      hint: `The key is wrong, expired or revoked, or belongs to another workspace. ${replacement(keySource)}`,
       exitStatus: EXIT_STATUS.refused,
     },
   )
+}
+
+/** Where to put another key, as a sentence. */
+function replacement({ by, text }: SettingSource): string {
+  if (by === 'credential')
+    return 'Write the new key to the file that the unit names (LoadCredential=), and restart the service.'
+  if (by === 'environment') return `Set ${environmentName('api.key')} to the new key, and start parley again.`
+  return `Write the new key to ${text}.`
 }
 
 /** 403 or 404 to every request: access is lost. No row is deleted because of it. */
@@ -25,7 +35,7 @@ export function accessGone({ baseUrl, workspaceId, keySource }: ApiAccess, isFor
   const found = 'answers every request with 403 or 404'
   const message = isForeign
     ? `${baseUrl} does not answer like the API: it ${found}, and its errors do not have the API's format`
-    : `The API at ${baseUrl} ${found} (workspace ${workspaceId}, key from ${keySource})`
+    : `The API at ${baseUrl} ${found} (workspace ${workspaceId}, key from ${keySource.text})`
   const hint = isForeign ? NOT_THIS_API : "Check api.workspace_id and the key's permissions."
   return new StopError(message, {
     code: 'access-gone',

@@ -23,8 +23,8 @@ export interface ClientOptions {
   /** Called for every request, so that a changed key takes effect at once. */
   apiKey: () => string
   workspaceId: string
-  /** Where the key comes from, for error messages. */
-  keySource: string
+  /** For error messages. */
+  keySource: ApiAccess['keySource']
   /** Time limit of a whole request. Of this, connecting may take 10 s and the wait for the response headers 30 s. */
   timeoutMs: number
   /** Maximum size of a body after decompression. */

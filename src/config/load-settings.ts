@@ -47,9 +47,16 @@ export type ApiSettings = Settings & {
     readonly baseUrl: string
     readonly key: string
     readonly workspaceId: string
-    /** Where the key came from, as in `LoadedSettings.sources`. */
-    readonly keySource: string
+    readonly keySource: SettingSource
   }
+}
+
+/** Where a value came from, so that a message can say what to change. */
+export interface SettingSource {
+  /** `file`: the settings file, or the separate file of a secret. */
+  by: 'credential' | 'environment' | 'file' | 'flag' | 'default'
+  /** As in `LoadedSettings.sources`. */
+  text: string
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -82,7 +89,8 @@ export interface LoadedSettings<S extends Settings = Settings> {
   warnings: string[]
   /**
    * Where each value came from: a file's path, `environment NAME`, `flag --name`, or `default`. For a secret in
-   * a separate file it is the path of that file and the place that names it.
+   * a separate file it is the path of that file and the place that names it. A systemd credential has no path, since
+   * nobody can edit the copy that the service reads.
    */
   sources: Readonly<Record<SettingKey, string>>
   /** The settings file that was read, if there was one. */
@@ -105,7 +113,8 @@ export function processEnvironment(): Environment {
 interface Candidate {
   value: unknown
   source: string
-  inFile?: { secret: string; mustBePrivate: boolean }
+  by: SettingSource['by']
+  inFile?: { secret: string }
 }
 type Layer = Map<SettingKey, Candidate>
 
@@ -133,7 +142,8 @@ export function loadSettings(request: SettingsRequest): LoadedSettings {
   const found: SettingFindings = { problems: [], warnings: [] }
   const above = [flagLayer(request.flags), environmentLayer(request.env, found)]
   const file = readFileLayer(above, request, found)
-  const { settings, sources } = resolveSettings([...above, file.layer], request, found)
+  const layers = [...above, file.layer]
+  const { settings, sources } = resolveSettings(layers, request, found)
   if (request.requireApi) requireApi(sources, file.path, found)
   warnOfPlainHttp(settings.api.baseUrl, found)
   warnOfVersionInUrl(settings.api.baseUrl, found)
@@ -141,7 +151,7 @@ export function loadSettings(request: SettingsRequest): LoadedSettings {
   const fatal = found.problems.filter(isFatal)
   if (fatal.length > 0) throw settingsError(fatal)
   const others = found.problems.filter(problem => !isFatal(problem)).map(({ text }) => text)
-  const api = { ...settings.api, keySource: sources['api.key'] }
+  const api = { ...settings.api, keySource: keySourceIn(layers) }
   return {
     settings: { ...settings, api },
     warnings: [...found.warnings, ...others],
@@ -217,8 +227,8 @@ function flagLayer(flags: SettingFlags): Layer {
     layer.set(
       key,
       setting.secret === undefined
-        ? { value: setting.kind.fromText(text), source }
-        : { value: text, source, inFile: { secret: setting.secret, mustBePrivate: true } },
+        ? { value: setting.kind.fromText(text), source, by: 'flag' }
+        : { value: text, source, by: 'file', inFile: { secret: setting.secret } },
     )
   }
   return layer
@@ -230,7 +240,11 @@ function environmentLayer(env: Environment, found: SettingFindings): Layer {
     const name = environmentName(key)
     const text = given(env, name)
     if (text !== undefined)
-      layer.set(key, { value: setting.kind.fromText(text), source: `environment ${name}` })
+      layer.set(key, {
+        value: setting.kind.fromText(text),
+        source: `environment ${name}`,
+        by: 'environment',
+      })
   }
   for (const [key, secret] of SECRETS) {
     const file = layer.has(key) ? undefined : secretFileCandidate(key, secret, env)
@@ -240,19 +254,19 @@ function environmentLayer(env: Environment, found: SettingFindings): Layer {
   return layer
 }
 
-/** The mode of a systemd credential is not checked: systemd lets only the unit read it. */
 function secretFileCandidate(key: SettingKey, secret: string, env: Environment): Candidate | undefined {
   const name = fileEnvironmentName(key)
   const named = given(env, name)
   if (named !== undefined)
-    return { value: named, source: `environment ${name}`, inFile: { secret, mustBePrivate: true } }
+    return { value: named, source: `environment ${name}`, by: 'file', inFile: { secret } }
   const folder = given(env, 'CREDENTIALS_DIRECTORY')
   const credential = folder === undefined ? undefined : join(folder, credentialName(key))
   if (credential === undefined || !existsSync(credential)) return undefined
   return {
     value: credential,
     source: `systemd credential ${credentialName(key)}`,
-    inFile: { secret, mustBePrivate: false },
+    by: 'credential',
+    inFile: { secret },
   }
 }
 
@@ -292,7 +306,7 @@ function fileLayer(file: SettingsFile, found: SettingFindings): Layer {
       for (const [name, value] of Object.entries(content)) {
         const key = SETTING_LIST.find(([known]) => known === `${section}.${name}`)?.[0]
         const secret = SECRETS.find(([known]) => fileKey(known) === `${section}.${name}`)
-        if (key !== undefined) layer.set(key, { value: tomlValue(value), source: file.path })
+        if (key !== undefined) layer.set(key, { value: tomlValue(value), source: file.path, by: 'file' })
         else if (secret === undefined) found.problems.push(unknownKey(`${section}.${name}`, file.path))
         else named.push([secret, value])
       }
@@ -313,7 +327,8 @@ function fileLayer(file: SettingsFile, found: SettingFindings): Layer {
       layer.set(key, {
         value: isAbsolute(path) ? path : value,
         source: file.path,
-        inFile: { secret, mustBePrivate: true },
+        by: 'file',
+        inFile: { secret },
       })
     }
   }
@@ -367,11 +382,15 @@ function resolveSettings(
   return { settings: settings as Settings, sources: sources as Record<SettingKey, string> }
 }
 
-function sourceText(environmentValue: Candidate | undefined): string {
-  if (environmentValue === undefined) return 'default'
-  return environmentValue.inFile === undefined
-    ? environmentValue.source
-    : `${environmentValue.value} (${environmentValue.source})`
+function sourceText(candidate: Candidate | undefined): string {
+  if (candidate === undefined) return 'default'
+  const { value, source, by, inFile } = candidate
+  return inFile === undefined || by === 'credential' ? source : `${value} (${source})`
+}
+
+function keySourceIn(layers: readonly Layer[]): SettingSource {
+  const [candidate] = layers.flatMap(layer => layer.get('api.key') ?? [])
+  return { by: candidate?.by ?? 'default', text: sourceText(candidate) }
 }
 
 /**
@@ -380,7 +399,7 @@ function sourceText(environmentValue: Candidate | undefined): string {
  */
 function readCandidate(
   key: SettingKey,
-  { value, source, inFile }: Candidate,
+  { value, source, by, inFile }: Candidate,
   isWinner: boolean,
   within: SettingsRequest,
   found: SettingFindings,
@@ -390,7 +409,7 @@ function readCandidate(
   let place = source
   if (inFile !== undefined) {
     if (!isWinner || !isRead(key, within)) return undefined
-    content = readSecretFile({ path: String(value), source, key, ...inFile }, within, found)
+    content = readSecretFile({ path: String(value), source, key, by, ...inFile }, within, found)
     place = `${value} (${source})`
     if (content === undefined) return undefined
   }
@@ -414,18 +433,19 @@ interface SecretFile {
   secret: string
   /** The setting whose value is in the file. */
   key: SettingKey
-  mustBePrivate: boolean
+  by: SettingSource['by']
 }
 
 function readSecretFile(
-  { path, source, secret, key, mustBePrivate }: SecretFile,
+  { path, source, secret, key, by }: SecretFile,
   { cwd }: KindContext,
   found: SettingFindings,
 ): string | undefined {
   const absolute = resolve(cwd, path)
   try {
     const value = readFileSync(absolute, 'utf8').trim()
-    if (mustBePrivate && isOpenToOthers(absolute)) found.warnings.push(openFileWarning(path, secret))
+    // systemd lets only the unit read a credential.
+    if (by !== 'credential' && isOpenToOthers(absolute)) found.warnings.push(openFileWarning(path, secret))
     if (value !== '') return value
     found.problems.push({
       text: `${secret}'s file ${path} (${source}) is empty`,

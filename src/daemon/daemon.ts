@@ -17,6 +17,7 @@ import {
   reasonWithHint,
   StopError,
 } from '../errors.ts'
+import { endedProblem } from '../health/problems.ts'
 import type { HookWatch } from '../hooks/watch.ts'
 import type { Log } from '../log.ts'
 import { rebuildLarge } from '../retention/maintain.ts'
@@ -38,7 +39,15 @@ import { livenessAfter } from './liveness.ts'
 import { createLockKeeper, type LockKeeper } from './lock-keeper.ts'
 import { createMetricSources } from './metric-sources.ts'
 import { readinessProblem } from './readiness.ts'
-import { isAccessLost, recoveryFrom, type SessionEnd } from './recovery.ts'
+import {
+  isAccessLost,
+  KEY_REFUSED,
+  recoveryFrom,
+  type SessionEnd,
+  type SessionsBefore,
+  sessionsUntil,
+  type WaitBetweenSessions,
+} from './recovery.ts'
 import type { ServiceManager } from './service-manager.ts'
 import { changedSettings } from './settings-changes.ts'
 import { rebuildingState, runningState, stoppedState, waitingState } from './state.ts'
@@ -92,8 +101,7 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
   const opened = new Set<string>()
   serviceManager.watchdog(() => liveness(current) === true)
   let hasStarted = false
-  let wasAnsweredBefore = false
-  let timesLost = 0
+  let before: SessionsBefore = { wasAnsweredBefore: false, isKeyTrusted: false, timesLost: 0 }
   try {
     // The lock comes before the server. When another daemon runs, this one fails at the lock and does not warn about
     // the taken port.
@@ -117,32 +125,31 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
         observer: served.observer,
         onTransaction: served.onTransaction,
         next: reloads.next(),
-        before: { wasAnsweredBefore, timesLost },
+        before,
       })
       hasStarted ||= end.hasStarted
-      timesLost = end.timesLost
+      before = sessionsUntil(end)
       if (end.error === undefined) {
         if (!stop.aborted) reloads.take(log)
         continue
       }
       const recovery = recoveryFrom({ ...end, error: end.error, hasStarted })
-      wasAnsweredBefore ||= end.wasAnswered || end.wasAnsweredBefore
       if (recovery.kind === 'end') throw end.error
       current.state = waitingState(clock, recovery)
       const reason = reasonOfState(current.state)
-      // A reload may have started this session. systemd considers a reload unfinished until it gets `ready`.
-      serviceManager.ready(`waiting: ${reason}`)
       log.error('The daemon waits and tries again', { reason, wait_ms: recovery.ms, error: end.error })
-      await clock.sleep(recovery.ms, AbortSignal.any([stop, reloads.next()]))
-      if (!stop.aborted) reloads.take(log)
-      else noteStopWhileWaiting(parts, current, opened)
+      const isKeyTrusted = await waitForNextSession(recovery, { parts, current, reloads, log })
+      before = { ...before, isKeyTrusted: isKeyTrusted ?? before.isKeyTrusted }
+      if (stop.aborted) noteStopWhileWaiting(parts, current, opened)
     }
     log.info(ENDS, { exit_status: EXIT_STATUS.done, reason: reasonOf(stop.reason) })
     serviceManager.stopping()
     return EXIT_STATUS.done
   } catch (error) {
-    log.error(ENDS, { exit_status: exitStatusOf(error), reason: reasonOf(error) })
+    current.state = stoppedState(clock, error)
     serviceManager.stopping(reasonOf(error))
+    if (NOT_RESTARTED.includes(exitStatusOf(error))) await hooks?.callAtEnd(endedProblem(current.state), stop)
+    log.error(ENDS, { exit_status: exitStatusOf(error), reason: reasonOf(error) })
     throw error
   } finally {
     await hooks?.close()
@@ -152,7 +159,41 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
   }
 }
 
+/**
+ * Waits until the time is over, a reload is requested or the daemon is stopped. While a refused key is waited out, a
+ * reload with the same key does not end the wait: that would be the second try of this key, which ends the daemon.
+ * @returns true when a person has replaced the refused key
+ */
+async function waitForNextSession(
+  { code, ms }: WaitBetweenSessions,
+  { parts, current, reloads, log }: Pick<SessionWork, 'parts' | 'current' | 'log'> & { reloads: Reloads },
+): Promise<true | undefined> {
+  const { clock, serviceManager, stop } = parts
+  const waiting = new AbortController()
+  const over = clock.sleep(ms, AbortSignal.any([stop, waiting.signal])).then(() => true)
+  try {
+    for (;;) {
+      // systemd considers a reload unfinished until it gets `ready`. A reload may have begun the failed session too.
+      serviceManager.ready(`waiting: ${reasonOfState(current.state)}`)
+      const isOver = await Promise.race([over, reloads.requested().then(() => false)])
+      if (stop.aborted) return undefined
+      const refused = accessOf(current.settings)
+      reloads.take(log)
+      if (isOver || code !== KEY_REFUSED) return undefined
+      if (accessOf(current.settings) !== refused) return true
+    }
+  } finally {
+    waiting.abort()
+  }
+}
+
 const ENDS = 'The daemon ends'
+
+/** The unit starts a daemon again after any other status. */
+const NOT_RESTARTED: readonly ExitStatus[] = [EXIT_STATUS.refused, EXIT_STATUS.settings]
+
+/** What the API grants or refuses access to. */
+const accessOf = ({ api }: ApiSettings) => JSON.stringify([api.baseUrl, api.workspaceId, api.key])
 
 function noteStopWhileWaiting(
   { clock }: DaemonParts,
@@ -180,7 +221,7 @@ interface SessionWork {
   /** Aborted on a request to reload the settings. New settings need a new session. */
   next: AbortSignal
   /** Results of the earlier sessions. */
-  before: Pick<SessionEnd, 'wasAnsweredBefore' | 'timesLost'>
+  before: SessionsBefore
 }
 
 type SessionResult = Omit<SessionEnd, 'error'> & { error?: unknown }
@@ -254,8 +295,9 @@ async function runSession({
   asked.abort()
   await duties?.ended
   const wasAnswered = session.progress().accepted > 0
+  const isKeyTrusted = before.isKeyTrusted || wasAnswered
   const timesLost = isAccessLost(error) ? (wasAnswered ? 1 : before.timesLost + 1) : 0
-  const end = { error, hasStarted: true, wasAnswered, wasAnsweredBefore, timesLost }
+  const end = { error, hasStarted: true, wasAnswered, wasAnsweredBefore, isKeyTrusted, timesLost }
   const after = stateAfter(clock, end, stop)
   const lost = accessLossNote(after, end, chosenResources(settings))
   // Both writes fail on a full disk. The log and the status server still report the state.
@@ -299,6 +341,8 @@ const NEEDS_RESTART: readonly SettingKey[] = [
   'http.nudge_secret',
 ]
 
+type Reloads = ReturnType<typeof createReloads>
+
 function createReloads({ reload, onReload, serviceManager }: DaemonParts, current: CurrentState) {
   let requested = new AbortController()
   onReload(() => {
@@ -308,6 +352,12 @@ function createReloads({ reload, onReload, serviceManager }: DaemonParts, curren
   return {
     /** Aborted when a reload is requested. */
     next: () => requested.signal,
+    /** Resolves when a reload is requested. */
+    requested: () =>
+      new Promise<void>(resolve => {
+        if (requested.signal.aborted) resolve()
+        else requested.signal.addEventListener('abort', () => resolve(), { once: true })
+      }),
     /** Reloads the settings after each session, also without a request: a person may have corrected them. */
     take(log: Log) {
       const isRequested = requested.signal.aborted

@@ -80,7 +80,7 @@ async function storeAnnounced(
       await app.store.transaction(() => app.store.state.setMeta(META.announcedProblems, text))
       return true
     }
-    if (state.state !== 'waiting') return false
+    if (state.state === 'running') return false
     const path = resolvedPath(settings.database.path)
     return noteWhileWaiting(path, settings.api.workspaceId, meta => meta.set(META.announcedProblems, text))
   } catch {

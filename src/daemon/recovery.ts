@@ -26,8 +26,25 @@ export interface SessionEnd {
   wasAnswered: boolean
   /** Whether the API answered an earlier session or run on this warehouse. */
   wasAnsweredBefore: boolean
+  /**
+   * Whether a refusal of the key is waited out once: since the last refusal the API has accepted a key, in this or an
+   * earlier session, or a person has replaced the key and asked for a reload.
+   */
+  isKeyTrusted: boolean
   /** Number of consecutive sessions that lost access, including this one. A session with an answer restarts it at 1. */
   timesLost: number
+}
+
+/** What the end of a session passes on to the next one, also after a reload without an error. */
+export type SessionsBefore = Pick<SessionEnd, 'wasAnsweredBefore' | 'isKeyTrusted' | 'timesLost'>
+
+/** Pure. */
+export function sessionsUntil(end: Omit<SessionEnd, 'error'> & { error?: unknown }): SessionsBefore {
+  return {
+    wasAnsweredBefore: end.wasAnswered || end.wasAnsweredBefore,
+    isKeyTrusted: end.isKeyTrusted && !isKeyRefused(end.error),
+    timesLost: end.timesLost,
+  }
 }
 
 /** The wait before the next session. Access may return at any time, but each attempt costs one request per list. */
@@ -44,9 +61,9 @@ export function recoveryFrom(end: SessionEnd): Recovery {
     hint: error.hint,
     code: error.code,
   })
-  // The API accepted the key earlier in this session, so the workspace may have a new key. The next session reads the
-  // key again. When the API refuses that key at once, the daemon ends.
-  if (error.code === 'unauthorized') return wasAnswered ? wait() : { kind: 'end' }
+  // The workspace may have a new key. The next session reads the key again. When the API refuses that key too, the
+  // daemon ends.
+  if (isKeyRefused(error)) return end.isKeyTrusted ? wait() : { kind: 'end' }
   if (isAccessLost(error)) {
     if (!wasAnswered && !end.wasAnsweredBefore) return { kind: 'end' }
     return wait(longestBackoffMs(LOST_ACCESS_WAIT, end.timesLost))
@@ -59,6 +76,11 @@ export function recoveryFrom(end: SessionEnd): Recovery {
     error.exitStatus === EXIT_STATUS.unfinished
   return isRecoverable && hasStarted ? wait() : { kind: 'end' }
 }
+
+/** The code of the error when the API refuses the key. */
+export const KEY_REFUSED = 'unauthorized'
+
+const isKeyRefused = (error: unknown) => error instanceof StopError && error.code === KEY_REFUSED
 
 export function isAccessLost(error: unknown): boolean {
   return error instanceof StopError && error.code === 'access-gone'

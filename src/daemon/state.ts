@@ -1,5 +1,5 @@
 import { type Clock, isoInstant } from '../clock.ts'
-import { EXIT_STATUS, exitStatusOf, reasonOf } from '../errors.ts'
+import { EXIT_STATUS, exitStatusOf, ParleyError, reasonOf } from '../errors.ts'
 import type { DaemonState } from '../store/status/report.ts'
 import type { WaitBetweenSessions } from './recovery.ts'
 
@@ -14,9 +14,12 @@ export function stoppedState(clock: Clock, error?: unknown): DaemonState {
   const end =
     error === undefined
       ? { reason: null, exit_status: EXIT_STATUS.done }
-      : { reason: reasonOf(error), exit_status: exitStatusOf(error) }
+      : { reason: reasonOf(error), ...hintOf(error), exit_status: exitStatusOf(error) }
   return { state: 'stopped', ...end, since: isoInstant(clock.now()), until: null }
 }
+
+const hintOf = (error: unknown) =>
+  error instanceof ParleyError && error.hint !== undefined ? { hint: error.hint } : {}
 
 /** The rebuild of a large database file blocks all writes, for minutes. */
 export function rebuildingState(clock: Clock): DaemonState {

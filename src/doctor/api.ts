@@ -124,7 +124,7 @@ function answerFinding(replies: readonly ReaderReply<unknown>[], { baseUrl }: Ap
 
 function keyFinding(replies: readonly ReaderReply<unknown>[], { keySource }: ApiAccess): Finding {
   const line = createFinder('key')
-  return isAllFailed(replies) ? line.note(NOT_ANSWERED) : line.ok(`accepted; from ${keySource}`)
+  return isAllFailed(replies) ? line.note(NOT_ANSWERED) : line.ok(`accepted; from ${keySource.text}`)
 }
 
 function isAccessGone(replies: readonly ReaderReply<unknown>[]): boolean {

@@ -57,6 +57,20 @@ export function databaseProblem(
 /** Why a daemon waits that has lost its access to the API. A report shows `api:refused` instead. */
 const ACCESS_CODES = ['unauthorized', 'access-gone']
 
+/** The problem of a daemon that ends, and that is not started again before a person has done something. */
+export function endedProblem({ reason, hint, since }: DaemonState): HealthProblem {
+  return { ...stoppedText(reason, hint), id: 'daemon:ended', kind: 'act', since }
+}
+
+/** The hint says how to remove the cause. */
+function stoppedText(reason: string | null | undefined, hint: string | undefined) {
+  return {
+    what: 'The daemon is not running, so nothing is updated',
+    detail: reason ? withoutStop(reason) : null,
+    todo: hint === undefined ? 'Start parley daemon again.' : `${hint} The daemon has to be started again.`,
+  }
+}
+
 type ProblemText = Pick<HealthProblem, 'kind' | 'what' | 'todo'>
 
 const API_PROBLEMS: Readonly<Record<UnreachableReport['kind'], ProblemText>> = {
@@ -82,21 +96,18 @@ const API_PROBLEMS: Readonly<Record<UnreachableReport['kind'], ProblemText>> = {
   },
 }
 
-/** More exact texts for a daemon that waits without access, by the code of its state. */
-const REFUSALS: Readonly<Record<string, ProblemText>> = {
-  unauthorized: {
-    kind: 'act',
-    what: 'The API refuses the key',
-    todo: 'Replace the key. parley reads it again from its file or credential at the next try; a key in the environment needs a restart. A second refusal ends the daemon.',
-  },
-}
+/** @param hint says where the new key belongs */
+const refusedKey = (hint = 'Replace the key.'): ProblemText => ({
+  kind: 'act',
+  what: 'The API refuses the key',
+  todo: `${hint} A refusal at the next try ends the daemon.`,
+})
 
 /** The problem of a daemon without access is the same before and after the API's refusal is stored. */
 function apiProblems({ api, daemon }: StatusReport, now: number): HealthProblem[] {
-  const code = daemon?.code ?? ''
   if (daemon && isWithoutAccess(daemon)) {
-    const { reason, since, until } = daemon
-    const text = REFUSALS[code] ?? API_PROBLEMS.refused
+    const { reason, since, until, hint, code } = daemon
+    const text = code === 'unauthorized' ? refusedKey(hint) : API_PROBLEMS.refused
     return [{ id: 'api:refused', ...text, detail: withNextTry(reason ?? text.what, until, now), since }]
   }
   if (api === null) return []
@@ -118,10 +129,8 @@ function processProblems({ daemon, backfill, writer, api }: StatusReport): Healt
     return isWithoutAccess(daemon) || api?.kind === 'refused' ? [] : [waitingProblem(daemon)]
   if (writer?.running !== false) return []
   if (writer.command === 'daemon') {
-    const detail = daemon?.reason ? withoutStop(daemon.reason) : null
-    const what = 'The daemon is not running, so nothing is updated'
-    const todo = 'Start parley daemon again.'
-    return [{ id: 'daemon:stopped', kind: 'act', what, detail, todo, since: daemon?.since ?? null }]
+    const text = stoppedText(daemon?.reason, daemon?.hint)
+    return [{ ...text, id: 'daemon:stopped', kind: 'act', since: daemon?.since ?? null }]
   }
   if (writer.died || (backfill !== null && backfill.exit_status !== 0)) {
     const detail = backfill?.reason ? withoutStop(backfill.reason) : null

@@ -151,6 +151,14 @@ export function announcedNotes(watched: readonly WatchedProblem[]): AnnouncedNot
     .map(({ id, what, todo, since }) => ({ id, what, todo, since }))
 }
 
+/** A problem that the looks did not find, and that someone is called about at once. */
+export function announcedProblem(
+  { id, what, detail, todo, since }: HealthProblem,
+  at: number,
+): WatchedProblem {
+  return { ...restored({ id, what, todo, since: since ?? isoInstant(at) }), detail }
+}
+
 const restored = (note: AnnouncedNote): WatchedProblem => ({
   ...note,
   detail: null,

@@ -1,10 +1,13 @@
 import { type Clock, MINUTE_MS, SECOND_MS } from '../clock.ts'
+import type { HookTarget } from '../config/kinds.ts'
 import type { Settings } from '../config/load-settings.ts'
+import type { HealthProblem } from '../health/problems.ts'
 import type { Log } from '../log.ts'
 import {
   type AnnouncedNote,
   afterDelivery,
   announcedNotes,
+  announcedProblem,
   announcementsAfter,
   type ProblemLook,
   type WatchedProblem,
@@ -17,6 +20,11 @@ import { postWebhook } from './webhook.ts'
 
 /** Looks for problems and calls someone about them, as `announcements.ts` decides. It outlives the sessions. */
 export interface HookWatch {
+  /**
+   * Ends the looks and calls someone about the end of this process. Makes one try, which takes at most 10 s and ends
+   * when the signal is aborted. Never rejects.
+   */
+  callAtEnd(problem: HealthProblem, signal: AbortSignal): Promise<void>
   /** Ends the looks, and waits for at most about a second for calls that run. */
   close(): Promise<void>
 }
@@ -42,6 +50,7 @@ export interface HookWatchDeps extends CommandDeps {
 }
 
 const LOOK_MS = 15 * SECOND_MS
+const END_LIMIT_MS = 10 * SECOND_MS
 
 export function watchProblems(deps: HookWatchDeps): HookWatch {
   const { clock, log, hooks, look, random = Math.random } = deps
@@ -51,16 +60,18 @@ export function watchProblems(deps: HookWatchDeps): HookWatch {
     log,
     random,
     targetOf: event => (event === 'problem' ? hooks().onProblem : hooks().onRecovered),
-    send: (target, call, signal) => {
-      const payload = payloadOf(call)
-      return target.by === 'command'
-        ? runHookCommand(target.command, payload, { ...deps, signal })
-        : postWebhook(target.url, payload, { clock, signal })
-    },
+    send,
     onEnd: (id, end) => memory.update(afterDelivery(memory.watched(), id, end)),
   })
   const closing = new AbortController()
   void lookRepeatedly()
+
+  function send(target: HookTarget, call: HookCall, signal: AbortSignal): Promise<string | undefined> {
+    const payload = payloadOf(call)
+    return target.by === 'command'
+      ? runHookCommand(target.command, payload, { ...deps, signal })
+      : postWebhook(target.url, payload, { clock, signal })
+  }
 
   async function lookRepeatedly(): Promise<void> {
     let hasFailed = false
@@ -93,6 +104,22 @@ export function watchProblems(deps: HookWatchDeps): HookWatch {
   }
 
   return {
+    async callAtEnd(problem, signal) {
+      closing.abort()
+      const target = hooks().onProblem
+      if (target === undefined) return
+      const over = new AbortController()
+      const limit = new AbortController()
+      void clock.sleep(END_LIMIT_MS, over.signal).then(() => limit.abort())
+      const ended = announcedProblem(problem, clock.now())
+      const call = { event: 'problem', problem: ended, workspaceId: deps.workspaceId(), lastedMs: 0 } as const
+      const reason = await send(target, call, AbortSignal.any([signal, limit.signal]))
+      over.abort()
+      memory.load()
+      const others = memory.watched().filter(({ id }) => id !== ended.id)
+      if (reason === undefined) memory.update([...others, ended])
+      else log.warn('A hook failed; this call is given up', { setting: 'hooks.on_problem', reason })
+    },
     async close() {
       closing.abort()
       await deliveries.close()

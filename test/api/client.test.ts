@@ -20,7 +20,7 @@ function connect(baseUrl: string, options: Partial<ClientOptions> = {}) {
     baseUrl,
     apiKey: () => KEY,
     workspaceId: 'w-1',
-    keySource: 'environment PARLEY_API_KEY',
+    keySource: { by: 'environment', text: 'environment PARLEY_API_KEY' },
     timeoutMs: 30_000,
     maxResponseBytes: 100_000,
     clock: systemClock(),

@@ -25,7 +25,7 @@ test.concurrent('a wrong key ends with 77 and says where to look', async context
   )
   expect({ status, stdout }).toEqual({ status: EXIT_STATUS.refused, stdout: '' })
   expect(stderr).toContain(
-    `parley: The API at ${simulator.url} refuses the key from environment PARLEY_API_KEY (workspace ${simulator.workspaceId}): Invalid API key\nhint: Replace this key: `,
+    `parley: The API at ${simulator.url} refuses the key from environment PARLEY_API_KEY (workspace ${simulator.workspaceId}): Invalid API key\nhint: The key is wrong, `,
   )
   expect(stderr).not.toContain('wrong-key')
   expect(simulator.requests.count(undefined, 200)).toBe(0)

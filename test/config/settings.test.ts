@@ -334,11 +334,11 @@ describe('the API key', () => {
       delete env[name]
       seen.push(loadForApi({ env }))
     }
-    expect(seen.map(({ settings }) => [settings.api.key, settings.api.keySource])).toEqual([
+    expect(seen.map(({ settings }) => [settings.api.key, settings.api.keySource.text])).toEqual([
       ['from-flag', 'flagged (flag --api-key-file)'],
       ['the-key', 'environment PARLEY_API_KEY'],
       ['from-named', 'named (environment PARLEY_API_KEY_FILE)'],
-      ['from-credential', `${join(cwd, 'credentials/api_key')} (systemd credential api_key)`],
+      ['from-credential', 'systemd credential api_key'],
       ['from-settings', 'config/parley.toml'],
     ])
   })
@@ -441,10 +441,7 @@ describe('the nudge secret', () => {
       [`flag-${secret}`, 'flagged (flag --nudge-secret-file)'],
       [`environment-${secret}`, 'environment PARLEY_HTTP_NUDGE_SECRET'],
       [`named-${secret}`, 'named (environment PARLEY_HTTP_NUDGE_SECRET_FILE)'],
-      [
-        `credential-${secret}`,
-        `${join(cwd, 'credentials/http_nudge_secret')} (systemd credential http_nudge_secret)`,
-      ],
+      [`credential-${secret}`, 'systemd credential http_nudge_secret'],
       [`settings-${secret}`, 'config/parley.toml'],
     ])
   })

@@ -5,7 +5,7 @@ import { RESOURCE_NAMES } from '../../src/catalog/resource-names.ts'
 import { CALENDAR, nextOccurrence } from '../../src/config/calendar.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { livenessAfter } from '../../src/daemon/liveness.ts'
-import { recoveryFrom } from '../../src/daemon/recovery.ts'
+import { recoveryFrom, type SessionsBefore, sessionsUntil } from '../../src/daemon/recovery.ts'
 import { changedSettings } from '../../src/daemon/settings-changes.ts'
 import { readsFor } from '../../src/daemon/webhook-reads.ts'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
@@ -13,10 +13,29 @@ import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 const ACCESS = {
   baseUrl: 'https://api.example.com',
   workspaceId: 'acme',
-  keySource: 'environment PARLEY_API_KEY',
+  keySource: { by: 'environment', text: 'environment PARLEY_API_KEY' } as const,
 }
 const stop = (exitStatus: StopError['exitStatus'], code = 'x') => new StopError('why', { code, exitStatus })
 const wait = (reason: string, code = 'x', hint?: string) => ({ kind: 'wait', ms: 60_000, reason, hint, code })
+
+test.each([
+  [
+    { by: 'credential', text: 'systemd credential api_key' },
+    'Write the new key to the file that the unit names (LoadCredential=), and restart the service.',
+  ],
+  [
+    { by: 'environment', text: 'environment PARLEY_API_KEY' },
+    'Set PARLEY_API_KEY to the new key, and start parley again.',
+  ],
+  [
+    { by: 'file', text: '/etc/key (flag --api-key-file)' },
+    'Write the new key to /etc/key (flag --api-key-file).',
+  ],
+] as const)('a key from %o that is refused is replaced there', (keySource, todo) => {
+  expect(unauthorized({ ...ACCESS, keySource }, 'Invalid API key').hint).toBe(
+    `The key is wrong, expired or revoked, or belongs to another workspace. ${todo}`,
+  )
+})
 
 test.each([
   [0, true],
@@ -72,18 +91,18 @@ describe('the recovery from a failed session', () => {
       { kind: 'end' },
     ],
     [
-      'a key that is refused after it was accepted is read again; the reason names its source, and the hint says what to do',
+      'a key that is refused once after it was accepted is read again; the reason names its source, and the hint says what to do',
       unauthorized(ACCESS, 'Invalid API key'),
       true,
       true,
       wait(
-        `The API at ${ACCESS.baseUrl} refuses the key from ${ACCESS.keySource} (workspace ${ACCESS.workspaceId}): Invalid API key`,
+        `The API at ${ACCESS.baseUrl} refuses the key from ${ACCESS.keySource.text} (workspace ${ACCESS.workspaceId}): Invalid API key`,
         'unauthorized',
-        'Replace this key: it is wrong, expired or revoked, or belongs to another workspace.',
+        'The key is wrong, expired or revoked, or belongs to another workspace. Set PARLEY_API_KEY to the new key, and start parley again.',
       ),
     ],
     [
-      'a key that is refused at the first request ends the daemon',
+      'a key that is refused at the start, or again, ends the daemon',
       unauthorized(ACCESS, 'Invalid API key'),
       true,
       false,
@@ -97,7 +116,7 @@ describe('the recovery from a failed session', () => {
       { kind: 'end' },
     ],
   ])('%s', (_, error, hasStarted, wasAnswered, recovery) => {
-    const before = { wasAnsweredBefore: false, timesLost: 0 }
+    const before = { wasAnsweredBefore: false, isKeyTrusted: wasAnswered, timesLost: 0 }
     expect(recoveryFrom({ error, hasStarted, wasAnswered, ...before })).toEqual(recovery)
   })
 
@@ -106,7 +125,28 @@ describe('the recovery from a failed session', () => {
     hasStarted: true,
     wasAnswered: false,
     wasAnsweredBefore: true,
+    isKeyTrusted: true,
   }
+
+  test.each<[string, readonly ('answered' | 'silent' | 'refused')[], boolean]>([
+    ['a process that has sent nothing', [], false],
+    ['a session with an answer', ['answered'], true],
+    ['an answer, then a session without one, such as after a reload', ['answered', 'silent'], true],
+    ['a refusal after an answer', ['answered', 'refused'], false],
+    ['a refusal after an answer, and then a session without one', ['answered', 'refused', 'silent'], false],
+    ['an answer after a refusal', ['answered', 'refused', 'answered'], true],
+  ])('after %s, a refusal of the key is waited out: %s', (_, sessions, expected) => {
+    let before: SessionsBefore = { wasAnsweredBefore: false, isKeyTrusted: false, timesLost: 0 }
+    for (const session of sessions) {
+      const wasAnswered = session === 'answered'
+      const isKeyTrusted = before.isKeyTrusted || wasAnswered
+      const error = session === 'refused' ? unauthorized(ACCESS, 'Invalid API key') : undefined
+      before = sessionsUntil({ ...before, isKeyTrusted, error, hasStarted: true, wasAnswered })
+    }
+    const error = unauthorized(ACCESS, 'Invalid API key')
+    const end = { ...before, error, hasStarted: true, wasAnswered: false }
+    expect(recoveryFrom(end).kind === 'wait').toBe(expected)
+  })
 
   test('the daemon waits from a minute up to an hour after it has lost access', () => {
     const waits = [1, 2, 3, 6, 7, 100].map(timesLost => recoveryFrom({ ...lost, timesLost }))

@@ -79,6 +79,21 @@ test('a refused key calls the webhook once while the daemon waits, and the comma
   expect(await ended).toBe(0)
 })
 
+test('a daemon that ends because its key is refused calls the webhook about that first, also when it has just started', async context => {
+  const { clock, hook, ended, start, simulator } = await withRevokedKey(context)
+  clock.pass(MINUTE_MS)
+  await expect(ended).rejects.toMatchObject({ exitStatus: 77 })
+  const events = () => hook.calls.map(({ payload: { event, id } }) => `${event} ${id}`)
+  expect(events()).toEqual(['problem api:refused', 'problem daemon:ended'])
+  expect(hook.calls[1]?.payload).toMatchObject({
+    what: 'The daemon is not running, so nothing is updated',
+    detail: expect.stringContaining(`The API at ${simulator.url} refuses the key`),
+    todo: expect.stringMatching(/Write the new key to .+\. The daemon has to be started again\.$/),
+  })
+  await expect(start().ended).rejects.toMatchObject({ exitStatus: 77 })
+  expect(events().slice(2)).toEqual(['problem daemon:ended'])
+})
+
 test('a daemon that starts again with a mended key calls the command for the recovery of the problem that it announced before', async context => {
   const { clock, hook, recovered, keyFile, file, start, stop, ended } = await withRevokedKey(context)
   stop.abort()

@@ -22,6 +22,8 @@ export interface DaemonInProcess extends DaemonLife {
 
 export interface DaemonLife {
   stop: AbortController
+  /** Requests a reload of the settings, as SIGHUP does. */
+  reload(): void
   ended: Promise<number>
 }
 
@@ -62,10 +64,13 @@ export async function daemonInProcess(
   const start = () => {
     const stop = new AbortController()
     context.onTestFinished(() => stop.abort())
+    let request: () => void = () => undefined
     const ended = runDaemon({
       settings: reload(),
       reload,
-      onReload: () => undefined,
+      onReload: listener => {
+        request = listener
+      },
       createLog: async () => log,
       serviceManager: { ...createServiceManager({ env: {}, clock, log }), ...serviceManager },
       env: { PATH: process.env['PATH'] },
@@ -74,7 +79,7 @@ export async function daemonInProcess(
       version: '0',
       stop: stop.signal,
     })
-    return { stop, ended }
+    return { stop, ended, reload: () => request() }
   }
   const first = start()
   await Promise.race([loaded(file), first.ended])

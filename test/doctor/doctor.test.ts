@@ -129,7 +129,7 @@ test('a refused key is reported once, and no further request is sent', async () 
   const { status, stdout } = await doctor(around)
   expect(status).toBe(EXIT_STATUS.refused)
   expect(stdout).toMatch(
-    /\nWRONG {4}key: The API at http\S+ refuses the key from environment PARLEY_API_KEY .+\n {9}→ Replace this key: /,
+    /\nWRONG {4}key: The API at http\S+ refuses the key from environment PARLEY_API_KEY .+\n {9}→ The key is wrong, expired or revoked, .+ Set PARLEY_API_KEY to the new key, and start parley again\.\n/,
   )
   expect(simulator.requests.total()).toBe(1)
 })

@@ -23,7 +23,11 @@ async function reachable(options: Partial<ReachOptions> = {}) {
   const clock = { ...system, now: () => system.now() + passed, elapsed: () => system.elapsed() + passed }
   const reachability = createReachability({
     context: { store, clock, log: await createLog({ level: 'fatal' }) },
-    access: { baseUrl: 'https://api.example.com', workspaceId: 'acme', keySource: 'the test' },
+    access: {
+      baseUrl: 'https://api.example.com',
+      workspaceId: 'acme',
+      keySource: { by: 'file', text: 'the test' },
+    },
     resources: ['messages'],
     options: { healthChecks: [], againAfterMs: MINUTE, wasAnswered: true, accessWasLost: false, ...options },
     giveUpMs: Number.POSITIVE_INFINITY,

@@ -29,7 +29,7 @@ async function startWork(api: ScriptedApi, trial: Trial, { resources, since }: W
     baseUrl: api.url,
     apiKey: () => API_KEY,
     workspaceId: 'workspace',
-    keySource: 'environment PARLEY_API_KEY',
+    keySource: { by: 'environment', text: 'environment PARLEY_API_KEY' },
     // Some answers come only when their test ends, which a busy machine may delay by minutes.
     timeoutMs: 60 * MINUTE,
     maxResponseBytes: 1 << 20,

@@ -101,7 +101,7 @@ export async function startTrial(api: ScriptedApi): Promise<Trial> {
         baseUrl: api.url,
         apiKey: () => API_KEY,
         workspaceId: 'workspace',
-        keySource: 'environment PARLEY_API_KEY',
+        keySource: { by: 'environment', text: 'environment PARLEY_API_KEY' },
         timeoutMs,
         maxResponseBytes,
         clock,

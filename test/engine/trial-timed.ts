@@ -65,7 +65,7 @@ export async function startTimed(
     baseUrl: api.url,
     apiKey: () => API_KEY,
     workspaceId: 'workspace',
-    keySource: 'environment PARLEY_API_KEY',
+    keySource: { by: 'environment', text: 'environment PARLEY_API_KEY' },
     timeoutMs: 10_000,
     maxResponseBytes: 1 << 20,
     clock,

@@ -215,15 +215,17 @@ describe('the verdict', () => {
     expect(verdict({ chosen_resources: chosen }, unread).kind).toBe('ok')
   })
 
-  test('a refused key is named, with where it was read and what happens next', () => {
-    const reason = 'The API refuses the key from PARLEY_API_KEY'
+  test('a refused key is named, with where it was read, where the new one belongs and what happens next', () => {
+    const reason = 'The API refuses the key from systemd credential api_key'
+    const hint =
+      'Write the new key to the file that the unit names (LoadCredential=), and restart the service.'
     const until = '2026-03-04T12:00:30.000Z'
-    const daemon = { ...RUNNING, state: 'waiting', code: 'unauthorized', reason, until } as const
+    const daemon = { ...RUNNING, state: 'waiting', code: 'unauthorized', reason, hint, until } as const
     expect(problems({ daemon })).toEqual(problems({ daemon, api: REFUSED }))
     expect(verdict({ daemon })).toMatchObject({
       text: 'Needs you since 11:40:00 UTC: The API refuses the key',
       detail: `${reason}. Next try: 12:00:30 UTC (in 30 s)`,
-      todo: expect.stringMatching(/^Replace the key\. .* A second refusal ends the daemon\.$/),
+      todo: `${hint} A refusal at the next try ends the daemon.`,
     })
   })
 

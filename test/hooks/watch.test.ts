@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { until } from '../support/until.ts'
 import { type Receiver, receiver } from './receiver.ts'
 import { DISK, storageInMemory, watchTrial } from './watch-trial.ts'
@@ -198,6 +198,52 @@ test('a watch that is closed waits a second for a call that is under way, and th
   await clock.advance(60 * MINUTE)
   expect(hook.calls).toHaveLength(1)
   expect(lines).toEqual([])
+})
+
+describe('the call about the end of the process', () => {
+  const ENDED = { ...DISK, id: 'daemon:ended', what: 'The daemon is not running, so nothing is updated' }
+  const never = new AbortController().signal
+
+  test('the call needs no look, and the next process calls about the recovery', async () => {
+    const hook = await receiver()
+    const storage = storageInMemory()
+    const hooks = { onProblem: hook.url, onRecovered: hook.url, storage }
+    const before = await watchTrial(hooks)
+    await before.watch.callAtEnd(ENDED, never)
+    await before.watch.close()
+    expect(events(hook)).toEqual(['problem daemon:ended'])
+    const after = await watchTrial(hooks)
+    await after.look([])
+    await stored(after, 0)
+    expect(events(hook)).toEqual(['problem daemon:ended', 'recovered daemon:ended'])
+  })
+
+  test('a webhook that does not answer delays the end by ten seconds, and is logged', async () => {
+    const hook = await receiver(() => undefined)
+    const { watch, clock, lines, notes } = await watchTrial({ onProblem: hook.url })
+    let isOver = false
+    const over = watch.callAtEnd(ENDED, never).then(() => {
+      isOver = true
+    })
+    await called(hook, 1)
+    await clock.advance(9_999)
+    expect(isOver).toBe(false)
+    await clock.advance(1)
+    await over
+    expect(lines).toMatchObject([{ level: 'warn', msg: 'A hook failed; this call is given up' }])
+    expect(notes()).toBe(0)
+  })
+
+  test('a stop of the process interrupts the call', async () => {
+    const hook = await receiver(() => undefined)
+    const { watch } = await watchTrial({ onProblem: hook.url })
+    const stop = new AbortController()
+    const over = watch.callAtEnd(ENDED, stop.signal)
+    await called(hook, 1)
+    stop.abort()
+    await over
+    expect(hook.calls).toHaveLength(1)
+  })
 })
 
 test('a watch that is closed between two tries ends at once and makes no other try', async () => {

@@ -81,7 +81,7 @@ export const PAGE_STATES: readonly PageState[] = [
       parts.simulator.setApiKey('another-key')
     },
     verdict: /^Needs you since .*: The API refuses the key/,
-    todo: /Replace the key/,
+    todo: /Write the new key to /,
   },
   {
     name: 'disk-full',

@@ -162,6 +162,18 @@ describe('the content of the units', () => {
     expect(daemon.all('SuccessExitStatus')).toEqual([])
   })
 
+  test('a unit that fails is reported by a unit that the README installs', () => {
+    const report = 'parley-failed@.service'
+    expect([daemon, snapshot].map(unit => unit.one('OnFailure'))).toEqual([
+      'parley-failed@%n.service',
+      'parley-failed@%n.service',
+    ])
+    expect(UNITS).toContain(report)
+    const installs = [...README.matchAll(/^install .+ parley@\.service .+$/gm)].map(([line]) => line)
+    expect(installs).not.toEqual([])
+    expect(installs.filter(line => !line.includes(report))).toEqual([])
+  })
+
   test('the units leave the daemon time to end', () => {
     expect(Number.parseInt(daemon.one('TimeoutStopSec'), 10)).toBeGreaterThan(10)
   })
