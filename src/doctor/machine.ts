@@ -7,6 +7,7 @@ import { EXIT_STATUS, StopError } from '../errors.ts'
 import { sizeText } from '../size-text.ts'
 import { tableNames } from '../store/database/existing-tables.ts'
 import { openDatabase } from '../store/database/open.ts'
+import { openSqlite } from '../store/database/sqlite.ts'
 import { databaseFault, isBusy } from '../store/database/sqlite-errors.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { refuseOtherWorkspace, type WantedWorkspace, workspaceOf } from '../store/database/workspace.ts'
@@ -32,7 +33,7 @@ export interface MachineContext {
   db: Sqlite | undefined
   openError: StopError | undefined
   version: string
-  /** `engines.node` of package.json, such as `>=20.19`. */
+  /** `engines.node` of package.json, such as `^20.19 || >=22`. */
   engines: string
   node: string
 }
@@ -50,6 +51,7 @@ interface ContentCheck {
 
 const CHECKS: readonly (MachineCheck | ContentCheck)[] = [
   { name: 'version', find: nodeVersion },
+  { name: 'SQLite', find: sqliteVersion },
   { name: 'database folder', find: databaseFolder },
   { name: 'disk space', find: diskSpace },
   { name: 'database', find: databaseFile },
@@ -126,12 +128,33 @@ const DATABASE = EXIT_STATUS.databaseUnavailable
 
 function nodeVersion({ version, engines, node }: MachineContext, line: Finder): Finding[] {
   const found = `parley ${version} on Node ${node}`
-  const wanted = /(?<!\d)(\d+)\.(\d+)/.exec(engines)?.slice(1).map(Number) ?? [0, 0]
-  const [major = 0, minor = 0] = node.split('.').map(Number)
-  const [least = 0, leastMinor = 0] = wanted
-  const fits = major > least || (major === least && minor >= leastMinor)
-  if (fits) return [line.ok(found)]
+  if (isInRange(node, engines)) return [line.ok(found)]
   return [line.wrong(`${found}, expected Node ${engines}`, EXIT_STATUS.fault, `Install Node ${engines}.`)]
+}
+
+/** @param range alternatives such as `^20.19 || >=22`: at least that version, with a caret of the same major one */
+function isInRange(version: string, range: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  return range.split('||').some(alternative => {
+    const [least = 0, leastMinor = 0] = alternative
+      .replace(/[^\d.]/g, '')
+      .split('.')
+      .map(Number)
+    if (major === least) return minor >= leastMinor
+    return major > least && !alternative.includes('^')
+  })
+}
+
+function sqliteVersion(_context: MachineContext, line: Finder): Finding[] {
+  try {
+    const db = openSqlite(':memory:')
+    const version = db.prepare('SELECT sqlite_version()').pluck().get()
+    db.close()
+    return [line.ok(`version ${version}`)]
+  } catch (error) {
+    if (!(error instanceof StopError)) throw error
+    return [line.wrong(error.message, error.exitStatus, error.hint ?? '')]
+  }
 }
 
 function databaseFolder({ database }: MachineContext, line: Finder): Finding[] {

@@ -90,14 +90,14 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
   ],
   [
     {
-      'store/database/reader.ts': "import Database from 'better-sqlite3'",
+      'store/database/sqlite.ts': "import Database from 'better-sqlite3'",
       'store/page.ts': "import type { Database } from 'better-sqlite3'",
       'store/views/views.ts': "import { type Database } from 'better-sqlite3'",
       'store/sync/runs.ts': "import Database, { type Statement } from 'better-sqlite3'",
     },
     [
-      'store/views/views.ts imports better-sqlite3: only store/database/reader.ts and store/database/close.ts and store/file/writable.ts and store/file/lock.ts and store/database/brief-writer.ts and store/maintenance/wal-checkpoint-worker.ts and store/status/worker.ts and store/snapshot/worker.ts and store/maintenance/rebuild-worker.ts and store/snapshot/copy-owner.ts may',
-      'store/sync/runs.ts imports better-sqlite3: only store/database/reader.ts and store/database/close.ts and store/file/writable.ts and store/file/lock.ts and store/database/brief-writer.ts and store/maintenance/wal-checkpoint-worker.ts and store/status/worker.ts and store/snapshot/worker.ts and store/maintenance/rebuild-worker.ts and store/snapshot/copy-owner.ts may',
+      'store/views/views.ts imports better-sqlite3: only store/database/sqlite.ts may',
+      'store/sync/runs.ts imports better-sqlite3: only store/database/sqlite.ts may',
     ],
   ],
   [

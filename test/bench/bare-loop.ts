@@ -1,4 +1,5 @@
-import Database from 'better-sqlite3'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
+import type { Sqlite, Statement } from '../../src/store/database/sqlite-types.ts'
 
 /**
  * Writes the same rows with better-sqlite3 alone: the schema with all its indices, cached statements, and one
@@ -12,8 +13,8 @@ const PAGE = 100
 
 interface Copying {
   /** The rows of one page, of an item table or of a child table. */
-  read: Database.Statement<[number, number]>
-  insert: Database.Statement<unknown[]>
+  read: Statement
+  insert: Statement
 }
 
 export interface BareResult {
@@ -55,8 +56,8 @@ function createStopwatch(): Stopwatch {
 }
 
 export function writeBare(finished: string, path: string): BareResult {
-  const from = new Database(finished, { readonly: true })
-  const to = new Database(path)
+  const from = openSqlite(finished, { readonly: true })
+  const to = openSqlite(path)
   try {
     for (const pragma of PRAGMAS) to.pragma(pragma)
     for (const sql of schemaOf(from)) to.exec(sql)
@@ -70,7 +71,7 @@ export function writeBare(finished: string, path: string): BareResult {
   }
 }
 
-function schemaOf(db: Database.Database): string[] {
+function schemaOf(db: Sqlite): string[] {
   return db
     .prepare(
       `SELECT sql FROM sqlite_master WHERE sql IS NOT NULL AND type IN ('table', 'index')
@@ -80,7 +81,7 @@ function schemaOf(db: Database.Database): string[] {
     .all() as string[]
 }
 
-function copyTable(from: Database.Database, to: Database.Database, table: string, watch: Stopwatch): number {
+function copyTable(from: Sqlite, to: Sqlite, table: string, watch: Stopwatch): number {
   const copyings = [ofItems(from, to, table), ...belowItems(from, to, table), ...mergedBelow(from, to, table)]
   const last = from.prepare(`SELECT max(_id) FROM "${table}"`).pluck().get() as number | null
   const writePage = to.transaction((page: readonly (readonly unknown[][])[]) => {
@@ -97,18 +98,16 @@ function copyTable(from: Database.Database, to: Database.Database, table: string
   return rows
 }
 
-function ofItems(from: Database.Database, to: Database.Database, table: string): Copying {
+function ofItems(from: Sqlite, to: Sqlite, table: string): Copying {
   return {
     read: from
-      .prepare<[number, number]>(
-        `SELECT ${storedColumns(from, table).join(', ')} FROM "${table}" WHERE _id BETWEEN ? AND ?`,
-      )
+      .prepare(`SELECT ${storedColumns(from, table).join(', ')} FROM "${table}" WHERE _id BETWEEN ? AND ?`)
       .raw(),
     insert: to.prepare(insertInto(from, table)),
   }
 }
 
-function belowItems(from: Database.Database, to: Database.Database, table: string): Copying[] {
+function belowItems(from: Sqlite, to: Sqlite, table: string): Copying[] {
   const references = from
     .prepare(
       `SELECT m.name AS child, f."from" AS mine, f."to" AS theirs
@@ -117,7 +116,7 @@ function belowItems(from: Database.Database, to: Database.Database, table: strin
     .all(table) as { child: string; mine: string; theirs: string }[]
   return references.map(({ child, mine, theirs }) => ({
     read: from
-      .prepare<[number, number]>(
+      .prepare(
         `SELECT c.* FROM "${table}" t JOIN "${child}" c ON c."${mine}" = t."${theirs}" WHERE t._id BETWEEN ? AND ?`,
       )
       .raw(),
@@ -126,23 +125,23 @@ function belowItems(from: Database.Database, to: Database.Database, table: strin
 }
 
 /** Tables that are merged with the e-mails have no foreign key. */
-function mergedBelow(from: Database.Database, to: Database.Database, table: string): Copying[] {
+function mergedBelow(from: Sqlite, to: Sqlite, table: string): Copying[] {
   if (table !== 'messages') return []
   const read = from
-    .prepare<[number, number]>(
+    .prepare(
       `SELECT c.* FROM messages t JOIN message_participants c USING (header_message_id) WHERE t._id BETWEEN ? AND ?`,
     )
     .raw()
   return [{ read, insert: to.prepare(insertInto(from, 'message_participants')) }]
 }
 
-function insertInto(db: Database.Database, table: string): string {
+function insertInto(db: Sqlite, table: string): string {
   const columns = storedColumns(db, table)
   return `INSERT INTO "${table}" (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
 }
 
 /** Without computed columns. */
-function storedColumns(db: Database.Database, table: string): string[] {
+function storedColumns(db: Sqlite, table: string): string[] {
   const names = db.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table) as string[]
   return names.map(name => `"${name}"`)
 }

@@ -3,7 +3,8 @@ import { get } from 'node:http'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
-import Database from 'better-sqlite3'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
+import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { startMeasured, type Usage } from './measured-process.ts'
 import type { Workspace } from './workspace.ts'
 
@@ -16,7 +17,7 @@ export interface DaemonProcess {
   /** What its status server answers. */
   ask(path: string): Promise<string>
   /** Resolves with a read-only connection as soon as there is a warehouse. */
-  openWarehouse(): Promise<Database.Database>
+  openWarehouse(): Promise<Sqlite>
   stop(): Promise<Usage>
 }
 
@@ -77,9 +78,9 @@ export function startDaemon(
 }
 
 /** Undefined while the database is being created. */
-function openMade(path: string): Database.Database | undefined {
+function openMade(path: string): Sqlite | undefined {
   try {
-    const db = new Database(path, { readonly: true, fileMustExist: true })
+    const db = openSqlite(path, { readonly: true, fileMustExist: true })
     if (db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_status'").get()) return db
     db.close()
   } catch {

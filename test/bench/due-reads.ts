@@ -1,6 +1,6 @@
-import type Database from 'better-sqlite3'
 import { CATALOG } from '../../src/catalog/catalog.ts'
 import { auditInterval } from '../../src/engine/due/intervals.ts'
+import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 
 /** The reads that are due by the documented intervals, without any changes. */
 export interface DueRead {
@@ -13,7 +13,7 @@ export interface DueRead {
 }
 
 /** Everything was read once, and nothing due is waiting. */
-export function isAtRest(db: Database.Database): boolean {
+export function isAtRest(db: Sqlite): boolean {
   const count = (sql: string) => db.prepare(sql).pluck().get() as number
   return (
     count("SELECT count(*) FROM sync_status WHERE state = 'backfilling'") === 0 &&
@@ -40,7 +40,7 @@ interface Segment {
   rows: number
 }
 
-export function dueWithin(db: Database.Database, ms: number): DueRead[] {
+export function dueWithin(db: Sqlite, ms: number): DueRead[] {
   const now = Date.now()
   const found = new Map<string, DueRead>()
   const note = (feed: string, times: number, requests: number) => {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type Database from 'better-sqlite3'
+import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { type DaemonProcess, startDaemon } from './daemon-process.ts'
 import type { Usage } from './measured-process.ts'
 import { createPublisher, listedIds } from './publisher.ts'
@@ -65,7 +65,7 @@ export async function runFreshness(options: FreshnessOptions): Promise<Freshness
   }
 }
 
-async function firstFresh(db: Database.Database, began: number): Promise<number> {
+async function firstFresh(db: Sqlite, began: number): Promise<number> {
   const unread = db
     .prepare(
       "SELECT count(*) FROM sync_status WHERE resource IN ('activities', 'messages') AND fresh_as_of IS NULL",
@@ -78,7 +78,7 @@ async function firstFresh(db: Database.Database, began: number): Promise<number>
 interface Trial {
   workspace: Workspace
   daemon: DaemonProcess
-  db: Database.Database
+  db: Sqlite
   minutes: number
 }
 

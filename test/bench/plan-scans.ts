@@ -1,4 +1,4 @@
-import type Database from 'better-sqlite3'
+import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 
 export interface Scan {
   /** The table or index that is scanned in full. */
@@ -19,7 +19,7 @@ const ONWARDS = ['Next', 'Prev']
  * The tables and indices that a statement scans in full, the largest first. Taken from its bytecode, because the query
  * plan names only aliases. Temporary tables are left out.
  */
-export function scansOf(db: Database.Database, sql: string): Scan[] {
+export function scansOf(db: Sqlite, sql: string): Scan[] {
   const program = db.prepare(`EXPLAIN ${sql}`).all() as Instruction[]
   const opened = new Map(program.filter(({ opcode }) => opcode === 'OpenRead').map(({ p1, p2 }) => [p1, p2]))
   const cursors = (opcodes: readonly string[]) =>
@@ -31,7 +31,7 @@ export function scansOf(db: Database.Database, sql: string): Scan[] {
   return [...new Set(roots)].flatMap(root => scanOf(db, root)).sort((a, b) => b.rows - a.rows)
 }
 
-function scanOf(db: Database.Database, root: number): Scan[] {
+function scanOf(db: Sqlite, root: number): Scan[] {
   const found = db.prepare('SELECT name, tbl_name AS "table" FROM sqlite_master WHERE rootpage = ?').get(root)
   if (found === undefined) return []
   const { name, table } = found as { name: string; table: string }

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type Database from 'better-sqlite3'
 import type { Change } from '../../src/simulator/changes/change.ts'
+import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { questionFiles } from '../questions/question-file.ts'
 import { startDaemon } from './daemon-process.ts'
 import { fillWarehouse } from './fill.ts'
@@ -83,7 +83,7 @@ async function measure(workspace: Workspace, options: QuestionsOptions): Promise
 }
 
 /** Runs the questions in turns, each after a change, so that the daemon's work affects all of them alike. */
-async function askAll(db: Database.Database, workspace: Workspace): Promise<QuestionTime[]> {
+async function askAll(db: Sqlite, workspace: Workspace): Promise<QuestionTime[]> {
   const asked = questionFiles().map(({ name, sql }) => ({
     name,
     sql,
@@ -119,12 +119,12 @@ const medianOf = (times: readonly number[]): number =>
 
 const HELD = ['message_copies', 'messages', 'meetings', 'transcript_entries', 'crm_records', 'activities']
 
-function holdings(db: Database.Database): Record<string, number> {
+function holdings(db: Sqlite): Record<string, number> {
   const count = (table: string) => db.prepare(`SELECT count(*) FROM ${table}`).pluck().get() as number
   return Object.fromEntries(HELD.map(table => [table, count(table)]))
 }
 
-function writtenSince(db: Database.Database, began: string): number {
+function writtenSince(db: Sqlite, began: string): number {
   return ['message_copies', 'meetings', 'crm_records', 'activities']
     .map(table => db.prepare(`SELECT count(*) FROM ${table} WHERE _synced_at >= ?`).pluck().get(began))
     .reduce<number>((sum, count) => sum + Number(count), 0)

@@ -1,5 +1,5 @@
-import Database from 'better-sqlite3'
 import { systemClock } from '../../src/clock.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { buildSearch } from '../../src/store/search/build.ts'
 import { openStore } from '../../src/store/store.ts'
 
@@ -25,7 +25,7 @@ export async function measureSearch(path: string): Promise<SearchCost> {
 }
 
 function bytesOfSearch(path: string): number {
-  const db = new Database(path, { readonly: true })
+  const db = openSqlite(path, { readonly: true })
   try {
     return db.prepare("SELECT sum(pgsize) FROM dbstat WHERE name GLOB 'search_*'").pluck().get() as number
   } finally {

@@ -1,5 +1,6 @@
-import Database from 'better-sqlite3'
 import { quote } from '../../src/store/database/sql.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
+import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 
 /** The contents of a finished warehouse. */
 export interface WarehouseSize {
@@ -25,7 +26,7 @@ const PARTS = `SELECT d.name, coalesce(m.tbl_name, d.name) AS "table", coalesce(
   FROM dbstat d LEFT JOIN sqlite_master m ON m.name = d.name GROUP BY d.name ORDER BY bytes DESC`
 
 export function measureWarehouse(path: string): WarehouseSize {
-  const db = new Database(path, { readonly: true })
+  const db = openSqlite(path, { readonly: true })
   try {
     const parts = db.prepare(PARTS).all() as Part[]
     const sum = (matches: (part: Part) => boolean) =>
@@ -42,7 +43,7 @@ export function measureWarehouse(path: string): WarehouseSize {
   }
 }
 
-function countRows(db: Database.Database): number {
+function countRows(db: Sqlite): number {
   const tables = db
     .prepare(
       `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sync\\_%' ESCAPE '\\'

@@ -1,4 +1,4 @@
-import type Database from 'better-sqlite3'
+import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 
 /** An item to look for in the warehouse, by its key. */
 const MEASURES = {
@@ -42,7 +42,7 @@ export interface Watcher {
   measured(listed: ReadonlySet<string>): Measured[]
 }
 
-export function createWatcher(db: Database.Database): Watcher {
+export function createWatcher(db: Sqlite): Watcher {
   const statements = new Map(MEASURE_NAMES.map(measure => [measure, db.prepare(MEASURES[measure])]))
   const lags = new Map<MeasureName, number[]>(MEASURE_NAMES.map(measure => [measure, []]))
   let open: readonly Watch[] = []

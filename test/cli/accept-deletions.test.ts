@@ -1,7 +1,7 @@
-import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { openStore } from '../../src/store/store.ts'
 import { parley } from './parley.ts'
 import { backfilled, placeFor, type Test, workspace } from './workspace.ts'
@@ -21,7 +21,7 @@ async function holding(context: Test) {
 }
 
 function deletedMembers(file: string): unknown {
-  const db = new Database(file, { readonly: true })
+  const db = openSqlite(file, { readonly: true })
   const sql = 'SELECT count(*) FROM members WHERE _deleted_at IS NOT NULL'
   const count = db.prepare(sql).pluck().get()
   db.close()

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { shiftedClock } from '../daemon/shifted-clock.ts'
 import { type Ended, parley } from './parley.ts'
 import { backfilled, type Place, type Test } from './workspace.ts'
@@ -15,7 +15,7 @@ const WORDS = 'Zxqvkjwp and sons'
 /** A warehouse without a daemon, with a team that was deleted `days` days ago; the last maintenance was a week ago. */
 async function withDeletedRow(context: Test, days: number): Promise<Place> {
   const place = await backfilled(context, { now: 'real' })
-  const db = new Database(place.file)
+  const db = openSqlite(place.file)
   const at = daysAgo(days)
   db.prepare(
     'INSERT INTO teams (id, name, _first_seen_at, _synced_at, _deleted_at) VALUES (?, ?, ?, ?, ?)',
@@ -54,14 +54,14 @@ test.concurrent('a backfill whose clock is 40 days ahead purges nothing and warn
   expect(stderr).toContain(
     'Purged nothing: the clocks of this machine and of the API differ by more than a day; correct the clock of this machine',
   )
-  const db = new Database(place.file, { readonly: true })
+  const db = openSqlite(place.file, { readonly: true })
   expect(db.prepare("SELECT name FROM teams WHERE id = 'gone'").pluck().get()).toBe(WORDS)
   db.close()
 })
 
 test.concurrent('a backfill leaves no purged content in a database that is too large to rewrite in memory', async context => {
   const place = await withDeletedRow(context, 40)
-  const db = new Database(place.file)
+  const db = openSqlite(place.file)
   const insert = db.prepare(
     'INSERT INTO teams (id, name, _first_seen_at, _synced_at, _deleted_at) VALUES (?, ?, ?, ?, ?)',
   )

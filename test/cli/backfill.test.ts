@@ -1,6 +1,6 @@
-import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { parley, parleyWithSmallFiles, startParley } from './parley.ts'
 import { api, type Place, placeFor, workspace } from './workspace.ts'
 
@@ -25,7 +25,7 @@ interface Printed {
 const printed = (stdout: string): Printed => JSON.parse(stdout)
 
 function count(file: string, table: string): number {
-  const db = new Database(file, { readonly: true })
+  const db = openSqlite(file, { readonly: true })
   const rows = db.prepare(`SELECT count(*) FROM ${table} WHERE _deleted_at IS NULL`).pluck().get() as number
   db.close()
   return rows

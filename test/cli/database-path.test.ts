@@ -1,8 +1,8 @@
 import { closeSync, mkdirSync, openSync, readdirSync, symlinkSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { parley } from './parley.ts'
 import { type Place, placeFor } from './workspace.ts'
@@ -65,7 +65,7 @@ test.concurrent.for(UNUSABLE)(
 
 /** Overwrites the first page of a table. */
 function damageTable({ file }: Place, table: string): void {
-  const db = new Database(file)
+  const db = openSqlite(file)
   db.pragma('wal_checkpoint(TRUNCATE)')
   const size = Number(db.pragma('page_size', { simple: true }))
   const page = Number(db.prepare('SELECT rootpage FROM sqlite_master WHERE name = ?').pluck().get(table) ?? 0)

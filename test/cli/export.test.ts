@@ -1,10 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import type { Manifest } from '../../src/export/manifest.ts'
 import { quote } from '../../src/store/database/sql.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { type DuckCell, openDuck, sorted } from '../export/duckdb.ts'
 import { emptyFolder, parley, parleyWithSmallFiles, startParley } from './parley.ts'
 import { backfilled, placeFor, workspace } from './workspace.ts'
@@ -33,7 +33,7 @@ test.concurrent('an export needs no API settings, and every table has the rows o
   expect(exported).toMatchObject({ status: EXIT_STATUS.done, stderr: '' })
   expect(exported.stdout).toMatch(/^transcript_entries +\d+/m)
   const folder = join(cwd, 'out')
-  const db = new Database(file, { readonly: true })
+  const db = openSqlite(file, { readonly: true })
   const { tables } = manifestIn(folder)
   for (const { table, folder: name, columns, rows } of tables) {
     const names = columns.map(column => quote(column.name))
@@ -79,7 +79,7 @@ test.concurrent('every query of the analysts’ page for DuckDB finds its tables
 
 test.concurrent('a number too long for a double keeps its digits in the column next to it', async context => {
   const { cwd, file } = await backfilled(context)
-  const db = new Database(file)
+  const db = openSqlite(file)
   db.exec("UPDATE crm_deal SET amount = '12345678901234567890.12' WHERE id = (SELECT min(id) FROM crm_deal)")
   db.close()
   await parley(['export', 'parquet', 'out', '--tables', 'crm_deal'], { cwd })
@@ -95,7 +95,7 @@ test.concurrent('a number too long for a double keeps its digits in the column n
 test.concurrent('a second export writes what changed, and reports it as JSON', async context => {
   const { cwd } = await backfilled(context)
   await parley(['export', 'parquet', 'out'], { cwd })
-  const db = new Database(join(cwd, 'parley.db'))
+  const db = openSqlite(join(cwd, 'parley.db'))
   db.exec("UPDATE meetings SET title = 'another' WHERE id = (SELECT min(id) FROM meetings)")
   db.close()
   const { status, stdout } = await parley(['export', 'parquet', 'out', '--json'], { cwd })
@@ -155,7 +155,7 @@ test.concurrent('a full disk is reported as such, and the manifest stays that of
   const { cwd, file } = await backfilled(context)
   await parley(['export', 'parquet', 'out'], { cwd })
   const before = manifestIn(join(cwd, 'out'))
-  const db = new Database(file)
+  const db = openSqlite(file)
   db.prepare('UPDATE meetings SET title = ?').run(
     Array.from({ length: 60_000 }, (_, i) => `${i * 7919}`).join('-'),
   )
@@ -171,7 +171,7 @@ test.concurrent('a full disk is reported as such, and the manifest stays that of
 
 test.concurrent('an export writes a month of texts many times larger than its memory', async context => {
   const { cwd, file } = await backfilled(context)
-  const db = new Database(file)
+  const db = openSqlite(file)
   const words = '長い話を'.repeat(250_000)
   const [columns, time] = ['id, occurred_at, type, _first_seen_at, _synced_at', '2026-01-05T00:00:00.000Z']
   const add = db.prepare(`INSERT INTO activities (${columns}) VALUES (?, '${time}', ?, '${time}', '${time}')`)

@@ -1,9 +1,9 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { emptyFolder, parley, startParley } from './parley.ts'
 import { placeFor, silentApi, type Test, workspace } from './workspace.ts'
 
@@ -169,7 +169,7 @@ test.concurrent('a missing or unwritable folder ends with 73', async () => {
 test.concurrent('a warehouse that another program has locked ends with 75 and is named', async context => {
   const { cwd, env } = placeFor(await workspace(context))
   await parley(['backfill', '--only', 'teams'], { cwd, env })
-  const stranger = new Database(join(cwd, 'parley.db'))
+  const stranger = openSqlite(join(cwd, 'parley.db'))
   stranger.pragma('locking_mode = EXCLUSIVE')
   stranger.exec('BEGIN EXCLUSIVE')
   const lines = ['status', 'search x', 'schema', 'backfill --only teams', 'export parquet out']
@@ -190,7 +190,7 @@ test.concurrent('a warehouse that another program has locked ends with 75 and is
 test.concurrent("another program's database and a file that is no database end with 73 and are not changed", async () => {
   const place = placeFor(NOWHERE)
   const foreign = join(place.cwd, 'foreign.db')
-  const db = new Database(foreign)
+  const db = openSqlite(foreign)
   db.exec('CREATE TABLE notes (text TEXT)')
   db.close()
   const notes = join(place.cwd, 'notes.txt')
@@ -212,7 +212,7 @@ test.concurrent("another program's database and a file that is no database end w
 test.concurrent('a warehouse of a newer version ends with 73', async context => {
   const place = placeFor(await workspace(context))
   await parley(['backfill', '--only', 'teams'], place)
-  const db = new Database(place.file)
+  const db = openSqlite(place.file)
   db.exec("INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('x', 99999999999999)")
   db.close()
   for (const command of ['backfill', 'status']) {

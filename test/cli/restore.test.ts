@@ -11,11 +11,11 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { beforeAll, expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { startSimulator } from '../../src/simulator/server.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { laterRequests } from '../../src/store/restore/carried-values.ts'
 import { takeOutOfUse } from '../../src/store/restore/swap.ts'
 import { openStore } from '../../src/store/store.ts'
@@ -45,7 +45,7 @@ function withSnapshot() {
 }
 
 function change(file: string, sql: string): void {
-  const db = new Database(file)
+  const db = openSqlite(file)
   db.exec(sql)
   db.close()
 }
@@ -109,7 +109,7 @@ test.concurrent('without a database, restore creates it from the copy with the m
 test.concurrent('the WAL of a killed writer is part of the database that is kept', async () => {
   const { place } = withSnapshot()
   const crashed = join(emptyFolder(), 'parley.db')
-  const db = new Database(place.file)
+  const db = openSqlite(place.file)
   db.pragma('wal_autocheckpoint = 0')
   db.exec("UPDATE teams SET name = 'in the -wal'")
   for (const end of ['', '-wal']) copyFileSync(`${place.file}${end}`, `${crashed}${end}`)
@@ -241,7 +241,7 @@ test.concurrent('while another process writes the database or has it open, resto
   store.close()
   expect(written.status).toBe(EXIT_STATUS.unfinished)
   expect(written.stderr).toContain(`is being written by process ${process.pid} (parley daemon)`)
-  const reader = new Database(place.file, { readonly: true })
+  const reader = openSqlite(place.file, { readonly: true })
   expect(reader.prepare('SELECT count(*) FROM teams').pluck().get()).toBeGreaterThan(0)
   const read = await parley(['restore', 'copy.db'], place)
   reader.close()
@@ -326,7 +326,7 @@ test.concurrent.for(DAMAGED)(
       `parley: The value ${key} in the table sync_meta of the database is not `,
     )
     expect(refused.stderr).not.toContain('private')
-    const reader = new Database(place.file, { readonly: true })
+    const reader = openSqlite(place.file, { readonly: true })
     reader.exec('BEGIN; SELECT count(*) FROM teams')
     expect((await parley(['restore', 'copy.db'], place)).status).toBe(EXIT_STATUS.unfinished)
     reader.close()

@@ -1,13 +1,13 @@
-import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { openStore } from '../../src/store/store.ts'
 import { parley, startParley } from './parley.ts'
 import { placeFor, silentApi, workspace } from './workspace.ts'
 
 function contents(file: string): Record<string, unknown[]> {
-  const db = new Database(file, { readonly: true })
+  const db = openSqlite(file, { readonly: true })
   const tables = [
     'messages',
     'message_copies',

@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { emptyFolder, parley } from './parley.ts'
 import { backfilled } from './workspace.ts'
 
@@ -13,7 +13,7 @@ const untilTheEnd = { onTestFinished: (close: () => Promise<void>) => void close
 /** A warehouse that a backfill has just filled. */
 async function filled(env: Record<string, string> = {}) {
   const place = await backfilled(untilTheEnd, { env })
-  const db = new Database(place.file, { readonly: true })
+  const db = openSqlite(place.file, { readonly: true })
   untilTheEnd.onTestFinished(async () => {
     db.close()
   })
@@ -124,7 +124,7 @@ test.concurrent('a search without indices finds the same and warns that it may t
 
 test.concurrent('a backfill whose indices fail still prints its summary', async () => {
   const { cwd, env, file } = await filled({ PARLEY_SEARCH_ENABLED: 'false' })
-  const db = new Database(file)
+  const db = openSqlite(file)
   db.exec('CREATE TABLE search_messages_data (mine TEXT)')
   db.close()
   const { status, stdout, stderr } = await parley(['backfill', '--json'], { cwd, env })

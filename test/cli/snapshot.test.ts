@@ -1,16 +1,16 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { quote } from '../../src/store/database/sql.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { column, loaded, startDaemon } from '../daemon/cli-daemon.ts'
 import { emptyFolder, parley, parleyWithSmallFiles } from './parley.ts'
 import { backfilled, placeFor, workspace } from './workspace.ts'
 
 /** Every row of every table, except those in which processes note their own state. */
 function rowsIn(file: string): Record<string, unknown[]> {
-  const db = new Database(file, { readonly: true })
+  const db = openSqlite(file, { readonly: true })
   const tables = db
     .prepare(
       `SELECT name FROM sqlite_master

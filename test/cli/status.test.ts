@@ -1,11 +1,11 @@
 import { readdirSync } from 'node:fs'
-import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { RESOURCE_NAMES } from '../../src/catalog/resource-names.ts'
 import { isoInstant, systemClock } from '../../src/clock.ts'
 import { type StatusPageOptions, statusPage } from '../../src/commands/status/page.ts'
 import { stoppedState } from '../../src/daemon/state.ts'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { type DaemonState, readStatusReport, type StatusReport } from '../../src/store/status/report.ts'
 import { openStore } from '../../src/store/store.ts'
 import { column, startDaemon } from '../daemon/cli-daemon.ts'
@@ -93,7 +93,7 @@ test.concurrent('without a warehouse status ends with 73, says how to create one
 
 /** The notes of a daemon about itself and its learned rate. */
 function note(file: string, notes: Readonly<Record<string, unknown>>): void {
-  const db = new Database(file)
+  const db = openSqlite(file)
   const put = db.prepare('INSERT OR REPLACE INTO sync_meta (key, value) VALUES (?, ?)')
   for (const [key, value] of Object.entries(notes)) {
     put.run(key, typeof value === 'string' ? value : JSON.stringify(value))
@@ -123,7 +123,7 @@ test.concurrent('status --json has the notes of the daemon: its state, arrival l
     daemon_state: WAITING,
     learned_rate: { ratePerSecond: 9.5, concurrency: 4, limited: true, at },
   })
-  const db = new Database(place.file)
+  const db = openSqlite(place.file)
   db.exec("INSERT INTO sync_arrivals VALUES ('messages', 0, 98, 250), ('messages', 50, 2, 70500)")
   db.exec(`UPDATE sync_resources SET next_run_at = '${NEVER}' WHERE resource = 'teams'`)
   db.close()
@@ -210,7 +210,7 @@ test.concurrent('a process that has the warehouse open for writing reads the sam
 test.concurrent('after a backfill each resource has a due time: the next poll, an interval ahead, or at once for failed ones', async context => {
   const { cwd, file, env } = await backfilled(context)
   const due = () => {
-    const db = new Database(file, { readonly: true })
+    const db = openSqlite(file, { readonly: true })
     const rows = db
       .prepare('SELECT resource, (julianday(next_run_at) - julianday(last_success_at)) * 24 FROM sync_status')
       .raw()
@@ -239,7 +239,7 @@ test.concurrent('after a backfill each resource has a due time: the next poll, a
 
 test.concurrent('a starting daemon notes when each resource is due, even one that it does not read yet', async context => {
   const place = await backfilled(context)
-  const db = new Database(place.file)
+  const db = openSqlite(place.file)
   db.exec('UPDATE sync_resources SET next_run_at = NULL')
   db.close()
   const daemon = startDaemon(context, place)
@@ -252,7 +252,7 @@ test.concurrent('a starting daemon notes when each resource is due, even one tha
 test.concurrent('status --json counts e-mails and meetings by the state of their parts', async context => {
   const { cwd, file } = await backfilled(context)
   const { resources }: StatusReport = JSON.parse((await parley(['status', '--json'], { cwd })).stdout)
-  const db = new Database(file, { readonly: true })
+  const db = openSqlite(file, { readonly: true })
   const counted = (table: string, column: string) => {
     const sql = `SELECT ${column}, count(*) FROM ${table} WHERE _deleted_at IS NULL GROUP BY 1`
     return Object.fromEntries(db.prepare(sql).raw().all() as [string, number][])
@@ -510,7 +510,7 @@ test.concurrent('status --check prints one line and exits with 0 when all is wel
 
 test.concurrent('status --check exits with 2 when data is older than allowed, and names it', async context => {
   const { cwd, file } = await backfilled(context)
-  const db = new Database(file)
+  const db = openSqlite(file)
   const setFresh = db.prepare('UPDATE sync_resources SET fresh_as_of = ? WHERE resource = ?')
   setFresh.run(isoInstant(Date.now()), 'activities')
   setFresh.run('2026-01-01T00:00:00.000Z', 'messages')

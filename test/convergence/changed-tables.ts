@@ -1,5 +1,6 @@
-import Database from 'better-sqlite3'
 import { quote } from '../../src/store/database/sql.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
+import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 
 /** Every row of every table but those about runs, as text: two equal results mean that nothing was rewritten. */
 export function contentOf(file: string): Map<string, string[]> {
@@ -28,8 +29,8 @@ export function query(file: string, sql: string, ...values: string[]): Record<st
   return withDatabase(file, db => db.prepare(sql).all(...values) as Record<string, unknown>[])
 }
 
-function withDatabase<T>(file: string, read: (db: Database.Database) => T): T {
-  const db = new Database(file, { readonly: true })
+function withDatabase<T>(file: string, read: (db: Sqlite) => T): T {
+  const db = openSqlite(file, { readonly: true })
   try {
     return read(db)
   } finally {

@@ -1,5 +1,7 @@
-import Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { errorCode } from '../../src/error-code.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
+import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { compareTable, forgottenTables } from '../support/compare.ts'
 import { type ExpectedTable, expectedWarehouse } from '../support/expected.ts'
 import { startTrial, type Trial } from '../support/trial.ts'
@@ -8,14 +10,14 @@ import { readTruth } from '../support/truth.ts'
 /** The comparison itself must be able to fail: at every table and every column. */
 
 let trial: Trial
-let db: Database.Database
+let db: Sqlite
 let expected: ExpectedTable[]
 
 beforeAll(async () => {
   trial = await startTrial()
   await trial.backfill()
   expected = expectedWarehouse(await readTruth(trial.simulator))
-  db = new Database(trial.database)
+  db = openSqlite(trial.database)
 })
 
 afterAll(async () => {
@@ -67,7 +69,7 @@ test('the comparison finds another value in every column', () => {
           return whileChanged(sql, [], () => compareTable(db, table)).length === 0
         } catch (error) {
           // A number's column takes no text: where all are NULL, a number is another value.
-          if (!(error instanceof Database.SqliteError)) throw error
+          if (!errorCode(error)?.startsWith('SQLITE_')) throw error
           const number = `UPDATE OR IGNORE "${table.table}" SET "${column}" = 7777`
           return whileChanged(number, [], () => compareTable(db, table)).length === 0
         }

@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
-import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
+import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { newFolder, type ParleyProcess, startParley } from '../support/parley-process.ts'
 import { type ScriptedApi, startScriptedApi, v2Page } from '../support/scripted-api.ts'
 import { compareTypedTables } from '../support/typed-tables.ts'
@@ -35,8 +36,8 @@ async function startWorkspace(): Promise<ScriptedApi> {
   return api
 }
 
-function look<T>(database: string, read: (db: Database.Database) => T): T {
-  const db = new Database(database, { readonly: true })
+function look<T>(database: string, read: (db: Sqlite) => T): T {
+  const db = openSqlite(database, { readonly: true })
   onTestFinished(() => {
     db.close()
   })
@@ -44,7 +45,7 @@ function look<T>(database: string, read: (db: Database.Database) => T): T {
 }
 
 /** The number of rows of the table that is being filled; 0 without one. */
-function rowsFilled(db: Database.Database): number {
+function rowsFilled(db: Sqlite): number {
   const isThere = db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_crm_next'").get()
   return isThere ? Number(db.prepare('SELECT count(*) FROM sync_crm_next').pluck().get()) : 0
 }

@@ -1,7 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
-import Database from 'better-sqlite3'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
+import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import type { Ended } from '../cli/parley.ts'
 import type { Place, Test } from '../cli/workspace.ts'
 import { until } from '../support/until.ts'
@@ -117,9 +118,9 @@ const PASSES =
 
 /** The first column of every row; none while there is no warehouse yet or another process has it to itself. */
 export function column(file: string, sql: string, ...values: string[]): unknown[] {
-  let db: Database.Database | undefined
+  let db: Sqlite | undefined
   try {
-    db = new Database(file, { readonly: true, fileMustExist: true })
+    db = openSqlite(file, { readonly: true, fileMustExist: true })
     return db.prepare(sql).pluck().all(values)
   } catch (error) {
     if (error instanceof Error && PASSES.test(`${(error as { code?: string }).code} ${error.message}`))

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
-import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
+import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { backfilled } from '../cli/workspace.ts'
 import { until } from '../support/until.ts'
 import { column, startDaemon } from './cli-daemon.ts'
@@ -13,7 +14,7 @@ const INSERT_DELETED =
   'INSERT INTO teams (id, name, _first_seen_at, _synced_at, _deleted_at) VALUES (?, ?, @at, @at, @at)'
 
 /** Leaves a row whose purge is due, and maintenance that was missed for a week. */
-function deleteLongAgo(db: Database.Database): void {
+function deleteLongAgo(db: Sqlite): void {
   db.prepare(INSERT_DELETED).run('gone', WORDS, { at: daysAgo(40) })
   db.prepare("INSERT INTO sync_erasures (table_name, key, withdrawn_at) VALUES ('teams', 'gone', ?)").run(
     daysAgo(40),
@@ -23,7 +24,7 @@ function deleteLongAgo(db: Database.Database): void {
 
 test('a snapshot that is due at the start of the daemon does not contain what the missed maintenance purges', async context => {
   const place = await backfilled(context, { now: 'real' })
-  const db = new Database(place.file)
+  const db = openSqlite(place.file)
   deleteLongAgo(db)
   db.close()
   const daemon = startDaemon(context, place, { PARLEY_SNAPSHOT_EVERY: 'daily' })
@@ -40,7 +41,7 @@ const KEEP_STATES = `CREATE TABLE seen_states (state TEXT);
 
 test('the daemon catches up on missed maintenance, and shows that it waits while it rebuilds a large database before its next session', async context => {
   const place = await backfilled(context, { now: 'real' })
-  const db = new Database(place.file)
+  const db = openSqlite(place.file)
   const insert = db.prepare(INSERT_DELETED)
   db.transaction(() => {
     for (let at = 0; at < 40; at += 1) insert.run(`large${at}`, 'x'.repeat(1e6), { at: daysAgo(1) })

@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { describe, expect, test } from 'vitest'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { type Place, placeFor, silentApi, workspace } from '../cli/workspace.ts'
 import { until } from '../support/until.ts'
 import { column, loaded, runCommand, seen, startDaemon } from './cli-daemon.ts'
@@ -14,7 +14,7 @@ describe('a daemon that receives SIGTERM', () => {
     daemon.signal('SIGTERM')
     expect(await daemon.ended).toMatchObject({ status: 0 })
     expect(['-wal', '-shm'].map(suffix => existsSync(place.file + suffix))).toEqual([true, true])
-    const db = new Database(place.file, { readonly: true })
+    const db = openSqlite(place.file, { readonly: true })
     const count = (sql: string) => db.prepare(sql).pluck().get()
     expect(db.pragma('integrity_check', { simple: true })).toBe('ok')
     expect(count('SELECT count(*) FROM live_messages')).toBeGreaterThan(0)

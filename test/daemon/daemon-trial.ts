@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
-import Database from 'better-sqlite3'
 import type { ResourceName } from '../../src/catalog/resource-names.ts'
 import type { SimulatorOptions } from '../../src/simulator/server.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
+import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { compareWarehouse, type Difference } from '../support/compare.ts'
 import { type ExpectedOptions, expectedWarehouse } from '../support/expected.ts'
 import type { Ended, ParleyProcess } from '../support/parley-process.ts'
@@ -125,7 +126,7 @@ export async function startDaemonTrial(
 
   const rows = (sql: string, ...values: string[]): Row[] => {
     if (!existsSync(trial.database)) return []
-    const db = new Database(trial.database, { readonly: true })
+    const db = openSqlite(trial.database, { readonly: true })
     try {
       return isMade(db) ? (db.prepare(sql).all(...values) as Row[]) : []
     } finally {
@@ -229,7 +230,7 @@ export async function startDaemonTrial(
   }
 }
 
-const isMade = (db: Database.Database): boolean =>
+const isMade = (db: Sqlite): boolean =>
   db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_status'").get() !== undefined
 
 /** The largest error of an instant from a `Date` header, which has whole seconds. */

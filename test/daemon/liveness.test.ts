@@ -1,6 +1,6 @@
-import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { type Clock, systemClock } from '../../src/clock.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { askAt, freePath } from '../server/status-server.ts'
 import { until } from '../support/until.ts'
 import { daemonInProcess } from './in-process.ts'
@@ -58,7 +58,7 @@ test('a write that has not ended for five minutes ends the answers of /livez and
     )
   expect(await seen(true)).toEqual({ status: 200, text: 'ok\n', isAlive: true })
 
-  const stranger = new Database(file)
+  const stranger = openSqlite(file)
   stranger.exec('BEGIN IMMEDIATE')
   simulator.apply({ kind: 'publish', resource: 'messages' })
   expect(await seen(false)).toEqual({

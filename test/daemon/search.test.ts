@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
-import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { maintainSearch } from '../../src/daemon/search-maintenance.ts'
 import { createLog } from '../../src/log.ts'
 import { clean, dueNow, maintain } from '../../src/retention/maintain.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { createSearchIndices } from '../../src/store/search/indices.ts'
 import { META } from '../../src/store/sync/meta.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
@@ -98,7 +98,7 @@ test('the next maintenance removes edited texts from every byte of the files, on
   await build(store)
   await store.purger.clean({ rebuild: 'in-memory' })
   expect(left()).toEqual(traces)
-  const reader = new Database(store.path, { readonly: true })
+  const reader = openSqlite(store.path, { readonly: true })
   reader.exec('BEGIN; SELECT count(*) FROM messages')
   await clock.advance(86_400_000)
   await maintain(deps)

@@ -10,11 +10,11 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { basename, join } from 'node:path'
-import Database from 'better-sqlite3'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { type SimulatorOptions, startSimulator } from '../../src/simulator/server.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { lockDatabase } from '../../src/store/file/lock.ts'
 import { type Ended, emptyFolder, parley, startParley } from '../cli/parley.ts'
 import { until } from '../support/until.ts'
@@ -252,7 +252,7 @@ test('a database with a second hard link is a problem', async () => {
 
 test('broken references in a table that parley did not create are a note, not a problem', async () => {
   const around = backfilled()
-  const analyst = new Database(around.file)
+  const analyst = openSqlite(around.file)
   analyst.pragma('foreign_keys = OFF')
   analyst.exec(
     "CREATE TABLE my_notes (meeting REFERENCES meetings (id)); INSERT INTO my_notes VALUES ('nowhere')",
@@ -271,7 +271,7 @@ test('broken references in a table that parley did not create are a note, not a 
 
 test('a database that parley did not create is reported and not changed', async () => {
   const around = await place()
-  new Database(around.file).exec('CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)').close()
+  openSqlite(around.file).exec('CREATE TABLE theirs (x); INSERT INTO theirs VALUES (1)').close()
   const before = readFileSync(around.file)
   const { status, stdout } = await doctor(around)
   expect(status).toBe(EXIT_STATUS.databaseUnavailable)
@@ -281,7 +281,7 @@ test('a database that parley did not create is reported and not changed', async 
 
 test('a damaged database is reported', async () => {
   const around = backfilled()
-  const db = new Database(around.file)
+  const db = openSqlite(around.file)
   db.pragma('wal_checkpoint(TRUNCATE)')
   const size = db.pragma('page_size', { simple: true }) as number
   const pages = db.prepare("SELECT pageno FROM dbstat WHERE name = 'access_logs'").pluck().all() as number[]
@@ -297,7 +297,7 @@ test('a damaged database is reported', async () => {
 
 test('a database of a newer version is reported as such', async () => {
   const around = backfilled()
-  const db = new Database(around.file)
+  const db = openSqlite(around.file)
   db.exec("INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('later', 9999999999999)")
   db.close()
   const { status, stdout } = await doctor(around)
@@ -361,7 +361,7 @@ test('doctor stays below the daily ceiling and warns that the remaining endpoint
   const day = new Date(systemClock().now()).toISOString().slice(0, 10)
   const backfill = ['backfill', '--only', 'teams', '--database', around.file, '--log-level', 'silent']
   expect((await parley(backfill, around)).status).toBe(0)
-  const db = new Database(around.file)
+  const db = openSqlite(around.file)
   db.prepare("INSERT OR REPLACE INTO sync_meta VALUES ('requests_today', ?)").run(
     JSON.stringify({ day, used: 4 }),
   )
@@ -409,7 +409,7 @@ test.each<[what: string, path: string, says: string, create: (folder: string) =>
 
 /** Overwrites the first page of a table. */
 function damageTable(file: string, table: string): void {
-  const db = new Database(file)
+  const db = openSqlite(file)
   db.pragma('wal_checkpoint(TRUNCATE)')
   const size = Number(db.pragma('page_size', { simple: true }))
   const page = Number(db.prepare('SELECT rootpage FROM sqlite_master WHERE name = ?').pluck().get(table))
@@ -449,9 +449,9 @@ test('doctor sends no request when the daily ceiling is set and the count of the
 
 test('missing tables and a missing list of migrations are problems of the schema', async () => {
   const lacking = backfilled()
-  new Database(lacking.file).exec('DROP TABLE sync_tasks; DROP TABLE team_members').close()
+  openSqlite(lacking.file).exec('DROP TABLE sync_tasks; DROP TABLE team_members').close()
   const unlisted = backfilled()
-  new Database(unlisted.file).exec('DROP TABLE __drizzle_migrations').close()
+  openSqlite(unlisted.file).exec('DROP TABLE __drizzle_migrations').close()
   expect(wrong(await findings(lacking))).toContainEqual(
     expect.objectContaining({ check: 'schema', found: 'missing tables: team_members, sync_tasks' }),
   )
@@ -462,7 +462,7 @@ test('missing tables and a missing list of migrations are problems of the schema
 
 test('a database without tables, as a first backfill has it for a moment, is empty and not damaged', async () => {
   const around = await place()
-  new Database(around.file).exec('PRAGMA journal_mode = wal').close()
+  openSqlite(around.file).exec('PRAGMA journal_mode = wal').close()
   const all = await findings(around)
   expect(wrong(all)).toEqual([])
   expect(all).toContainEqual(expect.objectContaining({ mark: 'note', check: 'schema', found: 'empty' }))

@@ -1,11 +1,11 @@
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { commented } from '../../drizzle/comments.ts'
 import { fullMeaning, sqlComment } from '../../src/dictionary/described-table.ts'
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { emptyFolder } from '../cli/parley.ts'
@@ -88,7 +88,7 @@ test('a warehouse from before the comments opens, and no migration is repeated',
 })
 
 test('later migrations can add, rename and drop columns, and every comment stays with its own', () => {
-  const db = new Database(':memory:')
+  const db = openSqlite(':memory:')
   db.exec(textOf('0000_warehouse.sql'))
   db.exec('ALTER TABLE sync_runs ADD "later" text /* new, last */')
   db.exec('ALTER TABLE sync_runs DROP COLUMN "error"')

@@ -1,5 +1,6 @@
-import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
+import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { startScriptedApi, v2Page } from '../support/scripted-api.ts'
 import { message, startTrial, type Trial } from './trial-backfill.ts'
 
@@ -14,7 +15,7 @@ test('a busy disk leaves a bounded number of answers in memory, and all are stor
   const trial = await startTrial(api)
   await trial.run(['messages'], { concurrency: AT_ONCE })
   // A checkpoint in another thread may hold the lock for seconds on a busy machine.
-  const blocker = new Database(trial.path, { timeout: 60_000 })
+  const blocker = openSqlite(trial.path, { timeout: 60_000 })
   let blocked: Promise<void> | undefined
   let asked = 0
   let askedWhileBlocked = 0
@@ -40,11 +41,7 @@ const QUIET_TURNS = 500
  * Keeps every other connection from writing until no request has come for many turns of the event loop. Time stands
  * still meanwhile: the writer waits ten seconds for a lock, and on a busy machine the turns may take longer.
  */
-async function blockUntilQuiet(
-  { clock, passTime }: Trial,
-  db: Database.Database,
-  asked: () => number,
-): Promise<void> {
+async function blockUntilQuiet({ clock, passTime }: Trial, db: Sqlite, asked: () => number): Promise<void> {
   db.exec('BEGIN IMMEDIATE')
   const began = clock.elapsed()
   let before = -1

@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process'
 import { promisify } from 'node:util'
-import Database from 'better-sqlite3'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { TABLES } from '../../src/catalog/catalog.ts'
 import { systemClock } from '../../src/clock.ts'
@@ -8,6 +7,7 @@ import { folderOf } from '../../src/export/crm-tables.ts'
 import { createCatalogue } from '../../src/publish/catalogue/catalogue.ts'
 import { folderReader } from '../../src/publish/storage/target-reader.ts'
 import { quote } from '../../src/store/database/sql.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { readCrmObjectsAt } from '../../src/store/views/fill-dictionary.ts'
 import { parley } from '../cli/parley.ts'
 import { start } from '../server/status-server.ts'
@@ -103,7 +103,7 @@ test('the live_ and labelled_ views in ClickHouse have the rows and the texts of
   await clickhouse.query('USE views')
   const statements = stdout.split(/;\n+/).filter(statement => statement.trim() !== '')
   for (const statement of statements) await clickhouse.query(statement)
-  const db = new Database(published.trial.database, { readonly: true })
+  const db = openSqlite(published.trial.database, { readonly: true })
   onTestFinished(() => void db.close())
   const expected = viewsOfWarehouse()
   expect(names(await clickhouse.query('SHOW TABLES FROM views'))).toEqual([...expected.keys()].sort())

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { parley } from '../cli/parley.ts'
 import { type Cell, expectedTables, rowText } from '../support/published-cells.ts'
 import { startTrial, type Trial } from '../support/trial.ts'
@@ -39,7 +39,7 @@ export async function startPublished(
       return JSON.parse(ended.stdout).publication
     },
     warehouse() {
-      const db = new Database(trial.database, { readonly: true })
+      const db = openSqlite(trial.database, { readonly: true })
       try {
         return new Map(
           expectedTables(db).map(({ folder: name, columns, rows }) => [

@@ -1,13 +1,13 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { onTestFinished } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { type ExportOptions, type ExportSummary, exportWarehouse } from '../../src/export/export.ts'
 import type { Manifest } from '../../src/export/manifest.ts'
 import { openTarget, type Target } from '../../src/export/target.ts'
 import { openDatabase } from '../../src/store/database/open.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 
 export interface Exporting extends Partial<Pick<ExportOptions, 'tables' | 'since' | 'full' | 'signal'>> {
   mode?: number
@@ -75,7 +75,7 @@ export const contents = (folder: string): Record<string, string> =>
 
 /** Rows of a table of the warehouse, with whole numbers as bigints. */
 export function storedRows(database: string, sql: string): (string | number | bigint | null)[][] {
-  const db = new Database(database, { readonly: true })
+  const db = openSqlite(database, { readonly: true })
   try {
     return db.prepare(sql).raw().safeIntegers().all() as (string | number | bigint | null)[][]
   } finally {

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import Database from 'better-sqlite3'
 import { generateSQLiteDrizzleJson, generateSQLiteMigration } from 'drizzle-kit/api'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { CLUSTERED, SCHEMA } from '../../drizzle/schema.ts'
 import { TABLES } from '../../src/catalog/catalog.ts'
 import { quote } from '../../src/store/database/sql.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { newestMigration } from '../../src/store/migrations/journal.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
@@ -37,7 +37,7 @@ function opened(path = join(newFolder(), 'parley.db')): Sqlite {
 /** A database of the version that had only the first `count` migrations. */
 function databaseAfter(count: number): { path: string; db: Sqlite } {
   const path = join(newFolder(), 'parley.db')
-  const db = new Database(path)
+  const db = openSqlite(path)
   db.pragma('journal_mode = WAL')
   db.pragma('foreign_keys = ON')
   db.pragma(`application_id = ${0x7061726c}`)
@@ -183,7 +183,7 @@ describe('names', () => {
     ['é 日本'],
     ['a\nb'],
   ])('%j is a normal identifier when quoted', name => {
-    const db = new Database(':memory:')
+    const db = openSqlite(':memory:')
     db.exec(`CREATE TABLE ${quote(name)} (${quote(name)} TEXT)`)
     db.prepare(`INSERT INTO ${quote(name)} (${quote(name)}) VALUES (?)`).run('x')
     expect(

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path'
-import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import type { LeftOut } from '../../src/store/migrations/dependent-objects.ts'
 import { ownObjectsIn } from '../../src/store/migrations/own-objects.ts'
@@ -45,7 +45,7 @@ function used(theirs = THEIRS): string {
     INSERT INTO team_members (team_id, member_id) VALUES ('t', 'm')`)
   store.close()
   // Foreign keys are off, as in the sqlite3 shell.
-  const analyst = new Database(path)
+  const analyst = openSqlite(path)
   analyst.pragma('foreign_keys = OFF')
   analyst.exec(theirs)
   analyst.close()
@@ -65,7 +65,7 @@ const objectsIn = (db: Sqlite): unknown[] =>
 
 test('tables, views, triggers and indices that parley did not create survive the rebuild of a table', () => {
   const path = used()
-  const before = new Database(path, { readonly: true })
+  const before = openSqlite(path, { readonly: true })
   const theirs = objectsIn(before).filter(object => /my_|live_insert/.test(JSON.stringify(object)))
   before.close()
   expect(theirs).toHaveLength(10)
@@ -91,7 +91,7 @@ test('an index of another program over a dropped column is left out and reported
 
 test('a trigger on a view of parley survives the replacement of the view without a migration', () => {
   const path = used()
-  const older = new Database(path)
+  const older = openSqlite(path)
   older.exec('DROP VIEW live_teams; CREATE VIEW live_teams AS SELECT id FROM teams')
   older.exec(
     'CREATE TRIGGER again INSTEAD OF INSERT ON live_teams BEGIN INSERT INTO my_log VALUES (NEW.id); END',
@@ -107,7 +107,7 @@ test('a trigger on a view of parley survives the replacement of the view without
 
 test('a foreign table with the name of a view of parley stays', () => {
   const path = used()
-  const analyst = new Database(path)
+  const analyst = openSqlite(path)
   analyst.exec("DROP VIEW live_teams; CREATE TABLE live_teams (x); INSERT INTO live_teams VALUES ('theirs')")
   analyst.close()
   const db = upgraded(path, REBUILD)

@@ -12,10 +12,10 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 import { quote } from '../../src/store/database/sql.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import type { Upgrade } from '../../src/store/migrations/migrate.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
@@ -68,7 +68,7 @@ function fill(db: Sqlite, bytes: number): void {
 
 /** The whole content of a database as one value: the schema and every row of every table. */
 function contentOf(path: string): Record<string, string> {
-  const db = new Database(path, { readonly: true })
+  const db = openSqlite(path, { readonly: true })
   const objects = db.prepare('SELECT type, name, sql FROM sqlite_master ORDER BY 1, 2').all() as {
     type: string
     name: string
@@ -89,9 +89,9 @@ function contentOf(path: string): Record<string, string> {
 
 /** Only the tables and columns that the older version had. */
 function rowsOf(path: string, columnsFrom: string): Record<string, unknown[]> {
-  const db = new Database(path, { readonly: true })
+  const db = openSqlite(path, { readonly: true })
   const rows: Record<string, unknown[]> = {}
-  const older = new Database(columnsFrom, { readonly: true })
+  const older = openSqlite(columnsFrom, { readonly: true })
   const tables = older
     .prepare("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT GLOB '__*'")
     .pluck()
@@ -194,13 +194,13 @@ describe('the copy before an upgrade', () => {
 
   test('the copy has the content of the WAL', () => {
     const { path, copy } = olderDatabase(LARGE_BYTES)
-    const writer = new Database(path)
+    const writer = openSqlite(path)
     onTestFinished(() => {
       writer.close()
     })
     writer.exec("INSERT INTO sync_meta VALUES ('late', 'yes')")
     upgraded(path)
-    const kept = new Database(copy, { readonly: true })
+    const kept = openSqlite(copy, { readonly: true })
     expect(kept.prepare("SELECT value FROM sync_meta WHERE key = 'late'").pluck().get()).toBe('yes')
     kept.close()
   })
@@ -317,7 +317,7 @@ describe('an upgrade that receives kill -9', () => {
     const failing = migrationsOf(folder, TAGS.length)
     appendFileSync(`${failing}/${FIRST_PENDING}.sql`, ';\nnonsense')
     expect(refusalOf(() => openWarehouse({ path, migrations: failing })).code).toBe('migration-broken')
-    const older = new Database(path)
+    const older = openSqlite(path)
     older.exec("UPDATE sync_meta SET value = 'a later one' WHERE key = 'writer'")
     older.close()
     const before = contentOf(path)

@@ -1,11 +1,11 @@
 import { existsSync, readdirSync } from 'node:fs'
-import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { feedNamed } from '../../src/catalog/feeds.ts'
 import { isoInstant } from '../../src/clock.ts'
 import { singleReads } from '../../src/engine/estimate/single-reads.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { type SimulatorOptions, startSimulator } from '../../src/simulator/server.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { emptyFolder, parley } from '../cli/parley.ts'
 import { type Place, placeFor, serveWorkspace } from '../doctor/api-server.ts'
@@ -151,7 +151,7 @@ test('a backfill of one resource that was interrupted does not leave the others 
   const { place } = await simulated({})
   const lists = ['--only', 'members,teams']
   await backfill(place, lists)
-  const db = new Database(place.file)
+  const db = openSqlite(place.file)
   db.exec(`UPDATE sync_resources SET round = round + 1, round_open = 1, round_started_at = '${isoInstant(Date.now())}'
     WHERE resource = 'teams'`)
   db.close()

@@ -1,6 +1,6 @@
-import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import type { Storage } from '../../src/publish/storage/storage.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { openAt, temporaryStore, withShortcuts } from '../store/temporary-store.ts'
 import { auditLake } from './lake-audit.ts'
 import { rowsOf } from './lake-reader.ts'
@@ -11,7 +11,7 @@ test('what another program changes is published when everything is compared', as
   store.put('members', [{ id: 'm', name: 'M' }])
   const lake = await newLake()
   await publishTo(store.path, lake)
-  const other = new Database(store.path)
+  const other = openSqlite(store.path)
   other.exec("UPDATE members SET name = 'by hand'")
   other.close()
   expect(dataWrittenBy(await publishTo(store.path, lake))).toEqual({ publications: 1 })

@@ -1,9 +1,10 @@
-import Database from 'better-sqlite3'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { StoredCell } from '../../src/export/parquet-types.ts'
 import type { ExportTable } from '../../src/export/tables.ts'
 import { createPartReader, FIRST_RANGE, type PartReader } from '../../src/publish/row-ranges.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
+import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 
 type Key = readonly [StoredCell, StoredCell]
 
@@ -22,7 +23,7 @@ const TABLE: ExportTable = {
 
 /** A table whose key is (a, b), with these rows. */
 function keyed(keys: readonly Key[]) {
-  const db = new Database(':memory:')
+  const db = openSqlite(':memory:')
   db.exec('CREATE TABLE keyed (a, b)')
   const add = db.prepare(
     'INSERT INTO keyed SELECT @a, @b WHERE NOT EXISTS (SELECT 1 FROM keyed WHERE a IS @a AND b IS @b)',
@@ -100,7 +101,7 @@ describe('the ranges of a table', () => {
   )
 
   const letters = (text: string): Key[] => [...text].map(letter => [letter, letter])
-  const shape = (db: InstanceType<typeof Database>, known: readonly string[]) =>
+  const shape = (db: Sqlite, known: readonly string[]) =>
     [...partsOf(createPartReader(db, TABLE, known, LIMITS))].map(
       ([name, rows]) => [name, rows.map(([a]) => a).join('')] as const,
     )

@@ -1,7 +1,7 @@
-import Database from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { TABLES } from '../../src/catalog/catalog.ts'
 import { quote } from '../../src/store/database/sql.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { backfilled, type Place } from '../cli/workspace.ts'
 import { sorted } from '../export/duckdb.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
@@ -27,7 +27,7 @@ let lake: Lake
 
 beforeAll(async () => {
   place = await backfilled({ onTestFinished: close => void cleanups.push(close) })
-  const db = new Database(place.file)
+  const db = openSqlite(place.file)
   db.exec(
     "UPDATE meetings SET _deleted_at = '2026-01-02T03:04:05.678Z' WHERE id = (SELECT min(id) FROM meetings)",
   )
@@ -53,7 +53,7 @@ function cellAs(type: string, cell: Stored): LakeCell {
 
 /** The names and the rows of a table of the warehouse, by the schema of the published table. */
 function storedRows(file: string, table: string, fields: ReturnType<typeof fieldsOf>) {
-  const db = new Database(file, { readonly: true })
+  const db = openSqlite(file, { readonly: true })
   const own = new Set(db.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table) as string[])
   const sources = fields.map(({ name }) => {
     const digits = quote(name.replace(/_exact$/, ''))
@@ -98,7 +98,7 @@ async function compareTable(file: string, from: Lake, folder: string, table = fo
 describe('the published tables of a whole workspace', () => {
   test('every table has every row and value of the warehouse, by field id and as icebird reads it', async () => {
     const [publication] = await publicationsIn(lake)
-    const db = new Database(place.file, { readonly: true })
+    const db = openSqlite(place.file, { readonly: true })
     const typed = db.prepare('SELECT table_name FROM crm_objects WHERE table_name IS NOT NULL').pluck().all()
     db.close()
     const folders = Object.keys(publication?.snapshots ?? {})

@@ -1,5 +1,5 @@
-import Database from 'better-sqlite3'
 import type { Change } from '../../src/simulator/changes/change.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { expectedWarehouse } from '../support/expected.ts'
 import type { Cell } from '../support/row-shape.ts'
 import { startTrial, type Trial } from '../support/trial.ts'
@@ -100,7 +100,7 @@ function warehouseOf(
     before,
     after,
     stored: sql => {
-      const db = new Database(file, { readonly: true })
+      const db = openSqlite(file, { readonly: true })
       try {
         return db.prepare(sql).all() as Cells[]
       } finally {

@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { beforeAll, expect, test } from 'vitest'
 import { CATALOG } from '../../src/catalog/catalog.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { emptyFolder, parley, startParley } from '../cli/parley.ts'
 import { numberedPage, refused, type ScriptedApi, startScriptedApi } from '../support/scripted-api.ts'
 import { until } from '../support/until.ts'
@@ -102,7 +102,7 @@ async function backfilled(): Promise<Place> {
   }
   const program = join(checkout, 'dist/cli.js')
   const column = (sql: string): unknown[] => {
-    const db = new Database(join(cwd, 'parley.db'), { readonly: true })
+    const db = openSqlite(join(cwd, 'parley.db'), { readonly: true })
     try {
       return db.prepare(sql).pluck().all()
     } finally {

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import Database from 'better-sqlite3'
 import { describe, expect, test } from 'vitest'
 import { maintainAfterBackfill } from '../../src/commands/backfill/maintenance.ts'
 import { createLog } from '../../src/log.ts'
@@ -11,6 +10,7 @@ import {
   maintain,
   rebuildLarge,
 } from '../../src/retention/maintain.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { rebuildOnDisk } from '../../src/store/maintenance/rebuild.ts'
 import { readStatusReport } from '../../src/store/status/report.ts'
 import { META } from '../../src/store/sync/meta.ts'
@@ -76,7 +76,7 @@ test('rows that were deleted longer ago than the owner keeps them lose their con
 
 test('content that a reader keeps in the WAL is noted for cleaning until any process cleans it', async () => {
   const { store, clock, run, depsWith } = await worldOf([31])
-  const reader = new Database(store.path, { readonly: true })
+  const reader = openSqlite(store.path, { readonly: true })
   reader.exec('BEGIN; SELECT * FROM teams')
   await run(USUAL)
   const holds = () => readFileSync(`${store.path}-wal`).includes('Team 0')
@@ -197,7 +197,7 @@ describe('a purge that is not complete', () => {
   test('a -wal file that a reader holds is logged once with its path, and once when it is free', async () => {
     const { store, clock, run, depsWith, logged } = await worldOf([31])
     const path = `${store.path}-wal`
-    const reader = new Database(store.path, { readonly: true })
+    const reader = openSqlite(store.path, { readonly: true })
     reader.exec('BEGIN; SELECT * FROM teams')
     await run(USUAL)
     for (let tries = 0; tries < 3; tries += 1) await clean(depsWith(USUAL))
@@ -220,7 +220,7 @@ describe('a purge that is not complete', () => {
 
   test('a small file that cannot be rebuilt is logged once with its path, and once when it was rebuilt', async () => {
     const { store, clock, run, logged } = await worldOf([31])
-    const other = new Database(store.path)
+    const other = openSqlite(store.path)
     other.function('shout', { deterministic: true }, text => `${text}!`)
     // SQLite cannot rebuild a file with an index whose function it does not know.
     other.exec('CREATE TABLE notes (note TEXT); CREATE INDEX by_note ON notes (shout(note))')

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { parley } from '../cli/parley.ts'
 import { placeFor, workspace } from '../cli/workspace.ts'
 import { loaded, startDaemon } from '../daemon/cli-daemon.ts'
@@ -52,7 +52,7 @@ describe('another program that writes the database again and again', () => {
 describe('an attempt at a transaction', () => {
   test('an attempt fails while another program writes, and may succeed after that', async () => {
     const store = temporaryStore()
-    const other = new Database(store.path, { timeout: 0 })
+    const other = openSqlite(store.path, { timeout: 0 })
     onTestFinished(() => {
       other.close()
     })
@@ -71,7 +71,7 @@ describe('an attempt at a transaction', () => {
 
   test('an attempt that reads and then writes does not fail because another program wrote before it', () => {
     const store = temporaryStore()
-    const other = new Database(store.path, { timeout: 0 })
+    const other = openSqlite(store.path, { timeout: 0 })
     onTestFinished(() => {
       other.close()
     })

@@ -2,11 +2,11 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { closeDatabase } from '../../src/store/database/close.ts'
 import { openDatabase } from '../../src/store/database/open.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { createTransaction } from '../../src/store/database/transaction.ts'
 import {
@@ -246,7 +246,7 @@ describe('a rebuild of the whole file', () => {
 
   test('a rebuild is not done while another process writes', async () => {
     const writer = await worn()
-    const stranger = new Database(writer.path)
+    const stranger = openSqlite(writer.path)
     onTestFinished(() => void stranger.close())
     stranger.exec('BEGIN IMMEDIATE')
     const done = writer.checkpoints.schedule('rebuild')

@@ -1,8 +1,8 @@
-import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import type { TypedTableChange } from '../../src/store/crm/table-changes.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { openStore } from '../../src/store/store.ts'
 import { parley } from '../cli/parley.ts'
 import { backfilled } from '../cli/workspace.ts'
@@ -81,7 +81,7 @@ describe('a typed table whose object changes', () => {
 
 test('the log of a backfill names each typed table that it replaces or drops, with the reason', async context => {
   const place = await backfilled(context)
-  const db = new Database(place.file)
+  const db = openSqlite(place.file)
   db.exec(`DELETE FROM crm_fields WHERE object = 'deal' AND position = 0;
     DROP TABLE crm_company`)
   db.close()

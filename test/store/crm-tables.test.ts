@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
-import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { type OpenStore, openStore } from '../../src/store/store.ts'
 import { compareTypedTables, typedTables } from '../support/typed-tables.ts'
 import { newFolder, openAt, type TemporaryStore, temporaryStore, withShortcuts } from './temporary-store.ts'
@@ -499,7 +499,7 @@ test('purged content leaves the typed tables, their views and the dictionary too
 
 /** A change of the file by another program. */
 function meddle(path: string, sql: string): void {
-  const theirs = new Database(path)
+  const theirs = openSqlite(path)
   theirs.exec(sql)
   theirs.close()
 }

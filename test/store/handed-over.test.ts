@@ -1,9 +1,9 @@
 import { chmodSync, existsSync } from 'node:fs'
-import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 import { openDatabase } from '../../src/store/database/open.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { takeOutOfUse } from '../../src/store/restore/swap.ts'
 import { askWriter, createRequests, type NewRequest, readRequests } from '../../src/store/sync/handed-over.ts'
 import { newFolder, openAt, temporaryStore } from './temporary-store.ts'
@@ -144,7 +144,7 @@ describe('the writer of the warehouse', () => {
   test('the writer may end meanwhile, and -wal and -shm stay for users who may only read the folder', async () => {
     const path = `${newFolder()}/parley.db`
     const store = openAt(path)
-    const other = new Database(path)
+    const other = openSqlite(path)
     other.exec('BEGIN IMMEDIATE')
     await askWriter(
       path,

@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { type Clock, systemClock } from '../../src/clock.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { type OpenStore, openStore } from '../../src/store/store.ts'
 import { newFolder, openAt } from './temporary-store.ts'
 
@@ -44,7 +44,7 @@ test('a database that is moved away takes no further commit, and is complete wit
   expect(await write(store)).toMatchObject(MOVED)
   store.close()
   expect(existsSync(path)).toBe(false)
-  const db = new Database(moved)
+  const db = openSqlite(moved)
   expect(db.prepare("SELECT value FROM sync_meta WHERE key = 'x'").pluck().get()).toBe('committed')
   expect(db.pragma('integrity_check', { simple: true })).toBe('ok')
   db.close()

@@ -14,10 +14,10 @@ import {
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 import { openDatabase } from '../../src/store/database/open.ts'
+import { openSqlite, sqlitePackage } from '../../src/store/database/sqlite.ts'
 import { databaseError, databaseFault } from '../../src/store/database/sqlite-errors.ts'
 import { isMountPoint } from '../../src/store/file/path-checks.ts'
 import type { ModeChange } from '../../src/store/file/writable.ts'
@@ -168,7 +168,7 @@ describe('a database with a second name', () => {
 describe('a database that parley did not create', () => {
   test('a foreign database is refused and not changed by a byte', () => {
     const path = join(newFolder(), 'foreign.db')
-    const foreign = new Database(path)
+    const foreign = openSqlite(path)
     foreign.exec('CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1)')
     foreign.close()
     const before = readFileSync(path)
@@ -181,7 +181,7 @@ describe('a database that parley did not create', () => {
   test('a database of a newer version is refused and not changed by a byte', () => {
     const path = join(newFolder(), 'newer.db')
     openAt(path).close()
-    const newer = new Database(path)
+    const newer = openSqlite(path)
     newer.pragma('journal_mode = DELETE')
     newer.exec("INSERT INTO __drizzle_migrations (hash, created_at) VALUES ('x', 99999999999999)")
     newer.close()
@@ -257,7 +257,7 @@ describe('the files of a warehouse', () => {
     if (process.getuid?.() !== 0) return
     chmodSync(join(folder, '..'), 0o755)
     chmodSync(folder, 0o755)
-    const sqlite = createRequire(import.meta.url).resolve('better-sqlite3')
+    const sqlite = createRequire(import.meta.url).resolve(sqlitePackage(process.versions.node))
     const script = `process.setgid(65534); process.setuid(65534)
       const db = new (require('${sqlite}'))('${path}', { readonly: true })
       console.log(db.prepare("SELECT value FROM sync_meta WHERE key = 'x'").pluck().get())`
@@ -307,7 +307,7 @@ test('a read-only file system is reported differently from a missing permission'
 })
 
 test('a WAL that a halted process keeps from being read is a lock of another program', () => {
-  const halted = new Database.SqliteError('locking protocol', 'SQLITE_PROTOCOL')
+  const halted = Object.assign(new Error('locking protocol'), { code: 'SQLITE_PROTOCOL' })
   expect(databaseError(halted, '/data/parley.db')).toMatchObject({
     code: 'database-busy',
     exitStatus: EXIT_STATUS.unfinished,

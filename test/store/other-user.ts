@@ -5,6 +5,7 @@ import { createRequire } from 'node:module'
 import { dirname } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
+import { sqlitePackage } from '../../src/store/database/sqlite.ts'
 
 /** A user who may read a warehouse and its folder but not write them. */
 
@@ -31,7 +32,7 @@ export function openToReaders(database: string): void {
   chmodSync(dirname(database), 0o755)
 }
 
-const SQLITE = createRequire(import.meta.url).resolve('better-sqlite3')
+const SQLITE = createRequire(import.meta.url).resolve(sqlitePackage(process.versions.node))
 
 /** Both load their library before they drop their permissions, since other users may not be able to read its folder. */
 const NODE = `

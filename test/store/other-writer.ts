@@ -1,10 +1,10 @@
-import Database from 'better-sqlite3'
 import { systemClock } from '../../src/clock.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 
 /** Another program that writes a database: it holds the write lock again and again until it is killed. */
 const [path = '', holdMs = '0', pauseMs = '0'] = process.argv.slice(2)
 const clock = systemClock()
-const db = new Database(path, { timeout: 5000 })
+const db = openSqlite(path, { timeout: 5000 })
 process.stdout.write('begun\n')
 for (;;) {
   db.exec('BEGIN IMMEDIATE')

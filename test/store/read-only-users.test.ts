@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { beforeAll, describe, expect, type TestContext, test } from 'vitest'
 import { closeDatabase } from '../../src/store/database/close.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { parley, startParley } from '../cli/parley.ts'
 import { type Place, placeFor, silentApi, workspace } from '../cli/workspace.ts'
@@ -114,7 +114,7 @@ describe('a file without its -wal and -shm', () => {
     await parley(['backfill'], place)
     const count = column(place.file, COUNT)[0]
     // As after the owner has used sqlite3 without -readonly.
-    const owner = new Database(place.file)
+    const owner = openSqlite(place.file)
     owner.exec("UPDATE sync_meta SET value = value WHERE key = 'writer'")
     owner.close()
     expect(companions(place)).toEqual([false, false])

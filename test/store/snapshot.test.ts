@@ -14,10 +14,10 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { removePartials } from '../../src/store/file/partial-copies.ts'
 import { completeAsOf, makeSnapshot, type SnapshotOptions } from '../../src/store/snapshot/snapshot.ts'
 import { modeFor, moveIntoPlace } from '../../src/store/snapshot/target.ts'
@@ -57,7 +57,7 @@ async function refusalOf(snapshot: Promise<unknown>): Promise<StopError> {
 }
 
 function column(file: string, sql: string): unknown[] {
-  const db = new Database(file, { readonly: true })
+  const db = openSqlite(file, { readonly: true })
   try {
     return db.prepare(sql).pluck().all()
   } finally {
@@ -96,7 +96,7 @@ describe('a snapshot of a warehouse', () => {
       "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'",
     )
     expect(tables.length).toBeGreaterThan(20)
-    const copy = new Database(file, { readonly: true })
+    const copy = openSqlite(file, { readonly: true })
     for (const table of tables) {
       expect(copy.prepare(`SELECT * FROM "${table}"`).all()).toEqual(store.all(`SELECT * FROM "${table}"`))
     }
@@ -186,7 +186,7 @@ const IN_THE_WAY: Record<string, (folder: string, database: string) => string> =
     return join(folder, 'other.db')
   },
   'somebody’s database': folder => {
-    const db = new Database(join(folder, 'theirs.db'))
+    const db = openSqlite(join(folder, 'theirs.db'))
     db.exec('CREATE TABLE theirs (a)')
     db.close()
     return join(folder, 'theirs.db')
@@ -285,7 +285,7 @@ describe('a snapshot that fails', () => {
   test('a user who may not create -wal and -shm gets the command that creates them', async () => {
     const { path } = temporaryStore()
     const [alone, target] = [join(newFolder(), 'alone.db'), newFolder()]
-    const copied = new Database(path, { readonly: true })
+    const copied = openSqlite(path, { readonly: true })
     await copied.backup(alone)
     copied.close()
     for (const end of ['-wal', '-shm']) rmSync(`${alone}${end}`, { force: true })

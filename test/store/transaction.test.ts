@@ -1,7 +1,7 @@
-import Database from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Clock } from '../../src/clock.ts'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { createTransaction, type Transaction } from '../../src/store/database/transaction.ts'
 import { temporaryStore } from './temporary-store.ts'
 
@@ -87,7 +87,7 @@ test('a failing call is rolled back alone, wherever the batch is split', async (
 
 test('a transaction waits 10 s for another program that writes, then fails with 75 and stores nothing', async () => {
   const { transaction, work, keys, path, elapsed } = start()
-  const stranger = new Database(path)
+  const stranger = openSqlite(path)
   onTestFinished(() => {
     stranger.close()
   })

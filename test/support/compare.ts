@@ -1,4 +1,5 @@
-import Database from 'better-sqlite3'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
+import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { canonicalJson, isFields, type Json, parseExact } from './exact-json.ts'
 import type { ExpectedTable } from './expected.ts'
 import type { Cell, OneOf, Row } from './row-shape.ts'
@@ -19,7 +20,7 @@ export function compareWarehouse(
   expected: readonly ExpectedTable[],
   besides?: RegExp,
 ): Difference[] {
-  const db = new Database(file, { readonly: true })
+  const db = openSqlite(file, { readonly: true })
   try {
     const all = expected.flatMap(table => compareTable(db, table))
     all.push(...openRejects(db), ...holes(db), ...misreported(db, expected), ...compareTypedTables(db))
@@ -32,13 +33,13 @@ export function compareWarehouse(
 }
 
 /** One table, its `live_` view and its underscore columns. */
-export function compareTable(db: Database.Database, expected: ExpectedTable): Difference[] {
+export function compareTable(db: Sqlite, expected: ExpectedTable): Difference[] {
   return [...compareContents(db, expected), ...insane(db, expected)]
 }
 
 type Found = Record<string, Cell>
 
-function compareContents(db: Database.Database, expected: ExpectedTable): Difference[] {
+function compareContents(db: Sqlite, expected: ExpectedTable): Difference[] {
   const { table, isView } = expected
   const views = db.prepare("SELECT name FROM sqlite_master WHERE type = 'view'").pluck().all()
   const differences = compareRows(expected, liveRows(db, expected))
@@ -52,7 +53,7 @@ function compareContents(db: Database.Database, expected: ExpectedTable): Differ
   ]
 }
 
-function liveRows(db: Database.Database, { table, parent, isView }: ExpectedTable): Found[] {
+function liveRows(db: Sqlite, { table, parent, isView }: ExpectedTable): Found[] {
   const columns = db.prepare(`SELECT name FROM pragma_table_info(?)`).pluck().all(table)
   const conditions = !isView && columns.includes('_deleted_at') ? ['t._deleted_at IS NULL'] : []
   if (parent) {
@@ -139,7 +140,7 @@ function shown(value: Cell | OneOf): string {
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/
 
 /** The times that parley notes on rows must be consistent. */
-function insane(db: Database.Database, { table, isView }: ExpectedTable): Difference[] {
+function insane(db: Sqlite, { table, isView }: ExpectedTable): Difference[] {
   const columns = db.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table)
   if (isView || !columns.includes('_synced_at')) return []
   const rows = db
@@ -165,7 +166,7 @@ const NOT_COMPARED =
   /^(sync_|sqlite_|live_|search_|__|data_dictionary$|parley_questions$|crm_record_changes$|deal_timeline$|deal_stage_history$)|_(fts|search)(_|$)/
 
 /** A table without a comparison would be untested. */
-export function forgottenTables(db: Database.Database, expected: readonly ExpectedTable[]): Difference[] {
+export function forgottenTables(db: Sqlite, expected: readonly ExpectedTable[]): Difference[] {
   const known = new Set([...expected.map(({ table }) => table), ...typedNames(db)])
   const names = db.prepare("SELECT name FROM sqlite_master WHERE type IN ('table', 'view')").pluck().all()
   return names
@@ -174,7 +175,7 @@ export function forgottenTables(db: Database.Database, expected: readonly Expect
     .map(name => `${name}: nothing is expected of this table`)
 }
 
-function openRejects(db: Database.Database): Difference[] {
+function openRejects(db: Sqlite): Difference[] {
   const rows = db
     .prepare('SELECT resource, reason, item FROM sync_rejects WHERE resolved_at IS NULL')
     .all() as { resource: string; reason: string; item: string }[]
@@ -182,7 +183,7 @@ function openRejects(db: Database.Database): Difference[] {
 }
 
 /** `sync_status` counts what the tables hold. */
-function misreported(db: Database.Database, expected: readonly ExpectedTable[]): Difference[] {
+function misreported(db: Sqlite, expected: readonly ExpectedTable[]): Difference[] {
   // Read once: SQLite takes longer to compile this view than to compare a table.
   const rows = db.prepare('SELECT resource, rows_live FROM sync_status').raw().all() as [string, number][]
   const counts = new Map(rows)
@@ -195,7 +196,7 @@ function misreported(db: Database.Database, expected: readonly ExpectedTable[]):
 }
 
 /** The segments of a timeline tile the whole axis. */
-function holes(db: Database.Database): Difference[] {
+function holes(db: Sqlite): Difference[] {
   const rows = db
     .prepare(
       'SELECT resource, from_at, to_at FROM sync_coverage ORDER BY resource, to_at IS NOT NULL, to_at DESC',

@@ -1,6 +1,6 @@
-import type Database from 'better-sqlite3'
 import type { ExportColumn } from '../../src/export/tables.ts'
 import { type PublishedTable, publishedTables } from '../../src/publish/tables.ts'
+import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 
 /**
  * The rows that a publication must have, from SQLite. From `src/` come only the names and kinds of the tables and
@@ -22,11 +22,11 @@ type Stored = string | number | bigint | null
 export const CLOCK_TABLE = 'sync_status'
 
 /** Every table except `publications`, which the warehouse does not have. */
-export function expectedTables(db: Database.Database): readonly ExpectedTable[] {
+export function expectedTables(db: Sqlite): readonly ExpectedTable[] {
   return publishedTables(db).map(table => expectedTable(db, table))
 }
 
-function expectedTable(db: Database.Database, { read, written }: PublishedTable): ExpectedTable {
+function expectedTable(db: Sqlite, { read, written }: PublishedTable): ExpectedTable {
   const { columns, folder, rows } = read
   const cells = columns.map(({ name, source }) => `t.${quoted(source ?? name)}`)
   // The month of the owner is in no column of the table.

@@ -1,11 +1,11 @@
-import type Database from 'better-sqlite3'
 import { LosslessNumber } from 'lossless-json'
+import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { canonicalJson, fieldsOf, type Json, parseExact } from './exact-json.ts'
 import { instantOf } from './row-shape.ts'
 
 /** The expected content of the typed tables, derived from `crm_records` and the metadata without the code under test. */
 
-type Db = Database.Database
+type Db = Sqlite
 type Cell = string | number | bigint | null
 /** By column. A plain object would treat the key `__proto__` specially. */
 type Found = ReadonlyMap<string, Cell>

@@ -1,7 +1,7 @@
-import Database from 'better-sqlite3'
 import type { Fault } from '../../src/simulator/faults/faults.ts'
 import { routeTemplates } from '../../src/simulator/http/routes.ts'
 import type { TruthKind } from '../../src/simulator/world/truth.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { ODD_ANSWERS, shown, WRONG_ANSWERS } from '../daemon/lives/hostile-answers.ts'
 import type { Trial } from '../support/trial.ts'
 import { until } from '../support/until.ts'
@@ -19,7 +19,7 @@ const PUT_OFF = { PARLEY_SYNC_INTERVAL_SCALE: '0.0005', PARLEY_API_TIMEOUT_SECON
 
 /** Waits until every failed list may be read again. */
 async function untilDue({ database }: Trial): Promise<void> {
-  const db = new Database(database, { readonly: true })
+  const db = openSqlite(database, { readonly: true })
   const latest = db.prepare('SELECT max(retry_at) FROM sync_segments').pluck().get()
   db.close()
   const dueAt = latest === null ? 0 : Date.parse(String(latest))

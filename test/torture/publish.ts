@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
-import Database from 'better-sqlite3'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { drawChange } from '../daemon/lives/changes.ts'
 import { type Ended, newFolder } from '../support/parley-process.ts'
 import { CLOCK_TABLE, expectedTables } from '../support/published-cells.ts'
@@ -359,7 +359,7 @@ async function compare({ lake, trial }: Run): Promise<string[]> {
 }
 
 function warehouseContents(database: string): Map<string, Contents> {
-  const db = new Database(database, { readonly: true })
+  const db = openSqlite(database, { readonly: true })
   try {
     return new Map(expectedTables(db).map(({ folder, rows }) => [folder, digestOf(rows())]))
   } finally {

@@ -1,5 +1,4 @@
 import { once } from 'node:events'
-import { existsSync } from 'node:fs'
 import { basename, relative, resolve } from 'node:path'
 import { Option } from 'commander'
 import { DAY_MS, isoInstant, systemClock } from '../../clock.ts'
@@ -256,17 +255,12 @@ function cellText(value: unknown): string {
 
 function nextSteps(cwd: string, database: string): string {
   const parley = programCall(cwd)
-  const withoutShell = existsSync(resolve(cwd, 'node_modules/better-sqlite3'))
-    ? `or without sqlite3:
-  node -e "console.table(require('better-sqlite3')('${database}', { readonly: true }).prepare('SELECT * FROM live_members').all())"
-`
-    : ''
   return `
 All these answers come from one SQLite file, ${database}. To look around in it:
   sqlite3 -readonly -box ${database} "SELECT * FROM live_members"
   sqlite3 -readonly -box ${database} "SELECT * FROM sync_status"
   ${parley} status --database ${database}
-${withoutShell}drizzle/README.md explains every table and view.
+drizzle/README.md explains every table and view.
 
 For your own workspace:
   ${parley} init            asks for the API key and writes a settings file

@@ -1,4 +1,4 @@
-import Database from 'better-sqlite3'
+import { openSqlite } from './sqlite.ts'
 import type { Sqlite } from './sqlite-types.ts'
 
 const BUSY_TIMEOUT_MS = 100
@@ -8,7 +8,7 @@ const BUSY_TIMEOUT_MS = 100
  * no tables and views, as `openWarehouse` does: only the process with the lock may do that.
  */
 export function openBriefWriter(file: string): Sqlite {
-  const db = new Database(file, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
+  const db = openSqlite(file, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
   // A checkpoint of the WAL may take long, so it is left to the writer.
   db.pragma('wal_autocheckpoint = 0')
   return db

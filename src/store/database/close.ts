@@ -1,4 +1,4 @@
-import Database from 'better-sqlite3'
+import { openSqlite } from './sqlite.ts'
 import type { Sqlite } from './sqlite-types.ts'
 
 /**
@@ -36,7 +36,7 @@ function tryTruncateWal(db: Sqlite): void {
 export function closeKeepingWal(db: Sqlite): void {
   let last: Sqlite | undefined
   try {
-    last = new Database(db.name, { readonly: true, fileMustExist: true })
+    last = openSqlite(db.name, { readonly: true, fileMustExist: true })
     // SQLite opens the files of a connection at its first read.
     last.prepare('SELECT count(*) FROM sqlite_master').get()
   } catch {

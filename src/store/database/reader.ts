@@ -1,4 +1,5 @@
-import Database from 'better-sqlite3'
+import { errorCode } from '../../error-code.ts'
+import { openSqlite } from './sqlite.ts'
 import type { Sqlite } from './sqlite-types.ts'
 
 /** How long a reader that may not write the `-shm` waits for a writer that rebuilds it. */
@@ -15,7 +16,7 @@ const RETRY_MS = 10
  * @throws the error of SQLite
  */
 export function openReader(file: string, timeout: number, pause: (ms: number) => void = sleep): Sqlite {
-  const db = new Database(file, { readonly: true, fileMustExist: true, timeout })
+  const db = openSqlite(file, { readonly: true, fileMustExist: true, timeout })
   try {
     for (let waitedMs = 0; !isReadable(db, waitedMs < MAX_WAIT_MS); waitedMs += RETRY_MS) pause(RETRY_MS)
     return db
@@ -31,7 +32,7 @@ function isReadable(db: Sqlite, mayRetry: boolean): boolean {
     db.prepare('SELECT count(*) FROM sqlite_master').get()
     return true
   } catch (error) {
-    const isTransient = error instanceof Database.SqliteError && error.code === 'SQLITE_READONLY_RECOVERY'
+    const isTransient = errorCode(error) === 'SQLITE_READONLY_RECOVERY'
     if (isTransient && mayRetry) return false
     throw error
   }

@@ -1,7 +1,7 @@
-import type Database from 'better-sqlite3'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import { META, readMeta, readNote } from '../sync/meta.ts'
 import type { State } from '../sync/resource-state.ts'
+import type { Sqlite } from './sqlite-types.ts'
 
 /** The workspace whose rows a database holds, as `status --json` prints it. */
 export interface Workspace {
@@ -19,12 +19,12 @@ export interface WantedWorkspace {
 }
 
 /** Undefined until the first rows are stored. */
-export function workspaceOf(db: Database.Database): Workspace | undefined {
+export function workspaceOf(db: Sqlite): Workspace | undefined {
   return readNote<Workspace>(key => readMeta(db, key), META.workspace)
 }
 
 /** @throws StopError (78) when the database holds rows of another workspace */
-export function refuseOtherWorkspace(db: Database.Database, file: string, wanted: WantedWorkspace): void {
+export function refuseOtherWorkspace(db: Sqlite, file: string, wanted: WantedWorkspace): void {
   const held = workspaceOf(db)
   if (held === undefined || held.id === wanted.id || wanted.isRenamed) return
   throw new StopError(`${file} holds workspace ${held.id}, but the settings name workspace ${wanted.id}`, {

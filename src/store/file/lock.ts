@@ -1,10 +1,11 @@
 import { accessSync, constants } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import Database from 'better-sqlite3'
 import { type Clock, isoInstant } from '../../clock.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import { readDatabase } from '../database/open.ts'
+import { openSqlite } from '../database/sqlite.ts'
 import { databaseError, isBusy } from '../database/sqlite-errors.ts'
+import type { Sqlite } from '../database/sqlite-types.ts'
 import { readWriter, type Writer, writerText } from '../sync/writer-note.ts'
 import { identityOf, isSameFile } from './identity.ts'
 import { refuseSecondName, resolvedPath } from './path-checks.ts'
@@ -29,7 +30,7 @@ const PATIENCE_MS = 250
  */
 export function lockDatabase(path: string, clock: Clock, mode: number): HeldLock {
   const file = `${resolvedPath(path)}-lock`
-  let lock: Database.Database | undefined
+  let lock: Sqlite | undefined
   try {
     refuseSecondName(resolvedPath(path))
     accessSync(dirname(resolve(path)), constants.X_OK)
@@ -58,7 +59,7 @@ export function lockDatabase(path: string, clock: Clock, mode: number): HeldLock
 export function isLocked(path: string): boolean | undefined {
   const file = `${resolvedPath(path)}-lock`
   if (!mayWrite(file)) return undefined
-  const lock = new Database(file, { timeout: 0, fileMustExist: true })
+  const lock = openSqlite(file, { timeout: 0, fileMustExist: true })
   try {
     lock.pragma('journal_mode = MEMORY')
     // The lock is released at once, since until then a process that starts to write would find it held.

@@ -1,6 +1,7 @@
 import { accessSync, chmodSync, constants, existsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import Database from 'better-sqlite3'
+import { openSqlite } from '../database/sqlite.ts'
+import type { Sqlite } from '../database/sqlite-types.ts'
 
 /**
  * Opens a file as a SQLite database for writing, and creates it when it does not exist.
@@ -10,12 +11,12 @@ import Database from 'better-sqlite3'
  * closes the file would delete the WAL in use (sqlite.org/howtocorrupt.html, 2.2).
  * @throws the error of the system or of SQLite when the file may not be created or written
  */
-export function openWritableFile(file: string, mode: number, timeout = 100): Database.Database {
+export function openWritableFile(file: string, mode: number, timeout = 100): Sqlite {
   const isNew = !existsSync(file)
   // Reports why a file cannot be written. SQLite would silently open it read-only.
   accessSync(isNew ? dirname(file) : file, isNew ? constants.W_OK | constants.X_OK : constants.W_OK)
-  if (!isNew) return new Database(file, { timeout, fileMustExist: true })
-  const db = createForOwnerOnly(() => new Database(file, { timeout }))
+  if (!isNew) return openSqlite(file, { timeout, fileMustExist: true })
+  const db = createForOwnerOnly(() => openSqlite(file, { timeout }))
   chmodSync(file, mode)
   return db
 }

@@ -1,5 +1,5 @@
 import { constants, setPriority } from 'node:os'
-import Database from 'better-sqlite3'
+import { openSqlite } from '../database/sqlite.ts'
 import type { RebuildInput } from './rebuild.ts'
 
 /** The program of the child process in rebuild.ts. It rewrites a database, answers whether it succeeded, and exits. */
@@ -23,7 +23,7 @@ function tryRebuild(path: string): boolean {
     // A service may not be allowed to lower its priority. The rebuild then runs with normal priority.
   }
   try {
-    const db = new Database(path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
+    const db = openSqlite(path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
     try {
       db.pragma('synchronous = NORMAL')
       db.pragma('temp_store = FILE')

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import Database from 'better-sqlite3'
+import { openSqlite } from '../database/sqlite.ts'
 import { type CheckpointWorkerData, FILE_WORK, type FileWork, ORDER_STATE } from './wal-checkpoint-order.ts'
 
 /**
@@ -21,7 +21,7 @@ parentPort?.on('message', (work: FileWork) => {
 /** Opens a connection for this work only. It may not stay open: `closeDatabase` must close the last connection. */
 function tryWork(work: FileWork): boolean {
   try {
-    const db = new Database(path, { fileMustExist: true, timeout: 0 })
+    const db = openSqlite(path, { fileMustExist: true, timeout: 0 })
     try {
       db.pragma('synchronous = NORMAL')
       db.pragma('temp_store = MEMORY')

@@ -1,8 +1,9 @@
 import { rmSync, statSync } from 'node:fs'
-import Database from 'better-sqlite3'
 import { errorCode } from '../../error-code.ts'
 import { lowerPriority } from '../../lower-priority.ts'
 import { openReader } from '../database/reader.ts'
+import { openSqlite } from '../database/sqlite.ts'
+import type { Sqlite } from '../database/sqlite-types.ts'
 import { writeWholeCopy } from '../file/whole-copy.ts'
 import type { StatusRow } from '../status/status.ts'
 import { ownerOf } from './copy-owner.ts'
@@ -52,7 +53,7 @@ function makeCopy(input: SnapshotInput): SnapshotAnswer {
 
 /** Verifies the copy and reads its status, in one read transaction. */
 function verify({ part, statusSql }: SnapshotInput, expected: readonly unknown[]): SnapshotAnswer {
-  const copy = new Database(part, { readonly: true, fileMustExist: true })
+  const copy = openSqlite(part, { readonly: true, fileMustExist: true })
   try {
     copy.exec('BEGIN')
     const isSame = headerNumbers(copy).every((number, at) => number === expected[at])
@@ -66,7 +67,7 @@ function verify({ part, statusSql }: SnapshotInput, expected: readonly unknown[]
 }
 
 /** The numbers in the header that an application sets. A copy has the same numbers. */
-function headerNumbers(db: Database.Database): unknown[] {
+function headerNumbers(db: Sqlite): unknown[] {
   return ['application_id', 'user_version'].map(name => db.pragma(name, { simple: true }))
 }
 

@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import Database from 'better-sqlite3'
+import { openSqlite } from '../database/sqlite.ts'
 import { type CountedStatus, readCounted } from './overview.ts'
 import type { StartCountedRead } from './thread.ts'
 
@@ -24,7 +24,7 @@ function answerParent(): void {
 }
 
 function readOnce({ path, now }: CountedInput): CountedStatus {
-  const db = new Database(path, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
+  const db = openSqlite(path, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
   db.pragma('cache_size = -2000')
   const counted = readCounted(db, now)
   db.close()

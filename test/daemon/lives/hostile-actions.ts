@@ -1,8 +1,8 @@
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import type { Fault, Faults } from '../../../src/simulator/faults/faults.ts'
 import { routeTemplates } from '../../../src/simulator/http/routes.ts'
 import type { TruthKind } from '../../../src/simulator/world/truth.ts'
+import { openSqlite } from '../../../src/store/database/sqlite.ts'
 import { newFolder } from '../../support/parley-process.ts'
 import { until } from '../../support/until.ts'
 import { createDraw, type Draw } from '../../torture/draw.ts'
@@ -220,7 +220,7 @@ const meddle: Action = async (trial, draw) => {
   const isStopped = draw.below(2) === 0
   if (isStopped) await trial.kill()
   if (trial.rows('SELECT 1').length === 0) return { told: 'no one meddles with a file that is not there' }
-  const db = new Database(trial.database, { timeout: 20_000 })
+  const db = openSqlite(trial.database, { timeout: 20_000 })
   try {
     // The setting of most programs.
     db.pragma('foreign_keys = OFF')
@@ -239,7 +239,7 @@ const meddle: Action = async (trial, draw) => {
 
 /** Attaches the warehouse to an analyst's file; closing that file closes the warehouse too. */
 function attachFromOutside(warehouse: string): void {
-  const own = new Database(join(newFolder(), 'own.db'), { timeout: 20_000 })
+  const own = openSqlite(join(newFolder(), 'own.db'), { timeout: 20_000 })
   try {
     own.pragma('foreign_keys = OFF')
     own.prepare('ATTACH ? AS warehouse').run(warehouse)
