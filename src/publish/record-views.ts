@@ -1,6 +1,8 @@
 import type { CrmFieldDescription, CrmObjectDescription } from '../dictionary/crm-tables.ts'
 import { folderOf } from '../export/crm-tables.ts'
+import { LEADING_COLUMNS, TRAILING_COLUMNS } from '../store/crm/columns.ts'
 import { NAME_FIELDS, NAMED_RESOURCES } from '../store/crm/target-names.ts'
+import { namesForReaders } from './iceberg/schema.ts'
 
 /**
  * SQL of the views of CRM records for engines that read published tables: `live_…` has the rows that are not deleted,
@@ -29,6 +31,23 @@ export interface NamedRows {
 export interface NameInView {
   value: string
   join?: string
+}
+
+/** The object with the column names that its published table has, and with labels that may stand in a script. */
+export function objectForReaders(object: CrmObjectDescription): CrmObjectDescription {
+  const { fields } = object
+  const named = (names: readonly string[]) =>
+    namesForReaders([...LEADING_COLUMNS, ...names, ...TRAILING_COLUMNS]).slice(LEADING_COLUMNS.length)
+  const columns = named(fields.map(({ column }) => column))
+  const labels = named(fields.map(({ labelledColumn }) => labelledColumn))
+  return {
+    ...object,
+    fields: fields.map((field, place) => ({
+      ...field,
+      column: columns[place] ?? field.column,
+      labelledColumn: labels[place] ?? field.labelledColumn,
+    })),
+  }
 }
 
 export function liveRecords({ table, fields }: CrmObjectDescription, dialect: RecordsDialect): string {

@@ -1,11 +1,11 @@
 import { TABLES } from '../catalog/catalog.ts'
 import { chosenTables } from '../export/chosen-tables.ts'
-import type { ExportTable } from '../export/tables.ts'
+import type { ExportColumn, ExportTable } from '../export/tables.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { isComingIn, tablesIn } from './coming-tables.ts'
 import type { TableMetadata } from './iceberg/metadata.ts'
 import type { PartitionColumn } from './iceberg/partition.ts'
-import { columnsOf } from './iceberg/schema.ts'
+import { columnsOf, namesForReaders } from './iceberg/schema.ts'
 import { createPartReader, type PartName, type PartReader } from './row-ranges.ts'
 
 /** The tables of a publication, derived from those of an export. */
@@ -42,7 +42,8 @@ export function publishedTables(
   return [...all.filter(({ isOwner }) => !isOwner), ...all.filter(({ isOwner }) => isOwner)]
 }
 
-function publishedTable(read: ExportTable): PublishedTable {
+function publishedTable(table: ExportTable): PublishedTable {
+  const read = { ...table, columns: columnsForReaders(table.columns) }
   const reader: PublishedTable['reader'] = (db, known) => createPartReader(db, read, known)
   const docs = new Map(read.columns.map(({ name, doc = '' }) => [name, doc]))
   const { time } = read.rows
@@ -66,6 +67,14 @@ function publishedTable(read: ExportTable): PublishedTable {
     reader,
     docs: docs.set(OWNERS_MONTH, OWNERS_MONTH_DOC),
   }
+}
+
+function columnsForReaders(columns: readonly ExportColumn[]): ExportColumn[] {
+  const names = namesForReaders(columns.map(({ name }) => name))
+  return columns.map((column, place) => {
+    const { name, source = name } = column
+    return { ...column, name: names[place] ?? name, source }
+  })
 }
 
 /**

@@ -68,6 +68,35 @@ test('a column whose type changes gets a new field id, and gets its earlier one 
   await auditLake(lake)
 })
 
+test('a field with a name that an engine reserves is published with a number, and every value is there', async () => {
+  const store = temporaryStore()
+  const lake = await newLake()
+  const fields = ['_file', '_DELETED', '_deleted_2', '$path', '$partition', 'title', '_pos_2']
+  const values = Object.fromEntries(fields.map(name => [name, `of ${name}`]))
+  await setDeal(
+    store,
+    fields.map(name => ({ name, type: 'text' })),
+    values,
+  )
+  await publishTo(store.path, lake)
+  const [row] = await rowsOf(lake, 'crm_deal')
+  expect(row).toMatchObject({
+    _file_2: 'of _file',
+    _DELETED_3: 'of _DELETED',
+    _deleted_2: 'of _deleted_2',
+    $path_2: 'of $path',
+    $partition_2: 'of $partition',
+    title: 'of title',
+    _pos_2: 'of _pos_2',
+  })
+  expect(Object.keys(row ?? {}).filter(name => fields.includes(name))).toEqual([
+    '_deleted_2',
+    'title',
+    '_pos_2',
+  ])
+  await auditLake(lake)
+})
+
 test('a column that is removed is gone from the schema', async () => {
   const store = temporaryStore()
   const lake = await newLake()

@@ -4,7 +4,13 @@ import { liveRows, tablesOfLiveRows } from '../../dictionary/live-rows.ts'
 import { chosenTables } from '../../export/chosen-tables.ts'
 import { folderOf } from '../../export/crm-tables.ts'
 import { declaredTables } from '../../export/tables.ts'
-import { firstName, labelledRecords, liveRecords, type RecordsDialect } from '../../publish/record-views.ts'
+import {
+  firstName,
+  labelledRecords,
+  liveRecords,
+  objectForReaders,
+  type RecordsDialect,
+} from '../../publish/record-views.ts'
 import { DIALECTS, type Dialect, type Engine } from './engine-dialects.ts'
 
 export interface PublishedWhere {
@@ -29,7 +35,7 @@ export function engineViews(
   const dialect = { ...ofEngine, table: (name: string) => `${catalogue}.${table(name)}` }
   const { preface, createView, quote, statement } = dialect
   const published = publishedNames(all, names)
-  const objects = all.filter(({ table }) => published.has(folderOf(table)))
+  const objects = all.filter(({ table }) => published.has(folderOf(table))).map(objectForReaders)
   const records = { ...dialect, nameOf: joinedName(dialect, published) }
   const declared = [...TABLES.values()]
     .filter(placed => tablesOfLiveRows(placed).every(one => published.has(one)))

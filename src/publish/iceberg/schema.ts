@@ -4,6 +4,8 @@ import {
   PARQUET_TYPES,
   type ParquetType,
 } from '../../export/parquet-types.ts'
+import { safeText } from '../../safe-text.ts'
+import { createNames } from '../../store/crm/columns.ts'
 
 /**
  * The schema of an Iceberg table: which column has which field id and type. A column keeps its id, so files of earlier
@@ -77,6 +79,26 @@ function inMicroseconds({ convert, restore }: ParquetType): ParquetType {
 
 const isWholeMillisecond = (value: FileValue): value is bigint =>
   typeof value === 'bigint' && value % 1000n === 0n
+
+/** Columns that engines add to each table. A table that has one of its own with such a name cannot be read. */
+const RESERVED: readonly string[] = [
+  // Iceberg's metadata columns, in Spark.
+  ...['_file', '_pos', '_deleted', '_spec_id', '_partition', '_row_id', '_last_updated_sequence_number'],
+  // Trino.
+  ...['$path', '$partition', '$file_modified_time'],
+]
+
+const IS_RESERVED = createNames(RESERVED).has
+
+/**
+ * The names of columns for readers, in their order. Names that engines reserve get a number, and control characters are
+ * replaced. Pure.
+ */
+export function namesForReaders(names: readonly string[]): string[] {
+  const isPlain = (name: string) => !IS_RESERVED(name) && safeText(name) === name
+  const taken = createNames([...RESERVED, ...names.filter(isPlain)])
+  return names.map(name => (isPlain(name) ? name : taken.take(safeText(name))))
+}
 
 export interface EvolvedSchema {
   schema: IcebergSchema
