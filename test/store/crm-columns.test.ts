@@ -32,6 +32,27 @@ describe('the name of a column', () => {
     ])
   })
 
+  test.each([
+    [
+      ['ı', 'I', 'İ', 'i\u0307'],
+      ['ı', 'I_2', 'İ_3', 'i\u0307_4'],
+    ],
+    [
+      ['ſ', 's', 'K', 'k'],
+      ['ſ', 's_2', 'K', 'k_2'],
+    ],
+    [
+      ['Σ', 'ς', 'σ'],
+      ['Σ', 'ς_2', 'σ_3'],
+    ],
+    [
+      ['ß', 'ss', 'ﬁ', 'fi'],
+      ['ß', 'ss', 'ﬁ', 'fi'],
+    ],
+  ])('of the names %j, those that engines in Java take for the same get a number', (fields, columns) => {
+    expect(names(fields.map(name => field(name)))).toEqual(columns)
+  })
+
   test('a column never has the name of one that every typed table has', () => {
     expect(names(['ID', 'created_at', 'updated_at', '_deleted_at'].map(name => field(name)))).toEqual([
       'ID_2',

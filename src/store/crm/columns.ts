@@ -142,7 +142,17 @@ export function exactNames(all: readonly string[], numbers: readonly string[]): 
   return new Map(numbers.map(name => [name, taken.take(`${name}_exact`)]))
 }
 
-const fold = (name: string): string => name.toLowerCase()
+/**
+ * Equal for names that an engine takes for the same. Those in Java compare each character by the lower case of its upper
+ * case, and so take `ı`, `İ` and `I` for one letter. A character whose other case is several stays as it is.
+ */
+const fold = (name: string): string =>
+  [...name.toLowerCase().replaceAll('i\u0307', 'i')].map(foldCharacter).join('')
+
+function foldCharacter(character: string): string {
+  const upper = character.toUpperCase()
+  return upper.length === character.length ? upper.toLowerCase() : character
+}
 
 /** The value as the column stores it. Null when the value does not fit: then only `crm_records.fields` has it. */
 export function cellOf(form: CrmForm, value: unknown): CrmCell {
