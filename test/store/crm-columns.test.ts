@@ -71,6 +71,13 @@ describe('the name of a column', () => {
     ])
   })
 
+  test('a column that an earlier version gave a control character gets another name', () => {
+    expect(names([field('a\u001bb'), field('c')], { 'a\u001bb': 'a\u001bb', c: 'c' })).toEqual([
+      'a\ufffdb',
+      'c',
+    ])
+  })
+
   test('a column keeps its name when another field comes before it', () => {
     expect(names([field('AMOUNT'), field('amount')], { amount: 'amount' })).toEqual(['AMOUNT_2', 'amount'])
   })

@@ -5,6 +5,7 @@ import {
   type DescribedTable,
   fullMeaning,
 } from '../../dictionary/described-table.ts'
+import { safeLines, safeText } from '../../safe-text.ts'
 import { exactNames } from '../../store/crm/columns.ts'
 import { quote } from '../../store/database/sql.ts'
 import { viewStatements } from '../../store/views/views.ts'
@@ -54,9 +55,17 @@ export function duckdbStatements(file: string, tables: readonly DescribedTable[]
 }
 
 export function duckdbScript(file: string, tables: readonly DescribedTable[]): string {
-  const { attach, views } = duckdbStatements(file, tables)
-  return `${[...PREFACE, '', ...attach, '', ...views].join('\n')}\n`
+  const printed = tables.filter(hasSafeNames)
+  const { attach, views } = duckdbStatements(file, printed)
+  const leftOut = printed.length < tables.length ? [LEFT_OUT] : []
+  return `${[...PREFACE, ...leftOut, '', ...attach, '', ...views].join('\n')}\n`
 }
+
+/** parley gives no other names, but earlier versions did. */
+const hasSafeNames = ({ name, columns }: DescribedTable): boolean =>
+  [name, ...columns.map(column => column.name)].every(one => safeText(one) === one)
+
+const LEFT_OUT = '-- Left out: tables and views that have a control character in a name.'
 
 const PREFACE = [
   '-- A view in DuckDB for every table and view of the warehouse: timestamps, dates, booleans and JSON typed.',
@@ -132,9 +141,9 @@ const MAX_RESULT_COLUMNS = 2000
 function commentStatements(table: DescribedTable): string[] {
   const { name, about, columns } = table
   const comment = (column: string, text: string) =>
-    `COMMENT ON COLUMN ${quote(name)}.${quote(column)} IS ${literal(text)};`
+    `COMMENT ON COLUMN ${quote(name)}.${quote(column)} IS ${literal(safeLines(text))};`
   return [
-    `COMMENT ON VIEW ${quote(name)} IS ${literal(about)};`,
+    `COMMENT ON VIEW ${quote(name)} IS ${literal(safeLines(about))};`,
     ...columns.map(column => comment(column.name, fullMeaning(column))),
     ...[...exactColumns(table)].map(([number, digits]) => comment(digits, digitsComment(number))),
   ]

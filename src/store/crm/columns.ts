@@ -1,5 +1,6 @@
 import { canonicalInstant } from '../../instant.ts'
 import { decodeJson, encodeJson, exactNumber } from '../../json.ts'
+import { safeText } from '../../safe-text.ts'
 
 /** Maps the fields of a CRM object to the columns of its typed table: names, types and values. Pure. */
 
@@ -79,7 +80,7 @@ export function columnsOf(fields: readonly CrmField[], before: ReadonlyMap<strin
   const kept = new Map(
     shown.flatMap(({ name }) => {
       const column = before.get(name)
-      return column === undefined ? [] : [[name, taken.take(column)] as const]
+      return column === undefined ? [] : [[name, taken.take(identifier(column))] as const]
     }),
   )
   return shown.map(({ name, type, isRelation }) => ({
@@ -97,9 +98,12 @@ export function labelsOf(columns: readonly CrmColumn[], fields: readonly CrmFiel
   return columns.map(({ field, column }) => taken.take(identifier(labels.get(field)?.trim() || column)))
 }
 
-/** A name for use inside SQL quotes. NUL is replaced, since SQLite ends SQL text there, even inside quotes. */
+/**
+ * A name for use inside SQL quotes. SQLite ends SQL text at a NUL, even inside quotes, and scripts and terminals show
+ * what a control character does.
+ */
 export function identifier(name: string): string {
-  const plain = name.toWellFormed().replaceAll('\u0000', '\ufffd')
+  const plain = safeText(name.toWellFormed())
   return plain === '' ? 'unnamed' : plain
 }
 
