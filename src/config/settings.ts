@@ -157,7 +157,7 @@ export const SETTINGS = {
     default: '0600',
     unit: 'octal file mode',
     description:
-      'The mode of the SQLite file and of its `-wal`, `-shm` and `-lock` files. A backfill and the daemon also apply it to existing files. With "0640" the group can read.',
+      'The mode of the SQLite file and of its `-wal` and `-shm` files; only users who may write it can use its `-lock` file. A backfill and the daemon also apply it to existing files. With "0640" the group can read.',
     flag: '--database-mode',
     placeholder: 'mode',
     example: '"0640"',

@@ -1,7 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { ApiSettings } from '../config/load-settings.ts'
+import { resolvedPath } from '../store/file/location.ts'
 import { type HeldLock, lockDatabase } from '../store/file/lock.ts'
-import { resolvedPath } from '../store/file/path-checks.ts'
 
 /** Holds the lock of one database, also between sessions. */
 export interface LockKeeper {

@@ -68,6 +68,8 @@ export function recoveryFrom(end: SessionEnd): Recovery {
     if (!wasAnswered && !end.wasAnsweredBefore) return { kind: 'end' }
     return wait(longestBackoffMs(LOST_ACCESS_WAIT, end.timesLost))
   }
+  // Another program may keep its lock for days, and releases it without a word to this process.
+  if (error.code === 'database-busy') return wait()
   // Someone may have put the database of another workspace at this path, and may put the right one back.
   const isOther = error.code === 'other-workspace'
   const isRecoverable =

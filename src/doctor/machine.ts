@@ -11,7 +11,8 @@ import { openSqlite } from '../store/database/sqlite.ts'
 import { databaseFault, isBusy } from '../store/database/sqlite-errors.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { refuseOtherWorkspace, type WantedWorkspace, workspaceOf } from '../store/database/workspace.ts'
-import { databaseStats, refuseSecondName, resolvedPath } from '../store/file/path-checks.ts'
+import { resolvedPath } from '../store/file/location.ts'
+import { databaseStats, refuseSecondName } from '../store/file/path-checks.ts'
 import { fileBytes, freeOnDisk } from '../store/file/size.ts'
 import { octalMode } from '../store/file/writable.ts'
 import { brokenReferences } from '../store/migrations/broken-references.ts'
@@ -20,7 +21,7 @@ import { ownObjects } from '../store/migrations/migrate.ts'
 import { countText } from '../terminal/wording.ts'
 import { exportFindings } from './exports.ts'
 import { createFinder, type Finder, type Finding } from './finding.ts'
-import { writerFinding } from './writer.ts'
+import { otherProgramsFindings, writerFinding } from './writer.ts'
 
 /** Checks of this machine and of the database. They write nothing. */
 
@@ -318,7 +319,7 @@ function walSize({ database }: MachineContext, line: Finder): Finding[] {
 function writerFindings(context: MachineContext, line: Finder): Finding[] {
   const { database, db, openError } = context
   const isInUse = db !== undefined || openError !== undefined || readStats(`${database}-lock`) !== undefined
-  return isInUse ? [writerFinding(context, line)] : []
+  return isInUse ? [writerFinding(context, line), ...otherProgramsFindings(database, line)] : []
 }
 
 function readStats(path: string): Stats | undefined {

@@ -1,5 +1,5 @@
-import { readFileSync, statSync } from 'node:fs'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
+import { holdersHint, holdersText, type LockHolder, lockHolders } from '../store/file/lock-holders.ts'
 import { isAlive } from '../store/file/writer.ts'
 import { readWriter, type Writer } from '../store/sync/writer-note.ts'
 import type { Finder, Finding } from './finding.ts'
@@ -20,32 +20,42 @@ export interface RunningWriter {
 /** Where the system does not show locks, the recorded writer counts as running while a process with its PID exists. */
 export function runningWriter({ database, db }: WriterContext): RunningWriter | undefined {
   const recorded = recordedWriter(db)
-  const holder = lockHolder(`${database}-lock`)
-  if (holder === 'unknown')
+  const holders = lockHolders(database, 'writer')
+  if (holders === undefined)
     return recorded && isAlive(recorded.pid) ? { pid: recorded.pid, recorded } : undefined
-  return holder === undefined
-    ? undefined
-    : { pid: holder, recorded: recorded?.pid === holder ? recorded : undefined }
+  return holders[0] && { pid: holders[0].pid, recorded: recordOf(holders[0], recorded) }
 }
 
 export function writerFinding({ database, db }: WriterContext, line: Finder): Finding {
-  const holder = lockHolder(`${database}-lock`)
-  if (holder === 'unknown') {
+  const holders = lockHolders(database, 'writer')
+  if (holders === undefined) {
     const last = db && readWriter(db)
     const who = last
       ? `the last writer was process ${last.pid} (parley ${last.command}), started ${last.since}`
       : 'no earlier writer is recorded'
     return line.note(`this system does not show whether a process holds the lock; ${who}`)
   }
+  const [holder] = holders
   if (holder === undefined) return line.ok('no process holds the lock')
-  const recorded = recordedWriter(db)
-  const who =
-    recorded?.pid === holder ? `parley ${recorded.command} since ${recorded.since}` : 'command unknown'
-  return line.note(
-    `process ${holder} holds the lock (${who})`,
-    'A backfill or daemon cannot start until it ends.',
-  )
+  const recorded = recordOf(holder, recordedWriter(db))
+  const command = recorded ? `parley ${recorded.command} since ${recorded.since}` : holder.program
+  const found = `process ${holder.pid} holds the lock (${command ?? 'command unknown'})`
+  if (holder.isHalted) return line.warning(`${found} and is ${holder.state}`, holdersHint([holder], ''))
+  return line.note(found, 'A backfill or daemon cannot start until it ends.')
 }
+
+/** Programs that keep parley from writing. The writer itself holds SQLite's lock for a moment at each commit. */
+export function otherProgramsFindings(database: string, line: Finder): Finding[] {
+  const writers = (lockHolders(database, 'writer') ?? []).map(({ pid }) => pid)
+  const others = (lockHolders(database, 'writing') ?? []).filter(({ pid }) => !writers.includes(pid))
+  if (others.length === 0) return []
+  const found = `SQLite's lock for writing is held by ${holdersText(others, '')}`
+  const hint = holdersHint(others, 'parley cannot write until that program ends its transaction.')
+  return [others.some(({ isHalted }) => isHalted) ? line.warning(found, hint) : line.note(found, hint)]
+}
+
+const recordOf = ({ pid }: LockHolder, recorded: Writer | undefined): Writer | undefined =>
+  recorded?.pid === pid ? recorded : undefined
 
 function recordedWriter(db: Sqlite | undefined): Writer | undefined {
   try {
@@ -54,25 +64,4 @@ function recordedWriter(db: Sqlite | undefined): Writer | undefined {
     // Other checks report a damaged database. The process that holds the lock is known without its record.
     return undefined
   }
-}
-
-/**
- * The process that holds the lock, from /proc/locks; `unknown` where the system has no such file. This check does not
- * try to take the lock: a process that starts at that moment would fail. Only the inode is compared, not the device:
- * btrfs and overlayfs show the device differently in /proc/locks.
- */
-function lockHolder(file: string): number | undefined | 'unknown' {
-  const stats = statSync(file, { throwIfNoEntry: false })
-  if (!stats) return undefined
-  let locks: string
-  try {
-    locks = readFileSync('/proc/locks', 'utf8')
-  } catch {
-    return 'unknown'
-  }
-  const holders = locks.split('\n').flatMap(text => {
-    const [, pid, , inode] = / WRITE +(-?\d+) +(\S+?):(\d+) /.exec(text) ?? []
-    return inode === String(stats.ino) && pid !== undefined ? [Number(pid)] : []
-  })
-  return holders[0]
 }

@@ -105,14 +105,14 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
     'commands/doctor.ts',
     // The questions.
     'dictionary/questions.ts',
-    // /proc/locks.
-    'doctor/writer.ts',
     // The manifest.
     'export/target.ts',
     // Objects of a published folder.
     'publish/storage/folder.ts',
     // /proc/self/mountinfo.
-    'store/file/path-checks.ts',
+    'store/file/location.ts',
+    // /proc/locks, and the processes that it names.
+    'store/file/lock-holders.ts',
     // The migrations.
     'store/migrations/journal.ts',
     'store/migrations/migrate.ts',

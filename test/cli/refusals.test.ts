@@ -181,7 +181,10 @@ test.concurrent('a warehouse that another program has locked ends with 75 and is
       status: EXIT_STATUS.unfinished,
       stdout: '',
     })
-    expect(stderr).toMatch(/The database .*parley\.db is locked by another program\nhint: Close that program/)
+    expect(stderr).toMatch(
+      /The database .*parley\.db is locked by process \d+ \(.*\nhint: Close that program/,
+    )
+    expect(stderr).toContain(`process ${process.pid} (`)
   }
   stranger.close()
   expect(await parley(['status'], { cwd })).toMatchObject({ status: 0 })

@@ -246,7 +246,7 @@ test.concurrent('while another process writes the database or has it open, resto
   const read = await parley(['restore', 'copy.db'], place)
   reader.close()
   expect(read.status).toBe(EXIT_STATUS.unfinished)
-  expect(read.stderr).toMatch(/parley\.db is open in another program\nhint: Close it there/)
+  expect(read.stderr).toMatch(/parley\.db is open in process \d+ .*\nhint: Close it there/)
   expect(teamNames(place.file)).toEqual(names)
   expect([...kept(place), ...unfinished(place)]).toEqual([])
 })

@@ -84,6 +84,13 @@ describe('the recovery from a failed session', () => {
       wait('why'),
     ],
     [
+      'the daemon waits at its start while another program has locked the database',
+      stop(EXIT_STATUS.unfinished, 'database-busy'),
+      false,
+      false,
+      wait('why', 'database-busy'),
+    ],
+    [
       'another writer at the start ends the daemon',
       stop(EXIT_STATUS.unfinished),
       false,

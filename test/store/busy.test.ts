@@ -1,12 +1,14 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
+import { lockHolders } from '../../src/store/file/lock-holders.ts'
 import { parley } from '../cli/parley.ts'
 import { placeFor, workspace } from '../cli/workspace.ts'
 import { loaded, startDaemon } from '../daemon/cli-daemon.ts'
+import { until } from '../support/until.ts'
 import { temporaryStore } from './temporary-store.ts'
 
 const OTHER = fileURLToPath(new URL('other-writer.ts', import.meta.url))
@@ -93,5 +95,39 @@ describe('an attempt at a transaction', () => {
     })
     await expect(failed).rejects.toThrow('undone')
     expect(store.state.meta('x')).toBeUndefined()
+  })
+})
+
+/** An sqlite3 shell that was stopped, as with Ctrl-Z, while its transaction was open. */
+async function stoppedShell(path: string): Promise<ChildProcess> {
+  const shell = spawn('sqlite3', [path], { stdio: ['pipe', 'ignore', 'inherit'] })
+  onTestFinished(() => {
+    shell.kill('SIGKILL')
+  })
+  shell.stdin.write('BEGIN IMMEDIATE;\n')
+  const pids = () => lockHolders(path, 'writing')?.map(({ pid }) => pid)
+  expect(await until(pids, found => found?.length === 1)).toEqual([shell.pid])
+  shell.kill('SIGSTOP')
+  return shell
+}
+
+describe('a program that was stopped in a transaction', () => {
+  test('a daemon that starts meanwhile names the program and waits, doctor names it too, and the daemon goes on once it is gone', async () => {
+    const place = placeFor(await workspace({ onTestFinished }))
+    expect((await parley(['backfill', '--only', 'teams'], place)).status).toBe(EXIT_STATUS.done)
+    const shell = await stoppedShell(place.file)
+    const daemon = startDaemon({ onTestFinished }, place)
+    const { reason } = await daemon.says(({ msg }) => msg === 'The daemon waits and tries again')
+    expect(reason).toContain(`is locked by process ${shell.pid} (sqlite3), which is stopped (SIGSTOP)`)
+    expect((await daemon.ask('/readyz')).body).toContain(`kill -CONT ${shell.pid}`)
+    expect((await daemon.ask('/')).body).toContain(`process ${shell.pid} (sqlite3)`)
+    const { stdout } = await parley(['doctor'], place)
+    expect(stdout).toMatch(
+      new RegExp(`^warning +writer: .* held by process ${shell.pid} \\(sqlite3\\), which is stopped`, 'm'),
+    )
+    shell.kill('SIGKILL')
+    await once(shell, 'exit')
+    daemon.signal('SIGHUP')
+    await loaded(place.file)
   })
 })

@@ -19,7 +19,7 @@ import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 import { openDatabase } from '../../src/store/database/open.ts'
 import { openSqlite, sqlitePackage } from '../../src/store/database/sqlite.ts'
 import { databaseError, databaseFault } from '../../src/store/database/sqlite-errors.ts'
-import { isMountPoint } from '../../src/store/file/path-checks.ts'
+import { isMountPoint } from '../../src/store/file/location.ts'
 import type { ModeChange } from '../../src/store/file/writable.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { newFolder, openAt, temporaryStore } from './temporary-store.ts'
@@ -111,16 +111,25 @@ describe('the locks of the writer', () => {
     store.close()
   })
 
-  test('the lock file has the mode of the database and keeps other users out', () => {
-    const path = join(newFolder(), 'parley.db')
-    const modeOfLock = () => statSync(`${path}-lock`).mode & 0o777
-    openAt(path, 0o640).close()
-    expect(modeOfLock()).toBe(0o640)
-    // The file as an earlier version made it.
-    chmodSync(`${path}-lock`, 0o644)
-    openAt(path, 0o600).close()
-    expect(modeOfLock()).toBe(0o600)
-  })
+  test.each([
+    [0o600, 0o600],
+    [0o640, 0o600],
+    [0o644, 0o600],
+    [0o660, 0o660],
+    [0o664, 0o660],
+  ])(
+    'the lock file of a database with mode %o has mode %o: who may only read cannot lock it',
+    (mode, wanted) => {
+      const path = join(newFolder(), 'parley.db')
+      const modeOfLock = () => statSync(`${path}-lock`).mode & 0o777
+      openAt(path, mode).close()
+      expect(modeOfLock()).toBe(wanted)
+      // The file as an earlier version made it.
+      chmodSync(`${path}-lock`, 0o644)
+      openAt(path, mode).close()
+      expect(modeOfLock()).toBe(wanted)
+    },
+  )
 })
 
 describe('a database with a second name', () => {

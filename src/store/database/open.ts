@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
-import { refuseSecondName, resolvedPath } from '../file/path-checks.ts'
+import { resolvedPath } from '../file/location.ts'
+import { refuseSecondName } from '../file/path-checks.ts'
 import { openWritableFile } from '../file/writable.ts'
 import { appliedMigrations, newestMigration } from '../migrations/journal.ts'
 import { closeKeepingWal } from './close.ts'

@@ -2,6 +2,7 @@ import { accessSync, constants, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { errorCode } from '../../error-code.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { holdersHint, holdersText, otherHolders } from '../file/lock-holders.ts'
 
 interface DatabaseFault {
   /** A clause for the end of a message, such as `the disk is full`. */
@@ -14,7 +15,7 @@ const DATABASE_FAULTS: readonly (DatabaseFault & { codes: RegExp })[] = [
   {
     codes: /^(SQLITE_FULL|ENOSPC|EDQUOT)/,
     problem: 'the disk is full',
-    hint: 'Free disk space, also in $TMPDIR or /var/tmp, where SQLite writes temporary files. A daemon then continues by itself; run any other command again.',
+    hint: 'Free disk space, also in $TMPDIR or /var/tmp, where SQLite writes temporary files.',
   },
   {
     codes: /^(SQLITE_CANTOPEN_ISDIR|EISDIR)/,
@@ -136,9 +137,13 @@ export function isBusy(error: unknown): boolean {
 }
 
 export function databaseBusy(file: string, cause?: Error): StopError {
-  return new StopError(`The database ${file} is locked by another program`, {
+  const holders = otherHolders(file, 'writing')
+  return new StopError(`The database ${file} is locked by ${holdersText(holders, 'another program')}`, {
     code: 'database-busy',
-    hint: 'Close that program (often an sqlite3 shell with an open transaction), then run the command again.',
+    hint: holdersHint(
+      holders,
+      'Close that program, or end its transaction (often one of an sqlite3 shell that was left open).',
+    ),
     cause,
     exitStatus: EXIT_STATUS.unfinished,
   })

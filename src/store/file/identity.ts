@@ -50,7 +50,7 @@ export function requireStillThere(file: string): void {
 function movedError(file: string): StopError {
   return new StopError(`${file} was moved, deleted or replaced while parley was using it`, {
     code: 'database-moved',
-    hint: 'Make sure that the right database is at this path. A daemon then continues by itself within a minute; run any other command again. Stop parley before you move a database.',
+    hint: 'Make sure that the right database is at this path. Stop parley before you move a database.',
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })
 }

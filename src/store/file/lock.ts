@@ -8,7 +8,9 @@ import { databaseError, isBusy } from '../database/sqlite-errors.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { readWriter, type Writer, writerText } from '../sync/writer-note.ts'
 import { identityOf, isSameFile } from './identity.ts'
-import { refuseSecondName, resolvedPath } from './path-checks.ts'
+import { resolvedPath } from './location.ts'
+import { holdersHint, holdersText, type LockHolder, lockHolders } from './lock-holders.ts'
+import { refuseSecondName } from './path-checks.ts'
 import { applyMode, openWritableFile } from './writable.ts'
 
 export interface HeldLock {
@@ -25,7 +27,7 @@ const PATIENCE_MS = 250
 /**
  * Takes the lock that allows one writer per database. The lock is an open transaction on the small SQLite file
  * `<database>-lock`. The system releases it when the process ends, even on SIGKILL; a PID file would stay behind.
- * @param mode permission bits of the lock file: any user that may read the file can lock it and so block parley
+ * @param mode permission bits of the database
  * @throws StopError 73 when the database has a second name, 75 when another process holds the lock
  */
 export function lockDatabase(path: string, clock: Clock, mode: number): HeldLock {
@@ -34,8 +36,8 @@ export function lockDatabase(path: string, clock: Clock, mode: number): HeldLock
   try {
     refuseSecondName(resolvedPath(path))
     accessSync(dirname(resolve(path)), constants.X_OK)
-    lock = openWritableFile(file, mode, PATIENCE_MS)
-    applyMode([file], mode)
+    lock = openWritableFile(file, lockMode(mode), PATIENCE_MS)
+    applyMode([file], lockMode(mode))
     // With the journal in memory, the open transaction creates no journal file.
     lock.pragma('journal_mode = MEMORY')
     lock.exec('BEGIN IMMEDIATE')
@@ -51,6 +53,9 @@ export function lockDatabase(path: string, clock: Clock, mode: number): HeldLock
     release: () => held.close(),
   }
 }
+
+/** Users who may only read the database get no access to the lock: who may read a file can lock it and so stop parley. */
+const lockMode = (mode: number): number => (mode & 0o222) | ((mode & 0o222) << 1)
 
 /**
  * Whether a process holds the lock. Undefined when that cannot be determined: the lock file does not exist, or this
@@ -83,11 +88,23 @@ function mayWrite(file: string): boolean {
 }
 
 function lockedError(path: string): StopError {
-  return new StopError(`${path} is being written by ${writerText(writerAt(path))}`, {
+  const recorded = writerAt(path)
+  const holders = lockHolders(path, 'writer') ?? []
+  const advice =
+    holders.length > 0
+      ? 'Wait for that process or stop it.'
+      : 'Wait for that process or stop it. If it no longer exists, parley doctor shows the process that holds the lock.'
+  return new StopError(`${path} is being written by ${holderName(holders[0], recorded)}`, {
     code: 'database-locked',
-    hint: 'Only one process may write a warehouse. Wait for that process or stop it, then run the command again. If it no longer exists, parley doctor shows the process that holds the lock.',
+    hint: `Only one process may write a warehouse. ${holdersHint(holders, advice)}`,
     exitStatus: EXIT_STATUS.unfinished,
   })
+}
+
+function holderName(holder: LockHolder | undefined, recorded: Writer | undefined): string {
+  if (holder === undefined) return writerText(recorded)
+  if (recorded?.pid !== holder.pid) return holdersText([holder], '')
+  return holder.isHalted ? `${writerText(recorded)}, which is ${holder.state}` : writerText(recorded)
 }
 
 function writerAt(path: string): Writer | undefined {

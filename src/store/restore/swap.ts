@@ -8,6 +8,7 @@ import type { Sqlite } from '../database/sqlite-types.ts'
 import { type Workspace, workspaceOf } from '../database/workspace.ts'
 import { asidePath, keptByRestores } from '../file/copy-names.ts'
 import { identityOf, isSameFile } from '../file/identity.ts'
+import { holdersHint, holdersText, otherHolders } from '../file/lock-holders.ts'
 import { renameDurably } from '../file/whole-copy.ts'
 import { openWritableFile } from '../file/writable.ts'
 import { META, NOTE_DAMAGED, readMeta, readNote } from '../sync/meta.ts'
@@ -126,9 +127,11 @@ function requireSoleUse(database: string, work: () => unknown): void {
     work()
   } catch (error) {
     if (!isBusy(error)) throw error
-    throw new StopError(`${database} is open in another program`, {
+    const holders = otherHolders(database, 'open')
+    const advice = 'Close it there, for example in an sqlite3 shell or Datasette.'
+    throw new StopError(`${database} is open in ${holdersText(holders, 'another program')}`, {
       code: 'database-busy',
-      hint: 'Close it there, for example in an sqlite3 shell or Datasette, then run the command again. Nothing was changed.',
+      hint: `${holdersHint(holders, advice)} Nothing was changed.`,
       cause: error,
       exitStatus: EXIT_STATUS.unfinished,
     })

@@ -5,8 +5,8 @@ import { readDatabase } from '../database/open.ts'
 import { databaseBusy, databaseError } from '../database/sqlite-errors.ts'
 import { partialPath } from '../file/copy-names.ts'
 import { type FreeBytes, requireSpace } from '../file/disk-space.ts'
+import { resolvedPath } from '../file/location.ts'
 import { removePartial, removePartials } from '../file/partial-copies.ts'
-import { resolvedPath } from '../file/path-checks.ts'
 import { contentBytes, databaseSizes, freeOnSlowDisk } from '../file/size.ts'
 import {
   isWarehouse,

@@ -8,7 +8,7 @@ import { openDatabase } from '../database/open.ts'
 import { databaseError } from '../database/sqlite-errors.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { whileBusy } from '../database/while-busy.ts'
-import { resolvedPath } from '../file/path-checks.ts'
+import { resolvedPath } from '../file/location.ts'
 import { readWriter, type Writer } from './writer-note.ts'
 
 /** `resync`: read a resource again. `accept-deletions`: apply what the mass-deletion guard holds back. */

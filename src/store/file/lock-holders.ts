@@ -1,0 +1,152 @@
+import { readFileSync, statSync } from 'node:fs'
+import { basename } from 'node:path'
+import { resolvedPath } from './location.ts'
+
+/**
+ * Which processes hold the locks of a database, from /proc/locks. No lock is tried: a process that starts at that
+ * moment would fail.
+ */
+
+export interface LockHolder {
+  pid: number
+  /** The process that started it; undefined when this user may not see it. */
+  parent: number | undefined
+  /** Its program, such as `sqlite3` or `python3 report.py`; undefined when this user may not see it. */
+  program: string | undefined
+  /** Ends the sentence `The process is …`. */
+  state: string
+  isHalted: boolean
+}
+
+/** A range of bytes of a file of the database. SQLite locks single bytes, which need not exist (os.h, wal.c). */
+interface LockedBytes {
+  /** What the name of the file has after that of the database. */
+  end: string
+  first: number
+  last: number
+  /** Whether a shared lock there stops others. */
+  byReaders: boolean
+}
+
+const PENDING_BYTE = 0x40000000
+const RESERVED_BYTE = PENDING_BYTE + 1
+const LAST_SHARED_BYTE = PENDING_BYTE + 511
+const DATABASE_BYTES = { end: '', first: PENDING_BYTE, last: LAST_SHARED_BYTE }
+
+const LOCKS = {
+  /** The lock of the one process that may write the warehouse (`lock.ts`). */
+  writer: [{ end: '-lock', first: RESERVED_BYTE, last: RESERVED_BYTE, byReaders: true }],
+  /** SQLite's lock for a transaction that writes, and the exclusive one on the whole database. */
+  writing: [
+    { end: '-shm', first: 120, last: 120, byReaders: true },
+    { ...DATABASE_BYTES, byReaders: false },
+  ],
+  /** SQLite's locks for transactions that read. They keep the WAL from being reused. */
+  reading: [{ end: '-shm', first: 123, last: 127, byReaders: true }],
+  /** What every connection holds from its first read until it is closed. */
+  open: [{ ...DATABASE_BYTES, byReaders: true }],
+} as const satisfies Readonly<Record<string, readonly LockedBytes[]>>
+
+/**
+ * The processes that hold a lock of a database. Undefined where the system does not show locks. Processes of other
+ * containers are missing.
+ *
+ * Only the inode is compared, not the device: btrfs and overlayfs show the device differently in /proc/locks.
+ */
+export function lockHolders(database: string, kind: keyof typeof LOCKS): readonly LockHolder[] | undefined {
+  let locks: string
+  try {
+    locks = readFileSync('/proc/locks', 'utf8')
+  } catch {
+    return undefined
+  }
+  const path = resolvedPath(database)
+  const pids = LOCKS[kind].flatMap(({ end, ...bytes }) => {
+    const stats = statSync(`${path}${end}`, { throwIfNoEntry: false, bigint: true })
+    return stats ? pidsIn(locks, { inode: `${stats.ino}`, ...bytes }) : []
+  })
+  return [...new Set(pids)].map(holderOf)
+}
+
+/** As `lockHolders`, without this process: the processes that it has to wait for. */
+export const otherHolders = (database: string, kind: keyof typeof LOCKS): readonly LockHolder[] =>
+  (lockHolders(database, kind) ?? []).filter(({ pid }) => pid !== process.pid)
+
+/**
+ * The PIDs in the text of /proc/locks, see proc_locks(5). A line with an arrow is a process that waits for a lock. Locks
+ * of an open file have the PID -1. Pure.
+ */
+export function pidsIn(
+  locks: string,
+  { inode, first, last, byReaders }: Omit<LockedBytes, 'end'> & { inode: string },
+): number[] {
+  return locks.split('\n').flatMap(line => {
+    const [, mode, pid, of, from, to] =
+      /^\d+: POSIX +\S+ +(READ|WRITE) +(\d+) +\S+:(\d+) +(\d+) +(\d+|EOF)$/.exec(line) ?? []
+    const isThere = of === inode && Number(from) <= last && (to === 'EOF' || Number(to) >= first)
+    return isThere && (byReaders || mode === 'WRITE') ? [Number(pid)] : []
+  })
+}
+
+const RUNNING = 'running'
+
+/** The states of proc_pid_stat(5) that explain why a process keeps a lock. */
+const STATES: Readonly<Record<string, string>> = {
+  T: 'stopped (SIGSTOP)',
+  t: 'stopped by a debugger',
+  D: 'waiting for a disk',
+}
+
+function holderOf(pid: number): LockHolder {
+  const [letter = '', parent] = afterName(textOf(pid, 'stat'))
+  return {
+    pid,
+    parent: parent === undefined ? undefined : Number(parent),
+    program: programOf(textOf(pid, 'cmdline').split('\0')),
+    state: STATES[letter] ?? RUNNING,
+    isHalted: letter in STATES,
+  }
+}
+
+/** The fields of /proc/PID/stat from the state on. The name before them may contain spaces and parentheses. */
+const afterName = (stat: string): string[] =>
+  stat
+    .slice(stat.lastIndexOf(')') + 1)
+    .trim()
+    .split(' ')
+
+const INTERPRETERS = /^(node|nodejs|python[\d.]*|ruby|perl|php|Rscript)$/
+
+/** Names of programs only: other arguments may be secret. Pure. */
+export function programOf([command = '', ...args]: readonly string[]): string | undefined {
+  const name = basename(command)
+  if (!INTERPRETERS.test(name)) return name || undefined
+  const script = args.find(argument => !/^--[a-z-]+=/.test(argument)) ?? ''
+  return script === '' || script.startsWith('-') ? name : `${name} ${basename(script)}`
+}
+
+function textOf(pid: number, file: 'stat' | 'cmdline'): string {
+  try {
+    return readFileSync(`/proc/${pid}/${file}`, 'utf8')
+  } catch {
+    // The process has ended, or this user may not see it.
+    return ''
+  }
+}
+
+/** Such as `process 812 (sqlite3), which is running`; `otherwise` when no process is known. */
+export function holdersText(holders: readonly LockHolder[], otherwise: string): string {
+  const texts = holders.map(
+    ({ pid, program, state }) =>
+      `process ${pid}${program === undefined ? '' : ` (${program})`}, which is ${state}`,
+  )
+  return texts.join(', and ') || otherwise
+}
+
+/** How to free a lock that a halted process holds; `otherwise` when none of the processes is halted. */
+export function holdersHint(holders: readonly LockHolder[], otherwise: string): string {
+  const texts = holders.flatMap(({ pid, isHalted }) =>
+    isHalted ? [`Continue process ${pid} with kill -CONT ${pid}, or end it with kill -KILL ${pid}.`] : [],
+  )
+  return texts.join(' ') || otherwise
+}
