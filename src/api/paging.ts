@@ -48,10 +48,21 @@ type PagingFields = Record<string, unknown>
 /**
  * Reads one page of a list.
  * @param sentQuery the whole query of the request for this page
- * @throws RetryError `broken-envelope` when the answer is not a page of that style
+ * @throws RetryError `broken-envelope` when the answer is not a page of that style, or has far more items than requested
  */
 export function readPage(style: PagingStyle, value: unknown, sentQuery: Query): Page {
-  return READERS[style](value, sentQuery)
+  const page = READERS[style](value, sentQuery)
+  const most = mostItems(sentQuery)
+  if (page.items.length > most) throw wrongForm(`at most ${most} items`, String(page.items.length))
+  return page
+}
+
+/**
+ * A server may ignore a `limit`, also a small one. Ten times as many items, or 10,000 where no `limit` was sent, are no
+ * page, and would block the process.
+ */
+function mostItems({ limit }: Query): number {
+  return limit === undefined ? 10_000 : 10 * Math.max(Number(limit), 100)
 }
 
 const READERS: Readonly<Record<PagingStyle, (value: unknown, sent: Query) => Page>> = {
@@ -248,7 +259,11 @@ function own(fields: PagingFields, key: string): unknown {
 
 /** The message names only the value's type and its safe field names, since other names may be personal content. */
 function brokenEnvelope(expected: string, found: unknown): RetryError {
-  return new RetryError(`The answer has the wrong form: expected ${expected}, found ${describe(found)}`, {
+  return wrongForm(expected, describe(found))
+}
+
+function wrongForm(expected: string, found: string): RetryError {
+  return new RetryError(`The answer has the wrong form: expected ${expected}, found ${found}`, {
     code: 'broken-envelope',
     hint: 'Check whether a proxy changes the answers of the API. If none does, the API does not follow its description.',
   })

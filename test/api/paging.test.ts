@@ -27,6 +27,22 @@ function expectBroken(run: () => unknown) {
   expect(error).toMatchObject({ code: 'broken-envelope' })
 }
 
+it.each([
+  ['v2-cursor', '100', 1000],
+  ['v2-cursor', '1', 1000],
+  ['v1-page', '200', 2000],
+  ['any', undefined, 10_000],
+  ['data-list', undefined, 10_000],
+] as const)('a page of style %s with limit %s has at most %i items', (style, limit, most) => {
+  const read = (count: number) => {
+    const paging = { page_info: { end_cursor: null, has_next_page: false }, pagination: { total_pages: 1 } }
+    const value = { data: Array.from({ length: count }, () => []), ...(style !== 'any' && paging) }
+    return readPage(style, value, limit === undefined ? {} : { limit })
+  }
+  expect(read(most).items).toHaveLength(most)
+  expectBroken(() => read(most + 1))
+})
+
 describe('a page of v2', () => {
   const page = (page_info: unknown) => readPage('v2-cursor', { data: items, page_info }, {})
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ResourceName } from '../../src/catalog/resource-names.ts'
-import { startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
+import { numberedPage, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
 import { message, startTrial } from './trial-backfill.ts'
 
 const DAY = 86_400_000
@@ -36,3 +36,17 @@ test.each([
     expect(trial.column(UNRESOLVED)).toEqual([0])
   },
 )
+
+test('equal rejects of an answer have one row, and of many different ones 1,000 are stored and the others counted', async () => {
+  const api = await startScriptedApi()
+  const odd = Array.from({ length: 1500 }, (_, index) => `odd ${index}`)
+  api.on('/v1/members', () => numberedPage([...odd.slice(0, 100), ...odd]))
+  const trial = await startTrial(api)
+  await trial.run(['members'])
+  expect(
+    trial.all(`SELECT reason, count(*) AS rows FROM sync_rejects GROUP BY reason ORDER BY rows`),
+  ).toEqual([
+    { reason: 'not an object, and 500 other items of this answer', rows: 1 },
+    { reason: 'not an object', rows: 999 },
+  ])
+})

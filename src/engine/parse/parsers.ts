@@ -1,5 +1,6 @@
 import { tableNamed } from '../../catalog/catalog.ts'
 import type { FeedName } from '../../catalog/feeds.ts'
+import { encodeJson } from '../../json.ts'
 import type { Log } from '../../log.ts'
 import type { Store } from '../../store/store.ts'
 import { META, readNote } from '../../store/sync/meta.ts'
@@ -12,7 +13,15 @@ export interface Parsing {
   parser(table: string): ItemParser
   /** Receives drift and rejects from a parser; `scope` is the list or record that was read. */
   report(feed: FeedName, scope: string): ParseReport
+  /** Stores an answer, and then its rejects. */
+  answer(store: () => void): void
 }
+
+/**
+ * The most different rejects of one answer that are stored. The reason of the last one has the number of the others, so
+ * that an answer with many tiny items takes neither long nor much space.
+ */
+const MOST_REJECTS = 1000
 
 export interface ParsingDeps {
   store: Pick<Store, 'state' | 'rejects'>
@@ -27,6 +36,8 @@ export function createParsing({ store, log, now }: ParsingDeps): Parsing {
     logged: readNote(store.state.meta, META.drift) ?? [],
     note: logged => store.state.setMeta(META.drift, JSON.stringify(logged)),
   })
+  const rejects = new Map<string, Parameters<typeof store.rejects.note>[0]>()
+  let others = 0
   return {
     parser(table) {
       const parser = parsers.get(table) ?? compileParser(tableNamed(table))
@@ -36,9 +47,23 @@ export function createParsing({ store, log, now }: ParsingDeps): Parsing {
     report: ({ resource, feed }, scope) => ({
       drift: driftOf(resource),
       reject(_table, item, reason, within = '') {
+        if (rejects.size === MOST_REJECTS) {
+          others += 1
+          return
+        }
         // A reject of a list without scopes gets the row's key as its scope, so that the purge of the row finds it.
-        store.rejects.note({ resource, feed, scope: scope === '' ? within : scope, item, reason }, now())
+        const place = scope === '' ? within : scope
+        const reject = { resource, feed, scope: place, item, reason }
+        rejects.set(`${feed}\u0000${place}\u0000${encodeJson(item)}`, reject)
       },
     }),
+    answer(storeAnswer) {
+      rejects.clear()
+      others = 0
+      storeAnswer()
+      const last = [...rejects.values()].at(-1)
+      if (last !== undefined && others > 0) last.reason += `, and ${others} other items of this answer`
+      for (const reject of rejects.values()) store.rejects.note(reject, now())
+    },
   }
 }

@@ -46,7 +46,7 @@ export async function applyOutcome(
     await context.store.transaction(() => {
       endless?.onApply(job, lane)
       context.urgent.inLane(lane, () => {
-        if (sent.kind === 'answer') job.answer(sent.value, reply)
+        if (sent.kind === 'answer') context.parsing.answer(() => job.answer(sent.value, reply))
         else job.refused(sent.status, sent.message)
       })
       saveLearned?.()
