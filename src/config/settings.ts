@@ -292,7 +292,7 @@ export const SETTINGS = {
     default: undefined,
     without: 'none',
     description:
-      'What the daemon calls once for each problem that lasts: a command for `/bin/sh`, or the address of a webhook. A problem that needs a person is announced when it is seen in two looks in a row, 15 seconds apart. After a restart, a problem that lasts is not announced again. systemd/README.md has the fields of a call. A call that fails is repeated up to four times in about 15 minutes. `on_problem_file` names the file that contains the command or the address, as for the API key. The value is never printed, logged or stored.',
+      'What the daemon calls for each problem that lasts: a command for `/bin/sh`, or the address of a webhook. A problem that needs a person is announced when it is seen in two looks in a row, 15 seconds apart, and again after each day that it lasts. A problem that parley waited out is announced again when it needs a person. A restart does not announce a problem again. systemd/README.md has the fields of a call. A call that fails is repeated up to four times in about 15 minutes. `on_problem_file` names the file that contains the command or the address, as for the API key. The value is never printed, logged or stored.',
     flag: '--on-problem-file',
     placeholder: 'file',
     example: '"on-problem.hook"',

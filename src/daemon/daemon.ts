@@ -4,7 +4,7 @@ import { createReportSources, type ReportSources } from '../app/report-sources.t
 import { startFields } from '../app/start-fields.ts'
 import { withParents } from '../catalog/catalog.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../catalog/resource-names.ts'
-import type { Clock } from '../clock.ts'
+import { type Clock, isoInstant } from '../clock.ts'
 import type { ApiSettings, Environment } from '../config/load-settings.ts'
 import type { SettingKey } from '../config/settings.ts'
 import type { SessionObserver } from '../engine/session/session.ts'
@@ -33,7 +33,7 @@ import { META } from '../store/sync/meta.ts'
 import type { UnreachableNote } from '../store/sync/resource-state.ts'
 import { type BackgroundWork, startBackgroundWork } from './background-work.ts'
 import { createTargetCatalogue, type TargetCatalogueParts } from './catalogue.ts'
-import type { CurrentState } from './current-state.ts'
+import { type CurrentState, reportedState } from './current-state.ts'
 import { startHookWatch } from './hook-watch.ts'
 import { livenessAfter } from './liveness.ts'
 import { createLockKeeper, type LockKeeper } from './lock-keeper.ts'
@@ -94,7 +94,7 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
     workspaceId: () => current.settings.api.workspaceId,
     databasePath: () => current.settings.database.path,
     db: () => current.app?.store.db,
-    daemon: () => current.state,
+    daemon: () => reportedState(current),
   })
   let served: RunningServer | undefined
   let hooks: HookWatch | undefined
@@ -262,8 +262,10 @@ async function runSession({
   })
   Object.assign(current, { app, session })
   if (current.state.state !== 'running') current.state = runningState(clock)
-  const note = (state: DaemonState) =>
-    app.store.transaction(() => app.store.state.setMeta(META.daemonState, JSON.stringify(state)))
+  const note = (state: DaemonState) => {
+    const stored = JSON.stringify(reportedState({ ...current, state }))
+    return app.store.transaction(() => app.store.state.setMeta(META.daemonState, stored))
+  }
   let duties: BackgroundWork | undefined
   let error: unknown
   try {
@@ -343,7 +345,7 @@ const NEEDS_RESTART: readonly SettingKey[] = [
 
 type Reloads = ReturnType<typeof createReloads>
 
-function createReloads({ reload, onReload, serviceManager }: DaemonParts, current: CurrentState) {
+function createReloads({ clock, reload, onReload, serviceManager }: DaemonParts, current: CurrentState) {
   let requested = new AbortController()
   onReload(() => {
     serviceManager.reloading()
@@ -368,6 +370,7 @@ function createReloads({ reload, onReload, serviceManager }: DaemonParts, curren
         refuseOtherWorkspaceAt(fresh.database.path, { id, baseUrl })
         const changed = changedSettings(current.settings, fresh)
         current.settings = fresh
+        delete current.invalidSettings
         for (const setting of changed) {
           const isLater = NEEDS_RESTART.includes(setting)
           if (isLater) log.info('A setting has changed; it takes effect after a restart', { setting })
@@ -377,6 +380,8 @@ function createReloads({ reload, onReload, serviceManager }: DaemonParts, curren
       } catch (error) {
         if (!(error instanceof ParleyError)) throw error
         log.error('The settings were not reloaded; the daemon keeps the current ones', { error })
+        const { since } = current.invalidSettings ?? { since: isoInstant(clock.now()) }
+        current.invalidSettings = { since, reason: reasonWithHint(error) }
       }
     },
   }

@@ -19,6 +19,7 @@ export function createMetricSources(
     serverNow: () => current.session?.serverNow() ?? clock.now(),
     rate: () => current.app?.governor.state(),
     isReady: () => readinessProblem(current) === undefined,
+    hasInvalidSettings: () => current.invalidSettings !== undefined,
     isApiReachable: () => isApiReachable(current),
     database: () => ({ ...databaseSizes(path()), freeBytes: freeOnDisk(dirname(path())) }),
     snapshot: () => current.app && readNote<SnapshotReport>(current.app.store.state.meta, META.snapshots),

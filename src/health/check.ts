@@ -8,7 +8,7 @@ import { verdictOf } from './verdict.ts'
 
 /** The answer of `parley status --check`, for cron, timers and monitoring such as Nagios. Pure. */
 export interface CheckResult {
-  /** As monitoring plug-ins exit: 0 fine, 1 parley waits for something, 2 a person has to act or data is too old. */
+  /** As monitoring plug-ins exit: 0 fine, 1 a warning or parley waits, 2 a person has to act or data is too old. */
   status: CheckStatus
   /** One line, without a line break. */
   line: string
@@ -36,7 +36,7 @@ export function checkStatus(report: StatusReport, { now, maxAgeMs, resource }: C
   return { status, line: `${LABEL[status]}: ${sentences.join('. ')}` }
 }
 
-const STATUS = { ok: 0, loading: 0, wait: 1, act: 2 } as const
+const STATUS = { ok: 0, loading: 0, wait: 1, warn: 1, act: 2 } as const
 const LABEL = ['OK', 'WARNING', 'CRITICAL'] as const
 
 const isToAct = ({ kind }: HealthProblem) => kind === 'act'

@@ -1,4 +1,6 @@
+import { HOUR_MS, isoInstant } from '../clock.ts'
 import type { StopError } from '../errors.ts'
+import { singleLine } from '../safe-text.ts'
 import type {
   DaemonReport,
   DaemonState,
@@ -10,11 +12,17 @@ import { clockText, dueText } from '../terminal/wording.ts'
 
 /** What is wrong with a warehouse, for people: the page, `parley status --check` and hooks share it. Pure. */
 
+/**
+ * `act`: a person has to do something. `warn`: everything goes on, but a person should do something. `wait`: parley
+ * waits and goes on by itself. The most serious first.
+ */
+const PROBLEM_KINDS = ['act', 'warn', 'wait'] as const
+export type ProblemKind = (typeof PROBLEM_KINDS)[number]
+
 export interface HealthProblem {
   /** Stable while the problem lasts, such as `failing:messages`. */
   id: string
-  /** `wait`: parley goes on by itself. `act`: a person has to do something. */
-  kind: 'wait' | 'act'
+  kind: ProblemKind
   /** A short sentence without its full stop. Like the other texts, it has names, counts and times only. */
   what: string
   /** What the API or the system answered, without a full stop; null when `what` says all. */
@@ -27,16 +35,21 @@ export interface HealthProblem {
 
 /** The most serious first. */
 export function problemsOf(report: StatusReport, now: number): HealthProblem[] {
-  const problems = [
+  const causes = [
     ...apiProblems(report, now),
-    ...processProblems(report),
     ...report.resources.flatMap(row => failingProblems(row, report, now)),
     ...report.resources.flatMap(heldProblems),
+  ]
+  const problems = [
+    ...causes.filter(({ id }) => id.startsWith('api:')),
+    ...processProblems(report, causes),
+    ...causes.filter(({ id }) => !id.startsWith('api:')),
+    ...settingsProblems(report),
     ...snapshotProblems(report),
     ...publicationProblems(report, now),
     ...report.purge_remains.map(remainsProblem),
   ]
-  return [...problems.filter(({ kind }) => kind === 'act'), ...problems.filter(({ kind }) => kind === 'wait')]
+  return PROBLEM_KINDS.flatMap(kind => problems.filter(one => one.kind === kind))
 }
 
 /**
@@ -73,16 +86,22 @@ function stoppedText(reason: string | null | undefined, hint: string | undefined
 
 type ProblemText = Pick<HealthProblem, 'kind' | 'what' | 'todo'>
 
-const API_PROBLEMS: Readonly<Record<UnreachableReport['kind'], ProblemText>> = {
+/** A problem that parley waits out needs a person after this time. */
+const PATIENCE_MS = HOUR_MS
+
+/** @param todo what a person should do then */
+function waitThenAct(since: string, now: number, todo: string): Pick<HealthProblem, 'kind' | 'todo'> {
+  const actsAt = Date.parse(since) + PATIENCE_MS
+  if (now >= actsAt) return { kind: 'act', todo }
+  const until = clockText(isoInstant(actsAt), now)
+  return { kind: 'wait', todo: `Nothing to do yet. It needs you if it lasts until ${until}.` }
+}
+
+const API_PROBLEMS: Readonly<Record<Exclude<UnreachableReport['kind'], 'silent'>, ProblemText>> = {
   refused: {
     kind: 'act',
     what: 'The API refuses access',
     todo: 'Correct api.key or api.workspace_id; parley doctor says which of them is wrong.',
-  },
-  silent: {
-    kind: 'wait',
-    what: 'No request to the API succeeds',
-    todo: 'Nothing to do unless it lasts: parley tries again by itself. If it lasts, run parley doctor, which finds the fault.',
   },
   'asked-to-wait': {
     kind: 'wait',
@@ -112,7 +131,14 @@ function apiProblems({ api, daemon }: StatusReport, now: number): HealthProblem[
   }
   if (api === null) return []
   const { kind, reason, since, next_try_at: nextTry } = api
-  return [{ id: `api:${kind}`, ...API_PROBLEMS[kind], detail: withNextTry(reason, nextTry, now), since }]
+  const text =
+    kind === 'silent'
+      ? {
+          what: 'No request to the API succeeds',
+          ...waitThenAct(since, now, 'Run parley doctor: it finds the fault.'),
+        }
+      : API_PROBLEMS[kind]
+  return [{ id: `api:${kind}`, ...text, detail: withNextTry(reason, nextTry, now), since }]
 }
 
 const isWithoutAccess = ({ state, code = '' }: Pick<DaemonState, 'state' | 'code'>): boolean =>
@@ -123,8 +149,14 @@ function withNextTry(reason: string, at: string | null, now: number): string {
   return `${withoutStop(reason)}${next}`
 }
 
-/** The daemon waits, or no process updates the warehouse although one did before. */
-function processProblems({ daemon, backfill, writer, api }: StatusReport): HealthProblem[] {
+/**
+ * The daemon waits, or no process updates the warehouse although one did before.
+ * @param causes why a backfill may have ended early; it is no problem of its own if one of them needs a person
+ */
+function processProblems(
+  { daemon, backfill, writer, api }: StatusReport,
+  causes: readonly HealthProblem[],
+): HealthProblem[] {
   if (daemon?.state === 'waiting')
     return isWithoutAccess(daemon) || api?.kind === 'refused' ? [] : [waitingProblem(daemon)]
   if (writer?.running !== false) return []
@@ -132,7 +164,8 @@ function processProblems({ daemon, backfill, writer, api }: StatusReport): Healt
     const text = stoppedText(daemon?.reason, daemon?.hint)
     return [{ ...text, id: 'daemon:stopped', kind: 'act', since: daemon?.since ?? null }]
   }
-  if (writer.died || (backfill !== null && backfill.exit_status !== 0)) {
+  const isExplained = causes.some(({ kind }) => kind === 'act')
+  if (writer.died || (backfill !== null && backfill.exit_status !== 0 && !isExplained)) {
     const detail = backfill?.reason ? withoutStop(backfill.reason) : null
     const what = 'The last backfill ended before it had read everything'
     const todo = 'Run parley backfill again; it continues where it stopped.'
@@ -162,28 +195,41 @@ function waitingProblem({ code = 'waiting', reason, hint, since }: DaemonReport)
   return { id, kind: 'act', what: WAITS[code] ?? 'The daemon cannot go on', detail, todo, since }
 }
 
-/** A failing resource is retried by itself. After this time a person should look at it. */
-const FAILING_MS = 60 * 60 * 1000
-
 function failingProblems(
-  { resource, reason, failing_since: since, deletions_held_since: heldSince }: ResourceReport,
-  { api }: StatusReport,
+  {
+    resource,
+    reason,
+    failing_since: since,
+    deletions_held_since: heldSince,
+    next_run_at: nextRun,
+  }: ResourceReport,
+  { api, writer }: StatusReport,
   now: number,
 ): HealthProblem[] {
   // A hold of the mass-deletion guard is a failure of its resource too, and has a problem of its own.
   if (since === null || heldSince !== null) return []
   if (api?.kind === 'refused' || api?.kind === 'silent') return []
-  const isLong = now - Date.parse(since) >= FAILING_MS
+  const why = reason ?? 'The last run failed'
+  const problem = { id: `failing:${resource}`, what: `Reading ${resource} fails`, since }
+  if (writer?.running !== true) {
+    const todo = 'Remove the cause, then run parley backfill again; it continues where it stopped.'
+    return [{ ...problem, kind: 'act', detail: withoutStop(why), todo }]
+  }
+  const acting = 'Run parley doctor: it requests each endpoint and says what is wrong.'
+  return [{ ...problem, ...waitThenAct(since, now, acting), detail: withNextTry(why, nextRun, now) }]
+}
+
+function settingsProblems({ daemon, writer }: StatusReport): HealthProblem[] {
+  const invalid = daemon?.invalid_settings
+  if (invalid === undefined || writer?.running !== true) return []
   return [
     {
-      id: `failing:${resource}`,
-      kind: isLong ? 'act' : 'wait',
-      what: `Reading ${resource} fails`,
-      detail: withoutStop(reason ?? 'The last run failed'),
-      todo: isLong
-        ? 'Run parley doctor: it requests each endpoint and says what is wrong.'
-        : 'Nothing to do yet: parley tries again with a growing wait.',
-      since,
+      id: 'settings:invalid',
+      kind: 'warn',
+      what: 'The new settings are invalid, so the daemon keeps the earlier ones',
+      detail: withoutStop(singleLine(invalid.reason)),
+      todo: 'Correct them, and reload the daemon (SIGHUP, or systemctl reload). A daemon that starts with them ends at once.',
+      since: invalid.since,
     },
   ]
 }
@@ -232,8 +278,9 @@ function publicationProblems({ publication, daemon, writer }: StatusReport, now:
   // A daemon that does not run or waits is a separate problem.
   if (writer?.running !== true || daemon?.state !== 'running') return []
   const detail = running === null ? null : `The publication that began ${clockText(running, now)} takes long`
-  const todo = 'Nothing to do unless it lasts: then check how fast the target is, or raise publish.every.'
-  return [{ id: 'publication', kind: 'wait', what, detail, todo, since: seen ?? since }]
+  const acting = 'Check how fast the target is, or raise publish.every.'
+  const text = waitThenAct(publication.late_at, now, acting)
+  return [{ id: 'publication', ...text, what, detail, since: seen ?? since }]
 }
 
 function remainsProblem({ path, reason }: StatusReport['purge_remains'][number]): HealthProblem {

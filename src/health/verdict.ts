@@ -3,11 +3,12 @@ import type { TrafficSpan } from '../store/status/traffic-history.ts'
 import { clockText, countText } from '../terminal/wording.ts'
 import { completeness } from './completeness.ts'
 import { type LoadingProgress, loadingProgress, loadingText } from './loading.ts'
-import type { HealthProblem } from './problems.ts'
+import type { HealthProblem, ProblemKind } from './problems.ts'
+import { PROBLEM_LABELS } from './wording.ts'
 
 /** One sentence for a person who has five seconds. Pure. */
 export interface HealthVerdict {
-  kind: 'ok' | 'loading' | 'wait' | 'act'
+  kind: 'ok' | 'loading' | ProblemKind
   /** Without a full stop. */
   text: string
   /** Explains the text, without a full stop; null when there is nothing to add. */
@@ -53,10 +54,9 @@ export function problemVerdict(
   more: number,
   now: number,
 ): HealthVerdict {
-  const label = kind === 'act' ? 'Needs you' : 'Waiting'
   const from = since === null ? '' : ` since ${clockText(since, now)}`
   const others = more === 0 ? '' : ` (and ${countText(more, 'more problem')})`
-  return { kind, text: `${label}${from}: ${what}${others}`, detail, todo }
+  return { kind, text: `${PROBLEM_LABELS[kind]}${from}: ${what}${others}`, detail, todo }
 }
 
 function chosenResources({ resources, chosen_resources: chosen }: StatusReport): readonly ResourceReport[] {

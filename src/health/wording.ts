@@ -4,11 +4,15 @@ import type { PublicationReport, RateReport, ResourceReport, StatusReport } from
 import type { TrafficSpan } from '../store/status/traffic-history.ts'
 import { countText, durationText, rateText } from '../terminal/wording.ts'
 import { wholeNumber } from '../whole-number.ts'
-import type { HealthProblem } from './problems.ts'
+import type { ProblemKind } from './problems.ts'
 
 /** Texts that the page of the status server and `parley status --watch` share. Pure. */
 
-export const PROBLEM_LABELS: Readonly<Record<HealthProblem['kind'], string>> = { act: 'Act', wait: 'Wait' }
+export const PROBLEM_LABELS: Readonly<Record<ProblemKind, string>> = {
+  act: 'Needs you',
+  warn: 'Needs a look',
+  wait: 'Waiting',
+}
 
 export const RUN_NAMES = ['complete', 'failed', 'stopped', 'interrupted', 'unavailable', 'running'] as const
 

@@ -1,24 +1,28 @@
-import { isoInstant } from '../clock.ts'
-import type { HealthProblem } from '../health/problems.ts'
+import { DAY_MS, isoInstant } from '../clock.ts'
+import type { HealthProblem, ProblemKind } from '../health/problems.ts'
 
 /**
  * Which problems someone is called about, and when. Pure.
  *
- *   seen → calling          two looks in a row saw the problem, and it lasted long enough
- *   calling → announced     the call succeeded
- *   calling → unheard       every try of the call failed; the problem is not announced again while it lasts
- *   announced → recovering  two looks in a row did not see the problem
- *   recovering → announced  the problem is back before the call about its recovery succeeded
+ *   seen → calling       two looks in a row saw the problem, and it lasted long enough
+ *   calling → called     a try of the call succeeded, or every try failed
+ *   called → calling     a problem that parley waited out needs a person now, or needs one for another day
+ *   called → recovering  two looks in a row did not see the problem, and a call about it succeeded
+ *   recovering → called  the problem is back before the call about its recovery succeeded
  *
- * A problem is forgotten when two looks in a row did not see it: at once while it is seen or unheard, when its call was
- * withdrawn while it is calling, and after the call about its recovery otherwise.
+ * A problem is forgotten when two looks in a row did not see it: after the call about its recovery if a call about the
+ * problem succeeded, else at once, or when its call was withdrawn.
  */
-export type AnnouncementStage = 'seen' | 'calling' | 'announced' | 'unheard' | 'recovering'
+export type AnnouncementStage = 'seen' | 'calling' | 'called' | 'recovering'
 
-export interface WatchedProblem extends Pick<HealthProblem, 'id' | 'what' | 'detail' | 'todo'> {
+export interface WatchedProblem extends Pick<HealthProblem, 'id' | 'kind' | 'what' | 'detail' | 'todo'> {
   /** The instant that the problem states, or that of the first look that saw it. */
   since: string
   stage: AnnouncementStage
+  /** Whether a call about it has succeeded. */
+  isHeard: boolean
+  /** When its last call began, in ms since the epoch; undefined before. `kind` is that of the last call. */
+  calledAt: number | undefined
   /** Looks in a row that saw the problem, counted to two; 0 when the last one did not. */
   present: number
   /** Looks in a row that did not see the problem, counted to two; 0 when the last one did. */
@@ -34,7 +38,7 @@ export interface ProblemLook {
 }
 
 export interface AnnouncementLimits {
-  /** How long a problem of kind `wait` lasts before it is announced. */
+  /** How long a problem of kind `wait` lasts before someone is called. */
   waitMs: number
   /** How many calls may begin. The others begin after later looks. */
   room: number
@@ -50,6 +54,9 @@ export interface AnnouncementStep {
 
 export type DeliveryEnd = 'delivered' | 'failed' | 'withdrawn'
 
+/** A problem that needs a person is announced again after this time. */
+const REPEAT_MS = DAY_MS
+
 /** In this many looks in a row a problem must be seen, or missed. */
 const LOOKS = 2
 
@@ -59,17 +66,31 @@ export function announcementsAfter(
   { waitMs, room }: AnnouncementLimits,
 ): AnnouncementStep {
   const counted = [...counts(watched, look), ...newProblems(watched, look)].filter(isRemembered)
-  const isRecovered = (one: WatchedProblem) => one.stage === 'announced' && one.absent >= LOOKS
+  const isRecovered = ({ stage, isHeard, absent }: WatchedProblem) =>
+    stage === 'called' && isHeard && absent >= LOOKS
   const recovered = counted.filter(isRecovered).slice(0, room)
-  const announce = dueProblems(counted, look, waitMs).slice(0, room - recovered.length)
+  const due = dueProblems(counted, look, waitMs).slice(0, room - recovered.length)
+  const announce = due.map(
+    one => ({ ...one, ...textsIn(look, one), stage: 'calling', calledAt: look.at }) as const,
+  )
   const isStale = ({ stage, present, absent }: WatchedProblem) =>
     (stage === 'calling' && absent >= LOOKS) || (stage === 'recovering' && present > 0)
   return {
     announce,
     recovered,
     withdraw: counted.filter(isStale).map(({ id }) => id),
-    next: counted.map(one => ({ ...one, stage: stageAfter(one, announce, recovered) })),
+    next: counted.map(
+      one =>
+        announce.find(({ id }) => id === one.id) ??
+        (recovered.includes(one) ? { ...one, stage: 'recovering' as const } : one),
+    ),
   }
+}
+
+/** What the look saw of the problem. Between two calls the texts stay those of the last one. */
+function textsIn({ problems }: ProblemLook, watched: WatchedProblem) {
+  const { kind, what, detail, todo } = problems.find(({ id }) => id === watched.id) ?? watched
+  return { kind, what, detail, todo }
 }
 
 /** The problems to announce, the most serious first. */
@@ -78,20 +99,14 @@ function dueProblems(
   { at, problems }: ProblemLook,
   waitMs: number,
 ): WatchedProblem[] {
-  const isLong = ({ since }: WatchedProblem) => at - Date.parse(since) >= waitMs
+  const isDue = ({ stage, since, kind: calledAs, calledAt = 0 }: WatchedProblem, kind: ProblemKind) => {
+    if (stage === 'seen') return kind !== 'wait' || at - Date.parse(since) >= waitMs
+    return stage === 'called' && kind !== 'wait' && (calledAs === 'wait' || at - calledAt >= REPEAT_MS)
+  }
   const due = problems.flatMap(({ id, kind }) =>
-    watched.filter(one => one.id === id && (kind === 'act' || isLong(one))),
+    watched.filter(one => one.id === id && one.present >= LOOKS && isDue(one, kind)),
   )
-  return [...new Set(due)].filter(({ stage, present }) => stage === 'seen' && present >= LOOKS)
-}
-
-function stageAfter(
-  one: WatchedProblem,
-  announce: readonly WatchedProblem[],
-  recovered: readonly WatchedProblem[],
-): AnnouncementStage {
-  if (announce.includes(one)) return 'calling'
-  return recovered.includes(one) ? 'recovering' : one.stage
+  return [...new Set(due)]
 }
 
 /** After a look that could not read the database, a problem that it did not see may still exist. */
@@ -102,8 +117,7 @@ function counts(watched: readonly WatchedProblem[], look: ProblemLook): WatchedP
       return look.isPartial ? one : { ...one, present: 0, absent: Math.min(one.absent + 1, LOOKS) }
     const present = { present: Math.min(one.present + 1, LOOKS), absent: 0 }
     if (one.stage !== 'seen') return { ...one, ...present }
-    const { what, detail, todo, since } = problem
-    return { ...one, ...present, what, detail, todo, since: since ?? one.since }
+    return { ...one, ...present, ...textsIn(look, one), since: problem.since ?? one.since }
   })
 }
 
@@ -111,20 +125,18 @@ function newProblems(watched: readonly WatchedProblem[], { at, problems }: Probl
   return problems
     .filter(({ id }, index) => problems.findIndex(one => one.id === id) === index)
     .filter(({ id }) => watched.every(one => one.id !== id))
-    .map(({ id, what, detail, todo, since }) => ({
-      id,
-      what,
-      detail,
-      todo,
-      since: since ?? isoInstant(at),
-      stage: 'seen',
-      present: 1,
-      absent: 0,
-    }))
+    .map(problem => ({ ...unseen(problem, at), present: 1 }))
 }
 
-const isRemembered = ({ stage, absent }: WatchedProblem) =>
-  absent < LOOKS || (stage !== 'seen' && stage !== 'unheard')
+function unseen({ id, kind, what, detail, todo, since }: HealthProblem, at: number): WatchedProblem {
+  return {
+    ...{ id, kind, what, detail, todo, since: since ?? isoInstant(at) },
+    ...{ stage: 'seen', isHeard: false, calledAt: undefined, present: 0, absent: 0 },
+  }
+}
+
+const isRemembered = ({ stage, isHeard, absent }: WatchedProblem) =>
+  absent < LOOKS || isHeard || stage === 'calling'
 
 /** The problems after a call about one of them has ended. */
 export function afterDelivery(
@@ -134,46 +146,46 @@ export function afterDelivery(
 ): readonly WatchedProblem[] {
   return watched.flatMap(one => {
     if (one.id !== id) return [one]
-    if (one.stage === 'recovering')
-      return end === 'withdrawn' ? [{ ...one, stage: 'announced' as const }] : []
+    const called = { ...one, stage: 'called' as const, isHeard: one.isHeard || end === 'delivered' }
+    if (one.stage === 'recovering') return end === 'withdrawn' ? [called] : []
     if (one.stage !== 'calling') return [one]
-    if (end === 'withdrawn') return []
-    return [{ ...one, stage: end === 'delivered' ? ('announced' as const) : ('unheard' as const) }]
+    return end === 'withdrawn' && !one.isHeard ? [] : [called]
   })
 }
 
-/** What is stored of a problem that was announced. The call about its recovery repeats it. */
-export type AnnouncedNote = Pick<WatchedProblem, 'id' | 'what' | 'todo' | 'since'>
+/** What is stored of a problem that someone has heard of. The call about its recovery repeats it. */
+export interface AnnouncedNote extends Pick<WatchedProblem, 'id' | 'what' | 'todo' | 'since'> {
+  /** Absent in notes of earlier versions. */
+  kind?: ProblemKind
+  called_at?: string
+}
 
 export function announcedNotes(watched: readonly WatchedProblem[]): AnnouncedNote[] {
   return watched
-    .filter(({ stage }) => stage === 'announced' || stage === 'recovering')
-    .map(({ id, what, todo, since }) => ({ id, what, todo, since }))
+    .filter(({ isHeard }) => isHeard)
+    .map(({ id, kind, what, todo, since, calledAt = 0 }) => {
+      return { id, kind, what, todo, since, called_at: isoInstant(calledAt) }
+    })
 }
 
 /** A problem that the looks did not find, and that someone is called about at once. */
-export function announcedProblem(
-  { id, what, detail, todo, since }: HealthProblem,
-  at: number,
-): WatchedProblem {
-  return { ...restored({ id, what, todo, since: since ?? isoInstant(at) }), detail }
+export function announcedProblem(problem: HealthProblem, at: number): WatchedProblem {
+  return { ...unseen(problem, at), stage: 'called', isHeard: true, calledAt: at }
 }
 
-const restored = (note: AnnouncedNote): WatchedProblem => ({
-  ...note,
-  detail: null,
-  stage: 'announced',
-  present: 0,
-  absent: 0,
-})
+function restored({ kind = 'act', called_at: calledAt, ...note }: AnnouncedNote, at: number): WatchedProblem {
+  const problem = announcedProblem({ ...note, kind, detail: null }, at)
+  return calledAt === undefined ? problem : { ...problem, calledAt: Date.parse(calledAt) }
+}
 
 /** Adds the stored problems. A problem that this process already calls about stays as it is. */
 export function withStored(
   watched: readonly WatchedProblem[],
   stored: readonly AnnouncedNote[],
+  at: number,
 ): readonly WatchedProblem[] {
   const isStored = ({ id, stage }: WatchedProblem) => stage === 'seen' && stored.some(note => note.id === id)
   const kept = watched.filter(one => !isStored(one))
   const added = stored.filter(({ id }) => kept.every(one => one.id !== id))
-  return [...kept, ...added.map(restored)]
+  return [...kept, ...added.map(note => restored(note, at))]
 }

@@ -1,6 +1,6 @@
 import type { HOOK_VARIABLES } from '../config/settings.ts'
 import { singleLine } from '../safe-text.ts'
-import { durationText } from '../terminal/wording.ts'
+import { clockText, durationText } from '../terminal/wording.ts'
 import type { WatchedProblem } from './announcements.ts'
 
 /** What a command and a webhook get. Pure. It has names, counts and times only, never content. */
@@ -22,6 +22,7 @@ export interface HookPayload {
   detail: string
   since: string
   lasted_seconds: number
+  /** Empty for a recovery. */
   todo: string
   workspace: string
   /** A sentence that says all of this. Slack, Mattermost and similar services show it. */
@@ -36,12 +37,24 @@ export function payloadOf({ event, problem, workspaceId, lastedMs }: HookCall): 
     string,
   ]
   const workspace = singleLine(workspaceId)
-  const why = detail === '' ? '' : ` ${detail}.`
-  const text =
-    event === 'problem'
-      ? `parley, workspace ${workspace}: ${what} (since ${since}).${why} ${todo}`
-      : `parley, workspace ${workspace}: recovered after ${durationText(lastedMs)}: ${what} (since ${since}).`
+  const begun = `${what} (since ${clockText(since, Date.parse(since) + lastedMs)})`
   const lasted = Math.round(lastedMs / 1000)
+  if (event === 'recovered') {
+    const text = `parley, workspace ${workspace}: recovered after ${durationText(lastedMs)}: ${begun}.`
+    return {
+      event,
+      id: singleLine(id),
+      what,
+      detail,
+      since,
+      lasted_seconds: lasted,
+      todo: '',
+      workspace,
+      text,
+    }
+  }
+  const why = detail === '' ? '' : ` ${detail}.`
+  const text = `parley, workspace ${workspace}: ${begun}.${why} ${todo}`
   return { event, id: singleLine(id), what, detail, since, lasted_seconds: lasted, todo, workspace, text }
 }
 

@@ -54,7 +54,7 @@ const END_LIMIT_MS = 10 * SECOND_MS
 
 export function watchProblems(deps: HookWatchDeps): HookWatch {
   const { clock, log, hooks, look, random = Math.random } = deps
-  const memory = createMemory(deps.storage)
+  const memory = createMemory(deps.storage, clock)
   const deliveries = createDeliveries({
     clock,
     log,
@@ -140,7 +140,7 @@ function beginCalls(
 }
 
 /** The watched problems. Those that were announced are stored as soon as the database can be written. */
-function createMemory({ read, write }: AnnouncedStorage) {
+function createMemory({ read, write }: AnnouncedStorage, clock: Clock) {
   let watched: readonly WatchedProblem[] = []
   let isLoaded = false
   let stored = '[]'
@@ -173,7 +173,7 @@ function createMemory({ read, write }: AnnouncedStorage) {
       if (notes === undefined) return
       isLoaded = true
       stored = JSON.stringify(notes)
-      watched = withStored(watched, notes)
+      watched = withStored(watched, notes, clock.now())
     },
     /** Resolves when no write is under way, after one more try to store what is not stored yet. */
     saved: startSaving,

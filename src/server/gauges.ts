@@ -47,6 +47,7 @@ export interface Figures {
   backlog: Readonly<Record<string, number>> | undefined
   resources: readonly ResourceFigures[] | undefined
   isReady: boolean | undefined
+  hasInvalidSettings: boolean
   isApiReachable: boolean | undefined
   /** When the API last answered this process; ms since the epoch by this machine's clock. */
   answeredAt: number | undefined
@@ -194,6 +195,12 @@ export const GAUGES: readonly GaugeDefinition[] = [
     help: '1 while the warehouse follows the API, else 0; /readyz gives the reason.',
     labels: [],
     values: flag(({ isReady }) => isReady),
+  },
+  {
+    name: 'parley_settings_invalid',
+    help: '1 while the daemon keeps earlier settings, since those of the last reload are invalid, else 0.',
+    labels: [],
+    values: flag(({ hasInvalidSettings }) => hasInvalidSettings),
   },
   {
     name: 'parley_api_reachable',

@@ -59,6 +59,7 @@ export interface MetricSources {
   /** Undefined between two sessions. */
   rate(): RateFigures | undefined
   isReady(): boolean
+  hasInvalidSettings(): boolean
   /** Undefined between two sessions. */
   isApiReachable(): boolean | undefined
   database(): DatabaseFigures | undefined
@@ -134,6 +135,7 @@ export function createMetrics({ clock, sources }: MetricsOptions): Metrics {
         serverNow: (await serverNow()) ?? now,
         rate: await rate(),
         isReady: await isReady(),
+        hasInvalidSettings: sources.hasInvalidSettings(),
         isApiReachable: await isApiReachable(),
         answeredAt,
         database: await database(),

@@ -3,7 +3,8 @@ import { join } from 'node:path'
 import type { TestContext } from 'vitest'
 import { expect, test } from 'vitest'
 import { type Place, placeFor, workspace } from '../cli/workspace.ts'
-import { type DaemonProcess, loaded, seen, startDaemon } from './cli-daemon.ts'
+import { until } from '../support/until.ts'
+import { type DaemonProcess, loaded, runCommand, seen, startDaemon } from './cli-daemon.ts'
 
 const NEVER = 'poll_seconds = 86400'
 
@@ -70,9 +71,15 @@ test.for([
   expect(line.level).toBe('error')
   expect(line.error?.message).toContain(named)
   expect(changes(daemon)).toEqual([])
+  const check = async () => (await runCommand(place, ['status', '--check'])).stdout
+  const isWarned = /^WARNING: .*The new settings are invalid/
+  expect(await until(check, line => isWarned.test(line))).toContain(named)
+  expect((await daemon.ask('/metrics')).body).toContain('parley_settings_invalid 1')
   // The daemon still runs, and applies the corrected file.
   const id = publish()
   config('[sync]\npoll_seconds = 1\n')
   daemon.signal('SIGHUP')
   expect(await stored(place, id)).toBe(id)
+  expect(await check()).not.toMatch(/settings/)
+  expect((await daemon.ask('/metrics')).body).toContain('parley_settings_invalid 0')
 })

@@ -94,11 +94,57 @@ describe('the problems of a warehouse', () => {
     expect(problems({ publication, writer: STOPPED })).toEqual([`act daemon:stopped ${SINCE}`])
   })
 
-  test('a failing resource is retried at first, and needs a person after an hour', () => {
-    const failing = { state: 'failing', reason: 'The API answers 500' } as const
-    expect(problems({}, { ...failing, failing_since: SINCE })).toEqual([`wait failing:members ${SINCE}`])
+  test('a failing resource is retried at first, with its next try and the time when it needs a person, which it does after an hour', () => {
+    const why = {
+      state: 'failing',
+      reason: 'The API answers 500',
+      next_run_at: '2026-03-04T12:00:40.000Z',
+    } as const
+    expect(problemsOf(report({}, { ...why, failing_since: SINCE }), NOW)).toMatchObject([
+      {
+        id: 'failing:members',
+        kind: 'wait',
+        detail: 'The API answers 500. Next try: 12:00:40 UTC (in 40 s)',
+        todo: 'Nothing to do yet. It needs you if it lasts until 12:40:00 UTC.',
+      },
+    ])
     const long = '2026-03-04T11:00:00.000Z'
-    expect(problems({}, { ...failing, failing_since: long })).toEqual([`act failing:members ${long}`])
+    expect(problems({}, { ...why, failing_since: long })).toEqual([`act failing:members ${long}`])
+    expect(problems({ api: { ...REFUSED, kind: 'silent', since: long } })).toEqual([`act api:silent ${long}`])
+  })
+
+  test('a resource that fails while no process tries again needs a person at once, and explains the end of the backfill', () => {
+    const ended = { ...STOPPED, command: 'backfill' }
+    const backfill = { ended_at: FRESH, exit_status: 69, reason: 'Some resources failed' }
+    const failing = {
+      state: 'failing',
+      failing_since: SINCE,
+      reason: 'Grant the key this permission again.',
+    } as const
+    const made = report({ writer: ended, daemon: null, backfill }, failing)
+    expect(problemsOf(made, NOW)).toMatchObject([
+      {
+        id: 'failing:members',
+        kind: 'act',
+        detail: 'Grant the key this permission again',
+        todo: expect.stringContaining('run parley backfill again'),
+      },
+    ])
+  })
+
+  test('settings that a reload refused are a warning while the daemon runs', () => {
+    const invalid_settings = { since: SINCE, reason: 'Invalid settings, 2 problems:\n  a\n  b' }
+    const made = report({ daemon: { ...RUNNING, invalid_settings } })
+    const [problem] = problemsOf(made, NOW)
+    expect(problem).toMatchObject({ id: 'settings:invalid', kind: 'warn', since: SINCE })
+    expect(problem?.detail).toBe('Invalid settings, 2 problems: a b')
+    expect(checkStatus(made, { now: NOW, maxAgeMs: undefined, resource: undefined })).toMatchObject({
+      status: 1,
+      line: expect.stringMatching(/^WARNING: Needs a look since .+: The new settings are invalid/),
+    })
+    expect(problems({ daemon: { ...RUNNING, invalid_settings }, writer: STOPPED })).toEqual([
+      `act daemon:stopped ${SINCE}`,
+    ])
   })
 
   test('an API that is away is one problem, not one for each resource', () => {

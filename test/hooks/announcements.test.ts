@@ -25,16 +25,30 @@ const problem = (id: string, more: Partial<HealthProblem> = {}): HealthProblem =
   ...more,
 })
 
-const watched = (stage: AnnouncementStage, present: number, absent: number): WatchedProblem => ({
+const HOUR_MS = 3_600_000
+
+/** Someone was called about it an hour ago, and heard it, unless it was only seen. */
+const watched = (
+  stage: AnnouncementStage,
+  present: number,
+  absent: number,
+  more: Partial<WatchedProblem> = {},
+): WatchedProblem => ({
   id: 'disk',
+  kind: 'act',
   what: 'What disk is',
   detail: null,
   todo: 'Mend disk.',
   since: SINCE,
   stage,
+  isHeard: stage === 'called' || stage === 'recovering',
+  calledAt: stage === 'seen' ? undefined : NOW - HOUR_MS,
   present,
   absent,
+  ...more,
 })
+
+const UNHEARD = { isHeard: false }
 
 const look = (problems: readonly HealthProblem[], isPartial = false) => ({ at: NOW, problems, isPartial })
 
@@ -102,31 +116,49 @@ describe('the decision after a look', () => {
     ],
     [
       'an announced problem that lasts is not announced again',
-      [watched('announced', 0, 0)],
+      [watched('called', 0, 0)],
       ACT,
-      'announce [] recovered [] withdraw [] next [disk announced 1/0]',
+      'announce [] recovered [] withdraw [] next [disk called 1/0]',
     ],
     [
       'an announced problem that one look misses has not recovered',
-      [watched('announced', 2, 0)],
+      [watched('called', 2, 0)],
       [],
-      'announce [] recovered [] withdraw [] next [disk announced 0/1]',
+      'announce [] recovered [] withdraw [] next [disk called 0/1]',
     ],
     [
       'an announced problem that two looks miss has recovered',
-      [watched('announced', 0, 1)],
+      [watched('called', 0, 1)],
       [],
       'announce [] recovered [disk] withdraw [] next [disk recovering 0/2]',
     ],
     [
-      'a problem whose call failed is not announced again while it lasts',
-      [watched('unheard', 2, 0)],
+      'a problem that is announced is announced again when parley no longer waits it out',
+      [watched('called', 2, 0, { kind: 'wait' })],
       ACT,
-      'announce [] recovered [] withdraw [] next [disk unheard 2/0]',
+      'announce [disk] recovered [] withdraw [] next [disk calling 2/0]',
+    ],
+    [
+      'a problem that needs a person is announced again after a day',
+      [watched('called', 2, 0, { calledAt: NOW - 24 * HOUR_MS })],
+      ACT,
+      'announce [disk] recovered [] withdraw [] next [disk calling 2/0]',
+    ],
+    [
+      'a problem that parley waits out is not announced again after a day',
+      [watched('called', 2, 0, { kind: 'wait', calledAt: NOW - 24 * HOUR_MS })],
+      OLD,
+      'announce [] recovered [] withdraw [] next [disk called 2/0]',
+    ],
+    [
+      'a problem whose call failed is not announced again at once',
+      [watched('called', 2, 0, UNHEARD)],
+      ACT,
+      'announce [] recovered [] withdraw [] next [disk called 2/0]',
     ],
     [
       'a problem whose call failed is forgotten without a call when it is gone',
-      [watched('unheard', 0, 1)],
+      [watched('called', 0, 1, UNHEARD)],
       [],
       'announce [] recovered [] withdraw [] next []',
     ],
@@ -147,9 +179,9 @@ describe('the decision after a look', () => {
   })
 
   test('a look without the database counts nothing as gone, and sees the problem of the database', () => {
-    const before = [watched('announced', 2, 0)]
+    const before = [watched('called', 2, 0)]
     expect(lineOf(announcementsAfter(before, look([problem('database')], true), limits))).toBe(
-      'announce [] recovered [] withdraw [] next [disk announced 2/0, database seen 1/0]',
+      'announce [] recovered [] withdraw [] next [disk called 2/0, database seen 1/0]',
     )
   })
 
@@ -158,7 +190,7 @@ describe('the decision after a look', () => {
     const before = [...problems]
       .reverse()
       .map(({ id }) => ({ ...watched('seen', 1, 0), id }))
-      .concat(watched('announced', 0, 1))
+      .concat(watched('called', 0, 1))
     const step = announcementsAfter(before, look(problems), { waitMs: WAIT_MS, room: 3 })
     expect([step.recovered, step.announce].map(of => of.map(({ id }) => id))).toEqual([['disk'], ['a', 'b']])
     const later = announcementsAfter(step.next, look(problems), { waitMs: WAIT_MS, room: 1 })
@@ -181,25 +213,37 @@ describe('the decision after a look', () => {
     expect(later(WAIT_MS).announce).toHaveLength(1)
   })
 
+  test('a problem that is announced again keeps its instant and has the text that the look saw', () => {
+    const later = [problem('disk', { what: 'Something else', since: '2026-03-04T11:59:59.000Z' })]
+    const before = [watched('called', 2, 0, { kind: 'wait' })]
+    const [again] = announcementsAfter(before, look(later), limits).announce
+    expect(again).toMatchObject({ kind: 'act', what: 'Something else', since: SINCE, calledAt: NOW })
+  })
+
   test('an announced problem keeps the instant and the text of its announcement', () => {
     const later = [problem('disk', { what: 'Something else', since: '2026-03-04T11:59:59.000Z' })]
-    const [kept] = announcementsAfter([watched('announced', 2, 0)], look(later), limits).next
+    const [kept] = announcementsAfter([watched('called', 2, 0)], look(later), limits).next
     expect(kept).toMatchObject({ what: 'What disk is', since: SINCE })
   })
 })
 
 describe('the stage after a call has ended', () => {
-  test.each<[AnnouncementStage, DeliveryEnd, AnnouncementStage | 'forgotten']>([
-    ['calling', 'delivered', 'announced'],
-    ['calling', 'failed', 'unheard'],
-    ['calling', 'withdrawn', 'forgotten'],
-    ['recovering', 'delivered', 'forgotten'],
-    ['recovering', 'failed', 'forgotten'],
-    ['recovering', 'withdrawn', 'announced'],
-  ])('a problem that was %s and whose call was %s is %s', (stage, end, expected) => {
+  test.each<[AnnouncementStage, 'heard' | 'not heard', DeliveryEnd, string]>([
+    ['calling', 'not heard', 'delivered', 'called, heard'],
+    ['calling', 'not heard', 'failed', 'called, not heard'],
+    ['calling', 'not heard', 'withdrawn', 'forgotten'],
+    ['calling', 'heard', 'failed', 'called, heard'],
+    ['calling', 'heard', 'withdrawn', 'called, heard'],
+    ['recovering', 'heard', 'delivered', 'forgotten'],
+    ['recovering', 'heard', 'failed', 'forgotten'],
+    ['recovering', 'heard', 'withdrawn', 'called, heard'],
+  ])('a problem that was %s, was %s before and whose call was %s is %s', (stage, heard, end, expected) => {
     const other = { ...watched('calling', 2, 0), id: 'other' }
-    const [first, ...rest] = afterDelivery([watched(stage, 2, 0), other], 'disk', end)
-    expect(first?.id === 'disk' ? first.stage : 'forgotten').toBe(expected)
+    const before = watched(stage, 2, 0, { isHeard: heard === 'heard' })
+    const [first, ...rest] = afterDelivery([before, other], 'disk', end)
+    const after =
+      first?.id === 'disk' ? `${first.stage}, ${first.isHeard ? 'heard' : 'not heard'}` : 'forgotten'
+    expect(after).toBe(expected)
     expect([first, ...rest]).toContainEqual(other)
   })
 
@@ -211,21 +255,22 @@ describe('the stage after a call has ended', () => {
 })
 
 describe('what is stored', () => {
-  const note = { id: 'disk', what: 'What disk is', todo: 'Mend disk.', since: SINCE }
+  const old = { id: 'disk', what: 'What disk is', todo: 'Mend disk.', since: SINCE }
+  const note = { ...old, kind: 'act', called_at: '2026-03-04T11:00:00.000Z' } as const
 
-  test.each<[AnnouncementStage, number]>([
-    ['seen', 0],
-    ['calling', 0],
-    ['unheard', 0],
-    ['announced', 1],
-    ['recovering', 1],
-  ])('of a problem that is %s, %i notes are stored', (stage, count) => {
-    const notes = announcedNotes([watched(stage, 2, 0)])
-    expect(notes).toEqual(Array.from({ length: count }, () => note))
+  test.each<[AnnouncementStage, boolean]>([
+    ['seen', false],
+    ['calling', false],
+    ['calling', true],
+    ['called', false],
+    ['called', true],
+    ['recovering', true],
+  ])('a problem that is %s is stored if a call about it succeeded: %s', (stage, isHeard) => {
+    expect(announcedNotes([watched(stage, 2, 0, { isHeard })])).toEqual(isHeard ? [note] : [])
   })
 
   test('a stored problem is not announced again, and recovers when two looks miss it', () => {
-    const known = withStored([], [note])
+    const known = withStored([], [old], NOW)
     const first = announcementsAfter(known, look(ACT), limits)
     expect(announcementsAfter(first.next, look(ACT), limits).announce).toEqual([])
     const gone = announcementsAfter(known, look([]), limits)
@@ -233,7 +278,7 @@ describe('what is stored', () => {
   })
 
   test('a stored problem that this process has seen is announced already, and one that it calls about is not', () => {
-    expect(withStored([watched('seen', 2, 0)], [note])).toEqual([watched('announced', 0, 0)])
-    expect(withStored([watched('calling', 2, 0)], [note])).toEqual([watched('calling', 2, 0)])
+    expect(withStored([watched('seen', 2, 0)], [note], NOW)).toEqual([watched('called', 0, 0)])
+    expect(withStored([watched('calling', 2, 0)], [note], NOW)).toEqual([watched('calling', 2, 0)])
   })
 })

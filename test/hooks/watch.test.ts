@@ -33,6 +33,7 @@ test('a problem is announced once however long it lasts, and its recovery once',
   expect(hook.calls[1]?.payload).toMatchObject({
     since: DISK.since,
     what: DISK.what,
+    todo: '',
     lasted_seconds: expect.any(Number),
     text: expect.stringMatching(
       /^parley, workspace acme: recovered after 13 min 30 s: The daemon cannot use the database/,
@@ -90,7 +91,7 @@ test('after a restart a problem that lasts is not announced again, and its recov
   await before.look([DISK])
   await stored(before, 1)
   await before.watch.close()
-  expect(storage.notes).toMatchObject([{ id: DISK.id, since: DISK.since }])
+  expect(storage.notes).toMatchObject([{ id: DISK.id, kind: DISK.kind, since: DISK.since }])
   const after = await watchTrial(hooks)
   await after.look([DISK], 10)
   expect(events(hook)).toEqual([`problem ${DISK.id}`])

@@ -28,7 +28,7 @@ test('a webhook gets the fields of the problem and a sentence, and the log says 
         lasted_seconds: 90,
         todo: 'Remove the cause.',
         workspace: 'acme',
-        text: 'parley, workspace acme: The daemon cannot use the database (since 2026-03-04T11:59:00.000Z). The disk is full. Remove the cause.',
+        text: 'parley, workspace acme: The daemon cannot use the database (since 11:59:00 UTC). The disk is full. Remove the cause.',
       },
     },
   ])

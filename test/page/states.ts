@@ -72,7 +72,7 @@ export const PAGE_STATES: readonly PageState[] = [
       parts.simulator.setFaults([{ kind: 'status', status: 503 }])
     },
     verdict: /^Waiting since .*: No request to the API succeeds/,
-    todo: /parley doctor/,
+    todo: /Nothing to do yet. It needs you if it lasts until/,
   },
   {
     name: 'key-refused',

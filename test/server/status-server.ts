@@ -37,6 +37,7 @@ export const NO_SOURCES: MetricSources = {
   serverNow: () => Date.parse('2025-06-01T12:00:00Z'),
   rate: () => undefined,
   isReady: () => true,
+  hasInvalidSettings: () => false,
   isApiReachable: () => undefined,
   database: () => undefined,
   snapshot: () => undefined,

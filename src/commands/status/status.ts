@@ -27,7 +27,7 @@ export interface StatusOptions {
 }
 
 const CHECK_HELP =
-  'print one line and exit with 0 (fine), 1 (parley waits for something and goes on by itself) or 2 (a person has to act), for cron, timers and monitoring'
+  'print one line and exit with 0 (fine), 1 (parley waits for something and goes on by itself, or something needs a look) or 2 (a person has to act), for cron, timers and monitoring'
 
 export const statusCommand: CommandDefinition<StatusOptions> = {
   description:

@@ -1,4 +1,5 @@
 import type { HealthVerdict } from '../../health/verdict.ts'
+import { PROBLEM_LABELS } from '../../health/wording.ts'
 import { coverageSection } from './coverage.ts'
 import { fileSection } from './file.ts'
 import { type Html, html } from './html.ts'
@@ -36,8 +37,7 @@ export function errorPageHtml(head: DocumentHead): string {
 const TITLES: Readonly<Record<HealthVerdict['kind'], string>> = {
   ok: 'Up to date',
   loading: 'Loading history',
-  wait: 'Waiting',
-  act: 'Needs you',
+  ...PROBLEM_LABELS,
 }
 
 interface DocumentHead {

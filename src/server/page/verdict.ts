@@ -6,11 +6,12 @@ import { clockText, countText } from '../../terminal/wording.ts'
 import { type Html, html } from './html.ts'
 import { foreign } from './wording.ts'
 
-/** A circle with a tick, an arrow, two bars or an exclamation mark: readable without its colour. */
+/** A circle with a tick, an arrow, two bars or an exclamation mark: readable without its colour, next to the text. */
 const SHAPES: Readonly<Record<HealthVerdict['kind'], { colour: string; path: string }>> = {
   ok: { colour: '#1a7f37', path: 'M7 12.5l3.5 3.5 6.5-8' },
   loading: { colour: '#0b5cad', path: 'M12 6v11M7.5 12.5L12 17l4.5-4.5' },
   wait: { colour: '#8a5a00', path: 'M9.5 7v10M14.5 7v10' },
+  warn: { colour: '#8a5a00', path: 'M12 6v7.5M12 17v.5' },
   act: { colour: '#b42318', path: 'M12 6v7.5M12 17v.5' },
 }
 

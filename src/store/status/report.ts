@@ -56,6 +56,8 @@ export interface DaemonState {
   until: string | null
   /** Exit status of the process, once stopped. */
   exit_status?: number
+  /** Why a running daemon keeps earlier settings than those in its file. Absent after a reload without an error. */
+  invalid_settings?: { since: string; reason: string }
 }
 
 /** Why the daemon is in its state, with what a person can do, for places with room for one text. */

@@ -175,7 +175,7 @@ describe('the display on 80 × 24', () => {
       'Find out why. If they were really deleted there, run parley accept-deletions',
       'members. If a later complete read misses them too, parley marks them as',
       'deleted; their rows stay in the file.',
-      'Wait: The API asked parley to wait, for 20 min: The API answers 403. Next',
+      'Waiting: The API asked parley to wait, for 20 min: The API answers 403. Next',
       '  try: 11:40:00 UTC (now). Nothing to do: the wait ends by itself.',
     ])
   })

@@ -12,6 +12,7 @@ const STYLES = {
   ok: ['bold', 'green'],
   loading: ['bold', 'cyan'],
   wait: ['bold', 'yellow'],
+  warn: ['bold', 'yellow'],
   act: ['bold', 'red'],
 } as const satisfies Record<HealthVerdict['kind'], readonly string[]>
 
