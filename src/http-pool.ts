@@ -1,21 +1,130 @@
-import type { Dispatcher, Pool } from 'undici'
+import { request as httpRequest, type IncomingMessage } from 'node:http'
+import { connect as connectTcp, isIP, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
+import type { buildConnector, Dispatcher, Pool } from 'undici'
 import sendRequest from 'undici/lib/api/api-request.js'
 import UndiciPool from 'undici/lib/dispatcher/pool.js'
+import { systemClock } from './clock.ts'
+import { errorCode } from './error-code.ts'
+import { hostOf } from './loopback.ts'
+import { type HttpProxy, ProxyError, type ProxyRules, proxyFor, shownProxy } from './proxies.ts'
 
 /**
- * Connections to one server. Of undici, only the files for this are loaded: all of it would take 65 ms at every start,
- * and 9 MB of memory.
+ * Connections to one server, direct or through a proxy. Certificates are always checked: by an explicit option, which
+ * wins over `NODE_TLS_REJECT_UNAUTHORIZED`.
+ *
+ * Of undici, only the files for this are loaded: all of it would take twice the time at every start, and 9 MB of memory.
  */
 export interface HttpPool {
+  /** @throws ProxyError when the proxy does not connect to the server */
   request(options: Dispatcher.RequestOptions): Promise<Dispatcher.ResponseData>
   /** Closes every connection. Requests in flight fail. */
   destroy(): Promise<void>
 }
 
-export function createHttpPool(origin: string, options: Pool.Options): HttpPool {
-  const pool = new UndiciPool(origin, options)
+export interface HttpPoolOptions extends Omit<Pool.Options, 'connect'> {
+  proxies: ProxyRules
+  /** How long connecting may take, with TLS and with the answer of a proxy. */
+  connectMs: number
+  /** A certificate to trust, as PEM. Default: those of Node and of `NODE_EXTRA_CA_CERTS` */
+  ca?: string
+}
+
+export function createHttpPool(
+  origin: string,
+  { proxies, connectMs, ca, ...options }: HttpPoolOptions,
+): HttpPool {
+  const proxy = proxyFor(proxies, origin)
+  const trust = { rejectUnauthorized: true, ...(ca !== undefined && { ca }) }
+  const connect = proxy ? tunnelThrough(proxy, connectMs, trust) : { ...trust, timeout: connectMs }
+  const pool = new UndiciPool(origin, { ...options, connect })
   return {
     request: request => sendRequest.call(pool, request),
     destroy: () => pool.destroy(),
   }
+}
+
+interface Trust {
+  rejectUnauthorized: boolean
+  ca?: string
+}
+
+/**
+ * Connects by `CONNECT`, also to servers without TLS: only then is an answer of the proxy never taken for one of the
+ * server. undici has a connector for this too, but it waits five minutes for the answer of a proxy.
+ */
+function tunnelThrough(proxy: HttpProxy, connectMs: number, trust: Trust): buildConnector.connector {
+  return ({ hostname, protocol, port }, done) => {
+    const host = hostname.replace(/^\[(.*)\]$/, '$1')
+    const target = `${isIP(host) === 6 ? `[${host}]` : host}:${port || (protocol === 'https:' ? 443 : 80)}`
+    const name = `the proxy ${shownProxy(proxy)} (${proxy.source})`
+    let latest: Socket = connectToProxy(proxy.url, trust)
+    const over = new AbortController()
+    let hasTunnel = false
+    const end = (result: Socket | Error): void => {
+      if (over.signal.aborted) return
+      over.abort()
+      if (result instanceof Error) {
+        latest.destroy()
+        done(result, null)
+      } else done(null, result)
+    }
+    // As for a direct connection, the time is that of the system.
+    void systemClock()
+      .sleep(connectMs, over.signal)
+      .then(() => {
+        const late = `${name} did not connect within ${connectMs / 1000} s`
+        end(
+          hasTunnel
+            ? Object.assign(new Error('TLS took too long'), { code: 'ETIMEDOUT' })
+            : new ProxyError(late),
+        )
+      })
+    const asking = httpRequest({
+      method: 'CONNECT',
+      path: target,
+      headers: { host: target, 'user-agent': 'parley', ...proxyLogin(proxy.url) },
+      createConnection: () => latest,
+    })
+    asking.on('error', error => {
+      end(new ProxyError(`${name} cannot be reached (${errorCode(error) ?? 'its answer is not HTTP'})`))
+    })
+    asking.once('connect', (answer: IncomingMessage, socket: Socket) => {
+      const refusal = refusalText(answer.statusCode ?? 0, proxy.url)
+      if (refusal !== undefined) return end(new ProxyError(`${name} ${refusal}`))
+      hasTunnel = true
+      socket.setNoDelay(true).setKeepAlive(true, 60_000).on('error', end)
+      if (protocol !== 'https:') return end(socket)
+      const servername = isIP(host) === 0 ? { servername: host } : {}
+      const secure = connectTls({ ...trust, ...servername, socket, host, ALPNProtocols: ['http/1.1'] })
+      latest = secure
+      secure.once('secureConnect', () => end(secure)).on('error', end)
+    })
+    asking.end()
+  }
+}
+
+function connectToProxy(url: string, trust: Trust): Socket {
+  const { protocol, port } = new URL(url)
+  const host = hostOf(url)
+  if (protocol === 'http:') return connectTcp({ host, port: Number(port || 80) })
+  const servername = isIP(host) === 0 ? { servername: host } : {}
+  return connectTls({ ...trust, ...servername, host, port: Number(port || 443) })
+}
+
+function proxyLogin(url: string): Record<string, string> {
+  const { username, password } = new URL(url)
+  if (username === '' && password === '') return {}
+  const login = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`
+  return { 'proxy-authorization': `Basic ${Buffer.from(login).toString('base64')}` }
+}
+
+/** Undefined when the proxy has connected. */
+function refusalText(status: number, url: string): string | undefined {
+  if (status >= 200 && status < 300) return undefined
+  if (status === 407)
+    return new URL(url).username === ''
+      ? 'asks for a user name and password (HTTP 407)'
+      : 'refuses the user name and password (HTTP 407)'
+  return `${status >= 500 ? 'cannot' : 'refuses to'} connect (HTTP ${status})`
 }

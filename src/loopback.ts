@@ -3,9 +3,14 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host)
 }
 
-/** Whether the URL leads to this machine only. A request there needs no encryption. */
+/** Whether the URL leads to this machine only. A request there needs no encryption and no proxy. */
 export function isLoopbackUrl(url: string): boolean {
-  return isLoopback(new URL(url).hostname.replace(/^\[(.*)\]$/, '$1'))
+  return isLoopback(hostOf(url))
+}
+
+/** The host of a URL, without the brackets of an IPv6 address. */
+export function hostOf(url: string): string {
+  return new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')
 }
 
 /**

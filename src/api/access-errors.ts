@@ -54,7 +54,7 @@ export function noAnswer({ baseUrl }: ApiAccess, failure: string, isForeign: boo
       code: 'api-silent',
       hint: isForeign
         ? NOT_THIS_API
-        : 'Check api.base_url and the network, or wait until the API is back, then run the command again. A backfill continues where it stopped.',
+        : 'Check api.base_url, the network and the proxy if there is one, or wait until the API is back, then run the command again. A backfill continues where it stopped.',
       exitStatus: EXIT_STATUS.apiUnavailable,
     },
   )

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import { DAY_MS, MINUTE_MS } from '../clock.ts'
 import { decodeJson } from '../json.ts'
+import { ProxyError } from '../proxies.ts'
 import { knownWords } from './server-text.ts'
 
 /** Classifies HTTP responses and failed requests. Pure. Every message may be logged. */
@@ -261,7 +262,22 @@ const FAILURES: Readonly<Record<string, FailureMeaning>> = {
 /** Meanings by pattern, for codes that `FAILURES` does not list. The first pattern that matches counts. */
 const FAILURE_FAMILIES: readonly { pattern: RegExp; meaning(code: string): FailureMeaning }[] = [
   {
-    pattern: /^(ERR_TLS|ERR_SSL|EPROTO$|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|HOSTNAME_MISMATCH|INVALID_CA)/,
+    // For a plain port Node reports the first of these when the server closes the connection, else the second or third.
+    pattern: /^(ERR_TLS_HANDSHAKE|ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_PACKET_LENGTH_TOO_LONG)$/,
+    meaning: code => ({
+      cause: 'unreachable',
+      message: `The API cannot be reached: this port does not seem to speak TLS (${code}); for an API on this machine, try http:// in api.base_url`,
+    }),
+  },
+  {
+    pattern: /^(DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|INVALID_CA|CERT_UNTRUSTED)/,
+    meaning: code => ({
+      cause: 'unreachable',
+      message: `The API cannot be reached: its certificate is not trusted (${code}); for one of your company, name its file by NODE_EXTRA_CA_CERTS`,
+    }),
+  },
+  {
+    pattern: /^(ERR_TLS|ERR_SSL|EPROTO$|CERT_|HOSTNAME_MISMATCH)/,
     meaning: code => ({ cause: 'unreachable', message: `The API cannot be reached: TLS failed (${code})` }),
   },
   {
@@ -272,6 +288,8 @@ const FAILURE_FAMILIES: readonly { pattern: RegExp; meaning(code: string): Failu
 
 /** Classifies a failed attempt by the code of its error or of the error's causes. */
 export function classifyFailure(error: unknown): Outcome {
+  if (error instanceof ProxyError)
+    return { kind: 'retry', cause: 'unreachable', message: `The API cannot be reached: ${error.message}` }
   const code = failureCode(error)
   if (/^UND_ERR_INVALID_ARG|^ERR_INVALID/.test(code)) return badSetupFault()
   const family = FAILURE_FAMILIES.find(({ pattern }) => pattern.test(code))

@@ -4,6 +4,7 @@ import { gunzip, gunzipSync } from 'node:zlib'
 import type { Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
 import { createHttpPool, type HttpPool } from '../http-pool.ts'
+import { NO_PROXIES, type ProxyRules } from '../proxies.ts'
 import type { ApiAccess } from './access-errors.ts'
 import {
   classifyAnswer,
@@ -30,6 +31,8 @@ export interface ClientOptions {
   /** Maximum size of a body after decompression. */
   maxResponseBytes: number
   clock: Clock
+  /** Default: none. */
+  proxies?: ProxyRules
   /** Maximum number of connections. Further requests wait for a free connection. Default 64. */
   maxSockets?: number
 }
@@ -103,11 +106,15 @@ export function createClient(options: ClientOptions): Client {
   }
 }
 
-function createPool(origin: string, { timeoutMs, maxSockets = 64 }: ClientOptions): HttpPool {
+function createPool(
+  origin: string,
+  { timeoutMs, maxSockets = 64, proxies = NO_PROXIES }: ClientOptions,
+): HttpPool {
   return createHttpPool(origin, {
+    proxies,
     connections: maxSockets,
     pipelining: 1,
-    connect: { timeout: Math.min(timeoutMs, CONNECT_TIMEOUT_MS) },
+    connectMs: Math.min(timeoutMs, CONNECT_TIMEOUT_MS),
     headersTimeout: Math.min(timeoutMs, HEADERS_TIMEOUT_MS),
     bodyTimeout: timeoutMs,
     keepAliveTimeout: IDLE_CONNECTION_MS,

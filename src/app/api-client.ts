@@ -4,7 +4,7 @@ import { type ApiReader, type ApiReaderDeps, createApiReader } from '../api/read
 import { type Clock, isoInstant } from '../clock.ts'
 import type { ApiSettings } from '../config/load-settings.ts'
 
-export function createApiClient({ api }: ApiSettings, clock: Clock): Client {
+export function createApiClient({ api, proxies }: ApiSettings, clock: Clock): Client {
   return createClient({
     baseUrl: api.baseUrl,
     apiKey: () => api.key,
@@ -12,6 +12,7 @@ export function createApiClient({ api }: ApiSettings, clock: Clock): Client {
     keySource: api.keySource,
     timeoutMs: api.timeoutSeconds * 1000,
     maxResponseBytes: api.maxResponseBytes,
+    proxies,
     clock,
   })
 }

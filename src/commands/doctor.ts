@@ -4,7 +4,7 @@ import { withApiReader } from '../app/api-client.ts'
 import { RESOURCE_NAMES } from '../catalog/resource-names.ts'
 import { systemClock, utcDay } from '../clock.ts'
 import { type ApiSettings, type LoadedSettings, loadSettings } from '../config/load-settings.ts'
-import { checkApi, ignoredProxyFindings } from '../doctor/api.ts'
+import { checkApi, routeFindings } from '../doctor/api.ts'
 import { createFinder, type Finding } from '../doctor/finding.ts'
 import { checkMachine, type MachineContext, openForChecks, uncheckedFinding } from '../doctor/machine.ts'
 import { publishingFindings } from '../doctor/publishing.ts'
@@ -43,8 +43,8 @@ export const doctorCommand: CommandDefinition<DoctorOptions> = {
     const { loaded, settings } = checkSettings(context, input, report.add)
     const { usedToday, writer, identity } = settings ? runMachineChecks(settings, report.add) : NOTHING_KNOWN
     if (loaded) {
-      for (const finding of ignoredProxyFindings(context.env, loaded.settings.api.baseUrl))
-        report.add(finding)
+      const { proxies, api } = loaded.settings
+      for (const finding of routeFindings(proxies, context.env, api.baseUrl)) report.add(finding)
       for (const finding of statusServerFindings(loaded.settings.http)) report.add(finding)
       const publishing = { settings: loaded.settings, identity, clock: systemClock(), signal: context.signal }
       for (const finding of await publishingFindings(publishing)) report.add(finding)

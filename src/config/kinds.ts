@@ -3,6 +3,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts'
 import { isDay, readInstant } from '../instant.ts'
 import { isLoopbackUrl } from '../loopback.ts'
 import { nearestName } from '../nearest-name.ts'
+import { readProxyUrl } from '../proxies.ts'
 import { nextOccurrence } from './calendar.ts'
 
 /** What the check of a value depends on. */
@@ -190,6 +191,17 @@ export const endpoint: SettingKind<string> = {
     return url.startsWith('https:') || isLoopbackUrl(url) ? url : undefined
   },
 }
+
+/** Read as a URL, which may contain a user name and a password, or as "none". */
+export const proxy: SettingKind<string> = orWord(
+  {
+    allowed: () =>
+      'the http or https address of a proxy, such as http://proxy.example.com:3128, also with user name and password (http://NAME:PASSWORD@…, special characters percent-encoded)',
+    fromText: asText,
+    read: value => (typeof value === 'string' ? readProxyUrl(value.trim()) : undefined),
+  },
+  'none',
+)
 
 const SIZE_UNITS = { KiB: 2 ** 10, MiB: 2 ** 20, GiB: 2 ** 30 } as const
 

@@ -7,6 +7,7 @@ import { errorCode } from '../error-code.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { isLoopbackUrl } from '../loopback.ts'
 import { nearestName } from '../nearest-name.ts'
+import { type HttpProxy, NO_PROXIES, type ProxyRules, readProxyUrl } from '../proxies.ts'
 import type { KindContext, SettingKind } from './kinds.ts'
 import {
   credentialName,
@@ -35,10 +36,15 @@ type SettingValue<Key extends SettingKey> =
     : never
 
 /** Every setting under its section, both in camelCase: `api.max_concurrency` is `settings.api.maxConcurrency`. */
-export type Settings = {
+type SectionSettings = {
   readonly [S in Section as Camel<S>]: {
     readonly [Key in SettingKey as Key extends `${S}.${infer Name}` ? Camel<Name> : never]: SettingValue<Key>
   }
+}
+
+export type Settings = SectionSettings & {
+  /** Of `api.proxy` and of the variables that other programs read too. */
+  readonly proxies: ProxyRules
 }
 
 /** Settings that are complete for requests to the API. */
@@ -144,6 +150,7 @@ export function loadSettings(request: SettingsRequest): LoadedSettings {
   const file = readFileLayer(above, request, found)
   const layers = [...above, file.layer]
   const { settings, sources } = resolveSettings(layers, request, found)
+  const proxies = proxyRules(settings.api.proxy, request, found)
   if (request.requireApi) requireApi(sources, file.path, found)
   warnOfPlainHttp(settings.api.baseUrl, found)
   warnOfVersionInUrl(settings.api.baseUrl, found)
@@ -153,7 +160,7 @@ export function loadSettings(request: SettingsRequest): LoadedSettings {
   const others = found.problems.filter(problem => !isFatal(problem)).map(({ text }) => text)
   const api = { ...settings.api, keySource: keySourceIn(layers) }
   return {
-    settings: { ...settings, api },
+    settings: { ...settings, api, proxies },
     warnings: [...found.warnings, ...others],
     sources,
     file: file.path,
@@ -363,7 +370,7 @@ function resolveSettings(
   layers: readonly Layer[],
   within: SettingsRequest,
   found: SettingFindings,
-): Pick<LoadedSettings, 'settings' | 'sources'> {
+): { settings: SectionSettings; sources: LoadedSettings['sources'] } {
   const settings: Record<string, Record<string, unknown>> = {}
   const sources: Partial<Record<SettingKey, string>> = {}
   for (const [key, setting] of SETTING_LIST) {
@@ -379,7 +386,7 @@ function resolveSettings(
       [name]: values[0] === undefined ? setting.kind.read(setting.default, within) : values[0],
     }
   }
-  return { settings: settings as Settings, sources: sources as Record<SettingKey, string> }
+  return { settings: settings as SectionSettings, sources: sources as Record<SettingKey, string> }
 }
 
 function sourceText(candidate: Candidate | undefined): string {
@@ -482,6 +489,40 @@ function requireApi(
         ...(file === undefined && { hint: 'Run parley init to write a settings file with the API key.' }),
       })
   }
+}
+
+/** The environment is read only for commands that send requests, so that no other ends because of it. */
+function proxyRules(
+  chosen: Settings['api']['proxy'],
+  request: SettingsRequest,
+  found: SettingFindings,
+): ProxyRules {
+  if (chosen === 'none' || !isRead('api.proxy', request)) return NO_PROXIES
+  const except = eitherCase(request.env, 'NO_PROXY')?.text
+  if (chosen !== undefined) {
+    const proxy = { url: chosen, source: 'api.proxy' }
+    return { http: proxy, https: proxy, except }
+  }
+  const named = (variable: string): HttpProxy | undefined => {
+    const { text, name } = eitherCase(request.env, variable) ?? {}
+    if (text === undefined || name === undefined) return undefined
+    const url = readProxyUrl(text)
+    if (url !== undefined) return { url, source: name }
+    found.problems.push({
+      text: `environment ${name} is invalid (not shown): expected ${settingNamed('api.proxy').kind.allowed()}`,
+      about: 'api.proxy',
+      hint: `Correct ${name}, or set api.proxy, which wins over it.`,
+    })
+    return undefined
+  }
+  return { http: named('HTTP_PROXY'), https: named('HTTPS_PROXY'), except }
+}
+
+/** An empty variable in one case of letters does not hide the other. The lower case wins, as in other programs. */
+function eitherCase(env: Environment, variable: string): { name: string; text: string } | undefined {
+  return [variable.toLowerCase(), variable]
+    .map(name => ({ name, text: env[name]?.trim() ?? '' }))
+    .find(({ text }) => text !== '')
 }
 
 function warnOfPlainHttp(baseUrl: string | undefined, found: SettingFindings): void {

@@ -81,6 +81,17 @@ export const SETTINGS = {
     placeholder: 'id',
     example: '"0b0e7d9e-5f6c-4c0e-9d55-1f1d6f3f8c11"',
   },
+  'api.proxy': {
+    kind: kinds.proxy,
+    default: undefined,
+    without: 'that of `HTTPS_PROXY` or `HTTP_PROXY`, if set',
+    description:
+      'The proxy for requests to the API, to a bucket and to webhooks; "none" uses no proxy at all. Hosts of `NO_PROXY`, and loopback, are always reached directly. The proxy must allow `CONNECT` to their ports. Since its address may contain a password, `proxy_file` names a file that contains it, as for the API key; `proxy` contains the address itself. A certificate that a company adds is trusted when `NODE_EXTRA_CA_CERTS` names its file.',
+    flag: '--proxy-file',
+    placeholder: 'file',
+    example: '"proxy.url"',
+    secret: 'the address of the proxy',
+  },
   'api.max_requests_per_second': {
     kind: kinds.number({ min: 0.01, max: 1000 }),
     default: undefined,

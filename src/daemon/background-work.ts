@@ -20,7 +20,7 @@ export interface BackgroundWork {
 
 export interface BackgroundWorkDeps {
   app: Pick<App, 'clock' | 'store' | 'saveLearned'>
-  settings: Pick<ApiSettings, 'database' | 'publish' | 'retention' | 'search' | 'snapshot'> &
+  settings: Pick<ApiSettings, 'database' | 'proxies' | 'publish' | 'retention' | 'search' | 'snapshot'> &
     SearchDeps['settings']
   log: Log
   signal: AbortSignal

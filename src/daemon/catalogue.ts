@@ -1,9 +1,8 @@
 import type { Clock } from '../clock.ts'
-import type { Settings } from '../config/load-settings.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { type Catalogue, createCatalogue } from '../publish/catalogue/catalogue.ts'
-import { openTargetReader, parseTarget } from '../publish/storage/open.ts'
+import { openTargetReader, parseTarget, type TargetSettings } from '../publish/storage/open.ts'
 import type { TargetReader } from '../publish/storage/target-reader.ts'
 
 /** The catalogue of `publish.target`, also after the settings have changed. */
@@ -11,18 +10,16 @@ export interface TargetCatalogue extends Catalogue {
   close(): void
 }
 
-type CatalogueSettings = Pick<Settings, 'publish' | 'database'>
-
 export interface TargetCatalogueParts {
   /** Its settings are replaced when they change. */
-  current: { settings: CatalogueSettings }
+  current: { settings: TargetSettings }
   clock: Clock
   log: Log
 }
 
 export function createTargetCatalogue({ current, clock, log }: TargetCatalogueParts): TargetCatalogue {
   const closing = new AbortController()
-  let opened: { settings: CatalogueSettings; reader: Promise<TargetReader> } | undefined
+  let opened: { settings: TargetSettings; reader: Promise<TargetReader> } | undefined
   let isFailing = false
   const close = () => void opened?.reader.then(reader => reader.close()).catch(() => undefined)
   const reader = (): Promise<TargetReader> => {
@@ -57,7 +54,7 @@ export function createTargetCatalogue({ current, clock, log }: TargetCataloguePa
 }
 
 async function openReader(
-  settings: CatalogueSettings,
+  settings: TargetSettings,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<TargetReader> {

@@ -28,6 +28,7 @@ export function startHookWatch({ clock, log, env, current, sources }: HookWatchP
     log,
     env,
     hooks: () => current.settings.hooks,
+    proxies: () => current.settings.proxies,
     workspaceId: () => current.settings.api.workspaceId,
     look: () => lookAt(current, sources, clock),
     storage: { read: () => readAnnounced(current), write: notes => storeAnnounced(current, notes) },

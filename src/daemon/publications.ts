@@ -1,12 +1,12 @@
 import { type Clock, isoInstant, MINUTE_MS } from '../clock.ts'
 import type { Recurrence } from '../config/kinds.ts'
-import type { Environment, Settings } from '../config/load-settings.ts'
+import type { Environment } from '../config/load-settings.ts'
 import type { Log } from '../log.ts'
 import { attemptOf } from '../publish/attempt.ts'
 import { type LastAttempts, lateAfter, nextPublication } from '../publish/publication-times.ts'
 import type { PublishOutcome } from '../publish/publish-once.ts'
 import { type PublishProcess, runPublishProcess } from '../publish/publish-process.ts'
-import { type PublishTarget, parseTarget, targetName } from '../publish/storage/open.ts'
+import { type PublishTarget, parseTarget, type TargetSettings, targetName } from '../publish/storage/open.ts'
 import type { OpenStore } from '../store/store.ts'
 import { META, readNote } from '../store/sync/meta.ts'
 import { type PublicationAttempt, type PublishingNote, readPublications } from '../store/sync/publications.ts'
@@ -15,7 +15,7 @@ export interface PublicationDuty {
   store: Pick<OpenStore, 'db' | 'path' | 'state' | 'publications' | 'transaction'>
   clock: Clock
   log: Log
-  settings: Pick<Settings, 'database' | 'publish'>
+  settings: TargetSettings
   /** The environment of this process. */
   env: Environment
   version: string
@@ -116,8 +116,8 @@ async function publish(
   target: PublishTarget,
 ): Promise<Published | undefined> {
   const startedAt = isoInstant(clock.now())
-  const { database, publish } = settings
-  const input = { database: store.path, target, settings: { database, publish }, version }
+  const { database, publish, proxies } = settings
+  const input = { database: store.path, target, settings: { database, publish, proxies }, version }
   const outcome = await runPublishProcess({ input, env, signal, program }).then(
     (summary): PublishOutcome => ({ summary }),
     (error: unknown): PublishOutcome => ({ error }),

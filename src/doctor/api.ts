@@ -2,6 +2,7 @@ import { type ApiAccess, NOT_THIS_API } from '../api/access-errors.ts'
 import type { ApiReader, ReaderReply } from '../api/reader.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
 import { isLoopbackUrl } from '../loopback.ts'
+import { type ProxyRules, proxyFor, shownProxy } from '../proxies.ts'
 import { wholeSecondsText } from '../terminal/wording.ts'
 import { checkAccessLog } from './access-log.ts'
 import { checkEndpoints } from './endpoints.ts'
@@ -58,21 +59,26 @@ function encryptionFinding(baseUrl: string): Finding {
   return line.warning('plain http: the API key is sent unencrypted', 'Set api.base_url to an https URL.')
 }
 
-/** A finding when proxy variables are set. It names them without their values, which may contain a password. */
-export function ignoredProxyFindings(
+/** How requests reach the API: through which proxy, and whether its certificate is checked as usual. */
+export function routeFindings(
+  proxies: ProxyRules,
   env: Readonly<Record<string, string | undefined>>,
   baseUrl: string,
 ): Finding[] {
-  const { protocol, host } = new URL(baseUrl)
-  const names = [protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY', 'ALL_PROXY']
-  const set = names.flatMap(name => [name, name.toLowerCase()]).filter(name => env[name])
-  if (set.length === 0) return []
-  const found = `${set.join(' and ')} ${set.length === 1 ? 'is' : 'are'} ignored: parley connects to the API directly`
+  const line = createFinder('proxy')
+  const proxy = proxyFor(proxies, baseUrl)
+  const isConfigured = proxies.http !== undefined || proxies.https !== undefined
   return [
-    createFinder('proxy').note(
-      found,
-      `If the API cannot be reached, allow this machine to connect to ${host} without a proxy.`,
-    ),
+    ...(proxy ? [line.ok(`requests to the API go through ${shownProxy(proxy)} (${proxy.source})`)] : []),
+    ...(isConfigured && !proxy ? [line.note(`not used for ${baseUrl}`)] : []),
+    ...(env['NODE_TLS_REJECT_UNAUTHORIZED'] === '0'
+      ? [
+          createFinder('certificates').warning(
+            'NODE_TLS_REJECT_UNAUTHORIZED=0 is ignored: parley checks every certificate',
+            'Remove the variable. For a certificate of your company, name its file by NODE_EXTRA_CA_CERTS.',
+          ),
+        ]
+      : []),
   ]
 }
 

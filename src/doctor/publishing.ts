@@ -3,12 +3,11 @@ import { access, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { type Clock, SECOND_MS } from '../clock.ts'
 import type { Recurrence } from '../config/kinds.ts'
-import type { Settings } from '../config/load-settings.ts'
 import { errorCode } from '../error-code.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { lateAfter } from '../publish/publication-times.ts'
 import { PUBLICATIONS } from '../publish/publications.ts'
-import { type PublishTarget, parseTarget, targetName } from '../publish/storage/open.ts'
+import { type PublishTarget, parseTarget, type TargetSettings, targetName } from '../publish/storage/open.ts'
 import { FOLDER_MARK } from '../publish/storage/target-reader.ts'
 import { type TargetFacts, targetFacts } from '../publish/target-facts.ts'
 import { sizeText } from '../size-text.ts'
@@ -21,7 +20,7 @@ import { createFinder, type Finding } from './finding.ts'
  * depend on the target.
  */
 export interface PublishingContext {
-  settings: Pick<Settings, 'publish' | 'database'>
+  settings: TargetSettings
   /** Of the warehouse; undefined when the database does not exist or cannot be read. */
   identity: string | undefined
   clock: Clock

@@ -3,6 +3,7 @@ import type { HookTarget } from '../config/kinds.ts'
 import type { Settings } from '../config/load-settings.ts'
 import type { HealthProblem } from '../health/problems.ts'
 import type { Log } from '../log.ts'
+import type { ProxyRules } from '../proxies.ts'
 import {
   type AnnouncedNote,
   afterDelivery,
@@ -42,6 +43,7 @@ export interface HookWatchDeps extends CommandDeps {
   log: Log
   /** The settings now: a reload may change them. */
   hooks(): Settings['hooks']
+  proxies(): ProxyRules
   workspaceId(): string
   /** Undefined when nothing is known at the moment. */
   look(): Promise<ProblemLook | undefined>
@@ -70,7 +72,7 @@ export function watchProblems(deps: HookWatchDeps): HookWatch {
     const payload = payloadOf(call)
     return target.by === 'command'
       ? runHookCommand(target.command, payload, { ...deps, signal })
-      : postWebhook(target.url, payload, { clock, signal })
+      : postWebhook(target.url, payload, { clock, proxies: deps.proxies(), signal })
   }
 
   async function lookRepeatedly(): Promise<void> {

@@ -1,5 +1,7 @@
 import { type Clock, SECOND_MS } from '../clock.ts'
 import { errorCode } from '../error-code.ts'
+import { createHttpPool } from '../http-pool.ts'
+import { ProxyError, type ProxyRules } from '../proxies.ts'
 import type { HookPayload } from './call.ts'
 
 const LIMIT_MS = 10 * SECOND_MS
@@ -11,27 +13,31 @@ const LIMIT_MS = 10 * SECOND_MS
 export async function postWebhook(
   url: string,
   payload: HookPayload,
-  { clock, signal }: { clock: Clock; signal: AbortSignal },
+  { clock, proxies, signal }: { clock: Clock; proxies: ProxyRules; signal: AbortSignal },
 ): Promise<string | undefined> {
+  const { origin, pathname, search } = new URL(url)
+  const pool = createHttpPool(origin, { proxies, connectMs: LIMIT_MS, connections: 1 })
   const over = new AbortController()
   const limit = new AbortController()
   void clock.sleep(LIMIT_MS, over.signal).then(() => limit.abort())
   try {
-    const response = await fetch(url, {
+    const { statusCode, body } = await pool.request({
       method: 'POST',
-      redirect: 'manual',
+      path: pathname + search,
       headers: { 'content-type': 'application/json', 'user-agent': 'parley' },
       body: JSON.stringify(payload),
       signal: AbortSignal.any([signal, limit.signal]),
     })
     // The body is not read. Its end or failure changes nothing.
-    response.body?.cancel().catch(() => undefined)
-    return response.ok ? undefined : `HTTP status ${response.status}`
+    body.on('error', () => undefined).destroy()
+    return statusCode >= 200 && statusCode < 300 ? undefined : `HTTP status ${statusCode}`
   } catch (error) {
     if (limit.signal.aborted) return `no answer within ${LIMIT_MS / SECOND_MS} s`
     if (signal.aborted) return 'parley ends'
-    return errorCode(error instanceof Error ? error.cause : undefined) ?? 'the request failed'
+    if (error instanceof ProxyError) return error.message
+    return errorCode(error) ?? 'the request failed'
   } finally {
     over.abort()
+    void pool.destroy()
   }
 }

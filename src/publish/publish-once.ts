@@ -1,10 +1,9 @@
 import type { Clock } from '../clock.ts'
-import type { Settings } from '../config/load-settings.ts'
 import { openDatabase } from '../store/database/open.ts'
 import { databaseError } from '../store/database/sqlite-errors.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { type PublishProgress, type PublishSummary, publishWarehouse } from './publish.ts'
-import { openTargetStorage, type PublishTarget } from './storage/open.ts'
+import { openTargetStorage, type PublishTarget, type TargetSettings } from './storage/open.ts'
 
 /** One publication, as the command and the daemon's child process make it. */
 export interface OncePublishing {
@@ -12,7 +11,7 @@ export interface OncePublishing {
   database: string
   target: PublishTarget
   /** `keep`, `tables` and `location` of `[publish]` apply; its target and schedule do not. */
-  settings: Pick<Settings, 'publish' | 'database'>
+  settings: TargetSettings
   clock: Clock
   /** Version of this program. */
   version: string

@@ -1,9 +1,9 @@
 import { tmpdir } from 'node:os'
-import type { Environment, Settings } from '../config/load-settings.ts'
+import type { Environment } from '../config/load-settings.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
 import { runProgram } from '../store/database/child-program.ts'
 import type { PublishSummary } from './publish.ts'
-import type { PublishTarget } from './storage/open.ts'
+import type { PublishTarget, TargetSettings } from './storage/open.ts'
 
 /** Publishes in a child process, so that neither the event loop nor a slow target delays the caller. */
 
@@ -12,7 +12,7 @@ export interface PublishInput {
   /** An absolute path. */
   database: string
   target: PublishTarget
-  settings: Pick<Settings, 'publish' | 'database'>
+  settings: TargetSettings
   version: string
 }
 

@@ -1,8 +1,7 @@
 import type { Clock } from '../clock.ts'
-import type { Settings } from '../config/load-settings.ts'
 import { readLastPublication, readShownTable } from './catalogue/complete-publication.ts'
 import { PUBLICATIONS, type PublicationRow } from './publications.ts'
-import { openTargetReader, type PublishTarget } from './storage/open.ts'
+import { openTargetReader, type PublishTarget, type TargetSettings } from './storage/open.ts'
 import type { TargetReader } from './storage/target-reader.ts'
 
 /** What can be known of a target without a write, with a few requests. */
@@ -16,7 +15,7 @@ export interface TargetFacts {
 }
 
 export interface TargetAccess {
-  settings: Pick<Settings, 'publish' | 'database'>
+  settings: TargetSettings
   clock: Clock
   signal: AbortSignal
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { classifyAnswer, classifyFailure, type HttpAnswer } from '../../src/api/classify.ts'
+import { ProxyError } from '../../src/proxies.ts'
 
 const NOW = Date.UTC(2025, 5, 1, 12)
 const DATE = 'Sun, 01 Jun 2025 11:00:00 GMT'
@@ -174,7 +175,8 @@ describe('a failed attempt', () => {
     ['EHOSTUNREACH', 'unreachable', 'no route'],
     ['UND_ERR_CONNECT_TIMEOUT', 'unreachable', 'timed out'],
     ['CERT_HAS_EXPIRED', 'unreachable', 'TLS failed (CERT_HAS_EXPIRED)'],
-    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'unreachable', 'TLS failed'],
+    ['DEPTH_ZERO_SELF_SIGNED_CERT', 'unreachable', 'NODE_EXTRA_CA_CERTS'],
+    ['ERR_SSL_WRONG_VERSION_NUMBER', 'unreachable', 'does not seem to speak TLS'],
     ['ERR_TLS_CERT_ALTNAME_INVALID', 'unreachable', 'TLS failed'],
     ['UND_ERR_HEADERS_TIMEOUT', 'timeout', 'start to answer'],
     ['UND_ERR_BODY_TIMEOUT', 'timeout', 'stalled'],
@@ -208,7 +210,16 @@ describe('a failed attempt', () => {
     const error = Object.assign(new Error(message), { code: 'ECONNRESET' })
     expect(classifyFailure(error)).toMatchObject({
       cause: 'unreachable',
-      message: expect.stringContaining('TLS'),
+      message: expect.stringContaining('try http://'),
+    })
+  })
+
+  it('a proxy that does not connect is named as the reason', () => {
+    const error = new ProxyError('the proxy http://127.0.0.1:3128 (api.proxy) cannot connect (HTTP 502)')
+    expect(classifyFailure(error)).toEqual({
+      kind: 'retry',
+      cause: 'unreachable',
+      message: `The API cannot be reached: ${error.message}`,
     })
   })
 

@@ -14,6 +14,7 @@ const settingsFor = (path: string): BackgroundWorkDeps['settings'] => ({
   database: { path, mode: 0o600 },
   retention: { withdrawnDays: 30, runsDays: 90 },
   search: { enabled: false },
+  proxies: {},
   publish: PUBLISH_DEFAULTS,
   snapshot: { every: undefined, folder: undefined, keep: 7 },
   sync: { resources: undefined },

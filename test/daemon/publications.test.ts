@@ -43,7 +43,11 @@ async function dutyWith(publish: Partial<Settings['publish']>, program = PROGRAM
     store,
     clock,
     log,
-    settings: { database: { path: store.path, mode: 0o600 }, publish: { ...PUBLISH, ...publish } },
+    settings: {
+      database: { path: store.path, mode: 0o600 },
+      publish: { ...PUBLISH, ...publish },
+      proxies: {},
+    },
     env: {},
     version: '1.2.3',
     signal: stop.signal,

@@ -17,6 +17,7 @@ import { type SimulatorOptions, startSimulator } from '../../src/simulator/serve
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { lockDatabase } from '../../src/store/file/lock.ts'
 import { type Ended, emptyFolder, parley, startParley } from '../cli/parley.ts'
+import { createCertificate, serveTlsTo, startConnectProxy } from '../support/connect-proxy.ts'
 import { until } from '../support/until.ts'
 import { type Place, placeFor, serveAnswers, serveWorkspace, startWorkspace } from './api-server.ts'
 
@@ -325,16 +326,46 @@ test('with several problems the exit status is that of the one a backfill would 
   expect((await doctor(around)).status).toBe(EXIT_STATUS.databaseUnavailable)
 })
 
-test('doctor notes that a proxy in the environment is ignored, without printing its address', async () => {
-  const around = await place()
-  const proxy = 'http://user:hush@proxy.invalid:3128'
-  const env = { ...around.env, HTTP_PROXY: proxy, all_proxy: proxy, HTTPS_PROXY: proxy }
-  const { status, stdout } = await doctor({ ...around, env })
-  expect(status).toBe(EXIT_STATUS.done)
-  expect(stdout).toMatch(
-    /^note +proxy: HTTP_PROXY and all_proxy are ignored: parley connects to the API directly\n +→ If the API cannot be reached, allow this machine to connect to 127\.0\.0\.1:\d+ without a proxy\.$/m,
+test('doctor says through which proxy it went, and checks the certificate of the API behind it', async () => {
+  const simulator = await serveWorkspace()
+  const certificate = createCertificate('api.example.test')
+  const to = await serveTlsTo(certificate, Number(new URL(simulator.url).port))
+  const { url, asked } = await startConnectProxy({ to, login: 'user:hush' })
+  const around = placeFor({ ...simulator, url: 'https://api.example.test' })
+  const env = { ...around.env, https_proxy: '', HTTPS_PROXY: ` ${url.replace('//', '//user:hush@')} ` }
+  const refused = await doctor({ ...around, env: { ...env, NODE_TLS_REJECT_UNAUTHORIZED: '0' } })
+  expect(refused.status).toBe(EXIT_STATUS.apiUnavailable)
+  expect(refused.stdout).toMatch(
+    /^warning +certificates: NODE_TLS_REJECT_UNAUTHORIZED=0 is ignored.*\n.*NODE_EXTRA_CA_CERTS/m,
   )
-  expect(stdout).not.toContain('hush')
+  expect(refused.stdout).toMatch(
+    /is not trusted \(DEPTH_ZERO_SELF_SIGNED_CERT\); for one of your company, name its file by NODE_EXTRA_CA_CERTS/,
+  )
+  const { status, stdout } = await doctor({
+    ...around,
+    env: { ...env, NODE_EXTRA_CA_CERTS: certificate.file },
+  })
+  expect(status).toBe(EXIT_STATUS.done)
+  expect(stdout).toContain(`proxy: requests to the API go through ${url} (HTTPS_PROXY)\n`)
+  expect(new Set(asked.map(({ target }) => target))).toEqual(new Set(['api.example.test:443']))
+  expect(refused.stdout + stdout).not.toContain('hush')
+})
+
+test('doctor tells a proxy that asks for a password from an API that is down', async () => {
+  const { url } = await startConnectProxy({ to: 1, login: 'user:hush' })
+  const around = placeFor({ url: 'http://api.example.test', apiKey: 'hidden-1', workspaceId: 'acme' })
+  const { status, stdout } = await doctor({ ...around, env: { ...around.env, HTTP_PROXY: url } })
+  expect(status).toBe(EXIT_STATUS.apiUnavailable)
+  expect(stdout).toContain(
+    `The API cannot be reached: the proxy ${url} (HTTP_PROXY) asks for a user name and password (HTTP 407)`,
+  )
+})
+
+test('doctor reaches the API on loopback without the proxy, and says so', async () => {
+  const around = await place()
+  const env = { ...around.env, PARLEY_API_PROXY: 'proxy.invalid:3128' }
+  const [finding] = (await findings({ ...around, env })).filter(({ check }) => check === 'proxy')
+  expect(finding).toMatchObject({ mark: 'note', found: expect.stringMatching(/^not used for http:\/\/127/) })
   expect((await findings(around)).filter(({ check }) => check === 'proxy')).toEqual([])
 })
 

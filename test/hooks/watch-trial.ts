@@ -5,6 +5,7 @@ import type { HealthProblem } from '../../src/health/problems.ts'
 import type { AnnouncedNote } from '../../src/hooks/announcements.ts'
 import { type AnnouncedStorage, watchProblems } from '../../src/hooks/watch.ts'
 import { createLog } from '../../src/log.ts'
+import type { ProxyRules } from '../../src/proxies.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 
 export const START = Date.parse('2026-03-04T12:00:00.000Z')
@@ -22,6 +23,7 @@ export interface WatchTrialOptions {
   onProblem?: string
   onRecovered?: string
   env?: Environment
+  proxies?: ProxyRules
   storage?: AnnouncedStorage
 }
 
@@ -42,7 +44,7 @@ const targetOf = (value: string | undefined) => (value ? kinds.hook.read(value, 
 
 /** A watch whose clock stands still, and whose problems the test decides. */
 export async function watchTrial(options: WatchTrialOptions) {
-  const { onProblem, onRecovered, env = {}, storage = storageInMemory() } = options
+  const { onProblem, onRecovered, env = {}, proxies = {}, storage = storageInMemory() } = options
   const clock = virtualClock(START)
   const lines: Record<string, unknown>[] = []
   const log = await createLog({
@@ -56,6 +58,7 @@ export async function watchTrial(options: WatchTrialOptions) {
     env,
     random: () => 0,
     hooks: () => ({ onProblem: targetOf(onProblem), onRecovered: targetOf(onRecovered), waitMinutes: 15 }),
+    proxies: () => proxies,
     workspaceId: () => 'acme',
     look: async () => {
       state.looks += 1

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import { expect, test } from 'vitest'
+import { startConnectProxy } from '../support/connect-proxy.ts'
 import { until } from '../support/until.ts'
 import { receiver, TOKEN } from './receiver.ts'
 import { DISK, watchTrial } from './watch-trial.ts'
@@ -116,4 +117,20 @@ test('a webhook that fails five times is given up, and the log has the code of t
   ])
   expect(lines.at(-1)).toMatchObject({ msg: 'A hook failed; this call is given up' })
   expect(JSON.stringify(lines)).not.toMatch(new RegExp(`${TOKEN}|${port}`))
+})
+
+test('a webhook that the proxy does not reach fails with the reason of the proxy, without the address of the webhook', async () => {
+  const proxy = await startConnectProxy({ to: 1, answers: 403 })
+  const rule = { url: proxy.url, source: 'HTTPS_PROXY' }
+  const onProblem = `https://hooks.example.test/${TOKEN}`
+  const { look, lines } = await watchTrial({ onProblem, proxies: { https: rule } })
+  await look([DISK])
+  await until(
+    () => lines.length,
+    count => count === 1,
+  )
+  expect(proxy.asked).toMatchObject([{ target: 'hooks.example.test:443' }])
+  const reason = `the proxy ${proxy.url} (HTTPS_PROXY) refuses to connect (HTTP 403)`
+  expect(lines).toMatchObject([{ reason }])
+  expect(JSON.stringify(lines)).not.toContain('hooks.example')
 })

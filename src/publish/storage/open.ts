@@ -4,6 +4,7 @@ import type { Clock } from '../../clock.ts'
 import { formerTargetFault } from '../../config/kinds.ts'
 import type { Settings } from '../../config/load-settings.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
+import type { ProxyRules } from '../../proxies.ts'
 import { type BucketEndpoint, type BucketPlace, parseBucketPlace } from './s3/address.ts'
 import type { BucketCredentials } from './s3/requests.ts'
 import type { Storage } from './storage.ts'
@@ -18,7 +19,7 @@ export type PublishTarget =
 /** The secret settings that a target needs. */
 export const TARGET_SECRETS = {
   folder: [],
-  s3: ['publish.s3_secret_access_key', 'publish.s3_session_token'],
+  s3: ['publish.s3_secret_access_key', 'publish.s3_session_token', 'api.proxy'],
 } as const
 
 /** @throws StopError 64 when the text is neither a folder nor `s3://bucket/prefix` */
@@ -45,8 +46,11 @@ export function targetName(target: PublishTarget): string {
 /** Without a password that a URL may contain, and cut. */
 const shown = (text: string): string => text.replace(/\/\/[^/]*@/, '//…@').slice(0, 200)
 
+/** The settings that a target needs. They are plain data and may contain secrets. */
+export type TargetSettings = Pick<Settings, 'publish' | 'database' | 'proxies'>
+
 export interface OpenTargetOptions {
-  settings: Pick<Settings, 'publish' | 'database'>
+  settings: TargetSettings
   /** Where readers find the target; undefined: where it is. */
   location: string | undefined
   clock: Clock
@@ -65,7 +69,7 @@ export async function openTargetStorage(
     return openFolder({ path: target.path, location, mode: settings.database.mode, clock })
   }
   const { openS3 } = await import('./s3/s3.ts')
-  const access = bucketAccess(settings.publish)
+  const access = bucketAccess(settings)
   return openS3({ ...target, ...access, location, temporary: tmpdir(), clock, signal, random })
 }
 
@@ -76,16 +80,19 @@ export async function openTargetReader(
 ): Promise<TargetReader> {
   if (target.by === 'folder') return folderReader(target.path, location)
   const { openS3Reader } = await import('./s3/s3.ts')
-  const access = bucketAccess(settings.publish)
+  const access = bucketAccess(settings)
   return openS3Reader({ ...target, ...access, location, temporary: tmpdir(), clock, signal, random })
 }
 
-function bucketAccess(settings: Settings['publish']): BucketEndpoint & { credentials: BucketCredentials } {
-  const { s3Endpoint: endpoint, s3Region: region, s3PathStyle: pathStyle } = settings
-  const { s3AccessKeyId, s3SecretAccessKey, s3SessionToken: sessionToken } = settings
-  if (s3AccessKeyId === undefined || s3SecretAccessKey === undefined) throw credentialsError(settings)
+function bucketAccess({ publish, proxies }: TargetSettings): BucketEndpoint & {
+  credentials: BucketCredentials
+  proxies: ProxyRules
+} {
+  const { s3Endpoint: endpoint, s3Region: region, s3PathStyle: pathStyle } = publish
+  const { s3AccessKeyId, s3SecretAccessKey, s3SessionToken: sessionToken } = publish
+  if (s3AccessKeyId === undefined || s3SecretAccessKey === undefined) throw credentialsError(publish)
   const credentials = { accessKeyId: s3AccessKeyId, secretAccessKey: s3SecretAccessKey, sessionToken }
-  return { endpoint, region, pathStyle, credentials }
+  return { endpoint, region, pathStyle, credentials, proxies }
 }
 
 function credentialsError({ s3AccessKeyId, s3SecretAccessKey }: Settings['publish']): StopError {

@@ -5,6 +5,7 @@ import { type Backoff, backoffMs } from '../../../backoff.ts'
 import { type Clock, isoInstant, SECOND_MS } from '../../../clock.ts'
 import { errorCode } from '../../../error-code.ts'
 import { createHttpPool, type HttpPool } from '../../../http-pool.ts'
+import { NO_PROXIES, ProxyError, type ProxyRules } from '../../../proxies.ts'
 import { type BucketEndpoint, bucketUrl, encodedKey, encodedText } from './address.ts'
 import { type BucketAnswer, isTemporary, type LostAnswer, readAnswer } from './answers.ts'
 
@@ -39,6 +40,8 @@ export interface RequestBody {
 export interface BucketRequestsOptions extends BucketEndpoint {
   bucket: string
   credentials: BucketCredentials
+  /** Default: none. */
+  proxies?: ProxyRules
   clock: Clock
   /** Stops every request and every wait. */
   signal: AbortSignal
@@ -66,11 +69,12 @@ const MAX_BODY_BYTES = 256 * 2 ** 20
 const EMPTY_SHA256 = 'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855'
 
 export function createBucketRequests(options: BucketRequestsOptions): BucketRequests {
-  const { bucket, clock, signal, random } = options
+  const { bucket, clock, signal, random, proxies = NO_PROXIES } = options
   const url = bucketUrl(options, bucket)
   const pool = createHttpPool(new URL(url).origin, {
     connections: CONNECTIONS,
-    connect: { timeout: CONNECT_TIMEOUT_MS },
+    proxies,
+    connectMs: CONNECT_TIMEOUT_MS,
     // The idle limit replaces both. It also sees a request of which the body cannot be sent.
     headersTimeout: 0,
     bodyTimeout: 0,
@@ -205,6 +209,7 @@ function startIdleLimit(clock: Clock, outer: AbortSignal): IdleLimit {
 
 /** The code of the system, of TLS or of undici; never the text of an error, which may quote the answer. */
 function lostReason(error: unknown): string {
+  if (error instanceof ProxyError) return error.message
   const code = errorCode(error) ?? errorCode(error instanceof Error ? error.cause : undefined)
   return code !== undefined && /^[A-Z][A-Z\d_]{2,60}$/.test(code) ? code : 'the connection failed'
 }

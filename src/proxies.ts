@@ -1,0 +1,84 @@
+import { BlockList, isIP } from 'node:net'
+import { hostOf, isLoopbackUrl } from './loopback.ts'
+
+/** Decides which proxy the requests to an address go through. Pure. */
+
+export interface HttpProxy {
+  /** May contain a user name and a password; `shownProxy` is the form for messages. */
+  readonly url: string
+  /** The setting or environment variable that names it. */
+  readonly source: string
+}
+
+export interface ProxyRules {
+  /** For addresses that begin with `http:` and `https:`. */
+  readonly http?: HttpProxy | undefined
+  readonly https?: HttpProxy | undefined
+  /** The content of `NO_PROXY`: hosts that are reached without a proxy. */
+  readonly except?: string | undefined
+}
+
+export const NO_PROXIES: ProxyRules = {}
+
+/** Undefined: requests to this URL go there directly, as always on loopback. */
+export function proxyFor({ http, https, except = '' }: ProxyRules, url: string): HttpProxy | undefined {
+  if (isLoopbackUrl(url)) return undefined
+  const { protocol, port } = new URL(url)
+  const host = hostOf(url)
+  const exact = port || (protocol === 'https:' ? '443' : '80')
+  const isExcepted = except.split(/[\s,]+/).some(entry => matches(entry.toLowerCase(), host, exact))
+  return isExcepted ? undefined : protocol === 'https:' ? https : http
+}
+
+/**
+ * An entry is `*`, a domain with or without a dot before it (it includes the hosts below it), an IP address, or a range
+ * of addresses such as `10.0.0.0/8`. A port after it limits it to that port.
+ */
+function matches(entry: string, host: string, port: string): boolean {
+  if (entry === '' || entry === '*') return entry === '*'
+  const [, bracketed, plain, onlyPort] = /^(?:\[([^\]]+)\]|([^:]+))(?::(\d+))?$/.exec(entry) ?? []
+  const name = bracketed ?? plain ?? entry
+  if (onlyPort !== undefined && onlyPort !== port) return false
+  const kind = isIP(host)
+  if (kind === 0) {
+    const domain = name.replace(/^\*?\./, '')
+    return host === domain || host.endsWith(`.${domain}`)
+  }
+  const [address = '', bits = kind === 4 ? '32' : '128'] = name.split('/')
+  if (isIP(address) !== kind || !/^\d{1,3}$/.test(bits) || Number(bits) > (kind === 4 ? 32 : 128))
+    return false
+  const family = kind === 4 ? 'ipv4' : 'ipv6'
+  const range = new BlockList()
+  range.addSubnet(address, Number(bits), family)
+  return range.check(host, family)
+}
+
+/** The address of a proxy as a URL; undefined when it is none. Like in curl, an address without a scheme is http. */
+export function readProxyUrl(text: string): string | undefined {
+  const address = /^[a-z][a-z\d+.-]*:\/\//i.test(text) ? text : `http://${text}`
+  if (!URL.canParse(address)) return undefined
+  const { protocol, hostname, username, password, pathname, search, hash, href } = new URL(address)
+  const isBare = pathname === '/' && search === '' && hash === ''
+  const isUsable = /^https?:$/.test(protocol) && hostname !== '' && isDecodable(username + password)
+  return isBare && isUsable ? href : undefined
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The address of a proxy without user name and password. */
+export const shownProxy = ({ url }: HttpProxy): string => new URL(url).origin
+
+/**
+ * The proxy, not the server, is the reason. The message is a phrase without user name, password and the server, since the
+ * address of a webhook is secret.
+ */
+export class ProxyError extends Error {
+  override readonly name = 'ProxyError'
+}
