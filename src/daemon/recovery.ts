@@ -50,6 +50,9 @@ export function sessionsUntil(end: Omit<SessionEnd, 'error'> & { error?: unknown
 /** The wait before the next session. Access may return at any time, but each attempt costs one request per list. */
 const LOST_ACCESS_WAIT = { firstMs: MINUTE_MS, mostMs: 60 * MINUTE_MS }
 
+/** Codes of errors whose cause other people remove from the database, without a word to this process. */
+const OF_OTHERS = ['database-busy', 'foreign-object']
+
 /** Pure. */
 export function recoveryFrom(end: SessionEnd): Recovery {
   const { error, hasStarted, wasAnswered } = end
@@ -68,8 +71,7 @@ export function recoveryFrom(end: SessionEnd): Recovery {
     if (!wasAnswered && !end.wasAnsweredBefore) return { kind: 'end' }
     return wait(longestBackoffMs(LOST_ACCESS_WAIT, end.timesLost))
   }
-  // Another program may keep its lock for days, and releases it without a word to this process.
-  if (error.code === 'database-busy') return wait()
+  if (OF_OTHERS.includes(error.code)) return wait()
   // Someone may have put the database of another workspace at this path, and may put the right one back.
   const isOther = error.code === 'other-workspace'
   const isRecoverable =

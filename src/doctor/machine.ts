@@ -16,8 +16,9 @@ import { databaseStats, refuseSecondName } from '../store/file/path-checks.ts'
 import { fileBytes, freeOnDisk } from '../store/file/size.ts'
 import { octalMode } from '../store/file/writable.ts'
 import { brokenReferences } from '../store/migrations/broken-references.ts'
+import { deadObjectErrors, foreignObjects } from '../store/migrations/foreign-objects.ts'
 import { appliedMigrations, newestMigration } from '../store/migrations/journal.ts'
-import { ownObjects } from '../store/migrations/migrate.ts'
+import { ownObjects } from '../store/migrations/own-objects.ts'
 import { countText } from '../terminal/wording.ts'
 import { exportFindings } from './exports.ts'
 import { createFinder, type Finder, type Finding } from './finding.ts'
@@ -62,6 +63,7 @@ const CHECKS: readonly (MachineCheck | ContentCheck)[] = [
   { name: 'schema', findIn: schemaVersion },
   { name: 'integrity', findIn: quickCheck },
   { name: 'references', findIn: foreignKeys },
+  { name: 'triggers', findIn: foreignTriggers },
   { name: 'write-ahead log', find: walSize },
   { name: 'exports', findIn: exportFindings },
   { name: 'writer', find: writerFindings },
@@ -228,6 +230,18 @@ function databaseWorkspace(db: Sqlite, line: Finder, { database, workspace }: Ma
       `${found}; api.base_url is ${workspace.baseUrl}`,
       'Check that both addresses serve the same workspace.',
     ),
+  ]
+}
+
+function foreignTriggers(db: Sqlite, line: Finder, { database }: MachineContext): Finding[] {
+  const dead = deadObjectErrors(db, database).map(error => stopFinding(line, error))
+  const triggers = foreignObjects(db).filter(({ type }) => type === 'trigger')
+  if (triggers.length === 0) return dead
+  const names = triggers.map(({ name, table }) => `${name} on ${table}`).join(', ')
+  const found = `parley did not create ${names}`
+  return [
+    ...dead,
+    line.note(found, 'They run with each of its writes: one that fails or is slow stops the sync.'),
   ]
 }
 

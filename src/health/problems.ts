@@ -180,6 +180,7 @@ const RETRIES = 'parley tries again by itself every minute.'
 const WAITS: Readonly<Record<string, string>> = {
   'database-unavailable': 'The daemon cannot use the database',
   'database-busy': 'Another program has locked the database',
+  'foreign-object': 'A trigger or index that parley did not create keeps it from writing',
   'other-workspace': 'The database at this path belongs to another workspace',
   'not-writing': 'The daemon does not write the database',
 }

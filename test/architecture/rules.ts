@@ -115,7 +115,7 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
     'store/file/lock-holders.ts',
     // The migrations.
     'store/migrations/journal.ts',
-    'store/migrations/migrate.ts',
+    'store/migrations/own-objects.ts',
   ],
   'node:fs.writeFileSync': ['commands/init.ts', 'export/target.ts', 'publish/storage/folder.ts'],
   'node:fs/promises.readFile': [

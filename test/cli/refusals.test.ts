@@ -190,6 +190,20 @@ test.concurrent('a warehouse that another program has locked ends with 75 and is
   expect(await parley(['status'], { cwd })).toMatchObject({ status: 0 })
 })
 
+test.concurrent("a backfill that an analyst's trigger stops ends with 73 and names it, and doctor lists it", async context => {
+  const place = placeFor(await workspace(context))
+  await parley(['backfill', '--only', 'teams'], place)
+  const analyst = openSqlite(place.file)
+  analyst.exec("CREATE TRIGGER my_check BEFORE INSERT ON members BEGIN SELECT RAISE(ABORT, 'no'); END")
+  analyst.close()
+  const { status, stderr } = await parley(['backfill', '--only', 'members'], place)
+  expect(status).toBe(EXIT_STATUS.databaseUnavailable)
+  expect(stderr).toMatch(
+    /^parley: Cannot write .*: the trigger my_check on members, .*\nhint: .*DROP TRIGGER/m,
+  )
+  expect((await parley(['doctor'], place)).stdout).toContain('parley did not create my_check on members')
+})
+
 test.concurrent("another program's database and a file that is no database end with 73 and are not changed", async () => {
   const place = placeFor(NOWHERE)
   const foreign = join(place.cwd, 'foreign.db')

@@ -91,6 +91,13 @@ describe('the recovery from a failed session', () => {
       wait('why', 'database-busy'),
     ],
     [
+      'the daemon waits at its start until a trigger of other people is dropped',
+      stop(EXIT_STATUS.databaseUnavailable, 'foreign-object'),
+      false,
+      false,
+      wait('why', 'foreign-object'),
+    ],
+    [
       'another writer at the start ends the daemon',
       stop(EXIT_STATUS.unfinished),
       false,

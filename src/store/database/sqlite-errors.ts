@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import { errorCode } from '../../error-code.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import { holdersHint, holdersText, otherHolders } from '../file/lock-holders.ts'
+import { foreignObjectError } from '../migrations/foreign-objects.ts'
 
 interface DatabaseFault {
   /** A clause for the end of a message, such as `the disk is full`. */
@@ -76,7 +77,8 @@ const DATABASE_FAULTS: readonly (DatabaseFault & { codes: RegExp })[] = [
 
 /**
  * Turns an error of SQLite or of the file system into a StopError: 75 when another program has locked the database,
- * else 73. Returns every other error unchanged.
+ * else 73. So is the error of a write that a trigger or index of other people makes fail. Returns every other error
+ * unchanged.
  */
 export function databaseError(error: unknown, file: string): unknown {
   if (error instanceof StopError || !(error instanceof Error)) return error
@@ -84,7 +86,7 @@ export function databaseError(error: unknown, file: string): unknown {
   const code = errorCode(error)
   if (code === undefined) return error.cause === undefined ? error : databaseError(error.cause, file)
   const fault = databaseFault(code, file)
-  if (!fault) return error
+  if (!fault) return foreignObjectError(error, file) ?? error
   const { problem, hint } = fault
   return new StopError(`Cannot use the database ${file}: ${problem} (${code})`, {
     code: 'database-unavailable',

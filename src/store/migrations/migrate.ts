@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { errorCode } from '../../error-code.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
-import { readInstalled } from '../../installation.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { queueEarlierDeletions } from '../deletions/purge-queue.ts'
@@ -12,17 +10,7 @@ import { plannedCopy, removeUnfinishedCopies, writeUpgradeCopy } from './backup.
 import { brokenReferences } from './broken-references.ts'
 import { dropDependentObjects, type LeftOut } from './dependent-objects.ts'
 import { appliedMigrations, FOLDER, type Migration, migrationsIn } from './journal.ts'
-import { type OwnObjects, ownObjectsIn } from './own-objects.ts'
-
-/** The tables and indices that the migrations in a folder create. Default: the migrations of this version. */
-export function ownObjects(folder: string = FOLDER): OwnObjects {
-  return ownObjectsIn(migrationsIn(folder).map(migration => migrationSql(folder, migration)))
-}
-
-function migrationSql(folder: string, { tag }: Migration): string {
-  const file = `${folder}/${tag}.sql`
-  return readInstalled(file, () => readFileSync(file, 'utf8'))
-}
+import { migrationSql, type OwnObjects, ownObjects } from './own-objects.ts'
 
 /** A pending upgrade of a database that an older version wrote. */
 export interface Upgrade {

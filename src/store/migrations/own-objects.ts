@@ -1,7 +1,21 @@
+import { readFileSync } from 'node:fs'
+import { readInstalled } from '../../installation.ts'
+import { FOLDER, type Migration, migrationsIn } from './journal.ts'
+
 /** The tables and indices that parley's migrations create, so without typed CRM tables and full-text indices. */
 export interface OwnObjects {
   tables: ReadonlySet<string>
   indices: ReadonlySet<string>
+}
+
+/** The tables and indices that the migrations in a folder create. Default: the migrations of this version. */
+export function ownObjects(folder: string = FOLDER): OwnObjects {
+  return ownObjectsIn(migrationsIn(folder).map(migration => migrationSql(folder, migration)))
+}
+
+export function migrationSql(folder: string, { tag }: Migration): string {
+  const file = `${folder}/${tag}.sql`
+  return readInstalled(file, () => readFileSync(file, 'utf8'))
 }
 
 /** Parses the SQL of all migrations. A table that a later migration drops counts as well. Pure. */

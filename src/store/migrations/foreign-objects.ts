@@ -1,0 +1,126 @@
+import { errorCode } from '../../error-code.ts'
+import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { readCrmTableStates, tablesOf } from '../crm/table-state.ts'
+import { openReader } from '../database/reader.ts'
+import { quote } from '../database/sql.ts'
+import type { Sqlite } from '../database/sqlite-types.ts'
+import { SEARCH_INDICES } from '../search/schema.ts'
+import { type OwnObjects, ownObjects } from './own-objects.ts'
+
+/**
+ * Triggers and indices that other people created on parley's tables. They take part in each of parley's writes, and
+ * one that fails makes the write fail.
+ */
+export interface ForeignObject {
+  type: 'trigger' | 'index'
+  name: string
+  /** A table of parley. */
+  table: string
+  sql: string
+}
+
+export function foreignObjects(db: Sqlite, own: OwnObjects = ownObjects()): ForeignObject[] {
+  const typed = [...readCrmTableStates(sql => db.prepare(sql)).values()].flatMap(tablesOf)
+  const tables = new Set([...own.tables, ...typed])
+  return db
+    .prepare<unknown[], ForeignObject>(
+      `SELECT type, name, tbl_name AS "table", sql FROM sqlite_master
+         WHERE type IN ('trigger', 'index') AND sql IS NOT NULL ORDER BY name`,
+    )
+    .all()
+    .filter(({ type, name, table }) => tables.has(table) && !isOwn(type, name, own))
+}
+
+/** Typed CRM tables have no indices. */
+const isOwn = (type: ForeignObject['type'], name: string, { indices }: OwnObjects): boolean =>
+  type === 'index' ? indices.has(name) : SEARCH_INDICES.some(({ objects }) => objects.has(name))
+
+/**
+ * The error of a write that failed because of an object that parley did not create; undefined when it had another
+ * cause. Reads the schema through a separate connection.
+ */
+export function foreignObjectError(error: Error, file: string): StopError | undefined {
+  if (!/^SQLITE_(ERROR|CONSTRAINT)/.test(errorCode(error) ?? '')) return undefined
+  let objects: readonly ForeignObject[]
+  try {
+    const db = openReader(file, 0)
+    try {
+      objects = blamedObjects(error, foreignObjects(db))
+    } finally {
+      db.close()
+    }
+  } catch {
+    // The schema cannot be read now. The error is then reported as it is.
+    return undefined
+  }
+  if (objects.length === 0) return undefined
+  const names = objects.map(({ type, name, table }) => `the ${type} ${name} on ${table}`).join(' or ')
+  const drops = objects.map(({ type, name }) => `DROP ${type.toUpperCase()} ${quote(name)};`).join(' ')
+  // A trigger may raise an error with text of the row.
+  const isOfSchema = errorCode(error) !== RAISED || objects.some(({ sql }) => sql.includes(error.message))
+  const why = isOfSchema ? error.message : 'it raises an error'
+  return new StopError(`Cannot write ${file}: ${names}, which parley did not create, fails: ${why}`, {
+    code: 'foreign-object',
+    hint: `Mend or drop ${objects.length === 1 ? 'it' : 'them'}, for example in an sqlite3 shell: ${drops}`,
+    cause: error,
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+}
+
+const RAISED = 'SQLITE_CONSTRAINT_TRIGGER'
+
+/** What a message of SQLite is about, such as `no such table: main.my_log` or `UNIQUE constraint failed: teams.name`. */
+const SUBJECT =
+  /^(?:table (?<table>\S+) has|(?:.* failed|no such .*): (?:index ')?(?:main\.|new\.|old\.)?(?<name>[^.']+))/i
+
+/** The objects that can have caused an error with this message. Pure. */
+export function blamedObjects(
+  error: Pick<Error, 'message'> & { code?: unknown },
+  objects: readonly ForeignObject[],
+): readonly ForeignObject[] {
+  if (error.code === RAISED) {
+    // parley has no trigger that raises an error.
+    const triggers = objects.filter(({ type }) => type === 'trigger')
+    const raising = triggers.filter(({ sql }) => sql.includes(error.message))
+    return raising.length > 0 ? raising : triggers
+  }
+  const { table, name = table } = SUBJECT.exec(error.message)?.groups ?? {}
+  if (name === undefined) return []
+  const isUnique = error.code === 'SQLITE_CONSTRAINT_UNIQUE'
+  return objects.filter(object =>
+    isUnique && object.type === 'index'
+      ? object.name === name || (object.table === name && /^CREATE UNIQUE/i.test(object.sql))
+      : object.table !== name && hasWord(object.sql, name),
+  )
+}
+
+const hasWord = (sql: string, word: string): boolean =>
+  sql
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}_$]+/u)
+    .includes(word.toLowerCase())
+
+/** The errors of the triggers and indices whose statement SQLite cannot even compile, for example since a table is gone. */
+export function deadObjectErrors(db: Sqlite, file: string): StopError[] {
+  const tables = new Set(foreignObjects(db).map(({ table }) => table))
+  const found = [...tables].flatMap(table => {
+    const columns = db.pragma(`table_info(${quote(table)})`) as { name: string }[]
+    const values = columns.map(({ name }) => `${quote(name)} = ${quote(name)}`).join(', ')
+    const writes = [
+      `INSERT INTO ${quote(table)} DEFAULT VALUES`,
+      `UPDATE ${quote(table)} SET ${values}`,
+      `DELETE FROM ${quote(table)}`,
+    ]
+    return writes.flatMap(sql => compileError(db, sql, file) ?? [])
+  })
+  return [...new Map(found.map(error => [error.message, error])).values()]
+}
+
+function compileError(db: Sqlite, sql: string, file: string): StopError | undefined {
+  try {
+    db.prepare(`EXPLAIN ${sql}`)
+    return undefined
+  } catch (error) {
+    return error instanceof Error ? foreignObjectError(error, file) : undefined
+  }
+}
