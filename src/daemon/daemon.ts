@@ -17,7 +17,7 @@ import {
   reasonWithHint,
   StopError,
 } from '../errors.ts'
-import { endedProblem } from '../health/problems.ts'
+import { endedProblem, isWithoutAccess } from '../health/problems.ts'
 import type { HookWatch } from '../hooks/watch.ts'
 import type { Log } from '../log.ts'
 import { rebuildLarge } from '../retention/maintain.ts'
@@ -135,7 +135,7 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
       }
       const recovery = recoveryFrom({ ...end, error: end.error, hasStarted })
       if (recovery.kind === 'end') throw end.error
-      current.state = waitingState(clock, recovery)
+      current.state = waitingState(clock, recovery, current.state)
       const reason = reasonOfState(current.state)
       log.error('The daemon waits and tries again', { reason, wait_ms: recovery.ms, error: end.error })
       const isKeyTrusted = await waitForNextSession(recovery, { parts, current, reloads, log })
@@ -256,12 +256,24 @@ async function runSession({
   }
   const wasAnsweredBefore = before.wasAnsweredBefore || app.store.state.wasEverAnswered()
   const wasLost = before.timesLost > 0
+  let waited = current.state.state === 'waiting' ? current.state : undefined
+  const noteContinuation = () => {
+    if (waited === undefined) return
+    log.info('The daemon continues', {
+      code: waited.code,
+      duration_ms: clock.now() - Date.parse(waited.since),
+    })
+    waited = undefined
+  }
+  const onRequest: SessionObserver['onRequest'] = request => {
+    if (request.status === 200) noteContinuation()
+    observer.onRequest(request)
+  }
   const session = app.session(chosenResources(settings), {
-    observer,
+    observer: { ...observer, onRequest },
     access: { wasAnswered: wasAnsweredBefore && !wasLost, wasLost },
   })
   Object.assign(current, { app, session })
-  if (current.state.state !== 'running') current.state = runningState(clock)
   const note = (state: DaemonState) => {
     const stored = JSON.stringify(reportedState({ ...current, state }))
     return app.store.transaction(() => app.store.state.setMeta(META.daemonState, stored))
@@ -269,7 +281,11 @@ async function runSession({
   let duties: BackgroundWork | undefined
   let error: unknown
   try {
-    await note(current.state)
+    const running = current.state.state === 'running' ? current.state : runningState(clock)
+    await note(running)
+    current.state = running
+    // Whether there is access again, only an answer shows.
+    if (waited && !isWithoutAccess(waited)) noteContinuation()
     serviceManager.ready('running')
     const show = (state: DaemonState) => {
       current.state = state
@@ -300,7 +316,7 @@ async function runSession({
   const isKeyTrusted = before.isKeyTrusted || wasAnswered
   const timesLost = isAccessLost(error) ? (wasAnswered ? 1 : before.timesLost + 1) : 0
   const end = { error, hasStarted: true, wasAnswered, wasAnsweredBefore, isKeyTrusted, timesLost }
-  const after = stateAfter(clock, end, stop)
+  const after = stateAfter(clock, end, { stop, before: current.state })
   const lost = accessLossNote(after, end, chosenResources(settings))
   // Both writes fail on a full disk. The log and the status server still report the state.
   if (after) await note(after).catch(() => undefined)
@@ -324,11 +340,15 @@ function accessLossNote(
 }
 
 /** The daemon's state after a session; undefined when the next session starts at once. */
-function stateAfter(clock: Clock, end: SessionEnd, stop: AbortSignal): DaemonState | undefined {
+function stateAfter(
+  clock: Clock,
+  end: SessionEnd,
+  { stop, before }: { stop: AbortSignal; before: DaemonState },
+): DaemonState | undefined {
   if (stop.aborted) return stoppedState(clock)
   if (end.error === undefined) return undefined
   const recovery = recoveryFrom(end)
-  return recovery.kind === 'wait' ? waitingState(clock, recovery) : stoppedState(clock, end.error)
+  return recovery.kind === 'wait' ? waitingState(clock, recovery, before) : stoppedState(clock, end.error)
 }
 
 function chosenResources({ sync }: ApiSettings): readonly ResourceName[] {
@@ -371,10 +391,10 @@ function createReloads({ clock, reload, onReload, serviceManager }: DaemonParts,
         const changed = changedSettings(current.settings, fresh)
         current.settings = fresh
         delete current.invalidSettings
-        for (const setting of changed) {
-          const isLater = NEEDS_RESTART.includes(setting)
-          if (isLater) log.info('A setting has changed; it takes effect after a restart', { setting })
-          else log.info('A setting has changed; it takes effect now', { setting })
+        for (const change of changed) {
+          const isLater = NEEDS_RESTART.includes(change.setting)
+          if (isLater) log.info('A setting has changed; it takes effect after a restart', change)
+          else log.info('A setting has changed; it takes effect now', change)
         }
         if (isRequested && changed.length === 0) log.info('The settings were reloaded; none has changed')
       } catch (error) {

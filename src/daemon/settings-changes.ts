@@ -1,13 +1,27 @@
 import type { Settings } from '../config/load-settings.ts'
-import { propertiesOf, SETTING_LIST, type SettingKey } from '../config/settings.ts'
+import { propertiesOf, SETTING_LIST, type SettingKey, settingNamed } from '../config/settings.ts'
 
-/** The keys of all settings whose value differs, including secrets. Pure. */
-export function changedSettings(before: Settings, after: Settings): SettingKey[] {
-  return SETTING_LIST.map(([key]) => key).filter(key => settingIn(before, key) !== settingIn(after, key))
+export interface SettingChange {
+  setting: SettingKey
+  /** The values as texts. Absent for a secret, and for a URL that may contain a password. */
+  before?: string
+  after?: string
 }
 
+/** All settings whose value differs, including secrets. Pure. */
+export function changedSettings(before: Settings, after: Settings): SettingChange[] {
+  return SETTING_LIST.flatMap(([setting]) => {
+    const values = { before: settingIn(before, setting), after: settingIn(after, setting) }
+    if (values.before === values.after) return []
+    const isShown = settingNamed(setting).secret === undefined && !/\/\/[^/]*@/.test(JSON.stringify(values))
+    return [{ setting, ...(isShown && values) }]
+  })
+}
+
+/** A text as it is, and any other value as JSON. */
 function settingIn(settings: Settings, key: SettingKey): string {
   const [section, name] = propertiesOf(key)
   const values = Object.entries(settings).find(([known]) => known === section)?.[1] ?? {}
-  return JSON.stringify(Object.entries(values).find(([known]) => known === name)?.[1] ?? null)
+  const value = Object.entries(values).find(([known]) => known === name)?.[1]
+  return typeof value === 'string' ? value : JSON.stringify(value ?? null)
 }

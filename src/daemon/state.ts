@@ -27,8 +27,14 @@ export function rebuildingState(clock: Clock): DaemonState {
   return { state: 'waiting', code: 'rebuilding', reason, since: isoInstant(clock.now()), until: null }
 }
 
-export function waitingState(clock: Clock, { reason, hint, code, ms }: WaitBetweenSessions): DaemonState {
+/** @param before the state until now: a wait for the same reason goes on */
+export function waitingState(
+  clock: Clock,
+  { reason, hint, code, ms }: WaitBetweenSessions,
+  before: DaemonState,
+): DaemonState {
   const now = clock.now()
   const why = { code, reason, ...(hint !== undefined && { hint }) }
-  return { state: 'waiting', ...why, since: isoInstant(now), until: isoInstant(now + ms) }
+  const since = before.state === 'waiting' && before.code === code ? before.since : isoInstant(now)
+  return { state: 'waiting', ...why, since, until: isoInstant(now + ms) }
 }

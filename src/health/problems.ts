@@ -141,7 +141,8 @@ function apiProblems({ api, daemon }: StatusReport, now: number): HealthProblem[
   return [{ id: `api:${kind}`, ...text, detail: withNextTry(reason, nextTry, now), since }]
 }
 
-const isWithoutAccess = ({ state, code = '' }: Pick<DaemonState, 'state' | 'code'>): boolean =>
+/** Whether a daemon waits for a key or for access. */
+export const isWithoutAccess = ({ state, code = '' }: Pick<DaemonState, 'state' | 'code'>): boolean =>
   state === 'waiting' && ACCESS_CODES.includes(code)
 
 function withNextTry(reason: string, at: string | null, now: number): string {

@@ -29,6 +29,9 @@ export interface DeliveriesDeps {
   onEnd(problemId: string, end: DeliveryEnd): void
 }
 
+/** The log line of a call that has succeeded. */
+export const CALLED = 'Called a hook'
+
 /** Each call occupies a place from its first try to its last, with the waits between. */
 const MOST_AT_ONCE = 5
 const TRIES = 5
@@ -87,7 +90,10 @@ async function deliver(
     const target = targetOf(call.event)
     if (target === undefined) return 'delivered'
     const reason = await send(target, call, interrupt)
-    if (reason === undefined) return 'delivered'
+    if (reason === undefined) {
+      log.info(CALLED, { setting, problem: call.problem.id })
+      return 'delivered'
+    }
     if (noMore.aborted) return 'withdrawn'
     if (attempt === TRIES) {
       log.warn('A hook failed; this call is given up', { setting, reason, attempt })

@@ -16,7 +16,7 @@ import {
 } from './announcements.ts'
 import { type HookCall, payloadOf } from './call.ts'
 import { type CommandDeps, runHookCommand } from './command.ts'
-import { createDeliveries, type Deliveries } from './deliver.ts'
+import { CALLED, createDeliveries, type Deliveries } from './deliver.ts'
 import { postWebhook } from './webhook.ts'
 
 /** Looks for problems and calls someone about them, as `announcements.ts` decides. It outlives the sessions. */
@@ -119,8 +119,11 @@ export function watchProblems(deps: HookWatchDeps): HookWatch {
       over.abort()
       memory.load()
       const others = memory.watched().filter(({ id }) => id !== ended.id)
-      if (reason === undefined) memory.update([...others, ended])
-      else log.warn('A hook failed; this call is given up', { setting: 'hooks.on_problem', reason })
+      const setting = 'hooks.on_problem'
+      if (reason === undefined) {
+        log.info(CALLED, { setting, problem: ended.id })
+        memory.update([...others, ended])
+      } else log.warn('A hook failed; this call is given up', { setting, reason })
     },
     async close() {
       closing.abort()

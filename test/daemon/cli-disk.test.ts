@@ -107,4 +107,10 @@ test('a daemon whose file becomes read-only waits when it next opens it, and con
   const ids = publish(all)
   chmodSync(place.file, 0o600)
   await recovers(all, ids)
+  const continues = await daemon.says(({ msg }) => msg === 'The daemon continues')
+  expect(continues).toMatchObject({
+    level: 'info',
+    code: line['error']?.code,
+    duration_ms: expect.any(Number),
+  })
 })

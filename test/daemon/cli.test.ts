@@ -164,6 +164,7 @@ describe('an API key', () => {
     const [id = ''] = simulator.apply({ kind: 'publish', resource: 'messages' }).ids
     expect(await seen(place.file, id, 'SELECT id FROM message_copies WHERE id = ?', id)).toBe(id)
     expect((await daemon.ask('/readyz')).status).toBe(200)
+    await daemon.says(({ msg, code }) => msg === 'The daemon continues' && code === 'unauthorized')
     expect(JSON.stringify(daemon.lines())).not.toContain('successor-key')
   })
 })

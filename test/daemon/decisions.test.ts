@@ -191,22 +191,36 @@ describe('the settings that changed', () => {
     ).toEqual([])
   })
 
-  test('each changed setting is named, whatever its kind', () => {
+  test('each changed setting is named with both values, whatever its kind, and a secret without them', () => {
     const before = settings({
       PARLEY_SYNC_RESOURCES: 'members,teams',
       PARLEY_API_MAX_REQUESTS_PER_SECOND: '3',
+      PARLEY_API_KEY: 'the-key',
+      PARLEY_PUBLISH_LOCATION: 'https://user:password@example.com',
     })
     const after = settings({
       PARLEY_SYNC_RESOURCES: 'members',
       PARLEY_HTTP_LISTEN: 'off',
       PARLEY_RETENTION_WITHDRAWN_DAYS: 'never',
     })
-    expect(changedSettings(before, after).sort()).toEqual([
+    const changes = changedSettings(before, after)
+    expect(changes.map(({ setting }) => setting).sort()).toEqual([
+      'api.key',
       'api.max_requests_per_second',
       'http.listen',
+      'publish.location',
       'retention.withdrawn_days',
       'sync.resources',
     ])
+    expect(changes).toEqual(
+      expect.arrayContaining([
+        { setting: 'api.key' },
+        { setting: 'publish.location' },
+        { setting: 'api.max_requests_per_second', before: '3', after: 'null' },
+        { setting: 'retention.withdrawn_days', before: '30', after: 'never' },
+        { setting: 'sync.resources', before: '["members","teams"]', after: '["members"]' },
+      ]),
+    )
   })
 })
 

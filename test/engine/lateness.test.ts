@@ -32,6 +32,27 @@ describe('a list', () => {
   })
 })
 
+test('a resource that failed in an earlier session is logged once when it is read again', async () => {
+  const api = await startScriptedApi()
+  const trial = await startTrial(api)
+  const clock = virtualClock(Date.now())
+  const { context, drain } = await startTimed(api, trial, ['activities'], { clock, pollMs: 5 * MINUTE })
+  const lines: string[] = []
+  const log = await createLog({ level: 'info', stream: { write: line => lines.push(line) } })
+  const settle = () =>
+    trial.store.transaction(() => recordOutcome({ ...context, log }, resourceNamed('activities'), true))
+  await trial.store.transaction(() =>
+    trial.store.state.failing('activities', 'The API answers 500', context.now()),
+  )
+  await clock.advance(MINUTE)
+  await drain()
+  await settle()
+  await settle()
+  expect(lines.map(line => JSON.parse(line))).toMatchObject([
+    { level: 'info', msg: 'Resource is read again', resource: 'activities', duration_ms: MINUTE },
+  ])
+})
+
 describe('a resource whose newest end is not read', () => {
   test('the resource is failing after twice the poll interval, with the list and the time, and ok once it was read', async () => {
     const api = await startScriptedApi()

@@ -18,11 +18,16 @@ const CHECKS: readonly HealthCheck[] = [
 /** With a clock that a test moves. */
 async function reachable(options: Partial<ReachOptions> = {}) {
   const store = temporaryStore()
+  const lines: string[] = []
   let passed = 0
   const system = systemClock()
   const clock = { ...system, now: () => system.now() + passed, elapsed: () => system.elapsed() + passed }
   const reachability = createReachability({
-    context: { store, clock, log: await createLog({ level: 'fatal' }) },
+    context: {
+      store,
+      clock,
+      log: await createLog({ level: 'info', stream: { write: line => lines.push(line) } }),
+    },
     access: {
       baseUrl: 'https://api.example.com',
       workspaceId: 'acme',
@@ -43,6 +48,7 @@ async function reachable(options: Partial<ReachOptions> = {}) {
     store,
     clock,
     answered,
+    logged: () => lines.map(line => JSON.parse(line)),
     pass: (ms: number) => {
       passed += ms
     },
@@ -54,12 +60,12 @@ async function reachable(options: Partial<ReachOptions> = {}) {
 }
 
 test.each([
-  ['asked', 'asked-to-wait'],
-  ['requests-per-day', 'day-used-up'],
+  ['asked', 'asked-to-wait', 'The API asked parley to wait'],
+  ['requests-per-day', 'day-used-up', 'The requests of this day are used up'],
 ] as const)(
-  'a pause (%s) is stored until it is over, also while earlier requests are answered',
-  async (pauseReason, kind) => {
-    const { reachability, clock, answered, pass, noted } = await reachable()
+  'a pause (%s) is stored until it is over, also while earlier requests are answered, and logged once',
+  async (pauseReason, kind, msg) => {
+    const { reachability, clock, answered, pass, noted, logged } = await reachable()
     const pausedUntil = clock.now() + 10 * MINUTE
     reachability.notePause({ pausedUntil, pauseReason })
     expect(await noted()).toMatchObject({ kind, resources: ['messages'] })
@@ -73,6 +79,10 @@ test.each([
     answered()
     reachability.notePause({})
     expect(await noted()).toBeNull()
+    expect(logged()).toMatchObject([
+      { level: 'warn', msg, wait_ms: expect.any(Number) },
+      { level: 'info', msg: 'Requests are sent again', duration_ms: expect.any(Number) },
+    ])
   },
 )
 

@@ -48,7 +48,13 @@ test('a command gets the call as one JSON line on its input and as environment v
       'PARLEY_WORKSPACE_ID=acme',
     ]),
   )
-  expect(lines).toEqual([])
+  await until(
+    () => lines.length,
+    count => count === 1,
+  )
+  expect(lines).toMatchObject([
+    { level: 'info', msg: 'Called a hook', setting: 'hooks.on_problem', problem: DISK.id },
+  ])
 })
 
 test('a command gets no secret of parley and no way to speak to systemd for it', async () => {
@@ -123,6 +129,10 @@ test('a command that does not read its input succeeds', async () => {
   const { look, lines, clock } = await watchTrial({ onProblem: `exec <&-; echo end > '${file}'` })
   await look([{ ...DISK, what: 'x'.repeat(100_000) }])
   await written(file)
+  await until(
+    () => lines.length,
+    count => count === 1,
+  )
   await clock.advance(3_600_000)
-  expect(lines).toEqual([])
+  expect(lines).toMatchObject([{ msg: 'Called a hook' }])
 })

@@ -7,7 +7,7 @@ import { DISK, watchTrial } from './watch-trial.ts'
 
 const MINUTE = 60_000
 
-test('a webhook gets the fields of the problem and a sentence, and the log says nothing', async () => {
+test('a webhook gets the fields of the problem and a sentence, and the log says that it was called', async () => {
   const { url, calls } = await receiver()
   const { look, lines } = await watchTrial({ onProblem: url })
   await look([DISK])
@@ -33,7 +33,13 @@ test('a webhook gets the fields of the problem and a sentence, and the log says 
       },
     },
   ])
-  expect(lines).toEqual([])
+  await until(
+    () => lines.length,
+    count => count === 1,
+  )
+  expect(lines).toMatchObject([
+    { level: 'info', msg: 'Called a hook', setting: 'hooks.on_problem', problem: DISK.id },
+  ])
 })
 
 test('a webhook that answers 500 is called again after a minute, and not after its first 2xx', async () => {

@@ -8,7 +8,7 @@ import type { EngineContext } from '../context.ts'
 import { applyDeletions, isHoldOver } from '../deletions/apply.ts'
 import { suspectAgain } from '../deletions/confirming-round.ts'
 import { confirmationMs } from '../deletions/recheck.ts'
-import { areListsRead, feedsReadWhole } from '../due/round-end.ts'
+import { areListsRead, feedsReadWhole, noteHealthy } from '../due/round-end.ts'
 import { interruptedSince, isContinued } from '../due/rounds.ts'
 
 /** Begins and ends the rounds of a backfill, and its runs in `sync_runs`. */
@@ -79,7 +79,7 @@ export function endRound(
   const reason = context.backoffs.reason(name)
   const whole = reason !== undefined && isWhollyUnavailable(context, resource)
   if (whole) state.unavailable(name, reason, now)
-  else state.healthy(name, reason ?? null)
+  else noteHealthy(context, name)
   state.succeeded(name, now)
   context.rounds.end(name, { complete: true, asOf, now, deletionsSince: now })
   return whole ? result('unavailable', reason) : result('complete', reason)

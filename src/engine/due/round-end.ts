@@ -43,7 +43,7 @@ export function recordOutcome(context: EngineContext, resource: Resource, truste
   const isHeldBack = state.get(name).heldSince !== null
   if (!hasFailed) state.succeeded(name, now)
   if (whole) state.unavailable(name, reason, now)
-  else if (!hasFailed && !isHeldBack && isReadAsDue(context, resource)) state.healthy(name, reason ?? null)
+  else if (!hasFailed && !isHeldBack && isReadAsDue(context, resource)) noteHealthy(context, name)
   // The round can be complete without a failed part that waits separately (`isLeftOut`).
   if ((isComplete || whole) && !isHeldBack) {
     resolveRejects(context, resource, roundStartedAt)
@@ -73,8 +73,19 @@ export function noteRecovery(context: EngineContext, resource: Resource): void {
   const { state } = context.store
   const { failingSince, heldSince } = state.get(resource.name)
   if (failingSince === null || heldSince !== null || !context.runs.hasRecovered(resource.name)) return
-  if (isReadAsDue(context, resource))
-    state.healthy(resource.name, context.backoffs.reason(resource.name) ?? null)
+  if (isReadAsDue(context, resource)) noteHealthy(context, resource.name)
+}
+
+/** Clears the failure in the resource's state, and logs that. A late resource has log lines of its own. */
+export function noteHealthy(
+  { store, backoffs, late, log, now }: Pick<EngineContext, 'store' | 'backoffs' | 'late' | 'log' | 'now'>,
+  name: ResourceName,
+): void {
+  const { failingSince } = store.state.get(name)
+  store.state.healthy(name, backoffs.reason(name) ?? null)
+  if (failingSince === null || late.has(name)) return
+  const duration = Math.max(0, Date.parse(now()) - Date.parse(failingSince))
+  log.info('Resource is read again', { resource: name, duration_ms: duration })
 }
 
 /** Resolves the rejects that did not recur since the round began. Rejects of lists that could not be read stay. */

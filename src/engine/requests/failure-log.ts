@@ -12,12 +12,14 @@ export interface FailureLog {
 /** The log lines of one kind of failure. */
 export interface FailureLines {
   begins: string
-  ends: string
+  /** Absent when the end is logged elsewhere. */
+  ends?: string
   /** Logged instead of the error's message and hint. */
   fields?: LogFields
 }
 
-const READING: FailureLines = { begins: 'Failed to read resource', ends: 'Resource can be read again' }
+/** `noteHealthy` logs the end: the resource may be read again in another session. */
+const READING: FailureLines = { begins: 'Failed to read resource' }
 
 export function createFailureLog(log: Pick<Log, 'error' | 'info'>): FailureLog {
   /** Failures in a row, by feed and code. */
@@ -35,6 +37,7 @@ export function createFailureLog(log: Pick<Log, 'error' | 'info'>): FailureLog {
     recovered(resource) {
       const ended = [...(streaks.get(resource)?.values() ?? [])]
       for (const ends of new Set(ended.map(streak => streak.ends))) {
+        if (ends === undefined) continue
         const failures = ended.reduce((sum, streak) => sum + (streak.ends === ends ? streak.failures : 0), 0)
         log.info(ends, { resource, failures })
       }
@@ -45,7 +48,7 @@ export function createFailureLog(log: Pick<Log, 'error' | 'info'>): FailureLog {
 
 interface Streak {
   failures: number
-  ends: string
+  ends: string | undefined
 }
 
 /** The first, tenth, hundredth and so on: a long failure is logged again, ever more rarely. */

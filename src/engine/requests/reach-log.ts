@@ -1,6 +1,8 @@
 import type { ApiAccess } from '../../api/access-errors.ts'
 import { type Reach, type Trouble, troubleOf } from '../../api/reach.ts'
+import { isoInstant } from '../../clock.ts'
 import type { Log } from '../../log.ts'
+import type { PauseKind } from './trouble-note.ts'
 
 export interface ReachChange {
   before: Reach
@@ -29,6 +31,28 @@ const BEGINS: Readonly<Record<Trouble['kind'], string>> = {
 const ENDS: Readonly<Record<Trouble['kind'], string>> = {
   silent: 'The API answers again',
   refused: 'The API grants access again',
+}
+
+/** `since` and `until` are in ms since the epoch. */
+export interface NotedPause {
+  kind: PauseKind
+  since: number
+  until: number
+}
+
+/** Logs when requests begin to wait, and when they are sent again. */
+export function logPauseChange(
+  log: Pick<Log, 'info' | 'warn'>,
+  { before, after, now }: { before: NotedPause | undefined; after: NotedPause | undefined; now: number },
+): void {
+  if (before?.kind === after?.kind) return
+  if (after) log.warn(PAUSES[after.kind], { wait_ms: after.until - now, until: isoInstant(after.until) })
+  else if (before) log.info('Requests are sent again', { duration_ms: now - before.since })
+}
+
+const PAUSES: Readonly<Record<PauseKind, string>> = {
+  'asked-to-wait': 'The API asked parley to wait',
+  'day-used-up': 'The requests of this day are used up',
 }
 
 function logRoutes(log: Pick<Log, 'info' | 'warn'>, { before, after, now }: ReachChange): void {

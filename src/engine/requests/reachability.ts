@@ -23,7 +23,7 @@ import type { ApiRequest } from '../../api/request.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import type { StopError } from '../../errors.ts'
 import type { EngineContext } from '../context.ts'
-import { logReachChange } from './reach-log.ts'
+import { logPauseChange, logReachChange, type NotedPause } from './reach-log.ts'
 import { createTroubleNote, type PauseKind, type Unreachable } from './trouble-note.ts'
 
 /** Holds the state of `api/reach.ts`: updates it with every outcome and records changes in the log and the database. */
@@ -97,7 +97,7 @@ export function createReachability({
   let lastFailure = ''
   /** Whether all responses since the last answer had a form that is not the API's. */
   let onlyForeign: boolean | undefined
-  let paused: { kind: PauseKind; since: number; until: number } | undefined
+  let paused: NotedPause | undefined
 
   const trouble = (): Unreachable | undefined => {
     const found = troubleOf(reach)
@@ -143,9 +143,11 @@ export function createReachability({
     refusedInARow: () => reach.refusal?.undeclared ?? 0,
     notePause({ pausedUntil: until, pauseReason }) {
       const kind = pauseReason === 'requests-per-day' ? 'day-used-up' : 'asked-to-wait'
+      const before = paused
       if (until === undefined) paused = undefined
       else if (paused || until - clock.now() >= NOTED_PAUSE_MS)
         paused = { kind, since: paused?.kind === kind ? paused.since : clock.now(), until }
+      logPauseChange(log, { before, after: paused, now: clock.now() })
       noteChange()
     },
     excludeWait(ms) {
