@@ -29,7 +29,7 @@ export async function makeDuckdbViews(
     for (const [call, sql = ''] of statement.matchAll(ASKED)) {
       answers += 1
       const answer = `parley_file."answer ${answers}"`
-      await fill(connection, answer, sqlite, sql.replaceAll("''", "'"), () => 'VARCHAR')
+      await fill(connection, answer, sqlite, asTexts(sqlite, sql.replaceAll("''", "'")), () => 'VARCHAR')
       made = made.replace(call, () => answer)
     }
     await connection.run(made)
@@ -55,6 +55,12 @@ export async function makeParquetViews(connection: DuckDBConnection, target: str
 const SESSION = "SET TimeZone = 'UTC'; SET default_null_order = 'nulls_first_on_asc_last_on_desc'"
 
 const ASKED = /sqlite_query\('parley_file', '((?:[^']|'')*)'\)/g
+
+/** In which SQLite gives 15 digits of a double. */
+function asTexts(sqlite: Sqlite, sql: string): string {
+  const columns = sqlite.prepare(sql).columns()
+  return `SELECT ${columns.map(({ name }) => `CAST(${quote(name)} AS TEXT) AS ${quote(name)}`).join(', ')} FROM (${sql})`
+}
 
 const DECLARED: Readonly<Record<string, string>> = { TEXT: 'VARCHAR', INTEGER: 'BIGINT', REAL: 'DOUBLE' }
 

@@ -131,8 +131,16 @@ function sourceOf({ name, form, columns }: DescribedTable, exact: ReadonlyMap<st
     ([number, called]) =>
       `iif(typeof(${quote(number)}) = 'text', ${quote(number)}, NULL) AS ${quote(called)}`,
   )
-  if (columns.length + exact.size <= MAX_RESULT_COLUMNS) return query(['*', ...digits].join(', '))
-  return `${query('*')} JOIN ${query(['"id"', ...digits].join(', '))} USING ("id")`
+  const cells = columns.map(sourceCell)
+  if (cells.length + digits.length <= MAX_RESULT_COLUMNS) return query([...cells, ...digits].join(', '))
+  return `${query(cells.join(', '))} JOIN ${query(['"id"', ...digits].join(', '))} USING ("id")`
+}
+
+/** DuckDB gets the answers of SQLite as text, in which SQLite would give 15 digits of a double. */
+function sourceCell({ name, kind }: DescribedColumn): string {
+  const column = quote(name)
+  if (kind !== 'any' && kind !== 'real') return column
+  return `iif(typeof(${column}) = 'real', printf('%!.17g', ${column}), ${column}) AS ${column}`
 }
 
 /** SQLite's limit for columns of a result. */
