@@ -10,7 +10,7 @@ export default mergeConfig(
   defineConfig({
     test: {
       include: ['test/engines/*.test.ts'],
-      globalSetup: ['test/support/temporary-files.ts', 'test/engines/not-run.ts'],
+      globalSetup: ['test/support/temporary-files.ts', 'test/engines/lake.ts'],
     },
   }),
 )

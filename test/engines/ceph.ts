@@ -46,12 +46,9 @@ export const commandEnvironment = ({ url }: Ceph): Record<string, string> => ({
   PARLEY_PUBLISH_S3_SECRET_ACCESS_KEY: OWNER.secretAccessKey,
 })
 
-/** @returns a text that says why Debian's Ceph cannot be had */
-export function debianCeph(): Unpacked | string {
-  return debianPackages('radosgw', 'ceph-mon', 'ceph-osd', 'ceph-common')
-}
-
-export async function startCeph(program: Unpacked): Promise<Ceph> {
+/** @throws Error when Debian's Ceph cannot be had */
+export async function startCeph(): Promise<Ceph> {
+  const program = debianPackages('radosgw', 'ceph-mon', 'ceph-osd', 'ceph-common')
   const folder = mkdtempSync(join(tmpdir(), 'parley-ceph-'))
   const [monitorPort = 0, port = 0] = await freePorts(2)
   const settings = writeSettings(program, folder, monitorPort)

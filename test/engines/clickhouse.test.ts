@@ -1,114 +1,101 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { CLOCK_TABLE } from '../support/published-cells.ts'
-import { type ClickHouse, literal, startClickHouse } from './clickhouse.ts'
-import { type ExpectedRows, fileCount, type Published, sortedRows, startPublished } from './published.ts'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parley } from '../cli/parley.ts'
+import { identifier, literal, startClickHouse } from './clickhouse.ts'
+import type { Engine } from './engine-process.ts'
+import { expectEarlier, expectNewest, expectViews, lakeOfTests } from './lake.ts'
 
-let published: Published
-let clickhouse: ClickHouse
-/** The warehouse as of each publication. */
-const warehouses = new Map<number, ReadonlyMap<string, ExpectedRows>>()
+const lake = lakeOfTests()
 
-async function publish(): Promise<number> {
-  const number = await published.publish()
-  warehouses.set(number, published.warehouse())
-  return number
-}
+let clickhouse: Engine
 
 beforeAll(async () => {
-  published = await startPublished()
   clickhouse = startClickHouse()
-  await publish()
+  await connect('lake', lake.catalogues.folder)
+  await connect('bucket', lake.catalogues.bucket)
 })
 
-afterAll(async () => {
-  await clickhouse.close()
-  await published.trial.close()
-})
+afterAll(() => clickhouse?.close())
 
-const source = (table: string): string => `icebergLocal(${literal(`${published.folder}/${table}`)})`
+const { endpoint, name, keyId, secret } = lake.bucket
 
-/** The snapshot of each table in a publication, as the table `publications` has it. */
-async function snapshotsOf(publication: number): Promise<ReadonlyMap<string, number>> {
-  const [row] = await clickhouse.query(
-    `SELECT snapshots FROM ${source('publications')} WHERE publication = ${publication}`,
-  )
-  return new Map(Object.entries(JSON.parse(String(row?.[0]))))
-}
-
-/** Compares every value of every table with SQLite's at that publication. Returns the number of rows. */
-async function compare(publication: number): Promise<number> {
-  const snapshots = await snapshotsOf(publication)
-  const warehouse = warehouses.get(publication) ?? new Map<string, ExpectedRows>()
-  expect([...snapshots.keys()].sort()).toEqual([...warehouse.keys()].sort())
-  let count = 0
-  for (const [table, expected] of warehouse) {
-    const settings = `SETTINGS iceberg_snapshot_id = ${snapshots.get(table)}`
-    const found = await clickhouse.table(`${published.folder}/${table}`, settings)
-    expect(found.columns, table).toEqual(expected.columns)
-    if (table !== CLOCK_TABLE) expect(sortedRows(found.rows), table).toEqual(expected.rows)
-    const [counted] = await clickhouse.query(`SELECT count() FROM ${source(table)} ${settings}`)
-    expect(Number(counted?.[0]), table).toBe(expected.rows.length)
-    count += expected.rows.length
+/** Creates a database with the tables of the catalogue. */
+async function connect(database: string, url: string, token = lake.token): Promise<void> {
+  const isBucket = url === lake.catalogues.bucket
+  const args = isBucket ? [url, keyId, secret] : [url, 'Parquet']
+  const settings = {
+    catalog_type: 'rest',
+    warehouse: 'parley',
+    auth_header: `Authorization: Bearer ${token}`,
+    ...(isBucket && { storage_endpoint: `${endpoint}/${name}` }),
   }
-  return count
+  const given = Object.entries(settings).map(([key, value]) => `${key} = ${literal(value)}`)
+  await clickhouse.ask(
+    `CREATE DATABASE ${database} ENGINE = DataLakeCatalog(${args.map(literal).join(', ')}) SETTINGS ${given.join(', ')}`,
+  )
 }
 
-test('ClickHouse reads every row and every value of every table', async () => {
-  const rows = await compare(1)
-  process.stdout.write(
-    `ClickHouse read ${rows} rows of ${warehouses.get(1)?.size} tables as SQLite has them\n`,
-  )
-  expect(rows).toBeGreaterThan(1000)
+const inFolder = (table: string): string => `icebergLocal(${literal(`${lake.folder}/${table}`)})`
+
+const inBucket = (table: string): string =>
+  `icebergS3(${[`${endpoint}/${name}/lake/${table}`, keyId, secret].map(literal).join(', ')})`
+
+const inDatabase =
+  (database: string) =>
+  (table: string): string =>
+    `${database}.${identifier(`parley.${table}`)}`
+
+describe.each([
+  ['a folder', inFolder],
+  ['a bucket', inBucket],
+  ['the catalogue of a folder', inDatabase('lake')],
+  ['the catalogue of a bucket', inDatabase('bucket')],
+])('ClickHouse with %s', (_, source) => {
+  const read = (table: string, snapshot?: number) => {
+    const settings = snapshot === undefined ? '' : ` SETTINGS iceberg_snapshot_id = ${snapshot}`
+    return clickhouse.ask(`SELECT * FROM ${source(table)}${settings}`)
+  }
+
+  test('reads every value of every table as SQLite has it', () => expectNewest({ read }))
+
+  test('reads every value of the earlier publications', () => expectEarlier({ read }))
 })
 
-async function eventCount(name: string): Promise<number> {
-  const [row] = await clickhouse.query(`SELECT value FROM system.events WHERE event = '${name}'`)
-  return Number(row?.[0] ?? 0)
+test('ClickHouse has the rows of every view that parley schema prints', async () => {
+  await clickhouse.ask('CREATE DATABASE views')
+  await clickhouse.ask('USE views')
+  const { stdout } = await parley(['schema', '--clickhouse', '--database', lake.database])
+  await expectViews(clickhouse, { printed: stdout, from: identifier })
+})
+
+test('ClickHouse with a wrong token cannot connect', async () => {
+  const connecting = connect('refused', lake.catalogues.folder, 'a-wrong-token-of-the-catalogue')
+  await expect(connecting).rejects.toThrow('NotAuthorizedException')
+})
+
+async function eventCount(event: string): Promise<number> {
+  const { rows } = await clickhouse.ask(`SELECT value FROM system.events WHERE event = '${event}'`)
+  return Number(rows[0]?.[0] ?? 0)
 }
 
-test('a query for the newest months leaves the files of the other months unread', async () => {
-  const [last] = await clickhouse.query(`SELECT toStartOfMonth(max(received_at)) FROM ${source('messages')}`)
+test('a query of ClickHouse for the newest month leaves the files of the other months unread', async () => {
+  const source = inFolder('messages')
+  const { rows } = await clickhouse.ask(`SELECT toString(toStartOfMonth(max(received_at))) FROM ${source}`)
   const before = await eventCount('IcebergPartitionPrunedFiles')
-  const files = await clickhouse.query(
-    `SELECT DISTINCT _path FROM ${source('messages')} WHERE received_at >= '${last?.[0]}'`,
+  const files = await clickhouse.ask(
+    `SELECT DISTINCT _path FROM ${source} WHERE received_at >= '${rows[0]?.[0]}'`,
   )
-  const all = fileCount(`${published.folder}/messages`)
+  const all = fileCount('messages')
   expect(all).toBeGreaterThan(2)
-  expect(files).toHaveLength(1)
+  expect(files.rows).toHaveLength(1)
   expect((await eventCount('IcebergPartitionPrunedFiles')) - before).toBe(all - 1)
 })
 
-test('a later publication has the changed and the deleted rows, and the earlier one can still be read', async () => {
-  const { trial } = published
-  await trial.simulator.changeAtOnce([
-    { kind: 'delete', resource: 'messages', count: 2 },
-    { kind: 'delete', resource: 'meetings', count: 1 },
-    { kind: 'publish', resource: 'messages', count: 3 },
-    { kind: 'edit', resource: 'crm_records', count: 2 },
-    { kind: 'addField', object: 'deal', field: 'added later', type: 'decimal' },
-    { kind: 'retypeField', object: 'deal', field: 'Group By', type: 'decimal' },
-  ])
-  // A deletion needs a second complete pass.
-  for (let pass = 0; pass < 2; pass++) expect((await trial.backfill()).status).toBe(0)
-  const second = await publish()
-  expect(second).toBe(2)
-  expect(warehouses.get(2)?.get('messages')?.rows).not.toEqual(warehouses.get(1)?.get('messages')?.rows)
-  await compare(2)
-  await compare(1)
-  const [deleted] = await clickhouse.query(
-    `SELECT countIf(_deleted_at IS NOT NULL), countIf(_deleted_at IS NULL) FROM ${source('messages')}`,
-  )
-  expect(Number(deleted?.[0])).toBeGreaterThanOrEqual(1)
-  expect(Number(deleted?.[1])).toBeGreaterThan(2)
-})
-
-test('a publication without changes adds one row to publications and no file to another table', async () => {
-  const before = await snapshotsOf(2)
-  const third = await publish()
-  expect([...(await snapshotsOf(third))]).toEqual([...before])
-  expect(await clickhouse.query(`SELECT publication FROM ${source('publications')} ORDER BY 1`)).toEqual([
-    ['1'],
-    ['2'],
-    ['3'],
-  ])
-})
+/** The number of data files of a table in its newest snapshot. */
+function fileCount(table: string): number {
+  const folder = join(lake.folder, table, 'metadata')
+  const version = readFileSync(join(folder, 'version-hint.text'), 'utf8')
+  const metadata = JSON.parse(readFileSync(join(folder, `v${version}.metadata.json`), 'utf8'))
+  return Number(metadata.snapshots.at(-1).summary['total-data-files'])
+}

@@ -14,18 +14,19 @@ export interface Unpacked {
 /** Where they stay for later runs. The temporary folder of the tests is removed after each run. */
 const FOLDER = '/var/tmp'
 
-/** @returns a text that says why they cannot be had */
-export function debianPackages(...names: readonly string[]): Unpacked | string {
+/** @throws Error when they cannot be had */
+export function debianPackages(...names: readonly string[]): Unpacked {
   const root = join(FOLDER, `parley-debian-${names.join('-')}`)
-  if (!existsSync(root)) {
-    const missing = unpack(names, root)
-    if (missing !== undefined) return missing
+  if (!existsSync(root) && !unpack(names, root)) {
+    // The lists of a new machine may be missing or too old.
+    spawnSync('apt-get', ['update'])
+    if (!unpack(names, root)) throw new Error(`apt-get cannot download ${names.join(' and ')}`)
   }
   const libraries = ['usr/lib', 'lib'].map(folder => join(root, folder, 'x86_64-linux-gnu'))
   return { root, libraries: libraries.join(':') }
 }
 
-function unpack(names: readonly string[], root: string): string | undefined {
+function unpack(names: readonly string[], root: string): boolean {
   const work = mkdtempSync(`${root}-`)
   const archives = join(work, 'archives')
   mkdirSync(join(archives, 'partial'), { recursive: true })
@@ -43,5 +44,5 @@ function unpack(names: readonly string[], root: string): string | undefined {
   const isDone = downloaded.status === 0 && files.length > 0 && unpacked.every(({ status }) => status === 0)
   if (isDone) renameSync(join(work, 'root'), root)
   rmSync(work, { recursive: true, force: true })
-  return isDone ? undefined : `apt-get cannot download ${names.join(' and ')}`
+  return isDone
 }

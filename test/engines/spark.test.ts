@@ -1,30 +1,92 @@
-import { spawnSync } from 'node:child_process'
-import { expect, onTestFinished, test } from 'vitest'
-import { type Cell, CLOCK_TABLE } from '../support/published-cells.ts'
-import { missingForSpark } from './not-run.ts'
-import { startPublished } from './published.ts'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { parley } from '../cli/parley.ts'
+import { type Engine, installed, jarsOf, javaHome, startEngine } from './engine-process.ts'
+import { expectEarlier, expectNewest, expectViews, lakeOfTests, sortedRows } from './lake.ts'
 
-const SPARK = new URL('spark.py', import.meta.url).pathname
-const missing = missingForSpark()
+const PAGE = readFileSync(new URL('../../drizzle/engines.md', import.meta.url), 'utf8')
+const lake = lakeOfTests()
 
-test.skipIf(missing !== undefined)(
-  'Spark with two workers reads every row and counts every value of every table',
-  async () => {
-    const published = await startPublished()
-    onTestFinished(() => published.trial.close())
-    await published.publish()
-    const { status, stdout, stderr } = spawnSync('python3', [SPARK, published.folder], { encoding: 'utf8' })
-    expect(status, stderr).toBe(0)
-    const found = stdout.split('\n').filter(line => line.startsWith('{'))
-    const warehouse = [...published.warehouse()].filter(([table]) => table !== CLOCK_TABLE)
-    const expected = warehouse.map(([table, { columns, rows }]) => {
-      const cells = rows.map(row => JSON.parse(row) as Cell[])
-      const count = (place: number) => cells.filter(row => row[place] !== null).length
-      const values = Object.fromEntries(columns.map((column, place) => [column, count(place)]))
-      return { table, rows: rows.length, values }
-    })
-    expect(found.map(line => JSON.parse(line)).filter(({ table }) => table !== CLOCK_TABLE)).toEqual(
-      expected.toSorted((one, other) => (one.table < other.table ? -1 : 1)),
+let spark: Engine
+
+/** The settings that the page shows, for this catalogue. */
+function settingsOfPage(url: string, name: string): Record<string, string> {
+  const [, block = ''] = /^\(umask 077 && cat > lake\.conf\) <<EOF\n(.*?)^EOF$/ms.exec(PAGE) ?? []
+  const lines = block.matchAll(/^(\S+) +(.*)$/gm)
+  const shown = Object.fromEntries([...lines].map(([, key = '', value = '']) => [key, value]))
+  const { 'spark.jars.packages': packages, ...settings } = shown
+  expect(packages).toMatch(/^org\.apache\.iceberg:iceberg-spark-runtime-3\.5_2\.12:/)
+  const values = {
+    ...settings,
+    'spark.sql.catalog.lake.uri': url,
+    'spark.sql.catalog.lake.token': lake.token,
+  }
+  return Object.fromEntries(
+    Object.entries(values).map(([key, value]) => [
+      key.replace('spark.sql.catalog.lake', `spark.sql.catalog.${name}`),
+      value,
+    ]),
+  )
+}
+
+beforeAll(async () => {
+  const { bucket, catalogues, folder } = lake
+  const settings = {
+    'spark.jars': jarsOf('spark').join(),
+    'spark.driver.host': '127.0.0.1',
+    'spark.driver.bindAddress': '127.0.0.1',
+    'spark.driver.memory': '1g',
+    'spark.ui.enabled': 'false',
+    ...settingsOfPage(catalogues.folder, 'lake'),
+    ...settingsOfPage(catalogues.bucket, 'bucket'),
+    'spark.sql.catalog.bucket.s3.endpoint': bucket.endpoint,
+    'spark.sql.catalog.bucket.s3.path-style-access': 'true',
+    'spark.sql.catalog.parley': 'org.apache.iceberg.spark.SparkCatalog',
+    'spark.sql.catalog.parley.type': 'hadoop',
+    'spark.sql.catalog.parley.warehouse': `file://${join(folder, '..')}`,
+    'spark.sql.catalog.parley.cache-enabled': 'false',
+  }
+  const access = {
+    AWS_REGION: bucket.region,
+    AWS_ACCESS_KEY_ID: bucket.keyId,
+    AWS_SECRET_ACCESS_KEY: bucket.secret,
+  }
+  spark = startEngine({
+    name: 'Spark',
+    command: installed('spark', 'python/bin/python'),
+    args: [new URL('spark.py', import.meta.url).pathname, JSON.stringify(settings)],
+    env: { ...access, JAVA_HOME: javaHome(17, 17), SPARK_LOCAL_IP: '127.0.0.1' },
+  })
+})
+
+afterAll(() => spark?.close())
+
+const quoted = (name: string): string => `\`${name.replaceAll('`', '``')}\``
+
+describe.each([
+  ['the catalogue of a folder', 'lake.parley'],
+  ['the catalogue of a bucket', 'bucket.parley'],
+  ['a catalog of the type hadoop', 'parley.lake'],
+])('Spark with %s', (_, namespace) => {
+  const read = (table: string, snapshot?: number) =>
+    spark.ask(
+      `SELECT * FROM ${namespace}.${quoted(table)}${snapshot === undefined ? '' : ` VERSION AS OF ${snapshot}`}`,
     )
-  },
-)
+
+  test('reads every value of every table as SQLite has it', () => expectNewest({ read }))
+
+  test('reads every value of the earlier publications', () => expectEarlier({ read }))
+})
+
+test('Spark reads a table by its path, also as of a snapshot', async () => {
+  const path = `file://${lake.folder}/messages`
+  const { rows } = await spark.ask('SELECT * FROM lake.parley.messages VERSION AS OF 1')
+  const found = await spark.ask({ path, snapshot: 1 })
+  expect(sortedRows(found.rows)).toEqual(sortedRows(rows))
+})
+
+test('Spark has the rows of every view that parley schema prints', async () => {
+  const { stdout } = await parley(['schema', '--spark', '--database', lake.database])
+  await expectViews(spark, { printed: stdout.replaceAll('\\;', ';'), from: quoted })
+})

@@ -48,6 +48,14 @@ export const NO_SOURCES: MetricSources = {
 
 /** A status server on a free port of loopback, closed when the test ends. */
 export async function start(deps: Partial<StatusServerDeps> = {}): Promise<Started> {
+  const { close, ...started } = await startUntilClosed(deps)
+  onTestFinished(close)
+  return started
+}
+
+export async function startUntilClosed(
+  deps: Partial<StatusServerDeps> = {},
+): Promise<Started & { close(): Promise<void> }> {
   const lines: string[] = []
   const log = await createLog({ level: 'trace', stream: { write: line => lines.push(line) } })
   const clock = deps.clock ?? systemClock()
@@ -68,12 +76,12 @@ export async function start(deps: Partial<StatusServerDeps> = {}): Promise<Start
     nudge: nudge => void nudges.push(nudge),
     ...deps,
   })
-  onTestFinished(async () => {
+  const ask: Started['ask'] = (method, path, options) => askAt(server.address ?? '', method, path, options)
+  const close = async () => {
     await server.close()
     metrics.close()
-  })
-  const ask: Started['ask'] = (method, path, options) => askAt(server.address ?? '', method, path, options)
-  return { server, metrics, lines, nudges, ask }
+  }
+  return { server, metrics, lines, nudges, ask, close }
 }
 
 /** One request on a separate connection to an address of the server. */

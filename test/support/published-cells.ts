@@ -1,6 +1,10 @@
-import type { ExportColumn } from '../../src/export/tables.ts'
+import type { DescribedTable } from '../../src/dictionary/described-table.ts'
+import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
+import { type ExportColumn, exportColumn } from '../../src/export/tables.ts'
+import { namesForReaders } from '../../src/publish/iceberg/schema.ts'
 import { type PublishedTable, publishedTables } from '../../src/publish/tables.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
+import { readCrmTables } from '../../src/store/views/fill-dictionary.ts'
 
 /**
  * The rows that a publication must have, from SQLite. From `src/` come only the names and kinds of the tables and
@@ -42,6 +46,40 @@ function expectedTable(db: Sqlite, { read, written }: PublishedTable): ExpectedT
         yield written.columns.map(({ kind }, place) => expectedCell(kind, row[place] ?? null))
     },
   }
+}
+
+/** A view of the warehouse that is also printed for engines. */
+export interface ExpectedView {
+  /** Its name for engines. */
+  name: string
+  columns: string[]
+  rows: Cell[][]
+}
+
+/** The views `live_…` and `labelled_…` over published tables. */
+export function expectedViews(db: Sqlite): readonly ExpectedView[] {
+  const tables = new Map(publishedTables(db).map(({ read }) => [read.name, read.folder]))
+  const described = [...DICTIONARY, ...readCrmTables(sql => db.prepare(sql))]
+  return described.flatMap(({ name, form, columns }) => {
+    const [, prefix = '', table = ''] = /^(live_|labelled_)(.*)$/s.exec(name) ?? []
+    const folder = tables.get(table)
+    if (form !== 'view' || folder === undefined) return []
+    const rows = describedRows(db, { name, columns })
+    return [
+      { name: `${prefix}${folder}`, columns: namesForReaders(columns.map(column => column.name)), rows },
+    ]
+  })
+}
+
+/** The rows of a table or view that the dictionary describes. */
+export function describedRows(
+  db: Sqlite,
+  { name, columns }: Pick<DescribedTable, 'name' | 'columns'>,
+): Cell[][] {
+  const kinds = columns.map(column => exportColumn(column).kind)
+  const sql = `SELECT ${columns.map(column => quoted(column.name)).join(', ')} FROM ${quoted(name)}`
+  const stored = db.prepare(sql).raw().safeIntegers().all() as Stored[][]
+  return stored.map(row => kinds.map((kind, place) => expectedCell(kind, row[place] ?? null)))
 }
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`
