@@ -5,9 +5,15 @@ export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
     include: ['test/**/*.test.ts'],
-    // Minutes each: `npm run test:long`. Or they need Chromium, `npm run test:page`, promtool, `npm run test:alerts`, or
-    // query engines, `npm run test:engines`.
-    exclude: ['test/**/*.long.test.ts', 'test/page/**', 'test/**/*.promtool.test.ts', 'test/engines/**'],
+    // Minutes each: `npm run test:long`. Or they need Chromium, `npm run test:page`, promtool, `npm run test:alerts`, query
+    // engines, `npm run test:engines`, or other versions of Node, `npm run test:nodes`.
+    exclude: [
+      'test/**/*.long.test.ts',
+      'test/page/**',
+      'test/**/*.promtool.test.ts',
+      'test/engines/**',
+      'test/nodes/**',
+    ],
     globalSetup: ['test/support/temporary-files.ts'],
     setupFiles: ['test/support/fixed-seed.ts'],
     // The last resort against a test that hangs: waits end by themselves once nothing moves (`support/until.ts`).
