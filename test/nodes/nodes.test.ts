@@ -17,10 +17,10 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const POLLS = 10
 
 describe.each([
-  { node: '22', npm: '11' },
-  { node: '24', npm: '12' },
-  { node: '26', npm: '12' },
-])('on Node $node with npm $npm', versions => {
+  ['22', '11'],
+  ['24', '12'],
+  ['26', '12'],
+])('on Node %s with npm %s', (node, npm) => {
   let clone: string
   let path: string
 
@@ -38,7 +38,7 @@ describe.each([
 
   beforeAll(() => {
     const tools = mkdtempSync(join(tmpdir(), 'parley-node-'))
-    execFileSync('npm', ['install', '--prefix', tools, `node@${versions.node}`, `npm@${versions.npm}`], {
+    execFileSync('npm', ['install', '--prefix', tools, `node@${node}`, `npm@${npm}`], {
       // Without the settings of the npm that runs these tests: the package `node` needs its install script.
       env: { PATH: process.env['PATH'], HOME: process.env['HOME'] },
       stdio: 'pipe',
@@ -51,8 +51,8 @@ describe.each([
   })
 
   test('the commands of the first page install and run without a compiler', async () => {
-    const node = await start('node', ['--version']).ended
-    expect(node.said).toMatch(new RegExp(`^v${versions.node}\\.`))
+    const { said: version } = await start('node', ['--version']).ended
+    expect(version).toMatch(new RegExp(`^v${node}\\.`))
     for (const args of [['ci'], ['run', 'demo']]) {
       const { status, said } = await start('npm', args, { CC: 'false', CXX: 'false' }).ended
       expect({ status, said }).toMatchObject({ status: 0 })
