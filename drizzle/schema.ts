@@ -34,11 +34,7 @@ const BUILDERS: Readonly<
 }
 
 function build(name: string, column: Column) {
-  const plain = BUILDERS[column.kind](name)
-  const builder =
-    column.computed === undefined
-      ? plain
-      : plain.generatedAlwaysAs(sql.raw(column.computed), { mode: 'virtual' })
+  const builder = BUILDERS[column.kind](name)
   const filled = column.default === undefined ? builder : builder.default(sql.raw(column.default))
   return column.notNull ? filled.notNull() : filled
 }

@@ -5,6 +5,7 @@
  * a sync mode, its endpoint, its paging, and the error statuses that are expected answers.
  */
 
+import type { Cell, ReadCell } from './parsed-item.ts'
 import type { ResourceName } from './resource-names.ts'
 
 export type ColumnKind = 'text' | 'integer' | 'real' | 'boolean' | 'timestamp' | 'date' | 'json'
@@ -15,6 +16,7 @@ export type ColumnKind = 'text' | 'integer' | 'real' | 'boolean' | 'timestamp' |
  * - `parent`: a column of the parent table's row (child tables only);
  * - `position`: the 0-based index in the API's array;
  * - `request`: the scope or key of the request;
+ * - `row`: computed from the other cells of the row, by the parser;
  * - `parley`: parley sets it; the parser never does.
  */
 export type ColumnSource =
@@ -22,6 +24,7 @@ export type ColumnSource =
   | { from: 'parent'; column: string }
   | { from: 'position' }
   | { from: 'request'; path?: readonly string[] }
+  | { from: 'row'; value: (cell: ReadCell) => Cell }
   | { from: 'parley' }
 
 export interface Column {
@@ -32,8 +35,6 @@ export interface Column {
   notNull?: boolean
   /** Default value as an SQL literal. Only for columns that parley sets. */
   default?: string
-  /** SQL expression of a virtual generated column. Only for columns that parley sets. */
-  computed?: string
   /**
    * For a `json` column that holds a list of objects: the fields to keep. Each object is stored as an array of their
    * values, in this order, which saves the bytes of the field names.
@@ -195,10 +196,19 @@ export const own =
   (
     kind: ColumnKind,
     about: string,
-    options: Omit<ColumnOptions, 'from'> &
-      Pick<Column, 'notNull' | 'default' | 'computed' | 'whenPurged'> = {},
+    options: Omit<ColumnOptions, 'from'> & Pick<Column, 'notNull' | 'default' | 'whenPurged'> = {},
   ) =>
   (): Column => ({ kind, about, source: { from: 'parley' }, ...options })
+
+/** A column that follows from other columns of its row. */
+export const derived =
+  (
+    kind: ColumnKind,
+    about: string,
+    value: (cell: ReadCell) => Cell,
+    options: Omit<ColumnOptions, 'from'> = {},
+  ) =>
+  (): Column => ({ kind, about, source: { from: 'row', value }, ...options })
 
 interface TableOptions
   extends Pick<Table, 'about' | 'key'>,
@@ -455,8 +465,6 @@ export interface Derivation {
   into: string
   /** The column of `from` with the key of the merged row. */
   groupBy: string
-  /** Computes the value of `groupBy` for a row that is not stored yet. `cell` returns the row's value of a column. */
-  groupOf(cell: (column: string) => SourceRow[string]): string
   /**
    * Child tables, merged as well: `into` gets one row for each distinct value of its key. The first key column of each
    * table is the key of its parent row. Each value comes from the first child row that has one.

@@ -11,7 +11,7 @@ export function exampleOf(placed: PlacedTable, name: string): string | null {
   const { source } = column
   if (source.from === 'position') return '0'
   if (source.from === 'parent') return valueOfOwner(placed, owner => exampleOf(owner, source.column))
-  const path = source.from === 'parley' ? undefined : source.path
+  const path = 'path' in source ? source.path : undefined
   if (path === undefined) return null
   const value = rowsOf(placed)
     .map(row => valueAt(row, path))
@@ -26,7 +26,7 @@ export function sourceOf(placed: PlacedTable, name: string): string | null {
   const list = listPath(placed)
   if (source.from === 'position') return list
   if (source.from === 'parent') return valueOfOwner(placed, owner => sourceOf(owner, source.column))
-  if (source.from === 'parley' || source.path === undefined) return null
+  if (!('path' in source) || source.path === undefined) return null
   if (childIn(placed)?.items === 'scalar') return list
   return [...(placed.table.kind === 'child' ? [list] : []), ...source.path].join('.')
 }

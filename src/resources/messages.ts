@@ -1,6 +1,7 @@
 import {
   boolean,
   child,
+  derived,
   entity,
   link,
   own,
@@ -74,11 +75,12 @@ const messageCopies = entity('message_copies', {
         example: '1',
       },
     ),
-    mail_id: own(
+    // A copy without a Message-ID is never merged with another.
+    mail_id: derived(
       'text',
       'E-mail that this is a copy of (`messages.header_message_id`): `header_message_id`, or `id:` followed by the copy’s id where that is NULL or empty.',
+      cell => cell('header_message_id') || `id:${cell('id')}`,
       {
-        computed: "coalesce(nullif(header_message_id, ''), 'id:' || id)",
         nullMeans: NEVER,
         refersTo: ['messages.header_message_id'],
         example: '<CAF1=abc@mail.example.com>',
@@ -225,8 +227,6 @@ export const messagesResource = resource({
     from: 'message_copies',
     into: 'messages',
     groupBy: 'mail_id',
-    // Messages without a header_message_id are never merged.
-    groupOf: cell => String(cell('header_message_id') || `id:${cell('id')}`),
     parts: { from: 'message_copy_participants', into: 'message_participants' },
     time: 'received_at',
     key: 'id',

@@ -140,7 +140,6 @@ function insertInto(db: Sqlite, table: string): string {
   return `INSERT INTO "${table}" (${columns.join(', ')}) VALUES (${columns.map(() => '?').join(', ')})`
 }
 
-/** Without computed columns. */
 function storedColumns(db: Sqlite, table: string): string[] {
   const names = db.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table) as string[]
   return names.map(name => `"${name}"`)

@@ -58,10 +58,7 @@ test('the comparison finds a missing row in every table', () => {
 
 test('the comparison finds another value in every column', () => {
   const unnoticed = tables().flatMap(table => {
-    // A computed column has the values that the others make.
-    const stored = db.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table.table)
     return Object.keys(table.rows[0] ?? {})
-      .filter(column => stored.includes(column))
       .filter(column => {
         const other = `iif(typeof("${column}") IN ('integer', 'real'), "${column}" + 7777, '"another"')`
         const sql = `UPDATE OR IGNORE "${table.table}" SET "${column}" = ${other}`

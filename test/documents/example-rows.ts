@@ -1,4 +1,3 @@
-import { TABLES } from '../../src/catalog/catalog.ts'
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
 import { quote } from '../../src/store/database/sql.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
@@ -7,10 +6,7 @@ import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 export function storeExamples(db: Sqlite): void {
   for (const { name, form, columns } of DICTIONARY) {
     if (form === 'view' || name === 'data_dictionary') continue
-    const declared = TABLES.get(name)?.table.columns
-    const shown = columns.filter(
-      column => column.name !== '_deleted_at' && declared?.[column.name]?.computed === undefined,
-    )
+    const shown = columns.filter(column => column.name !== '_deleted_at')
     const names = shown.map(column => quote(column.name)).join(', ')
     db.prepare(`INSERT INTO ${quote(name)} (${names}) VALUES (${shown.map(() => '?').join(', ')})`).run(
       ...shown.map(({ example }) => example),

@@ -12,6 +12,7 @@ import {
   UNKNOWN,
 } from '../../src/engine/estimate/amount.ts'
 import { ratesOf, secondsFor } from '../../src/engine/estimate/duration.ts'
+import { rowsOf } from '../../src/engine/estimate/page-reader.ts'
 import { singleReads } from '../../src/engine/estimate/single-reads.ts'
 
 test.each<[parts: Amount[], total: Amount]>([
@@ -42,18 +43,18 @@ test('even an empty list costs a request', () => {
 })
 
 let copies = 0
-const copy = (header: string | null, subject: string | null = 'shown'): SourceRow => {
+const copy = (header: string | null, subject: string | null = 'shown'): SourceRow[] => {
   copies += 1
-  return { id: String(copies), header_message_id: header, subject }
+  return rowsOf('message_copies', [{ id: String(copies), header_message_id: header, subject }])
 }
 
-test.each<[what: string, messages: SourceRow[], reads: number]>([
+test.each<[what: string, messages: SourceRow[][], reads: number]>([
   ['copies of one e-mail are read once', [copy('a'), copy('a'), copy('b')], 2],
   ['a hidden copy that comes first has the next one read', [copy('a'), copy('a', null)], 2],
   ['hidden copies after one that is shown are not read', [copy('a', null), copy('a')], 1],
   ['without a header id every message is a separate e-mail', [copy(null), copy(''), copy(null)], 3],
 ])('%s', (_, messages, reads) => {
-  expect(singleReads(feedNamed('messages.list'), messages)).toBe(reads)
+  expect(singleReads(feedNamed('messages.list'), messages.flat())).toBe(reads)
 })
 
 test('an activity causes the read of its meeting, and any other activity none', () => {

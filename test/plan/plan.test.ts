@@ -1,7 +1,9 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { feedNamed } from '../../src/catalog/feeds.ts'
+import type { SourceRow } from '../../src/catalog/resource.ts'
 import { isoInstant } from '../../src/clock.ts'
+import { rowsOf } from '../../src/engine/estimate/page-reader.ts'
 import { singleReads } from '../../src/engine/estimate/single-reads.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { type SimulatorOptions, startSimulator } from '../../src/simulator/server.ts'
@@ -51,15 +53,14 @@ function expectNear(estimate: number, truth: number): void {
 
 /** Body requests of a whole backfill: what the pages are sampled for, counted over all messages. */
 function bodiesOf(messages: readonly Record<string, unknown>[]): number {
-  const listed = messages.map(message => ({
-    id: String(message['id']),
-    header_message_id: message['header_message_id'] as string | null,
-    subject: typeof message['text'] === 'string' ? 'shown' : null,
-    at: Date.parse(String(message['received_at'])),
-  }))
+  const listed = rowsOf(
+    'message_copies',
+    messages.map(message => ({ ...message, subject: typeof message['text'] === 'string' ? 'shown' : null })),
+  )
+  const received = (row: SourceRow) => Date.parse(String(row['received_at']))
   return singleReads(
     feedNamed('messages.list'),
-    listed.sort((one, other) => other.at - one.at),
+    listed.sort((one, other) => received(other) - received(one)),
   )
 }
 

@@ -66,6 +66,22 @@ describe.each(files)('$name', file => {
   })
 })
 
+test('every question has the same answer after ANALYZE, in this SQLite and in the sqlite3 program', () => {
+  const path = copyOfWarehouse()
+  const db = openWarehouse({ path })
+  try {
+    db.exec('ANALYZE')
+    for (const file of files) {
+      const sql = withParameters(file, RECOUNTS[file.name]?.parameters ?? {})
+      const wanted = ask(sql)
+      expect([file.name, db.prepare(sql).all()]).toEqual([file.name, wanted])
+      expect([file.name, ...differences(rowsOf(sqlite3(sql, path).stdout), wanted)]).toEqual([file.name])
+    }
+  } finally {
+    db.close()
+  }
+})
+
 test('a question about a field that the workspace lacks says so and does not fail', () => {
   const answer = ask(
     withParameters(named('deals-without-activity'), { today: "'2026-06-30'", name_field: "'none'" }),
@@ -176,15 +192,19 @@ function named(name: string): QuestionFile {
 
 /** The answer with the usual parameters, on a copy that was changed. */
 function askChanged(file: QuestionFile, change: string): Expected[] {
-  const path = join(mkdtempSync(join(tmpdir(), 'parley-questions-')), 'parley.db')
-  copyFileSync(warehouse.file, path)
-  const db = openWarehouse({ path })
+  const db = openWarehouse({ path: copyOfWarehouse() })
   try {
     db.exec(change)
     return db.prepare(withParameters(file, RECOUNTS[file.name]?.parameters ?? {})).all() as Expected[]
   } finally {
     db.close()
   }
+}
+
+function copyOfWarehouse(): string {
+  const path = join(mkdtempSync(join(tmpdir(), 'parley-questions-')), 'parley.db')
+  copyFileSync(warehouse.file, path)
+  return path
 }
 
 function ask(sql: string): Expected[] {
@@ -196,8 +216,8 @@ function ask(sql: string): Expected[] {
   }
 }
 
-function sqlite3(sql: string) {
-  return spawnSync('sqlite3', ['-readonly', '-json', warehouse.file], { input: sql, encoding: 'utf8' })
+function sqlite3(sql: string, path = warehouse.file) {
+  return spawnSync('sqlite3', ['-readonly', '-json', path], { input: sql, encoding: 'utf8' })
 }
 
 /** The program prints nothing when there is no row. */

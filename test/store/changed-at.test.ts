@@ -176,6 +176,16 @@ describe('the last change of an e-mail', () => {
     })
   })
 
+  test('a copy that gets a Message-ID is a copy of another e-mail, and no value was replaced', () => {
+    const store = temporaryStore()
+    put(store, FIRST, copy('a', { header_message_id: null }))
+    put(store, LATER, copy('a'))
+    expect(store.all('SELECT mail_id, _changed_at FROM message_copies')).toEqual([
+      { mail_id: '<mail>', _changed_at: null },
+    ])
+    expect(store.column('SELECT header_message_id FROM live_messages')).toEqual(['<mail>'])
+  })
+
   test('an e-mail with changed participants only has a new _synced_at', () => {
     const store = temporaryStore()
     put(store, FIRST, copy('a', { participants: [] }))

@@ -172,7 +172,7 @@ function putRejects(store: TemporaryStore, resolved: readonly (string | null)[])
   for (const at of resolved) put.run(at)
 }
 
-test('a join on a computed column returns all rows to the sqlite3 program, whatever statistics its index has', () => {
+test('a join on the key of an e-mail returns all rows to the sqlite3 program, whatever statistics its index has', () => {
   requirePrograms('sqlite3')
   const store = temporaryStore()
   const numbers = Array.from({ length: 300 }, (_, index) => index)
@@ -184,14 +184,12 @@ test('a join on a computed column returns all rows to the sqlite3 program, whate
     'message_copies',
     numbers.map(index => ({ id: `c${index}`, header_message_id: `h${index}` })),
   )
-  // A person may have run it, or an earlier version.
+  // SQLite 3.40 then uses a Bloom filter, which loses rows of a join on an indexed virtual column.
   store.db.exec('ANALYZE')
-  store.maintenance.optimize()
   const sql = `SELECT count(*) FROM members CROSS JOIN messages e
     CROSS JOIN live_message_copies c ON c.mail_id = e.header_message_id`
   const { stdout, stderr } = spawnSync('sqlite3', ['-readonly', store.path, sql], { encoding: 'utf8' })
   expect([stdout, stderr]).toEqual([`${300 * 300}\n`, ''])
-  expect(store.column('SELECT DISTINCT tbl FROM sqlite_stat1')).not.toContain('message_copies')
 })
 
 test('the index statistics of SQLite cover the tables that are queried', () => {

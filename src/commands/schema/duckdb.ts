@@ -91,15 +91,12 @@ function typedView(table: DescribedTable): string {
   const exact = exactColumns(table)
   const columns = table.columns.flatMap(column => {
     const digits = exact.get(column.name)
-    return [typedColumn(table, column), ...(digits === undefined ? [] : [quote(digits)])]
+    return [typedColumn(column), ...(digits === undefined ? [] : [quote(digits)])]
   })
   return `CREATE OR REPLACE VIEW ${quote(table.name)} AS SELECT ${columns.join(', ')} FROM ${sourceOf(table, exact)};`
 }
 
-function typedColumn(table: DescribedTable, { name, kind, mayMisfit }: DescribedColumn): string {
-  // DuckDB does not see generated columns of an attached table. The view computes them again.
-  const computed = TABLES.get(table.name)?.table.columns[name]?.computed
-  if (computed !== undefined) return `${computed} AS ${quote(name)}`
+function typedColumn({ name, kind, mayMisfit }: DescribedColumn): string {
   const type = TYPES[kind]
   if (type === undefined) return quote(name)
   const source = (mayMisfit && VALID_PART[kind]?.(quote(name))) || quote(name)

@@ -64,7 +64,7 @@ function readsOfRows({ resource, feed }: DeclaredFeed, rows: readonly SourceRow[
   const content = columns.flatMap(([name, column]) => (column.content ? [name] : []))
   const groups = new Map<string, boolean[]>()
   for (const row of rows.toReversed()) {
-    const group = derivation.groupOf(column => row[column] ?? null)
+    const group = String(row[derivation.groupBy])
     const copies = groups.get(group) ?? []
     groups.set(group, copies)
     // After a copy with content, the other copies of its group are not read.

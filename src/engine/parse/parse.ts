@@ -1,4 +1,4 @@
-import type { Cell, ParsedItem, ParsedRow } from '../../catalog/parsed-item.ts'
+import type { Cell, ParsedItem, ParsedRow, ReadCell } from '../../catalog/parsed-item.ts'
 import type { Child, Column, ColumnKind, Table } from '../../catalog/resource.ts'
 import { isDay, readInstant } from '../../instant.ts'
 import { encodeJson, exactNumber, isJsonObject } from '../../json.ts'
@@ -33,6 +33,8 @@ interface CompiledTable {
   columns: readonly (readonly [name: string, column: Column])[]
   fields: Map<string, PayloadNode>
   key: readonly number[]
+  /** Columns that follow from other cells of the row. */
+  derived: readonly { index: number; value: (cell: ReadCell) => Cell }[]
   children: readonly CompiledChild[]
 }
 
@@ -83,7 +85,10 @@ function compile(table: Table): CompiledTable {
   const children = table.children.map(child => ({ ...compile(child.table), child }))
   for (const child of children) nodeAt(fields, child.child.list).list = child
   const key = table.key.map(name => columns.findIndex(([column]) => column === name))
-  return { table, columns, fields, key, children }
+  const derived = columns.flatMap(([, { source }], index) =>
+    source.from === 'row' ? [{ index, value: source.value }] : [],
+  )
+  return { table, columns, fields, key, derived, children }
 }
 
 function nodeAt(fields: Map<string, PayloadNode>, path: readonly string[]): PayloadNode {
@@ -137,6 +142,9 @@ function parseRow(
       work.within,
     )
     return undefined
+  }
+  for (const { index, value } of compiled.derived) {
+    cells[index] = value(name => cells[compiled.columns.findIndex(([column]) => column === name)] ?? null)
   }
   work.within ??= String(cells[compiled.key.at(-1) ?? 0])
   for (const parse of lists) parse()

@@ -1,4 +1,3 @@
-import { hasTable } from '../database/existing-tables.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { createDays } from '../sync/days.ts'
 import { createRequests } from '../sync/handed-over.ts'
@@ -38,20 +37,9 @@ export function createMaintenance(db: Sqlite, prepare: Prepare): Maintenance {
     optimize() {
       db.pragma(`analysis_limit = ${ANALYSIS_LIMIT}`)
       db.pragma('optimize')
-      dropComputedColumnStatistics(db)
     },
     prune: createPruner(prepare),
   }
-}
-
-/**
- * A reader with SQLite 3.40 (Debian 12) loses rows of a join on an indexed virtual column when it uses a Bloom filter.
- * It uses none for a table without index statistics, so the statistics of tables with virtual columns are deleted.
- */
-function dropComputedColumnStatistics(db: Sqlite): void {
-  if (!hasTable(db, 'sqlite_stat1')) return
-  db.exec(`DELETE FROM sqlite_stat1 WHERE tbl IN (
-    SELECT t.name FROM sqlite_master t, pragma_table_xinfo(t.name) c WHERE t.type = 'table' AND c.hidden = 2)`)
 }
 
 type PruneBatch = (bounds: PruneBounds) => boolean

@@ -7,7 +7,9 @@ import { decodeJson, isJsonObject, isSameValue } from '../../json.ts'
  * completes the row and does not count. Pure.
  */
 
-export function replacesCell(column: Pick<Column, 'kind'>, stored: Cell, given: Cell): boolean {
+export function replacesCell(column: Pick<Column, 'kind' | 'source'>, stored: Cell, given: Cell): boolean {
+  // The cells from which it follows decide.
+  if (column.source.from === 'row') return false
   if (stored === null || stored === given) return false
   if (column.kind !== 'json' || typeof stored !== 'string' || typeof given !== 'string') return true
   return differs(decodeJson(stored).value, decodeJson(given).value)

@@ -1,5 +1,5 @@
 import { CATALOG, tableNamed } from '../../catalog/catalog.ts'
-import type { Cell, ParsedItem } from '../../catalog/parsed-item.ts'
+import type { ParsedItem } from '../../catalog/parsed-item.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import type { PurgeQueue } from '../deletions/purge-queue.ts'
 import { keyOfRow, type Suspicions } from '../deletions/suspicions.ts'
@@ -93,20 +93,20 @@ export interface MergedTable {
   into: string
   /** The column in a copy's row that has the key of the merged row. */
   groupBy: string
-  /** Computes the key of the merged row from a copy's cells. */
-  groupOf(cells: readonly (Cell | undefined)[]): string
+  /** Where that column is in the cells of a copy. */
+  place: number
 }
 
 export function createMerges(prepare: Prepare) {
   const merges = new Map<string, MergedTable>()
   for (const { derivation } of CATALOG) {
     if (!derivation) continue
-    const columns = Object.keys(tableNamed(derivation.from).columns)
+    const { columns } = tableNamed(derivation.from)
     merges.set(derivation.from, {
       merge: createMessageMerge(prepare, derivation),
       into: derivation.into,
       groupBy: derivation.groupBy,
-      groupOf: cells => derivation.groupOf(column => cells[columns.indexOf(column)] ?? null),
+      place: Object.keys(columns).indexOf(derivation.groupBy),
     })
   }
   const [first] = merges.values()
@@ -115,8 +115,8 @@ export function createMerges(prepare: Prepare) {
 }
 
 /** The group to which a row belongs now, and the group to which it belonged before the write. */
-function groupsOf({ groupOf }: MergedTable, item: ParsedItem, { before, isReplaced }: Written): Group[] {
-  return [item.cells, ...(before ? [before] : [])].map(cells => ({ key: groupOf(cells), isReplaced }))
+function groupsOf({ place }: MergedTable, item: ParsedItem, { before, isReplaced }: Written): Group[] {
+  return [item.cells, ...(before ? [before] : [])].map(cells => ({ key: String(cells[place]), isReplaced }))
 }
 
 export type NoteRow = (item: ParsedItem, written: Written, now: string) => void
