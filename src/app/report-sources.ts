@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { createCachedReading } from '../cached-reading.ts'
 import { type Clock, isoInstant } from '../clock.ts'
 import { StopError } from '../errors.ts'
 import { databaseProblem, problemsOf } from '../health/problems.ts'
@@ -9,7 +10,6 @@ import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { readOverview, readOverviewAt } from '../store/status/overview.ts'
 import { type DaemonState, readStatusReport, type StatusReport } from '../store/status/report.ts'
 import { createCountedStatusReader } from '../store/status/thread.ts'
-import { createCachedReading } from './cached-reading.ts'
 
 /** The process whose warehouse is reported. What it has open may change, so each value is read when it is needed. */
 export interface ReportedProcess {

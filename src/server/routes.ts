@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { createCachedReading } from '../cached-reading.ts'
 import type { Clock } from '../clock.ts'
 import { StopError } from '../errors.ts'
 import type { Log } from '../log.ts'
@@ -82,10 +83,14 @@ export function addRoutes(app: FastifyInstance, answers: Answers): void {
 function readHandlers({
   live,
   ready,
-  status,
-  page,
   metrics,
+  clock,
+  ...answers
 }: Answers): Readonly<Record<string, ReadHandler>> {
+  // Many requests at once must not make the same text many times.
+  const page = createCachedReading(() => answers.page(), clock)
+  const status = createCachedReading(async () => jsonLine(await answers.status()), clock)
+  const metricsText = createCachedReading(async () => metrics?.text(), clock)
   const probe = async (reply: FastifyReply, reason: string | undefined) =>
     reply
       .code(reason === undefined ? 200 : 503)
@@ -93,7 +98,7 @@ function readHandlers({
       .send(`${reason ?? 'ok'}\n`)
   return {
     '/': async reply => {
-      const { status: code, html } = await page()
+      const { status: code, html } = await page('')
       return reply.code(code).type('text/html; charset=utf-8').send(html)
     },
     '/style.css': async reply => reply.type('text/css; charset=utf-8').send(await pageFile('style.css')),
@@ -104,9 +109,9 @@ function readHandlers({
     },
     '/readyz': async reply => probe(reply, ready()),
     ...(metrics && {
-      '/metrics': async reply => reply.type(metrics.contentType).send(await metrics.text()),
+      '/metrics': async reply => reply.type(metrics.contentType).send(await metricsText('')),
     }),
-    '/status': async reply => reply.type('application/json; charset=utf-8').send(jsonLine(await status())),
+    '/status': async reply => reply.type('application/json; charset=utf-8').send(await status('')),
   }
 }
 

@@ -1,4 +1,6 @@
 import { chmod } from 'node:fs/promises'
+import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
+import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import type { Listen } from '../config/kinds.ts'
 import { isLoopback, isLoopbackHeader } from '../loopback.ts'
@@ -6,6 +8,7 @@ import { ASK_FOR_TOKEN, createTokenCheck, needsToken } from './access-token.ts'
 import { addCatalogue, type CatalogueAccess } from './catalogue/requests.ts'
 import { type Answers, addRoutes, isOpenPath, refuse } from './routes.ts'
 import { clearSocketPath, codeOf } from './socket-file.ts'
+import { createAllowance, WRONG_TOKENS } from './token-bucket.ts'
 
 /** The status server: health, metrics and status over HTTP, and a route for webhooks. Only this file loads Fastify. */
 
@@ -16,7 +19,7 @@ export interface StatusServerDeps extends Answers {
   token: string | undefined
   /** Undefined: there is no `/iceberg`. */
   catalogue: CatalogueAccess | undefined
-  /** How long a request may take to arrive. Default 10 s. */
+  /** How long a request may take to arrive, and an answer may wait for a client that does not read. Default 10 s. */
   requestMs?: number
 }
 
@@ -31,6 +34,7 @@ export interface StatusServer {
 
 const MAX_BODY_BYTES = 64 * 1024
 const MAX_CONNECTIONS = 100
+const PART_BYTES = 512
 /** A secret has at most 200 characters, each of which may be percent-encoded. */
 const MAX_ENCODED_SECRET_LENGTH = 600
 const SOCKET_MODE = 0o660
@@ -133,6 +137,51 @@ function listensOnLoopback({ server }: FastifyInstance): boolean {
   return bound !== null && typeof bound !== 'string' && isLoopback(bound.address)
 }
 
+/**
+ * A server that bounds what clients can hold that do not read. A connection that asks again before its answer is sent is
+ * closed: the answers to pipelined requests would wait in memory. A connection beyond the hundredth takes the place
+ * of the one whose last request is the oldest, so that no client keeps the others out.
+ */
+function createBoundedServer(answer: RequestListener, options: ServerOptions): Server {
+  const byLastRequest = new Set<Socket>()
+  const answering = new Set<Socket>()
+  const server = createServer(options, (request, response) => {
+    const { socket } = request
+    if (answering.has(socket)) {
+      socket.destroy()
+      return
+    }
+    answering.add(socket)
+    response.once('close', () => answering.delete(socket))
+    if (byLastRequest.delete(socket)) byLastRequest.add(socket)
+    answer(request, response)
+  })
+  server.on('connection', (socket: Socket) => {
+    readInParts(socket)
+    byLastRequest.add(socket)
+    socket.once('close', () => byLastRequest.delete(socket))
+    const [oldest] = byLastRequest
+    if (byLastRequest.size > MAX_CONNECTIONS) oldest?.destroy()
+  })
+  return server
+}
+
+/**
+ * Node creates all requests of a chunk at once, also when the first of them closes the connection: a chunk of 64 KiB may
+ * hold a thousand. So it gets one part of the chunk after another, and none of a closed connection.
+ */
+function readInParts(socket: Socket): void {
+  const push = socket.push.bind(socket)
+  // Without a listener, Node's HTTP parser reads past the stream.
+  socket.on('data', () => undefined)
+  socket.push = (chunk: Buffer | null) => {
+    let canTakeMore = chunk === null && push(null)
+    for (let at = 0; chunk !== null && at < chunk.length && !socket.destroyed; at += PART_BYTES)
+      canTakeMore = push(chunk.subarray(at, at + PART_BYTES))
+    return canTakeMore
+  }
+}
+
 async function createApp(deps: StatusServerDeps): Promise<FastifyInstance> {
   const { requestMs = 10_000, listen, token, catalogue } = deps
   const { default: fastify } = await import('fastify')
@@ -140,9 +189,13 @@ async function createApp(deps: StatusServerDeps): Promise<FastifyInstance> {
     // Fastify's logger would log paths, and the path of a webhook may contain the secret.
     logger: false,
     bodyLimit: MAX_BODY_BYTES,
-    requestTimeout: requestMs,
-    keepAliveTimeout: requestMs,
-    http: { headersTimeout: requestMs, connectionsCheckingInterval: Math.ceil(requestMs / 4) },
+    serverFactory: answer =>
+      createBoundedServer(answer, {
+        requestTimeout: requestMs,
+        headersTimeout: requestMs,
+        keepAliveTimeout: requestMs,
+        connectionsCheckingInterval: Math.ceil(requestMs / 4),
+      }),
     forceCloseConnections: true,
     routerOptions: { maxParamLength: MAX_ENCODED_SECRET_LENGTH },
     // Fastify's own response to an invalid path would repeat the path.
@@ -150,7 +203,8 @@ async function createApp(deps: StatusServerDeps): Promise<FastifyInstance> {
       refuse(reply, 400, 'Invalid path')
     },
   })
-  app.server.maxConnections = MAX_CONNECTIONS
+  // Node sets its own time limit again after the answer. Each part that the client reads restarts the time.
+  app.addHook('onSend', async ({ raw: { socket } }) => void socket.setTimeout(requestMs))
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(SAFE_HEADERS)
     if (!listensOnLoopback(app) || isLoopbackHeader(request.headers.host)) return undefined
@@ -159,8 +213,10 @@ async function createApp(deps: StatusServerDeps): Promise<FastifyInstance> {
   if (catalogue) addCatalogue(app, catalogue, deps)
   if (listen.at === 'port' && token !== undefined) {
     const hasToken = createTokenCheck(token)
+    const guesses = createAllowance({ ...WRONG_TOKENS, clock: deps.clock })
     app.addHook('onRequest', async (request, reply) => {
       if (isOpenPath(request.url) || hasToken(request.headers.authorization)) return undefined
+      if (!guesses.take()) return refuse(reply, 429, 'Too many requests without the token')
       return refuse(reply.headers(ASK_FOR_TOKEN), 401, 'Expected the token of http.token')
     })
   }

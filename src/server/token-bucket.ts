@@ -12,6 +12,9 @@ export interface AllowanceOptions {
   clock: Clock
 }
 
+/** For requests without the right token. */
+export const WRONG_TOKENS = { perSecond: 10, burst: 50 }
+
 export function createAllowance({ perSecond, burst, clock }: AllowanceOptions): Allowance {
   let left = burst
   let since = clock.elapsed()

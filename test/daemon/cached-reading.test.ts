@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { createCachedReading } from '../../src/app/cached-reading.ts'
 import { createReportSources } from '../../src/app/report-sources.ts'
+import { createCachedReading } from '../../src/cached-reading.ts'
 import { RESOURCE_NAMES } from '../../src/catalog/resource-names.ts'
 import { runningState } from '../../src/daemon/state.ts'
 import { virtualClock } from '../api/virtual-clock.ts'

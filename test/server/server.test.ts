@@ -22,7 +22,9 @@ function open({ server }: Started): { socket: Socket; said: Promise<string> } {
   })
   socket.on('error', () => undefined)
   onTestFinished(() => void socket.destroy())
-  return { socket, said: once(socket, 'close').then(() => text) }
+  // `once` would be rejected by an error of the connection.
+  const closed = new Promise(resolve => socket.once('close', resolve))
+  return { socket, said: closed.then(() => text) }
 }
 
 const HEAD = `POST /nudge HTTP/1.1\r\nhost: localhost\r\nx-nudge-secret: ${SECRET}\r\ncontent-type: application/json\r\n`
@@ -331,15 +333,89 @@ test('a secret of any characters works in the header and in the path, and no sim
   )
 })
 
-test('a connection beyond the hundredth is refused, and one that ends makes room', async () => {
-  const started = await start()
-  const sockets = Array.from({ length: 100 }, () => open(started))
-  await Promise.all(sockets.map(({ socket }) => once(socket, 'connect')))
-  await expect(started.ask('GET', '/livez')).rejects.toThrow()
-  const [first] = sockets
-  first?.socket.end('GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n')
-  expect(await first?.said).toContain('200 OK')
-  expect((await started.ask('GET', '/livez')).status).toBe(200)
+describe('clients that do not read', () => {
+  const ASK = 'GET /status HTTP/1.1\r\nhost: localhost\r\n\r\n'
+  /** More than the buffers of a connection hold. */
+  const LARGE = { text: 'x'.repeat(16 * 1024 * 1024) }
+
+  /** Resolves when the server has closed the connection. A socket that does not read notices it only when it writes. */
+  async function closedBetween({ socket, said }: ReturnType<typeof open>, text: string, everyMs: number) {
+    const writing = setInterval(() => void socket.write(text), everyMs)
+    const received = await said
+    clearInterval(writing)
+    return received
+  }
+
+  test('a connection that asks again before it has read its answer is closed, and the others are answered', async () => {
+    const started = await start({ status: () => LARGE })
+    const sockets = Array.from({ length: 20 }, () => open(started))
+    for (const { socket } of sockets) socket.pause().write(ASK.repeat(3000))
+    expect((await started.ask('GET', '/livez')).status).toBe(200)
+    await Promise.all(sockets.map(socket => closedBetween(socket, ASK, 20)))
+  })
+
+  test('a connection that does not read its answer is closed', async () => {
+    const started = await start({ status: () => LARGE, requestMs: 300 })
+    const opened = open(started)
+    opened.socket.write(ASK)
+    await once(opened.socket, 'data')
+    opened.socket.pause()
+    expect((await closedBetween(opened, ' ', 1000)).length).toBeLessThan(LARGE.text.length)
+  })
+
+  test('a connection that reads slowly has its whole answer', async () => {
+    const started = await start({ status: () => LARGE, requestMs: 2000 })
+    const { socket, said } = open(started)
+    socket.on('data', () => {
+      socket.pause()
+      setTimeout(() => socket.resume(), 10)
+    })
+    socket.write(ASK.replace('\r\n\r\n', '\r\nconnection: close\r\n\r\n'))
+    expect((await said).length).toBeGreaterThan(LARGE.text.length)
+  })
+
+  test('a connection beyond the hundredth takes the place of the one that was silent longest', async () => {
+    const started = await start()
+    const sockets: ReturnType<typeof open>[] = []
+    for (let count = 0; count < 100; count++) {
+      const opened = open(started)
+      sockets.push(opened)
+      await once(opened.socket, 'connect')
+    }
+    const [first, second] = sockets
+    first?.socket.write('GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n')
+    if (first) await once(first.socket, 'data')
+    expect((await started.ask('GET', '/livez')).status).toBe(200)
+    expect(await second?.said).toBe('')
+    expect(sockets.filter(({ socket }) => socket.closed)).toHaveLength(1)
+  })
+})
+
+test('more than fifty requests without the token are refused as too many, and the token still opens the page', async () => {
+  const started = await start({ token: TOKEN, clock: virtualClock(0) })
+  const statuses: number[] = []
+  for (let count = 0; count < 51; count++) statuses.push((await started.ask('GET', '/')).status)
+  expect(new Set(statuses.slice(0, 50))).toEqual(new Set([401]))
+  expect(statuses.at(-1)).toBe(429)
+  const headers = { authorization: `Bearer ${TOKEN}` }
+  expect((await started.ask('GET', '/', { headers })).status).toBe(200)
+})
+
+test('the page and the status are made at most once a second', async () => {
+  const clock = virtualClock(0)
+  let readings = 0
+  const started = await start({
+    clock,
+    status: () => ({ reading: ++readings }),
+    page: async () => ({ status: 200, html: `page ${++readings}` }),
+  })
+  const read = async () => [await started.ask('GET', '/status'), await started.ask('GET', '/')]
+  const [first, again] = [await read(), await read()]
+  expect(again.map(({ text }) => text)).toEqual(first.map(({ text }) => text))
+  expect(readings).toBe(2)
+  await clock.advance(1000)
+  await read()
+  expect(readings).toBe(4)
 })
 
 describe('the address of the status server', () => {

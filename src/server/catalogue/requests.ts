@@ -2,7 +2,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../clock.ts'
 import type { Log } from '../../log.ts'
 import { createTokenCheck } from '../access-token.ts'
-import { createAllowance } from '../token-bucket.ts'
+import { createAllowance, WRONG_TOKENS } from '../token-bucket.ts'
 import {
   answerOf,
   type CatalogueAnswer,
@@ -25,8 +25,6 @@ interface CatalogueDeps {
   clock: Clock
   log: Log
 }
-
-const WRONG_TOKENS = { perSecond: 10, burst: 50 }
 
 export function addCatalogue(
   app: FastifyInstance,

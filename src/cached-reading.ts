@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from './clock.ts'
 
 /** How long a reading is reused. */
 const CACHE_MS = 1000
