@@ -133,7 +133,7 @@ function refuseExistingFile(path: string, absolute: string, force: boolean): voi
 function writePrivateFile(path: string, absolute: string, text: string): void {
   const unfinished = `${absolute}.${randomUUID()}`
   try {
-    mkdirSync(dirname(absolute), { recursive: true })
+    mkdirSync(dirname(absolute), { recursive: true, mode: 0o755 })
     writeFileSync(unfinished, text, { mode: 0o600, flag: 'wx' })
     renameSync(unfinished, absolute)
   } catch (error) {

@@ -26,6 +26,8 @@ export interface SettingKind<T> {
   read(value: unknown, within: KindContext): T | undefined
   /** What is wrong with a value that is not allowed, for a kind that can say it more exactly than `allowed`. */
   fault?(value: unknown, within: KindContext): string | undefined
+  /** Whether the value is a command that parley runs. */
+  isCommand?(value: T): boolean
 }
 
 const asText = (text: string): unknown => text
@@ -323,6 +325,7 @@ export const hook: SettingKind<HookTarget> = {
     if (!/^[a-z][a-z\d+.-]*:\/\//i.test(text)) return { by: 'command', command: text }
     return isWebhookUrl(text) ? { by: 'webhook', url: text } : undefined
   },
+  isCommand: ({ by }) => by === 'command',
 }
 
 function isWebhookUrl(text: string): boolean {

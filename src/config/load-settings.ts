@@ -1,10 +1,11 @@
 /** Reads settings from the file, the environment and flags into one checked object. The only reader of process.env. */
 
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { parse, TomlDate, TomlError } from 'smol-toml'
 import { errorCode } from '../error-code.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
+import { foreignAccess, isOpenToOthers } from '../file-access.ts'
 import { isLoopbackUrl } from '../loopback.ts'
 import { nearestName } from '../nearest-name.ts'
 import { type HttpProxy, NO_PROXIES, type ProxyRules, readProxyUrl } from '../proxies.ts'
@@ -121,6 +122,8 @@ interface Candidate {
   source: string
   by: SettingSource['by']
   inFile?: { secret: string }
+  /** Why somebody else may change the file that has the value or names its file. */
+  risk?: string | undefined
 }
 type Layer = Map<SettingKey, Candidate>
 
@@ -203,13 +206,18 @@ interface SettingsFile {
   path: string
   text: string
   isOpenToOthers: boolean
+  /** Why somebody else may change it. */
+  risk: string | undefined
 }
 
+/** @throws StopError for a file that cannot be read, and for one that nobody named and somebody else may change */
 function readSettingsFile(request: SettingsRequest): SettingsFile | undefined {
   const { path, chosen } = settingsFilePath(request)
   const absolute = resolve(request.cwd, path)
+  let file: SettingsFile
   try {
-    return { path, text: readFileSync(absolute, 'utf8'), isOpenToOthers: isOpenToOthers(absolute) }
+    const risk = foreignAccess(absolute, chosen ? undefined : request.cwd)
+    file = { path, text: readFileSync(absolute, 'utf8'), isOpenToOthers: isOpenToOthers(absolute), risk }
   } catch (error) {
     if (!chosen && errorCode(error) === 'ENOENT') return undefined
     throw settingsError([
@@ -223,6 +231,14 @@ function readSettingsFile(request: SettingsRequest): SettingsFile | undefined {
       },
     ])
   }
+  if (chosen || file.risk === undefined) return file
+  throw settingsError([
+    {
+      text: `the settings file ${absolute} is not used, because someone else may change it: ${file.risk}`,
+      about: undefined,
+      hint: `Correct the owner and the mode (chown, chmod go-w). If you have read the file and trust it, name it: --config ${path}`,
+    },
+  ])
 }
 
 function flagLayer(flags: SettingFlags): Layer {
@@ -277,27 +293,37 @@ function secretFileCandidate(key: SettingKey, secret: string, env: Environment):
   }
 }
 
-/** Reports unknown variables that start like a section or resemble a setting. Others belong to other programs. */
+/** An orchestrator sets these for each service of its network, such as one named `parley`. Nobody takes them for settings. */
+const SERVICE_LINK = /_SERVICE_(HOST|PORT)(_\w+)?$|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/
+
+/** Every unknown variable is reported: someone may rely on it, for example on a list of what is read. */
 function unknownNames(env: Environment): Problem[] {
   const known = [...OTHER_NAMES, ...SETTING_LIST.map(([key]) => environmentName(key))]
-  const sections = Object.keys(SECTIONS).map(section => `PARLEY_${section.toUpperCase()}_`)
+  const isServiceLink = (name: string) =>
+    SERVICE_LINK.test(name) || (name.endsWith('_PORT') && /^(tcp|udp|sctp):/.test(env[name] ?? ''))
   return Object.keys(env)
-    .filter(name => name.startsWith('PARLEY_') && given(env, name) !== undefined && !known.includes(name))
-    .flatMap(name => {
-      const regular = SETTING_LIST.find(
-        ([key]) => name === `PARLEY_${key.replace('.', '_').toUpperCase()}`,
-      )?.[0]
-      const meant = regular === undefined ? nearestName(name, known) : environmentName(regular)
-      const suspicious = meant !== undefined || sections.some(section => name.startsWith(section))
-      const about = SETTING_LIST.find(([key]) => environmentName(key) === meant)?.[0]
-      return suspicious
-        ? [{ text: `environment ${name} is not a setting${suggestionText(meant)}`, about }]
-        : []
+    .filter(name => name.startsWith('PARLEY_') && given(env, name) !== undefined)
+    .filter(name => !known.includes(name) && !isServiceLink(name))
+    .map(name => {
+      const key = keyMeantBy(name)
+      const meant = key === undefined ? nearestName(name, known) : environmentName(key)
+      const about = SETTING_LIST.find(([each]) => environmentName(each) === meant)?.[0]
+      return { text: `environment ${name} is not a setting${suggestionText(meant)}`, about }
     })
+}
+
+/** The setting whose regular name this is, or whose key is the end of this name, as in `PARLEY_RESOURCES`. */
+function keyMeantBy(name: string): SettingKey | undefined {
+  const keys = SETTING_LIST.map(([key]) => key)
+  const ends = keys.filter(key => name === `PARLEY_${key.slice(key.indexOf('.') + 1).toUpperCase()}`)
+  const regular = keys.find(key => name === `PARLEY_${key.replace('.', '_').toUpperCase()}`)
+  return regular ?? (ends.length === 1 ? ends[0] : undefined)
 }
 
 function fileLayer(file: SettingsFile, found: SettingFindings): Layer {
   const layer: Layer = new Map()
+  const { risk } = file
+  if (risk !== undefined) found.warnings.push(`someone else may change the settings file: ${risk}`)
   const named: [secret: (typeof SECRETS)[number], path: unknown][] = []
   for (const [section, content] of Object.entries(parseToml(file))) {
     if (!Object.hasOwn(SECTIONS, section)) {
@@ -313,7 +339,8 @@ function fileLayer(file: SettingsFile, found: SettingFindings): Layer {
       for (const [name, value] of Object.entries(content)) {
         const key = SETTING_LIST.find(([known]) => known === `${section}.${name}`)?.[0]
         const secret = SECRETS.find(([known]) => fileKey(known) === `${section}.${name}`)
-        if (key !== undefined) layer.set(key, { value: tomlValue(value), source: file.path, by: 'file' })
+        if (key !== undefined)
+          layer.set(key, { value: tomlValue(value), source: file.path, by: 'file', risk })
         else if (secret === undefined) found.problems.push(unknownKey(`${section}.${name}`, file.path))
         else named.push([secret, value])
       }
@@ -335,6 +362,7 @@ function fileLayer(file: SettingsFile, found: SettingFindings): Layer {
         value: isAbsolute(path) ? path : value,
         source: file.path,
         by: 'file',
+        risk,
         inFile: { secret },
       })
     }
@@ -406,7 +434,7 @@ function keySourceIn(layers: readonly Layer[]): SettingSource {
  */
 function readCandidate(
   key: SettingKey,
-  { value, source, by, inFile }: Candidate,
+  { value, source, by, inFile, risk }: Candidate,
   isWinner: boolean,
   within: SettingsRequest,
   found: SettingFindings,
@@ -426,6 +454,16 @@ function readCandidate(
       text: `${key} is ${secret ? 'invalid (not shown)' : displayText(content)} in ${place}: ${kind.fault?.(content, within) ?? `expected ${kind.allowed(within)}`}`,
       about: key,
     })
+  else if (kind.isCommand?.(result) && isRead(key, within)) {
+    const ownFile = inFile && by !== 'credential' ? resolve(within.cwd, String(value)) : undefined
+    const danger = risk ?? (ownFile === undefined ? undefined : foreignAccess(ownFile))
+    if (danger !== undefined)
+      found.problems.push({
+        text: `${key} in ${place} is a command, and someone else may change it: ${danger}`,
+        about: key,
+        hint: 'Correct the owner and the mode (chown, chmod go-w), so that only you and root may change the command.',
+      })
+  }
   return result
 }
 
@@ -565,10 +603,7 @@ function secretFileHint(reason: string | undefined, path: string, secret: string
 }
 
 const openFileWarning = (path: string, secret: string) =>
-  `${path} holds ${secret} and others can read it: run chmod 600 on it`
-
-/** Whether the group or others may read the file. */
-const isOpenToOthers = (path: string): boolean => (statSync(path).mode & 0o044) !== 0
+  `${path} holds ${secret} and others can read or change it: run chmod 600 on it`
 
 /** An empty environment variable counts as not set. */
 const given = (env: Environment, name: string): string | undefined => env[name] || undefined

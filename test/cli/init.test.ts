@@ -20,6 +20,14 @@ test('init creates the folder and a file that only its owner can read, and says 
   expect(readdirSync(join(cwd, 'config'))).toEqual(['parley.toml'])
 })
 
+test('init creates the folder so that only its owner may write it, whatever the umask is', () => {
+  const cwd = emptyFolder()
+  const script = 'umask 0 && exec "$@"'
+  const { status } = spawnSync('sh', ['-c', script, 'sh', process.execPath, PROGRAM, 'init'], { cwd })
+  expect(status).toBe(0)
+  expect(statSync(join(cwd, 'config')).mode & 0o777).toBe(0o755)
+})
+
 test('--stdout prints the example file and writes no file', async () => {
   const cwd = emptyFolder()
   const { status, stdout } = await parley(['init', '--stdout'], { cwd })

@@ -16,12 +16,13 @@ import { defaultText, keyInFile, settingsOf } from '../../src/config/settings-fi
 export function renderSettingsReference(): string {
   return `${[
     '# Settings',
-    'parley reads one settings file in TOML: the file that `--config FILE` names, else the file that `PARLEY_CONFIG` names, else `config/parley.toml` if it exists. `parley init` writes that file; `parley.example.toml` next to this page is an example. An environment variable wins over the file, and a flag wins over both. An empty environment variable counts as not set.',
+    'parley reads one settings file in TOML: the file that `--config FILE` names, else the file that `PARLEY_CONFIG` names, else `config/parley.toml` if it exists. `parley init` writes that file; `parley.example.toml` next to this page is an example. An environment variable wins over the file, and a flag wins over both. An empty environment variable counts as not set. An unknown variable that starts with `PARLEY_` is an error, like an unknown key of the file; only those that an orchestrator sets for a service named `parley`, such as `PARLEY_SERVICE_HOST`, are ignored.',
+    'A `config/parley.toml` that no one named is used only if nobody but this user and root may change it: the file, its folder and the working directory belong to one of them, and no one else may write them (in a folder with the sticky bit, others may). Otherwise the program ends with status 78; if you trust the file, name it with `--config`. A named file that others may change is a warning, and its commands of `[hooks]` are refused. A group with the number of the user counts as the user.',
     'Only `api.base_url`, `api.key` and `api.workspace_id` are required, and only for commands that send requests to the API. All invalid settings are reported at once, each with its name and source, and the program ends with status 78. `status`, `search` and `schema` only warn about invalid settings that they do not use. `doctor` reports each invalid setting and still checks the database.',
     '## Secrets',
     'A secret is taken from the first of these sources that is set:',
     secretsTable(),
-    'A relative path in the settings file starts at the folder of that file. White space around a secret in a file is ignored. Only commands that send requests to the API read these files, and `parley publish` reads the secrets that its target needs. A secret file that other users can read is a warning. No flag takes a secret itself, because other users could see it in the process list.',
+    'A relative path in the settings file starts at the folder of that file. White space around a secret in a file is ignored. Only commands that send requests to the API read these files, and `parley publish` reads the secrets that its target needs. A secret file that other users can read or change is a warning, and a command of `[hooks]` in a file that others can change is refused. No flag takes a secret itself, because other users could see it in the process list.',
     '## All settings',
     ...Object.entries(SECTIONS).flatMap(([section, about]) => [
       `### [${section}]`,

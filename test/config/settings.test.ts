@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
@@ -268,14 +268,33 @@ describe('wrong settings', () => {
     ['PARLEY_API_BASE_URL', 'PARLEY_BASE_URL'],
     ['PARLEY_DATABASE_PATH', 'PARLEY_DATABASE'],
     ['PARLEY_WORKSPACE', 'PARLEY_WORKSPACE_ID'],
+    ['PARLEY_RESOURCES', 'PARLEY_SYNC_RESOURCES'],
+    ['PARLEY_GIVE_UP_SECONDS', 'PARLEY_API_GIVE_UP_SECONDS'],
+    ['PARLEY_TOKEN', 'PARLEY_HTTP_TOKEN'],
   ])('%s in the environment is reported as a mistake', (name, meant) => {
     expect(complaint(() => load({ env: { [name]: 'x' } }))).toContain(
       `environment ${name} is not a setting; did you mean ${meant}?`,
     )
   })
 
-  test('a name in the environment that resembles no setting is ignored', () => {
-    expect(load({ env: { PARLEY_SERVICE_PORT_HTTPS_METRICS: '1' } }).warnings).toEqual([])
+  test('a name in the environment that resembles no setting is an error too', () => {
+    expect(complaint(() => load({ env: { PARLEY_ONLY_MEETINGS_PLEASE: 'x' } }))).toBe(
+      'Invalid settings: environment PARLEY_ONLY_MEETINGS_PLEASE is not a setting',
+    )
+  })
+
+  test('the variables that an orchestrator sets for a service named parley are ignored', () => {
+    const env = {
+      PARLEY_SERVICE_HOST: '10.0.0.1',
+      PARLEY_SERVICE_PORT: '8787',
+      PARLEY_SERVICE_PORT_HTTPS_METRICS: '1',
+      PARLEY_PORT: 'tcp://10.0.0.1:8787',
+      PARLEY_PORT_8787_TCP: 'tcp://10.0.0.1:8787',
+      PARLEY_PORT_8787_TCP_ADDR: '10.0.0.1',
+      PARLEY_STATUS_PORT_8787_TCP_PROTO: 'tcp',
+    }
+    expect(load({ env }).warnings).toEqual([])
+    expect(complaint(() => load({ env: { PARLEY_PORT: '8787' } }))).toContain('PARLEY_PORT is not a setting')
   })
 
   test('the message for a key in the wrong section names the right one', () => {
@@ -389,14 +408,17 @@ describe('the API key', () => {
     )
   })
 
-  test.each([0o640, 0o604])('a key file of mode %o, which other users can read, is a warning', mode => {
-    file('key', 'k', mode)
-    file('config/parley.toml', '[api]\nkey = "k"', mode)
-    expect(loadForApi({ env: { ...rest, PARLEY_API_KEY_FILE: 'key' } }).warnings).toEqual([
-      'config/parley.toml holds the API key and others can read it: run chmod 600 on it',
-      'key holds the API key and others can read it: run chmod 600 on it',
-    ])
-  })
+  test.each([0o640, 0o604, 0o620])(
+    'a key file of mode %o, which others can read or change, is a warning',
+    mode => {
+      file('key', 'k', mode)
+      file('config/parley.toml', '[api]\nkey = "k"', 0o604)
+      expect(loadForApi({ env: { ...rest, PARLEY_API_KEY_FILE: 'key' } }).warnings).toEqual([
+        'config/parley.toml holds the API key and others can read or change it: run chmod 600 on it',
+        'key holds the API key and others can read or change it: run chmod 600 on it',
+      ])
+    },
+  )
 
   test('a private key file and a systemd credential are no warnings', () => {
     file('key', 'k')
@@ -470,8 +492,8 @@ describe('the nudge secret', () => {
     file('open', secret, 0o644)
     file('config/parley.toml', `[http]\nnudge_secret = "${secret}"`, 0o644)
     expect(loadForApi({ env: { ...API, PARLEY_HTTP_NUDGE_SECRET_FILE: 'open' } }).warnings).toEqual([
-      'config/parley.toml holds the nudge secret and others can read it: run chmod 600 on it',
-      'open holds the nudge secret and others can read it: run chmod 600 on it',
+      'config/parley.toml holds the nudge secret and others can read or change it: run chmod 600 on it',
+      'open holds the nudge secret and others can read or change it: run chmod 600 on it',
     ])
   })
 
@@ -597,4 +619,59 @@ test('a base URL that ends with an API version is a warning that names the right
   ])
   expect(warnings('https://api.example.com/v1x')).toEqual([])
   expect(warnings('https://v1')).toEqual([])
+})
+
+describe('a settings file that someone else may change', () => {
+  const text = '[log]\nlevel = "warn"'
+  const HOOK = '[hooks]\non_problem = "logger help"'
+
+  test.each<[what: string, path: string, mode: number]>([
+    ['file', 'config/parley.toml', 0o602],
+    ['file of a group', 'config/parley.toml', 0o620],
+    ['folder', 'config', 0o777],
+    ['working directory', '.', 0o703],
+  ])('is not used if nobody named it, and the hint has the option that names it: %s', (_, path, mode) => {
+    file('config/parley.toml', text)
+    chmodSync(join(cwd, path), mode)
+    expect(complaint(() => load())).toMatch(
+      /^Invalid settings: the settings file \S+config\/parley\.toml is not used, because someone else may change it: \S+ can be changed by (every user|its group)$/,
+    )
+    expect(() => load()).toThrow(
+      expect.objectContaining({ hint: expect.stringContaining('name it: --config config/parley.toml') }),
+    )
+    const flags = { config: 'config/parley.toml' }
+    expect(load({ flags })).toMatchObject({
+      settings: { log: { level: 'warn' } },
+      warnings: path === '.' ? [] : [expect.stringMatching(/^someone else may change the settings file: /)],
+    })
+  })
+
+  test('is used from a folder with the sticky bit, and through a link of this user', () => {
+    file('elsewhere/parley.toml', text)
+    symlinkSync('elsewhere', join(cwd, 'config'))
+    chmodSync(cwd, 0o1777)
+    expect(load()).toMatchObject({ settings: { log: { level: 'warn' } }, warnings: [] })
+    chmodSync(join(cwd, 'elsewhere'), 0o777)
+    expect(complaint(() => load())).toContain('elsewhere can be changed by every user')
+  })
+
+  test('never gives a command to run, in the file or in another one', () => {
+    file('named.toml', HOOK, 0o620)
+    const flags = { config: 'named.toml' }
+    expect(complaint(() => loadForApi({ flags, env: API }))).toMatch(
+      /hooks\.on_problem in named\.toml is a command, and someone else may change it: \S+named\.toml can be changed by its group/,
+    )
+    file('named.toml', '[hooks]\non_problem_file = "hook"')
+    file('hook', 'logger help', 0o602)
+    expect(complaint(() => loadForApi({ flags, env: API }))).toContain('hook can be changed by every user')
+    chmodSync(join(cwd, 'hook'), 0o600)
+    expect(loadForApi({ flags, env: API }).warnings).toEqual([])
+  })
+
+  test('may have the address of a webhook', () => {
+    file('named.toml', '[hooks]\non_problem = "https://hooks.example.com/1"', 0o620)
+    expect(loadForApi({ flags: { config: 'named.toml' }, env: API }).settings.hooks.onProblem).toMatchObject({
+      by: 'webhook',
+    })
+  })
 })

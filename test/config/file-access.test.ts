@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { changeRisk } from '../../src/file-access.ts'
+
+const ME = { uid: 1000, gid: 1000 }
+const ROOT = { uid: 0, gid: 0 }
+const STAFF = { uid: 1000, gid: 50 }
+const FILE = 0o100000
+const FOLDER = 0o040000
+const LINK = 0o120777
+
+test.each<[by: typeof ME, owner: number, group: number, mode: number, risk: string | undefined]>([
+  [ME, 1000, 1000, FILE | 0o600, undefined],
+  [ME, 1000, 1000, FILE | 0o644, undefined],
+  [ME, 0, 0, FILE | 0o644, undefined],
+  [ME, 1000, 1000, FOLDER | 0o755, undefined],
+  [ME, 1001, 1000, FILE | 0o600, 'belongs to another user'],
+  [ME, 1001, 1001, FOLDER | 0o755, 'belongs to another user'],
+  [ME, 1001, 1001, FOLDER | 0o1777, 'belongs to another user'],
+  [ME, 1001, 1001, LINK, 'belongs to another user'],
+  [ROOT, 1000, 1000, FILE | 0o600, 'belongs to another user'],
+  [ME, 1000, 1000, LINK, undefined],
+  [ME, 1000, 1000, FILE | 0o602, 'can be changed by every user'],
+  [ME, 0, 0, FOLDER | 0o777, 'can be changed by every user'],
+  [ME, 0, 0, FOLDER | 0o1777, undefined],
+  [ME, 1000, 1000, FILE | 0o1606, 'can be changed by every user'],
+  [ME, 1000, 50, FILE | 0o660, 'can be changed by its group'],
+  [ME, 1000, 1000, FILE | 0o664, undefined],
+  [ME, 1000, 1000, FOLDER | 0o775, undefined],
+  [STAFF, 1000, 50, FILE | 0o664, 'can be changed by its group'],
+  [STAFF, 1000, 1000, FILE | 0o664, 'can be changed by its group'],
+  [ROOT, 0, 0, FILE | 0o664, 'can be changed by its group'],
+])('for user %o, a path of owner %i, group %i and mode %o: %s', (user, uid, gid, mode, risk) => {
+  expect(changeRisk({ uid, gid, mode }, user)).toBe(risk)
+})
