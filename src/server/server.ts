@@ -1,4 +1,5 @@
 import { chmod } from 'node:fs/promises'
+import type { IncomingMessage } from 'node:http'
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
@@ -44,6 +45,8 @@ const SAFE_HEADERS = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 }
@@ -182,6 +185,12 @@ function readInParts(socket: Socket): void {
   }
 }
 
+/** A page of another site may only link to the page. Otherwise it could find out that parley runs here. */
+function isFromAnotherSite({ url, headers }: IncomingMessage): boolean {
+  const isLink = url === '/' && headers['sec-fetch-mode'] === 'navigate'
+  return headers['sec-fetch-site'] === 'cross-site' && !isLink
+}
+
 async function createApp(deps: StatusServerDeps): Promise<FastifyInstance> {
   const { requestMs = 10_000, listen, token, catalogue } = deps
   const { default: fastify } = await import('fastify')
@@ -207,6 +216,7 @@ async function createApp(deps: StatusServerDeps): Promise<FastifyInstance> {
   app.addHook('onSend', async ({ raw: { socket } }) => void socket.setTimeout(requestMs))
   app.addHook('onRequest', async (request, reply) => {
     reply.headers(SAFE_HEADERS)
+    if (isFromAnotherSite(request.raw)) return refuse(reply, 403, 'Expected no request of another site')
     if (!listensOnLoopback(app) || isLoopbackHeader(request.headers.host)) return undefined
     return refuse(reply, 403, 'Expected localhost, 127.0.0.1 or [::1] as the host')
   })

@@ -116,6 +116,19 @@ describe('the requests that the status server refuses', () => {
     const { ask } = await start()
     expect((await ask('GET', '/status', { headers: { host } })).status).toBe(status)
   })
+
+  test.each([
+    ['/', 'cross-site', 'navigate', 200],
+    ['/', 'cross-site', 'no-cors', 403],
+    ['/live.js', 'cross-site', 'no-cors', 403],
+    ['/livez', 'cross-site', 'navigate', 403],
+    ['/live.js', 'same-origin', 'cors', 200],
+    ['/status', 'none', 'navigate', 200],
+  ])('a browser that asks for %s, %s by %s, gets %i', async (path, site, mode, status) => {
+    const { ask } = await start()
+    const headers = { 'sec-fetch-site': site, 'sec-fetch-mode': mode }
+    expect((await ask('GET', path, { headers })).status).toBe(status)
+  })
 })
 
 describe('a webhook', () => {
