@@ -22,5 +22,5 @@ SELECT
   s.reason
 FROM parameters p
 CROSS JOIN sync_status s
-ORDER BY CASE s.state WHEN 'failing' THEN 1 WHEN 'backfilling' THEN 2 WHEN 'unavailable' THEN 4 ELSE 3 END,
+ORDER BY CASE s.state WHEN 'failing' THEN 1 WHEN 'on hold' THEN 2 WHEN 'backfilling' THEN 3 WHEN 'unavailable' THEN 5 ELSE 4 END,
   coalesce(s.fresh_as_of, s.complete_as_of) IS NOT NULL, coalesce(s.fresh_as_of, s.complete_as_of), s.resource;

@@ -16,6 +16,19 @@ import { type ColumnLine, type DescribedTable, NEVER_NULL, tableFromLines } from
 const RESOURCE: ColumnLine = ['text', 'Name of the resource.', { isKey: true, example: 'messages' }]
 const INSTANT = '2026-03-04T05:06:07.123Z'
 
+/** The states of a resource. Every table, page, document and metric shows these words. */
+export const RESOURCE_STATES = {
+  ok: 'everything that the API publishes is here',
+  backfilling: 'the first complete read is under way',
+  'on hold':
+    'nothing is wrong with this resource, but nothing is read: the API is away, refuses access or asked to wait, or the daemon waits',
+  waiting: 'complete, but something is not ready in the API yet',
+  unavailable: 'this workspace does not offer it',
+  failing: 'it cannot be read, or a list was not read within twice its interval',
+} as const
+
+export type ResourceStateName = keyof typeof RESOURCE_STATES
+
 /** An instant that may be unknown. */
 const instant = (about: string, nullMeaning: string): ColumnLine => [
   'timestamp',
@@ -41,12 +54,14 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
       resource: RESOURCE,
       state: [
         'text',
-        '`backfilling`: not complete yet for the first time; `waiting`: complete, but the API is not ready with something; `unavailable`: this workspace does not offer it; `failing`: the last run failed, a list was not read within twice its interval, or the API cannot be reached or grants no access; `ok`: none of these.',
+        `${Object.entries(RESOURCE_STATES)
+          .map(([state, about]) => `\`${state}\`: ${about}`)
+          .join('; ')}.`,
         { example: 'ok' },
       ],
       reason: [
         'text',
-        'Why the state is not `ok`. For `waiting`: what is not ready. For `failing` and `unavailable`: what the API answered.',
+        'Why the state is not `ok`. For `waiting`: what is not ready. For `on hold`: since when, why, and the next try. For `failing` and `unavailable`: what the API answered.',
         { nullMeaning: 'The state is `ok`.', example: 'The API answers 403' },
       ],
       rows_live: count(

@@ -26,40 +26,8 @@ export const RUN_LABELS: Readonly<Record<RunName, string>> = {
   failed: 'failed',
   stopped: 'stopped',
   interrupted: 'killed',
-  unavailable: 'not offered',
+  unavailable: 'unavailable',
   running: 'running',
-}
-
-/** The words for people for the states of `sync_status`. */
-const STATE_LABELS: Readonly<Record<ResourceReport['state'], string>> = {
-  ok: 'ok',
-  backfilling: 'loading',
-  waiting: 'not all ready',
-  unavailable: 'not offered',
-  failing: 'failing',
-}
-
-export interface ShownState {
-  /** `on-hold`: nothing is read at all, which is said once for all resources. */
-  state: ResourceReport['state'] | 'on-hold'
-  label: string
-}
-
-/** What to show as the state of a resource. */
-export function shownState(
-  { state, reason }: ResourceReport,
-  report: Pick<StatusReport, 'api' | 'daemon' | 'writer'>,
-): ShownState {
-  const { daemon, writer } = report
-  const isStopped = writer?.running === false && writer.command === 'daemon'
-  const isOnHold =
-    daemon?.state === 'waiting' || isStopped || (reason !== null && isReasonOfApi(reason, report))
-  return isOnHold ? { state: 'on-hold', label: 'on hold' } : { state, label: STATE_LABELS[state] }
-}
-
-/** Whether a resource is in its state because the whole API cannot be read, which is said once for all resources. */
-export function isReasonOfApi(reason: string, { api }: Pick<StatusReport, 'api'>): boolean {
-  return api !== null && reason.endsWith(`(${api.reason}); next try at ${api.next_try_at}`)
 }
 
 /** Such as `1.5 GB, and 3.1 MB in its -wal` */

@@ -1,6 +1,6 @@
 import type { GovernorState } from '../api/governor/governor.ts'
+import { RESOURCE_STATES, type ResourceStateName } from '../dictionary/sync-tables.ts'
 import type { PublicationReport, ResourceReport, SnapshotReport } from '../store/status/report.ts'
-import type { StatusRow } from '../store/status/status.ts'
 import type { LoopDelay } from './loop-delay.ts'
 
 /** The gauges of `/metrics`. Their values are read at each scrape. */
@@ -70,13 +70,7 @@ export interface GaugeDefinition {
 
 export type GaugeValue = readonly [value: number, labels?: Readonly<Record<string, string>>]
 
-const STATES = [
-  'ok',
-  'backfilling',
-  'waiting',
-  'unavailable',
-  'failing',
-] as const satisfies readonly StatusRow['state'][]
+const STATES = Object.keys(RESOURCE_STATES) as ResourceStateName[]
 
 const secondsBetween = (earlier: number, later: number): number => Math.max(0, later - earlier) / 1000
 

@@ -203,7 +203,8 @@ test.concurrent('a process that has the warehouse open for writing reads the sam
   expect(own).toMatchObject({ writer: { command: 'daemon', running: true }, daemon: running })
   // On a full disk the daemon cannot note that it waits.
   const waiting = readStatusReport({ path: file, now: clock.now(), db: store.db, daemon: WAITING })
-  expect(waiting).toEqual({ ...own, daemon: WAITING })
+  const resources = own.resources.map(row => ({ ...row, state: 'on hold' }))
+  expect(waiting).toEqual({ ...own, daemon: WAITING, resources })
   store.close()
 })
 
@@ -416,7 +417,9 @@ test('an API that does not answer is reported once, and the reasons of single re
   const lines = printed(undefined, {
     ...BUSY,
     api: { kind: 'silent', since, reason: 'connection refused', next_try_at: next },
-    resources: BUSY.resources.map(row => ({ ...row, state: 'failing', reason: row.reason ?? reason })),
+    resources: BUSY.resources.map(row =>
+      row.reason === null ? { ...row, state: 'on hold', reason } : { ...row, state: 'failing' },
+    ),
   })
   expect(lines).toContain(
     `No request to the API has succeeded for 4 min (since ${since}): connection refused. Next try: in 30 s.`,

@@ -30,7 +30,8 @@ test.concurrent('a temporary 404 on every route ends no daemon, neither a runnin
     column(place.file, "SELECT sum(rows_deleted) FROM sync_status WHERE resource <> 'access_logs'")
   const before = deleted()
   simulator.setFaults([{ kind: 'status', status: 404 }])
-  expect(await until(states, found => found.join() === 'failing')).toEqual(['failing'])
+  // A resource that was refused before all of them were is failing itself.
+  expect(await until(states, found => found.includes('on hold'))).toContain('on hold')
   const [reason] = await until(
     () => column(place.file, "SELECT reason FROM sync_status WHERE resource = 'members'"),
     ([found]) => String(found).includes('refused access'),
@@ -89,7 +90,7 @@ test.concurrent('a family of routes that answers 500 stops no other, and the dae
 test.concurrent('other processes see an outage, and the first answer ends it', async context => {
   const { simulator, place, daemon, states, publish } = await atWork(context)
   simulator.setFaults([{ kind: 'reset' }])
-  expect(await until(states, found => found.join() === 'failing')).toEqual(['failing'])
+  expect(await until(states, found => found.join() === 'on hold')).toEqual(['on hold'])
   const [reason] = column(place.file, "SELECT reason FROM sync_status WHERE resource = 'members'")
   expect(reason).toMatch(/^No request to the API has succeeded since 2\S+Z \(.*\); next try at 2\S+Z$/)
   const other = JSON.parse((await runCommand(place, ['status', '--json'])).stdout)

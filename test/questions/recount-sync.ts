@@ -125,7 +125,9 @@ function freshness(warehouse: DemoWarehouse): Expected[] {
     rows,
     {
       by: ({ state }) =>
-        ['failing', 'backfilling', 'waiting', 'unavailable'].indexOf(state.replace('ok', 'waiting')),
+        ['failing', 'on hold', 'backfilling', 'waiting', 'unavailable'].indexOf(
+          state.replace('ok', 'waiting'),
+        ),
     },
     { by: ({ resource }) => instants.get(resource) ?? '' },
     { by: ({ resource }) => resource },

@@ -26,6 +26,24 @@ describe('the page', () => {
     expect(html).toContain('Reading meetings fails')
   })
 
+  test('a strip of runs begins with the newest, since a narrow page cuts its end', () => {
+    const run = (started_at: string) => ({
+      started_at,
+      ended_at: null,
+      outcome: 'complete' as const,
+      requests: 1,
+      rows_changed: 0,
+      rows_deleted: 0,
+    })
+    const runs = [run('2026-03-04T11:00:00.000Z'), run('2026-03-04T11:59:00.000Z')]
+    const html = pageOf(({ overview }) => ({ overview: { ...overview, runs: new Map([['teams', runs]]) } }))
+    const places = [...html.matchAll(/x="(\d+)"><title>[^<]*(11:\d\d)/g)].map(([, x, time]) => [x, time])
+    expect(places).toEqual([
+      ['0', '11:59'],
+      ['10', '11:00'],
+    ])
+  })
+
   test.each([
     '<script>alert(1)</script>',
     `"><img src=x onerror='alert(1)'>`,

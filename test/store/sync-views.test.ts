@@ -249,23 +249,28 @@ describe('the rows of sync_status', () => {
   })
 
   test.each([
-    ['silent', 'failing', 'No request to the API has succeeded since'],
-    ['refused', 'failing', 'The API has refused access since'],
-    ['asked-to-wait', 'waiting', 'The API has throttled requests since'],
-    ['day-used-up', 'waiting', 'The requests of this day have been used up since'],
-  ] as const)('sync_status says of each unread resource that the API is %s', (kind, state, sentence) => {
-    const store = temporaryStore()
-    complete(store)
-    const until = '2026-03-01T00:01:00.000Z'
-    const note = { kind, reason: 'why', since: AT, next_try_at: until, resources: ['members'] } as const
-    store.state.noteUnreachable(note)
-    const stateOf = (resource: string) =>
-      store.all(`SELECT state, reason FROM sync_status WHERE resource = '${resource}'`)
-    expect(stateOf('members')).toEqual([{ state, reason: `${sentence} ${AT} (why); next try at ${until}` }])
-    expect(stateOf('teams')).toEqual([{ state: 'ok', reason: null }])
-    store.state.noteUnreachable(undefined)
-    expect(stateOf('members')).toEqual([{ state: 'ok', reason: null }])
-  })
+    ['silent', 'No request to the API has succeeded since'],
+    ['refused', 'The API has refused access since'],
+    ['asked-to-wait', 'The API has throttled requests since'],
+    ['day-used-up', 'The requests of this day have been used up since'],
+  ] as const)(
+    'sync_status says of each unread resource that it is on hold, since the API is %s',
+    (kind, sentence) => {
+      const store = temporaryStore()
+      complete(store)
+      const until = '2026-03-01T00:01:00.000Z'
+      const note = { kind, reason: 'why', since: AT, next_try_at: until, resources: ['members'] } as const
+      store.state.noteUnreachable(note)
+      const stateOf = (resource: string) =>
+        store.all(`SELECT state, reason FROM sync_status WHERE resource = '${resource}'`)
+      expect(stateOf('members')).toEqual([
+        { state: 'on hold', reason: `${sentence} ${AT} (why); next try at ${until}` },
+      ])
+      expect(stateOf('teams')).toEqual([{ state: 'ok', reason: null }])
+      store.state.noteUnreachable(undefined)
+      expect(stateOf('members')).toEqual([{ state: 'ok', reason: null }])
+    },
+  )
 
   test('sync_status counts what is not ready, and has no count once everything is ready', () => {
     const store = temporaryStore()

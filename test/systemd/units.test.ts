@@ -15,6 +15,7 @@ import { basename, dirname, join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { credentialName, environmentName, SECRETS, SETTING_LIST } from '../../src/config/settings.ts'
+import { RESOURCE_STATES } from '../../src/dictionary/sync-tables.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { requirePrograms } from './tools.ts'
 import { expand, FOLDER, readUnit } from './unit-file.ts'
@@ -199,12 +200,9 @@ describe('the README of the units', () => {
     },
   )
 
-  test.each(['ok', 'backfilling', 'waiting', 'unavailable', 'failing'])(
-    'the README explains the state %s',
-    state => {
-      expect(README).toMatch(new RegExp(`^\\| \`${state}\` +\\|`, 'm'))
-    },
-  )
+  test.each(Object.keys(RESOURCE_STATES))('the README explains the state %s', state => {
+    expect(README).toMatch(new RegExp(`^\\| \`${state}\` +\\|`, 'm'))
+  })
 
   test('the README names only existing files of this folder', () => {
     const named = [...README.matchAll(/systemd\/([\w@.-]+\.\w+)/g)].map(([, name]) => name ?? '')

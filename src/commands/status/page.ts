@@ -1,5 +1,5 @@
 import { resourceNamed } from '../../catalog/catalog.ts'
-import { fileSizesText, isReasonOfApi, publishedText } from '../../health/wording.ts'
+import { fileSizesText, publishedText } from '../../health/wording.ts'
 import { sizeText } from '../../size-text.ts'
 import type { WriterState } from '../../store/file/writer.ts'
 import {
@@ -35,9 +35,9 @@ export function statusPage(report: StatusReport, { now, columns }: StatusPageOpt
   const width = columns ?? Number.POSITIVE_INFINITY
   const resources = failingFirst(report.resources)
   const { lines, left } = fitTable(resourceColumns(now), resources, width)
-  // For a resource in its first read, the state column says enough.
+  // For a resource in its first read, the state column says enough; why all are on hold is said once.
   const reasons = resources.flatMap(row =>
-    row.reason === null || row.state === 'backfilling' || isReasonOfApi(row.reason, report)
+    row.reason === null || row.state === 'backfilling' || row.state === 'on hold'
       ? []
       : indentedNote(row.resource, reasonText(row, row.reason, now), width),
   )

@@ -1,5 +1,5 @@
 import type { ResourceName } from '../../catalog/resource-names.ts'
-import { RUN_LABELS, RUN_NAMES, type RunName, runName, shownState } from '../../health/wording.ts'
+import { RUN_LABELS, RUN_NAMES, type RunName, runName } from '../../health/wording.ts'
 import type { RecentRun } from '../../store/status/recent-runs.ts'
 import type { ResourceReport, StatusReport } from '../../store/status/report.ts'
 import { dueText } from '../../terminal/wording.ts'
@@ -20,22 +20,18 @@ export function resourcesSection(
 <table>
 <thead><tr><th scope="col">Resource<th scope="col">State<th scope="col" class="number">Rows<th scope="col">Fresh as of<th scope="col">Complete as of<th scope="col" class="number">Waiting<th scope="col" class="number">Rejected<th scope="col">Next due<th scope="col">Last runs</tr></thead>
 <tbody>
-${report.resources.map(row => resourceRow(row, runs.get(row.resource) ?? [], { report, now }))}</tbody>
+${report.resources.map(row => resourceRow(row, runs.get(row.resource) ?? [], now))}</tbody>
 </table>
 </div>
 <p class="legend">Fresh: the newest items were read then. Complete: everything published before then is here, whatever its date. Waiting: reads to come. Rejected: items that could not be stored.</p>
-<p class="legend">Last runs: ${RUN_NAMES.map(name => html`<span>${legendShape(name)} ${RUN_LABELS[name]}</span> `)}</p>
+<p class="legend">Last runs, the newest first: ${RUN_NAMES.map(name => html`<span>${legendShape(name)} ${RUN_LABELS[name]}</span> `)}</p>
 </section>`
 }
 
-function resourceRow(
-  row: ResourceReport,
-  runs: readonly RecentRun[],
-  { report, now }: { report: StatusReport; now: number },
-): Html {
-  const { state, label } = shownState(row, report)
-  const due = state === 'on-hold' ? '–' : state === 'backfilling' ? 'now' : dueText(row.next_run_at, now)
-  return html`<tr><th scope="row">${row.resource}<td><span class="state ${state}">${label}</span>${state !== 'on-hold' && stateNote(row)}${countCell(row.rows_live)}<td>${ageText(row.fresh_as_of, now)}<td>${ageText(row.complete_as_of, now)}${countCell(row.pending_tasks)}${countCell(row.rejected)}<td>${due}<td>${runStrip(row.resource, runs)}</tr>
+function resourceRow(row: ResourceReport, runs: readonly RecentRun[], now: number): Html {
+  const { state } = row
+  const due = state === 'on hold' ? '–' : state === 'backfilling' ? 'now' : dueText(row.next_run_at, now)
+  return html`<tr><th scope="row">${row.resource}<td><span class="state ${state.replace(' ', '-')}">${state}</span>${stateNote(row)}${countCell(row.rows_live)}<td>${ageText(row.fresh_as_of, now)}<td>${ageText(row.complete_as_of, now)}${countCell(row.pending_tasks)}${countCell(row.rejected)}<td>${due}<td>${runStrip(row.resource, runs)}</tr>
 `
 }
 
@@ -53,7 +49,8 @@ function stateNote({
     return html`<small><progress max="${total}" value="${done}" aria-label="${resource}">${share}</progress> ${share}</small>`
   }
   if (heldSince !== null) return html`<small>deletions are held back</small>`
-  if (reason === null || state === 'backfilling') return false
+  // Why nothing is read is said once for all resources.
+  if (reason === null || state === 'backfilling' || state === 'on hold') return false
   return html`<small>${foreign(reason)}</small>`
 }
 
@@ -78,8 +75,9 @@ const STRIP_SCALE = 1.25
 function runStrip(resource: ResourceName, runs: readonly RecentRun[]): Html {
   if (runs.length === 0) return html`<span class="none">none yet</span>`
   const failed = runs.filter(({ outcome }) => outcome === 'failed').length
+  // The newest comes first, since the table may be cut at the right.
   const summary = `The last ${runs.length} runs of ${resource}: ${failed === 0 ? 'none' : failed} failed`
-  return html`<svg class="strip" role="img" viewBox="0 0 ${24 * STEP} 8" width="${24 * STEP * STRIP_SCALE}" height="${8 * STRIP_SCALE}" aria-label="${summary}">${runs.map(runShape)}</svg>`
+  return html`<svg class="strip" role="img" viewBox="0 0 ${24 * STEP} 8" width="${24 * STEP * STRIP_SCALE}" height="${8 * STRIP_SCALE}" aria-label="${summary}">${[...runs].reverse().map(runShape)}</svg>`
 }
 
 function runShape(run: RecentRun, place: number): Html {

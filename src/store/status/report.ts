@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource-names.ts'
 import { MINUTE_MS } from '../../clock.ts'
+import type { ResourceStateName } from '../../dictionary/sync-tables.ts'
 import { reasonWithHint } from '../../errors.ts'
 import { databaseError } from '../database/sqlite-errors.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
@@ -153,6 +154,7 @@ export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion
   const status = db === undefined ? readWarehouse(file, rows) : readOpen(db, file, rows)
   const writer = writerOf(status) ?? null
   const { database, resources, failing, held, arrivals, requests } = status
+  const state = daemon ?? daemonOf(status, writer, now)
   return {
     database: database.path,
     workspace: storedNote<Workspace>(status, META.workspace) ?? null,
@@ -160,7 +162,7 @@ export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion
     wal_bytes: database.walBytes,
     writer,
     chosen_resources: storedNote<ResourceName[]>(status, META.chosenResources) ?? RESOURCE_NAMES,
-    daemon: daemon ?? daemonOf(status, writer, now),
+    daemon: state,
     backfill: backfillOf(status, writer),
     api: unreachableOf(storedNote<UnreachableNote>(status, META.unreachable)),
     learned_rate: rateOf(storedNote<StoredRate>(status, META.learnedRate)),
@@ -172,6 +174,7 @@ export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion
     requests: requests.map(({ kind, resource, askedAt }) => ({ kind, resource, asked_at: askedAt })),
     resources: resources.map(row => ({
       ...row,
+      state: state?.state === 'waiting' && STOPS.includes(row.state) ? 'on hold' : row.state,
       deletions_held_since: held.get(row.resource) ?? null,
       by_state: row.by_state === null ? null : JSON.parse(row.by_state),
       failing_since: failing.get(row.resource)?.since ?? null,
@@ -180,6 +183,9 @@ export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion
     })),
   }
 }
+
+/** While the daemon waits, nothing is read. The database, which it may not be able to write, does not say so. */
+const STOPS: readonly ResourceStateName[] = ['ok', 'backfilling', 'waiting']
 
 function readOpen(db: Sqlite, file: string, rows: readonly StatusRow[] | undefined): Status {
   try {

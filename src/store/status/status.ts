@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import { CATALOG } from '../../catalog/catalog.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
+import type { ResourceStateName } from '../../dictionary/sync-tables.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import { hasView } from '../database/existing-tables.ts'
 import { readDatabase } from '../database/open.ts'
@@ -43,7 +44,7 @@ export interface Failing {
 /** A row of the view `sync_status`, with counts by state. */
 export interface StatusRow {
   resource: ResourceName
-  state: 'ok' | 'backfilling' | 'waiting' | 'unavailable' | 'failing'
+  state: ResourceStateName
   reason: string | null
   rows_live: number
   rows_deleted: number

@@ -37,10 +37,11 @@ const UNREACHABLE_REASON = unreachable(`CASE json_extract(m.value, '$.kind')
     || '); next try at ' || json_extract(m.value, '$.next_try_at')`)
 
 const STATE = `CASE
-    WHEN s.failing_since IS NOT NULL OR s.unreachable IN ('silent', 'refused') THEN 'failing'
+    WHEN s.failing_since IS NOT NULL THEN 'failing'
+    WHEN s.unreachable IS NOT NULL THEN 'on hold'
     WHEN s.unavailable_since IS NOT NULL THEN 'unavailable'
     WHEN s.first_complete_at IS NULL THEN 'backfilling'
-    WHEN w.waiting > 0 OR s.unreachable IS NOT NULL THEN 'waiting'
+    WHEN w.waiting > 0 THEN 'waiting'
     ELSE 'ok' END`
 
 /** Every state but `ok` has a reason. An unreachable API is the reason unless the resource itself fails. */

@@ -199,7 +199,7 @@ describe('the display on 80 × 24', () => {
     const outcomes = ['failed', 'stopped', 'interrupted', 'unavailable', 'complete', null] as const
     const lines = draw({ seen: overview({ runs: new Map([['members', outcomes.map(run)]]) }) })
     expect(lines.find(line => line.startsWith('members '))).toMatch(/ FsK-=>$/)
-    expect(lines).toContain('Last runs, the newest last: = complete, F failed, s stopped, K killed, - not o…')
+    expect(lines).toContain('Last runs, the newest last: = complete, F failed, s stopped, K killed, - unava…')
   })
 
   test('the requests of each minute are blocks, and refusals and pauses are visible below them', () => {

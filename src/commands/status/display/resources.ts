@@ -57,7 +57,7 @@ function stateColumns(now: number): RankedColumn<ResourceReport>[] {
     { ...counted('rejected', row => row.rejected), rank: 5 },
     {
       title: 'next due',
-      cell: row => dueText(row.next_run_at, now),
+      cell: row => (row.state === 'on hold' ? '-' : dueText(row.next_run_at, now)),
       isEmpty: row => row.next_run_at === null,
       rank: 7,
     },
@@ -117,6 +117,7 @@ function dayColumns(today: Overview['today']): RankedColumn<ResourceReport>[] {
 
 const STATE_STYLES: Readonly<Partial<Record<ResourceReport['state'], 'red' | 'yellow' | 'cyan' | 'dim'>>> = {
   failing: 'red',
+  'on hold': 'yellow',
   waiting: 'yellow',
   backfilling: 'cyan',
   unavailable: 'dim',
