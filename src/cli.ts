@@ -22,6 +22,7 @@ import {
   ParleyError,
   StopError,
 } from './errors.ts'
+import { keepDebuggerClosed } from './process-signals.ts'
 import { safeLines } from './safe-text.ts'
 
 interface CommandEntry {
@@ -111,6 +112,7 @@ void main(process.argv.slice(2)).then(flushAndExit)
 
 /** Never rejects: an error is printed on standard error and becomes an exit status. */
 async function main(argv: readonly string[]): Promise<ExitStatus | CheckStatus> {
+  keepDebuggerClosed()
   ignoreLostReaders()
   const commandName = argv.find(argument => !argument.startsWith('-') && argument !== 'help')
   const run: Run = { status: EXIT_STATUS.done, signal: undefined }
@@ -194,7 +196,7 @@ async function loadCommand(command: Command, definition: CommandDefinition, run:
         return process.stdin
       },
       signal,
-      onHangup: listener => void process.on('SIGHUP', listener),
+      onSignal: (name, listener) => void process.on(name, listener),
       version: version(),
     }
     const flags = flagValues(command, definition.settings)

@@ -24,8 +24,8 @@ export interface CommandContext {
   stdin: Keyboard
   /** Aborted by the first SIGTERM or SIGINT. The reason is a StopError of status 75, which a command may throw. */
   signal: AbortSignal
-  /** Calls the listener on every SIGHUP. Without a listener SIGHUP ends the process. */
-  onHangup(listener: () => void): void
+  /** Calls the listener on every such signal. Without a listener SIGHUP ends the process, and SIGUSR1 does nothing. */
+  onSignal(name: 'SIGHUP' | 'SIGUSR1', listener: () => void): void
   /** The version of parley. */
   version: string
 }

@@ -41,12 +41,16 @@ export const daemonCommand: CommandDefinition = {
     const clock = systemClock()
     const logFor = ({ log: { level } }: typeof settings) =>
       createLog({ level, pretty: stderr.isTTY === true, colour: hasColours(stderr, env) })
+    const log = await logFor(settings)
+    context.onSignal('SIGUSR1', () =>
+      log.info('SIGUSR1 was ignored: it neither opens the debugger of Node nor reopens the log'),
+    )
     await runDaemon({
       settings,
       reload: load,
-      onReload: context.onHangup,
+      onReload: listener => context.onSignal('SIGHUP', listener),
       createLog: logFor,
-      serviceManager: createServiceManager({ env, clock, log: await logFor(settings) }),
+      serviceManager: createServiceManager({ env, clock, log }),
       env,
       clock,
       pid: process.pid,

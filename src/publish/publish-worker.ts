@@ -2,13 +2,13 @@ import { systemClock } from '../clock.ts'
 import { errorCode } from '../error-code.ts'
 import { exitStatusOf, ParleyError } from '../errors.ts'
 import { lowerPriority } from '../lower-priority.ts'
+import { leaveSignalsToParent } from '../process-signals.ts'
 import { publishOnce } from './publish-once.ts'
 import type { PublishAnswer, PublishInput } from './publish-process.ts'
 
 /** The program of the child process in publish-process.ts. It makes one publication, answers, and exits. */
 
-// A terminal sends these signals to parent and child. The parent handles them and kills this child.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined)
+leaveSignalsToParent()
 
 const orphaned = new AbortController()
 process.once('disconnect', () => orphaned.abort(new Error('The parent process has ended')))

@@ -83,3 +83,11 @@ test.for([
   expect(await check()).not.toMatch(/settings/)
   expect((await daemon.ask('/metrics')).body).toContain('parley_settings_invalid 0')
 })
+
+test('SIGUSR1 does not open the debugger of Node, and the log says that it was ignored', async context => {
+  const { daemon } = await settled(context)
+  daemon.signal('SIGUSR1')
+  const line = await daemon.says(({ msg }) => msg.startsWith('SIGUSR1 was ignored'))
+  expect(line.level).toBe('info')
+  expect(JSON.stringify(daemon.lines())).not.toContain('Debugger listening')
+})

@@ -118,7 +118,7 @@ test('the command prints its address, serves, and ends with 0 when it is stopped
       stdout,
       stderr,
       signal: stop.signal,
-      onHangup: () => undefined,
+      onSignal: () => undefined,
       version: 'test',
     },
     { args: [], flags: {}, options },
@@ -143,7 +143,7 @@ test('a taken port and an invalid history end are wrong usage', async () => {
     stdin: process.stdin,
     ...outputs(),
     signal: AbortSignal.abort(),
-    onHangup: () => undefined,
+    onSignal: () => undefined,
     version: 'test',
   }
   const attempt = (...argv: string[]) =>

@@ -1,11 +1,11 @@
 import { constants, setPriority } from 'node:os'
+import { leaveSignalsToParent } from '../../process-signals.ts'
 import { openSqlite } from '../database/sqlite.ts'
 import type { RebuildInput } from './rebuild.ts'
 
 /** The program of the child process in rebuild.ts. It rewrites a database, answers whether it succeeded, and exits. */
 
-// A terminal sends these signals to parent and child. The parent handles them and kills this child.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined)
+leaveSignalsToParent()
 
 process.once('message', ({ database }: RebuildInput) => {
   process.send?.(tryRebuild(database), undefined, undefined, () => {

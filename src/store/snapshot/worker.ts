@@ -1,6 +1,7 @@
 import { rmSync, statSync } from 'node:fs'
 import { errorCode } from '../../error-code.ts'
 import { lowerPriority } from '../../lower-priority.ts'
+import { leaveSignalsToParent } from '../../process-signals.ts'
 import { openReader } from '../database/reader.ts'
 import { openSqlite } from '../database/sqlite.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
@@ -14,8 +15,7 @@ import type { SnapshotAnswer, SnapshotInput } from './copy-process.ts'
  * as little as possible, because a child process loads a second copy of each module into memory.
  */
 
-// A terminal sends these signals to parent and child. The parent handles them and kills this child.
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined)
+leaveSignalsToParent()
 
 process.once('message', (input: SnapshotInput) => {
   lowerPriority()

@@ -1,4 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
+import { leaveSignalsToParent } from '../../process-signals.ts'
 import { openSqlite } from '../database/sqlite.ts'
 import { type CountedStatus, readCounted } from './overview.ts'
 import type { StartCountedRead } from './thread.ts'
@@ -14,8 +15,7 @@ if (parentPort) parentPort.postMessage(readOnce(workerData as CountedInput))
 else answerParent()
 
 function answerParent(): void {
-  // A terminal sends these signals to parent and child. The parent handles them and kills this child.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined)
+  leaveSignalsToParent()
   process.once('message', (input: CountedInput) => {
     process.send?.(readOnce(input), undefined, undefined, () => {
       if (process.connected) process.disconnect()
