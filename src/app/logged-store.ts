@@ -3,6 +3,7 @@ import type { ApiSettings } from '../config/load-settings.ts'
 import type { Log } from '../log.ts'
 import type { TypedTableChange } from '../store/crm/table-changes.ts'
 import { type Workspace, workspaceOf } from '../store/database/workspace.ts'
+import { SHARE_ADVICE, shareOf } from '../store/file/location.ts'
 import type { HeldLock } from '../store/file/lock.ts'
 import { type ModeChange, octalMode } from '../store/file/writable.ts'
 import type { LeftOut } from '../store/migrations/dependent-objects.ts'
@@ -34,6 +35,7 @@ export async function openLoggedStore({
   log,
   ...opening
 }: LoggedStoreOptions): Promise<OpenStore> {
+  warnOfShare(log, database.path)
   const store = await openStoreInTurn({
     ...opening,
     path: database.path,
@@ -47,6 +49,12 @@ export async function openLoggedStore({
   })
   warnOfOtherAddress(log, workspaceOf(store.db), api)
   return store
+}
+
+function warnOfShare(log: Log, path: string): void {
+  const share = shareOf(path)
+  if (share !== undefined)
+    log.warn('The database is not on a local disk', { path, reason: `It is on ${share}. ${SHARE_ADVICE}` })
 }
 
 function logUpgrade(log: Log, { copy }: Upgrade): void {

@@ -11,7 +11,7 @@ import { openSqlite } from '../store/database/sqlite.ts'
 import { databaseFault, isBusy } from '../store/database/sqlite-errors.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { refuseOtherWorkspace, type WantedWorkspace, workspaceOf } from '../store/database/workspace.ts'
-import { resolvedPath } from '../store/file/location.ts'
+import { resolvedPath, SHARE_ADVICE, shareOf } from '../store/file/location.ts'
 import { databaseStats, refuseSecondName } from '../store/file/path-checks.ts'
 import { fileBytes, freeOnDisk } from '../store/file/size.ts'
 import { octalMode } from '../store/file/writable.ts'
@@ -55,6 +55,7 @@ const CHECKS: readonly (MachineCheck | ContentCheck)[] = [
   { name: 'version', find: nodeVersion },
   { name: 'SQLite', find: sqliteVersion },
   { name: 'database folder', find: databaseFolder },
+  { name: 'file system', find: fileSystem },
   { name: 'disk space', find: diskSpace },
   { name: 'database', find: databaseFile },
   { name: 'name', find: databaseName },
@@ -181,6 +182,11 @@ function databaseFolder({ database }: MachineContext, line: Finder): Finding[] {
   const open = (stats.mode & 0o002) !== 0 && (stats.mode & 0o1000) === 0
   if (!open) return [line.ok(`${path} is writable`)]
   return [line.warning(`${path} is writable for every user`, `Run chmod o-w ${path}, or use another folder.`)]
+}
+
+function fileSystem({ database }: MachineContext, line: Finder): Finding[] {
+  const share = shareOf(database)
+  return share === undefined ? [] : [line.warning(`${database} is on ${share}`, SHARE_ADVICE)]
 }
 
 const MIN_SPACE = 16 * 1024 ** 2

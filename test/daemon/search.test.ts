@@ -150,7 +150,9 @@ test('the build of the indices continues after a time in which they cannot be wr
   const settings = { search: { enabled: true }, sync: { resources: undefined } }
   const kept = maintainSearch({ store, clock, log, settings, signal: ending.signal })
   const said = () => lines
-  expect(await until(said, seen => seen.includes('cannot be written'))).toContain('the disk is full')
+  expect(await until(said, seen => seen.includes('cannot be written'))).toContain(
+    'the system let it write no more',
+  )
   store.db.pragma('max_page_count = 1000000')
   await clock.advance(30_000)
   const isDue = () => createSearchIndices(store).isDue(true)

@@ -307,6 +307,12 @@ describe('a process that died', () => {
   })
 })
 
+test('a write that is refused although there is space is not called a full disk', () => {
+  const { problem, hint } = databaseFault('SQLITE_FULL', join(newFolder(), 'parley.db')) ?? {}
+  expect(problem).toMatch(/^the system let it write no more, although [\d.]+ .B are free on \/.*\(\w+\)$/)
+  expect(hint).toContain('quotas')
+})
+
 test('a read-only file system is reported differently from a missing permission', () => {
   const said = (code: string) => databaseFault(code, join(newFolder(), 'parley.db'))?.problem
   expect([said('EROFS'), said('EACCES')]).toEqual([

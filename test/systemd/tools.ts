@@ -7,6 +7,7 @@ const PACKAGES = {
   sqlite3: 'in the package sqlite3',
   python3: 'in the package python3',
   setpriv: 'in the package util-linux',
+  gcc: 'in the package gcc',
   promtool: 'in the package prometheus',
 } as const
 

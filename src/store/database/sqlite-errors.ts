@@ -2,7 +2,10 @@ import { accessSync, constants, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { errorCode } from '../../error-code.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { sizeText } from '../../size-text.ts'
+import { fileSystemOf, resolvedPath, SHARE_ADVICE, shareOf } from '../file/location.ts'
 import { holdersHint, holdersText, otherHolders } from '../file/lock-holders.ts'
+import { freeOnDisk } from '../file/size.ts'
 import { foreignObjectError } from '../migrations/foreign-objects.ts'
 
 interface DatabaseFault {
@@ -11,13 +14,13 @@ interface DatabaseFault {
   hint: string
 }
 
-/** What each error code of SQLite or of the file system means to a person. The first match counts. */
+const FULL = /^(SQLITE_FULL|ENOSPC|EDQUOT)/
+
+/** Codes of a file system without locks or without shared memory. */
+const NO_WAL = /^(SQLITE_IOERR_\w*(SHM|LOCK)|SQLITE_PROTOCOL|ENOLCK)/
+
+/** What each other error code of SQLite or of the file system means to a person. The first match counts. */
 const DATABASE_FAULTS: readonly (DatabaseFault & { codes: RegExp })[] = [
-  {
-    codes: /^(SQLITE_FULL|ENOSPC|EDQUOT)/,
-    problem: 'the disk is full',
-    hint: 'Free disk space, also in $TMPDIR or /var/tmp, where SQLite writes temporary files.',
-  },
   {
     codes: /^(SQLITE_CANTOPEN_ISDIR|EISDIR)/,
     problem: 'it is a folder, not a file',
@@ -98,12 +101,42 @@ export function databaseError(error: unknown, file: string): unknown {
 
 /** What an error code of SQLite or of the file system means for this file; undefined for any other code. */
 export function databaseFault(code: string, file: string): DatabaseFault | undefined {
+  const share = NO_WAL.test(code) ? shareOf(file) : undefined
+  if (share !== undefined) return { problem: `it is on ${share}`, hint: SHARE_ADVICE }
+  const mayBeFull = FULL.test(code) || /^(SQLITE_IOERR|SQLITE_CANTOPEN|EIO|EFBIG)/.test(code)
+  if (FULL.test(code) || (mayBeFull && isDiskFull(file))) return fullDisk(file)
   const fault = DATABASE_FAULTS.find(({ codes }) => codes.test(code))
-  const mayBeFull =
-    fault !== undefined && ['SQLITE_IOERR', 'SQLITE_CANTOPEN'].some(one => fault.codes.test(one))
-  if (mayBeFull && isDiskFull(file)) return DATABASE_FAULTS[0]
   const mayBeReadOnly = fault?.codes.test('SQLITE_CANTOPEN') && isReadOnly(file)
   return mayBeReadOnly ? DATABASE_FAULTS.find(({ codes }) => codes.test('EROFS')) : fault
+}
+
+/** With more free space than this, it was not the disk that ended a write. */
+const SPACE_FOR_A_WRITE = 64 * 1024 ** 2
+
+function fullDisk(file: string): DatabaseFault {
+  const { mountPoint, type } = fileSystemOf(resolvedPath(file)) ?? {
+    mountPoint: dirname(file),
+    type: undefined,
+  }
+  const place = type === undefined ? mountPoint : `${mountPoint} (${type})`
+  const free = freeBytes(file)
+  const temporary = '$TMPDIR or /var/tmp, where SQLite writes temporary files'
+  if (free !== undefined && free > SPACE_FOR_A_WRITE) {
+    return {
+      problem: `the system let it write no more, although ${sizeText(free)} are free on ${place}`,
+      hint: `Check quotas and limits on file sizes (ulimit -f, LimitFSIZE of the service), and the space in ${temporary}.`,
+    }
+  }
+  const found = free === undefined ? '' : `: ${sizeText(free)} free on ${place}`
+  return { problem: `the disk is full${found}`, hint: `Free disk space, also in ${temporary}.` }
+}
+
+function freeBytes(file: string): number | undefined {
+  try {
+    return freeOnDisk(dirname(file))
+  } catch {
+    return undefined
+  }
 }
 
 /** Whether the file system is mounted read-only. SQLite reports that with the same code as a missing permission. */
@@ -140,6 +173,8 @@ export function isBusy(error: unknown): boolean {
 
 export function databaseBusy(file: string, cause?: Error): StopError {
   const holders = otherHolders(file, 'writing')
+  const unlockable = holders.length === 0 ? unlockableError(file, cause) : undefined
+  if (unlockable) return unlockable
   return new StopError(`The database ${file} is locked by ${holdersText(holders, 'another program')}`, {
     code: 'database-busy',
     hint: holdersHint(
@@ -149,4 +184,22 @@ export function databaseBusy(file: string, cause?: Error): StopError {
     cause,
     exitStatus: EXIT_STATUS.unfinished,
   })
+}
+
+/**
+ * The error of a lock that no process of this machine holds, on a file system that may have no locks: SQLite reports
+ * that as a lock of another process. Undefined on a local disk.
+ */
+export function unlockableError(file: string, cause?: Error): StopError | undefined {
+  const share = shareOf(file)
+  if (share === undefined) return undefined
+  return new StopError(
+    `Cannot lock ${file}: it is on ${share}, where locks do not work or another machine holds one`,
+    {
+      code: 'database-unlockable',
+      hint: SHARE_ADVICE,
+      cause,
+      exitStatus: EXIT_STATUS.databaseUnavailable,
+    },
+  )
 }

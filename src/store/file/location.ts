@@ -14,13 +14,55 @@ export function resolvedPath(path: string): string {
   }
 }
 
+export interface FileSystem {
+  mountPoint: string
+  /** As mount(8) shows it, such as `ext4` or `nfs4`. */
+  type: string
+}
+
 /**
  * Whether this path is a mount point. The device numbers of file and folder are not enough to decide: a bind mount
  * within one file system has the same device, and on an overlay every file has another device than its folder.
- * @param mountinfo text of `/proc/self/mountinfo`, see proc_pid_mountinfo(5)
+ * @param mountinfo text of `/proc/self/mountinfo`
  */
-export function isMountPoint(path: string, mountinfo: string): boolean {
-  return mountinfo.split('\n').some(line => unescaped(line.split(' ')[4] ?? '') === path)
+export const isMountPoint = (path: string, mountinfo: string): boolean =>
+  mounts(mountinfo).some(({ mountPoint }) => mountPoint === path)
+
+/**
+ * The file system of a path without symbolic links; undefined where the system does not show it. statfs(2) would
+ * return a number that is the same for all versions of NFS and for everything that FUSE mounts.
+ * @param mountinfo text of `/proc/self/mountinfo`
+ */
+export function fileSystemOf(path: string, mountinfo = mountTable()): FileSystem | undefined {
+  const around = mounts(mountinfo).filter(({ mountPoint }) =>
+    `${path}/`.startsWith(mountPoint.replace(/\/?$/, '/')),
+  )
+  // Of two mounts on one mount point, the later one covers the earlier.
+  return around.reduce<FileSystem | undefined>(
+    (found, next) => (found && found.mountPoint.length > next.mountPoint.length ? found : next),
+    undefined,
+  )
+}
+
+/** File systems of other machines, or of programs: several of them have no locks or no shared memory. */
+const SHARES =
+  /^(nfs4?|cifs|smb3?|smbfs|9p|virtiofs|fakeowner|fuse(\..+)?|afs|ceph|coda|davfs|glusterfs|lustre|beegfs|vboxsf|vmhgfs|prl_fs)$/
+
+/** The type of the file system of this path, when it is none of a local disk. */
+export function shareOf(path: string): string | undefined {
+  const type = fileSystemOf(resolvedPath(path))?.type
+  return type !== undefined && SHARES.test(type) ? type : undefined
+}
+
+export const SHARE_ADVICE =
+  "SQLite's write-ahead log needs a local disk: keep the database there, and give snapshots or publications to others."
+
+/** The lines of mountinfo, see proc_pid_mountinfo(5). A varying number of fields precedes the `-` before the type. */
+function mounts(mountinfo: string): FileSystem[] {
+  return mountinfo.split('\n').flatMap(line => {
+    const [, mountPoint, type] = /^(?:\S+ ){4}(\S+) .*? - (\S+) /.exec(line) ?? []
+    return mountPoint === undefined || type === undefined ? [] : [{ mountPoint: unescaped(mountPoint), type }]
+  })
 }
 
 /** mountinfo writes a space, tab, line feed or backslash as a backslash and three octal digits. */

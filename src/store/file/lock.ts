@@ -4,7 +4,7 @@ import { type Clock, isoInstant } from '../../clock.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import { readDatabase } from '../database/open.ts'
 import { openSqlite } from '../database/sqlite.ts'
-import { databaseError, isBusy } from '../database/sqlite-errors.ts'
+import { databaseError, isBusy, unlockableError } from '../database/sqlite-errors.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { readWriter, type Writer, writerText } from '../sync/writer-note.ts'
 import { identityOf, isSameFile } from './identity.ts'
@@ -90,6 +90,8 @@ function mayWrite(file: string): boolean {
 function lockedError(path: string): StopError {
   const recorded = writerAt(path)
   const holders = lockHolders(path, 'writer') ?? []
+  const unlockable = holders.length === 0 ? unlockableError(path) : undefined
+  if (unlockable) return unlockable
   const advice =
     holders.length > 0
       ? 'Wait for that process or stop it.'

@@ -1,6 +1,7 @@
 import { errorCode } from '../../error-code.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import { readCrmTableStates, tablesOf } from '../crm/table-state.ts'
+import { hasTable } from '../database/existing-tables.ts'
 import { openReader } from '../database/reader.ts'
 import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
@@ -20,7 +21,8 @@ export interface ForeignObject {
 }
 
 export function foreignObjects(db: Sqlite, own: OwnObjects = ownObjects()): ForeignObject[] {
-  const typed = [...readCrmTableStates(sql => db.prepare(sql)).values()].flatMap(tablesOf)
+  const states = hasTable(db, 'sync_meta') ? readCrmTableStates(sql => db.prepare(sql)) : new Map()
+  const typed = [...states.values()].flatMap(tablesOf)
   const tables = new Set([...own.tables, ...typed])
   return db
     .prepare<unknown[], ForeignObject>(
