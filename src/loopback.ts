@@ -8,6 +8,14 @@ export function isLoopbackUrl(url: string): boolean {
   return isLoopback(hostOf(url))
 }
 
+/**
+ * Whether others could read on the way what is sent to the URL, such as a credential. Settings that name such an address
+ * are refused, or a warning: test/config/addresses.test.ts goes through all of them.
+ */
+export function isReadableOnTheWay(url: string): boolean {
+  return new URL(url).protocol !== 'https:' && !isLoopbackUrl(url)
+}
+
 /** The host of a URL, without the brackets of an IPv6 address. */
 export function hostOf(url: string): string {
   return new URL(url).hostname.replace(/^\[(.*)\]$/, '$1')

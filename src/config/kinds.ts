@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts'
 import { isDay, readInstant } from '../instant.ts'
-import { isLoopbackUrl } from '../loopback.ts'
+import { isReadableOnTheWay } from '../loopback.ts'
 import { nearestName } from '../nearest-name.ts'
 import { readProxyUrl } from '../proxies.ts'
 import { nextOccurrence } from './calendar.ts'
@@ -190,7 +190,7 @@ export const endpoint: SettingKind<string> = {
   read: (value, within) => {
     const url = baseUrl.read(value, within)
     if (url === undefined || new URL(url).pathname !== '/') return undefined
-    return url.startsWith('https:') || isLoopbackUrl(url) ? url : undefined
+    return isReadableOnTheWay(url) ? undefined : url
   },
 }
 
@@ -332,5 +332,5 @@ function isWebhookUrl(text: string): boolean {
   if (/\s/.test(text) || !URL.canParse(text)) return false
   const { protocol, username, password } = new URL(text)
   if (username !== '' || password !== '') return false
-  return protocol === 'https:' || (protocol === 'http:' && isLoopbackUrl(text))
+  return /^https?:$/.test(protocol) && !isReadableOnTheWay(text)
 }

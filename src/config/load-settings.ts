@@ -6,9 +6,9 @@ import { parse, TomlDate, TomlError } from 'smol-toml'
 import { errorCode } from '../error-code.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { foreignAccess, isOpenToOthers } from '../file-access.ts'
-import { isLoopbackUrl } from '../loopback.ts'
+import { isReadableOnTheWay } from '../loopback.ts'
 import { nearestName } from '../nearest-name.ts'
-import { type HttpProxy, NO_PROXIES, type ProxyRules, readProxyUrl } from '../proxies.ts'
+import { type HttpProxy, NO_PROXIES, type ProxyRules, readProxyUrl, shownProxy } from '../proxies.ts'
 import type { KindContext, SettingKind } from './kinds.ts'
 import {
   credentialName,
@@ -155,7 +155,7 @@ export function loadSettings(request: SettingsRequest): LoadedSettings {
   const { settings, sources } = resolveSettings(layers, request, found)
   const proxies = proxyRules(settings.api.proxy, request, found)
   if (request.requireApi) requireApi(sources, file.path, found)
-  warnOfPlainHttp(settings.api.baseUrl, found)
+  warnOfPlainHttp({ ...settings, proxies }, found)
   warnOfVersionInUrl(settings.api.baseUrl, found)
   const isFatal = ({ about }: Problem) => isUsed(about, request.used)
   const fatal = found.problems.filter(isFatal)
@@ -563,10 +563,18 @@ function eitherCase(env: Environment, variable: string): { name: string; text: s
     .find(({ text }) => text !== '')
 }
 
-function warnOfPlainHttp(baseUrl: string | undefined, found: SettingFindings): void {
-  if (baseUrl === undefined) return
-  if (new URL(baseUrl).protocol === 'http:' && !isLoopbackUrl(baseUrl))
-    found.warnings.push(`api.base_url is ${baseUrl}: the key is sent over the network unencrypted; use https`)
+/** Settings of other kinds refuse such an address. */
+function warnOfPlainHttp({ api, proxies }: Settings, found: SettingFindings): void {
+  if (api.baseUrl !== undefined && isReadableOnTheWay(api.baseUrl))
+    found.warnings.push(
+      `api.base_url is ${api.baseUrl}: the key is sent over the network unencrypted; use https`,
+    )
+  const withPassword = [proxies.http, proxies.https].flatMap(proxy =>
+    proxy && new URL(proxy.url).username !== '' && isReadableOnTheWay(proxy.url)
+      ? [`${proxy.source} is ${shownProxy(proxy)}: its password is sent over the network unencrypted`]
+      : [],
+  )
+  found.warnings.push(...new Set(withPassword))
 }
 
 function warnOfVersionInUrl(baseUrl: string | undefined, found: SettingFindings): void {

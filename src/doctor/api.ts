@@ -1,7 +1,7 @@
 import { type ApiAccess, NOT_THIS_API } from '../api/access-errors.ts'
 import type { ApiReader, ReaderReply } from '../api/reader.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
-import { isLoopbackUrl } from '../loopback.ts'
+import { isLoopbackUrl, isReadableOnTheWay } from '../loopback.ts'
 import { type ProxyRules, proxyFor, shownProxy } from '../proxies.ts'
 import { wholeSecondsText } from '../terminal/wording.ts'
 import { checkAccessLog } from './access-log.ts'
@@ -54,9 +54,9 @@ export async function* checkApi(context: ApiContext): AsyncGenerator<Finding> {
 
 function encryptionFinding(baseUrl: string): Finding {
   const line = createFinder('connection')
-  if (new URL(baseUrl).protocol === 'https:') return line.ok('encrypted (https)')
-  if (isLoopbackUrl(baseUrl)) return line.ok('loopback (http)')
-  return line.warning('plain http: the API key is sent unencrypted', 'Set api.base_url to an https URL.')
+  if (isReadableOnTheWay(baseUrl))
+    return line.warning('plain http: the API key is sent unencrypted', 'Set api.base_url to an https URL.')
+  return line.ok(isLoopbackUrl(baseUrl) ? 'loopback' : 'encrypted (https)')
 }
 
 /** How requests reach the API: through which proxy, and whether its certificate is checked as usual. */
