@@ -10,7 +10,7 @@ export interface LoadingProgress {
   offered: number
   /** Share of the single reads that are done, 0 to 1. Undefined while a list is being read: lists state no total. */
   share: number | undefined
-  /** Undefined while the share or the rate is not known. */
+  /** Undefined while the rate is not known or little has been read: the first requests say little about the others. */
   leftMs: number | undefined
   /** Whether anything has been read. */
   hasBegun: boolean
@@ -31,11 +31,13 @@ export function loadingProgress(
   if (loading.length === 0) return undefined
   const left = loading.some(hasLists) ? undefined : sum(loading.map(row => row.pending_tasks))
   const rate = recentRate(minutes)
+  const share = left === undefined ? undefined : shareOf(sum(loading.map(row => row.backfill_done)), left)
+  const isForeseen = left !== undefined && rate !== undefined && share !== undefined && share >= LEAST_SHARE
   return {
     complete: offered.length - loading.length,
     offered: offered.length,
-    share: left === undefined ? undefined : shareOf(sum(loading.map(row => row.backfill_done)), left),
-    leftMs: left === undefined || rate === undefined ? undefined : (left / rate) * 1000,
+    share,
+    leftMs: isForeseen ? (left / rate) * 1000 : undefined,
     hasBegun: offered.some(row => row.rows_live > 0 || row.fresh_as_of !== null),
     isNewestHere: offered.filter(hasLists).every(({ fresh_as_of: at }) => at !== null),
   }
@@ -71,6 +73,9 @@ const hasLists = ({ resource }: ResourceReport) => listsOf(resourceNamed(resourc
 
 /** With nothing done and nothing left, the first answers are still to come. */
 const shareOf = (done: number, left: number) => (done + left === 0 ? 0 : done / (done + left))
+
+/** From this share on, the time that is left is stated. */
+const LEAST_SHARE = 0.1
 
 /** The rate is measured over this many ended minutes. */
 const MEASURED_MINUTES = 5

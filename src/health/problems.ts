@@ -238,13 +238,15 @@ function settingsProblems({ daemon, writer }: StatusReport): HealthProblem[] {
 
 function heldProblems({ resource, reason, deletions_held_since: since }: ResourceReport): HealthProblem[] {
   if (since === null) return []
+  const command = `parley accept-deletions ${resource}`
+  const isSaid = reason?.includes(command) === true
   return [
     {
       id: `held:${resource}`,
       kind: 'act',
       what: `An unusual number of ${resource} is missing at the API; parley has deleted none of them`,
       detail: reason === null ? null : withoutStop(reason),
-      todo: `Find out why. If they were really deleted there, run parley accept-deletions ${resource}. If a later complete read misses them too, parley marks them as deleted; their rows stay in the file.`,
+      todo: `Look in the product. If they are gone there, do nothing: a later complete read confirms it. If not, correct the key or the workspace before.${isSaid ? '' : ` To delete them now: ${command}.`}`,
       since,
     },
   ]

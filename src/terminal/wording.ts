@@ -45,7 +45,12 @@ export function wholeSecondsText(ms: number): string {
 /** `14:02:10 UTC` on the same UTC day as `now`, else `2026-03-04 14:02 UTC`. */
 export function clockText(instant: string, now: number): string {
   const [day = '', time = ''] = instant.split('T')
-  return day === utcDay(now) ? `${time.slice(0, 8)} UTC` : `${day} ${time.slice(0, 5)} UTC`
+  return day === utcDay(now) ? `${time.slice(0, 8)} UTC` : dateTimeText(instant)
+}
+
+/** `2026-03-04 14:02 UTC`, for texts that are read on another day. */
+export function dateTimeText(instant: string): string {
+  return `${instant.slice(0, 16).replace('T', ' ')} UTC`
 }
 
 const UNITS: readonly (readonly [ms: number, one: string, many: string])[] = [

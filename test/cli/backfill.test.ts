@@ -31,16 +31,17 @@ function count(file: string, table: string): number {
   return rows
 }
 
-test.concurrent('a backfill reads the whole workspace, prints nothing on standard output and ends standard error with a table', async context => {
+test.concurrent('a backfill reads the whole workspace, and prints a table on standard output', async context => {
   const simulator = await workspace(context)
   const place = placeFor(simulator)
   const { status, stdout, stderr } = await parley(['backfill'], place)
-  expect({ status, stdout }).toEqual({ status: EXIT_STATUS.done, stdout: '' })
+  expect(status).toBe(EXIT_STATUS.done)
   expect(count(place.file, 'message_copies')).toBe(simulator.world.truth().count('messages'))
-  expect(stderr).toMatch(/\nresource +rows +new or changed +deleted +requests\n/)
-  expect(stderr).toMatch(/\nmembers +\d+ +\d+ +0 +1 {2}read\n/)
-  expect(stderr).toMatch(/\nComplete: [\d,]+ requests in .*\.\n/)
-  expect(stderr).toContain(place.file)
+  expect(stdout).toMatch(/^resource +rows +new or changed +deleted +requests\n/)
+  expect(stdout).toMatch(/\nmembers +\d+ +\d+ +0 +1 {2}read\n/)
+  expect(stdout).toMatch(/\nComplete: [\d,]+ requests in .*\.\n/)
+  expect(stdout).toContain(place.file)
+  expect(stderr).not.toContain('new or changed')
 })
 
 test.concurrent('off a terminal nothing is drawn, and the log has one line for each resource that was read', async context => {
@@ -175,6 +176,23 @@ test.concurrent('a full disk ends a backfill with status 73, and the next run wi
   expect(full.stderr).toMatch(/^parley: Cannot use the database .*parley\.db: .*\nhint: .*free space/m)
   expect(await parley(['backfill'], place)).toMatchObject({ status: EXIT_STATUS.done })
   expect(count(place.file, 'message_copies')).toBe(simulator.world.truth().count('messages'))
+})
+
+test.concurrent('--json prints an error that prevents the backfill too, with its exit status', async context => {
+  const { env, cwd } = placeFor(await workspace(context))
+  const { status, stdout } = await parley(['backfill', '--json'], {
+    cwd,
+    env: { ...env, PARLEY_BASE_URL: 'nowhere' },
+  })
+  expect(status).toBe(EXIT_STATUS.settings)
+  expect(JSON.parse(stdout)).toEqual({
+    exit_status: 78,
+    error: {
+      code: 'bad-settings',
+      message: expect.stringContaining('nowhere'),
+      hint: expect.any(String),
+    },
+  })
 })
 
 test.concurrent('--only and --skip take the names of resources', async context => {

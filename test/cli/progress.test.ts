@@ -110,6 +110,18 @@ describe('the picture of a backfill', () => {
     expect(drawBars([], { ...overall, trouble }, wide)).toContain(line)
   })
 
+  test('a long line about an outage is folded, not cut', () => {
+    const reason = 'The connection was closed before the answer was complete (UND_ERR_SOCKET)'
+    const times = {
+      since: overall.now - 40_000,
+      nextTryAt: overall.now + 1000,
+      givesUpAt: overall.now + 80_000,
+    }
+    const lines = drawBars([], { ...overall, trouble: { kind: 'silent', reason, ...times } }, wide)
+    expect(lines.slice(2)).toHaveLength(2)
+    expect(lines.slice(2).join(' ')).toMatch(/next try in 1 s, gives up in 1 min 20 s$/)
+  })
+
   test('a wait to confirm suspected deletions is shown with its end', () => {
     const now = Date.parse('2026-03-04T14:00:40.000Z')
     const waiting = { ...overall, now, confirmingUntil: now + 90_000 }
@@ -178,6 +190,16 @@ describe('the remaining time', () => {
     expect(rate).toBeCloseTo(40)
     expect(steady(300).length).toBeLessThanOrEqual(62)
     expect(timeLeft(4000, rate, 30_000)).toBeCloseTo(130_000)
+  })
+
+  test('the shown rate is that of the last seconds, so that it falls when nothing is sent', () => {
+    const silent = Array.from({ length: 10 }, (_, second) => ({
+      at: (301 + second) * 1000,
+      answered: 12_000,
+    }))
+    const samples = silent.reduce<readonly AnswerSample[]>((all, one) => withSample(all, one), steady(300))
+    expect(recentRate(samples)).toBeGreaterThan(30)
+    expect(recentRate(samples, 9000)).toBe(0)
   })
 
   test('the remaining time is unknown after too short a time or without responses', () => {

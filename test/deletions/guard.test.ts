@@ -295,7 +295,7 @@ test('the reason of a hold and its log line name the time after which a pass con
   const [heldSince] = trial.column("SELECT held_since FROM sync_resources WHERE resource = 'members'")
   const until = new Date(Date.parse(String(heldSince)) + DAY).toISOString()
   expect(trial.column("SELECT reason FROM sync_status WHERE resource = 'members'")).toEqual([
-    `Deletion of 40 rows of members is held back until a complete pass after ${until} confirms it (limit: 20 rows and 20 %). To delete them now: parley accept-deletions members`,
+    `Deletion of 40 rows of members is held back until a complete pass after ${until.slice(0, 16).replace('T', ' ')} UTC confirms it (limit: 20 rows and 20 %). To delete them now: parley accept-deletions members`,
   ])
   const lines = trial.logged().trim().split('\n')
   expect(lines.map(line => JSON.parse(line))).toContainEqual(

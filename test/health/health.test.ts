@@ -158,6 +158,14 @@ describe('the problems of a warehouse', () => {
     ])
   })
 
+  test('deletions that are held back name the command that accepts them once', () => {
+    const reason = 'Deletion of 40 rows is held back. To delete them now: parley accept-deletions members'
+    const held = { state: 'failing', reason, failing_since: SINCE, deletions_held_since: SINCE } as const
+    const [problem] = problemsOf(report({}, held), NOW)
+    const { what, detail, todo } = problem ?? { what: '', detail: '', todo: '' }
+    expect(`${what} ${detail} ${todo}`.match(/parley accept-deletions members/g)).toHaveLength(1)
+  })
+
   test('a complete backfill that has ended is no problem', () => {
     const backfill = { ended_at: FRESH, exit_status: 0, reason: null }
     expect(problems({ writer: { ...STOPPED, command: 'backfill' }, daemon: null, backfill })).toEqual([])
@@ -293,11 +301,11 @@ describe('the verdict', () => {
 
   /** `texts` is what still loads: 620 of its 1,000 texts are read. */
   const texts = { state: 'backfilling', complete_as_of: null, fresh_as_of: null } as const
-  const loading = (others: Partial<ResourceReport>, minutes: TrafficSpan[]) => {
+  const loading = (others: Partial<ResourceReport>, minutes: TrafficSpan[], read = 620) => {
     const rows = report().resources.map(row => ({
       ...row,
       ...(row.resource === 'messages' && others),
-      ...(row.resource === 'message_bodies' && { ...texts, backfill_done: 620, pending_tasks: 380 }),
+      ...(row.resource === 'message_bodies' && { ...texts, backfill_done: read, pending_tasks: 1000 - read }),
     }))
     return verdictOf(report({ resources: rows }), [], { now: NOW, minutes })
   }
@@ -318,6 +326,11 @@ describe('the verdict', () => {
     expect(text).toBe('Loading history: 62 %, about 3 h 10 min left; the newest is already here')
     expect(progress).toMatchObject({ share: 0.62, leftMs: 190 * 60_000 })
     expect(loading({}, []).text).toBe('Loading history: 62 %; the newest is already here')
+  })
+
+  test('before a tenth is read, no time is stated', () => {
+    const left = (read: number) => loading({}, [minute(2), minute(2)], read).loading?.leftMs
+    expect([left(99), left(100)]).toEqual([undefined, expect.any(Number)])
   })
 
   test('while a list is being read, no share is stated, since lists state no total', () => {

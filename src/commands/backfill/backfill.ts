@@ -5,7 +5,7 @@ import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource-names.
 import { systemClock } from '../../clock.ts'
 import type { ApiSettings } from '../../config/load-settings.ts'
 import type { BackfillResult } from '../../engine/backfill/backfill.ts'
-import { EXIT_STATUS, type ExitStatus } from '../../errors.ts'
+import { EXIT_STATUS, type ExitStatus, exitStatusOf, ParleyError, reasonOf } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import { jsonLine } from '../../safe-text.ts'
 import { hasColours } from '../../terminal/colours.ts'
@@ -13,6 +13,7 @@ import { createLiveArea, isRedrawable, type LiveArea } from '../../terminal/live
 import {
   type CommandContext,
   type CommandDefinition,
+  type CommandInput,
   loadCommandSettings,
   settingsOfSections,
 } from '../command.ts'
@@ -40,7 +41,10 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
   options: [
     new Option('--skip <resources>', 'resources to leave out, separated by commas'),
     new Option('--plan', 'only estimate the number of requests and the time; store nothing'),
-    new Option('--json', 'print one JSON summary on standard output'),
+    new Option(
+      '--json',
+      'print one JSON object on standard output: the summary, or the error that prevented it; the table then goes to standard error',
+    ),
     new Option('--page', 'meanwhile, serve the page that shows the progress, at http.listen').conflicts(
       'plan',
     ),
@@ -58,24 +62,49 @@ export const backfillCommand: CommandDefinition<BackfillOptions> = {
     ['parley backfill --page', 'also shows its progress at http://127.0.0.1:8787/'],
   ],
   async run(context, input) {
-    const { settings } = loadCommandSettings(context, input, {
-      requireApi: true,
-      resourceNames: RESOURCE_NAMES,
-    })
-    const resources = await chosenResources(settings.sync.resources, input.options.skip)
-    if (input.options.plan) {
-      const { showPlan } = await import('./plan.ts')
-      const { json = false, workspaceRenamed: isRenamed = false } = input.options
-      return showPlan(context, { settings, resources, json, isRenamed })
+    let hasSummary = false
+    try {
+      return await runCommand(context, input, () => {
+        hasSummary = true
+      })
+    } catch (error) {
+      const { stdout, signal } = context
+      if (input.options.json && !hasSummary) stdout.write(jsonLine(errorJson(error, signal)))
+      throw error
     }
-    const { createLog } = await import('../../log.ts')
-    const { stderr, env } = context
-    const area = isRedrawable(stderr, env) ? createLiveArea(stderr) : undefined
-    const colour = hasColours(stderr, env)
-    const { level } = settings.log
-    const log = await createLog({ level, pretty: area !== undefined, colour, ...(area && { stream: area }) })
-    return runBackfill({ context, options: input.options, settings, resources, log, area, colour })
   },
+}
+
+async function runCommand(
+  context: CommandContext,
+  input: CommandInput<BackfillOptions>,
+  onSummary: () => void,
+): Promise<ExitStatus> {
+  const { settings } = loadCommandSettings(context, input, {
+    requireApi: true,
+    resourceNames: RESOURCE_NAMES,
+  })
+  const resources = await chosenResources(settings.sync.resources, input.options.skip)
+  if (input.options.plan) {
+    const { showPlan } = await import('./plan.ts')
+    const { json = false, workspaceRenamed: isRenamed = false } = input.options
+    return showPlan(context, { settings, resources, json, isRenamed })
+  }
+  const { createLog } = await import('../../log.ts')
+  const { stderr, env } = context
+  const area = isRedrawable(stderr, env) ? createLiveArea(stderr) : undefined
+  const colour = hasColours(stderr, env)
+  const { level } = settings.log
+  const log = await createLog({ level, pretty: area !== undefined, colour, ...(area && { stream: area }) })
+  return runBackfill({ context, options: input.options, settings, resources, log, area, colour, onSummary })
+}
+
+/** What `--json` prints instead of a summary after an error that ended the command early. */
+function errorJson(error: unknown, signal: AbortSignal) {
+  const isStopped = signal.aborted && error instanceof Error && error.name === 'AbortError'
+  const cause: unknown = isStopped ? signal.reason : error
+  const { code, hint = null } = cause instanceof ParleyError ? cause : { code: 'fault' }
+  return { exit_status: exitStatusOf(cause), error: { code, message: reasonOf(cause), hint } }
 }
 
 interface BackfillRun {
@@ -86,6 +115,8 @@ interface BackfillRun {
   log: Log
   area: LiveArea | undefined
   colour: boolean
+  /** Called when the summary is printed. */
+  onSummary(): void
 }
 
 async function runBackfill({
@@ -96,6 +127,7 @@ async function runBackfill({
   log,
   area,
   colour,
+  onSummary,
 }: BackfillRun): Promise<ExitStatus> {
   const [
     { openApp },
@@ -150,8 +182,10 @@ async function runBackfill({
     }
     const summary = summarize({ app, backfill, end, durationMs: clock.elapsed() - began })
     if (summary) {
-      stderr.write(summaryText(summary, stderr.columns || undefined))
+      const table = options.json ? stderr : stdout
+      table.write(summaryText(summary, table.columns || undefined))
       if (options.json) stdout.write(jsonLine(summaryJson(summary)))
+      onSummary()
     }
     if ('error' in end) throw end.error
     if ('error' in shown) throw shown.error

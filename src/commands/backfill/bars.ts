@@ -4,7 +4,7 @@ import { isoInstant } from '../../clock.ts'
 import type { Unreachable } from '../../engine/requests/trouble-note.ts'
 import { styledText } from '../../terminal/colours.ts'
 import { progressBar } from '../../terminal/progress-bar.ts'
-import { countText, durationText, rateText, wholeSecondsText } from '../../terminal/wording.ts'
+import { countText, durationText, foldText, rateText, wholeSecondsText } from '../../terminal/wording.ts'
 import { wholeNumber } from '../../whole-number.ts'
 
 /** The display of a running backfill: one line for each active resource, and two or three for the whole run. Pure. */
@@ -46,7 +46,10 @@ export interface Screen {
 
 /** Lines that fit on the screen. Resources that do not fit are only counted. */
 export function drawBars(bars: readonly ResourceBar[], overall: Overall, picture: Screen): string[] {
-  const footer = [...totalLines(overall), ...waitLines(overall)].map(line => line.slice(0, picture.columns))
+  const footer = [
+    ...totalLines(overall).map(line => line.slice(0, picture.columns)),
+    ...waitLines(overall).flatMap(line => foldText(line, picture.columns)),
+  ]
   const room = Math.max(1, picture.rows - footer.length - 1)
   const shown = bars.slice(0, room)
   const lines = shown.map(bar => drawBar(bar, columnWidths(shown), picture))

@@ -66,9 +66,10 @@ export function withSample(samples: readonly AnswerSample[], sample: AnswerSampl
   return all.slice(Math.max(0, first))
 }
 
-/** Responses per second over the samples; undefined when they span too little time. */
-export function recentRate(samples: readonly AnswerSample[]): number | undefined {
-  const [first, last] = [samples[0], samples.at(-1)]
+/** Responses per second over the samples of this time; undefined when they span too little time. */
+export function recentRate(samples: readonly AnswerSample[], windowMs = WINDOW_MS): number | undefined {
+  const last = samples.at(-1)
+  const first = samples.find(({ at }) => last && at >= last.at - windowMs)
   if (!first || !last || last.at - first.at < MIN_SPAN_MS) return undefined
   return ((last.answered - first.answered) * 1000) / (last.at - first.at)
 }

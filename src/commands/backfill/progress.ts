@@ -37,6 +37,8 @@ export interface ProgressDeps {
 /** Time between two updates of the bars, and between two log lines. */
 const REDRAW_MS = 200
 const LOG_MS = 30_000
+/** The rate is shown over this time. The time left follows from the rate of a minute, which changes less. */
+const SHOWN_RATE_MS = 10_000
 /** Rows are counted at most this often, and counting takes at most this share of the time. */
 const COUNT_MS = 1000
 const COUNT_TIME_SHARE = 0.02
@@ -55,7 +57,7 @@ export function createProgressView(deps: ProgressDeps): ProgressView {
     const throttled = sumOf(progress, ({ counts }) => counts.throttled)
     const run = deps.backfill.progress()
     samples = withSample(samples, { at: clock.elapsed(), answered: run.answered - run.throttled })
-    const rate = recentRate(samples)
+    const rate = recentRate(samples, SHOWN_RATE_MS)
     const governor = app.governor.state()
     const pausedMs = Math.max(0, (governor.pausedUntil ?? 0) - clock.now())
     return {
@@ -69,7 +71,7 @@ export function createProgressView(deps: ProgressDeps): ProgressView {
       confirmingUntil: run.confirmingUntil,
       now: clock.now(),
       elapsedMs: clock.elapsed() - began,
-      leftMs: timeLeft(requestsLeft(outlooks), rate, pausedMs),
+      leftMs: timeLeft(requestsLeft(outlooks), recentRate(samples), pausedMs),
       isStopping: deps.stopping.aborted,
     }
   }

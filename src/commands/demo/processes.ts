@@ -89,6 +89,9 @@ export async function controlSimulator(url: string, path: string, body?: unknown
   return response.json()
 }
 
+/** The file descriptor of standard error. */
+const STDERR = 2
+
 export interface ParleyStart {
   cwd: string
   env: Environment
@@ -113,7 +116,8 @@ export function startParley(
       PARLEY_WORKSPACE_ID: service.workspace_id,
       PARLEY_DATABASE: file,
     },
-    stdio: ['ignore', 'ignore', stderr, 'ipc'],
+    // The result of a backfill is shown with its log: standard output is for what the demo itself prints.
+    stdio: ['ignore', stderr === 'inherit' ? STDERR : 'ignore', stderr, 'ipc'],
   })
 }
 

@@ -13,6 +13,7 @@ import {
 } from '../../store/status/report.ts'
 import { fitTable, indentedNote, type RankedColumn, type TableColumn, table } from '../../terminal/table.ts'
 import {
+  clockText,
   dueText,
   durationText,
   rateText,
@@ -73,9 +74,9 @@ function reasonText(row: ResourceReport, reason: string, now: number): string {
   return `failing for ${sinceText(since, now)}${often}${again}: ${reason}`
 }
 
-/** `4 min (since 2026-05-01T11:56:00.000Z)` */
+/** `4 min (since 11:56:00 UTC)` */
 function sinceText(since: string, now: number): string {
-  return `${wholeSecondsText(now - Date.parse(since))} (since ${since})`
+  return `${wholeSecondsText(now - Date.parse(since))} (since ${clockText(since, now)})`
 }
 
 const UNREACHABLE_TEXT: Readonly<Record<UnreachableReport['kind'], string>> = {
@@ -222,7 +223,7 @@ function resumeSentence(until: string | null, now: number): string {
 function writerSentence(writer: WriterState | null, now: number): string {
   if (writer === null) return 'No process is writing the warehouse.'
   const who = `parley ${writer.command}, process ${writer.pid}`
-  const since = `${relativeTime(writer.since, now)} (${writer.since})`
+  const since = `${relativeTime(writer.since, now)} (${clockText(writer.since, now)})`
   if (writer.running) return `${who}, is writing the warehouse. It started ${since}.`
   if (writer.died) {
     return `No process is writing the warehouse. The last one, ${who}, started ${since}, was killed, or the machine or disk failed. The next one continues where it stopped.`

@@ -4,6 +4,7 @@ import type { Cascade, ItemFeed, Table } from '../../catalog/resource.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import { ResourceError } from '../../errors.ts'
 import { columnsOfRow } from '../../store/deletions/suspicions.ts'
+import { dateTimeText } from '../../terminal/wording.ts'
 import type { EngineContext } from '../context.ts'
 import type { RunRecords } from '../counts-and-failures.ts'
 import { DAY, scaled } from '../due/intervals.ts'
@@ -272,7 +273,7 @@ function reportHold(context: EngineContext, resource: ResourceName, { table, row
   context.runs.fail(
     { resource, feed: `${resource}.round` },
     new ResourceError(
-      `${HELD_REASON}${rows} rows of ${table} is held back until a complete pass after ${until} confirms it (limit: 20 rows and 20 %). To delete them now: ${command}`,
+      `${HELD_REASON}${rows} rows of ${table} is held back until a complete pass after ${dateTimeText(until)} confirms it (limit: 20 rows and 20 %). To delete them now: ${command}`,
       { code: 'mass-deletion' },
     ),
     {

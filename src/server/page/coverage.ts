@@ -21,19 +21,20 @@ const STATES: Readonly<Record<CoverageState, { label: string; path: string }>> =
 const CELL = 11
 const LABEL_WIDTH = 96
 const HEAD_HEIGHT = 16
-/** CSS pixels per unit of the drawing. */
-const SCALE = 1.4
+/** CSS pixels per unit of the drawing: larger where all months fit next to the names on a usual screen. */
+const scaleOf = (months: number) => (months <= 48 ? 1.8 : 1.4)
 
 export function coverageSection({ months, rows }: CoverageGrid): Html {
   const width = months.length * CELL
+  const scale = scaleOf(months.length)
   // The last line has room for the part of letters below the line.
   const height = HEAD_HEIGHT + rows.length * CELL + 3
   return html`<section id="coverage" aria-labelledby="coverage-title">
 <h2 id="coverage-title">Coverage by month</h2>
 <div class="heat">
-<svg class="names" aria-hidden="true" viewBox="0 0 ${LABEL_WIDTH} ${height}" width="${LABEL_WIDTH * SCALE}" height="${height * SCALE}">${rows.map(({ resource }, line) => html`<text x="0" y="${lineY(line) + 9}">${resource}</text>`)}</svg>
+<svg class="names" aria-hidden="true" viewBox="0 0 ${LABEL_WIDTH} ${height}" width="${LABEL_WIDTH * scale}" height="${height * scale}">${rows.map(({ resource }, line) => html`<text x="0" y="${lineY(line) + 9}">${resource}</text>`)}</svg>
 <div class="scroll" tabindex="0" role="region" aria-label="Heat map">
-<svg class="cells" role="img" aria-labelledby="heat-title heat-desc" viewBox="0 0 ${width} ${height}" width="${width * SCALE}" height="${height * SCALE}">
+<svg class="cells" role="img" aria-labelledby="heat-title heat-desc" viewBox="0 0 ${width} ${height}" width="${width * scale}" height="${height * scale}">
 <title id="heat-title">Coverage by resource and month</title>
 <desc id="heat-desc">${summaryOf({ months, rows })}</desc>
 ${months.map((month, column) => yearLabel(month, column, months[0] === EARLIER ? 1 : 0))}

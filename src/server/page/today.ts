@@ -1,7 +1,7 @@
 import { NOTHING_WRITTEN } from '../../health/wording.ts'
 import type { DriftedField, Overview } from '../../store/status/overview.ts'
 import type { ResourceReport, StatusReport } from '../../store/status/report.ts'
-import { durationText } from '../../terminal/wording.ts'
+import { countText, durationText } from '../../terminal/wording.ts'
 import { wholeNumber } from '../../whole-number.ts'
 import { type Html, html } from './html.ts'
 import { countCell, foreign, instantText } from './wording.ts'
@@ -62,5 +62,5 @@ const MOST_FIELDS = 50
 function driftList(drift: readonly DriftedField[]): Html {
   const rest = drift.length - MOST_FIELDS
   return html`<h3>Fields that differ from the declared ones</h3>
-<ul>${drift.slice(0, MOST_FIELDS).map(({ table, field, reason }) => html`<li>${table}.${foreign(field)}: ${reason}</li>`)}${rest > 0 && html`<li>and ${rest} more</li>`}</ul>`
+<details><summary>${countText(drift.length, 'field')}</summary><ul>${drift.slice(0, MOST_FIELDS).map(({ table, field, reason }) => html`<li>${table}.${foreign(field)}: ${reason}</li>`)}${rest > 0 && html`<li>and ${rest} more</li>`}</ul></details>`
 }

@@ -172,9 +172,9 @@ describe('the display on 80 × 24', () => {
     expect(draw({ of: held }).slice(0, 7)).toEqual([
       'Needs you since 11:40:00 UTC: An unusual number of members is missing at the',
       'API; parley has deleted none of them (and 1 more problem)',
-      'Find out why. If they were really deleted there, run parley accept-deletions',
-      'members. If a later complete read misses them too, parley marks them as',
-      'deleted; their rows stay in the file.',
+      'Look in the product. If they are gone there, do nothing: a later complete read',
+      'confirms it. If not, correct the key or the workspace before. To delete them',
+      'now: parley accept-deletions members.',
       'Waiting: The API asked parley to wait, for 20 min: The API answers 403. Next',
       '  try: 11:40:00 UTC (now). Nothing to do: the wait ends by itself.',
     ])
