@@ -4,9 +4,11 @@
 --   since, until   answers received from this day on and before that one: the last twelve months
 --   own_domains    the second query: domains that are ours, by default those of all members, former members included
 --
--- An e-mail answers when the one before it in its thread came from the other side, within this time. Mailboxes may number
--- their threads each on their own: of all threads in which its copies are, the latest e-mail before it counts. Hours are
--- hours of the clock, nights included. E-mails without a thread or a sender, whom the API lists first, are left out.
+-- An e-mail answers those of the other side in its thread that its own side has not answered yet. Medians are in hours
+-- of the clock, nights included: from_first counts from the first of those e-mails, from_last from the last, which a
+-- reminder makes shorter. E-mails of the same instant do not answer each other. Mailboxes may number their threads each
+-- on their own: the thread with the latest e-mail before an answer counts. E-mails without a thread or a sender, whom
+-- the API lists first, are left out.
 WITH parameters AS (
   SELECT
     date('now', 'start of month', '-11 months') AS since,
@@ -28,36 +30,72 @@ mails AS (
   FROM copies
   GROUP BY mail, thread_id
 ),
-sequence AS (
-  SELECT mail, received_at, is_ours, lag(is_ours) OVER thread AS was_ours,
-    lag(received_at) OVER thread AS received_before
+turns AS (
+  SELECT thread_id, received_at, is_ours, min(mail) AS mail
   FROM mails
-  WINDOW thread AS (PARTITION BY thread_id ORDER BY received_at, mail)
+  GROUP BY thread_id, received_at, is_ours
 ),
-latest AS (
-  SELECT *, row_number() OVER (PARTITION BY mail ORDER BY received_before DESC) AS place
-  FROM sequence
+sides AS (
+  SELECT thread_id, received_at, is_ours, mail,
+    max(received_at) OVER earlier AS received_before,
+    max(received_at) FILTER (WHERE is_ours) OVER earlier AS ours_before,
+    max(received_at) FILTER (WHERE NOT is_ours) OVER earlier AS theirs_before,
+    max(received_at) FILTER (WHERE is_ours) OVER so_far AS ours_so_far,
+    max(received_at) FILTER (WHERE NOT is_ours) OVER so_far AS theirs_so_far
+  FROM turns
+  WINDOW earlier AS (PARTITION BY thread_id ORDER BY received_at GROUPS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING),
+    so_far AS (PARTITION BY thread_id ORDER BY received_at)
 ),
-pairs AS (
-  SELECT substr(received_at, 1, 7) AS month, is_ours, was_ours,
-    (julianday(received_at) - julianday(received_before)) * 24 AS hours
-  FROM latest
-  WHERE place = 1
+-- An e-mail is the first that waits for an answer if the other side wrote since the one before it of its own side.
+waits AS (
+  SELECT *, CASE
+    WHEN is_ours AND (ours_before IS NULL OR ours_before < theirs_so_far) THEN received_at
+    WHEN NOT is_ours AND (theirs_before IS NULL OR theirs_before < ours_so_far) THEN received_at END AS waits_from
+  FROM sides
 ),
 answers AS (
-  SELECT month, is_ours, hours,
-    row_number() OVER (PARTITION BY month, is_ours ORDER BY hours) AS place,
+  SELECT mail, is_ours, received_at, received_before,
+    CASE WHEN is_ours THEN max(waits_from) FILTER (WHERE NOT is_ours) OVER earlier
+      ELSE max(waits_from) FILTER (WHERE is_ours) OVER earlier END AS first_at,
+    CASE WHEN is_ours AND (ours_before IS NULL OR ours_before <= theirs_before) THEN theirs_before
+      WHEN NOT is_ours AND (theirs_before IS NULL OR theirs_before <= ours_before) THEN ours_before END AS last_at
+  FROM waits
+  WINDOW earlier AS (PARTITION BY thread_id ORDER BY received_at GROUPS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+),
+-- The thread of each e-mail that has the latest e-mail before it.
+latest AS (
+  SELECT *, row_number() OVER (PARTITION BY mail ORDER BY received_before DESC, last_at DESC, first_at) AS place
+  FROM answers
+),
+timed AS (
+  SELECT substr(received_at, 1, 7) AS month, is_ours,
+    (julianday(received_at) - julianday(first_at)) * 24 AS from_first,
+    (julianday(received_at) - julianday(last_at)) * 24 AS from_last
+  FROM latest
+  WHERE place = 1 AND last_at IS NOT NULL
+),
+placed AS (
+  SELECT *,
+    row_number() OVER (PARTITION BY month, is_ours ORDER BY from_first) AS first_place,
+    row_number() OVER (PARTITION BY month, is_ours ORDER BY from_last) AS last_place,
     count(*) OVER (PARTITION BY month, is_ours) AS answers
-  FROM pairs
-  WHERE is_ours <> was_ours
+  FROM timed
+),
+medians AS (
+  SELECT month, is_ours, count(*) AS answers,
+    round(avg(from_first) FILTER (WHERE first_place IN ((answers + 1) / 2, (answers + 2) / 2)), 1) AS from_first,
+    round(avg(from_last) FILTER (WHERE last_place IN ((answers + 1) / 2, (answers + 2) / 2)), 1) AS from_last
+  FROM placed
+  GROUP BY month, is_ours
 )
 SELECT
   month,
-  count(*) FILTER (WHERE is_ours) AS our_answers,
-  round(avg(hours) FILTER (WHERE is_ours AND place IN ((answers + 1) / 2, (answers + 2) / 2)), 1) AS our_median_hours,
-  count(*) FILTER (WHERE NOT is_ours) AS their_answers,
-  round(avg(hours) FILTER (WHERE NOT is_ours AND place IN ((answers + 1) / 2, (answers + 2) / 2)), 1)
-    AS their_median_hours
-FROM answers
+  coalesce(max(answers) FILTER (WHERE is_ours), 0) AS our_answers,
+  max(from_first) FILTER (WHERE is_ours) AS our_hours_from_first,
+  max(from_last) FILTER (WHERE is_ours) AS our_hours_from_last,
+  coalesce(max(answers) FILTER (WHERE NOT is_ours), 0) AS their_answers,
+  max(from_first) FILTER (WHERE NOT is_ours) AS their_hours_from_first,
+  max(from_last) FILTER (WHERE NOT is_ours) AS their_hours_from_last
+FROM medians
 GROUP BY month
 ORDER BY month;

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { inDuckdb } from './duckdb-answers.ts'
 import { only, type SmallWorkspace, smallWorkspace } from './small-workspace.ts'
 
 const YEAR = { since: "'2025-01-01'", until: "'2026-01-01'" }
@@ -51,7 +52,7 @@ test('a domain counts an e-mail once, whatever its copies, roles and letter case
   ])
 })
 
-test('an e-mail answers the previous one of its thread when that came from the other side', () => {
+test('an e-mail answers the e-mails of the other side that wait, from the first and from the last', () => {
   const workspace = withMembers()
   const send = (
     id: string,
@@ -70,23 +71,82 @@ test('an e-mail answers the previous one of its thread when that came from the o
   send('8', 1, 20, ['FROM one@theirs.example'], null)
   send('9', 1, 21, ['FROM aiko@our.example'], null)
   expect(workspace.ask('response-times-by-month', YEAR)).toEqual([
-    { month: '2025-03', our_answers: 1, our_median_hours: 3, their_answers: 1, their_median_hours: 5 },
+    march({ ours: [1, 7, 3], theirs: [1, 6, 5] }),
   ])
-  expect(only(workspace.ask('response-times-in-thread'), 'received', 'side', 'answered_after_hours')).toEqual(
+  const columns = ['received', 'side', 'hours_from_first', 'hours_from_last']
+  expect(only(workspace.ask('response-times-in-thread'), ...columns)).toEqual(
     [
-      ['00', 'theirs', null],
-      ['04', 'theirs', null],
-      ['07', 'ours', 3],
-      ['08', 'ours', null],
-      ['09', 'unknown', null],
-      ['10', 'unknown', null],
-      ['13', 'theirs', null],
-    ].map(([hour, side, answered_after_hours]) => ({
+      ['00', 'theirs', null, null],
+      ['04', 'theirs', null, null],
+      ['07', 'ours', 7, 3],
+      ['08', 'ours', null, null],
+      ['09', 'unknown', null, null],
+      ['10', 'unknown', null, null],
+      ['13', 'theirs', 6, 5],
+    ].map(([hour, side, hours_from_first, hours_from_last]) => ({
       received: `2025-03-01T${hour}:00`,
       side,
-      answered_after_hours,
+      hours_from_first,
+      hours_from_last,
     })),
   )
+})
+
+/** A row of response-times-by-month: number, hours from the first and from the last, of each side. */
+function march({ ours, theirs }: Record<'ours' | 'theirs', [number, number | null, number | null]>) {
+  return {
+    month: '2025-03',
+    our_answers: ours[0],
+    our_hours_from_first: ours[1],
+    our_hours_from_last: ours[2],
+    their_answers: theirs[0],
+    their_hours_from_first: theirs[1],
+    their_hours_from_last: theirs[2],
+  }
+}
+
+test.each([
+  ['as they are', ['a', 'b', 'c', 'd']],
+  ['with their Message-IDs in the opposite order', ['d', 'c', 'b', 'a']],
+])(
+  'e-mails of one second do not answer each other, %s',
+  async (_, [first = '', second = '', third = '', fourth = '']) => {
+    const workspace = withMembers()
+    const send = (id: string, hour: number, from: string) =>
+      workspace.mail({ id, thread: 't', at: at(1, hour), people: [`FROM ${from}`] })
+    send(first, 1, 'one@theirs.example')
+    send(second, 1, 'aiko@our.example')
+    send(third, 5, 'aiko@our.example')
+    send(fourth, 5, 'one@theirs.example')
+    for (const ask of [workspace.ask, await inDuckdb(workspace)]) {
+      expect(await ask('response-times-by-month', YEAR)).toEqual([
+        march({ ours: [1, 4, 4], theirs: [1, 4, 4] }),
+      ])
+      const hours = await ask('response-times-in-thread', { thread: "'t'" })
+      expect(hours.map(({ side, hours_from_first }) => `${side} ${hours_from_first}`).sort()).toEqual([
+        'ours 4',
+        'ours null',
+        'theirs 4',
+        'theirs null',
+      ])
+    }
+  },
+)
+
+test('several e-mails of one second are one answer, and a reminder makes nobody faster', async () => {
+  const workspace = withMembers()
+  const send = (id: string, hour: number, from: string) =>
+    workspace.mail({ id, thread: 't', at: at(1, hour), people: [`FROM ${from}`] })
+  send('question', 1, 'one@theirs.example')
+  send('reminder', 9, 'one@theirs.example')
+  send('answer', 11, 'aiko@our.example')
+  send('attachment', 11, 'left@former.example')
+  send('addition', 12, 'aiko@our.example')
+  for (const ask of [workspace.ask, await inDuckdb(workspace)]) {
+    expect(await ask('response-times-by-month', YEAR)).toEqual([
+      march({ ours: [1, 10, 2], theirs: [0, null, null] }),
+    ])
+  }
 })
 
 test('an e-mail answers the latest one before it, in any thread of any mailbox', () => {
@@ -101,7 +161,7 @@ test('an e-mail answers the latest one before it, in any thread of any mailbox',
   send('6', '<thanks>', 'mailbox B', '05:00', 'one@theirs.example')
   send('7', '<thanks>', 'mailbox C', '05:01', 'one@theirs.example')
   expect(workspace.ask('response-times-by-month', YEAR)).toEqual([
-    { month: '2025-03', our_answers: 1, our_median_hours: 1, their_answers: 1, their_median_hours: 3 },
+    march({ ours: [1, 2, 1], theirs: [1, 3, 3] }),
   ])
 })
 
@@ -121,8 +181,8 @@ test('the median of an even number of answers is the mean of the middle two', ()
       people: ['FROM aiko@our.example'],
     })
   }
-  expect(only(workspace.ask('response-times-by-month', YEAR), 'our_answers', 'our_median_hours')).toEqual([
-    { our_answers: 4, our_median_hours: 4 },
+  expect(only(workspace.ask('response-times-by-month', YEAR), 'our_answers', 'our_hours_from_last')).toEqual([
+    { our_answers: 4, our_hours_from_last: 4 },
   ])
 })
 

@@ -19,6 +19,12 @@ export function questionFiles(): QuestionFile[] {
     .map(file => parse(file, readFileSync(new URL(file, FOLDER), 'utf8')))
 }
 
+export function questionNamed(name: string): QuestionFile {
+  const file = questionFiles().find(each => each.name === name)
+  if (!file) throw new RangeError(`there is no question ${name}`)
+  return file
+}
+
 const BLOCK = /^WITH parameters AS \(\n {2}SELECT\n {4}(.*?)\n\)/ms
 
 function parse(file: string, sql: string): QuestionFile {

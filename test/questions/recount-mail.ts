@@ -129,6 +129,23 @@ function threads(warehouse: DemoWarehouse): Map<string, Sent[]> {
   )
 }
 
+/** What an e-mail answers: the e-mails of the other side before it that its own side has not answered yet. */
+function unanswered<Mail extends { received: string; side: string }>(
+  mail: Mail,
+  thread: readonly Mail[],
+): Mail[] {
+  const earlier = thread.filter(({ received }) => received < mail.received)
+  const ownLast = earlier
+    .filter(({ side }) => side === mail.side)
+    .map(({ received }) => received)
+    .sort()
+    .at(-1)
+  return ordered(
+    earlier.filter(({ side, received }) => side !== mail.side && received >= (ownLast ?? '')),
+    { by: ({ received }) => received },
+  )
+}
+
 function answersInThread(warehouse: DemoWarehouse): Expected[] {
   const long = [...threads(warehouse).values()].flatMap(all => {
     const third = all
@@ -138,14 +155,20 @@ function answersInThread(warehouse: DemoWarehouse): Expected[] {
   })
   const [newest] = ordered(long, { by: each => each.newest, down: true })
   const all = newest?.all ?? []
-  return all.map(({ received, side, sender, subject }, place) => {
-    const before = all[place - 1]
-    const isAnswer = before !== undefined && before.side !== side
+  const known = all.filter(({ side }) => side !== 'unknown')
+  return all.map(mail => {
+    const { received, side, sender, subject, key } = mail
+    const isSaidBefore = known.some(
+      other => other.side === side && other.received === received && other.key < key,
+    )
+    const asked = side === 'unknown' || isSaidBefore ? [] : unanswered(mail, known)
+    const hoursFrom = (first: Sent | undefined) => (first ? exactHours(first.received, received) : null)
     return {
       received: minute(received),
       side,
       sender: sender ?? null,
-      answered_after_hours: isAnswer ? exactHours(before.received, received) : null,
+      hours_from_first: hoursFrom(asked[0]),
+      hours_from_last: hoursFrom(asked.at(-1)),
       subject: subject ?? '(no subject, or hidden)',
     }
   })
@@ -155,7 +178,7 @@ interface Turn {
   key: string
   received: string
   thread: string
-  isOurs: boolean
+  side: 'ours' | 'theirs'
 }
 
 /** Each e-mail of the requested period in each of its threads, as the mailboxes number them. */
@@ -174,7 +197,7 @@ function turns(warehouse: DemoWarehouse): Turn[] {
       key,
       received,
       thread,
-      isOurs: all.some(({ isOurs }) => isOurs),
+      side: all.some(({ isOurs }) => isOurs) ? ('ours' as const) : ('theirs' as const),
     }))
   })
 }
@@ -182,33 +205,43 @@ function turns(warehouse: DemoWarehouse): Turn[] {
 function answersByMonth(warehouse: DemoWarehouse): Expected[] {
   const all = turns(warehouse)
   const threads = groupedBy(all, ({ thread }) => thread)
-  const place = ({ received, key }: Turn): string => `${received} ${key}`
   const answers = [...groupedBy(all, ({ key }) => key).values()].flatMap(own => {
-    const pairs = own.flatMap(turn => {
-      const before = ordered(
-        (threads.get(turn.thread) ?? []).filter(other => place(other) < place(turn)),
-        { by: place },
-      ).at(-1)
-      return before === undefined ? [] : [{ turn, before }]
+    const found = own.flatMap(turn => {
+      const thread = threads.get(turn.thread) ?? []
+      const isSaidBefore = thread.some(
+        ({ side, received, key }) => side === turn.side && received === turn.received && key < turn.key,
+      )
+      const before = thread.map(({ received }) => received).filter(received => received < turn.received)
+      return isSaidBefore ? [] : { turn, before: before.sort().at(-1) ?? '', asked: unanswered(turn, thread) }
     })
-    const latest = ordered(pairs, { by: ({ before }) => before.received }).at(-1)
-    if (latest === undefined || latest.turn.isOurs === latest.before.isOurs) return []
-    const { turn, before } = latest
+    const [latest] = ordered(
+      found,
+      { by: ({ before }) => before, down: true },
+      { by: ({ asked }) => asked.at(-1)?.received ?? '', down: true },
+    )
+    const [first] = latest?.asked ?? []
+    const last = latest?.asked.at(-1)
+    if (!latest || !first || !last) return []
+    const { received, side } = latest.turn
     return {
-      month: turn.received.slice(0, 7),
-      side: turn.isOurs ? 'ours' : 'theirs',
-      hours: exactHours(before.received, turn.received),
+      month: received.slice(0, 7),
+      side,
+      fromFirst: exactHours(first.received, received),
+      fromLast: exactHours(last.received, received),
     }
   })
   const months = groupedBy(answers, ({ month }) => month)
   return ordered([...months], { by: ([month]) => month }).map(([month, of]) => {
-    const hoursOf = (wanted: string) => of.filter(({ side }) => side === wanted).map(({ hours }) => hours)
+    const ours = of.filter(({ side }) => side === 'ours')
+    const theirs = of.filter(({ side }) => side === 'theirs')
     return {
       month,
-      our_answers: hoursOf('ours').length,
-      our_median_hours: median(hoursOf('ours')),
-      their_answers: hoursOf('theirs').length,
-      their_median_hours: median(hoursOf('theirs')),
+      our_answers: ours.length,
+      our_hours_from_first: median(ours.map(({ fromFirst }) => fromFirst)),
+      our_hours_from_last: median(ours.map(({ fromLast }) => fromLast)),
+      their_answers: theirs.length,
+      their_hours_from_first: median(theirs.map(({ fromFirst }) => fromFirst)),
+      their_hours_from_last: median(theirs.map(({ fromLast }) => fromLast)),
     }
   })
 }

@@ -1,5 +1,5 @@
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
-import { questionFiles, withParameters } from './question-file.ts'
+import { questionNamed, withParameters } from './question-file.ts'
 import type { Expected } from './recount.ts'
 
 /** A warehouse of a few rows that a test lists, for cases that the simulator does not have. */
@@ -106,11 +106,8 @@ export function smallWorkspace(): SmallWorkspace {
     tombstone: (table, ...key) => {
       store.atomically(() => store.tombstone(table, [key], '2026-01-02T00:00:00.000Z'))
     },
-    ask: (name, parameters = {}) => {
-      const file = questionFiles().find(each => each.name === name)
-      if (!file) throw new RangeError(`there is no question ${name}`)
-      return store.db.prepare(withParameters(file, parameters)).all() as Expected[]
-    },
+    ask: (name, parameters = {}) =>
+      store.db.prepare(withParameters(questionNamed(name), parameters)).all() as Expected[],
   }
 }
 

@@ -1,0 +1,63 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type DuckDBConnection, DuckDBInstance, type JS } from '@duckdb/node-api'
+import { onTestFinished } from 'vitest'
+import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
+import { duckdbSql } from '../../src/dictionary/duckdb-sql.ts'
+import { exportTo } from '../export/exporting.ts'
+import { makeParquetViews } from '../support/duckdb-views.ts'
+import { questionNamed, withParameters } from './question-file.ts'
+import type { Expected } from './recount.ts'
+import type { SmallWorkspace } from './small-workspace.ts'
+
+/** DuckDB over an export of a warehouse. */
+export interface ExportInDuckdb {
+  connection: DuckDBConnection
+  close(): void
+}
+
+export async function exportInDuckdb(file: string): Promise<ExportInDuckdb> {
+  const target = mkdtempSync(join(tmpdir(), 'parley-questions-'))
+  await exportTo(file, target)
+  const instance = await DuckDBInstance.create(':memory:')
+  const connection = await instance.connect()
+  await makeParquetViews(connection, target)
+  return {
+    connection,
+    close: () => {
+      connection.closeSync()
+      instance.closeSync()
+      rmSync(target, { recursive: true })
+    },
+  }
+}
+
+/** Asks the questions of a small workspace, as it is now, in DuckDB. Until the test ends. */
+export async function inDuckdb({ store }: SmallWorkspace): Promise<typeof ask> {
+  const { connection, close } = await exportInDuckdb(store.path)
+  onTestFinished(close)
+  const ask = (name: string, parameters: Readonly<Record<string, string>> = {}) =>
+    answerOf(connection, withParameters(questionNamed(name), parameters))
+  return ask
+}
+
+/** The answer to a question, given as SQL for SQLite. */
+export async function answerOf(connection: DuckDBConnection, sql: string): Promise<Expected[]> {
+  const result = await connection.runAndReadAll(duckdbSql(sql, DICTIONARY))
+  return plainRows(result.getRowObjectsJS())
+}
+
+/** JSON gives numbers as text in one engine and as numbers in the other; DuckDB has types for truth and whole numbers. */
+export const plainRows = (
+  rows: readonly Readonly<Record<string, JS | string | number | null>>[],
+): Expected[] =>
+  rows.map(row => Object.fromEntries(Object.entries(row).map(([name, cell]) => [name, plain(cell)])))
+
+function plain(cell: JS | string | number | null): string | number | null {
+  if (cell === null || cell === undefined) return null
+  if (typeof cell === 'bigint' || typeof cell === 'boolean') return Number(cell)
+  if (typeof cell === 'number') return cell
+  const text = String(cell)
+  return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text
+}
