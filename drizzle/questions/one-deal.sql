@@ -4,7 +4,8 @@
 --   deal           the deal's id; by default the deal of the newest activity
 --   name_field     the field with the name of the records that a deal points at, such as its stage
 --
--- Copies of one e-mail have an activity each and are shown once. How a field changed is known if parley observed it, at
+-- Copies of one e-mail have an activity each and are shown once. Where a copy is not stored, its activity has a line:
+-- it may be of an e-mail that is shown as well. How a field changed is known if parley observed it, at
 -- the time at which it did. For earlier changes the API says only that something changed.
 WITH parameters AS (
   SELECT
@@ -26,7 +27,9 @@ changed AS (
 ),
 told AS (
   SELECT min(a.occurred_at) AS at,
-    CASE max(a.source_type) WHEN 'MESSAGE' THEN 'e-mail' WHEN 'MEETING' THEN 'meeting' ELSE 'change of a record' END AS what,
+    CASE max(a.source_type)
+      WHEN 'MESSAGE' THEN CASE WHEN max(c.id) IS NULL THEN 'e-mail, not stored' ELSE 'e-mail' END
+      WHEN 'MEETING' THEN 'meeting' ELSE 'change of a record' END AS what,
     max(coalesce(e.subject, m.title, '')) AS about,
     max(coalesce(x.display_name, x.handle, m.owner_name, w.name, '')) AS who,
     max(m.url) AS url
@@ -53,4 +56,4 @@ told AS (
 )
 SELECT substr(told.at, 1, 16) AS at, what, about, who, url
 FROM told
-ORDER BY told.at, what, about, url;
+ORDER BY told.at, what, about, who, url;

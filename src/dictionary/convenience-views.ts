@@ -39,7 +39,7 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
       ],
       kind: [
         'text',
-        '`meeting`, `message`, `activity` (any other activity) or `change` (of a field).',
+        '`meeting`, `message` (an e-mail that is stored), `activity` (any other activity, and one of an e-mail that is not stored: it may be a copy of one that is) or `change` (of a field).',
         { example: 'meeting' },
       ],
       type: [

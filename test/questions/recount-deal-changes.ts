@@ -50,15 +50,15 @@ function happened(warehouse: DemoWarehouse, activities: readonly Activity[]): To
     const key = text(mail, 'header_message_id') || text(meeting, 'id') || activity.id
     const who =
       senders.get(mail?.['id']) ?? (text(meeting, 'owner_name') || (members.get(activity.actor) ?? ''))
-    return { activity, mail, meeting, key, who }
+    return { activity, copy, mail, meeting, key, who }
   })
   return [...groupedBy(told, ({ key }) => key).values()].flatMap(group => {
     const [first] = ordered(group, { by: ({ activity }) => activity.at })
     if (!first) return []
-    const { activity, mail, meeting, who } = first
+    const { activity, copy, mail, meeting, who } = first
     return {
       at: activity.at,
-      what: WHAT[activity.kind] ?? '',
+      what: activity.kind === 'MESSAGE' && !copy ? 'e-mail, not stored' : (WHAT[activity.kind] ?? ''),
       about: text(mail, 'subject') || text(meeting, 'title'),
       who,
       url: textOf(meeting?.['url']),

@@ -118,6 +118,33 @@ test('the timeline of a deal has its meetings, e-mails, other activities and cha
   ])
 })
 
+test('the timeline has as many messages as the deal has stored e-mails, and shows the others as activities', async () => {
+  const store = await dealsWith('stage_id')
+  putTimeline(store)
+  const kinds = () =>
+    store.all(
+      "SELECT kind, count(*) AS rows FROM deal_timeline WHERE deal_id = 'moved' AND origin <> '' GROUP BY kind",
+    )
+  const meeting = { kind: 'meeting', rows: 1 }
+  const message = { kind: 'message', rows: 1 }
+  expect(kinds()).toEqual([{ kind: 'activity', rows: 1 }, meeting, message])
+  // A copy that the file does not have.
+  const links = [{ context_type: 'deal', context_id: 'moved', origin: 'DIRECT' }]
+  store.put('activities', [
+    {
+      id: 'unlisted',
+      type: 'kind',
+      source_type: 'MESSAGE',
+      source_id: 'elsewhere',
+      occurred_at: DAY(4),
+      links,
+    },
+  ])
+  expect(kinds()).toEqual([{ kind: 'activity', rows: 2 }, meeting, message])
+  store.atomically(() => store.tombstone('message_copies', [['of message 1']], DAY(9)))
+  expect(kinds()).toEqual([{ kind: 'activity', rows: 3 }, meeting, message])
+})
+
 test('the timeline has no rows of a deleted deal, and has the activities of a deal whose record was not read', async () => {
   const store = await dealsWith('stage_id')
   putTimeline(store)

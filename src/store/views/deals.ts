@@ -20,12 +20,15 @@ export function dealViews(db: Sqlite): readonly View[] {
 
 /**
  * One row per event of a deal. When several copies of an e-mail are linked to a deal, only the copy with the smallest
- * id has a row. An activity with several links to a deal has one row, that of the DIRECT link if there is one. A deleted
+ * id has a row. An activity whose copy is not stored is no `message`: it may be of an e-mail that has a row. An activity with several links to a deal has one row, that of the DIRECT link if there is one. A deleted
  * deal has no rows. A deal without a stored record has rows for its activities.
  */
 const DEAL_TIMELINE = `
 SELECT l.context_id AS deal_id, a.occurred_at AS at,
-  CAST(CASE a.source_type WHEN 'MEETING' THEN 'meeting' WHEN 'MESSAGE' THEN 'message' ELSE 'activity' END AS TEXT) AS kind,
+  CAST(CASE WHEN a.source_type = 'MEETING' THEN 'meeting'
+    WHEN a.source_type = 'MESSAGE' AND EXISTS (SELECT 1 FROM message_copies c
+      WHERE c.id = a.source_id AND c._deleted_at IS NULL) THEN 'message'
+    ELSE 'activity' END AS TEXT) AS kind,
   a.type,
   CAST(CASE a.source_type
     WHEN 'MEETING' THEN (SELECT m.title FROM meetings m
