@@ -131,7 +131,9 @@ test.concurrent('schema shows the typed tables of the CRM objects that the wareh
 
 test.concurrent('schema --datasette describes the file under its name, in the format of Datasette', async () => {
   const { stdout } = await parley(['schema', '--datasette', '--database', 'acme.db'])
-  const metadata = JSON.parse(stdout) as { databases: Record<string, { tables: Record<string, unknown> }> }
+  const metadata = JSON.parse(stdout) as {
+    databases: Record<string, { tables: Record<string, unknown>; queries: Record<string, unknown> }>
+  }
   expect(Object.keys(metadata.databases)).toEqual(['acme'])
   const tables = metadata.databases['acme']?.tables ?? {}
   expect(Object.keys(tables)).toEqual(expect.arrayContaining(NAMES))
@@ -146,6 +148,9 @@ test.concurrent('schema --datasette describes the file under its name, in the fo
   expect(tables['meetings']).not.toHaveProperty('units')
   expect(tables['meetings']).toMatchObject({ label_column: 'title' })
   for (const name of ['sync_tasks', 'search_indices']) expect(tables[name]).toMatchObject({ hidden: true })
+  expect(metadata.databases['acme']?.queries['open-deals-by-stage']).toMatchObject({
+    title: 'Where do the open deals stand, and what are they worth?',
+  })
 })
 
 test.concurrent('schema --duckdb attaches the file by its full path', async () => {

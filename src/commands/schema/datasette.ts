@@ -1,4 +1,5 @@
 import { type DescribedTable, fullMeaning } from '../../dictionary/described-table.ts'
+import type { Question } from '../../dictionary/questions.ts'
 import { INTERNAL_TABLES, SEARCH_TABLES } from '../../dictionary/sync-tables.ts'
 
 /**
@@ -6,7 +7,11 @@ import { INTERNAL_TABLES, SEARCH_TABLES } from '../../dictionary/sync-tables.ts'
  * such as the meaning of NULL. The descriptions contain them. Pure.
  * @param database the name that Datasette gives the database: `parley` for the file `parley.db`
  */
-export function datasetteMetadata(database: string, tables: readonly DescribedTable[]): object {
+export function datasetteMetadata(
+  database: string,
+  tables: readonly DescribedTable[],
+  questions: readonly Question[],
+): object {
   const described = Object.fromEntries(tables.map(table => [table.name, metadataOf(table)]))
   const internal = Object.entries({ ...INTERNAL_TABLES, ...SEARCH_TABLES }).map(([name, description]) => [
     name,
@@ -19,8 +24,24 @@ export function datasetteMetadata(database: string, tables: readonly DescribedTa
         description:
           'Maintained by parley. Views named live_… leave out deleted rows. Start from these views.',
         tables: { ...described, ...Object.fromEntries(internal) },
+        queries: Object.fromEntries(questions.map(question => [question.name, queryOf(question)])),
       },
     },
+  }
+}
+
+/** A question as a query with a field for each parameter. Fields are text. An empty one stands for the question's own value. */
+function queryOf({ question, parameters, sql }: Question): object {
+  const statement = sql.slice(sql.search(/^WITH /m))
+  return {
+    title: question,
+    description: parameters.map(({ name, about }) => `${name}: ${about}.`).join(' '),
+    sql: parameters.reduce((text, { name, value }) => {
+      const given = `coalesce(nullif(:${name}, ''), ${value})`
+      const typed = /^[\d.]+$/.test(value) ? `CAST(${given} AS NUMERIC)` : given
+      return text.replace(`${value} AS ${name}`, () => `${typed} AS ${name}`)
+    }, statement),
+    params: parameters.map(({ name }) => name),
   }
 }
 

@@ -104,7 +104,8 @@ async function answer({ all, name, options, path, published, stdout }: SchemaQue
   if (options.json) return jsonLine({ tables: (chosen ? [chosen] : all).map(tableJson) })
   if (options.datasette) {
     const { datasetteMetadata } = await import('./datasette.ts')
-    return jsonPage(datasetteMetadata(basename(path, extname(path)), all))
+    const { readQuestions } = await import('../../dictionary/questions.ts')
+    return jsonPage(datasetteMetadata(basename(path, extname(path)), all, readQuestions()))
   }
   const engine = ENGINES.find(one => options[one])
   if (engine) {
