@@ -12,7 +12,7 @@ WITH parameters AS (
     date('now', '-1 year') AS since
 )
 SELECT
-  CAST(julianday(p.today) - julianday(i.due_date) AS INTEGER) AS days_late,
+  CAST(julianday(p.today) - julianday(i.due_date) AS BIGINT) AS days_late,
   i.due_date,
   coalesce(m.owner_name, m.owner_email, 'nobody') AS meeting_owner,
   i.text AS action_item,

@@ -24,6 +24,17 @@ WITH parameters AS (
     'is_closed' AS closed_field,
     '[]' AS closed_stages
 ),
+closing AS MATERIALIZED (
+  -- Where deals lack the field, nothing says which are closed. The question then fails with this text.
+  SELECT CASE WHEN p.closed_stages <> '[]'
+      OR EXISTS (SELECT 1 FROM crm_fields WHERE object = 'deal' AND name = p.closed_field)
+      OR EXISTS (SELECT 1 FROM live_crm_records WHERE object = 'deal' AND (fields -> p.closed_field) IS NOT NULL)
+      OR NOT EXISTS (SELECT 1 FROM live_crm_records WHERE object = 'deal')
+    THEN p.closed_field
+    ELSE json_extract('{}', 'No deal has the field ' || coalesce(p.closed_field, 'NULL')
+      || ': set closed_field or closed_stages') END AS field
+  FROM parameters p
+),
 moves AS (
   SELECT c.record_id, c.observed_at, c.old_value ->> '$' AS old_date, c.new_value ->> '$' AS new_date,
     row_number() OVER (PARTITION BY c.record_id ORDER BY c.observed_at) AS place
@@ -46,15 +57,16 @@ SELECT
   x.times_put_off,
   substr(x.date_before, 1, 10) AS date_before,
   substr(d.fields ->> p.close_field, 1, 10) AS date_now,
-  CAST(julianday(substr(d.fields ->> p.close_field, 1, 10)) - julianday(substr(x.date_before, 1, 10)) AS INTEGER)
+  CAST(julianday(substr(d.fields ->> p.close_field, 1, 10)) - julianday(substr(x.date_before, 1, 10)) AS BIGINT)
     AS days_later,
   substr(x.last_at, 1, 16) AS last_moved,
   d.id AS deal_id
 FROM parameters p
+CROSS JOIN closing
 CROSS JOIN moved x
 JOIN live_crm_records d ON d.object = 'deal' AND d.id = x.record_id
 LEFT JOIN live_crm_records s ON s.object = 'stage' AND s.id = d.fields ->> p.stage_field
 LEFT JOIN live_members m ON m.id = d.fields ->> p.owner_field
-WHERE lower(coalesce(d.fields ->> p.closed_field, '')) IN ('', '0', 'false')
+WHERE lower(coalesce(d.fields ->> closing.field, '')) IN ('', '0', 'false')
   AND coalesce(s.fields ->> 'name', '') NOT IN (SELECT value FROM json_each(p.closed_stages))
 ORDER BY days_later DESC, x.times_moved DESC, deal, deal_id;

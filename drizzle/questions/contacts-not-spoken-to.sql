@@ -23,14 +23,26 @@ WITH parameters AS (
     'is_closed' AS closed_field,
     '[]' AS closed_stages
 ),
+closing AS MATERIALIZED (
+  -- Where deals lack the field, nothing says which are closed. The question then fails with this text.
+  SELECT CASE WHEN p.closed_stages <> '[]'
+      OR EXISTS (SELECT 1 FROM crm_fields WHERE object = 'deal' AND name = p.closed_field)
+      OR EXISTS (SELECT 1 FROM live_crm_records WHERE object = 'deal' AND (fields -> p.closed_field) IS NOT NULL)
+      OR NOT EXISTS (SELECT 1 FROM live_crm_records WHERE object = 'deal')
+    THEN p.closed_field
+    ELSE json_extract('{}', 'No deal has the field ' || coalesce(p.closed_field, 'NULL')
+      || ': set closed_field or closed_stages') END AS field
+  FROM parameters p
+),
 contacts AS MATERIALIZED (
   SELECT p.*, d.id AS deal_id, d.fields AS deal, s.fields ->> 'name' AS stage, c.id AS contact_id, c.fields AS contact
   FROM parameters p
+  CROSS JOIN closing
   CROSS JOIN live_crm_records d ON d.object = 'deal'
   JOIN crm_record_links k ON k.object = 'deal' AND k.record_id = d.id AND k.related_object = 'contact'
   JOIN live_crm_records c ON c.object = 'contact' AND c.id = k.related_id
   LEFT JOIN live_crm_records s ON s.object = 'stage' AND s.id = d.fields ->> p.stage_field
-  WHERE lower(coalesce(d.fields ->> p.closed_field, '')) IN ('', '0', 'false')
+  WHERE lower(coalesce(d.fields ->> closing.field, '')) IN ('', '0', 'false')
     AND coalesce(s.fields ->> 'name', '') NOT IN (SELECT value FROM json_each(p.closed_stages))
 ),
 talks AS (
@@ -60,7 +72,7 @@ last_talks AS (
   GROUP BY contact_id
 ),
 counted AS (
-  SELECT c.*, t.last_at, CAST(julianday(c.today) - julianday(substr(t.last_at, 1, 10)) AS INTEGER) AS days_silent
+  SELECT c.*, t.last_at, CAST(julianday(c.today) - julianday(substr(t.last_at, 1, 10)) AS BIGINT) AS days_silent
   FROM last_talks t
   JOIN contacts c ON t.contact_id = c.contact_id
 )

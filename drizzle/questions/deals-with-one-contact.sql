@@ -22,6 +22,17 @@ WITH parameters AS (
     'is_closed' AS closed_field,
     '[]' AS closed_stages
 ),
+closing AS MATERIALIZED (
+  -- Where deals lack the field, nothing says which are closed. The question then fails with this text.
+  SELECT CASE WHEN p.closed_stages <> '[]'
+      OR EXISTS (SELECT 1 FROM crm_fields WHERE object = 'deal' AND name = p.closed_field)
+      OR EXISTS (SELECT 1 FROM live_crm_records WHERE object = 'deal' AND (fields -> p.closed_field) IS NOT NULL)
+      OR NOT EXISTS (SELECT 1 FROM live_crm_records WHERE object = 'deal')
+    THEN p.closed_field
+    ELSE json_extract('{}', 'No deal has the field ' || coalesce(p.closed_field, 'NULL')
+      || ': set closed_field or closed_stages') END AS field
+  FROM parameters p
+),
 talks AS MATERIALIZED (
   SELECT l.context_id AS deal_id, a.source_type, a.source_id, a.occurred_at
   FROM parameters p
@@ -59,11 +70,12 @@ SELECT
    WHERE k.object = 'deal' AND k.record_id = d.id AND k.related_object = 'contact') AS contacts_in_crm,
   d.id AS deal_id
 FROM parameters p
+CROSS JOIN closing
 CROSS JOIN alone x
 JOIN live_crm_records d ON d.object = 'deal' AND d.id = x.deal_id
 LEFT JOIN live_crm_records s ON s.object = 'stage' AND s.id = d.fields ->> p.stage_field
 LEFT JOIN live_crm_records c ON c.object = 'contact' AND c.id = x.contact_id
 LEFT JOIN live_members m ON m.id = d.fields ->> p.owner_field
-WHERE lower(coalesce(d.fields ->> p.closed_field, '')) IN ('', '0', 'false')
+WHERE lower(coalesce(d.fields ->> closing.field, '')) IN ('', '0', 'false')
   AND coalesce(s.fields ->> 'name', '') NOT IN (SELECT value FROM json_each(p.closed_stages))
 ORDER BY CAST(amount AS DOUBLE) DESC, deal, deal_id;

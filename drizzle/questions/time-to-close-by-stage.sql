@@ -17,6 +17,17 @@ WITH parameters AS (
     '[]' AS closed_stages,
     NULL AS closed_at_field
 ),
+closing AS MATERIALIZED (
+  -- Where deals lack the field, nothing says which are closed. The question then fails with this text.
+  SELECT CASE WHEN p.closed_stages <> '[]'
+      OR EXISTS (SELECT 1 FROM crm_fields WHERE object = 'deal' AND name = p.closed_field)
+      OR EXISTS (SELECT 1 FROM live_crm_records WHERE object = 'deal' AND (fields -> p.closed_field) IS NOT NULL)
+      OR NOT EXISTS (SELECT 1 FROM live_crm_records WHERE object = 'deal')
+    THEN p.closed_field
+    ELSE json_extract('{}', 'No deal has the field ' || coalesce(p.closed_field, 'NULL')
+      || ': set closed_field or closed_stages') END AS field
+  FROM parameters p
+),
 deals AS (
   SELECT d.id, d.updated_at, s.id AS stage_id,
     coalesce(s.fields ->> 'name', 'stage not known') AS stage,
@@ -27,9 +38,10 @@ deals AS (
      WHERE l.context_type = 'deal' AND l.context_id = d.id AND l.origin = 'DIRECT'
        AND a.source_type = 'OBJECT_CHANGE_EVENT') AS told
   FROM parameters p
+  CROSS JOIN closing
   CROSS JOIN live_crm_records d ON d.object = 'deal'
   LEFT JOIN live_crm_records s ON s.object = 'stage' AND s.id = d.fields ->> p.stage_field
-  WHERE lower(coalesce(d.fields ->> p.closed_field, '')) NOT IN ('', '0', 'false')
+  WHERE lower(coalesce(d.fields ->> closing.field, '')) NOT IN ('', '0', 'false')
     OR s.fields ->> 'name' IN (SELECT value FROM json_each(p.closed_stages))
 ),
 dated AS MATERIALIZED (

@@ -3,12 +3,14 @@ import { copyFileSync, mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { datasetteMetadata } from '../../src/commands/schema/datasette.ts'
+import { readQuestions } from '../../src/dictionary/questions.ts'
 import { openDatabase } from '../../src/store/database/open.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { requirePrograms } from '../systemd/tools.ts'
-import { type DemoWarehouse, demoWarehouse } from './demo-warehouse.ts'
+import { type DemoWarehouse, demoWarehouse, TODAY } from './demo-warehouse.ts'
 import { differences } from './differences.ts'
-import { FOLDER, type QuestionFile, questionFiles, withParameters } from './question-file.ts'
+import { FOLDER, type QuestionFile, questionFiles, questionNamed, withParameters } from './question-file.ts'
 import type { Expected } from './recount.ts'
 import { mentions } from './recount-meetings.ts'
 import { RECOUNTS } from './recounts.ts'
@@ -66,6 +68,53 @@ describe.each(files)('$name', file => {
   })
 })
 
+interface Query {
+  title: string
+  params: string[]
+  sql: string
+}
+
+test('every question is a query of Datasette, whose fields are empty or have values as text', () => {
+  const metadata = datasetteMetadata('demo', [], readQuestions()) as {
+    databases: { demo: { queries: Record<string, Query> } }
+  }
+  const { queries } = metadata.databases.demo
+  expect(Object.keys(queries)).toEqual(files.map(({ name }) => name))
+  const now = new Date().toISOString()
+  const db = openDatabase({ path: warehouse.file, readonly: true })
+  try {
+    for (const file of files) {
+      const query = queries[file.name]
+      const sql = (query?.sql ?? '').replaceAll("'now'", `'${now}'`)
+      const fieldsWith = (values: Readonly<Record<string, string>>) =>
+        Object.fromEntries((query?.params ?? []).map(name => [name, values[name] ?? '']))
+      expect([query?.title, db.prepare(sql).all(fieldsWith({}))]).toEqual([
+        file.question,
+        ask(file.sql.replaceAll("'now'", `'${now}'`)),
+      ])
+      const values = literals(RECOUNTS[file.name]?.parameters ?? {})
+      const asGiven = withParameters(file, RECOUNTS[file.name]?.parameters ?? {}).replaceAll(
+        "'now'",
+        `'${now}'`,
+      )
+      expect([file.name, db.prepare(sql).all(fieldsWith(values))]).toEqual([file.name, ask(asGiven)])
+    }
+    const all = db.prepare(queries['contacts-not-spoken-to']?.sql ?? '')
+    const fields = { today: TODAY, days: '10000' }
+    expect(all.all({ ...EMPTY, ...fields }).filter(row => (row as Expected)['days_silent'] !== null)).toEqual(
+      [],
+    )
+  } finally {
+    db.close()
+  }
+})
+
+const EMPTY = { name_field: '', amount_field: '', stage_field: '', closed_field: '', closed_stages: '' }
+
+/** The texts that these SQL literals stand for. */
+const literals = (parameters: Readonly<Record<string, string>>) =>
+  Object.fromEntries(Object.entries(parameters).map(([name, sql]) => [name, sql.replace(/^'(.*)'$/, '$1')]))
+
 test('every question has the same answer after ANALYZE, in this SQLite and in the sqlite3 program', () => {
   const path = copyOfWarehouse()
   const db = openWarehouse({ path })
@@ -82,9 +131,22 @@ test('every question has the same answer after ANALYZE, in this SQLite and in th
   }
 })
 
+test('every question has one order of its rows, in whatever order SQLite finds them', () => {
+  const db = openDatabase({ path: warehouse.file, readonly: true })
+  try {
+    db.pragma('reverse_unordered_selects = on')
+    for (const file of files) {
+      const sql = withParameters(file, RECOUNTS[file.name]?.parameters ?? {})
+      expect([file.name, db.prepare(sql).all()]).toEqual([file.name, ask(sql)])
+    }
+  } finally {
+    db.close()
+  }
+})
+
 test('a question about a field that the workspace lacks says so and does not fail', () => {
   const answer = ask(
-    withParameters(named('deals-without-activity'), { today: "'2026-06-30'", name_field: "'none'" }),
+    withParameters(questionNamed('deals-without-activity'), { today: "'2026-06-30'", name_field: "'none'" }),
   )
   expect(answer.length).toBeGreaterThan(0)
   expect(answer.map(({ deal }) => deal)).toEqual(answer.map(({ deal_id }) => deal_id))
@@ -95,9 +157,9 @@ test.each([
   ['stage-changes-last-quarter', 'SELECT max(observed_at) AS at FROM crm_record_changes'],
 ])('%s stays within its period', (name, latest) => {
   const [row] = warehouse.stored(latest)
-  const before = withParameters(named(name), { since: "'0000'", until: `'${row?.['at']}'` })
-  const from = withParameters(named(name), { since: `'${row?.['at']}'`, until: "'9999'" })
-  const all = withParameters(named(name), { since: "'0000'", until: "'9999'" })
+  const before = withParameters(questionNamed(name), { since: "'0000'", until: `'${row?.['at']}'` })
+  const from = withParameters(questionNamed(name), { since: `'${row?.['at']}'`, until: "'9999'" })
+  const all = withParameters(questionNamed(name), { since: "'0000'", until: "'9999'" })
   expect(ask(from).length).toBeGreaterThan(0)
   expect(ask(before).length + ask(from).length).toBe(ask(all).length)
 })
@@ -140,14 +202,14 @@ test.each([
     'not offered by this workspace',
   ],
 ])('the completeness of a month of %s is right after %s', (resource, change, verdict) => {
-  const rows = askChanged(named('coverage-of-a-month'), change)
+  const rows = askChanged(questionNamed('coverage-of-a-month'), change)
   expect(rows.find(row => row['resource'] === resource)?.['complete']).toBe(verdict)
 })
 
 test('a speaker whose name people of both sides have is on neither side', () => {
   const sameName = `UPDATE meeting_attendees SET name = (SELECT o.name FROM meeting_attendees o
     WHERE o.meeting_id = meeting_attendees.meeting_id AND o.position = 0)`
-  const rows = askChanged(named('talk-ratio-by-meeting'), sameName).filter(
+  const rows = askChanged(questionNamed('talk-ratio-by-meeting'), sameName).filter(
     ({ speakers }) => Number(speakers) > 1,
   )
   expect(rows.length).toBeGreaterThan(10)
@@ -158,37 +220,35 @@ test('a term is found in rows that the full-text index does not have yet', () =>
   const unbuilt = `INSERT INTO search_transcripts (search_transcripts, rowid, text)
       SELECT 'delete', _id, text FROM transcript_entries WHERE _id > 200;
     UPDATE search_indices SET indexed_up_to = 200 WHERE name = 'search_transcripts'`
-  const file = named('mentions-of-a-term-by-month')
+  const file = questionNamed('mentions-of-a-term-by-month')
   expect(askChanged(file, unbuilt)).toEqual(askChanged(file, ''))
 })
 
 test('a playbook question that a result leaves out counts as missing', () => {
-  const answer = ask(withParameters(named('playbook-questions-unanswered'), { since: "'2025-07-01'" }))
+  const answer = ask(
+    withParameters(questionNamed('playbook-questions-unanswered'), { since: "'2025-07-01'" }),
+  )
   expect(answer.filter(({ missing }) => Number(missing) > 0)).not.toEqual([])
   expect(answer.filter(({ unanswered }) => Number(unanswered) > 0)).not.toEqual([])
 })
 
 test.each(['価格', '価', 'to', '文字起こし'])('a term may be of any language and length: %s', term => {
   const time = { since: "'2025-07-01'", until: "'2026-06-01'" }
-  const answer = ask(withParameters(named('mentions-of-a-term-by-month'), { ...time, term: `'${term}'` }))
+  const answer = ask(
+    withParameters(questionNamed('mentions-of-a-term-by-month'), { ...time, term: `'${term}'` }),
+  )
   expect(answer.length).toBeGreaterThan(0)
   expect(differences(answer, mentions(warehouse, term))).toEqual([])
 })
 
 test('closed stages replace a missing field for closed deals', () => {
-  const byField = ask(named('time-to-close-by-stage').sql)
-  const byStage = withParameters(named('time-to-close-by-stage'), {
+  const byField = ask(questionNamed('time-to-close-by-stage').sql)
+  const byStage = withParameters(questionNamed('time-to-close-by-stage'), {
     closed_field: "'none'",
     closed_stages: `'["Won", "Lost", "Renewed", "Churned"]'`,
   })
   expect(ask(byStage)).toEqual(byField)
 })
-
-function named(name: string): QuestionFile {
-  const file = files.find(each => each.name === name)
-  if (!file) throw new RangeError(`there is no question ${name}`)
-  return file
-}
 
 /** The answer with the usual parameters, on a copy that was changed. */
 function askChanged(file: QuestionFile, change: string): Expected[] {

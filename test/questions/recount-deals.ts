@@ -24,7 +24,8 @@ function quietDeals(warehouse: DemoWarehouse): Expected[] {
     .records('deal')
     .filter(({ fields }) => !fields['is_closed'])
     .map(({ id, created_at, fields }) => {
-      const last = latest(activities.get(id) ?? []) ?? null
+      const talks = (activities.get(id) ?? []).filter(({ kind }) => kind === 'MEETING' || kind === 'MESSAGE')
+      const last = latest(talks) ?? null
       const since = last ?? created_at
       return {
         days_quiet: since === null ? null : daysBetween(since, TODAY),
