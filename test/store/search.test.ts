@@ -3,9 +3,11 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { hitOf } from '../../src/commands/search/page.ts'
 import { statementCache } from '../../src/store/database/statements.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { createSearchIndices } from '../../src/store/search/indices.ts'
+import { type SearchRow, termsOf } from '../../src/store/search/query.ts'
 import { SEARCH_INDICES } from '../../src/store/search/schema.ts'
 import { migrationsWith } from '../migrations/older-version.ts'
 import { advance, ask, build, found, NOW, putMeeting, putMessage, say } from './searchable.ts'
@@ -96,6 +98,49 @@ describe('the texts that a search finds', () => {
     for (const word of ['müller', 'Müller', 'SÖHNE', 'élève', 'привет']) {
       expect(found(store, word)).toHaveLength(1)
     }
+  })
+
+  test('a word with any letter that has two cases finds its own text through the index', async () => {
+    const store = temporaryStore()
+    const letters: string[] = []
+    for (let point = 0; point <= 0x1_ff_ff; point++) {
+      const letter = String.fromCodePoint(point)
+      if (letter.toLowerCase() !== letter.toUpperCase()) letters.push(`q${letter}z`)
+    }
+    expect(letters.length).toBeGreaterThan(2900)
+    const texts: string[] = []
+    while (letters.length > 0) texts.push(letters.splice(0, 50).join(' '))
+    for (const [at, text] of texts.entries()) putMessage(store, { id: `m${at}`, text })
+    await build(store)
+    expect(ask(store, texts[0] ?? '').sql).toContain('MATCH')
+    expect(texts.filter(text => !found(store, text).includes(`message: ${text}`))).toEqual([])
+  })
+
+  test.each([
+    ['İstanbul TEKLİF', 'TEKLİF'],
+    ['Οδός', 'ΟΔΌΣ'],
+    ['ΟΔΌΣ', 'οδός'],
+    ['Lange Straße 3', 'STRASSE'],
+    ['Lange Strasse 3', 'Straße'],
+    ['Ame\u0301lie cafe\u0301', 'Amélie'],
+    ['Amélie', 'Ame\u0301lie'],
+    ['a line\nbreak', '"line break"'],
+    ['a line\r\nbreak', '"line break"'],
+    ['a line \r\nbreak', '"line break"'],
+    ['a line\rbreak', '"line break"'],
+    ['a line\tbreak', '"line break"'],
+    ['a line\u00a0break', '"line break"'],
+    ['a line break', '"line  \u00a0 break"'],
+    ['to\nbe', '"to be"'],
+  ])('the text %j is found by %s', async (text, typed) => {
+    const store = temporaryStore()
+    putMessage(store, { id: 'm', text })
+    putMessage(store, { id: 'n', text: 'another linebreak, tobe' })
+    expect(found(store, typed)).toEqual([`message: ${text}`])
+    await build(store)
+    expect(found(store, typed)).toEqual([`message: ${text}`])
+    const { marks } = hitOf(ask(store, typed).rows[0] as SearchRow, termsOf(typed)).snippet
+    expect(marks).toHaveLength(1)
   })
 
   test('a search ignores full and half width, in texts and in terms', async () => {

@@ -1,5 +1,6 @@
 /**
- * Which texts match a term: case and full or half width do not matter. The indices hold the texts as stored: SQL
+ * Which texts match a term: case, full or half width, composed or decomposed characters and the kind of white space do
+ * not matter. The indices hold the texts as stored: SQL
  * triggers keep them up to date in every program that writes, and SQL cannot convert widths. Therefore a search expands
  * the term to all its forms. Pure.
  */
@@ -10,7 +11,9 @@ export type Form = readonly (readonly string[])[]
 /** The forms of a term. They can differ in length: a voiced kana in half width is two characters. */
 export function formsOf(term: string): Form[] {
   const plain = term.normalize('NFKC')
-  const spellings = new Set([plain, halved(plain), term])
+  // ß has no single capital: STRASSE is Straße.
+  const sharp = [plain.replaceAll(/[ßẞ]/g, 'ss'), plain.replaceAll(/ss/gi, 'ß')]
+  const spellings = new Set([plain, halved(plain), term, plain.normalize('NFD'), ...sharp])
   const forms = [...spellings].map(spelling => Array.from(spelling, alike))
   const known = new Set<string>()
   return forms.filter(form => {
@@ -45,11 +48,21 @@ const HALVED: ReadonlyMap<string, string> = new Map(
 
 const halved = (text: string): string => Array.from(text, each => HALVED.get(each) ?? each).join('')
 
+/** White space that a text may have where the term has a space, such as a line break. */
+const WHITE_SPACE = Array.from(
+  ' \t\n\v\f\r\u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000',
+)
+
+/** The two small letters of one capital. */
+const SIGMAS = ['σ', 'ς']
+
 /** All characters that count as equal to this one; this one comes first. */
-function alike(character: string): string[] {
+function alike(character: string): readonly string[] {
+  if (character === ' ') return WHITE_SPACE
   const plain = character.normalize('NFKC')
   const base = Array.from(plain).length === 1 ? plain : character
-  const cases = [character, base, base.toLowerCase(), base.toUpperCase()]
+  const small = base.toLowerCase()
+  const cases = [character, base, small, base.toUpperCase(), ...(SIGMAS.includes(small) ? SIGMAS : [])]
   const all = cases.filter(each => Array.from(each).length === 1)
   return [...new Set(all.flatMap(each => [each, ...(BY_PLAIN.get(each) ?? [])]))]
 }
@@ -69,24 +82,43 @@ function globClass(characters: readonly string[]): string {
 
 /** A pattern for a `RegExp` with the flag `u` that matches this form. */
 export function regexOf(form: Form): string {
-  return form.map(characters => `[${characters.map(escaped).join('')}]`).join('')
+  return form
+    .map(characters => `[${characters.map(escaped).join('')}]${characters === WHITE_SPACE ? '+' : ''}`)
+    .join('')
 }
 
 const escaped = (character: string): string => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`
 
-/** For each three consecutive characters of a form: all their variants in lower case, as the index folds case. */
+/**
+ * For each three consecutive characters of a form: all texts that the index may have for them. Three that begin or end
+ * with white space are left out, since a line break may have several characters (`withOneSpacePerBreak`).
+ */
 export function trigramsOf(form: Form): string[][] {
-  return form.slice(2).map((_, at) => runsOf(form.slice(at, at + 3)))
+  return form.slice(2).flatMap((last, at) => {
+    const [first = [], middle = []] = form.slice(at)
+    if (first === WHITE_SPACE || last === WHITE_SPACE) return []
+    const breaks = middle === WHITE_SPACE ? runsOf([first, BREAKS]) : []
+    return [[...runsOf([first, middle, last]), ...breaks]]
+  })
 }
 
-/** All texts that match this short form, in lower case. */
+/** What may follow the last letter before a line break of several characters. */
+const BREAKS = ['\r\n', ' \r', ' \n']
+
+/** All texts that match this short form. The index folds the case of what it is asked for. */
 export function runsOf(form: Form): string[] {
   const runs = form.reduce<string[]>(
     (prefixes, characters) => {
-      const small = new Set(characters.map(each => each.toLowerCase()))
-      return prefixes.flatMap(run => [...small].map(each => run + each))
+      const different = new Set(characters.map(each => (FOLDED_ALIKE.test(each) ? each.toLowerCase() : each)))
+      return prefixes.flatMap(run => [...different].map(each => run + each))
     },
     [''],
   )
   return [...new Set(runs)]
 }
+
+/**
+ * Characters that the index folds as JavaScript does, so that one case is enough. The index folds fewer of the others,
+ * and İ has two characters in lower case.
+ */
+const FOLDED_ALIKE = /[^\u0130\u037f\u0528-\u1dff\u2000-\ufeff\u{10000}-\u{10ffff}]/u

@@ -53,9 +53,14 @@ export interface SearchRow {
 
 const QUOTED_OR_WORD = /["“”＂]([^"“”＂]*)(?:["“”＂]|$)|[^\s"“”＂]+/gu
 
-/** Splits at white space. Quoted text is one term; a quote without an end extends to the end of the text. */
+/**
+ * Splits at white space. Quoted text is one term; a quote without an end extends to the end of the text. White space in
+ * a term is one space.
+ */
 export function termsOf(typed: string): string[] {
-  const terms = [...typed.matchAll(QUOTED_OR_WORD)].map(([whole, quoted]) => quoted?.trim() ?? whole)
+  const terms = [...typed.matchAll(QUOTED_OR_WORD)].map(
+    ([whole, quoted]) => quoted?.trim().replace(/\s+/g, ' ') ?? whole,
+  )
   return [...new Set(terms)].filter(term => term !== '')
 }
 
@@ -271,9 +276,14 @@ function liveCondition(table: string): string {
 
 function termCondition(texts: readonly string[], term: string): Sql {
   const patterns = formsOf(term).map(globOf)
-  const each = texts.flatMap(text => patterns.map(() => `${text} GLOB ?`))
+  const compared = term.includes(' ') ? texts.map(withOneSpacePerBreak) : texts
+  const each = compared.flatMap(text => patterns.map(() => `${text} GLOB ?`))
   return { sql: `(${each.join(' OR ')})`, values: texts.flatMap(() => patterns) }
 }
+
+/** A line of an e-mail ends with CR LF, after a space if the lines belong together; GLOB compares one character. */
+const withOneSpacePerBreak = (text: string) =>
+  `replace(replace(${text}, char(13) || char(10), char(10)), ' ' || char(10), char(10))`
 
 /** The statement with its values filled in, for pasting into `sqlite3`. */
 export function withValues({ sql, values }: Sql): string {
