@@ -81,7 +81,7 @@ export const PAGE_STATES: readonly PageState[] = [
       parts.simulator.setApiKey('another-key')
     },
     verdict: /^Needs you since .*: The API refuses the key/,
-    todo: /Write the new key to /,
+    todo: /Set PARLEY_API_KEY to the new key/,
   },
   {
     name: 'disk-full',

@@ -26,6 +26,17 @@ describe('the page', () => {
     expect(html).toContain('Reading meetings fails')
   })
 
+  test.each([
+    [['2024-12', '2025-01', '2025-02'], ['2025']],
+    [
+      ['earlier', '2024-08', '2024-09', '2024-10', '2024-11', '2024-12', '2025-01'],
+      ['2024', '2025'],
+    ],
+  ])('the years of %o are %o, so that no label covers another', (months, years) => {
+    const html = pageOf(({ overview }) => ({ overview: { ...overview, coverage: { months, rows: [] } } }))
+    expect([...html.matchAll(/class="year"[^>]*>(\d+)/g)].map(([, year]) => year)).toEqual(years)
+  })
+
   test('a strip of runs begins with the newest, since a narrow page cuts its end', () => {
     const run = (started_at: string) => ({
       started_at,

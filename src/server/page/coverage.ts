@@ -37,7 +37,7 @@ export function coverageSection({ months, rows }: CoverageGrid): Html {
 <svg class="cells" role="img" aria-labelledby="heat-title heat-desc" viewBox="0 0 ${width} ${height}" width="${width * scale}" height="${height * scale}">
 <title id="heat-title">Coverage by resource and month</title>
 <desc id="heat-desc">${summaryOf({ months, rows })}</desc>
-${months.map((month, column) => yearLabel(month, column, months[0] === EARLIER ? 1 : 0))}
+${months.map((_, column) => yearLabel(months, column))}
 ${rows.map(heatRow)}</svg>
 </div>
 </div>
@@ -69,10 +69,18 @@ function heatCell({ state }: CoverageCell, column: number): Html {
   return html`<use href="#cell-${state}" x="${column * CELL}"/>`
 }
 
-/** @param first the column of the first named month */
-function yearLabel(month: string, column: number, first: number): Html | false {
-  const isShown = month.endsWith('-01') || column === first
-  return isShown && html`<text class="year" x="${column * CELL}" y="10">${month.slice(0, 4)}</text>`
+/** A label is as wide as three months, so the first month has none when a year begins before that. */
+const LABEL_MONTHS = 3
+
+function yearLabel(months: readonly string[], column: number): Html | false {
+  const beginsYear = (name: string) => name.endsWith('-01')
+  const month = months[column] ?? ''
+  const isFirst = column === (months[0] === EARLIER ? 1 : 0)
+  const hasRoom = !months.slice(column + 1, column + 1 + LABEL_MONTHS).some(beginsYear)
+  return (
+    (beginsYear(month) || (isFirst && hasRoom)) &&
+    html`<text class="year" x="${column * CELL}" y="10">${month.slice(0, 4)}</text>`
+  )
 }
 
 /** Rows, and after a stroke what is missing or suspected. */
