@@ -8,7 +8,7 @@ export function parseResourceName(name: string): ResourceName {
   if (found !== undefined) return found
   throw new StopError(`Unknown resource ${JSON.stringify(name)}`, {
     code: 'unknown-resource',
-    hint: `${suggestion(name, RESOURCE_NAMES)}The resources are ${RESOURCE_NAMES.join(', ')}.`,
+    hint: `${name === 'all' ? 'Run the command once for each resource. ' : suggestion(name, RESOURCE_NAMES)}The resources are ${RESOURCE_NAMES.join(', ')}.`,
     exitStatus: EXIT_STATUS.usage,
   })
 }

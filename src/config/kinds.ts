@@ -250,22 +250,46 @@ export const instant: SettingKind<string> = {
   },
 }
 
-/** A list of resource names; repeated names are dropped. In text, commas separate the names. */
-export const resourceList: SettingKind<readonly string[]> = {
-  allowed: within =>
-    within?.resourceNames === undefined
-      ? 'a list of names of resources'
-      : `a list of names from ${within.resourceNames.join(', ')}`,
-  fromText: list => list.split(',').map(name => name.trim()),
-  read: (value, { resourceNames }) => {
-    const names = Array.isArray(value) ? value : []
-    const known = (name: unknown) =>
-      typeof name === 'string' && (resourceNames?.includes(name) ?? /^[a-z_]+$/.test(name))
-    return names.length > 0 && names.every(known) ? [...new Set<string>(names)] : undefined
-  },
+const namesIn = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+
+/** What is wrong with the first unknown name of a list. */
+function unknownName(
+  value: unknown,
+  what: string,
+  known: readonly string[],
+  isKnown: (name: unknown) => boolean,
+): string | undefined {
+  const unknown = namesIn(value).find(name => typeof name === 'string' && name !== '' && !isKnown(name))
+  if (typeof unknown !== 'string') return undefined
+  const meant = nearestName(unknown, known)
+  return `there is no ${what} ${JSON.stringify(unknown)}${meant === undefined ? '' : `; did you mean ${meant}?`}`
 }
 
-const namesIn = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : [])
+const isResource = (name: unknown, known: readonly string[] | undefined): name is string =>
+  typeof name === 'string' && (known?.includes(name) ?? /^[a-z_]+$/.test(name))
+
+const allowedResources = (within?: KindContext): string =>
+  within?.resourceNames === undefined
+    ? 'a list of names of resources'
+    : `a list of names from ${within.resourceNames.join(', ')}`
+
+/** A list of resource names; repeated names are dropped. In text, commas separate the names. */
+export const resourceList: SettingKind<readonly string[]> = {
+  allowed: allowedResources,
+  fromText: list => list.split(',').map(name => name.trim()),
+  read: (value, { resourceNames }) => {
+    const names = namesIn(value)
+    const areKnown = names.every(name => isResource(name, resourceNames))
+    return names.length > 0 && areKnown ? [...new Set(names.map(String))] : undefined
+  },
+  fault: (value, within) => {
+    const { resourceNames } = within
+    const fault = unknownName(value, 'resource', resourceNames ?? [], name => isResource(name, resourceNames))
+    return fault === undefined || fault.endsWith('?')
+      ? fault
+      : `${fault}; expected ${allowedResources(within)}`
+  },
+}
 
 const isTable = (name: unknown, known: readonly string[] | undefined): name is string =>
   typeof name === 'string' && name !== '' && (name.startsWith('crm_') || (known?.includes(name) ?? true))
@@ -279,12 +303,8 @@ export const tableList: SettingKind<readonly string[]> = {
     const areKnown = names.every(name => isTable(name, tableNames))
     return names.length > 0 && areKnown ? [...new Set(names.map(String))] : undefined
   },
-  fault: (value, { tableNames = [] }) => {
-    const unknown = namesIn(value).find(name => typeof name === 'string' && !isTable(name, tableNames))
-    if (typeof unknown !== 'string' || unknown === '') return undefined
-    const meant = nearestName(unknown, tableNames)
-    return `there is no table ${JSON.stringify(unknown)}${meant === undefined ? '' : `; did you mean ${meant}?`}`
-  },
+  fault: (value, { tableNames = [] }) =>
+    unknownName(value, 'table', tableNames, name => isTable(name, tableNames)),
 }
 
 export type Listen =

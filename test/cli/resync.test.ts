@@ -133,3 +133,9 @@ test.concurrent('an unknown resource is wrong usage, and the hint suggests the n
     ),
   })
 })
+
+test.concurrent('a resync of everything is refused with the way to do it', async () => {
+  const { status, stderr } = await parley(['resync', 'all'])
+  expect(status).toBe(EXIT_STATUS.usage)
+  expect(stderr).toContain('hint: Run the command once for each resource. The resources are members, ')
+})

@@ -195,8 +195,13 @@ describe('the values of a setting', () => {
     const attempt = () =>
       load({ flags: { 'sync.resources': 'members,robots' }, resourceNames: ['members', 'teams'] })
     expect(complaint(attempt)).toBe(
-      'Invalid settings: sync.resources is ["members","robots"] in flag --only: expected a list of names from members, teams',
+      'Invalid settings: sync.resources is ["members","robots"] in flag --only: there is no resource "robots"; expected a list of names from members, teams',
     )
+    expect(
+      complaint(() =>
+        load({ flags: { 'sync.resources': 'team,members' }, resourceNames: ['members', 'teams'] }),
+      ),
+    ).toContain('there is no resource "team"; did you mean teams?')
     expect(complaint(() => load({ flags: { 'sync.resources': '' } }))).toContain('sync.resources')
   })
 })
