@@ -1,12 +1,15 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { parley } from '../cli/parley.ts'
 import { type Engine, installed, jarsOf, javaHome, startEngine } from './engine-process.ts'
 import { expectEarlier, expectNewest, expectViews, lakeOfTests, sortedRows } from './lake.ts'
 
 const PAGE = readFileSync(new URL('../../drizzle/engines.md', import.meta.url), 'utf8')
 const lake = lakeOfTests()
+
+/** Compiling for a long life would take more time than it saves. */
+const SHORT_LIFE = '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC'
 
 let spark: Engine
 
@@ -37,6 +40,8 @@ beforeAll(async () => {
     'spark.driver.host': '127.0.0.1',
     'spark.driver.bindAddress': '127.0.0.1',
     'spark.driver.memory': '1g',
+    'spark.driver.extraJavaOptions': SHORT_LIFE,
+    'spark.executor.extraJavaOptions': SHORT_LIFE,
     'spark.ui.enabled': 'false',
     ...settingsOfPage(catalogues.folder, 'lake'),
     ...settingsOfPage(catalogues.bucket, 'bucket'),
@@ -64,20 +69,19 @@ afterAll(() => spark?.close())
 
 const quoted = (name: string): string => `\`${name.replaceAll('`', '``')}\``
 
-describe.each([
-  ['the catalogue of a folder', 'lake.parley'],
-  ['the catalogue of a bucket', 'bucket.parley'],
-  ['a catalog of the type hadoop', 'parley.lake'],
-])('Spark with %s', (_, namespace) => {
-  const read = (table: string, snapshot?: number) =>
-    spark.ask(
-      `SELECT * FROM ${namespace}.${quoted(table)}${snapshot === undefined ? '' : ` VERSION AS OF ${snapshot}`}`,
-    )
-
-  test('reads every value of every table as SQLite has it', () => expectNewest({ read }))
-
-  test('reads every value of the earlier publications', () => expectEarlier({ read }))
-})
+test.each([
+  ['every table, with the catalogue of a folder', 'lake.parley', expectNewest],
+  ['every table, with the catalogue of a bucket', 'bucket.parley', expectNewest],
+  ['the earlier publications, with the catalogue of a bucket', 'bucket.parley', expectEarlier],
+  ['the earlier publications, with a catalog of the type hadoop', 'parley.lake', expectEarlier],
+])('Spark reads every value of %s', (_, namespace, expectAll) =>
+  expectAll({
+    read: (table, snapshot) => {
+      const version = snapshot === undefined ? '' : ` VERSION AS OF ${snapshot}`
+      return spark.ask(`SELECT * FROM ${namespace}.${quoted(table)}${version}`)
+    },
+  }),
+)
 
 test('Spark reads a table by its path, also as of a snapshot', async () => {
   const path = `file://${lake.folder}/messages`
