@@ -5,6 +5,7 @@ import type { TypedTableChange } from '../store/crm/table-changes.ts'
 import { type Workspace, workspaceOf } from '../store/database/workspace.ts'
 import { SHARE_ADVICE, shareOf } from '../store/file/location.ts'
 import type { HeldLock } from '../store/file/lock.ts'
+import { holdersText, walReaders } from '../store/file/lock-holders.ts'
 import { type ModeChange, octalMode } from '../store/file/writable.ts'
 import type { LeftOut } from '../store/migrations/dependent-objects.ts'
 import type { Upgrade } from '../store/migrations/migrate.ts'
@@ -46,6 +47,7 @@ export async function openLoggedStore({
     onLeftOut: object => logLeftOut(log, object),
     onTypedTable: change => logTypedTable(log, change),
     onMode: change => logModeChange(log, change),
+    onWalHeld: bytes => logHeldWal(log, database.path, bytes),
   })
   warnOfOtherAddress(log, workspaceOf(store.db), api)
   return store
@@ -55,6 +57,12 @@ function warnOfShare(log: Log, path: string): void {
   const share = shareOf(path)
   if (share !== undefined)
     log.warn('The database is not on a local disk', { path, reason: `It is on ${share}. ${SHARE_ADVICE}` })
+}
+
+function logHeldWal(log: Log, path: string, bytes: number): void {
+  const reader = holdersText(walReaders(path), 'another program')
+  const reason = `an older state of the database is being read by ${reader}`
+  log.warn('The write-ahead log cannot shrink until a reader ends its transaction', { path, bytes, reason })
 }
 
 function logUpgrade(log: Log, { copy }: Upgrade): void {

@@ -12,6 +12,7 @@ import { databaseFault, isBusy } from '../store/database/sqlite-errors.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { refuseOtherWorkspace, type WantedWorkspace, workspaceOf } from '../store/database/workspace.ts'
 import { resolvedPath, SHARE_ADVICE, shareOf } from '../store/file/location.ts'
+import { holdersHint, holdersText, LARGE_WAL_BYTES, walReaders } from '../store/file/lock-holders.ts'
 import { databaseStats, refuseSecondName } from '../store/file/path-checks.ts'
 import { fileBytes, freeOnDisk } from '../store/file/size.ts'
 import { octalMode } from '../store/file/writable.ts'
@@ -321,19 +322,18 @@ function foreignKeys(db: Sqlite, line: Finder): Finding[] {
     : [line.ok('PRAGMA foreign_key_check found no error'), ...findings]
 }
 
-const LARGE_WAL = 512 * 1024 ** 2
+/** Without a known reader, a large WAL may also be that of a rebuild, which the next commit shrinks. */
+const VERY_LARGE_WAL = 2 * LARGE_WAL_BYTES
 
 function walSize({ database }: MachineContext, line: Finder): Finding[] {
   const stats = readStats(`${database}-wal`)
   if (!stats) return []
   const found = sizeText(stats.size)
-  if (stats.size < LARGE_WAL) return [line.ok(found)]
-  return [
-    line.warning(
-      found,
-      'A long query of another program usually keeps it from shrinking. End that query; the daemon or the next parley backfill then shrinks it.',
-    ),
-  ]
+  const readers = stats.size < LARGE_WAL_BYTES ? [] : walReaders(database)
+  if (readers.length === 0 && stats.size < VERY_LARGE_WAL) return [line.ok(found)]
+  const reader = holdersText(readers, 'another program, usually with a long query')
+  const hint = holdersHint(readers, 'End that query; the daemon or the next parley backfill then shrinks it.')
+  return [line.warning(`${found}; it is kept from shrinking by ${reader}`, hint)]
 }
 
 function writerFindings(context: MachineContext, line: Finder): Finding[] {

@@ -1,6 +1,7 @@
 import { HOUR_MS, isoInstant } from '../clock.ts'
 import type { StopError } from '../errors.ts'
 import { singleLine } from '../safe-text.ts'
+import { sizeText } from '../size-text.ts'
 import type {
   DaemonReport,
   DaemonState,
@@ -47,6 +48,7 @@ export function problemsOf(report: StatusReport, now: number): HealthProblem[] {
     ...settingsProblems(report),
     ...snapshotProblems(report),
     ...publicationProblems(report, now),
+    ...walProblems(report),
     ...report.purge_remains.map(remainsProblem),
   ]
   return PROBLEM_KINDS.flatMap(kind => problems.filter(one => one.kind === kind))
@@ -287,6 +289,23 @@ function publicationProblems({ publication, daemon, writer }: StatusReport, now:
   return [{ id: 'publication', ...text, what, detail, since: seen ?? since }]
 }
 
+function walProblems({ wal_bytes: bytes, wal_readers: readers }: StatusReport): HealthProblem[] {
+  if (readers.length === 0) return []
+  const who = readers.map(
+    ({ pid, program, state }) => `process ${pid} (${program ?? 'unknown'}), which is ${state}`,
+  )
+  return [
+    {
+      id: 'wal',
+      kind: 'warn',
+      what: `The write-ahead log has ${sizeText(bytes)} and cannot shrink while a program reads`,
+      detail: `An older state of the database is being read by ${who.join(', and ')}`,
+      todo: 'End its query or transaction; parley then shrinks the file by itself.',
+      since: null,
+    },
+  ]
+}
+
 function remainsProblem({ path, reason }: StatusReport['purge_remains'][number]): HealthProblem {
   return {
     id: `remains:${path}`,
@@ -298,4 +317,5 @@ function remainsProblem({ path, reason }: StatusReport['purge_remains'][number])
   }
 }
 
-const withoutStop = (sentence: string) => sentence.replace(/\.$/, '')
+/** A reason may go on after a colon elsewhere; here it is a sentence. */
+const withoutStop = (sentence: string) => sentence.replace(/^it /, 'It ').replace(/\.$/, '')

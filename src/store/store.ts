@@ -135,6 +135,8 @@ export interface StoreOptions {
   onTypedTable?: (change: TypedTableChange) => void
   /** When set, existing files get the mode too. Called for each file that had another mode. */
   onMode?: (change: ModeChange) => void
+  /** Called with the bytes in the WAL that a reader keeps from being moved, once when they become very many. */
+  onWalHeld?: (bytes: number) => void
   /** Called with the milliseconds for which each transaction blocked the event loop. */
   onTransaction?: ((ms: number) => void) | undefined
 }
@@ -177,7 +179,7 @@ interface Opened extends StoreOptions {
 function storeOn(db: Sqlite, opened: Opened): OpenStore {
   const { path, clock, command, pid, lock, release, onTransaction, onTypedTable } = opened
   const prepare = statementCache(db)
-  const checkpoints = createCheckpoints(db)
+  const checkpoints = createCheckpoints(db, { onHeld: opened.onWalHeld })
   const file = watchFile(path, clock)
   const changes = createNotedChanges(db, prepare)
   const commit = createTransaction({

@@ -178,6 +178,29 @@ describe('the problems of a warehouse', () => {
   })
 })
 
+test('a program that keeps a large write-ahead log from shrinking is a warning that names it', () => {
+  const wal_readers = [{ pid: 812, program: 'sqlite3', state: 'stopped (SIGSTOP)' }]
+  expect(problemsOf(report({ wal_bytes: 343_000_000, wal_readers }), NOW)).toMatchObject([
+    {
+      id: 'wal',
+      kind: 'warn',
+      what: 'The write-ahead log has 343 MB and cannot shrink while a program reads',
+      detail: expect.stringContaining('process 812 (sqlite3), which is stopped (SIGSTOP)'),
+    },
+  ])
+})
+
+test('the line of the check has whole sentences', () => {
+  const daemon = {
+    ...RUNNING,
+    state: 'stopped' as const,
+    reason: 'it was killed, or the machine or disk failed',
+  }
+  const stopped = report({ daemon, writer: { ...WRITER, running: false } })
+  const question = { now: NOW, maxAgeMs: undefined, resource: undefined }
+  expect(checkStatus(stopped, question).line).toMatch(/nothing is updated\. It was killed, or the machine/)
+})
+
 describe('the problem of a database that cannot be read', () => {
   const MISSING = new StopError('There is no warehouse at /data/parley.db', {
     code: 'no-warehouse',

@@ -39,6 +39,7 @@ export function report(changes: Partial<StatusReport> = {}, row: Partial<Resourc
     workspace: null,
     database_bytes: 1,
     wal_bytes: 0,
+    wal_readers: [],
     writer: WRITER,
     chosen_resources: RESOURCE_NAMES,
     daemon: RUNNING,

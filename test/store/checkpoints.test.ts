@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, statSync } from 'node:fs'
+import { existsSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
@@ -9,12 +9,15 @@ import { openDatabase } from '../../src/store/database/open.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { createTransaction } from '../../src/store/database/transaction.ts'
+import { LARGE_WAL_BYTES, walReaders } from '../../src/store/file/lock-holders.ts'
 import {
   type CheckpointOptions,
   type Checkpoints,
   createCheckpoints,
 } from '../../src/store/maintenance/wal-checkpoints.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
+import { readStatusReport } from '../../src/store/status/report.ts'
+import { until } from '../support/until.ts'
 import { newFolder, temporaryStore } from './temporary-store.ts'
 
 const PAGES = 200
@@ -335,4 +338,38 @@ describe('closing with a checkpoint', () => {
     reader.close()
     isWhole(store.path)
   })
+})
+
+test('checkpoints report once that a reader keeps a large WAL, and again after it has gone and another came', async () => {
+  const held: number[] = []
+  const writer = writerAt({ pages: 5, onHeld: bytes => held.push(bytes) })
+  for (let round = 1; round <= 2; round += 1) {
+    const reader = openDatabase({ path: writer.path, readonly: true })
+    reader.exec('BEGIN; SELECT count(*) FROM filled')
+    for (let commit = 0; commit < 12; commit += 1) await writer.add(100)
+    expect(held).toHaveLength(round)
+    reader.close()
+    for (let commit = 0; commit < 3; commit += 1) await writer.add(100)
+  }
+  expect(held.every(bytes => bytes >= 8 * 5 * 4096)).toBe(true)
+})
+
+test('a program that reads while the WAL is large is in the status report', async () => {
+  const store = temporaryStore()
+  // Not a child of this process, whose children read for it.
+  const shell = spawn('sh', ['-c', 'sqlite3 "$0"; exit', store.path], {
+    stdio: ['pipe', 'ignore', 'inherit'],
+  })
+  onTestFinished(() => {
+    shell.stdin.end()
+  })
+  shell.stdin.write('BEGIN; SELECT count(*) FROM sync_meta;\n')
+  await until(
+    () => walReaders(store.path).map(({ pid }) => pid),
+    pids => pids.length === 1,
+  )
+  const readers = () => readStatusReport({ path: store.path, db: store.db, now: Date.now() }).wal_readers
+  expect(readers()).toEqual([])
+  truncateSync(`${store.path}-wal`, LARGE_WAL_BYTES)
+  expect(readers()).toEqual([{ pid: expect.any(Number), program: 'sqlite3', state: 'running' }])
 })

@@ -72,6 +72,13 @@ export function lockHolders(database: string, kind: keyof typeof LOCKS): readonl
 export const otherHolders = (database: string, kind: keyof typeof LOCKS): readonly LockHolder[] =>
   (lockHolders(database, kind) ?? []).filter(({ pid }) => pid !== process.pid)
 
+/** Four times the size that SQLite leaves to a WAL without readers (`journal_size_limit`). */
+export const LARGE_WAL_BYTES = 256 * 1024 ** 2
+
+/** The other programs whose transactions keep the WAL from shrinking. A child of this process reads for it. */
+export const walReaders = (database: string): readonly LockHolder[] =>
+  otherHolders(database, 'reading').filter(({ parent }) => parent !== process.pid)
+
 /**
  * The PIDs in the text of /proc/locks, see proc_locks(5). A line with an arrow is a process that waits for a lock. Locks
  * of an open file have the PID -1. Pure.

@@ -30,7 +30,12 @@ export interface CheckpointOptions {
   pages?: number
   /** URL of the thread's program. */
   program?: URL
+  /** Called with the bytes that checkpoints cannot move, once when they become very many. */
+  onHeld?: ((bytes: number) => void) | undefined
 }
+
+/** The WAL is held when it grew by so many times the pages of a checkpoint: 256 MB. */
+const HELD_CHECKPOINTS = 8
 
 /**
  * 8000 database pages of 4 KB are 32 MB. To store one response of a list, SQLite changes hundreds of index pages at
@@ -48,12 +53,13 @@ const CLOSE_PATIENCE_MS = 30_000
 const LIMITS = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 }
 
 export function createCheckpoints(db: Sqlite, options: CheckpointOptions = {}): Checkpoints {
-  const { pages = PAGES, program = PROGRAM } = options
+  const { pages = PAGES, program = PROGRAM, onHeld } = options
   // SQLite would otherwise run checkpoints inside commits, on the event loop.
   db.pragma('wal_autocheckpoint = 0')
   const walState = db.prepare<unknown[], { log: number; checkpointed: number }>('PRAGMA wal_checkpoint(NOOP)')
   const thread = createThread(db.name, program)
   let dueAt = pages
+  let isHeld = false
   let scheduled: ScheduledWork[] = []
 
   /** Pages of the WAL that are not in the database yet. 0 when SQLite fails; the next commit tries again. */
@@ -79,7 +85,11 @@ export function createCheckpoints(db: Sqlite, options: CheckpointOptions = {}): 
       const work = first?.work ?? 'move'
       const wasDone = (await thread.run(work)) || tryOnThisThread(db, work)
       // A reader or a full disk can keep pages in the WAL. Another try follows `pages` pages later, not at each commit.
-      dueAt = pendingPages() + pages
+      const pending = pendingPages()
+      dueAt = pending + pages
+      const wasHeld = isHeld
+      isHeld = pending >= pages * HELD_CHECKPOINTS
+      if (isHeld && !wasHeld) onHeld?.(pending * Number(db.pragma('page_size', { simple: true })))
       first?.resolve(wasDone)
     },
     schedule: work => new Promise(resolve => scheduled.push({ work, resolve })),

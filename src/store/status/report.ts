@@ -6,6 +6,7 @@ import { reasonWithHint } from '../../errors.ts'
 import { databaseError } from '../database/sqlite-errors.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import type { Workspace } from '../database/workspace.ts'
+import { LARGE_WAL_BYTES, type LockHolder, walReaders } from '../file/lock-holders.ts'
 import { type WriterState, writerOf } from '../file/writer.ts'
 import type { LagSummary } from '../sync/arrivals.ts'
 import { META, readNote } from '../sync/meta.ts'
@@ -20,6 +21,8 @@ export interface StatusReport {
   workspace: Workspace | null
   database_bytes: number
   wal_bytes: number
+  /** Programs whose transactions keep a large `-wal` from shrinking. Empty while it is small. */
+  wal_readers: readonly WalReader[]
   /** Null when no process ever wrote the warehouse. */
   writer: WriterState | null
   /** The resources that the writer reads: all of them unless `sync.resources`, `--only` or `--skip` leave some out. */
@@ -116,6 +119,14 @@ export interface PurgeRemains {
   reason: string
 }
 
+export interface WalReader {
+  pid: number
+  /** Such as `sqlite3`; null when this user may not see it. */
+  program: string | null
+  /** Ends the sentence `The process is …`. */
+  state: string
+}
+
 export interface ResourceReport extends Omit<StatusRow, 'by_state'> {
   /** Null unless this resource itself fails. When the API is unreachable as a whole, `api` has the instant. */
   failing_since: string | null
@@ -160,6 +171,7 @@ export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion
     workspace: storedNote<Workspace>(status, META.workspace) ?? null,
     database_bytes: database.bytes,
     wal_bytes: database.walBytes,
+    wal_readers: database.walBytes < LARGE_WAL_BYTES ? [] : walReaders(file).map(readerOf),
     writer,
     chosen_resources: storedNote<ResourceName[]>(status, META.chosenResources) ?? RESOURCE_NAMES,
     daemon: state,
@@ -186,6 +198,12 @@ export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion
 
 /** While the daemon waits, nothing is read. The database, which it may not be able to write, does not say so. */
 const STOPS: readonly ResourceStateName[] = ['ok', 'backfilling', 'waiting']
+
+const readerOf = ({ pid, program, state }: LockHolder): WalReader => ({
+  pid,
+  program: program ?? null,
+  state,
+})
 
 function readOpen(db: Sqlite, file: string, rows: readonly StatusRow[] | undefined): Status {
   try {
