@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { devNull } from 'node:os'
 import { basename, dirname, extname, join, resolve } from 'node:path'
 import { Option } from 'commander'
@@ -18,6 +18,7 @@ import {
 } from '../config/settings.ts'
 import { renderSettingsFile } from '../config/settings-file.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
+import { writeNewFile } from '../store/file/new-files.ts'
 import { askSecret } from '../terminal/ask-secret.ts'
 import type { CommandContext, CommandDefinition } from './command.ts'
 
@@ -134,7 +135,7 @@ function writePrivateFile(path: string, absolute: string, text: string): void {
   const unfinished = `${absolute}.${randomUUID()}`
   try {
     mkdirSync(dirname(absolute), { recursive: true, mode: 0o755 })
-    writeFileSync(unfinished, text, { mode: 0o600, flag: 'wx' })
+    writeNewFile(unfinished, text, 0o600)
     renameSync(unfinished, absolute)
   } catch (error) {
     if (existsSync(unfinished)) rmSync(unfinished)

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
-import { closeSync, fchmodSync, fsyncSync, openSync, writeSync } from 'node:fs'
+import { closeSync, fchmodSync, fsyncSync, writeSync } from 'node:fs'
 import { ByteWriter, type ColumnSource, ParquetWriter } from 'hyparquet-writer'
 import { EXIT_STATUS, StopError } from '../errors.ts'
+import { createFile } from '../store/file/new-files.ts'
 import { createFingerprint, MARK_KEY, type Mark, markText } from './fingerprint.ts'
 import {
   type ExportKind,
@@ -161,7 +162,7 @@ interface OpenFile {
 }
 
 function openFile(path: string, mode: number): OpenFile {
-  const handle = openSync(path, 'w', mode)
+  const handle = createFile(path)
   const writer = new ByteWriter(FIRST_BYTES)
   const checksum = fileChecksum()
   let isOpen = true

@@ -1,10 +1,11 @@
-import { chmodSync, existsSync, mkdirSync, statSync } from 'node:fs'
+import { statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../clock.ts'
 import { errorCode } from '../error-code.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { isReadOnly } from '../store/database/sqlite-errors.ts'
 import { type HeldLock, lockDatabase } from '../store/file/lock.ts'
+import { createFolder, makeFolder } from '../store/file/new-files.ts'
 
 /** The folder that an export or a publication writes to: its lock, and what its errors mean to a person. */
 
@@ -28,7 +29,7 @@ export const lockFile = ({ lockedName }: FolderUse): string => `${lockedName}-lo
 export function lockFolder(path: string, mode: number, clock: Clock, use: FolderUse): HeldLock {
   const { verb, doing, lockedName, refuseForeign } = use
   try {
-    makeFolder(path, mode, use)
+    makeTarget(path, mode, use)
     refuseForeign(path)
     return lockDatabase(join(path, lockedName), clock, mode)
   } catch (error) {
@@ -51,32 +52,30 @@ function lockCause(cause: unknown, path: string, use: FolderUse): unknown {
   return Object.assign(new Error('Not a lock'), { code: isFolder ? 'EISDIR' : 'SQLITE_NOTADB', path: place })
 }
 
-/** An existing folder keeps its mode. */
-export function makeFolder(
-  path: string,
-  mode: number,
-  { verb, accepts }: Pick<FolderUse, 'verb' | 'accepts'>,
-): void {
-  if (existsSync(path)) {
-    if (statSync(path).isDirectory()) return
+/** The target and its parents may be links, since the user has named them. */
+function makeTarget(path: string, mode: number, { verb, accepts }: FolderUse): void {
+  const there = statSync(path, { throwIfNoEntry: false })
+  if (there?.isDirectory()) return
+  if (there) {
     throw new StopError(`${path} is not a folder`, {
       code: `${verb}-no-folder`,
       hint: `Name a folder that is empty, does not exist yet, or ${accepts}.`,
       exitStatus: EXIT_STATUS.usage,
     })
   }
-  createWithParents(path)
-  // Users who may read the files may also enter the folders.
-  chmodSync(path, mode | ((mode & 0o444) >> 2))
+  makeParents(path)
+  makeFolder(path, mode)
 }
 
 /**
- * Creates the folder and its missing parents. The recursive mkdir of Node is not used: it reports a read-only file
- * system as a missing folder, and it never returns where the system refuses new folders with ENOENT, such as in /proc.
+ * Creates the missing parents of a folder. The recursive mkdir of Node is not used: it reports a read-only file system
+ * as a missing folder, and it never returns where the system refuses new folders with ENOENT, such as in /proc.
  */
-function createWithParents(path: string): void {
-  if (!existsSync(dirname(path))) createWithParents(dirname(path))
-  mkdirSync(path)
+function makeParents(path: string): void {
+  const parent = dirname(path)
+  if (statSync(parent, { throwIfNoEntry: false })) return
+  makeParents(parent)
+  createFolder(parent)
 }
 
 interface TargetFault {
@@ -117,9 +116,9 @@ const FAULTS: readonly TargetFault[] = [
   },
   {
     codes: ['ELOOP'],
-    says: 'symbolic links form a loop',
+    says: 'a symbolic link is in the way',
     isAtPath: true,
-    hint: 'Remove the link that leads back to itself, or choose another folder.',
+    hint: 'The folder itself may be a link, but nothing in it, since another user may have put a link there. Remove the link, or choose another folder.',
   },
   {
     codes: ['ENOENT'],

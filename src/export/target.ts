@@ -1,21 +1,12 @@
-import {
-  chmodSync,
-  existsSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmdirSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, lstatSync, readdirSync, readFileSync, renameSync, rmdirSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import type { Clock } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
-import { fsyncPath } from '../store/file/whole-copy.ts'
+import { folderStats, makeFolder, writeNewFile } from '../store/file/new-files.ts'
+import { fsyncPath, renameDurably } from '../store/file/whole-copy.ts'
 import { readMark } from './fingerprint.ts'
 import { isManifest, MANIFEST, type Manifest, type TargetFile } from './manifest.ts'
-import { type FolderUse, lockFile, lockFolder, makeFolder } from './target-folder.ts'
+import { type FolderUse, lockFile, lockFolder } from './target-folder.ts'
 
 /** The folder of an export. Files are written under a temporary name and then renamed. */
 export interface Target {
@@ -57,6 +48,12 @@ export function filePath(folder: string, month: string | null | undefined): stri
 
 const temporaryName = (file: string): string => join(dirname(file), `.${basename(file)}.tmp`)
 
+/** A temporary name that nothing has any more, neither an incomplete file of a crash nor a link. */
+function freshName(file: string): string {
+  rmSync(temporaryName(file), { force: true })
+  return temporaryName(file)
+}
+
 /**
  * @param mode file mode. Users who may read the files may also enter the folders.
  * @throws StopError 64 when the folder is not an export of parley, 73 when it cannot be used, 75 when another export is
@@ -68,12 +65,15 @@ export function openTarget(path: string, mode: number, clock: Clock): Target {
 
   return {
     path,
-    folders: () => readdirSync(path).filter(name => isOpenFolder(join(path, name))),
+    folders: () =>
+      readdirSync(path, { withFileTypes: true })
+        .filter(entry => entry.isDirectory() && isReadable(join(path, entry.name)))
+        .map(({ name }) => name),
     files: folder => filesIn(path, folder),
     prepare(file) {
       const folder = dirname(join(path, file))
-      for (const missing of [dirname(folder), folder]) makeFolder(missing, mode, EXPORT_FOLDER)
-      return temporaryName(join(path, file))
+      for (const missing of [dirname(folder), folder]) if (missing !== path) makeFolder(missing, mode)
+      return freshName(join(path, file))
     },
     replace(file) {
       const place = join(path, file)
@@ -89,25 +89,25 @@ export function openTarget(path: string, mode: number, clock: Clock): Target {
     readManifest: () => readManifest(path),
     writeManifest(text) {
       const file = join(path, MANIFEST)
-      writeFileSync(temporaryName(file), text, { mode })
-      chmodSync(temporaryName(file), mode)
-      fsyncPath(temporaryName(file))
-      renameSync(temporaryName(file), file)
-      fsyncPath(path)
+      const temporary = freshName(file)
+      writeNewFile(temporary, text, mode)
+      renameDurably(temporary, file)
     },
     close: () => lock.release(),
   }
 }
 
 function filesIn(path: string, folder: string): TargetFile[] {
-  const inside = existsSync(join(path, folder)) ? readdirSync(join(path, folder)) : []
+  const inside = folderStats(join(path, folder)) ? readdirSync(join(path, folder)) : []
   const months = inside.flatMap(name => {
     const month = /^month=(\d{4}-\d{2}|__HIVE_DEFAULT_PARTITION__)$/.exec(name)?.[1]
     return month === undefined ? [] : [month === NO_MONTH ? null : month]
   })
   return [undefined, ...months].flatMap(month => {
     const file = filePath(folder, month)
-    if (existsSync(temporaryName(join(path, file)))) removeWithin(path, temporaryName(join(path, file)))
+    if (!folderStats(dirname(join(path, file)))) return []
+    if (lstatSync(temporaryName(join(path, file)), { throwIfNoEntry: false }))
+      removeWithin(path, temporaryName(join(path, file)))
     const mark = markAt(join(path, file))
     if (mark?.folder !== folder) return []
     const { fingerprint, rows, bytes } = mark
@@ -117,14 +117,14 @@ function filesIn(path: string, folder: string): TargetFile[] {
 
 /** Undefined where there is no file of an export. */
 function markAt(place: string) {
-  const stats = statSync(place, { throwIfNoEntry: false })
+  const stats = lstatSync(place, { throwIfNoEntry: false })
   // A read of a folder fails with an error that does not name it.
   if (stats?.isDirectory()) throw Object.assign(new Error('It is a folder'), { code: 'EISDIR', path: place })
-  return stats && readMark(place)
+  return stats?.isFile() ? readMark(place) : undefined
 }
 
 /** Whether this user can read the folder. A folder of another program may be unreadable. */
-function isOpenFolder(path: string): boolean {
+function isReadable(path: string): boolean {
   try {
     readdirSync(path)
     return true

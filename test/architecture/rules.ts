@@ -89,11 +89,10 @@ const PLATFORM: Readonly<Record<string, readonly string[]>> = {
  */
 const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
   'node:fs.openSync': [
-    // Parquet files, and the folders that they are in.
-    'export/parquet-file.ts',
+    // The mark of a Parquet file.
     'export/fingerprint.ts',
-    // Objects of a published folder.
-    'publish/storage/folder.ts',
+    // Every file that parley creates.
+    'store/file/new-files.ts',
     // A whole copy, once it is written, and its folder.
     'store/file/whole-copy.ts',
   ],
@@ -117,7 +116,7 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
     'store/migrations/journal.ts',
     'store/migrations/own-objects.ts',
   ],
-  'node:fs.writeFileSync': ['commands/init.ts', 'export/target.ts', 'publish/storage/folder.ts'],
+  'node:fs.writeFileSync': ['store/file/new-files.ts'],
   'node:fs/promises.readFile': [
     // The style and the module of the page.
     'server/routes.ts',

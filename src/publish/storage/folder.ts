@@ -1,22 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import {
-  closeSync,
-  existsSync,
-  fchmodSync,
-  fsyncSync,
-  linkSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, linkSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../../clock.ts'
 import { errorCode } from '../../error-code.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
-import { type FolderUse, lockFile, lockFolder, makeFolder, targetError } from '../../export/target-folder.ts'
+import { type FolderUse, lockFile, lockFolder, targetError } from '../../export/target-folder.ts'
+import { makeFolder, writeNewFile } from '../../store/file/new-files.ts'
 import { fsyncPath } from '../../store/file/whole-copy.ts'
 import type { Storage } from './storage.ts'
 import { FOLDER_MARK, filesBelow, folderLocation } from './target-reader.ts'
@@ -51,7 +40,7 @@ export function openFolder({ path, location, mode, clock }: FolderOptions): Stor
   const unsynced = new Set<string>()
   const prepare = (file: string): string => {
     const place = join(path, file)
-    makeFolders(dirname(place), mode)
+    makeFolders(dirname(place), mode, path)
     unsynced.add(dirname(place))
     return place
   }
@@ -61,7 +50,7 @@ export function openFolder({ path, location, mode, clock }: FolderOptions): Stor
   }
   const writeTemporary = (place: string, bytes: Buffer): string => {
     const temporary = join(dirname(place), `${TEMPORARY}${randomUUID()}`)
-    writeSynced(temporary, bytes, mode)
+    writeNewFile(temporary, bytes, mode)
     return temporary
   }
   return {
@@ -76,7 +65,7 @@ export function openFolder({ path, location, mode, clock }: FolderOptions): Stor
         throw error
       }
     },
-    write: async (file, bytes) => writeSynced(prepare(file), bytes, mode),
+    write: async (file, bytes) => writeNewFile(prepare(file), bytes, mode),
     async writeIfAbsent(file, bytes) {
       const place = prepare(file)
       const temporary = writeTemporary(place, bytes)
@@ -111,20 +100,11 @@ export function openFolder({ path, location, mode, clock }: FolderOptions): Stor
   }
 }
 
-function writeSynced(place: string, bytes: Buffer, mode: number): void {
-  const handle = openSync(place, 'wx', mode)
-  try {
-    writeFileSync(handle, bytes)
-    fchmodSync(handle, mode)
-    fsyncSync(handle)
-  } finally {
-    closeSync(handle)
-  }
-}
-
-function makeFolders(path: string, mode: number): void {
-  if (!existsSync(dirname(path))) makeFolders(dirname(path), mode)
-  makeFolder(path, mode, FOLDER)
+/** The folders of a place in a target. */
+function makeFolders(folder: string, mode: number, target: string): void {
+  if (folder === target) return
+  makeFolders(dirname(folder), mode, target)
+  makeFolder(folder, mode)
 }
 
 function refuseForeign(path: string): void {

@@ -1,4 +1,4 @@
-import { accessSync, constants } from 'node:fs'
+import { accessSync, constants, lstatSync } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { type Clock, isoInstant } from '../../clock.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
@@ -28,7 +28,7 @@ const PATIENCE_MS = 250
  * Takes the lock that allows one writer per database. The lock is an open transaction on the small SQLite file
  * `<database>-lock`. The system releases it when the process ends, even on SIGKILL; a PID file would stay behind.
  * @param mode permission bits of the database
- * @throws StopError 73 when the database has a second name, 75 when another process holds the lock
+ * @throws StopError 73 when the database or the lock has a second name, 75 when another process holds the lock
  */
 export function lockDatabase(path: string, clock: Clock, mode: number): HeldLock {
   const file = `${resolvedPath(path)}-lock`
@@ -36,11 +36,14 @@ export function lockDatabase(path: string, clock: Clock, mode: number): HeldLock
   try {
     refuseSecondName(resolvedPath(path))
     accessSync(dirname(resolve(path)), constants.X_OK)
+    refuseLinkedLock(file)
     lock = openWritableFile(file, lockMode(mode), PATIENCE_MS)
-    applyMode([file], lockMode(mode))
     // With the journal in memory, the open transaction creates no journal file.
     lock.pragma('journal_mode = MEMORY')
     lock.exec('BEGIN IMMEDIATE')
+    // Any other file is not opened to more users.
+    refuseLinkedLock(file)
+    applyMode([file], lockMode(mode))
   } catch (error) {
     lock?.close()
     throw isBusy(error) ? lockedError(path) : databaseError(error, path)
@@ -76,6 +79,17 @@ export function isLocked(path: string): boolean | undefined {
   } finally {
     lock.close()
   }
+}
+
+/** A folder is left to SQLite, which refuses it. */
+function refuseLinkedLock(file: string): void {
+  const found = lstatSync(file, { throwIfNoEntry: false })
+  if (found === undefined || found.isDirectory() || (found.isFile() && found.nlink === 1)) return
+  throw new StopError(`${file} is a link or has a second name, expected a lock of parley`, {
+    code: 'lock-linked',
+    hint: 'Find out which user has put it there, then remove it.',
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
 }
 
 function mayWrite(file: string): boolean {

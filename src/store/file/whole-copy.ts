@@ -1,6 +1,7 @@
 import { closeSync, fsyncSync, openSync, renameSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { Sqlite } from '../database/sqlite-types.ts'
+import { createFile } from './new-files.ts'
 
 /** Copies a database, for upgrades, snapshots and restores. Child processes load this file, so it imports little. */
 
@@ -10,7 +11,7 @@ import type { Sqlite } from '../database/sqlite-types.ts'
  */
 export function writeWholeCopy(db: Sqlite, part: string): void {
   // VACUUM INTO accepts an empty file. Creating it here gives it mode 0600 before the first row is in it.
-  closeSync(openSync(part, 'wx', 0o600))
+  closeSync(createFile(part))
   db.prepare('VACUUM INTO ?').run(part)
   fsyncPath(part)
 }

@@ -1,0 +1,23 @@
+import { mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { createFolder, makeFolder } from '../../src/store/file/new-files.ts'
+import { newFolder } from './temporary-store.ts'
+
+test('a folder that another process has created just before is taken as it is', () => {
+  const path = join(newFolder(), 'target')
+  mkdirSync(path, { mode: 0o700 })
+  expect(createFolder(path)).toBe(false)
+  makeFolder(path, 0o644)
+  expect(statSync(path).mode & 0o777).toBe(0o700)
+})
+
+test.each<[what: string, put: (path: string) => void, code: string]>([
+  ['a file', path => writeFileSync(path, ''), 'EEXIST'],
+  ['a link to a folder', path => symlinkSync('.', path), 'ELOOP'],
+])('%s in the place of a folder is an error with its path', (_, put, code) => {
+  const path = join(newFolder(), 'target')
+  put(path)
+  for (const make of [createFolder, makeFolder])
+    expect(() => make(path, 0o600)).toThrow(expect.objectContaining({ code, path }))
+})
