@@ -4,12 +4,14 @@ import type { StoredFile } from '../storage/target-reader.ts'
 
 /** Reads Parquet files by another library than the one that writes them. Only this file loads hyparquet. */
 
-/** Values as the file has them: instants and days stay numbers, so that no digit is lost. */
+/** Values as the file has them: instants and days stay numbers, so that no digit is lost, and U+FEFF at a text's start stays. */
 const RAW_VALUES = {
   timestampFromMilliseconds: (value: bigint) => value,
   timestampFromMicroseconds: (value: bigint) => value,
   timestampFromNanoseconds: (value: bigint) => value,
   dateFromDays: (days: number) => days,
+  stringFromBytes: (bytes: Uint8Array) =>
+    bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'),
 }
 
 /**

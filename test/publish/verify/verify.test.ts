@@ -44,6 +44,22 @@ test('a target is clean after several publications with changes and an erasure, 
   expect(await verify(lake, undefined)).toMatchObject({ compared: false, faults: [] })
 })
 
+test('texts with characters that decoders like to drop or change are no fault', async () => {
+  const store = temporaryStore()
+  const lake = emptyLake()
+  for (const [place, name] of [
+    '\ufeffmark',
+    '\ufeff',
+    'a\ufeffb',
+    'a\u0000b',
+    '\u2028\r\n',
+    'e\u0301',
+  ].entries())
+    store.put('members', [{ id: `m${place}`, name }])
+  await publishTo(store.path, lake, { tables: ['members'] })
+  expect(await verify(lake, store.path)).toMatchObject({ faults: [], compared: true })
+})
+
 describe('a damaged target', () => {
   /** Verifies a damaged copy. */
   const damaged = (damage: (lake: Lake) => void) => {
