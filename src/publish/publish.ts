@@ -119,7 +119,7 @@ async function publishBegun(
 ): Promise<PublishSummary> {
   const { db, storage, keep, version, full } = options
   const { publication, target } = begun
-  const leftovers = await removeUncommitted(storage, target)
+  const leftovers = await removeUncommitted(storage, target, publication)
   const status = statusInstants(db)
   const properties = {
     [PROPERTIES.warehouse]: warehouse,
@@ -246,7 +246,7 @@ interface Completed {
 
 /** Returns the number of files that were removed. */
 async function removeExpired(
-  { options, target, looking }: PublicationContext,
+  { options, target, looking, publication }: PublicationContext,
   { published, completed, rows }: Completed,
 ): Promise<number> {
   const { db, clock, keep } = options
@@ -258,7 +258,9 @@ async function removeExpired(
     const before = target.tables.get(table.folder)
     const isNew = !target.paths.some(path => path.startsWith(`${table.folder}/`))
     const isUnchanged = looking.changed !== undefined && swept.version === before?.version
-    return isNew || (isUnchanged && !hasStaleFiles(target.paths, swept)) ? 0 : sweepTable(storage, swept)
+    return isNew || (isUnchanged && !hasStaleFiles(target.paths, swept))
+      ? 0
+      : sweepTable(storage, swept, publication)
   }
   const removed = await inParallel(published, MOST_SWEEPS, remove)
   // The expiry of its snapshots is a newer version, after which the storage is stopped.

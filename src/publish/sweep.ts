@@ -1,5 +1,4 @@
-import { errorCode } from '../error-code.ts'
-import type { TableMetadata, TableSnapshot } from './iceberg/metadata.ts'
+import type { TableSnapshot } from './iceberg/metadata.ts'
 import { inParallel } from './in-parallel.ts'
 import {
   hintPath,
@@ -20,27 +19,41 @@ import type { Storage } from './storage/storage.ts'
  * Without a lock, as on S3, another process may be publishing at the same time, and its new files are not named by any
  * snapshot yet. So three rules hold:
  * - If another process has published the table since, that process sweeps it.
- * - Files that an expired snapshot named, and earlier versions of the metadata, are removed at once, since they may hold
- *   content that was purged. No publication in progress needs them: it fails, or continues from our version.
- * - Other files, which no snapshot ever named, are removed once they are settled: on S3 after a day. A publication whose
- *   upload of one table takes longer than that must be the only one for its target.
+ * - Files of earlier publications, and earlier versions of the metadata, are removed at once, since they may hold content
+ *   that was purged. A snapshot that has expired named them, or a publication wrote them that was interrupted or stopped
+ *   when this one began, and can commit them no more.
+ * - Files of later publications are removed once they are settled: on S3 after a day. A publication whose upload of one
+ *   table takes longer than that must be the only one for its target.
+ * @param publication the number of the publication that sweeps
  */
-export async function sweepTable(storage: Storage, table: TableVersion): Promise<number> {
-  const { folder, metadata, version } = table
+export async function sweepTable(
+  storage: Storage,
+  table: TableVersion,
+  publication: number,
+): Promise<number> {
+  const { folder, version } = table
   const listed = await storage.list(folder)
   if (listed.some(path => (metadataVersion(path) ?? 0) > version)) return 0
   const needed = await filesOfTable(storage, table)
   needed.add(metadataPath(folder, version)).add(hintPath(folder))
   const unneeded = listed.filter(path => !needed.has(path))
-  if (unneeded.length === 0) return 0
+  const isEarlier = (path: string) =>
+    metadataVersion(path) !== undefined || (publicationOf(path) ?? publication) < publication
+  return removeAll(storage, await removable(storage, { folder, paths: unneeded, isEarlier }))
+}
+
+/** The paths of earlier publications, and the others that are settled. */
+async function removable(
+  storage: Storage,
+  {
+    folder,
+    paths,
+    isEarlier,
+  }: { folder: string; paths: readonly string[]; isEarlier(path: string): boolean },
+): Promise<readonly string[]> {
+  if (paths.every(isEarlier)) return paths
   const settled = new Set(await storage.settled(folder))
-  const released = unneeded.every(path => settled.has(path))
-    ? new Set<string>()
-    : await filesOfExpired(storage, metadata, new Set(listed))
-  const stale = unneeded.filter(
-    path => settled.has(path) || released.has(path) || metadataVersion(path) !== undefined,
-  )
-  return removeAll(storage, stale)
+  return paths.filter(path => isEarlier(path) || settled.has(path))
 }
 
 /**
@@ -77,41 +90,11 @@ async function filesOfTable(storage: Storage, { folder, metadata }: TableVersion
   return new Set(files)
 }
 
-/** The files of the snapshots that earlier versions of the metadata name and this one does not. */
-async function filesOfExpired(
-  storage: Storage,
-  metadata: TableMetadata,
-  listed: ReadonlySet<string>,
-): Promise<Set<string>> {
-  const kept = new Set(metadata.snapshots.map(listOf))
-  const earlier = await Promise.all(
-    metadata['metadata-log'].map(async ({ 'metadata-file': address }) => {
-      const bytes = await storage.read(pathIn(storage, address))
-      return bytes
-        ? (JSON.parse(String(bytes)) as Pick<TableMetadata, 'snapshots'>).snapshots.map(listOf)
-        : []
-    }),
-  )
-  const expired = new Set(earlier.flat().filter(list => !kept.has(list) && listed.has(pathIn(storage, list))))
-  const files = await inParallel(expired, MOST_REQUESTS, list => filesLeftOf(storage, list))
-  return new Set(files.flat())
-}
-
 const listOf = (snapshot: TableSnapshot): string => snapshot['manifest-list']
 
 async function filesOfSnapshots(storage: Storage, lists: readonly string[]): Promise<string[]> {
   const files = await inParallel(lists, MOST_REQUESTS, list => filesOfSnapshot(storage, list))
   return files.flat()
-}
-
-/** A sweep that was interrupted has removed the data files before the manifest, and the manifest before the list. */
-async function filesLeftOf(storage: Storage, manifestList: string): Promise<string[]> {
-  try {
-    return await filesOfSnapshot(storage, manifestList)
-  } catch (error) {
-    if (errorCode(error) !== undefined) throw error
-    return [pathIn(storage, manifestList)]
-  }
 }
 
 async function filesOfSnapshot(storage: Storage, manifestList: string): Promise<string[]> {
@@ -122,28 +105,30 @@ async function filesOfSnapshot(storage: Storage, manifestList: string): Promise<
 }
 
 /**
- * Removes what interrupted publications wrote and did not commit, once it is settled. It is done before a publication
- * writes, so that repeated interruptions, such as those of a full disk, do not add up. Returns the number of files.
+ * Removes what interrupted publications wrote and did not commit. It is done before a publication writes, so that
+ * repeated interruptions, such as those of a full disk, do not add up. A table that the target does not have yet may
+ * still be created by a publication that this one has stopped, so its files must be settled, or wait for the sweep.
+ * Returns the number of files.
+ * @param publication the number of the publication that has begun
  */
 export async function removeUncommitted(
   storage: Storage,
   { paths, tables }: PublishedTarget,
+  publication: number,
 ): Promise<number> {
-  const uncommitted = paths.filter(path => {
-    const [, folder = '', publication] = UNCOMMITTED.exec(path) ?? []
-    const last = tables.get(folder)?.metadata['last-sequence-number'] ?? 0
-    return publication !== undefined && Number(publication) > last
-  })
-  if (uncommitted.length === 0) return 0
-  const settled = new Set(await storage.settled(''))
-  return removeAll(
-    storage,
-    uncommitted.filter(path => settled.has(path)),
-  )
+  const lastOf = (path: string) => tables.get(folderOf(path))?.metadata['last-sequence-number']
+  const uncommitted = paths.filter(path => (publicationOf(path) ?? 0) > (lastOf(path) ?? 0))
+  const isEarlier = (path: string) => lastOf(path) !== undefined && (publicationOf(path) ?? 0) < publication
+  return removeAll(storage, await removable(storage, { folder: '', paths: uncommitted, isEarlier }))
 }
 
-/** Files have the number of the publication that wrote them. */
-const UNCOMMITTED = /^([^/]+)\/(?:data|metadata)\/(\d+)-[^/]+\.(?:parquet|avro)$/
+const folderOf = (path: string): string => path.slice(0, Math.max(0, path.indexOf('/')))
+
+/** The number of the publication that wrote a file of data or a manifest, which is in its name. */
+function publicationOf(path: string): number | undefined {
+  const number = /^[^/]+\/(?:data|metadata)\/(\d+)-[^/]+\.(?:parquet|avro)$/.exec(path)?.[1]
+  return number === undefined ? undefined : Number(number)
+}
 
 /** A file is removed before the one that names it, so that an interrupted sweep can be continued. */
 const REMOVAL_ORDER = ['.parquet', '-manifest.avro', '-snapshot.avro']

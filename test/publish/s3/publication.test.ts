@@ -228,25 +228,29 @@ test('a sweep leaves a table that another process has published since, however o
   await expectComplete(fake)
 })
 
-test('files of an interrupted publication are removed a day later', async () => {
-  const clock = datedClock()
-  const fake = await fakeS3({ now: clock.now })
-  const store = temporaryStore()
-  const publish = async () => publishTo(await bucketOf(fake, { clock }), store.path, { clock })
-  fake.fault = ({ key }) =>
-    key === 'lake/members/metadata/v1.metadata.json' ? { status: 403, code: 'AccessDenied' } : undefined
-  putMember(store, 'm', 'M')
-  await expect(publish()).rejects.toMatchObject({ exitStatus: EXIT_STATUS.databaseUnavailable })
-  const left = filesOf(fake, 'members')
-  fake.fault = () => undefined
-  await publish()
-  expect(filesOf(fake, 'members')).toEqual(expect.arrayContaining(left))
-  clock.advance(DAY_MS)
-  expect((await publish()).files_removed).toBeGreaterThanOrEqual(3)
-  expect(filesOf(fake, 'members')).toHaveLength(1)
-  expect(filesOf(fake, 'members')).not.toEqual(left)
-  await expectComplete(fake)
-})
+test.each([false, true])(
+  'files of an interrupted publication are removed by the next one, whether the table was published before: %s',
+  async isPublished => {
+    const fake = await fakeS3()
+    const store = temporaryStore()
+    const publish = async () => publishTo(await bucketOf(fake), store.path)
+    if (isPublished) await publish()
+    putMember(store, 'm', 'M')
+    fake.fault = ({ method, key }) =>
+      method === 'PUT' && /^lake\/members\/metadata\/v\d+\.metadata\.json$/.test(key)
+        ? { status: 403, code: 'AccessDenied' }
+        : undefined
+    await expect(publish()).rejects.toMatchObject({ exitStatus: EXIT_STATUS.databaseUnavailable })
+    const interrupted = () =>
+      filesOf(fake, 'members').filter(key => key.includes(isPublished ? '/2-' : '/1-'))
+    expect(interrupted()).toHaveLength(1)
+    fake.fault = () => undefined
+    putMember(store, 'm', 'N')
+    await publish()
+    expect(interrupted()).toEqual([])
+    await expectComplete(fake)
+  },
+)
 
 test.each([false, true])(
   'files with erased content are removed at once, however new they are (the first sweep fails: %j)',
