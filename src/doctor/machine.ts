@@ -19,7 +19,7 @@ import { octalMode } from '../store/file/writable.ts'
 import { brokenReferences } from '../store/migrations/broken-references.ts'
 import { deadObjectErrors, foreignObjects } from '../store/migrations/foreign-objects.ts'
 import { appliedMigrations, newestMigration } from '../store/migrations/journal.ts'
-import { ownObjects } from '../store/migrations/own-objects.ts'
+import { indicesOf, ownIndices, ownObjects } from '../store/migrations/own-objects.ts'
 import { countText } from '../terminal/wording.ts'
 import { exportFindings } from './exports.ts'
 import { createFinder, type Finder, type Finding } from './finding.ts'
@@ -281,11 +281,12 @@ function missingTables(db: Sqlite): string[] {
   return OWN_TABLES.filter(name => !present.has(name))
 }
 
-function schemaVersion(db: Sqlite, line: Finder, { version }: MachineContext): Finding[] {
+function schemaVersion(db: Sqlite, line: Finder, { version, database }: MachineContext): Finding[] {
   const applied = appliedMigrations(db).at(-1)
   const missing = missingTables(db)
   if (applied === newestMigration()) {
-    if (missing.length === 0) return [line.ok(`current for parley ${version}`)]
+    if (missing.length === 0)
+      return [line.ok(`current for parley ${version}`), ...missingIndices(db, line, database)]
     return [line.wrong(`missing tables: ${missing.join(', ')}`, DATABASE, DAMAGED)]
   }
   if (applied === undefined) {
@@ -297,15 +298,32 @@ function schemaVersion(db: Sqlite, line: Finder, { version }: MachineContext): F
   return [line.note(`older than parley ${version}`, hint)]
 }
 
+/** Migrations create indices only once. Without a unique one, writes fail; without another, reads are slow. */
+function missingIndices(db: Sqlite, line: Finder, database: string): Finding[] {
+  const present = indicesOf(db)
+  return [...ownIndices()].flatMap(([name, sql]) => {
+    if (present.has(name)) return []
+    const found = `the index ${name} is missing`
+    const hint = `Create it again: sqlite3 ${resolvedPath(database)} '${sql}'`
+    return sql.startsWith('CREATE UNIQUE') ? line.wrong(found, DATABASE, hint) : line.note(found, hint)
+  })
+}
+
 const DAMAGED =
   'Stop the daemon if it runs. Then restore a snapshot with parley restore FILE, or move the file away and run parley backfill.'
 
-function quickCheck(db: Sqlite, line: Finder): Finding[] {
+function quickCheck(db: Sqlite, line: Finder, { database }: MachineContext): Finding[] {
   const sql = 'PRAGMA quick_check'
-  const rows = db.prepare(sql).pluck().all()
-  const faults = rows.filter(row => row !== 'ok').length
-  if (faults === 0) return [line.ok(`${sql} found no error`)]
-  return [line.wrong(`${sql} found ${countText(faults, 'error')}`, DATABASE, DAMAGED)]
+  const faults = db
+    .prepare<unknown[], string>(sql)
+    .pluck()
+    .all()
+    .filter(row => row !== 'ok')
+  if (faults.length === 0) return [line.ok(`${sql} found no error`)]
+  const ofSearch = databaseFault('SQLITE_CORRUPT_VTAB', database)
+  if (ofSearch && faults.every(fault => /fts5/i.test(fault) && fault.includes('search_')))
+    return [line.wrong(ofSearch.problem, DATABASE, ofSearch.hint)]
+  return [line.wrong(`${sql} found ${countText(faults.length, 'error')}`, DATABASE, DAMAGED)]
 }
 
 function foreignKeys(db: Sqlite, line: Finder): Finding[] {

@@ -296,6 +296,34 @@ test('a damaged database is reported', async () => {
   expect(stdout).toMatch(/\nWRONG {4}integrity: not checked: it is damaged \(SQLITE_CORRUPT\w*\)\n/)
 })
 
+test('a damaged search index is reported as such, and not as a damaged warehouse', async () => {
+  const around = backfilled()
+  const db = openSqlite(around.file)
+  db.unsafeMode(true)
+  db.exec("UPDATE search_transcripts_data SET block = x'a5a5a5a5a5a5a5a5' WHERE id > 10")
+  db.close()
+  const { status, stdout } = await doctor(around)
+  expect(status).toBe(EXIT_STATUS.databaseUnavailable)
+  expect(stdout).toMatch(
+    /\nWRONG {4}integrity: .*a full-text index of the search is damaged, the rows are not/,
+  )
+})
+
+test('a missing index is reported with the statement that creates it', async () => {
+  const around = backfilled()
+  const db = openSqlite(around.file)
+  db.exec('DROP INDEX messages_by_time')
+  db.close()
+  const schemaOf = async () => (await findings(around)).filter(({ check }) => check === 'schema')
+  const [, missing] = await schemaOf()
+  expect(missing).toMatchObject({ mark: 'note', found: 'the index messages_by_time is missing' })
+  const [, file = '', sql = ''] = /sqlite3 (\S+) '(.*)'$/.exec(missing?.hint ?? '') ?? []
+  const again = openSqlite(file)
+  again.exec(sql)
+  again.close()
+  expect(await schemaOf()).toHaveLength(1)
+})
+
 test('a database of a newer version is reported as such', async () => {
   const around = backfilled()
   const db = openSqlite(around.file)

@@ -689,6 +689,20 @@ describe('a search with many hits', () => {
   })
 })
 
+test('a damaged index is named by the error, and dropping it and building it again mends it', async () => {
+  const store = temporaryStore()
+  putOne(store, 'a', 'budget')
+  await build(store)
+  store.db.unsafeMode(true)
+  store.db.exec("UPDATE search_messages_data SET block = x'a5a5a5a5a5a5a5a5' WHERE id > 10")
+  store.db.unsafeMode(false)
+  expect(() => ask(store, 'budget')).toThrow('a full-text index of the search is damaged, the rows are not')
+  await build(store, false)
+  expect(ask(store, 'budget').rows).toHaveLength(8)
+  await build(store)
+  expect(ask(store, 'budget').rows).toHaveLength(8)
+})
+
 test('the sqlite3 program reads the indices and runs the printed SQL', async () => {
   const store = temporaryStore()
   putOne(store, 'a', '見積書の件')

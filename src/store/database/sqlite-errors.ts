@@ -67,6 +67,12 @@ const DATABASE_FAULTS: readonly (DatabaseFault & { codes: RegExp })[] = [
     hint: 'Choose another file with database.path. If this file was a warehouse, stop the daemon and restore a snapshot with parley restore FILE.',
   },
   {
+    // The only virtual tables are the full-text indices.
+    codes: /^SQLITE_CORRUPT_VTAB/,
+    problem: 'a full-text index of the search is damaged, the rows are not',
+    hint: 'Set search.enabled = false and run parley backfill, or reload the daemon: it drops the indices. Then set it to true and do the same: it builds them again from the rows.',
+  },
+  {
     codes: /^SQLITE_CORRUPT/,
     problem: 'it is damaged',
     hint: 'Stop the daemon if it runs. Then restore a snapshot with parley restore FILE, or move the file away and run parley backfill.',
