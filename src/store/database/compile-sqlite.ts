@@ -12,7 +12,11 @@ try {
   process.stderr.write(
     `Compiling SQLite (${name}) for Node ${process.versions.node}, which takes about a minute\n`,
   )
-  const { status } = spawnSync('npm', ['rebuild', name, '--ignore-scripts=false'], { stdio: 'inherit' })
+  // Otherwise its install script would fetch a binary for which the lock file has no digest.
+  const fromSource = 'npm_config_build_from_source=true'
+  const { status } = spawnSync('env', [fromSource, 'npm', 'rebuild', name, '--ignore-scripts=false'], {
+    stdio: 'inherit',
+  })
   if (status !== 0)
     throw new Error(`Cannot compile ${name}, which needs Python 3, make and a C++ compiler (see above)`)
 }
