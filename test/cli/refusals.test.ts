@@ -91,7 +91,7 @@ test.concurrent('an address where nothing listens ends with 69', async () => {
   const { status, stdout, stderr } = await parley(['backfill'], place)
   expect({ status, stdout }).toEqual({ status: EXIT_STATUS.apiUnavailable, stdout: '' })
   expect(stderr).toContain(
-    `parley: No usable answer from ${place.env['PARLEY_BASE_URL']}: The API cannot be reached: connection refused\nhint: Check api.base_url and the network`,
+    `parley: No usable answer from ${place.env['PARLEY_BASE_URL']}: The API cannot be reached: connection refused\nhint: Check api.base_url, the network and the proxy`,
   )
 })
 

@@ -155,7 +155,7 @@ test('an unreachable API ends doctor with the exit status of a backfill', async 
   const { status, stdout } = await doctor(placeFor(gone), ['--give-up-seconds', '1'])
   expect(status).toBe(EXIT_STATUS.apiUnavailable)
   expect(stdout).toMatch(
-    /\nWRONG {4}API: No usable answer from http\S+: The API cannot be reached: connection refused\n {9}→ Check api\.base_url /,
+    /\nWRONG {4}API: No usable answer from http\S+: The API cannot be reached: connection refused\n {9}→ Check api\.base_url, /,
   )
 })
 
