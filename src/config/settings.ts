@@ -432,7 +432,8 @@ export const SETTINGS = {
     kind: kinds.endpoint,
     default: undefined,
     without: 'AWS, by `publish.s3_region`',
-    description: 'The address of the S3 API, without the bucket. Only for storage that is not AWS.',
+    description:
+      'The address of the S3 API, without the bucket. Only for storage that is not AWS, and for addresses of your own at AWS.',
     flag: '--s3-endpoint',
     placeholder: 'url',
     example: '"https://minio.example.com"',
@@ -451,9 +452,9 @@ export const SETTINGS = {
       /^[!-+\-.0-~]{1,200}$/,
     ),
     default: undefined,
-    without: 'required for `s3://`',
+    without: 'credentials of the environment, profile or role',
     description:
-      'The id of the access key. The key needs `s3:ListBucket` for the bucket, and `s3:GetObject`, `s3:PutObject` and `s3:DeleteObject` for the objects below the prefix.',
+      'The id of the access key. Without it and its secret, parley uses the credentials that programs of AWS find: `AWS_ACCESS_KEY_ID` and the like, a profile (`AWS_PROFILE`, also with SSO), a web identity, or the role of a container or machine. The key needs `s3:ListBucket` for the bucket, and `s3:GetObject`, `s3:PutObject` and `s3:DeleteObject` for the objects below the prefix.',
     flag: '--s3-access-key-id',
     placeholder: 'id',
     example: '"AKIAIOSFODNN7EXAMPLE"',
@@ -464,7 +465,7 @@ export const SETTINGS = {
       /^[\x21-\x7e]{1,200}$/,
     ),
     default: undefined,
-    without: 'required for `s3://`',
+    without: 'as for `publish.s3_access_key_id`',
     description:
       'The secret of the access key, in a file like `api.key`, and read only when parley publishes to S3. parley never prints, logs or stores it.',
     flag: '--s3-secret-access-key-file',

@@ -33,8 +33,11 @@ export interface PublishProcess {
 
 const PROGRAM = new URL('./publish-worker.js', import.meta.url)
 
-/** Certificates that requests to the target need. Everything else of the environment may hold secrets. */
-const PASSED = ['NODE_EXTRA_CA_CERTS'] as const
+/**
+ * What requests to a bucket need: certificates, and what leads to credentials, with the programs that a profile may name.
+ * Everything else of the environment may hold other secrets.
+ */
+const PASSED = /^(NODE_EXTRA_CA_CERTS|HOME|PATH|AWS_\w+)$/
 
 /** @throws StopError as the publication, 1 after a fault of the program, 75 when the process ended without an answer */
 export async function runPublishProcess({
@@ -43,11 +46,11 @@ export async function runPublishProcess({
   signal,
   program = PROGRAM,
 }: PublishProcess): Promise<PublishSummary> {
-  const passed = Object.fromEntries(PASSED.flatMap(name => (env[name] ? [[name, env[name]]] : [])))
+  const passed = Object.entries(env).filter(([name]) => input.target.by === 's3' && PASSED.test(name))
   const answer = await runProgram<PublishAnswer>({
     program,
     input,
-    env: { TMPDIR: tmpdir(), ...passed },
+    env: { TMPDIR: tmpdir(), ...Object.fromEntries(passed) },
     signal,
     noAnswerError: cutOffError,
   })

@@ -132,7 +132,7 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
   [
     { 'app.ts': "const a = process.env; const b = process['env']; process.exitCode = 1; process.exit(1)" },
     [
-      'app.ts uses process.env: only config/load-settings.ts may',
+      'app.ts uses process.env: only config/load-settings.ts and publish/storage/s3/client.ts may',
       'app.ts uses process.exitCode: only cli.ts may',
       'app.ts uses process.exit: only cli.ts may',
     ],

@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import type { Settings } from '../../src/config/load-settings.ts'
+import type { Environment, Settings } from '../../src/config/load-settings.ts'
 import { type PublicationDuty, publishRegularly } from '../../src/daemon/publications.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { createLog } from '../../src/log.ts'
@@ -22,7 +22,7 @@ const MINUTE = 60_000
 const PUBLISH: Settings['publish'] = { ...PUBLISH_DEFAULTS, tables: ['members', 'teams'] }
 
 /** The publications of a daemon on a new warehouse at half past ten. */
-async function dutyWith(publish: Partial<Settings['publish']>, program = PROGRAM) {
+async function dutyWith(publish: Partial<Settings['publish']>, program = PROGRAM, env: Environment = {}) {
   const store = temporaryStore()
   store.put('members', [{ id: 'm', name: 'M' }])
   const lines: { level: string; msg: string; until?: string; error?: { code?: string } }[] = []
@@ -48,7 +48,7 @@ async function dutyWith(publish: Partial<Settings['publish']>, program = PROGRAM
       publish: { ...PUBLISH, ...publish },
       proxies: {},
     },
-    env: {},
+    env,
     version: '1.2.3',
     signal: stop.signal,
     program,
@@ -207,4 +207,14 @@ test('a target that does not answer delays neither the sync nor the end of the d
   expect((await daemon.ended).status).toBe(EXIT_STATUS.done)
   expect(JSON.stringify(daemon.lines())).not.toContain(ACCESS.secret)
   expect(column(place.file, 'SELECT count(*) FROM sync_publications')).toEqual([0])
+})
+
+test('a publication to a bucket uses the credentials of the environment of the daemon', async () => {
+  const fake = await fakeS3()
+  const target = { target: `s3://${BUCKET}/lake`, s3Endpoint: fake.url, s3Region: ACCESS.region }
+  const env = { AWS_ACCESS_KEY_ID: ACCESS.id, AWS_SECRET_ACCESS_KEY: ACCESS.secret }
+  const { start, advance, rows } = await dutyWith(target, PROGRAM, env)
+  void start()
+  await advance(0)
+  expect(rows()).toMatchObject([{ publication: 1, error: null }])
 })

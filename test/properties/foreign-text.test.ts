@@ -12,7 +12,7 @@ import { unknownFieldName } from '../../src/engine/parse/drift.ts'
 import { PARQUET_TYPES } from '../../src/export/parquet-types.ts'
 import { isDay, readInstant } from '../../src/instant.ts'
 import { decodeJson, encodeJson } from '../../src/json.ts'
-import { readListedPage } from '../../src/publish/storage/s3/answers.ts'
+import { failureOf } from '../../src/publish/storage/s3/faults.ts'
 import { jsonLine, safeLines, singleLine } from '../../src/safe-text.ts'
 import { readNudge } from '../../src/server/nudge.ts'
 import { type CrmForm, cellOf, columnsOf, formOf } from '../../src/store/crm/columns.ts'
@@ -101,8 +101,15 @@ const PLACES: Readonly<Record<string, (text: string) => unknown>> = {
   'a webhook': text => readNudge({ event: text, [`${text}_ids`]: [text], object: text, id: text }),
   'a text for a terminal': text => [safeLines(text), singleLine(text), jsonLine(text)],
   'a hit of a search': text => hitOf(searchRow(text), ['a', '11', "''"]),
-  'a listing of a bucket': text =>
-    refused(() => readListedPage(Buffer.from(`<ListBucketResult><Key>${text}</Key></ListBucketResult>`))),
+  'an error of a bucket': text =>
+    failureOf(
+      Object.assign(new Error(text), {
+        name: text,
+        code: text,
+        Region: text,
+        $metadata: { httpStatusCode: 400 },
+      }),
+    ),
 }
 
 test.for(Object.entries(PLACES))('%s takes linear time for any text', ([, place]) => {

@@ -6,7 +6,7 @@ import type { Settings } from '../../config/load-settings.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import type { ProxyRules } from '../../proxies.ts'
 import { type BucketEndpoint, type BucketPlace, parseBucketPlace } from './s3/address.ts'
-import type { BucketCredentials } from './s3/requests.ts'
+import type { BucketCredentials } from './s3/client.ts'
 import type { Storage } from './storage.ts'
 import { folderReader, type TargetReader } from './target-reader.ts'
 
@@ -85,25 +85,31 @@ export async function openTargetReader(
 }
 
 function bucketAccess({ publish, proxies }: TargetSettings): BucketEndpoint & {
-  credentials: BucketCredentials
+  credentials: BucketCredentials | undefined
   proxies: ProxyRules
 } {
   const { s3Endpoint: endpoint, s3Region: region, s3PathStyle: pathStyle } = publish
-  const { s3AccessKeyId, s3SecretAccessKey, s3SessionToken: sessionToken } = publish
-  if (s3AccessKeyId === undefined || s3SecretAccessKey === undefined) throw credentialsError(publish)
-  const credentials = { accessKeyId: s3AccessKeyId, secretAccessKey: s3SecretAccessKey, sessionToken }
-  return { endpoint, region, pathStyle, credentials, proxies }
+  return { endpoint, region, pathStyle, credentials: bucketCredentials(publish), proxies }
 }
 
-function credentialsError({ s3AccessKeyId, s3SecretAccessKey }: Settings['publish']): StopError {
+/** Undefined when the settings have none. @throws StopError 78 when they have some of it */
+function bucketCredentials({
+  s3AccessKeyId: accessKeyId,
+  s3SecretAccessKey: secretAccessKey,
+  s3SessionToken: sessionToken,
+}: Settings['publish']): BucketCredentials | undefined {
+  if (accessKeyId !== undefined && secretAccessKey !== undefined)
+    return { accessKeyId, secretAccessKey, sessionToken }
+  if (accessKeyId === undefined && secretAccessKey === undefined && sessionToken === undefined)
+    return undefined
   const missing = [
-    ...(s3AccessKeyId === undefined ? ['publish.s3_access_key_id'] : []),
-    ...(s3SecretAccessKey === undefined ? ['publish.s3_secret_access_key'] : []),
+    ...(accessKeyId === undefined ? ['publish.s3_access_key_id'] : []),
+    ...(secretAccessKey === undefined ? ['publish.s3_secret_access_key'] : []),
   ]
-  const [is, it] = missing.length === 1 ? ['is', 'it'] : ['are', 'them']
-  return new StopError(`${missing.join(' and ')} ${is} not set, and a target s3:// needs ${it}`, {
+  const is = missing.length === 1 ? 'is' : 'are'
+  throw new StopError(`${missing.join(' and ')} ${is} not set, but the rest of the credentials is`, {
     code: 'bad-settings',
-    hint: 'Set publish.s3_access_key_id and name the file with its secret by publish.s3_secret_access_key_file. config/README.md explains every setting.',
+    hint: 'Set publish.s3_access_key_id and name the file with its secret by publish.s3_secret_access_key_file, or set no credentials, so that those of the environment, the profile or the role apply.',
     exitStatus: EXIT_STATUS.settings,
   })
 }

@@ -1,6 +1,6 @@
 import { readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { EXIT_STATUS, type StopError } from '../../../src/errors.ts'
 import type { S3Options } from '../../../src/publish/storage/s3/s3.ts'
 import { virtualClock } from '../../api/virtual-clock.ts'
@@ -157,6 +157,28 @@ test.each<FakeFault>([FAILING, 'reset', 'lost', 'truncated'])(
   },
 )
 
+test('many requests that wait for their next try cause no warning about listeners', async () => {
+  const fake = await fakeS3()
+  const storage = await bucketOf(fake, { random: () => 0.1 })
+  const warnings: Error[] = []
+  const onWarning = (warning: Error) => void warnings.push(warning)
+  process.on('warning', onWarning)
+  onTestFinished(() => void process.off('warning', onWarning))
+  const tried = new Set<string>()
+  // All fail together, so that they wait together.
+  fake.fault = async ({ key }) => {
+    if (tried.has(key)) return undefined
+    tried.add(key)
+    await until(
+      () => tried.size,
+      count => count === 30,
+    )
+    return FAILING
+  }
+  await Promise.all(Array.from({ length: 30 }, (_, number) => storage.write(`t/${number}`, Buffer.from(''))))
+  expect([tried.size, warnings]).toEqual([30, []])
+})
+
 test('a request without an answer is given up and repeated', async () => {
   const clock = virtualClock(Date.now())
   const fake = await fakeS3({ now: clock.now })
@@ -296,9 +318,9 @@ test.each<[what: string, refused: Refused]>([
     },
   ],
   [
-    'a wrong clock',
+    'a time that the server keeps refusing',
     {
-      options: { clock: datedClock(0) },
+      fault: { status: 403, code: 'RequestTimeTooSkewed' },
       code: 'publish-clock',
       message: /refuses the time of this machine/,
       hint: /Set the clock/,
@@ -434,6 +456,13 @@ test('a prefix with other objects is refused and not changed', async () => {
   expect(fake.keys()).toEqual(before)
   await bucketOf(fake, { prefix: 'lake/of-parley' })
   expect(fake.keys()).toContain('lake/of-parley/.parley-publish')
+})
+
+test('a wrong clock of this machine is corrected by the time of the server', async () => {
+  const fake = await fakeS3({ now: datedClock().now })
+  const storage = await bucketOf(fake)
+  await storage.write('t/one', Buffer.from('1'))
+  expect(text(await storage.read('t/one'))).toBe('1')
 })
 
 test('a session token is sent and signed', async () => {

@@ -20,12 +20,17 @@ export interface FakeCall {
   number: number
 }
 
-/** What goes wrong with a request. `lost`: it has its effect, and the connection is reset. */
+/**
+ * What goes wrong with a request. `lost`: it has its effect, and the connection is reset. `half`: half of the answer
+ * arrives, and nothing shows that there was more. `empty`: a listing has no objects.
+ */
 export type FakeFault =
   | 'lost'
   | 'reset'
   | 'hang'
   | 'truncated'
+  | 'half'
+  | 'empty'
   | { status: number; code?: string; headers?: Record<string, string>; text?: string }
 
 export const FAILING = { status: 500, code: 'InternalError' }
@@ -90,6 +95,8 @@ export async function fakeS3(options: FakeS3Options = {}): Promise<FakeS3> {
     if (fault === 'reset') return request.socket.destroy()
     if (typeof fault === 'object') return fail(response, fault)
     if (fault === 'truncated') truncate(response, request)
+    if (fault === 'half') halve(response)
+    if (fault === 'empty') call.query.set('prefix', 'no such prefix')
     if (fault === 'lost') lose(response, request)
     answer(fake, { call, request, response, body }, options)
   }
@@ -122,6 +129,16 @@ function truncate(response: ServerResponse, request: IncomingMessage): void {
     response.setHeader('content-length', whole.length)
     response.write(whole.subarray(0, whole.length / 2), () => request.socket.destroy())
     return response
+  }
+}
+
+/** Sends half of the body without the length of the whole. */
+function halve(response: ServerResponse): void {
+  const end = response.end.bind(response)
+  response.end = (bytes?: unknown) => {
+    const whole = Buffer.from(bytes as Buffer)
+    response.setHeader('transfer-encoding', 'chunked')
+    return end(whole.subarray(0, whole.length / 2))
   }
 }
 
@@ -158,7 +175,11 @@ function sendObject(response: ServerResponse, bytes: Buffer, range: string | und
   const [, from, to] = /^bytes=(\d+)-(\d+)$/.exec(range ?? '')?.map(Number) ?? []
   if (from === undefined || to === undefined) response.end(bytes)
   else if (from >= bytes.length) fail(response, { status: 416, code: 'InvalidRange' })
-  else response.writeHead(206).end(bytes.subarray(from, to + 1))
+  else {
+    const piece = bytes.subarray(from, to + 1)
+    const range = `bytes ${from}-${from + piece.length - 1}/${bytes.length}`
+    response.writeHead(206, { 'content-range': range }).end(piece)
+  }
 }
 
 /** A page of ListObjectsV2. The token has characters that must be encoded in a URL. */

@@ -7,30 +7,12 @@ export interface BucketPlace {
 }
 
 export interface BucketEndpoint {
-  /** The address of the API without the bucket; undefined for AWS. */
+  /** The address of the API without the bucket; undefined: as the client of AWS finds it. */
   endpoint: string | undefined
   region: string
   /** Undefined: as the endpoint needs it. */
   pathStyle: boolean | undefined
 }
-
-/** The URL of a bucket, to which `/key` is appended. */
-export function bucketUrl({ endpoint, region, pathStyle }: BucketEndpoint, bucket: string): string {
-  const base = endpoint ?? `https://s3.${region}.amazonaws.com${region.startsWith('cn-') ? '.cn' : ''}`
-  // The certificate of AWS covers host names with one label before the domain, so no bucket with dots.
-  if (pathStyle ?? (endpoint !== undefined || bucket.includes('.'))) return `${base}/${bucket}`
-  return base.replace('://', `://${bucket}.`)
-}
-
-/** As SigV4 wants it: everything but unreserved characters is encoded. */
-export function encodedText(text: string): string {
-  return encodeURIComponent(text).replace(
-    /[!'()*]/g,
-    character => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
-  )
-}
-
-export const encodedKey = (key: string): string => key.split('/').map(encodedText).join('/')
 
 /** Undefined when the text does not have the form `s3://bucket/prefix`. */
 export function parseBucketPlace(text: string): BucketPlace | undefined {

@@ -1,5 +1,109 @@
+import { errorCode } from '../../../error-code.ts'
 import { EXIT_STATUS, StopError } from '../../../errors.ts'
-import type { BucketAnswer, BucketErrorCode, LostAnswer } from './answers.ts'
+import { ProxyError } from '../../../proxies.ts'
+
+/** What a failure of a bucket means. Of the text of an answer, only known words and checked values are used. Pure. */
+
+export type BucketFailure = BucketRefusal | LostAnswer
+
+/** An answer with an error. */
+export interface BucketRefusal {
+  status: number
+  /** The error code of S3, if it is a known one. */
+  code: BucketErrorCode | undefined
+  /** The region of the bucket, if the answer names it. */
+  region: string | undefined
+  /** The clock of this machine was wrong. The next request is signed with the time of the server. */
+  isClockCorrected: boolean
+}
+
+/** A request without a complete answer. It may have had its effect. */
+export interface LostAnswer {
+  /** An error code such as `ECONNREFUSED`, or a few words. */
+  lost: string
+}
+
+/** The codes that may be shown. */
+const KNOWN_CODES = [
+  'AccessDenied',
+  'AllAccessDisabled',
+  'AuthorizationHeaderMalformed',
+  'BadDigest',
+  'ConditionalRequestConflict',
+  'EntityTooLarge',
+  'ExpiredToken',
+  'IllegalLocationConstraintException',
+  'IncompleteBody',
+  'InternalError',
+  'InvalidAccessKeyId',
+  'InvalidBucketName',
+  'InvalidObjectState',
+  'InvalidRequest',
+  'InvalidToken',
+  'KeyTooLongError',
+  'MethodNotAllowed',
+  'MissingContentLength',
+  'NoSuchBucket',
+  'NoSuchKey',
+  'NotImplemented',
+  'PermanentRedirect',
+  'PreconditionFailed',
+  'QuotaExceeded',
+  'RequestTimeTooSkewed',
+  'RequestTimeout',
+  'ServiceUnavailable',
+  'SignatureDoesNotMatch',
+  'SlowDown',
+  'TemporaryRedirect',
+  'XAmzContentSHA256Mismatch',
+  'XMinioStorageFull',
+] as const
+
+export type BucketErrorCode = (typeof KNOWN_CODES)[number]
+
+/** Codes that a later try may not get, although their status says that the request was wrong. */
+const TEMPORARY_CODES: readonly (string | undefined)[] = [
+  'ConditionalRequestConflict',
+  'IncompleteBody',
+  'RequestTimeout',
+  'SlowDown',
+]
+
+/** What the S3 client of AWS adds to an error that is an answer. */
+interface ErrorOfClient {
+  name?: unknown
+  Region?: unknown
+  $metadata?: { httpStatusCode?: number; clockSkewCorrected?: boolean }
+  $response?: { statusCode?: number; headers?: Readonly<Record<string, string>> }
+}
+
+export function failureOf(error: unknown): BucketFailure {
+  const { name, Region, $metadata, $response }: ErrorOfClient = error instanceof Error ? error : {}
+  const status = $metadata?.httpStatusCode ?? $response?.statusCode
+  if (status === undefined || status < 300) return { lost: lostReason(error) }
+  const region = $response?.headers?.['x-amz-bucket-region'] ?? Region
+  return {
+    status,
+    code: KNOWN_CODES.find(known => known === name),
+    region: typeof region === 'string' && /^[a-z\d-]{1,63}$/.test(region) ? region : undefined,
+    isClockCorrected: $metadata?.clockSkewCorrected ?? false,
+  }
+}
+
+/** The code of the system, of TLS or of undici; never the text of an error, which may quote the answer. */
+function lostReason(error: unknown): string {
+  if (error instanceof ProxyError) return error.message
+  const code = errorCode(error) ?? errorCode(error instanceof Error ? error.cause : undefined)
+  return code !== undefined && /^[A-Z][A-Z\d_]{2,60}$/.test(code) ? code : 'the connection failed'
+}
+
+/** Whether the same request may succeed later. A 501 says that it never will. */
+export function isTemporary(failure: BucketFailure): boolean {
+  if ('lost' in failure) return true
+  const { status, code, isClockCorrected } = failure
+  if (code === 'RequestTimeTooSkewed') return isClockCorrected
+  return (status >= 500 && status !== 501) || status === 429 || TEMPORARY_CODES.includes(code)
+}
 
 /** The bucket as the user named it, for messages. */
 export interface BucketWords {
@@ -18,12 +122,12 @@ interface BucketFault {
 }
 
 /** The error for an answer that was not wanted, with what to do. It has no text of the answer. */
-export function bucketError(words: BucketWords, answer: BucketAnswer | LostAnswer): StopError {
+export function bucketError(words: BucketWords, answer: BucketFailure): StopError {
   const { code, problem, hint } = faultOf(words, answer)
   return new StopError(problem, { code, hint, exitStatus: EXIT_STATUS.databaseUnavailable })
 }
 
-function faultOf(words: BucketWords, answer: BucketAnswer | LostAnswer): BucketFault {
+function faultOf(words: BucketWords, answer: BucketFailure): BucketFault {
   if ('lost' in answer) return unreachable(words, answer)
   const status = answer.code === undefined ? `HTTP ${answer.status}` : `HTTP ${answer.status}, ${answer.code}`
   const known = (answer.code && faultsByCode(words)[answer.code]) ?? elsewhere(words, answer)
@@ -85,7 +189,7 @@ export function conditionError({ url }: BucketWords): StopError {
 }
 
 /** A redirect, or a refusal that names another region. */
-function elsewhere({ bucket, region, url }: BucketWords, answer: BucketAnswer): BucketFault | undefined {
+function elsewhere({ bucket, region, url }: BucketWords, answer: BucketRefusal): BucketFault | undefined {
   const { status, code: refused, region: other } = answer
   const isRedirect = (status >= 300 && status < 400) || refused === 'IllegalLocationConstraintException'
   const isNamed = other !== undefined && other !== region
@@ -104,7 +208,7 @@ function elsewhere({ bucket, region, url }: BucketWords, answer: BucketAnswer): 
       }
 }
 
-function byStatus({ name, url }: BucketWords, { status }: BucketAnswer): BucketFault {
+function byStatus({ name, url }: BucketWords, { status }: BucketRefusal): BucketFault {
   if (status === 401 || status === 403)
     return {
       code: 'publish-denied',
@@ -130,5 +234,26 @@ export function noBucketError({ url }: BucketWords): StopError {
     code: 'publish-no-api',
     hint: 'Check publish.s3_endpoint. A web console has another port than the API.',
     exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+}
+
+/** @param name of the target */
+export function credentialsError(name: string): StopError {
+  return new StopError(
+    `There are no credentials for ${name}: publish.s3_access_key_id and publish.s3_secret_access_key are not set, and the environment, the profile and the role of this machine give none`,
+    {
+      code: 'bad-settings',
+      hint: 'Set both (the secret by publish.s3_secret_access_key_file), or check AWS_PROFILE and the role with: aws sts get-caller-identity. A session of AWS SSO may have to be renewed: aws sso login.',
+      exitStatus: EXIT_STATUS.settings,
+    },
+  )
+}
+
+/** For an address that does not come from `publish.s3_endpoint`, which is checked where settings are read. */
+export function plainHttpError(url: string): StopError {
+  return new StopError(`${url} is not encrypted, and not on this machine`, {
+    code: 'bad-settings',
+    hint: 'Use an https address in AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_S3 and endpoint_url of the profile.',
+    exitStatus: EXIT_STATUS.settings,
   })
 }

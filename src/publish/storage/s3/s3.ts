@@ -1,31 +1,24 @@
-import { type Clock, DAY_MS } from '../../../clock.ts'
+import { DAY_MS } from '../../../clock.ts'
 import { EXIT_STATUS, StopError } from '../../../errors.ts'
 import type { Storage } from '../storage.ts'
 import type { TargetReader } from '../target-reader.ts'
-import { type BucketEndpoint, type BucketPlace, bucketUrl } from './address.ts'
-import { type BucketAnswer, type LostAnswer, readListedPage } from './answers.ts'
-import { createDownloads } from './downloads.ts'
-import { type BucketWords, bucketError, conditionError, noBucketError } from './faults.ts'
+import type { BucketEndpoint, BucketPlace } from './address.ts'
 import {
-  type BucketCredentials,
-  type BucketRequest,
-  createBucketRequests,
-  type RequestBody,
-} from './requests.ts'
+  type BucketClient,
+  type BucketClientOptions,
+  createBucketClient,
+  type ObjectContent,
+} from './client.ts'
+import { createDownloads } from './downloads.ts'
+import { type BucketFailure, type BucketWords, bucketError, conditionError, noBucketError } from './faults.ts'
 import { createTemporaryFolder } from './temporary-folder.ts'
-import { bytesBody, createUploads, MAX_OBJECT_BYTES } from './uploads.ts'
+import { createUploads, MAX_OBJECT_BYTES } from './uploads.ts'
 
-export interface S3Options extends BucketPlace, BucketEndpoint {
-  credentials: BucketCredentials
+export interface S3Options extends BucketPlace, Omit<BucketClientOptions, 'bucket' | 'name'> {
   /** Where readers find the target. Default: `s3://bucket/prefix`. */
   location: string | undefined
   /** The folder in which files wait for their upload, in a new folder that only this user can read. */
   temporary: string
-  clock: Clock
-  /** Stops every request. */
-  signal: AbortSignal
-  /** Returns a number from 0 to below 1, for the waits between two tries. */
-  random: () => number
 }
 
 /** The first object of a target. It marks the prefix as one that parley publishes to. */
@@ -42,12 +35,13 @@ const SETTLED_MS = DAY_MS
 export async function openS3(options: S3Options): Promise<Storage> {
   const { location, temporary, clock, signal } = options
   const closing = new AbortController()
-  const requests = createBucketRequests({ ...options, signal: AbortSignal.any([signal, closing.signal]) })
   const name = nameOf(options)
-  const objects = objectsOf(options, requests.send)
+  const stop = AbortSignal.any([signal, closing.signal])
+  const bucket = createBucketClient({ ...options, name, signal: stop })
+  const objects = objectsOf(options, bucket)
   const close = () => {
     closing.abort(new Error('The target is closed'))
-    requests.close()
+    bucket.close()
   }
   try {
     await claimPrefix(objects, name)
@@ -58,9 +52,9 @@ export async function openS3(options: S3Options): Promise<Storage> {
       location: location ?? name,
       isLocked: false,
       read: objects.read,
-      write: (path, bytes) => objects.put(path, bytesBody(bytes)),
+      write: objects.put,
       writeIfAbsent: objects.putOwn,
-      replace: (path, bytes) => objects.put(path, bytesBody(bytes)),
+      replace: objects.put,
       beginFile: uploads.begin,
       uploaded: uploads.finished,
       list: async path => (await objects.list(path)).map(found => found.path),
@@ -82,10 +76,10 @@ export async function openS3(options: S3Options): Promise<Storage> {
 
 /** Opens a prefix without a request, so a bucket that cannot be used is an error of the first read. */
 export function openS3Reader(options: S3Options): TargetReader {
-  const requests = createBucketRequests(options)
-  const objects = objectsOf(options, requests.send)
-  const downloads = createDownloads({ ...options, readRange: objects.readRange })
   const name = nameOf(options)
+  const bucket = createBucketClient({ ...options, name })
+  const objects = objectsOf(options, bucket)
+  const downloads = createDownloads({ ...options, readRange: objects.readRange })
   return {
     name,
     location: options.location ?? name,
@@ -94,18 +88,10 @@ export function openS3Reader(options: S3Options): TargetReader {
     list: async path => (await objects.list(path)).map(found => found.path),
     holds: () => contentOf(objects),
     close() {
-      requests.close()
+      bucket.close()
       downloads.close()
     },
   }
-}
-
-function objectsOf(options: BucketPlace & BucketEndpoint, send: Send): Objects {
-  const { bucket, prefix, region, endpoint } = options
-  return createObjects(send, {
-    prefix: prefix === '' ? '' : `${prefix}/`,
-    words: { name: nameOf(options), bucket, region, url: endpoint ?? bucketUrl(options, bucket) },
-  })
 }
 
 const nameOf = ({ bucket, prefix }: BucketPlace): string =>
@@ -119,11 +105,11 @@ interface FoundObject {
 
 /** The objects below the prefix, by their paths in the target. Each verb throws a StopError of status 73. */
 interface Objects {
-  words: BucketWords
+  words(): BucketWords
   read(path: string): Promise<Buffer | undefined>
   /** The bytes from a place on, fewer than asked for at the end. Undefined where there is no such object. */
   readRange(path: string, from: number, bytes: number): Promise<Buffer | undefined>
-  put(path: string, body: RequestBody): Promise<void>
+  put(path: string, content: ObjectContent): Promise<void>
   putIfAbsent(path: string, bytes: Buffer): Promise<'written' | 'exists'>
   /** As `putIfAbsent`, for content that no other process writes. @returns whether the object is ours */
   putOwn(path: string, bytes: Buffer): Promise<boolean>
@@ -132,43 +118,47 @@ interface Objects {
   remove(path: string): Promise<void>
 }
 
-type Send = (request: BucketRequest) => Promise<BucketAnswer | LostAnswer>
+const MAX_PAGE = 1000
 
-function createObjects(send: Send, { prefix, words }: { prefix: string; words: BucketWords }): Objects {
-  /** The answer, if it has one of the statuses. */
-  const sendFor = async (request: BucketRequest, ...wanted: number[]): Promise<BucketAnswer> => {
-    const answer = await send(request)
-    const isMissingBucket = 'code' in answer && answer.code === 'NoSuchBucket'
-    if ('lost' in answer || isMissingBucket || !wanted.includes(answer.status))
-      throw bucketError(words, answer)
-    return answer
+function objectsOf(options: BucketPlace & BucketEndpoint, bucket: BucketClient): Objects {
+  const prefix = options.prefix === '' ? '' : `${options.prefix}/`
+  const words = (): BucketWords => ({
+    name: nameOf(options),
+    bucket: options.bucket,
+    region: options.region,
+    url: bucket.url(),
+  })
+  /** Returns the status, if it is an expected one. */
+  const refuse = (failure: BucketFailure, ...expected: number[]): number => {
+    if ('lost' in failure || failure.code === 'NoSuchBucket' || !expected.includes(failure.status))
+      throw bucketError(words(), failure)
+    return failure.status
   }
   const read = async (path: string): Promise<Buffer | undefined> => {
-    const { status, body } = await sendFor({ method: 'GET', key: prefix + path }, 200, 404)
-    return status === 404 ? undefined : body
+    const answer = await bucket.get(prefix + path)
+    if ('output' in answer) return answer.output
+    refuse(answer, 404)
+    return undefined
   }
   const putIfAbsent = async (path: string, bytes: Buffer): Promise<'written' | 'exists'> => {
-    const headers = { 'if-none-match': '*' }
-    const request = { method: 'PUT', key: prefix + path, headers, body: bytesBody(bytes) } as const
-    const { status } = await sendFor(request, 200, 409, 412)
-    return status === 200 ? 'written' : 'exists'
+    const answer = await bucket.put(prefix + path, bytes, true)
+    if ('output' in answer) return 'written'
+    refuse(answer, 409, 412)
+    return 'exists'
   }
   return {
     words,
     read,
     async readRange(path, from, bytes) {
-      const headers = { range: `bytes=${from}-${from + bytes - 1}` }
-      const request = { method: 'GET', key: prefix + path, headers } as const
-      const { status, body } = await sendFor(request, 200, 206, 404, 416)
-      if (status === 404) return undefined
-      if (status === 416) return Buffer.alloc(0)
-      // A server without ranges sends the whole object.
-      return status === 206 ? body : body.subarray(from, from + bytes)
+      const answer = await bucket.get(prefix + path, { from, bytes })
+      if ('output' in answer) return answer.output
+      return refuse(answer, 404, 416) === 404 ? undefined : Buffer.alloc(0)
     },
     putIfAbsent,
-    async put(path, body) {
-      if (body.bytes > MAX_OBJECT_BYTES) throw tooLargeError(path, words)
-      await sendFor({ method: 'PUT', key: prefix + path, body }, 200)
+    async put(path, content) {
+      if (!Buffer.isBuffer(content) && content.bytes > MAX_OBJECT_BYTES) throw tooLargeError(path, words())
+      const answer = await bucket.put(prefix + path, content)
+      if (!('output' in answer)) refuse(answer)
     },
     async putOwn(path, bytes) {
       if ((await putIfAbsent(path, bytes)) === 'written') return true
@@ -180,7 +170,11 @@ function createObjects(send: Send, { prefix, words }: { prefix: string; words: B
       const found: FoundObject[] = []
       let token: string | undefined
       do {
-        const page = await listPage(sendFor, below, { token, atMost, words })
+        const answer = await bucket.list(below, Math.min(atMost, MAX_PAGE), token)
+        if (!('output' in answer)) throw bucketError(words(), answer)
+        const page = answer.output
+        if (page === undefined || (page.token !== undefined && page.token === token))
+          throw noBucketError(words())
         token = page.token
         const inside = page.objects.filter(({ key }) => key.startsWith(below) && !key.endsWith('/'))
         found.push(...inside.map(({ key, ageMs }) => ({ path: key.slice(prefix.length), ageMs })))
@@ -188,32 +182,9 @@ function createObjects(send: Send, { prefix, words }: { prefix: string; words: B
       return found
     },
     async remove(path) {
-      await sendFor({ method: 'DELETE', key: prefix + path }, 200, 204, 404)
+      const answer = await bucket.remove(prefix + path)
+      if (!('output' in answer)) refuse(answer, 404)
     },
-  }
-}
-
-const MAX_PAGE = 1000
-
-async function listPage(
-  sendFor: (request: BucketRequest, wanted: number) => Promise<BucketAnswer>,
-  below: string,
-  { token, atMost, words }: { token: string | undefined; atMost: number; words: BucketWords },
-): Promise<{ objects: readonly { key: string; ageMs: number }[]; token: string | undefined }> {
-  const query = {
-    'list-type': '2',
-    'encoding-type': 'url',
-    prefix: below,
-    'max-keys': String(Math.min(atMost, MAX_PAGE)),
-    ...(token !== undefined && { 'continuation-token': token }),
-  }
-  const { body, date } = await sendFor({ method: 'GET', query }, 200)
-  const page = readListedPage(body)
-  if (page === undefined || page.token === (token ?? '')) throw noBucketError(words)
-  const age = (modifiedAt: number) => (date === undefined || Number.isNaN(modifiedAt) ? 0 : date - modifiedAt)
-  return {
-    objects: page.objects.map(({ key, modifiedAt }) => ({ key, ageMs: age(modifiedAt) })),
-    token: page.token,
   }
 }
 
@@ -227,13 +198,13 @@ async function claimPrefix(objects: Objects, name: string): Promise<void> {
   const { words, putIfAbsent } = objects
   const mark = Buffer.from('The objects next to this one are written by parley publish.\n')
   if ((await putIfAbsent(MARK, mark)) === 'exists') return
-  if ((await putIfAbsent(MARK, mark)) === 'written') throw conditionError(words)
+  if ((await putIfAbsent(MARK, mark)) === 'written') throw conditionError(words())
 }
 
 async function contentOf({ list, read }: Objects): ReturnType<TargetReader['holds']> {
   const [[first], mark] = await Promise.all([list('', 1), read(MARK)])
-  if (first === undefined) return 'nothing'
-  return mark === undefined ? 'others' : 'ours'
+  if (mark !== undefined) return 'ours'
+  return first === undefined ? 'nothing' : 'others'
 }
 
 function foreignError(name: string): StopError {

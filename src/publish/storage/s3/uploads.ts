@@ -1,9 +1,10 @@
 import { createHash, randomUUID } from 'node:crypto'
 import { createReadStream, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import PQueue from 'p-queue'
 import type { FileInProgress } from '../storage.ts'
-import type { RequestBody } from './requests.ts'
+import type { FileContent } from './client.ts'
 
 /**
  * Uploads of local files. A file is being written, waits, is uploaded, and is removed then. After the first error
@@ -17,7 +18,7 @@ export interface Uploads {
 
 export interface UploadsOptions {
   folder: string
-  put(path: string, body: RequestBody): Promise<void>
+  put(path: string, content: FileContent): Promise<void>
 }
 
 const AT_ONCE = 8
@@ -30,7 +31,7 @@ export function createUploads({ folder, put }: UploadsOptions): Uploads {
   const upload = async (path: string, file: string): Promise<void> => {
     if (failure) return
     try {
-      await put(path, await fileBody(file))
+      await put(path, await fileContent(file))
       rmSync(file, { force: true })
     } catch (error) {
       failure ??= { error }
@@ -62,7 +63,7 @@ export function createUploads({ folder, put }: UploadsOptions): Uploads {
 
 const CHUNK_BYTES = 256 * 1024
 
-async function fileBody(file: string): Promise<RequestBody> {
+async function fileContent(file: string): Promise<FileContent> {
   // Opened with the first chunk: nothing would handle an error of a request that was stopped before.
   const chunks = async function* (): AsyncGenerator<Buffer> {
     yield* createReadStream(file, { highWaterMark: CHUNK_BYTES })
@@ -71,16 +72,9 @@ async function fileBody(file: string): Promise<RequestBody> {
   const { size } = statSync(file)
   // A file that is too large is refused by its size, so its digest is not needed.
   if (size <= MAX_OBJECT_BYTES) for await (const chunk of chunks()) hash.update(chunk)
-  return { bytes: size, sha256: hash.digest('hex'), chunks }
+  const read = () => Readable.from(chunks(), { objectMode: false })
+  return { bytes: size, sha256: hash.digest('hex'), read }
 }
 
 /** The limit of S3 for one PUT. */
 export const MAX_OBJECT_BYTES = 5 * 2 ** 30
-
-export function bytesBody(bytes: Buffer): RequestBody {
-  return {
-    bytes: bytes.length,
-    sha256: createHash('sha256').update(bytes).digest('hex'),
-    chunks: () => [bytes],
-  }
-}

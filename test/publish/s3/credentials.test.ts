@@ -1,0 +1,106 @@
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { EXIT_STATUS } from '../../../src/errors.ts'
+import { ACCESS, fakeS3 } from './fake-s3.ts'
+import { bucketOf, newFolder } from './publishing.ts'
+import type { FakeAccess } from './signature.ts'
+
+/** Without settings, the client of AWS looks here. */
+function environment(variables: Readonly<Record<string, string>>): void {
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const folder = newFolder()
+  const none = {
+    AWS_CONFIG_FILE: join(folder, 'config'),
+    AWS_SHARED_CREDENTIALS_FILE: join(folder, 'keys'),
+    AWS_EC2_METADATA_DISABLED: 'true',
+  }
+  for (const [name, value] of Object.entries({ ...none, ...variables })) vi.stubEnv(name, value)
+}
+
+async function containerRole(access: FakeAccess): Promise<string> {
+  const answer = {
+    AccessKeyId: access.id,
+    SecretAccessKey: access.secret,
+    Token: access.token,
+    Expiration: new Date(Date.now() + 3_600_000).toISOString(),
+  }
+  const server = createServer((_, response) => void response.end(JSON.stringify(answer)))
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const address = server.address()
+  return `http://127.0.0.1:${address !== null && typeof address === 'object' ? address.port : 0}/role`
+}
+
+function profileFile(lines: readonly string[]): string {
+  const file = join(newFolder(), 'credentials')
+  writeFileSync(file, lines.join('\n'))
+  return file
+}
+
+const TEMPORARY: FakeAccess = { ...ACCESS, token: 'T0KEN' }
+
+test.each<[source: string, access: FakeAccess, variables: () => Promise<Record<string, string>>]>([
+  [
+    'the environment',
+    TEMPORARY,
+    async () => ({
+      AWS_ACCESS_KEY_ID: ACCESS.id,
+      AWS_SECRET_ACCESS_KEY: ACCESS.secret,
+      AWS_SESSION_TOKEN: 'T0KEN',
+    }),
+  ],
+  [
+    'a profile',
+    ACCESS,
+    async () => ({
+      AWS_PROFILE: 'acme',
+      AWS_SHARED_CREDENTIALS_FILE: profileFile([
+        '[acme]',
+        `aws_access_key_id = ${ACCESS.id}`,
+        `aws_secret_access_key = ${ACCESS.secret}`,
+      ]),
+    }),
+  ],
+  [
+    'the role of a container',
+    TEMPORARY,
+    async () => ({ AWS_CONTAINER_CREDENTIALS_FULL_URI: await containerRole(TEMPORARY) }),
+  ],
+])('without settings, the credentials are those of %s', async (_, access, variables) => {
+  const fake = await fakeS3({ access })
+  environment(await variables())
+  const storage = await bucketOf(fake, { credentials: undefined })
+  await storage.write('t/one', Buffer.from('1'))
+  expect(fake.keys()).toContain('lake/t/one')
+})
+
+test('credentials of the settings count before those of the environment', async () => {
+  const fake = await fakeS3()
+  environment({ AWS_ACCESS_KEY_ID: 'ANOTHER', AWS_SECRET_ACCESS_KEY: 'another' })
+  await bucketOf(fake)
+  expect(fake.keys()).toEqual(['lake/.parley-publish'])
+})
+
+test('without any credentials no request is sent, and the error names the settings', async () => {
+  const fake = await fakeS3()
+  environment({})
+  await expect(bucketOf(fake, { credentials: undefined })).rejects.toMatchObject({
+    exitStatus: EXIT_STATUS.settings,
+    message: expect.stringContaining('publish.s3_access_key_id and publish.s3_secret_access_key are not set'),
+  })
+  expect(fake.calls).toEqual([])
+})
+
+test('an address of the environment is used, and refused if it is neither encrypted nor on this machine', async () => {
+  const fake = await fakeS3()
+  environment({ AWS_ENDPOINT_URL_S3: fake.url })
+  await bucketOf(fake, { endpoint: undefined, pathStyle: true })
+  expect(fake.keys()).toEqual(['lake/.parley-publish'])
+  vi.stubEnv('AWS_ENDPOINT_URL_S3', 'http://minio.example:9000')
+  await expect(bucketOf(fake, { endpoint: undefined, pathStyle: true })).rejects.toMatchObject({
+    exitStatus: EXIT_STATUS.settings,
+    message: 'http://minio.example:9000 is not encrypted, and not on this machine',
+  })
+})
