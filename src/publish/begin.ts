@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../clock.ts'
+import { EXIT_STATUS, StopError } from '../errors.ts'
 import { newTable, nextInstant, renewed } from './iceberg/metadata.ts'
 import { partitionSpec } from './iceberg/partition.ts'
 import { inParallel } from './in-parallel.ts'
 import {
+  hintPath,
   metadataAddress,
   metadataPath,
   overtaken,
@@ -45,7 +47,7 @@ export interface Beginning {
   properties: Readonly<Record<string, string>>
 }
 
-/** @throws StopError 75 when another publication begins at the same time */
+/** @throws StopError 75 when another publication begins at the same time, or a listing lacks what is there */
 export async function beginPublication(
   beginning: Beginning,
   target: PublishedTarget,
@@ -56,9 +58,11 @@ export async function beginPublication(
     await writeLostHint(storage, target)
     return { publication, target, storage, mayBeginAgain: async () => false }
   }
+  if (!target.tables.has(PUBLICATIONS)) await refuseUnlisted(storage)
   const begun = beginOf(beginning, target, publication)
   await writeMetadata(storage, begun)
-  await writeHint(storage, begun)
+  // Readers would see an empty table instead of none.
+  if (begun.isHinted) await writeHint(storage, begun)
   return {
     publication,
     target: isSettled(target) ? withTable(target, begun) : await withNewVersions(beginning, begun),
@@ -76,6 +80,19 @@ async function writeLostHint(storage: Storage, { tables }: PublishedTarget): Pro
   if (publications && !publications.isHinted) await writeHint(storage, publications)
 }
 
+/**
+ * A listing decides what the target has. If it lacks objects, the target looks new, and a first publication would hide
+ * all earlier ones. A single object is read consistently everywhere.
+ */
+async function refuseUnlisted(storage: Storage): Promise<void> {
+  if ((await storage.read(hintPath(PUBLICATIONS))) === undefined) return
+  throw new StopError(`The listing of ${storage.name} lacks the table ${PUBLICATIONS}, whose hint is there`, {
+    code: 'publish-listing',
+    hint: `Run parley publish again later; nothing was changed. If the metadata of the table was removed by hand, also remove ${hintPath(PUBLICATIONS)}.`,
+    exitStatus: EXIT_STATUS.unfinished,
+  })
+}
+
 /** The greatest number that a publication of the target has had. */
 const newestNumber = ({ tables }: PublishedTarget): number =>
   Math.max(0, ...[...tables.values()].map(({ metadata }) => metadata['last-sequence-number']))
@@ -91,7 +108,10 @@ function beginOf(
   publication: number,
 ): PublishedState {
   const before = tables.get(PUBLICATIONS)
-  if (before) return { ...before, ...newVersion(storage, clock, before, publication), isHinted: true }
+  if (before) {
+    const isHinted = before.metadata.snapshots.length > 0
+    return { ...before, ...newVersion(storage, clock, before, publication), isHinted }
+  }
   const evolved = evolve(publicationsTable([], undefined).table, undefined)
   const created = newTable({
     uuid: randomUUID(),
@@ -101,7 +121,7 @@ function beginOf(
     properties: { ...properties, [PARTS_PROPERTY]: '[]' },
   })
   const metadata = renewed(created, { number: publication, at: clock.now(), replaces: undefined })
-  return { folder: PUBLICATIONS, metadata, version: 1, isHinted: true, parts: [] }
+  return { folder: PUBLICATIONS, metadata, version: 1, isHinted: false, parts: [] }
 }
 
 /** The same rows in a new version. */

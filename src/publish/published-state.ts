@@ -4,7 +4,7 @@ import { type DataFile, decodeManifest, decodeManifestList } from './iceberg/man
 import { currentSnapshot, type TableMetadata } from './iceberg/metadata.ts'
 import { inParallel } from './in-parallel.ts'
 import { isHinted, metadataPath, type TableVersion } from './metadata-file.ts'
-import type { TargetContent } from './storage/target-reader.ts'
+import { readDecoded, type TargetContent } from './storage/target-reader.ts'
 
 /** What a target holds. */
 export interface PublishedTarget {
@@ -65,8 +65,10 @@ async function readTable(
 ): Promise<PublishedState> {
   try {
     const path = metadataPath(folder, version)
-    const [bytes, hinted] = await Promise.all([required(storage, path), isHinted(storage, folder, version)])
-    const metadata = parsed<TableMetadata>(String(bytes), path)
+    const [metadata, hinted] = await Promise.all([
+      decoded(storage, path, bytes => parsed<TableMetadata>(String(bytes), path)),
+      isHinted(storage, folder, version),
+    ])
     if (metadata.location !== `${storage.location}/${folder}`) throw elsewhere(storage, metadata, folder)
     return { folder, metadata, version, parts: await readParts(storage, metadata, present), isHinted: hinted }
   } catch (error) {
@@ -116,21 +118,26 @@ export async function readSnapshotFiles(
   storage: TargetContent,
   manifestList: string,
 ): Promise<SnapshotFiles> {
-  const listed = await decodeManifestList(await required(storage, pathIn(storage, manifestList)))
+  const listed = await decoded(storage, pathIn(storage, manifestList), decodeManifestList)
   const files = await Promise.all(
-    listed.map(async ({ path, bytes: size, sequence }) => {
-      const bytes = await required(storage, pathIn(storage, path))
-      if (bytes.length !== size) throw new Error(`${path} has ${bytes.length} bytes instead of ${size}`)
-      return decodeManifest(bytes, sequence)
-    }),
+    listed.map(({ path, bytes: size, sequence }) =>
+      decoded(storage, pathIn(storage, path), bytes => {
+        if (bytes.length !== size) throw new Error(`${path} has ${bytes.length} bytes instead of ${size}`)
+        return decodeManifest(bytes, sequence)
+      }),
+    ),
   )
   return { manifests: listed.map(({ path }) => path), files: files.flat() }
 }
 
-async function required(storage: TargetContent, path: string): Promise<Buffer> {
-  const bytes = await storage.read(path)
-  if (bytes === undefined) throw new Error(`${path} is missing`)
-  return bytes
+async function decoded<Value>(
+  storage: TargetContent,
+  path: string,
+  decode: (bytes: Buffer) => Value | Promise<Value>,
+): Promise<Value> {
+  const value = await readDecoded(storage, path, decode)
+  if (value === undefined) throw new Error(`${path} is missing`)
+  return value
 }
 
 /** The path in the target of a file that metadata names by its location. */

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import type { S3Options } from '../../src/publish/storage/s3/s3.ts'
 import type { Storage } from '../../src/publish/storage/storage.ts'
@@ -115,12 +114,6 @@ describe('The S3 API of Ceph', () => {
       'publish-no-bucket',
       () => ({ bucket: 'not-there' }),
       /^There is no bucket not-there at .* \(HTTP 404, NoSuchBucket\)$/,
-    ],
-    [
-      'a clock that is an hour late',
-      'publish-clock',
-      () => ({ clock: { ...systemClock(), now: () => Date.now() - 3_600_000 } }),
-      /refuses the time of this machine \(HTTP 403, RequestTimeTooSkewed\)$/,
     ],
     [
       'an access key that may only read',

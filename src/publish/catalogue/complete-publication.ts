@@ -2,7 +2,7 @@ import { EXIT_STATUS, StopError } from '../../errors.ts'
 import type { TableMetadata } from '../iceberg/metadata.ts'
 import { hintPath, metadataPath } from '../metadata-file.ts'
 import { earlierPublications, PUBLICATIONS, type PublicationRow } from '../publications.ts'
-import type { TargetContent } from '../storage/target-reader.ts'
+import { readDecoded, type TargetContent } from '../storage/target-reader.ts'
 
 /**
  * Finds what a target shows: the tables of its last complete publication. A table may be ahead of it already, when the
@@ -98,12 +98,13 @@ async function readVersion(
   version: number,
 ): Promise<StoredVersion | undefined> {
   const path = metadataPath(folder, version)
-  const bytes = await target.read(path)
-  if (bytes === undefined) return undefined
-  const text = String(bytes)
   try {
-    return { version, metadata: JSON.parse(text), text }
-  } catch {
+    return await readDecoded(target, path, bytes => {
+      const text = String(bytes)
+      return { version, metadata: JSON.parse(text), text }
+    })
+  } catch (error) {
+    if (error instanceof StopError) throw error
     // The message of the parser would have a piece of the text, such as a key.
     throw new StopError(`${path} in the target of the publications is not valid JSON`, {
       code: 'publish-damaged',

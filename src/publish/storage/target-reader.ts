@@ -16,6 +16,24 @@ export interface TargetContent {
   list(folder: string): Promise<readonly string[]>
 }
 
+/**
+ * Reads and decodes an object. One that cannot be decoded is read once more: storage may have sent half of it as if it
+ * were all. Undefined where there is no such object. @throws the error of the second decoding
+ */
+export async function readDecoded<Value>(
+  { read }: Pick<TargetContent, 'read'>,
+  path: string,
+  decode: (bytes: Buffer) => Value | Promise<Value>,
+): Promise<Value | undefined> {
+  const first = await read(path)
+  try {
+    return first && (await decode(first))
+  } catch {
+    const second = await read(path)
+    return second && (await decode(second))
+  }
+}
+
 /** A target that is only read: nothing is locked, marked or written, so publications go on at the same time. */
 export interface TargetReader extends TargetContent {
   /** `ours`: parley publish has marked the target. It refuses a target with other objects and no mark. */

@@ -6,7 +6,7 @@ import {
   pathIn,
   readSnapshotFiles,
 } from '../published-state.ts'
-import type { TargetContent } from '../storage/target-reader.ts'
+import { readDecoded, type TargetContent } from '../storage/target-reader.ts'
 import { hintFor, type VerifyFault } from './fault.ts'
 import type { NamedFile } from './verify-file.ts'
 
@@ -77,8 +77,9 @@ async function notesByFile(
 ): Promise<ReadonlyMap<string, PartNote>> {
   const notes = new Map<string, PartNote>()
   for (const { 'metadata-file': address } of metadata['metadata-log']) {
-    const bytes = await storage.read(pathIn(storage, address))
-    if (bytes) for (const note of partNotes(JSON.parse(String(bytes)))) notes.set(note[2], note)
+    const path = pathIn(storage, address)
+    const earlier = await readDecoded(storage, path, bytes => partNotes(JSON.parse(String(bytes))))
+    for (const note of earlier ?? []) notes.set(note[2], note)
   }
   for (const note of partNotes(metadata)) notes.set(note[2], note)
   return notes

@@ -333,3 +333,32 @@ test('an unchanged publication reads four objects of each table, and writes only
     writes: ['.parley-publish', ...Array.from({ length: 7 }, () => 'publications')],
   })
 })
+
+test('half of an object in a complete answer is read once more before the table counts as damaged', async () => {
+  const fake = await fakeS3()
+  const store = temporaryStore()
+  putMember(store, 'm', 'M')
+  await publishTo(await bucketOf(fake), store.path)
+  const read = new Set<string>()
+  fake.fault = ({ method, key }) => {
+    const isFirst = method === 'GET' && key.includes('/metadata/') && !read.has(key)
+    read.add(key)
+    return isFirst ? 'half' : undefined
+  }
+  expect(await publishTo(await bucketOf(fake), store.path)).toMatchObject({ publication: 2 })
+  fake.fault = ({ method, key }) => (method === 'GET' && key.endsWith('.avro') ? 'half' : undefined)
+  await expect(publishTo(await bucketOf(fake), store.path)).rejects.toMatchObject({ code: 'publish-damaged' })
+})
+
+test('a listing without the objects that are there stops the publication, and changes nothing', async () => {
+  const fake = await fakeS3()
+  const store = temporaryStore()
+  await publishTo(await bucketOf(fake), store.path)
+  const before = new Map(fake.objects)
+  fake.fault = ({ query }) => (query.has('list-type') ? 'empty' : undefined)
+  await expect(publishTo(await bucketOf(fake), store.path)).rejects.toMatchObject({
+    code: 'publish-listing',
+    exitStatus: EXIT_STATUS.unfinished,
+  })
+  expect(fake.objects).toEqual(before)
+})

@@ -13,7 +13,7 @@ import { type Backoff, backoffMs } from '../../../backoff.ts'
 import { type Clock, SECOND_MS } from '../../../clock.ts'
 import { StopError } from '../../../errors.ts'
 import { createHttpPool, type HttpPool } from '../../../http-pool.ts'
-import { isLoopbackUrl } from '../../../loopback.ts'
+import { isReadableOnTheWay } from '../../../loopback.ts'
 import { NO_PROXIES, type ProxyRules } from '../../../proxies.ts'
 import type { BucketEndpoint } from './address.ts'
 import { type BucketFailure, credentialsError, failureOf, isTemporary, plainHttpError } from './faults.ts'
@@ -260,13 +260,19 @@ interface Connections {
   destroy(): void
 }
 
-function createConnections({ clock, signal, proxies = NO_PROXIES }: BucketClientOptions): Connections {
+function createConnections({
+  bucket,
+  clock,
+  signal,
+  proxies = NO_PROXIES,
+}: BucketClientOptions): Connections {
   const pools = new Map<string, HttpPool>()
   let origin: string | undefined
   let serverTime: number | undefined
   const poolOf = (to: string): HttpPool => {
     // The answer has the signature of the request only, but the content and a session token are not encrypted.
-    if (to.startsWith('http:') && !isLoopbackUrl(to)) throw plainHttpError(to)
+    // The bucket may be the first part of the host, as in bucket.localhost.
+    if (isReadableOnTheWay(to.replace(`//${bucket}.`, '//'))) throw plainHttpError(to)
     const pool = pools.get(to) ?? openPool(to, proxies)
     pools.set(to, pool)
     return pool
