@@ -110,7 +110,7 @@ export async function startTimed(
       async apply() {
         try {
           await store.transaction(() => {
-            if (sent.kind === 'answer') job.answer(sent.value, reply)
+            if (sent.kind === 'answer') context.parsing.answer(() => job.answer(sent.value, reply))
             else if (sent.kind === 'refused') job.refused(sent.status, sent.message)
             else throw responseError(sent)
           })
