@@ -146,7 +146,8 @@ function targetOfSettings({ env, cwd }: CommandContext, { flags }: CommandInput<
 }
 
 function parseKeep(text: string): number {
-  if (!/^[1-9]\d{0,3}$/.test(text)) throw new InvalidArgumentError('Expected a whole number from 1 to 9999.')
+  if (!/^([1-9]\d{0,2}|1000)$/.test(text))
+    throw new InvalidArgumentError('Expected a whole number from 1 to 1000.')
   return Number(text)
 }
 

@@ -399,7 +399,7 @@ export const SETTINGS = {
     example: '"15m"',
   },
   'publish.keep': {
-    kind: kinds.number({ whole: true, min: 1, max: 9999 }),
+    kind: kinds.number({ whole: true, min: 1, max: 1000 }),
     default: 5,
     unit: 'publications',
     description:

@@ -67,7 +67,8 @@ describe('parley publish', () => {
       expect(ended, args.join(' ')).toMatchObject({ status, stdout: '' })
       expect(ended.stderr).toMatch(says)
     }
-    expect(await run('--keep', '0')).toMatchObject({ status: EXIT_STATUS.usage, stdout: '' })
+    for (const keep of ['0', '1001'])
+      expect(await run('--keep', keep)).toMatchObject({ status: EXIT_STATUS.usage, stdout: '' })
   })
 
   test('a table that is left out loses its rows, an unknown one is refused, and each attempt has a row', async () => {
