@@ -3,12 +3,12 @@ import type { ApiSettings } from '../config/load-settings.ts'
 import type { Session } from '../engine/session/session.ts'
 import type { DaemonState } from '../store/status/report.ts'
 
-/** The daemon's settings, state and session now, for the status server and the metrics, which outlive a session. */
 /** The state that is stored and reported. */
 export function reportedState({ state, invalidSettings }: CurrentState): DaemonState {
   return invalidSettings === undefined ? state : { ...state, invalid_settings: invalidSettings }
 }
 
+/** The daemon's settings, state and session now, for the status server and the metrics, which outlive a session. */
 export interface CurrentState {
   settings: ApiSettings
   state: DaemonState

@@ -42,9 +42,11 @@ const FORMS: Readonly<Partial<Record<DescribedKind, (column: string) => string>>
 
 /** Removes the use of the full-text index, which only SQLite has. The statement then reads every transcript. */
 function withoutIndex(body: string): string {
-  return body
-    .replace(/ {2}SELECT (?:(?!SELECT)[^;])*JOIN search_transcripts [^;]*?UNION ALL\n/, '')
-    .replace(/(?<!\s)\s+AND t\._id > \(SELECT indexed_up_to FROM search_indices[^)]*\)/, '')
+  const join = body.indexOf('JOIN search_transcripts ')
+  const from = body.lastIndexOf('  SELECT ', join)
+  const next = body.indexOf('UNION ALL\n', join) + 'UNION ALL\n'.length
+  const withoutPart = join < 0 ? body : body.slice(0, from) + body.slice(next)
+  return withoutPart.replace(/(?<!\s)\s+AND t\._id > \(SELECT indexed_up_to FROM search_indices[^)]*\)/, '')
 }
 
 // ------------------------------------------------------------------------------------------------ words

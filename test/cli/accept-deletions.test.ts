@@ -31,7 +31,7 @@ function deletedMembers(file: string): unknown {
 test.concurrent('accept-deletions applies held-back deletions at once, and the resource is ok again', async context => {
   const { cwd, file, held } = await holding(context)
   expect(held.status).toBe(EXIT_STATUS.apiUnavailable)
-  const said = held.stderr.replaceAll(/\s+/g, ' ')
+  const said = `${held.stdout}${held.stderr}`.replaceAll(/\s+/g, ' ')
   expect(said).toContain('To delete them now: parley accept-deletions members')
   expect(said).toContain('Deletions are held back: members. If these rows still exist, check api.key')
   expect(said).not.toContain('to try the rest')

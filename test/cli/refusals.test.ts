@@ -23,7 +23,8 @@ test.concurrent('a wrong key ends with 77 and says where to look', async context
     ['backfill', '--json'],
     placeFor({ ...simulator, apiKey: 'wrong-key' }),
   )
-  expect({ status, stdout }).toEqual({ status: EXIT_STATUS.refused, stdout: '' })
+  expect(status).toBe(EXIT_STATUS.refused)
+  expect(JSON.parse(stdout)).toMatchObject({ exit_status: status, error: { code: 'unauthorized' } })
   expect(stderr).toContain(
     `parley: The API at ${simulator.url} refuses the key from environment PARLEY_API_KEY (workspace ${simulator.workspaceId}): Invalid API key\nhint: The key is wrong, `,
   )

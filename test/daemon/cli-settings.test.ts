@@ -72,16 +72,21 @@ test.for([
   expect(line.error?.message).toContain(named)
   expect(changes(daemon)).toEqual([])
   const check = async () => (await runCommand(place, ['status', '--check'])).stdout
+  const metrics = async () => (await daemon.ask('/metrics')).body
   const isWarned = /^WARNING: .*The new settings are invalid/
   expect(await until(check, line => isWarned.test(line))).toContain(named)
-  expect((await daemon.ask('/metrics')).body).toContain('parley_settings_invalid 1')
+  expect(await until(metrics, text => text.includes('parley_settings_invalid 1'))).toContain(
+    'parley_settings_invalid 1',
+  )
   // The daemon still runs, and applies the corrected file.
   const id = publish()
   config('[sync]\npoll_seconds = 1\n')
   daemon.signal('SIGHUP')
   expect(await stored(place, id)).toBe(id)
   expect(await check()).not.toMatch(/settings/)
-  expect((await daemon.ask('/metrics')).body).toContain('parley_settings_invalid 0')
+  expect(await until(metrics, text => text.includes('parley_settings_invalid 0'))).toContain(
+    'parley_settings_invalid 0',
+  )
 })
 
 test('SIGUSR1 does not open the debugger of Node, and the log says that it was ignored', async context => {

@@ -31,17 +31,18 @@ describe('the transaction of a page', () => {
     const counts = () =>
       trial.all(`SELECT (SELECT count(*) FROM activities) AS rows, (SELECT count(*) FROM sync_tasks) AS tasks,
         (SELECT cursor FROM sync_segments) AS cursor`)[0]
-    trial.store.db.exec(`CREATE TRIGGER failing BEFORE INSERT ON activities WHEN NEW.source_id = 'm2'
+    // A temporary trigger stands for a fault of the program: others in the file are named and end the run.
+    trial.store.db.exec(`CREATE TEMP TRIGGER failing BEFORE INSERT ON activities WHEN NEW.source_id = 'm2'
       BEGIN SELECT raise(ABORT, 'as the test says'); END`)
     expect((await trial.run(['activities'])).complete).toBe(false)
     expect(counts()).toEqual({ rows: 0, tasks: 0, cursor: null })
 
-    trial.store.db.exec(`DROP TRIGGER failing; CREATE TRIGGER failing BEFORE INSERT ON sync_tasks
+    trial.store.db.exec(`DROP TRIGGER failing; CREATE TEMP TRIGGER failing BEFORE INSERT ON sync_tasks
       WHEN NEW.key = 'm3' BEGIN SELECT raise(ABORT, 'as the test says'); END`)
     expect((await trial.run(['activities'])).complete).toBe(false)
     expect(counts()).toEqual({ rows: 2, tasks: 2, cursor: '{"cursor":"second"}' })
 
-    trial.store.db.exec(`DROP TRIGGER failing; CREATE TRIGGER failing BEFORE UPDATE ON sync_segments
+    trial.store.db.exec(`DROP TRIGGER failing; CREATE TEMP TRIGGER failing BEFORE UPDATE ON sync_segments
       WHEN NEW.listed_at IS NOT NULL BEGIN SELECT raise(ABORT, 'as the test says'); END`)
     expect((await trial.run(['activities'])).complete).toBe(false)
     expect(counts()).toEqual({ rows: 2, tasks: 2, cursor: '{"cursor":"second"}' })
@@ -411,7 +412,7 @@ describe('secrets and content', () => {
     const api = await startScriptedApi()
     api.on('/v2/messages', () => v2Page([message(1, { subject: 'Whispered subject' })]))
     const trial = await startTrial(api)
-    trial.store.db.exec(`CREATE TRIGGER failing BEFORE INSERT ON message_copies
+    trial.store.db.exec(`CREATE TEMP TRIGGER failing BEFORE INSERT ON message_copies
       BEGIN SELECT raise(ABORT, 'as the test says'); END`)
     const result = await trial.run(['messages'])
     const said = `${trial.logged()} ${JSON.stringify(result)} ${JSON.stringify(trial.all('SELECT * FROM sync_status'))}`
@@ -423,7 +424,7 @@ describe('secrets and content', () => {
     api.on('/v1/members', () => numberedPage([{ id: 'a', name: 'A' }]))
     api.on('/v1/teams', () => numberedPage([{ id: 't', name: 'T' }]))
     const trial = await startTrial(api)
-    trial.store.db.exec(`CREATE TRIGGER failing BEFORE INSERT ON members
+    trial.store.db.exec(`CREATE TEMP TRIGGER failing BEFORE INSERT ON members
       BEGIN SELECT raise(ABORT, 'as the test says'); END`)
     const result = await trial.run(['members', 'teams'])
     expect(result.resources.map(({ resource, outcome }) => [resource, outcome])).toEqual([
