@@ -22,7 +22,7 @@ export interface ExportCommandOptions {
 
 export const exportCommand: CommandDefinition<ExportCommandOptions> = {
   description:
-    'Writes the warehouse as Parquet files for other query engines. Each table has a folder; tables whose rows have a time have a folder for each month in it. manifest.json is written last. All files show the same instant, and the daemon may keep writing. A later export into the same folder writes only what changed. Deleted rows are included, with their _deleted_at. Needs no API settings.',
+    'Writes the warehouse as Parquet files for other query engines. Each table has a folder; tables whose rows have a time have a folder for each month in it. views.sql creates views of them in DuckDB. manifest.json is written last. All files show the same instant, and the daemon may keep writing. A later export into the same folder writes only what changed. Deleted rows are included, with their _deleted_at. Needs no API settings.',
   arguments: [
     new Argument('<format>', 'format of the files').choices(['parquet']),
     new Argument('<folder>', 'new or empty folder, or one with an earlier export'),
@@ -125,10 +125,13 @@ function summaryText(folder: string, summary: ExportSummary, durationMs: number)
   return [
     ...table(COLUMNS, summary.tables),
     '',
-    `${folder} shows the warehouse as of ${summary.exported_at}: ${countText(
+    `${folder} has ${countText(
       sum(row => row.rows),
       'row',
     )}, ${sizeText(sum(row => row.bytes))} in ${countText(files, 'file')}.`,
     `Wrote ${wholeNumber(written)} of them (${sizeText(sum(row => row.bytes_written))}) in ${durationText(durationMs)}.${removed}`,
+    summary.complete_as_of === null
+      ? 'The data are not complete yet: parley has not read the whole history of every resource.'
+      : `The data are complete as of ${summary.complete_as_of}.`,
   ].join('\n')
 }

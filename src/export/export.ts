@@ -3,12 +3,15 @@ import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { workspaceOf } from '../store/database/workspace.ts'
 import { refuseOlder } from '../store/migrations/current.ts'
 import { appliedMigrations } from '../store/migrations/journal.ts'
-import { noWarehouseError, readStatus } from '../store/status/status.ts'
+import { noWarehouseError, readStatus, statusInstants } from '../store/status/status.ts'
 import { META, readMeta } from '../store/sync/meta.ts'
+import { dealViews } from '../store/views/deals.ts'
 import { chosenTables } from './chosen-tables.ts'
 import { crmTables } from './crm-tables.ts'
+import { duckdbViews, VIEWS_SCRIPT } from './duckdb-views.ts'
 import {
   FORMAT,
+  MANIFEST,
   type Manifest,
   type ManifestResource,
   type ManifestTable,
@@ -21,7 +24,7 @@ import { targetError } from './target-folder.ts'
 
 /**
  * Exports the warehouse as of one instant: Parquet files and a manifest. Each file is replaced atomically (target.ts).
- * The manifest is written after all files, and outdated files are removed last, so the export after a kill compares and
+ * The manifest and `views.sql` are written after all files, and outdated files are removed last, so the export after a kill compares and
  * continues. table-export.ts decides which files to write, and parquet-file.ts writes one.
  */
 
@@ -53,6 +56,8 @@ export interface ExportProgress {
 
 export interface ExportSummary {
   exported_at: string
+  /** Of the warehouse; null while history is loading. */
+  complete_as_of: string | null
   /** As in the manifest. */
   purged_at: string | null
   tables: readonly TableSummary[]
@@ -133,10 +138,13 @@ async function exportInstant(options: ExportOptions): Promise<ExportSummary> {
       options.tables !== undefined,
     ),
   }
-  target.writeManifest(`${JSON.stringify(manifest, null, 1)}\n`)
+  const isWhole = all.every(({ name }) => manifest.tables.some(({ table }) => table === name))
+  target.writeText(VIEWS_SCRIPT, duckdbViews(manifest.tables, isWhole ? dealViews(db) : []))
+  target.writeText(MANIFEST, `${JSON.stringify(manifest, null, 1)}\n`)
   for (const file of stale) target.remove(file)
   return {
     exported_at: exportedAt,
+    complete_as_of: statusInstants(resources).complete_as_of,
     purged_at: manifest.purged_at,
     tables: written.map(([table, outcome]) => summaryOf(table, outcome)),
     files_removed: stale.length,

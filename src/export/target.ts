@@ -26,7 +26,8 @@ export interface Target {
   syncFolders(): void
   /** Undefined where there is no readable manifest. */
   readManifest(): Manifest | undefined
-  writeManifest(text: string): void
+  /** Atomically writes a text file next to the folders, unless it has this content. */
+  writeText(name: string, text: string): void
   close(): void
 }
 
@@ -87,8 +88,10 @@ export function openTarget(path: string, mode: number, clock: Clock): Target {
       touched.clear()
     },
     readManifest: () => readManifest(path),
-    writeManifest(text) {
-      const file = join(path, MANIFEST)
+    writeText(name, text) {
+      const file = join(path, name)
+      const isFile = lstatSync(file, { throwIfNoEntry: false })?.isFile()
+      if (isFile && readFileSync(file, 'utf8') === text) return
       const temporary = freshName(file)
       writeNewFile(temporary, text, mode)
       renameDurably(temporary, file)

@@ -1,6 +1,7 @@
 import { type Clock, isoInstant } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
+import { readInstants, statusInstants } from '../store/status/status.ts'
 import { META, readMeta } from '../store/sync/meta.ts'
 import { type BegunPublication, beginPublication, stoppedAfter } from './begin.ts'
 import { expireSnapshots, PURGED_PROPERTY } from './expire.ts'
@@ -26,7 +27,7 @@ import type { Storage } from './storage/storage.ts'
 import type { TargetContent } from './storage/target-reader.ts'
 import { hasStaleFiles, removeUncommitted, sweepTable } from './sweep.ts'
 import { droppedTable, type PublishedTable, publishedTables } from './tables.ts'
-import { atOneInstant, statusInstants } from './warehouse-instant.ts'
+import { atOneInstant } from './warehouse-instant.ts'
 import { type Looking, lookingAt, type WhereToLook, whereToLook } from './where-to-look.ts'
 
 /**
@@ -120,7 +121,7 @@ async function publishBegun(
   const { db, storage, keep, version, full } = options
   const { publication, target } = begun
   const leftovers = await removeUncommitted(storage, target, publication)
-  const status = statusInstants(db)
+  const status = statusInstants(readInstants(db))
   const properties = {
     [PROPERTIES.warehouse]: warehouse,
     ...(status.complete_as_of !== null && { [PROPERTIES.completeAsOf]: status.complete_as_of }),

@@ -16,6 +16,12 @@ const PAGE = new URL('../../drizzle/README.md', import.meta.url)
 const manifestIn = (folder: string) =>
   JSON.parse(readFileSync(join(folder, 'manifest.json'), 'utf8')) as Manifest
 
+/** The instant as of which every resource is complete. */
+const completeAsOf = (folder: string) =>
+  manifestIn(folder)
+    .resources.flatMap(({ state, complete_as_of }) => (state === 'unavailable' ? [] : String(complete_as_of)))
+    .toSorted()[0]
+
 type Stored = string | number | bigint | null
 
 /** A stored cell as a reader of this type sees it. A text in a CRM's column that is no value of its type is NULL. */
@@ -33,6 +39,7 @@ test.concurrent('an export needs no API settings, and every table has the rows o
   expect(exported).toMatchObject({ status: EXIT_STATUS.done, stderr: '' })
   expect(exported.stdout).toMatch(/^transcript_entries +\d+/m)
   const folder = join(cwd, 'out')
+  expect(exported.stdout).toMatch(`\nThe data are complete as of ${completeAsOf(folder)}.\n`)
   const db = openSqlite(file, { readonly: true })
   const { tables } = manifestIn(folder)
   for (const { table, folder: name, columns, rows } of tables) {
@@ -71,8 +78,11 @@ test.concurrent('every query of the analysts’ page for DuckDB finds its tables
   await parley(['export', 'parquet', 'lake'], { cwd })
   const queries = [...readFileSync(PAGE, 'utf8').matchAll(/^```sql duckdb\n(.*?)^```/gms)]
   expect(queries.length).toBeGreaterThan(2)
+  const withViews = await openDuck()
+  await withViews.read(`SET file_search_path = '${cwd}/lake'`)
+  await withViews.read(readFileSync(join(cwd, 'lake', 'views.sql'), 'utf8'))
   for (const [, sql = ''] of queries) {
-    const { types } = await duck.read(sql.replaceAll("'lake/", `'${cwd}/lake/`))
+    const { types } = await withViews.read(sql.replaceAll("'lake/", `'${cwd}/lake/`))
     expect(Object.keys(types).length, sql).toBeGreaterThan(1)
   }
 })
@@ -101,7 +111,11 @@ test.concurrent('a second export writes what changed, and reports it as JSON', a
   const { status, stdout } = await parley(['export', 'parquet', 'out', '--json'], { cwd })
   expect(status).toBe(EXIT_STATUS.done)
   const summary = JSON.parse(stdout) as { folder: string; tables: { table: string; files_written: number }[] }
-  expect(summary).toMatchObject({ folder: join(cwd, 'out'), files_removed: 0 })
+  expect(summary).toMatchObject({
+    folder: join(cwd, 'out'),
+    complete_as_of: completeAsOf(join(cwd, 'out')),
+    files_removed: 0,
+  })
   expect(summary.tables.filter(({ files_written }) => files_written > 0)).toMatchObject([
     { table: 'meetings', files_written: 1 },
   ])

@@ -1,6 +1,7 @@
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { DuckDBConnection } from '@duckdb/node-api'
 import { onTestFinished } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { type ExportOptions, type ExportSummary, exportWarehouse } from '../../src/export/export.ts'
@@ -61,7 +62,9 @@ export interface FileFound {
 /** Every Parquet file and every unfinished one, by its path. */
 export function filesIn(folder: string): Map<string, FileFound> {
   const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-  const files = names.filter(name => statSync(join(folder, name)).isFile() && !/manifest|lock/.test(name))
+  const files = names.filter(
+    name => statSync(join(folder, name)).isFile() && !/manifest|lock|views\.sql/.test(name),
+  )
   return new Map(
     files.toSorted().map(name => {
       const path = join(folder, name)
@@ -72,6 +75,12 @@ export function filesIn(folder: string): Map<string, FileFound> {
 
 export const contents = (folder: string): Record<string, string> =>
   Object.fromEntries([...filesIn(folder)].map(([name, { content }]) => [name, content]))
+
+/** Runs the script of an export in DuckDB, which creates its views. */
+export async function makeExportedViews(connection: DuckDBConnection, folder: string): Promise<void> {
+  await connection.run(`SET file_search_path = '${folder}'`)
+  await connection.run(readFileSync(join(folder, 'views.sql'), 'utf8'))
+}
 
 /** Rows of a table of the warehouse, with whole numbers as bigints. */
 export function storedRows(database: string, sql: string): (string | number | bigint | null)[][] {

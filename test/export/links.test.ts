@@ -68,6 +68,7 @@ test.each<[command: string, link: string, path: string, result: 'done' | 'refuse
   ['export', 'a second name of a file', '.parley-export-lock', 'refused'],
   ['export', 'a link to a file', '.manifest.json.tmp', 'done'],
   ['export', 'a link to a file', 'manifest.json', 'done'],
+  ['export', 'a link to a file', 'views.sql', 'done'],
   ['export', 'a link to a folder', 'members', 'refused'],
   ['export', 'a link to a folder', 'activities/month=2026-01', 'refused'],
   ['export', 'a link to a file', 'members/.part-00000.parquet.tmp', 'done'],

@@ -75,6 +75,11 @@ describe('the manifest of an export', () => {
     for (const { path, bytes } of listed) expect(statSync(join(target, path)).size).toBe(bytes)
   })
 
+  test('an export before the first backfill is complete as of no instant', async () => {
+    const { complete_as_of } = await exportTo(temporaryStore().path, emptyTarget())
+    expect(complete_as_of).toBeNull()
+  })
+
   test('the manifest names only files that exist at all times', async () => {
     const store = temporaryStore()
     const target = emptyTarget()
@@ -97,9 +102,9 @@ describe('the manifest of an export', () => {
           look()
           inner.replace(file)
         },
-        writeManifest(text) {
+        writeText(name, text) {
           look()
-          inner.writeManifest(text)
+          inner.writeText(name, text)
           look()
         },
         remove(file) {

@@ -5,8 +5,7 @@ import { type DuckDBConnection, DuckDBInstance, type JS } from '@duckdb/node-api
 import { onTestFinished } from 'vitest'
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
 import { duckdbSql } from '../../src/dictionary/duckdb-sql.ts'
-import { exportTo } from '../export/exporting.ts'
-import { makeParquetViews } from '../support/duckdb-views.ts'
+import { exportTo, makeExportedViews } from '../export/exporting.ts'
 import { questionNamed, withParameters } from './question-file.ts'
 import type { Expected } from './recount.ts'
 import type { SmallWorkspace } from './small-workspace.ts'
@@ -22,7 +21,7 @@ export async function exportInDuckdb(file: string): Promise<ExportInDuckdb> {
   await exportTo(file, target)
   const instance = await DuckDBInstance.create(':memory:')
   const connection = await instance.connect()
-  await makeParquetViews(connection, target)
+  await makeExportedViews(connection, target)
   return {
     connection,
     close: () => {

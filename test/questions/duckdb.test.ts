@@ -73,10 +73,8 @@ test('INTEGER, which is 32 bits in DuckDB, is refused in a question', () => {
   expect(() => duckdbSql('WITH a AS (SELECT CAST(3e9 AS INTEGER))', DICTIONARY)).toThrow('write BIGINT')
 })
 
-test('the views of deals have the same rows in DuckDB, with their SQL as it is', async () => {
-  await connection.run('CREATE MACRO julianday(t) AS julian(CAST(t AS TIMESTAMP))')
-  for (const { name, sql } of dealViews(sqlite)) {
-    await connection.run(sql)
+test('the views of deals have the same rows in DuckDB', async () => {
+  for (const { name } of dealViews(sqlite)) {
     const columns = sqlite.prepare(`SELECT * FROM ${name}`).columns()
     // The length of the current stay grows between the two answers.
     const shown = columns.map(column => column.name).filter(column => column !== 'days')

@@ -1,10 +1,8 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { duckdbStatements } from '../../src/commands/schema/duckdb.ts'
 import type { DescribedTable } from '../../src/dictionary/described-table.ts'
-import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
 import { quote } from '../../src/store/database/sql.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
-import { manifestOf } from '../export/exporting.ts'
 
 /**
  * Creates the views of `parley schema --duckdb` in a DuckDB database. The sqlite extension would have to be downloaded,
@@ -33,21 +31,6 @@ export async function makeDuckdbViews(
       made = made.replace(call, () => answer)
     }
     await connection.run(made)
-  }
-}
-
-/** Creates a view of each exported table under its name, and the views of live rows over them. */
-export async function makeParquetViews(connection: DuckDBConnection, target: string): Promise<void> {
-  await connection.run(SESSION)
-  for (const { table, folder } of manifestOf(target).tables) {
-    const files = `${target}/${folder}/**/*.parquet`
-    await connection.run(
-      `CREATE VIEW ${quote(table)} AS SELECT * FROM read_parquet('${files}', hive_partitioning = false)`,
-    )
-  }
-  for (const statement of duckdbStatements('parley.db', DICTIONARY).views) {
-    if (!/^CREATE OR REPLACE VIEW "live_/.test(statement) || statement.match(ASKED)) continue
-    await connection.run(statement)
   }
 }
 

@@ -7,8 +7,8 @@ import {
 } from '../../dictionary/described-table.ts'
 import { safeLines, safeText } from '../../safe-text.ts'
 import { exactNames } from '../../store/crm/columns.ts'
-import { quote } from '../../store/database/sql.ts'
-import { viewStatements } from '../../store/views/views.ts'
+import { literal, quote } from '../../store/database/sql.ts'
+import { liveViewOf } from '../../store/views/views.ts'
 
 /**
  * SQL for DuckDB: attaches the file read-only and creates a view for every table and view, with types from the
@@ -80,11 +80,9 @@ const PREFACE = [
 
 /** Live views of the tables that resources declare. Their SQL is valid in DuckDB as well. */
 const LIVE_VIEWS: ReadonlyMap<string, string> = new Map(
-  viewStatements().flatMap(({ name, sql }): [string, string][] =>
-    name.startsWith('live_') && TABLES.has(name.slice('live_'.length))
-      ? [[name, sql.slice(sql.indexOf(' AS ') + ' AS '.length)]]
-      : [],
-  ),
+  [...TABLES.values()]
+    .map(liveViewOf)
+    .map(({ name, sql }) => [name, sql.slice(sql.indexOf(' AS ') + ' AS '.length)]),
 )
 
 function typedView(table: DescribedTable): string {
@@ -156,7 +154,3 @@ function commentStatements(table: DescribedTable): string[] {
 
 const digitsComment = (number: string): string =>
   `Every digit of "${number}" where a double does not keep them. NULL: the double is exact.`
-
-function literal(text: string): string {
-  return `'${text.replaceAll("'", "''")}'`
-}

@@ -5,6 +5,11 @@ export function quote(name: string): string {
   return `"${name.replaceAll('"', '""')}"`
 }
 
+/** A text as an SQL literal. */
+export function literal(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`
+}
+
 export function placeholders(count: number): string {
   return Array.from({ length: count }, () => '?').join(', ')
 }

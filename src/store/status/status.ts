@@ -76,6 +76,32 @@ export function readStatus(db: Sqlite): StatusRow[] {
   return db.prepare<unknown[], StatusRow>(STATUS_ROWS).all()
 }
 
+/** A part of `StatusRow`, without the columns for which rows are counted. */
+export type ResourceInstants = Pick<StatusRow, 'state' | 'complete_as_of' | 'fresh_as_of'>
+
+export function readInstants(db: Sqlite): ResourceInstants[] {
+  return db
+    .prepare<unknown[], ResourceInstants>('SELECT state, complete_as_of, fresh_as_of FROM sync_status')
+    .all()
+}
+
+export interface StatusInstants {
+  /** Everything that the API published before this instant is in the warehouse; null while history is loading. */
+  complete_as_of: string | null
+  fresh_as_of: string | null
+}
+
+/** Up to when the warehouse as a whole is fresh and complete. Pure. */
+export function statusInstants(resources: readonly ResourceInstants[]): StatusInstants {
+  const offered = resources.filter(({ state }) => state !== 'unavailable')
+  const complete = offered.map(({ complete_as_of: at }) => at)
+  const fresh = offered.flatMap(({ fresh_as_of: at }) => at ?? [])
+  return {
+    complete_as_of: complete.some(at => at === null) ? null : (complete.toSorted()[0] ?? null),
+    fresh_as_of: fresh.toSorted()[0] ?? null,
+  }
+}
+
 /**
  * @param rows the rows of `sync_status`, when the caller has them already
  * @throws StopError (73) when there is no warehouse at this path, or it cannot be read

@@ -18,17 +18,21 @@ export function ensureViews(db: Sqlite): void {
 }
 
 export function viewStatements(): readonly View[] {
-  const view = (name: string, select: string): View => ({
-    name,
-    sql: `CREATE VIEW ${quote(name)} AS ${select}`,
-  })
   return [
-    ...[...TABLES.values()].map(placed => view(`live_${placed.table.name}`, liveRows(placed))),
+    ...[...TABLES.values()].map(liveViewOf),
     view('transcript_words', TRANSCRIPT_WORDS),
     view('sync_status', syncStatus(CATALOG)),
     view('sync_coverage', syncCoverage(CATALOG)),
   ]
 }
+
+/** Its SQL is valid in DuckDB as well. */
+export const liveViewOf = (placed: PlacedTable): View => view(`live_${placed.table.name}`, liveRows(placed))
+
+const view = (name: string, select: string): View => ({
+  name,
+  sql: `CREATE VIEW ${quote(name)} AS ${select}`,
+})
 
 function liveRows(placed: PlacedTable): string {
   const { table } = placed

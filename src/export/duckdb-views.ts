@@ -1,0 +1,65 @@
+import { ownerOf, type PlacedTable, TABLES } from '../catalog/catalog.ts'
+import { safeLines } from '../safe-text.ts'
+import { literal, quote } from '../store/database/sql.ts'
+import type { View } from '../store/views/replace.ts'
+import { liveViewOf } from '../store/views/views.ts'
+import type { ManifestTable } from './manifest.ts'
+
+/**
+ * `views.sql`: an export as views in DuckDB, in which the questions of `parley_questions` run. No statement of it fails,
+ * since some programs end a script at the first one that does: a view is created only if all that it reads is exported.
+ */
+
+/** The name of its file. */
+export const VIEWS_SCRIPT = 'views.sql'
+
+const PREFACE = [
+  '-- A view in DuckDB for each table of this export, its live_ view without deleted rows, and the views of deals.',
+  '-- The paths are relative to the folder of this file. Run it there: duckdb -init views.sql',
+  "-- Elsewhere, run this first: SET file_search_path = '<folder>';",
+  '-- Run it in every session, and again after an export, which may have added and removed files.',
+  '-- Days and months are those of UTC, as in the warehouse.',
+  "SET TimeZone = 'UTC';",
+  '-- NULL comes first in ascending order, as in SQLite.',
+  "SET default_null_order = 'nulls_first_on_asc_last_on_desc';",
+]
+
+/** The views of deals call this function of SQLite. */
+const JULIANDAY = 'CREATE OR REPLACE MACRO julianday(t) AS julian(CAST(t AS TIMESTAMP));'
+
+/** @param deals the views of deals; none where the export lacks a table */
+export function duckdbViews(tables: readonly ManifestTable[], deals: readonly View[]): string {
+  const exported = new Set(tables.map(({ table }) => table))
+  const statements = [
+    ...tables.map(tableView),
+    ...tables.flatMap(table => liveView(table, exported)),
+    JULIANDAY,
+    ...deals.map(replacing),
+  ]
+  // parley gives no names with control characters, but earlier versions did.
+  const printed = statements.filter(sql => safeLines(sql) === sql)
+  return `${[...PREFACE, '', ...printed].join('\n')}\n`
+}
+
+/** After `--since`, files of earlier months may lack a column of a later version of parley. */
+function tableView({ table, files }: ManifestTable): string {
+  const paths = files.map(({ path }) => literal(path)).join(', ')
+  const read = `read_parquet([${paths}], hive_partitioning = false, union_by_name = true)`
+  return `CREATE OR REPLACE VIEW ${quote(table)} AS SELECT * FROM ${read};`
+}
+
+/** The SQL of the warehouse for a declared table, which is valid in DuckDB as well. */
+function liveView({ table, resource }: ManifestTable, exported: ReadonlySet<string>): string[] {
+  const placed = TABLES.get(table)
+  if (placed) return isWhole(placed, exported) ? [replacing(liveViewOf(placed))] : []
+  if (resource === null) return []
+  const rows = `SELECT * EXCLUDE (_deleted_at) FROM ${quote(table)} WHERE _deleted_at IS NULL`
+  return [`CREATE OR REPLACE VIEW ${quote(`live_${table}`)} AS ${rows};`]
+}
+
+function isWhole(placed: PlacedTable, exported: ReadonlySet<string>): boolean {
+  const owner = ownerOf(placed)
+  return owner === undefined || exported.has(owner.table)
+}
+
+const replacing = ({ sql }: View): string => `${sql.replace(/^CREATE VIEW/, 'CREATE OR REPLACE VIEW')};`
