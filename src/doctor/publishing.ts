@@ -119,6 +119,8 @@ export interface FolderPlace {
   /** What exists of the path. */
   existing: string
   isFolder: boolean
+  /** Whether every user may replace its files: it is writable for all, without the sticky bit. */
+  isOpen: boolean
   /** The first place of those that a publication writes to that this user may not write. */
   refused: string | undefined
   freeBytes: number
@@ -128,10 +130,12 @@ async function folderPlace(path: string): Promise<FolderPlace> {
   const existing = await firstExisting(path)
   const written = [existing, join(path, `${FOLDER_MARK}-lock`), join(path, PUBLICATIONS, 'metadata')]
   const refusals = await Promise.all(written.map(isRefused))
+  const stats = await stat(existing)
   return {
     path,
     existing,
-    isFolder: (await stat(existing)).isDirectory(),
+    isFolder: stats.isDirectory(),
+    isOpen: (stats.mode & 0o1002) === 0o002,
     refused: written.find((_, place) => refusals[place]),
     freeBytes: await freeOnSlowDisk(existing),
   }
@@ -156,13 +160,18 @@ async function isRefused(path: string): Promise<boolean> {
 }
 
 /** Whether this user may write the folder. Pure. */
-export function writingFinding({ path, existing, isFolder, refused }: FolderPlace): Finding {
+export function writingFinding({ path, existing, isFolder, isOpen, refused }: FolderPlace): Finding {
   const line = createFinder('publish access')
   if (!isFolder) return line.warning(`${existing} is not a folder`, 'Move it away, or change publish.target.')
   if (refused !== undefined)
     return line.warning(
       `${refused} is not writable for this user`,
       'Run parley as the owner of the folder, change its owner or mode, or change publish.target.',
+    )
+  if (isOpen)
+    return line.warning(
+      `${existing} is writable for every user, who can replace published files`,
+      `Run chmod o-w ${existing}, or change publish.target.`,
     )
   return line.ok(
     path === existing

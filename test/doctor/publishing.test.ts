@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { type Clock, MINUTE_MS, systemClock } from '../../src/clock.ts'
@@ -98,13 +98,26 @@ describe('a folder', () => {
   })
 
   test('that another user owns, or that is nearly full, is a warning', () => {
-    const place = { path: '/lake', existing: '/lake', isFolder: true, freeBytes: 2 ** 20 }
+    const place = { path: '/lake', existing: '/lake', isFolder: true, isOpen: false, freeBytes: 2 ** 20 }
     expect(writingFinding({ ...place, refused: '/lake/publications/metadata' })).toMatchObject({
       mark: 'warning',
       found: '/lake/publications/metadata is not writable for this user',
     })
     expect(spaceFinding(place).mark).toBe('warning')
     expect(spaceFinding({ ...place, freeBytes: 2 ** 40 }).mark).toBe('ok')
+  })
+
+  test.each([
+    [0o755, 'ok'],
+    [0o775, 'ok'],
+    [0o1777, 'ok'],
+    [0o757, 'warning'],
+    [0o777, 'warning'],
+  ] as const)('with mode %o is %s: others must not replace published files', async (mode, mark) => {
+    const folder = emptyFolder()
+    chmodSync(folder, mode)
+    const access = (await findings({ target: folder })).find(({ check }) => check === 'publish access')
+    expect(access?.mark).toBe(mark)
   })
 })
 
