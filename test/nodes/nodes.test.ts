@@ -16,6 +16,11 @@ import { until } from '../support/until.ts'
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const POLLS = 10
 
+/** Without the settings of the npm that runs these tests, such as `ignore-scripts`: the package `node` needs its script. */
+const ENVIRONMENT = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !name.startsWith('npm_')),
+)
+
 describe.each([
   ['22', '11'],
   ['24', '12'],
@@ -24,11 +29,11 @@ describe.each([
   let clone: string
   let path: string
 
-  /** Runs a command with that Node and nothing of this process's environment. */
+  /** Runs a command with that Node. */
   function start(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
     const child = spawn(command, args, {
       cwd: clone,
-      env: { PATH: path, HOME: process.env['HOME'], TMPDIR: tmpdir(), ...env },
+      env: { ...ENVIRONMENT, PATH: path, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
     const status = new Promise<number | null>(resolve => child.on('close', resolve))
@@ -39,8 +44,7 @@ describe.each([
   beforeAll(() => {
     const tools = mkdtempSync(join(tmpdir(), 'parley-node-'))
     execFileSync('npm', ['install', '--prefix', tools, `node@${node}`, `npm@${npm}`], {
-      // Without the settings of the npm that runs these tests: the package `node` needs its install script.
-      env: { PATH: process.env['PATH'], HOME: process.env['HOME'] },
+      env: ENVIRONMENT,
       stdio: 'pipe',
     })
     path = [join(tools, 'node_modules/.bin'), process.env['PATH']].join(delimiter)
