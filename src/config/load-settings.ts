@@ -97,7 +97,7 @@ export interface LoadedSettings<S extends Settings = Settings> {
   /**
    * Where each value came from: a file's path, `environment NAME`, `flag --name`, or `default`. For a secret in
    * a separate file it is the path of that file and the place that names it. A systemd credential has no path, since
-   * nobody can edit the copy that the service reads.
+   * no one can edit the copy that the service reads.
    */
   sources: Readonly<Record<SettingKey, string>>
   /** The settings file that was read, if there was one. */
@@ -210,7 +210,7 @@ interface SettingsFile {
   risk: string | undefined
 }
 
-/** @throws StopError for a file that cannot be read, and for one that nobody named and somebody else may change */
+/** @throws StopError for a file that cannot be read, and for a default file that another user may change */
 function readSettingsFile(request: SettingsRequest): SettingsFile | undefined {
   const { path, chosen } = settingsFilePath(request)
   const absolute = resolve(request.cwd, path)

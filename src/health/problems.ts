@@ -154,7 +154,7 @@ function withNextTry(reason: string, at: string | null, now: number): string {
 
 /**
  * The daemon waits, or no process updates the warehouse although one did before.
- * @param causes why a backfill may have ended early; it is no problem of its own if one of them needs a person
+ * @param causes why a backfill may have ended early; the end is not reported separately if one of them needs a person
  */
 function processProblems(
   { daemon, backfill, writer, api }: StatusReport,

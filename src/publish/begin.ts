@@ -47,7 +47,7 @@ export interface Beginning {
   properties: Readonly<Record<string, string>>
 }
 
-/** @throws StopError 75 when another publication begins at the same time, or a listing lacks what is there */
+/** @throws StopError 75 when another publication begins at the same time, or a listing is incomplete */
 export async function beginPublication(
   beginning: Beginning,
   target: PublishedTarget,

@@ -76,7 +76,7 @@ export function noteRecovery(context: EngineContext, resource: Resource): void {
   if (isReadAsDue(context, resource)) noteHealthy(context, resource.name)
 }
 
-/** Clears the failure in the resource's state, and logs that. A late resource has log lines of its own. */
+/** Clears the failure in the resource's state, and logs that. Late resources are logged separately. */
 export function noteHealthy(
   { store, backoffs, late, log, now }: Pick<EngineContext, 'store' | 'backoffs' | 'late' | 'log' | 'now'>,
   name: ResourceName,

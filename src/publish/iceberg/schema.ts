@@ -80,7 +80,7 @@ function inMicroseconds({ convert, restore }: ParquetType): ParquetType {
 const isWholeMillisecond = (value: FileValue): value is bigint =>
   typeof value === 'bigint' && value % 1000n === 0n
 
-/** Columns that engines add to each table. A table that has one of its own with such a name cannot be read. */
+/** Columns that engines add to each table. Engines cannot read a table that has another column of that name. */
 const RESERVED: readonly string[] = [
   // Iceberg's metadata columns, in Spark.
   ...['_file', '_pos', '_deleted', '_spec_id', '_partition', '_row_id', '_last_updated_sequence_number'],

@@ -34,7 +34,7 @@ export interface CheckpointOptions {
   onHeld?: ((bytes: number) => void) | undefined
 }
 
-/** The WAL is held when it grew by so many times the pages of a checkpoint: 256 MB. */
+/** The WAL counts as held when it has grown to this multiple of a checkpoint's pages: 256 MB. */
 const HELD_CHECKPOINTS = 8
 
 /**

@@ -19,8 +19,8 @@ import type { BucketEndpoint } from './address.ts'
 import { type BucketFailure, credentialsError, failureOf, isTemporary, plainHttpError } from './faults.ts'
 
 /**
- * One bucket, through the S3 client of AWS: it finds credentials and the address of the API, signs, and reads the
- * answers. Here is what it lacks. A try ends when nothing was sent or received for a time, its answer counts only as a
+ * One bucket, through the S3 client of AWS, which finds credentials and the address of the API, signs requests and reads
+ * answers. This file adds what the client lacks. A try ends when nothing was sent or received for a time, its answer counts only as a
  * whole, and it is repeated also when its body is a file; a wait before the next try ends with the signal. Redirects
  * are not followed: another address may belong to someone else.
  */
