@@ -8,21 +8,31 @@ interface CachedReading<T> {
   value: Promise<T>
   /** In ms, by `elapsed`. */
   startedAt: number
+  isUnderWay: boolean
 }
 
-/** Reuses one reading for all calls with the same argument within a second. Failed readings are not reused. */
+/**
+ * Reuses one reading for all calls with the same argument while it is being made and until a second after it began, so
+ * that a slow reading never runs twice at once. Failed readings are not reused.
+ */
 export function createCachedReading<T>(
   read: (of: string) => Promise<T>,
   { elapsed }: Pick<Clock, 'elapsed'>,
 ) {
   let last: CachedReading<T> | undefined
   return (of: string): Promise<T> => {
-    if (last?.of === of && elapsed() - last.startedAt < CACHE_MS) return last.value
-    const reading: CachedReading<T> = { of, value: read(of), startedAt: elapsed() }
+    const isUsable = last?.of === of && (last.isUnderWay || elapsed() - last.startedAt < CACHE_MS)
+    if (last && isUsable) return last.value
+    const reading: CachedReading<T> = { of, value: read(of), startedAt: elapsed(), isUnderWay: true }
     last = reading
-    reading.value.catch(() => {
-      if (last === reading) last = undefined
-    })
+    reading.value.then(
+      () => {
+        reading.isUnderWay = false
+      },
+      () => {
+        if (last === reading) last = undefined
+      },
+    )
     return reading.value
   }
 }

@@ -39,6 +39,22 @@ describe('a cached reading', () => {
     expect(await ask('a')).toBe('a 2')
   })
 
+  test('a reading that takes longer than a second serves all calls until it ends', async () => {
+    const ends: ((value: string) => void)[] = []
+    let elapsed = 0
+    const ask = createCachedReading(() => new Promise<string>(resolve => ends.push(resolve)), {
+      elapsed: () => elapsed,
+    })
+    const first = ask('a')
+    elapsed = 5000
+    const second = ask('a')
+    expect(ends).toHaveLength(1)
+    ends[0]?.('slow')
+    expect(await Promise.all([first, second])).toEqual(['slow', 'slow'])
+    ask('a')
+    expect(ends).toHaveLength(2)
+  })
+
   test('a reading serves a single file', async () => {
     const { ask } = counted()
     expect([await ask('a'), await ask('b')]).toEqual(['a 1', 'b 2'])
