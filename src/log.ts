@@ -8,7 +8,7 @@ import { safeLines } from './safe-text.ts'
 export const LOG_KEYS = {
   resource: 'name of a resource',
   lane: 'head, retry, items, history or audit',
-  field: "a field's name",
+  fields: 'names of fields, with their tables',
   table: "a table's name",
   route: 'method and path, with placeholders for ids',
   exit_status: 'exit status of the process',

@@ -1,4 +1,5 @@
 import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { RESOURCE_NAMES } from '../../src/catalog/resource-names.ts'
 import { isoInstant, systemClock } from '../../src/clock.ts'
@@ -8,6 +9,7 @@ import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { type DaemonState, readStatusReport, type StatusReport } from '../../src/store/status/report.ts'
 import { openStore } from '../../src/store/store.ts'
+import { META } from '../../src/store/sync/meta.ts'
 import { column, startDaemon } from '../daemon/cli-daemon.ts'
 import { until } from '../support/until.ts'
 import { emptyFolder, parley, startParley } from './parley.ts'
@@ -49,6 +51,34 @@ test.concurrent('status --json has the exact instants of sync_status and the siz
       newest_at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
     }),
   )
+})
+
+test.concurrent('status --fields lists the fields that differ from the declared ones', async () => {
+  const cwd = emptyFolder()
+  const store = openStore({
+    path: join(cwd, 'parley.db'),
+    mode: 0o600,
+    command: 'test',
+    pid: 1,
+    clock: systemClock(),
+  })
+  const fields = () => parley(['status', '--fields'], { cwd })
+  const none = 'Every field that the API has sent is declared, and every value fits.\n'
+  expect(await fields()).toMatchObject({ status: EXIT_STATUS.done, stdout: none })
+  const drift = [
+    ['members', 'mood', 'unknown field'],
+    ['meetings', 'title', 'unexpected type'],
+  ]
+  await store.transaction(() => store.state.setMeta(META.drift, JSON.stringify(drift)))
+  expect(await fields()).toMatchObject({
+    status: EXIT_STATUS.done,
+    stdout: `table     field  found
+members   mood   unknown field
+meetings  title  unexpected type
+Their values are in the column _extra of the table.
+`,
+  })
+  store.close()
 })
 
 test.concurrent('status distinguishes a running writer from a killed one', async context => {

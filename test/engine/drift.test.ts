@@ -15,12 +15,19 @@ async function fieldsLoggedFor(
   const lines: string[] = []
   const log = await createLog({ level: 'info', stream: { write: line => lines.push(line) } })
   const note = (logged: DriftLogDeps['logged']) => kept.push(JSON.parse(JSON.stringify(logged)))
-  const drift = createDriftLog({ log, logged: kept.at(-1) ?? [], note })('meetings')
-  const report = { drift, reject: () => undefined }
+  const drifts = createDriftLog({ log, logged: kept.at(-1) ?? [], note })
+  const report = { drift: drifts.of('meetings'), reject: () => undefined }
   const parse = compileParser(tableNamed('meetings'))
   for (const item of items) parse(item, report)
-  return lines.map(line => JSON.parse(line).field)
+  drifts.flush()
+  return lines.flatMap(line => namesIn(line))
 }
+
+/** The fields of a line of the log, without their table. */
+const namesIn = (line: string): string[] =>
+  JSON.parse(line)
+    .fields.split(', ')
+    .map((field: string) => field.replace(/^\w+\./, ''))
 
 const meeting = (more: object) => ({ meeting_id: 'm1', ...more })
 
@@ -32,7 +39,9 @@ test('an unknown field of an item is logged by its name, once', async () => {
 })
 
 test('a field of an unexpected type is logged by its whole path', async () => {
-  expect(await fieldsLoggedFor([meeting({ meeting_owner: { name: 7 } })])).toEqual(['meeting_owner.name'])
+  expect(await fieldsLoggedFor([meeting({ meeting_owner: { name: 7 } })])).toEqual([
+    'meeting_owner.name (unexpected type)',
+  ])
 })
 
 test('unknown names inside an object are not logged, whatever they are', async () => {
@@ -74,26 +83,29 @@ test('a difference is logged once per warehouse, and not again by a later proces
   expect(await fieldsLoggedFor([...items, meeting({ another: 1 })], kept)).toEqual([])
   expect(kept).toHaveLength(before)
   expect(await fieldsLoggedFor([meeting({ title: 1, url: 2, service_meeting_url: 3 })], kept)).toEqual([
-    'service_meeting_url',
+    'service_meeting_url (unexpected type)',
   ])
 })
 
-test('a run logs no drift that an earlier run on the warehouse has logged', async () => {
+test('all fields of an answer that differ are one line of the log, and no later run logs them', async () => {
   const api = await startScriptedApi()
-  api.on('/v1/members', () => numberedPage([{ id: 'm', name: 7, mood: 'x' }]))
+  const later = { another: 1 }
+  let item: object = { id: 'm', name: 7, mood: 'x' }
+  api.on('/v1/members', () => numberedPage([item]))
   const trial = await startTrial(api)
   const drifts = () =>
     trial
       .logged()
       .split('\n')
-      .filter(line => line.includes('it is kept in _extra'))
-      .map(line => [JSON.parse(line).field, JSON.parse(line).msg])
+      .filter(line => line.includes('kept in _extra'))
+      .map(line => JSON.parse(line))
   await trial.run(['members'])
-  const logged = drifts()
-  expect(logged).toEqual([
-    ['name', 'The API sent a value that does not fit its column; it is kept in _extra'],
-    ['mood', 'The API sent a field that parley does not know; it is kept in _extra'],
-  ])
+  const fields = 'members.name (unexpected type), members.mood'
+  const line = { level: 'warn', resource: 'members', fields, command: 'parley status --fields' }
+  expect(drifts()).toEqual([expect.objectContaining(line)])
   await trial.run(['members'])
-  expect(drifts()).toEqual(logged)
+  expect(drifts()).toHaveLength(1)
+  item = { ...item, ...later }
+  await trial.run(['members'])
+  expect(drifts().at(-1)).toMatchObject({ fields: 'members.another' })
 })

@@ -114,7 +114,7 @@ test('the reason of a resource contains no terminal control character', () => {
 test('log lines for people contain no terminal control character', async () => {
   const lines: string[] = []
   const log = await createLog({ level: 'info', pretty: true, stream: { write: line => lines.push(line) } })
-  log.warn('Made up', { field: NAME, reason: NAME, error: new Error(NAME) })
+  log.warn('Made up', { fields: NAME, reason: NAME, error: new Error(NAME) })
   const written = lines.join('')
   expect(written).toContain('offer')
   expect(written.split('\n').filter(line => UNSAFE.test(line))).toEqual([])

@@ -5,6 +5,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, systemClock } from '../../clock.
 import { type CheckStatus, EXIT_STATUS, type ExitStatus, reasonWithHint, StopError } from '../../errors.ts'
 import type { CheckQuestion } from '../../health/check.ts'
 import { jsonLine, singleLine } from '../../safe-text.ts'
+import type { DriftedField } from '../../store/status/overview.ts'
 import type { StatusReport } from '../../store/status/report.ts'
 import { hasColours } from '../../terminal/colours.ts'
 import { isRedrawable } from '../../terminal/live-area.ts'
@@ -22,6 +23,7 @@ export interface StatusOptions {
   json?: boolean
   watch?: boolean
   check?: boolean
+  fields?: boolean
   maxAge?: number
   resource?: ResourceName
 }
@@ -43,6 +45,10 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
       'show the status on the whole terminal and keep it up to date, until q or Ctrl-C',
     ).conflicts(['json', 'check']),
     new Option('--check', CHECK_HELP).conflicts('json'),
+    new Option(
+      '--fields',
+      'list the fields that the API has sent and that parley does not know, or with values that do not fit',
+    ).conflicts(['json', 'watch', 'check']),
     new Option(
       '--max-age <time>',
       'with --check: the greatest age of fresh_as_of, such as 90s, 15m, 2h or 1d',
@@ -66,6 +72,7 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
     const { readStatusReport } = await import('../../store/status/report.ts')
     const now = systemClock().now()
     const path = resolve(context.cwd, settings.database.path)
+    if (input.options.fields) return printFields(context, path)
     const { check, maxAge: maxAgeMs, resource } = input.options
     if (check) return printCheck(context, () => readStatusReport({ path, now }), { now, maxAgeMs, resource })
     const report = readStatusReport({ path, now })
@@ -102,6 +109,25 @@ async function runWatch({ stdout, stdin, env, signal }: CommandContext, path: st
     signal,
     createRead: ended => createWatchRead(path, clock, ended),
   })
+}
+
+async function printFields({ stdout }: CommandContext, path: string): Promise<ExitStatus> {
+  const [{ readDriftAt }, { table }] = await Promise.all([
+    import('../../store/status/overview.ts'),
+    import('../../terminal/table.ts'),
+  ])
+  const drift = readDriftAt(path)
+  const columns = [
+    { title: 'table', cell: (row: DriftedField) => row.table },
+    { title: 'field', cell: (row: DriftedField) => row.field },
+    { title: 'found', cell: (row: DriftedField) => row.reason },
+  ]
+  const lines =
+    drift.length === 0
+      ? ['Every field that the API has sent is declared, and every value fits.']
+      : [...table(columns, drift), 'Their values are in the column _extra of the table.']
+  stdout.write(`${lines.join('\n')}\n`)
+  return EXIT_STATUS.done
 }
 
 /** A database that cannot be read is a result of the check, not a failure of the command. */

@@ -2,7 +2,10 @@ import type { ResourceName } from '../../catalog/resource-names.ts'
 import type { Log } from '../../log.ts'
 import type { ParseReport } from './report.ts'
 
-/** Logs where payloads differ from the declarations: once per field and warehouse, and without any customer data. */
+/**
+ * Logs where payloads differ from the declarations: once per field and warehouse, all fields of an answer in one line,
+ * and without any customer data.
+ */
 
 /**
  * The most unknown fields of one table that are logged by name. A new version of the API adds fewer. More names are
@@ -37,36 +40,57 @@ export interface DriftLogDeps {
   note(logged: readonly Drift[]): void
 }
 
+export interface DriftLog {
+  /** Receives what a parser finds in the payloads of a resource. */
+  of(resource: ResourceName): ParseReport['drift']
+  /** Logs and stores the differences that are new since the last call. Call it in the answer's transaction. */
+  flush(): void
+}
+
 /** Memory is bounded: there are few declared fields, and few unknown names are kept. */
-export function createDriftLog({
-  log,
-  logged,
-  note,
-}: DriftLogDeps): (resource: ResourceName) => ParseReport['drift'] {
+export function createDriftLog({ log, logged, note }: DriftLogDeps): DriftLog {
   const known = new Set<string>()
   const kept = [...logged]
   const unknown = new Map<string, number>()
+  const fresh = new Map<ResourceName, Drift[]>()
   const keep = (drift: Drift) => {
     const [table, , reason] = drift
     known.add(keyOf(drift))
-    if (reason === 'unknown field') unknown.set(table, (unknown.get(table) ?? 0) + 1)
+    if (reason === UNKNOWN) unknown.set(table, (unknown.get(table) ?? 0) + 1)
   }
   for (const drift of logged) keep(drift)
-  return resource => (table, name, reason) => {
-    if (known.has(keyOf([table, name, reason]))) return
-    const isTooMany = reason === 'unknown field' && (unknown.get(table) ?? 0) >= MOST_NAMES
-    const drift: Drift = [table, isTooMany ? ANY : name, reason]
-    if (known.has(keyOf(drift))) return
-    keep(drift)
-    kept.push(drift)
-    note(kept)
-    log.warn(MESSAGES[reason], { resource, table, field: drift[1] })
+  return {
+    of: resource => (table, name, reason) => {
+      if (known.has(keyOf([table, name, reason]))) return
+      const isTooMany = reason === UNKNOWN && (unknown.get(table) ?? 0) >= MOST_NAMES
+      const drift: Drift = [table, isTooMany ? ANY : name, reason]
+      if (known.has(keyOf(drift))) return
+      keep(drift)
+      fresh.set(resource, [...(fresh.get(resource) ?? []), drift])
+    },
+    flush() {
+      if (fresh.size === 0) return
+      kept.push(...[...fresh.values()].flat())
+      note(kept)
+      for (const [resource, drifts] of fresh) {
+        const fields = drifts.map(fieldText).join(', ')
+        log.warn(
+          'The API sent fields that parley does not know, or with values that do not fit; they are kept in _extra',
+          {
+            resource,
+            fields,
+            command: 'parley status --fields',
+          },
+        )
+      }
+      fresh.clear()
+    },
   }
 }
 
-const MESSAGES: Readonly<Record<Drift[2], string>> = {
-  'unknown field': 'The API sent a field that parley does not know; it is kept in _extra',
-  'unexpected type': 'The API sent a value that does not fit its column; it is kept in _extra',
-}
+const UNKNOWN = 'unknown field'
+
+const fieldText = ([table, name, reason]: Drift): string =>
+  `${table}.${name}${reason === UNKNOWN ? '' : ` (${reason})`}`
 
 const keyOf = (drift: Drift): string => drift.join(' ')

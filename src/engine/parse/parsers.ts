@@ -13,7 +13,7 @@ export interface Parsing {
   parser(table: string): ItemParser
   /** Receives drift and rejects from a parser; `scope` is the list or record that was read. */
   report(feed: FeedName, scope: string): ParseReport
-  /** Stores an answer, and then its rejects. */
+  /** Stores an answer, and then its rejects and drift. */
   answer(store: () => void): void
 }
 
@@ -31,7 +31,7 @@ export interface ParsingDeps {
 
 export function createParsing({ store, log, now }: ParsingDeps): Parsing {
   const parsers = new Map<string, ItemParser>()
-  const driftOf = createDriftLog({
+  const drifts = createDriftLog({
     log,
     logged: readNote(store.state.meta, META.drift) ?? [],
     note: logged => store.state.setMeta(META.drift, JSON.stringify(logged)),
@@ -45,7 +45,7 @@ export function createParsing({ store, log, now }: ParsingDeps): Parsing {
       return parser
     },
     report: ({ resource, feed }, scope) => ({
-      drift: driftOf(resource),
+      drift: drifts.of(resource),
       reject(_table, item, reason, within = '') {
         if (rejects.size === MOST_REJECTS) {
           others += 1
@@ -64,6 +64,7 @@ export function createParsing({ store, log, now }: ParsingDeps): Parsing {
       const last = [...rejects.values()].at(-1)
       if (last !== undefined && others > 0) last.reason += `, and ${others} other items of this answer`
       for (const reject of rejects.values()) store.rejects.note(reject, now())
+      drifts.flush()
     },
   }
 }

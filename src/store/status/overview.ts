@@ -63,6 +63,12 @@ export function readOverview(db: Sqlite, now: number): Overview {
   }))
 }
 
+/** @throws StopError (73) when there is no warehouse at this path, or it cannot be read */
+export function readDriftAt(path: string): DriftedField[] {
+  requireWarehouse(path)
+  return readDatabase({ path }, readDrift)
+}
+
 function readDrift(db: Sqlite): DriftedField[] {
   const stored = readNote<readonly [string, string, string][]>(key => readMeta(db, key), META.drift) ?? []
   return stored.map(([table, field, reason]) => ({ table, field, reason }))
