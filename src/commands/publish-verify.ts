@@ -21,7 +21,7 @@ export interface PublishVerifyOptions {
 
 export const publishVerifyCommand: CommandDefinition<PublishVerifyOptions> = {
   description:
-    'Reads every file of a target of parley publish, and checks it: the rows and a digest of their values, for each part of each table. If the warehouse is there, parts are also compared with it, and the target may not have content of rows that it has purged. Changes nothing. Exit status: 0 without faults, 73 with damage, 75 when the only faults are purged rows, which the next publication removes.',
+    'Reads every file of a target of parley publish, and checks it: the rows and a digest of their values, for each part of each table. If the warehouse is there, parts are also compared with it, and the target may not have content of rows that it has purged, also not in files that no publication names. Changes nothing. Exit status: 0 without faults, 73 with damage, 75 when the only faults are purged rows, which the next publication removes.',
   arguments: [new Argument('<target>', 'a folder or s3://bucket/prefix with publications')],
   settings: TARGET_SETTINGS,
   options: [
@@ -95,6 +95,7 @@ const COLUMNS: readonly TableColumn<VerifySummary['tables'][number]>[] = [
   { title: 'size', align: 'right', cell: row => sizeText(row.bytes) },
   { title: 'files', align: 'right', cell: row => wholeNumber(row.files) },
   { title: 'earlier', align: 'right', cell: row => wholeNumber(row.earlier_files) },
+  { title: 'unnamed', align: 'right', cell: row => wholeNumber(row.unnamed_files) },
   { title: 'changed', align: 'right', cell: row => wholeNumber(row.parts_changed) },
 ]
 
@@ -109,11 +110,13 @@ function verifiedText(summary: VerifySummary, { target, database, durationMs }: 
   const files = sumOf(tables, row => row.files + row.earlier_files)
   const found = faults.length === 0 ? 'no fault' : countText(faults.length, 'fault')
   const changed = sumOf(tables, row => row.parts_changed)
+  const unnamed = sumOf(tables, row => row.unnamed_files)
   return [
     ...table(COLUMNS, tables),
     '',
     ...faults.flatMap(faultLines),
     `Checked publication ${publication} of ${published_at} in ${target}, and what earlier ones keep: ${countText(files, 'file')} in ${durationText(durationMs)}, ${found}.`,
+    ...(unnamed === 0 ? [] : [unnamedText(unnamed)]),
     compared
       ? changedText(changed)
       : `The warehouse was not compared, and purged rows were not searched for: there is no ${database}.`,
@@ -127,6 +130,9 @@ const faultLines = ({ table: name, part, file, message, hint }: VerifyFault): st
   `${name}, ${part === null ? '' : `part ${shortTableName(part)}, `}${file}: ${message}.`,
   `  hint: ${hint}`,
 ]
+
+const unnamedText = (files: number): string =>
+  `No publication names ${countText(files, 'other file')}: a publication that was interrupted has left them, or one is in progress. The next publication removes what was left.`
 
 const changedText = (parts: number): string =>
   parts === 0

@@ -122,10 +122,11 @@ export async function removeUncommitted(
   return removeAll(storage, await removable(storage, { folder: '', paths: uncommitted, isEarlier }))
 }
 
-const folderOf = (path: string): string => path.slice(0, Math.max(0, path.indexOf('/')))
+/** The folder of the table that a file belongs to. */
+export const folderOf = (path: string): string => path.slice(0, Math.max(0, path.indexOf('/')))
 
 /** The number of the publication that wrote a file of data or a manifest, which is in its name. */
-function publicationOf(path: string): number | undefined {
+export function publicationOf(path: string): number | undefined {
   const number = /^[^/]+\/(?:data|metadata)\/(\d+)-[^/]+\.(?:parquet|avro)$/.exec(path)?.[1]
   return number === undefined ? undefined : Number(number)
 }

@@ -9,6 +9,7 @@ export type VerifyFaultKind =
   | 'bytes'
   | 'snapshot'
   | 'erased'
+  | 'leftover'
 
 export interface VerifyFault {
   /** The folder of the table. */
@@ -25,7 +26,8 @@ export interface VerifyFault {
 }
 
 /** Faults that the next publication mends by itself. */
-export const isMendedByPublishing = ({ kind }: { kind: string }): boolean => kind === 'erased'
+export const isMendedByPublishing = ({ kind }: Pick<VerifyFault, 'kind'>): boolean =>
+  kind === 'erased' || kind === 'leftover'
 
 /** @param target as the user named it */
 export function hintFor(kind: VerifyFaultKind, target: string): string {
@@ -33,6 +35,8 @@ export function hintFor(kind: VerifyFaultKind, target: string): string {
   switch (kind) {
     case 'erased':
       return `Run ${publish}: it writes the part without this content and removes the earlier files.`
+    case 'leftover':
+      return `Run ${publish}: it removes the file.`
     case 'missing':
       return `Restore the file, or run ${publish} --keep 1: it writes the rows again and drops earlier publications, which may name the file.`
     case 'snapshot':

@@ -1,4 +1,5 @@
 import type { TableMetadata } from '../iceberg/metadata.ts'
+import { hintPath, metadataPath } from '../metadata-file.ts'
 import {
   type PartNote,
   type PublishedState,
@@ -17,17 +18,20 @@ export interface NamedFiles {
   files: NamedFile[]
   /** The addresses of those of the last complete publication. */
   shownPaths: ReadonlySet<string>
+  /** The paths of these files, and of the metadata and manifests. */
+  paths: ReadonlySet<string>
   /** Snapshots whose files cannot be found. */
   faults: VerifyFault[]
 }
 
 export async function namedFiles(
   { storage, shown }: { storage: TargetContent; shown: number | undefined },
-  { folder, metadata }: PublishedState,
+  { folder, metadata, version }: PublishedState,
 ): Promise<NamedFiles> {
   const notes = await notesByFile(storage, metadata)
   const files = new Map<string, NamedFile>()
   const shownPaths = new Set<string>()
+  const addresses = metadata['metadata-log'].map(entry => entry['metadata-file'])
   const faults: VerifyFault[] = []
   const lost = (file: string, message: string) => {
     faults.push({
@@ -44,9 +48,12 @@ export async function namedFiles(
   for (const snapshot of metadata.snapshots.toReversed()) {
     const { 'snapshot-id': id, 'manifest-list': list, 'schema-id': schemaId } = snapshot
     const schema = metadata.schemas.find(one => one['schema-id'] === schemaId)
+    addresses.push(list)
     try {
       if (schema === undefined) throw new Error(`The schema ${schemaId} is missing`)
-      for (const file of (await readSnapshotFiles(storage, list)).files) {
+      const found = await readSnapshotFiles(storage, list)
+      addresses.push(...found.manifests)
+      for (const file of found.files) {
         if (!files.has(file.path)) files.set(file.path, { file, schema, note: notes.get(file.path) })
         if (id === shown) shownPaths.add(file.path)
       }
@@ -54,7 +61,13 @@ export async function namedFiles(
       lost(pathIn(storage, list), `The files of snapshot ${id} cannot be found: ${reasonOf(error)}`)
     }
   }
-  return { files: [...files.values()], shownPaths, faults }
+  const paths = [...addresses, ...files.keys()].map(address => pathIn(storage, address))
+  return {
+    files: [...files.values()],
+    shownPaths,
+    paths: new Set([...paths, metadataPath(folder, version), hintPath(folder)]),
+    faults,
+  }
 }
 
 /** The paths of the files and lists of manifests of all snapshots, as far as they can be read. */

@@ -14,38 +14,46 @@ const RAW_VALUES = {
     bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'),
 }
 
-/**
- * The rows of a file, one group at a time; only that group is in memory. The cells are in the order of the field ids; a
- * column that the file does not have is NULL.
- * @throws Error when the file cannot be decoded
- */
-export async function* parquetRowGroups(
-  stored: StoredFile,
-  fieldIds: readonly number[],
-): AsyncGenerator<readonly ParquetCell[][]> {
+export interface ParquetContent {
+  columns: readonly { name: string; id: number | undefined }[]
+  /**
+   * The rows, one group at a time; only that group is in memory.
+   * @param names of the columns whose cells each row has; undefined: NULL in place of a cell
+   */
+  groups(names: readonly (string | undefined)[]): AsyncGenerator<readonly ParquetCell[][]>
+}
+
+/** Both it and `groups` throw an Error when the file cannot be decoded. */
+export async function openParquet(stored: StoredFile): Promise<ParquetContent> {
   const file = {
     byteLength: stored.bytes,
     slice: async (from: number, to = stored.bytes) => Uint8Array.from(await stored.read(from, to)).buffer,
   }
   const metadata = await parquetMetadataAsync(file)
-  const names = new Map(metadata.schema.map(({ field_id: id, name }) => [id, name]))
-  const present = fieldIds.flatMap(id => names.get(id) ?? [])
-  const places = fieldIds.map(id => present.indexOf(names.get(id) ?? ''))
-  let rowStart = 0
-  for (const group of metadata.row_groups) {
-    const rowEnd = rowStart + Number(group.num_rows)
-    let rows: ParquetCell[][] = []
-    const range = { rowStart, rowEnd, columns: present }
-    await parquetRead({
-      file,
-      metadata,
-      ...range,
-      parsers: RAW_VALUES,
-      onComplete(read: ParquetCell[][]) {
-        rows = read.map(cells => places.map(place => cells[place] ?? null))
-      },
-    })
-    yield rows
-    rowStart = rowEnd
+  // The first element is the row.
+  const columns = metadata.schema.slice(1).map(({ name, field_id: id }) => ({ name, id }))
+  return {
+    columns,
+    async *groups(names) {
+      const present = names.flatMap(name => name ?? [])
+      const places = names.map(name => (name === undefined ? -1 : present.indexOf(name)))
+      let rowStart = 0
+      for (const group of metadata.row_groups) {
+        const rowEnd = rowStart + Number(group.num_rows)
+        let rows: ParquetCell[][] = []
+        const range = { rowStart, rowEnd, columns: present }
+        await parquetRead({
+          file,
+          metadata,
+          ...range,
+          parsers: RAW_VALUES,
+          onComplete(read: ParquetCell[][]) {
+            rows = read.map(cells => places.map(place => cells[place] ?? null))
+          },
+        })
+        yield rows
+        rowStart = rowEnd
+      }
+    },
   }
 }

@@ -2,7 +2,9 @@ import { errorCode } from '../../error-code.ts'
 import { StopError } from '../../errors.ts'
 import { createFingerprint } from '../../export/fingerprint.ts'
 import { fileChecksum } from '../../export/parquet-file.ts'
+import type { ExportKind, StoredCell } from '../../export/parquet-types.ts'
 import { nextTurn } from '../../export/partitions.ts'
+import type { ExportColumn } from '../../export/tables.ts'
 import type { PurgedContentTest } from '../../store/deletions/purged-content.ts'
 import { countText } from '../../terminal/wording.ts'
 import type { DataFile } from '../iceberg/manifest.ts'
@@ -11,7 +13,7 @@ import { type PartNote, pathIn } from '../published-state.ts'
 import type { StoredFile, TargetReader } from '../storage/target-reader.ts'
 import { OWNERS_MONTH } from '../tables.ts'
 import type { VerifyFault } from './fault.ts'
-import { parquetRowGroups } from './parquet-rows.ts'
+import { openParquet, type ParquetContent } from './parquet-rows.ts'
 
 /** Checks one data file: that it is whole, that its values are those that were published, and that none was purged. */
 
@@ -93,34 +95,96 @@ async function checksumOf(stored: StoredFile, signal: AbortSignal): Promise<stri
 }
 
 /** Undefined when the file cannot be decoded. */
-async function readContent(
-  { signal, purgedContent, onRows }: FileCheck,
+function readContent(
+  check: FileCheck,
   { file, schema }: NamedFile,
   stored: StoredFile,
 ): Promise<Content | undefined> {
   const columns = columnsOf(schema.fields)
-  const restored = columns.map(({ kind }) => ICEBERG_PARQUET_TYPES[kind].restore)
   // The digest is that of the warehouse's columns. The month of the owner is only in the file.
   const monthAt = columns.findIndex(({ name }) => name === OWNERS_MONTH)
-  const digest = createFingerprint(columns.filter((_, place) => place !== monthAt))
-  const content = { strays: 0, erased: 0 }
-  try {
-    for await (const group of parquetRowGroups(stored, idsOf(schema))) {
-      for (const row of group) {
-        const cells = row.map((value, place) => (value === null ? null : (restored[place]?.(value) ?? null)))
-        if (purgedContent?.(cells)) content.erased += 1
+  return decoded(check, async () => {
+    const digest = createFingerprint(columns.filter((_, place) => place !== monthAt))
+    const content = { strays: 0, erased: 0 }
+    const parquet = await openParquet(stored)
+    const names = new Map(parquet.columns.map(({ id, name }) => [id, name]))
+    const read = columns.map(({ kind }, place) => ({ name: names.get(schema.fields[place]?.id), kind }))
+    for await (const group of rowGroups(check, parquet, read)) {
+      for (const cells of group) {
+        if (check.purgedContent?.(cells)) content.erased += 1
         if (monthAt >= 0 && cells.splice(monthAt, 1)[0] !== file.partition) content.strays += 1
         digest.add(cells)
       }
-      onRows(group.length)
-      await nextTurn()
-      if (signal.aborted) throw signal.reason
     }
+    return { ...content, rows: digest.rows(), digest: digest.value() }
+  })
+}
+
+/** Of a file that no snapshot names: it may be gone, or still being written. */
+export interface UnnamedFile {
+  path: string
+  /** Of the table. Any other column of the file has content, of which only NULL is told apart. */
+  columns: readonly ExportColumn[]
+  /** @param columns those of the file */
+  purgedContent(columns: readonly string[]): PurgedContentTest | undefined
+}
+
+/** How many rows have content that was purged. A file that cannot be read has none. */
+export async function erasedRows(
+  check: Omit<FileCheck, 'purgedContent'>,
+  { path, columns, purgedContent }: UnnamedFile,
+): Promise<number> {
+  const stored = await check.storage.open(path)
+  if (stored === undefined) return 0
+  try {
+    const kinds = new Map(columns.map(({ name, kind }) => [name, kind]))
+    const erased = await decoded(check, async () => {
+      const parquet = await openParquet(stored)
+      const read = parquet.columns.map(({ name }) => ({ name, kind: kinds.get(name) ?? ('text' as const) }))
+      const isPurged = purgedContent(read.map(({ name }) => name))
+      let rows = 0
+      if (isPurged)
+        for await (const group of rowGroups(check, parquet, read)) rows += group.filter(isPurged).length
+      return rows
+    })
+    return erased ?? 0
+  } finally {
+    await stored.close()
+  }
+}
+
+/** Undefined when the file cannot be decoded. Errors of the target and of the warehouse are thrown. */
+async function decoded<Result>(
+  { signal }: Pick<FileCheck, 'signal'>,
+  decode: () => Promise<Result>,
+): Promise<Result | undefined> {
+  try {
+    return await decode()
   } catch (error) {
     if (signal.aborted || error instanceof StopError || errorCode(error)?.startsWith('SQLITE_')) throw error
     return undefined
   }
-  return { ...content, rows: digest.rows(), digest: digest.value() }
 }
 
-const idsOf = ({ fields }: IcebergSchema): number[] => fields.map(({ id }) => id)
+interface ReadColumn {
+  /** Undefined where the file does not have the column. */
+  name: string | undefined
+  kind: ExportKind
+}
+
+/** Groups of rows, with cells as the warehouse has them. */
+async function* rowGroups(
+  { signal, onRows }: Pick<FileCheck, 'signal' | 'onRows'>,
+  parquet: ParquetContent,
+  columns: readonly ReadColumn[],
+): AsyncGenerator<StoredCell[][]> {
+  const restored = columns.map(({ kind }) => ICEBERG_PARQUET_TYPES[kind].restore)
+  for await (const group of parquet.groups(columns.map(({ name }) => name))) {
+    yield group.map(row =>
+      row.map((value, place) => (value === null ? null : (restored[place]?.(value) ?? null))),
+    )
+    onRows(group.length)
+    await nextTurn()
+    if (signal.aborted) throw signal.reason
+  }
+}

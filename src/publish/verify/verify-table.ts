@@ -2,6 +2,7 @@ import type { Mark } from '../../export/fingerprint.ts'
 import type { Partition, PartitionReading } from '../../export/partitions.ts'
 import type { Sqlite } from '../../store/database/sqlite-types.ts'
 import { type PurgedContentTest, purgedContentTest } from '../../store/deletions/purged-content.ts'
+import { countText } from '../../terminal/wording.ts'
 import type { IcebergSchema } from '../iceberg/schema.ts'
 import { readPartDigests } from '../part-digests.ts'
 import { type PublishedPart, type PublishedState, pathIn } from '../published-state.ts'
@@ -9,9 +10,13 @@ import type { TargetReader } from '../storage/target-reader.ts'
 import type { PublishedTable } from '../tables.ts'
 import { hintFor, type VerifyFault } from './fault.ts'
 import { namedFiles } from './named-files.ts'
-import { fileFaults } from './verify-file.ts'
+import { erasedRows, fileFaults } from './verify-file.ts'
 
-/** Checks one table of a target: every file that a snapshot names, and its parts against the warehouse. */
+/**
+ * Checks one table of a target: every file that a snapshot names, and its parts against the warehouse. Of files that no
+ * snapshot names, only purged content is a fault: a publication that was interrupted has left them, or one in progress
+ * is writing them.
+ */
 
 export interface TableCheck extends PartitionReading {
   storage: TargetReader
@@ -19,6 +24,8 @@ export interface TableCheck extends PartitionReading {
   warehouse: { db: Sqlite; table: PublishedTable | undefined } | undefined
   /** The snapshot that the last complete publication shows. */
   shown: number | undefined
+  /** The paths of all files of the table. */
+  present: readonly string[]
 }
 
 export interface TableVerification {
@@ -29,6 +36,8 @@ export interface TableVerification {
   files: number
   /** Files that only earlier snapshots name. They are checked too. */
   earlier_files: number
+  /** Files that no snapshot names, manifests and metadata included. */
+  unnamed_files: number
   /** Parts that differ from the warehouse: they changed since, and the next publication writes them. */
   parts_changed: number
 }
@@ -41,7 +50,7 @@ export interface TableFindings {
 export async function verifyTable(check: TableCheck, state: PublishedState): Promise<TableFindings> {
   const { storage, shown } = check
   const { folder } = state
-  const { files, shownPaths, faults } = await namedFiles(check, state)
+  const { files, shownPaths, paths, faults } = await namedFiles(check, state)
   const tests = purgedContentTests(check)
   for (const named of files) {
     const purgedContent = tests(named.schema)
@@ -51,6 +60,8 @@ export async function verifyTable(check: TableCheck, state: PublishedState): Pro
       faults.push({ table: folder, part, file, kind, message, hint: hintFor(kind, storage.name) })
     }
   }
+  const unnamed = check.present.filter(path => !paths.has(path))
+  faults.push(...(await unnamedFaults(check, folder, unnamed)))
   const current = files.filter(({ file }) => shownPaths.has(file.path))
   const sum = (figure: 'rows' | 'bytes') => current.reduce((total, { file }) => total + file[figure], 0)
   const isShown = state.metadata['current-snapshot-id'] === shown
@@ -62,10 +73,56 @@ export async function verifyTable(check: TableCheck, state: PublishedState): Pro
       bytes: sum('bytes'),
       files: current.length,
       earlier_files: files.length - current.length,
+      unnamed_files: unnamed.length,
       parts_changed: changed,
     },
     faults,
   }
+}
+
+/** Checks what was written of a table that no publication has committed. */
+export async function verifyUncommitted(check: TableCheck, folder: string): Promise<TableFindings> {
+  const { present } = check
+  return {
+    verification: {
+      folder,
+      rows: 0,
+      bytes: 0,
+      files: 0,
+      earlier_files: 0,
+      unnamed_files: present.length,
+      parts_changed: 0,
+    },
+    faults: await unnamedFaults(check, folder, present),
+  }
+}
+
+async function unnamedFaults(
+  check: TableCheck,
+  folder: string,
+  paths: readonly string[],
+): Promise<VerifyFault[]> {
+  const { storage, warehouse } = check
+  const { db, table } = warehouse ?? {}
+  if (db === undefined || table === undefined) return []
+  const { columns } = table.written
+  const purgedContent = (names: readonly string[]) => purgedContentTest(db, table.read.name, names)
+  // Without a purge, nothing needs to be read.
+  if (purgedContent(columns.map(({ name }) => name)) === undefined) return []
+  const faults: VerifyFault[] = []
+  for (const file of paths.filter(path => path.endsWith('.parquet'))) {
+    const rows = await erasedRows(check, { path: file, columns, purgedContent })
+    if (rows === 0) continue
+    faults.push({
+      table: folder,
+      part: null,
+      file,
+      kind: 'leftover',
+      message: `${countText(rows, 'row')} with content that was purged, in a file that no snapshot names`,
+      hint: hintFor('leftover', storage.name),
+    })
+  }
+  return faults
 }
 
 /** The test of a schema, whose columns may be fewer than those of today. */

@@ -7,17 +7,18 @@ import { PUBLICATIONS, type PublicationRow, rowsIn } from '../publications.ts'
 import { type PublishProgress, refuseOtherWarehouse } from '../publish.ts'
 import { type PublishedTarget, readTarget } from '../published-state.ts'
 import type { TargetReader } from '../storage/target-reader.ts'
+import { folderOf, publicationOf } from '../sweep.ts'
 import { publishedTables } from '../tables.ts'
 import { atOneInstant } from '../warehouse-instant.ts'
 import type { VerifyFault } from './fault.ts'
 import { namedPaths } from './named-files.ts'
-import { type TableFindings, type TableVerification, verifyTable } from './verify-table.ts'
+import { type TableFindings, type TableVerification, verifyTable, verifyUncommitted } from './verify-table.ts'
 
 /**
  * Checks the last complete publication of a target, and the files of all snapshots that are still there. It reads every
  * file, one at a time, and changes nothing, so publications may go on meanwhile. A file must have the size, the rows and
- * the values that were published: the digest of a part is computed again from the values of its file. Files must not
- * have content that the warehouse has purged. A part that differs from the warehouse has changed since: that is no
+ * the values that were published: the digest of a part is computed again from the values of its file. No file must
+ * have content that the warehouse has purged, not even one that no snapshot names. A part that differs from the warehouse has changed since: that is no
  * fault.
  */
 export interface VerifyOptions {
@@ -39,16 +40,17 @@ export interface VerifySummary {
 }
 
 /** @throws StopError 64 when the target has nothing published or another warehouse, 73 when it cannot be read */
-export function verifyTarget(options: VerifyOptions): Promise<VerifySummary> {
-  const { db } = options
-  return db ? atOneInstant(db, () => verifyInstant(options)) : verifyInstant(options)
-}
-
-async function verifyInstant(options: VerifyOptions): Promise<VerifySummary> {
+export async function verifyTarget(options: VerifyOptions): Promise<VerifySummary> {
   const { db, storage } = options
   // A folder of something else may have millions of files, so nothing is listed before a publication is found.
   if ((await readLastPublication(storage)) === undefined) throw nothingPublished(storage)
+  // The warehouse is read as of a later instant. So a row that it has purged was not published again in these files.
   const target = await readTarget(storage)
+  return db ? atOneInstant(db, () => verifyFiles(options, target)) : verifyFiles(options, target)
+}
+
+async function verifyFiles(options: VerifyOptions, target: PublishedTarget): Promise<VerifySummary> {
+  const { db, storage } = options
   const publication = rowsIn(target).at(-1)
   if (publication === undefined) throw nothingPublished(storage)
   if (db) refuseOtherWarehouse(storage, target, readMeta(db, META.identity) ?? '')
@@ -69,21 +71,36 @@ async function verifyInstant(options: VerifyOptions): Promise<VerifySummary> {
 
 async function verifyTables(
   { db, storage, clock, signal, onProgress }: VerifyOptions,
-  { tables }: PublishedTarget,
+  { paths, tables }: PublishedTarget,
   { publication, snapshots }: PublicationRow,
 ): Promise<TableFindings[]> {
   const inWarehouse = new Map(db && publishedTables(db).map(table => [table.read.folder, table]))
+  const uncommitted = new Set(
+    paths
+      .filter(path => publicationOf(path) !== undefined)
+      .map(folderOf)
+      .filter(folder => !tables.has(folder)),
+  )
+  const folders = [...tables.keys(), ...uncommitted]
   const verified: TableFindings[] = []
-  for (const [folder, state] of tables) {
+  for (const folder of folders) {
     let rows = 0
-    const where = { table: folder, done: verified.length, tables: tables.size }
-    const warehouse = db && folder !== PUBLICATIONS ? { db, table: inWarehouse.get(folder) } : undefined
-    const shown = folder === PUBLICATIONS ? publication : snapshots[folder]
+    const where = { table: folder, done: verified.length, tables: folders.length }
     const onRows = (read: number) => {
       rows += read
       onProgress({ ...where, rows })
     }
-    verified.push(await verifyTable({ storage, clock, signal, onRows, warehouse, shown }, state))
+    const check = {
+      storage,
+      clock,
+      signal,
+      onRows,
+      warehouse: db && folder !== PUBLICATIONS ? { db, table: inWarehouse.get(folder) } : undefined,
+      shown: folder === PUBLICATIONS ? publication : snapshots[folder],
+      present: paths.filter(path => path.startsWith(`${folder}/`)),
+    }
+    const state = tables.get(folder)
+    verified.push(await (state ? verifyTable(check, state) : verifyUncommitted(check, folder)))
   }
   return verified
 }
@@ -95,11 +112,15 @@ async function lastingFaults(
   faults: readonly VerifyFault[],
 ): Promise<readonly VerifyFault[]> {
   if (faults.length === 0) return faults
+  const now = await readTarget(storage)
+  const present = new Set(now.paths)
   const needed = new Map<string, ReadonlySet<string>>()
-  for (const state of (await readTarget(storage)).tables.values())
+  for (const state of now.tables.values())
     if (state.version !== tables.get(state.folder)?.version)
       needed.set(state.folder, await namedPaths(storage, state))
-  return faults.filter(({ table, file }) => needed.get(table)?.has(file) !== false)
+  return faults.filter(({ table, file, kind }) =>
+    kind === 'leftover' ? present.has(file) : needed.get(table)?.has(file) !== false,
+  )
 }
 
 function nothingPublished({ name }: TargetReader): StopError {

@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../../src/errors.ts'
@@ -24,6 +24,11 @@ test('the command names each fault with what to do, and its status says whether 
     compared: true,
     faults: [],
   })
+
+  writeFileSync(join(lake.folder, 'members/data/1-left.parquet'), 'PAR1')
+  const left = await verify()
+  expect(left).toMatchObject({ status: EXIT_STATUS.done })
+  expect(left.stdout).toContain('No publication names 1 other file: a publication that was interrupted has')
 
   eraseMember(store, 'm')
   const erased = await verify()

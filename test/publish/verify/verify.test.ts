@@ -1,6 +1,8 @@
 import { copyFileSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setImmediate } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Storage } from '../../../src/publish/storage/storage.ts'
 import type { VerifySummary } from '../../../src/publish/verify/verify.ts'
 import { temporaryStore } from '../../store/temporary-store.ts'
 import { type Lake, publishTo } from '../publishing.ts'
@@ -25,6 +27,14 @@ const named = ({ faults }: VerifySummary) =>
 
 const rowsOf = ({ tables }: VerifySummary, folder: string) =>
   tables.find(table => table.folder === folder)?.rows
+
+/** Tables with files that no snapshot names. */
+const unnamedIn = ({ tables }: VerifySummary) =>
+  Object.fromEntries(
+    tables
+      .filter(({ unnamed_files }) => unnamed_files > 0)
+      .map(({ folder, unnamed_files }) => [folder, unnamed_files]),
+  )
 
 let world: World
 beforeAll(async () => {
@@ -168,5 +178,73 @@ describe('content that was purged', () => {
     expect(JSON.stringify(summary)).not.toContain('two')
     await publishTo(store.path, lake)
     expect((await verify(lake, store.path)).faults).toEqual([])
+  })
+})
+
+describe('files that no snapshot names', () => {
+  const MEMBER = { id: 'new', name: 'Rumpelstilzchen' }
+  const LOST = 'lost here'
+
+  /** No table is committed, once this number of data files is complete. The publication begins before. */
+  const withoutCommits = (files: number) => (storage: Storage) => {
+    let complete = 0
+    return {
+      ...storage,
+      beginFile(path: string) {
+        const file = storage.beginFile(path)
+        const end = () => {
+          file.end()
+          complete += 1
+        }
+        return { ...file, end }
+      },
+      async writeIfAbsent(path: string, bytes: Buffer) {
+        if (path.startsWith('publications/')) return storage.writeIfAbsent(path, bytes)
+        while (complete < files) await setImmediate()
+        throw new Error(LOST)
+      },
+    }
+  }
+
+  /** A publication of a new member, and of a table that the target does not have yet, ends before its commits. */
+  async function interrupted() {
+    const store = temporaryStore()
+    const lake = emptyLake()
+    store.put('members', [{ id: 'old', name: 'O' }], { now: NOW })
+    store.put('teams', [{ id: 't', name: 'T', member_ids: [] }], { now: NOW })
+    await publishTo(store.path, lake, { tables: ['members'] })
+    store.put('members', [MEMBER], { now: NOW })
+    const both = { tables: ['members', 'teams'] }
+    await expect(publishTo(store.path, lake, { ...both, through: withoutCommits(2) })).rejects.toThrow(LOST)
+    return { store, lake, publish: () => publishTo(store.path, lake, both) }
+  }
+
+  test('they are counted by table, also of a table that no publication has completed, and are no fault', async () => {
+    const { store, lake, publish } = await interrupted()
+    writeFileSync(join(lake.folder, dataFiles(lake, 'members')[1] ?? ''), 'a half-written file')
+    for (const database of [store.path, undefined]) {
+      const summary = await verify(lake, database)
+      expect(summary.faults).toEqual([])
+      expect(unnamedIn(summary)).toMatchObject({ members: expect.any(Number), teams: expect.any(Number) })
+    }
+    await publish()
+    const summary = await verify(lake, store.path)
+    expect(unnamedIn(summary)).toEqual({})
+    expect(summary.faults).toEqual([])
+  })
+
+  test('purged content in them is a fault with its own words, which publishing again mends', async () => {
+    const { store, lake, publish } = await interrupted()
+    eraseMember(store, 'new')
+    const [, file = ''] = dataFiles(lake, 'members')
+    const summary = await verify(lake, store.path)
+    expect(named(summary)).toEqual([{ table: 'members', part: null, file, kind: 'leftover' }])
+    expect(summary.faults[0]).toMatchObject({
+      message: '1 row with content that was purged, in a file that no snapshot names',
+      hint: `Run parley publish ${lake.folder}: it removes the file.`,
+    })
+    expect(JSON.stringify(summary)).not.toContain(MEMBER.name)
+    await publish()
+    expect(await verify(lake, store.path)).toMatchObject({ faults: [] })
   })
 })
