@@ -490,7 +490,7 @@ function readSecretFile(
   try {
     const value = readFileSync(absolute, 'utf8').trim()
     // systemd lets only the unit read a credential.
-    if (by !== 'credential' && isOpenToOthers(absolute)) found.warnings.push(openFileWarning(path, secret))
+    if (by !== 'credential') found.warnings.push(...secretFileWarnings(absolute, path, secret))
     if (value !== '') return value
     found.problems.push({
       text: `${secret}'s file ${path} (${source}) is empty`,
@@ -608,6 +608,12 @@ function secretFileHint(reason: string | undefined, path: string, secret: string
   if (reason === 'EACCES') return `Give this user the right to read ${path}: chown it and chmod 600.`
   if (reason === 'EISDIR') return `Name a file that holds ${secret}, not a folder.`
   return `Write ${secret} into ${path}, readable by you alone: (umask 077 && cat > ${path}).`
+}
+
+function secretFileWarnings(absolute: string, path: string, secret: string): string[] {
+  if (isOpenToOthers(absolute)) return [openFileWarning(path, secret)]
+  const risk = foreignAccess(absolute)
+  return risk === undefined ? [] : [`someone else may change ${path}, which holds ${secret}: ${risk}`]
 }
 
 const openFileWarning = (path: string, secret: string) =>

@@ -425,6 +425,16 @@ describe('the API key', () => {
     },
   )
 
+  test('a private key file in a folder in which others can replace it is a warning', () => {
+    file('open/key', 'k')
+    const warnings = () => loadForApi({ env: { ...rest, PARLEY_API_KEY_FILE: 'open/key' } }).warnings
+    expect(warnings()).toEqual([])
+    chmodSync(join(cwd, 'open'), 0o777)
+    expect(warnings()).toEqual([
+      `someone else may change open/key, which holds the API key: ${join(cwd, 'open')} can be changed by every user`,
+    ])
+  })
+
   test('a private key file and a systemd credential are no warnings', () => {
     file('key', 'k')
     file('credentials/api_key', 'k', 0o440)
@@ -671,6 +681,10 @@ describe('a settings file that someone else may change', () => {
     expect(complaint(() => loadForApi({ flags, env: API }))).toContain('hook can be changed by every user')
     chmodSync(join(cwd, 'hook'), 0o600)
     expect(loadForApi({ flags, env: API }).warnings).toEqual([])
+    chmodSync(join(cwd, 'named.toml'), 0o620)
+    expect(complaint(() => loadForApi({ flags, env: API }))).toContain(
+      'is a command, and someone else may change it',
+    )
   })
 
   test('may have the address of a webhook', () => {
