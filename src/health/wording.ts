@@ -30,6 +30,10 @@ export const RUN_LABELS: Readonly<Record<RunName, string>> = {
   running: 'running',
 }
 
+/** When the resource is due; null when that is not known. While nothing is read, it is not known. */
+export const nextDue = ({ state, next_run_at }: ResourceReport): string | null =>
+  state === 'on hold' ? null : next_run_at
+
 /** Such as `1.5 GB, and 3.1 MB in its -wal` */
 export function fileSizesText({
   database_bytes: bytes,

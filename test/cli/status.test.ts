@@ -458,6 +458,10 @@ test('an API that does not answer is reported once, and the reasons of single re
   )
   expect(lines.filter(line => line.includes('has succeeded'))).toHaveLength(1)
   expect(lines.join('\n')).toContain('answers 500 to everything')
+  // When one of them is read next is known when the API answers again.
+  const held = lines.filter(line => /^\S+ +on hold /.test(line))
+  expect(held).toHaveLength(16)
+  for (const line of held) expect(line).toMatch(/ ago +-$/)
 })
 
 test('the report names each file that may still hold purged content, with the reason', () => {

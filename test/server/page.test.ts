@@ -37,6 +37,24 @@ describe('the page', () => {
     expect([...html.matchAll(/class="year"[^>]*>(\d+)/g)].map(([, year]) => year)).toEqual(years)
   })
 
+  test('a resource that is on hold shows that alone: why and until when is said once for all', () => {
+    const html = pageOf(({ report }) => ({
+      report: {
+        ...report,
+        resources: report.resources.map(row => ({
+          ...row,
+          state: 'on hold',
+          reason: 'No request succeeds',
+          next_run_at: '2026-03-04T12:05:00.000Z',
+        })),
+      },
+    }))
+    const cells = /<th scope="row">teams<td>(.*)<td>(.*?)<td>.*\n/.exec(html)?.[0] ?? ''
+    expect(cells).toContain('<span class="state on-hold">on hold</span><td')
+    expect(cells).toContain('<td>–<td')
+    expect(html).not.toMatch(/No request succeeds|in 5 min/)
+  })
+
   test('a strip of runs begins with the newest, since a narrow page cuts its end', () => {
     const run = (started_at: string) => ({
       started_at,

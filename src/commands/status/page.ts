@@ -1,5 +1,5 @@
 import { resourceNamed } from '../../catalog/catalog.ts'
-import { fileSizesText, publishedText } from '../../health/wording.ts'
+import { fileSizesText, nextDue, publishedText } from '../../health/wording.ts'
 import { sizeText } from '../../size-text.ts'
 import type { WriterState } from '../../store/file/writer.ts'
 import {
@@ -117,8 +117,8 @@ function resourceColumns(now: number): RankedColumn<ResourceReport>[] {
     // When the resource is due, not when it will be read: that depends on when parley runs.
     {
       title: 'due',
-      cell: row => dueText(row.next_run_at, now),
-      isEmpty: row => row.next_run_at === null,
+      cell: row => dueText(nextDue(row), now),
+      isEmpty: row => nextDue(row) === null,
       rank: 2,
     },
   ]

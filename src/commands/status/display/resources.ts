@@ -1,4 +1,11 @@
-import { RUN_LABELS, RUN_NAMES, type RunName, runName, stateCounts } from '../../../health/wording.ts'
+import {
+  nextDue,
+  RUN_LABELS,
+  RUN_NAMES,
+  type RunName,
+  runName,
+  stateCounts,
+} from '../../../health/wording.ts'
 import type { Overview } from '../../../store/status/overview.ts'
 import type { RecentRun } from '../../../store/status/recent-runs.ts'
 import type { ResourceReport } from '../../../store/status/report.ts'
@@ -57,8 +64,8 @@ function stateColumns(now: number): RankedColumn<ResourceReport>[] {
     { ...counted('rejected', row => row.rejected), rank: 5 },
     {
       title: 'next due',
-      cell: row => (row.state === 'on hold' ? '-' : dueText(row.next_run_at, now)),
-      isEmpty: row => row.next_run_at === null,
+      cell: row => dueText(nextDue(row), now),
+      isEmpty: row => nextDue(row) === null,
       rank: 7,
     },
   ]
