@@ -2,11 +2,13 @@ import { describe, expect, test } from 'vitest'
 import { accessGone, unauthorized } from '../../src/api/access-errors.ts'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
 import { RESOURCE_NAMES } from '../../src/catalog/resource-names.ts'
+import { systemClock } from '../../src/clock.ts'
 import { CALENDAR, nextOccurrence } from '../../src/config/calendar.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { livenessAfter } from '../../src/daemon/liveness.ts'
 import { recoveryFrom, type SessionsBefore, sessionsUntil } from '../../src/daemon/recovery.ts'
 import { changedSettings } from '../../src/daemon/settings-changes.ts'
+import { waitingState } from '../../src/daemon/state.ts'
 import { readsFor } from '../../src/daemon/webhook-reads.ts'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 
@@ -16,6 +18,26 @@ const ACCESS = {
   keySource: { by: 'environment', text: 'environment PARLEY_API_KEY' } as const,
 }
 const stop = (exitStatus: StopError['exitStatus'], code = 'x') => new StopError('why', { code, exitStatus })
+const AT = Date.parse('2026-03-04T12:00:00.000Z')
+const EARLIER = '2026-03-04T11:00:00.000Z'
+
+test.each([
+  ['a wait for the same reason', 'waiting', 'database-full', EARLIER],
+  ['a wait for another reason', 'waiting', 'database-busy', '2026-03-04T12:00:00.000Z'],
+  ['no wait', 'running', undefined, '2026-03-04T12:00:00.000Z'],
+] as const)('a daemon that waits after %s waits since then', (_, state, code, since) => {
+  const clock = { ...systemClock(), now: () => AT }
+  const before = { state, reason: 'why', since: EARLIER, until: null, ...(code && { code }) }
+  const recovery = {
+    kind: 'wait',
+    ms: 60_000,
+    reason: 'why',
+    hint: undefined,
+    code: 'database-full',
+  } as const
+  expect(waitingState(clock, recovery, before)).toMatchObject({ since, until: '2026-03-04T12:01:00.000Z' })
+})
+
 const wait = (reason: string, code = 'x', hint?: string) => ({ kind: 'wait', ms: 60_000, reason, hint, code })
 
 test.each([

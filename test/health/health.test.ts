@@ -91,6 +91,8 @@ describe('the problems of a warehouse', () => {
   test('a late publication that did not fail may still end, and without a daemon there is another problem', () => {
     const publication = { ...LATE, failing: null }
     expect(problems({ publication })).toEqual([`wait publication ${SINCE}`])
+    const old = { ...publication, late_at: '2026-03-04T11:00:00.000Z' }
+    expect(problems({ publication: old })).toEqual([expect.stringMatching(/^act publication /)])
     expect(problems({ publication, writer: STOPPED })).toEqual([`act daemon:stopped ${SINCE}`])
   })
 

@@ -97,6 +97,18 @@ describe('the decision after a look', () => {
       'announce [disk] recovered [] withdraw [] next [disk calling 2/0]',
     ],
     [
+      'a problem that needs a look is announced without a wait',
+      [watched('seen', 1, 0)],
+      [problem('disk', { kind: 'warn' })],
+      'announce [disk] recovered [] withdraw [] next [disk calling 2/0]',
+    ],
+    [
+      'a problem that needs a look is announced again after a day',
+      [watched('called', 2, 0, { kind: 'warn', calledAt: NOW - 24 * HOUR_MS })],
+      [problem('disk', { kind: 'warn' })],
+      'announce [disk] recovered [] withdraw [] next [disk calling 2/0]',
+    ],
+    [
       'an old problem that parley waits out needs two looks too',
       [],
       OLD,

@@ -212,6 +212,7 @@ describe('the call about the end of the process', () => {
     const before = await watchTrial(hooks)
     await before.watch.callAtEnd(ENDED, never)
     await before.watch.close()
+    expect(before.lines).toMatchObject([{ level: 'info', msg: 'Called a hook', problem: 'daemon:ended' }])
     expect(events(hook)).toEqual(['problem daemon:ended'])
     const after = await watchTrial(hooks)
     await after.look([])
