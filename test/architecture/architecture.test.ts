@@ -53,13 +53,9 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
       'catalog/resource.ts imports catalog/catalog.ts: catalog/resource lies below catalog/catalog and must not know it',
     ],
   ],
-  [{ 'cli.ts': "import('./commands/status.ts'); import './process-signals.ts'" }, []],
+  [{ 'cli.ts': "import('./commands/status.ts'); import './errors.ts'" }, []],
   [
-    { 'store/snapshot/worker.ts': "import '../../errors.ts'" },
-    ['store/snapshot/worker.ts leaves SIGUSR1 to Node: call a function of process-signals.ts first'],
-  ],
-  [
-    { 'cli.ts': "import { open } from './app.ts'; import './process-signals.ts'" },
+    { 'cli.ts': "import { open } from './app.ts'" },
     ['cli.ts imports app.ts: the command line knows commands only'],
   ],
   [

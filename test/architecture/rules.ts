@@ -296,15 +296,6 @@ const oneDeclaration: Rule = sources => {
 }
 
 /** Each rule by the sentence that it holds. A rule about a file that does not exist holds. */
-/** The command line and the programs of child processes. A thread gets no signals. */
-function debuggerClosed(sources: readonly Source[]): string[] {
-  const isProgram = ({ path }: Source) => path === 'cli.ts' || /(^|\/|-)worker\.ts$/.test(path)
-  return sources
-    .filter(source => isProgram(source) && !source.path.endsWith('wal-checkpoint-worker.ts'))
-    .filter(({ imports }) => !imports.some(({ module }) => module === 'process-signals.ts'))
-    .map(({ path }) => `${path} leaves SIGUSR1 to Node: call a function of process-signals.ts first`)
-}
-
 export const RULES: Readonly<Record<string, Rule>> = {
   'cli → commands → daemon → app → doctor → engine, server, export → health → api, store → dictionary → catalog → resources → the declaration language: imports go down only, and neighbours never meet':
     layers,
@@ -321,5 +312,4 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'a name says what is in the file': names,
   'no files import each other in a circle, types included': noCycles,
   'every type name is declared once': oneDeclaration,
-  'every program keeps the debugger closed': debuggerClosed,
 }

@@ -105,6 +105,13 @@ describe('the content of the units', () => {
     expect(README).toContain(`ln -s ${PROGRAM} /usr/local/bin/parley\n`)
   })
 
+  test.each(SERVICES.filter(name => programsOf(name).includes(PROGRAM)))(
+    '%s gives Node no options that are set for all services, such as a debugger',
+    name => {
+      expect(readUnit(name).all('UnsetEnvironment')).toEqual(['NODE_OPTIONS'])
+    },
+  )
+
   test('the units use no other program that a machine might lack', () => {
     for (const program of SERVICES.flatMap(programsOf).filter(name => name !== PROGRAM))
       accessSync(program, constants.X_OK)
