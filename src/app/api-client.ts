@@ -3,6 +3,7 @@ import { createGovernor, type Governor, type GovernorOptions } from '../api/gove
 import { type ApiReader, type ApiReaderDeps, createApiReader } from '../api/reader.ts'
 import { type Clock, isoInstant } from '../clock.ts'
 import type { ApiSettings } from '../config/load-settings.ts'
+import { clockText } from '../terminal/wording.ts'
 
 export function createApiClient({ api, proxies }: ApiSettings, clock: Clock): Client {
   return createClient({
@@ -47,7 +48,9 @@ export async function withApiReader<T>(
     governor,
     giveUpMs: settings.api.giveUpSeconds * 1000,
     onPause: until =>
-      stderr.write(`parley: The API throttles requests (429); they are paused until ${isoInstant(until)}\n`),
+      stderr.write(
+        `parley: The API throttles requests (429); they are paused until ${clockText(isoInstant(until), options.clock.now())}\n`,
+      ),
   })
   try {
     return await use({ reader, client, governor })

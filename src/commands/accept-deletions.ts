@@ -23,7 +23,10 @@ async function acceptOrHandOver(resource: ResourceName, order: HandOverOptions):
     return acceptDeletions({ store, now, runs: { counts: () => counts } }, resource)
   })
   if ('writer' in handled) {
-    return [`Requested: apply the held-back deletions of ${resource}.`, handOverSentence(handled.writer)]
+    return [
+      `Requested: apply the held-back deletions of ${resource}.`,
+      handOverSentence(handled.writer, order.clock.now()),
+    ]
   }
   return handled.done ? acceptedSentences(resource, handled.done) : [nothingHeldSentence(resource)]
 }

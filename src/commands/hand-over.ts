@@ -82,10 +82,10 @@ async function runHere<T>(
 }
 
 /** Which process writes the warehouse, and when the request will be applied. */
-export function handOverSentence(writer: Writer | undefined): string {
+export function handOverSentence(writer: Writer | undefined, now: number): string {
   const next =
     writer?.command === 'daemon'
       ? 'It applies the request within seconds, or as soon as it resumes if it is waiting (see parley status).'
       : 'The next parley backfill or daemon applies the request first.'
-  return `The warehouse is being written by ${writerText(writer)}. ${next}`
+  return `The warehouse is being written by ${writerText(writer, now)}. ${next}`
 }

@@ -23,7 +23,7 @@ async function resync(resource: ResourceName, order: HandOverOptions): Promise<s
   if ('done' in handled) return markedSentences(resource, handled.done)
   return [
     `Requested: read ${resourcesText(resource, names)} again from the start.`,
-    handOverSentence(handled.writer),
+    handOverSentence(handled.writer, order.clock.now()),
     NO_ROW_DROPPED,
   ]
 }

@@ -1,5 +1,6 @@
 import type { Unreachable } from '../engine/requests/trouble-note.ts'
 import { reasonOfState } from '../store/status/report.ts'
+import { dateTimeText } from '../terminal/wording.ts'
 import type { CurrentState } from './current-state.ts'
 
 /** Whether the warehouse follows the API now: `/readyz` and the metrics. */
@@ -14,7 +15,7 @@ const TROUBLES: Readonly<Record<Unreachable['kind'], string>> = {
 /** Undefined while the warehouse follows the API, else the reason for the operator. */
 export function readinessProblem({ state, session }: CurrentState): string | undefined {
   if (state.state !== 'running')
-    return [`${state.state} since ${state.since}`, reasonOfState(state)]
+    return [`${state.state} since ${dateTimeText(state.since)}`, reasonOfState(state)]
       .filter(text => text !== null)
       .join(': ')
   const trouble = session?.progress().trouble()

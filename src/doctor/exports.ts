@@ -4,6 +4,7 @@ import { MANIFEST } from '../export/manifest.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { readExportNotes } from '../store/sync/export-notes.ts'
 import { META, readMeta } from '../store/sync/meta.ts'
+import { dateTimeText } from '../terminal/wording.ts'
 import type { Finder, Finding } from './finding.ts'
 
 /** Checks whether the noted exports of the warehouse are from before the last purge. Folders that are gone do not count. */
@@ -15,7 +16,7 @@ export function exportFindings(db: Sqlite, line: Finder): readonly Finding[] {
   if (outdated.length === 0) return [line.ok('no known export has content that was purged')]
   return outdated.map(({ folder }) =>
     line.warning(
-      `${folder} may have content that was purged from the warehouse at ${purgedAt}`,
+      `${folder} may have content that was purged from the warehouse at ${dateTimeText(purgedAt)}`,
       `Run parley export parquet ${folder}, without --tables and --since, or remove the folder. parley cannot know of copies of it.`,
     ),
   )

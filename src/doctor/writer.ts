@@ -2,6 +2,7 @@ import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { holdersHint, holdersText, type LockHolder, lockHolders } from '../store/file/lock-holders.ts'
 import { isAlive } from '../store/file/writer.ts'
 import { readWriter, type Writer } from '../store/sync/writer-note.ts'
+import { dateTimeText } from '../terminal/wording.ts'
 import type { Finder, Finding } from './finding.ts'
 
 /** Finds the process that writes the database, without taking the database's lock. */
@@ -31,14 +32,16 @@ export function writerFinding({ database, db }: WriterContext, line: Finder): Fi
   if (holders === undefined) {
     const last = db && readWriter(db)
     const who = last
-      ? `the last writer was process ${last.pid} (parley ${last.command}), started ${last.since}`
+      ? `the last writer was process ${last.pid} (parley ${last.command}), started ${dateTimeText(last.since)}`
       : 'no earlier writer is recorded'
     return line.note(`this system does not show whether a process holds the lock; ${who}`)
   }
   const [holder] = holders
   if (holder === undefined) return line.ok('no process holds the lock')
   const recorded = recordOf(holder, recordedWriter(db))
-  const command = recorded ? `parley ${recorded.command} since ${recorded.since}` : holder.program
+  const command = recorded
+    ? `parley ${recorded.command} since ${dateTimeText(recorded.since)}`
+    : holder.program
   const found = `process ${holder.pid} holds the lock (${command ?? 'command unknown'})`
   if (holder.isHalted) return line.warning(`${found} and is ${holder.state}`, holdersHint([holder], ''))
   return line.note(found, 'A backfill or daemon cannot start until it ends.')

@@ -122,7 +122,7 @@ test.concurrent('a second process names the process that writes the warehouse, a
   const running = startParley(['backfill'], place)
   await silent.asked
   const who = new RegExp(
-    `^parley: .*parley\\.db is being written by process ${running.child.pid} \\(parley backfill\\) since 20\\S+Z\\nhint: `,
+    `^parley: .*parley\\.db is being written by process ${running.child.pid} \\(parley backfill\\) since [-\\d]* ?[\\d:]+ UTC\\nhint: `,
   )
   const second = await parley(['backfill'], place)
   expect(second).toEqual({

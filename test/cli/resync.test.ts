@@ -88,7 +88,7 @@ test.concurrent('resync during a backfill is done by the next backfill', async c
   expect(asked.stdout.replaceAll(/\s+/g, ' ')).toMatch(
     new RegExp(
       '^Requested: read meetings with transcripts and playbook_results again from the start. ' +
-        `The warehouse is being written by process ${running.child.pid} \\(parley backfill\\) since 20\\S+Z. ` +
+        `The warehouse is being written by process ${running.child.pid} \\(parley backfill\\) since [-\\d]* ?[\\d:]+ UTC. ` +
         'The next parley backfill or daemon applies the request first. No row',
     ),
   )
@@ -114,7 +114,7 @@ test.concurrent('a running daemon does the resync', async context => {
   expect(status).toBe(EXIT_STATUS.done)
   expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(
     new RegExp(
-      `^Requested: read teams .* by process ${pid} \\(parley daemon\\) since 20\\S+Z. It applies the request within`,
+      `^Requested: read teams .* by process ${pid} \\(parley daemon\\) since [-\\d]* ?[\\d:]+ UTC. It applies the request within`,
     ),
   )
   expect(store.requests.open()).toEqual([

@@ -2,6 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
+import { clockText } from '../../src/terminal/wording.ts'
 import { type Place, placeFor, silentApi, workspace } from '../cli/workspace.ts'
 import { until } from '../support/until.ts'
 import { column, loaded, runCommand, seen, startDaemon } from './cli-daemon.ts'
@@ -74,7 +75,9 @@ describe('while a daemon runs', () => {
         String(column(place.file, "SELECT value FROM sync_meta WHERE key = 'writer'")[0]),
       )
       expect(status).toBe(75)
-      expect(stderr).toContain(`process ${daemon.pid} (parley daemon) since ${writer.since}`)
+      expect(stderr).toContain(
+        `process ${daemon.pid} (parley daemon) since ${clockText(writer.since, Date.now())}`,
+      )
       expect(daemon.lines().filter(({ level }) => level === 'error')).toEqual([])
     },
   )
@@ -147,7 +150,7 @@ describe('an API key', () => {
     const asked = simulator.requests.total()
     const ready = await daemon.ask('/readyz')
     expect(ready.status).toBe(503)
-    expect(ready.body).toMatch(new RegExp(`^waiting since \\d{4}-\\S+Z: ${REFUSED.source}\n$`))
+    expect(ready.body).toMatch(new RegExp(`^waiting since [-\\d]* ?[\\d:]+ UTC: ${REFUSED.source}\n$`))
     expect((await daemon.ask('/livez')).status).toBe(200)
     const status = (await runCommand(place, ['status'])).stdout
     expect(status).toMatch(

@@ -36,7 +36,9 @@ test.concurrent('a temporary 404 on every route ends no daemon, neither a runnin
     () => column(place.file, "SELECT reason FROM sync_status WHERE resource = 'members'"),
     ([found]) => String(found).includes('refused access'),
   )
-  expect(reason).toMatch(/^The API has refused access since 2\S+Z \(.*\); next try at 2\S+Z$/)
+  expect(reason).toMatch(
+    /^The API has refused access since [-\d]* ?[\d:]+ UTC \(.*\); next try at [-\d]* ?[\d:]+ UTC$/,
+  )
   expect(await daemon.ask('/readyz')).toMatchObject({ status: 503 })
 
   daemon.signal('SIGKILL')
@@ -92,7 +94,9 @@ test.concurrent('other processes see an outage, and the first answer ends it', a
   simulator.setFaults([{ kind: 'reset' }])
   expect(await until(states, found => found.join() === 'on hold')).toEqual(['on hold'])
   const [reason] = column(place.file, "SELECT reason FROM sync_status WHERE resource = 'members'")
-  expect(reason).toMatch(/^No request to the API has succeeded since 2\S+Z \(.*\); next try at 2\S+Z$/)
+  expect(reason).toMatch(
+    /^No request to the API has succeeded since [-\d]* ?[\d:]+ UTC \(.*\); next try at [-\d]* ?[\d:]+ UTC$/,
+  )
   const other = JSON.parse((await runCommand(place, ['status', '--json'])).stdout)
   expect(other.api).toMatchObject({ kind: 'silent', next_try_at: expect.stringMatching(/Z$/) })
   expect((await runCommand(place, ['status'])).stdout).toMatch(

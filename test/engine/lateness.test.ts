@@ -72,7 +72,7 @@ describe('a resource whose newest end is not read', () => {
     expect(stateOf(trial, 'activities')).toBe('failing')
     const [reason] = trial.column("SELECT reason FROM sync_status WHERE resource = 'activities'")
     expect(reason).toMatch(
-      /^activities\.list: not read within twice its interval \(last complete pass began: .*Z\)\. The API may be slow or refuse requests, .* Run parley doctor\.$/,
+      /^activities\.list: not read within twice its interval \(last complete pass began: 20[-\d]{8} \d\d:\d\d UTC\)\. The API may be slow or refuse requests, .* Run parley doctor\.$/,
     )
     await settle()
     expect(stateOf(trial, 'activities')).toBe('failing')

@@ -4,7 +4,14 @@ import { isoInstant } from '../../clock.ts'
 import type { Unreachable } from '../../engine/requests/trouble-note.ts'
 import { styledText } from '../../terminal/colours.ts'
 import { progressBar } from '../../terminal/progress-bar.ts'
-import { countText, durationText, foldText, rateText, wholeSecondsText } from '../../terminal/wording.ts'
+import {
+  clockText,
+  countText,
+  durationText,
+  foldText,
+  rateText,
+  wholeSecondsText,
+} from '../../terminal/wording.ts'
 import { wholeNumber } from '../../whole-number.ts'
 
 /** The display of a running backfill: one line for each active resource, and two or three for the whole run. Pure. */
@@ -147,8 +154,8 @@ const TROUBLE_TEXT: Readonly<Record<Unreachable['kind'], string>> = {
 }
 
 export function confirmingText(until: number, now: number): string {
-  const time = isoInstant(until).slice(11, 19)
-  return `Waiting until ${time} UTC to confirm suspected deletions, ${wholeSecondsText(until - now)} left`
+  const time = clockText(isoInstant(until), now)
+  return `Waiting until ${time} to confirm suspected deletions, ${wholeSecondsText(until - now)} left`
 }
 
 const PAUSES: Readonly<Record<NonNullable<GovernorState['pauseReason']>, string>> = {

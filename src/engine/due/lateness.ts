@@ -3,6 +3,7 @@ import type { Resource } from '../../catalog/resource.ts'
 import { isoInstant } from '../../clock.ts'
 import { ResourceError, reasonWithHint } from '../../errors.ts'
 import type { ResourceState } from '../../store/sync/resource-state.ts'
+import { dateTimeText } from '../../terminal/wording.ts'
 import type { EngineContext } from '../context.ts'
 import { partsOf } from './due.ts'
 import { longestWaitMs, MINUTE } from './intervals.ts'
@@ -90,7 +91,7 @@ const NEVER_DUE = 'not scheduled to be read again'
 const LATENESS = new RegExp(`^[^ ]+: (${LATE}|${NEVER_DUE}) `)
 
 function latenessError({ feed, reason, listedAt }: Lateness): ResourceError {
-  const since = listedAt === undefined ? 'never' : isoInstant(listedAt)
+  const since = listedAt === undefined ? 'never' : dateTimeText(isoInstant(listedAt))
   if (reason === 'late') {
     return new ResourceError(`${feed}: ${LATE} (last complete pass began: ${since})`, {
       code: 'late',

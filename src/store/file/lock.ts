@@ -46,7 +46,7 @@ export function lockDatabase(path: string, clock: Clock, mode: number): HeldLock
     applyMode([file], lockMode(mode))
   } catch (error) {
     lock?.close()
-    throw isBusy(error) ? lockedError(path) : databaseError(error, path)
+    throw isBusy(error) ? lockedError(path, clock.now()) : databaseError(error, path)
   }
   const held = lock
   const locked = identityOf(file)
@@ -101,7 +101,7 @@ function mayWrite(file: string): boolean {
   }
 }
 
-function lockedError(path: string): StopError {
+function lockedError(path: string, now: number): StopError {
   const recorded = writerAt(path)
   const holders = lockHolders(path, 'writer') ?? []
   const unlockable = holders.length === 0 ? unlockableError(path) : undefined
@@ -110,17 +110,18 @@ function lockedError(path: string): StopError {
     holders.length > 0
       ? 'Wait for that process or stop it.'
       : 'Wait for that process or stop it. If it no longer exists, parley doctor shows the process that holds the lock.'
-  return new StopError(`${path} is being written by ${holderName(holders[0], recorded)}`, {
+  return new StopError(`${path} is being written by ${holderName(holders[0], recorded, now)}`, {
     code: 'database-locked',
     hint: `Only one process may write a warehouse. ${holdersHint(holders, advice)}`,
     exitStatus: EXIT_STATUS.unfinished,
   })
 }
 
-function holderName(holder: LockHolder | undefined, recorded: Writer | undefined): string {
-  if (holder === undefined) return writerText(recorded)
+function holderName(holder: LockHolder | undefined, recorded: Writer | undefined, now: number): string {
+  const writer = writerText(recorded, now)
+  if (holder === undefined) return writer
   if (recorded?.pid !== holder.pid) return holdersText([holder], '')
-  return holder.isHalted ? `${writerText(recorded)}, which is ${holder.state}` : writerText(recorded)
+  return holder.isHalted ? `${writer}, which is ${holder.state}` : writer
 }
 
 function writerAt(path: string): Writer | undefined {

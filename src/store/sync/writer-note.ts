@@ -1,3 +1,4 @@
+import { clockText } from '../../terminal/wording.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { META, readMeta, readNote } from './meta.ts'
 
@@ -12,8 +13,8 @@ export function readWriter(db: Sqlite): Writer | undefined {
   return readNote<Writer>(key => readMeta(db, key), META.writer)
 }
 
-/** `process 812 (parley daemon) since 2026-05-01T03:00:00.000Z` */
-export function writerText(writer: Writer | undefined): string {
+/** `process 812 (parley daemon) since 03:00:00 UTC` */
+export function writerText(writer: Writer | undefined, now: number): string {
   if (writer === undefined) return 'another process'
-  return `process ${writer.pid} (parley ${writer.command}) since ${writer.since}`
+  return `process ${writer.pid} (parley ${writer.command}) since ${clockText(writer.since, now)}`
 }

@@ -28,13 +28,17 @@ const unreachable = (value: string) => `(SELECT ${value} FROM sync_meta m
     WHERE m.key = '${META.unreachable}' AND r.unavailable_since IS NULL
       AND r.resource IN (SELECT value FROM json_each(CASE WHEN json_valid(m.value) THEN m.value END, '$.resources')))`
 
+/** SQL of an instant as `clockText` writes it. */
+const clockTime = (instant: string) =>
+  `iif(substr(${instant}, 1, 10) = date('now'), substr(${instant}, 12, 8), replace(substr(${instant}, 1, 16), 'T', ' ')) || ' UTC'`
+
 const UNREACHABLE_REASON = unreachable(`CASE json_extract(m.value, '$.kind')
       WHEN 'silent' THEN 'No request to the API has succeeded since '
       WHEN 'refused' THEN 'The API has refused access since '
       WHEN 'day-used-up' THEN 'The requests of this day have been used up since '
       ELSE 'The API has throttled requests since ' END
-    || json_extract(m.value, '$.since') || ' (' || json_extract(m.value, '$.reason')
-    || '); next try at ' || json_extract(m.value, '$.next_try_at')`)
+    || ${clockTime("json_extract(m.value, '$.since')")} || ' (' || json_extract(m.value, '$.reason')
+    || '); next try at ' || ${clockTime("json_extract(m.value, '$.next_try_at')")}`)
 
 const STATE = `CASE
     WHEN s.failing_since IS NOT NULL THEN 'failing'
