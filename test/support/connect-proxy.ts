@@ -7,6 +7,7 @@ import {
   type AddressInfo,
   connect,
   createServer as createTcpServer,
+  isIP,
   type Server,
   type Socket,
 } from 'node:net'
@@ -15,7 +16,7 @@ import { join } from 'node:path'
 import { createServer as createTlsServer } from 'node:tls'
 import { onTestFinished } from 'vitest'
 
-/** A proxy that reaches every host of any name at one port of this machine, and servers that answer behind it. */
+/** A proxy that reaches hosts of any name at ports of this machine, and servers that answer behind it. */
 
 export interface ConnectProxy {
   url: string
@@ -24,8 +25,8 @@ export interface ConnectProxy {
 }
 
 export interface ProxyBehaviour {
-  /** The port of this machine at which every host is. */
-  to: number
+  /** The port of this machine at which every host is, or the one that is asked for, such as `bucket.test:443`. */
+  to: number | ((target: string) => number)
   /** Accepts only this `NAME:PASSWORD`. */
   login?: string
   /** Answers with this status, or not at all. */
@@ -46,7 +47,7 @@ export async function startConnectProxy(behaviour: ProxyBehaviour): Promise<Conn
     const refusal = login !== undefined && sent !== login ? 407 : answers
     if (refusal === 'nothing') return
     if (refusal !== undefined) return void client.end(`HTTP/1.1 ${refusal} No\r\n\r\n`)
-    const onward = connect(to, '127.0.0.1', () => {
+    const onward = connect(typeof to === 'number' ? to : to(url), '127.0.0.1', () => {
       client.write('HTTP/1.1 200 Connection established\r\n\r\n')
       client.pipe(onward).pipe(client)
     })
@@ -98,12 +99,12 @@ export interface Certificate {
   file: string
 }
 
-/** A certificate for these host names that it signed itself. */
+/** A certificate for these host names and addresses that it signed itself. */
 export function createCertificate(...hosts: readonly string[]): Certificate {
   const folder = mkdtempSync(join(tmpdir(), 'parley-certificate-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   const [file, keyFile] = [join(folder, 'certificate.pem'), join(folder, 'key.pem')]
-  const names = hosts.map(host => `DNS:${host}`).join(',')
+  const names = hosts.map(host => `${isIP(host) === 0 ? 'DNS' : 'IP'}:${host}`).join(',')
   const { status, stderr } = spawnSync(
     'openssl',
     [
