@@ -225,7 +225,7 @@ describe('The S3 API of Ceph', () => {
     await ceph.start()
     expect(down).toMatchObject({
       exitStatus: EXIT_STATUS.databaseUnavailable,
-      message: `The S3 API at ${ceph.url} cannot be reached: ECONNREFUSED`,
+      message: `${ceph.url} cannot be reached: ECONNREFUSED`,
     })
     expect(await publishTo(await open({ prefix: 'after' }), store.path)).toMatchObject({ publication: 1 })
   })

@@ -428,7 +428,7 @@ test('a bucket at an address without a server cannot be reached', async () => {
   await new Promise<void>(resolve => closed.close(() => resolve()))
   const url = `http://127.0.0.1:${port}`
   await expect(bucketOf({ url })).rejects.toMatchObject({
-    message: `The S3 API at ${url} cannot be reached: ECONNREFUSED`,
+    message: `${url} cannot be reached: ECONNREFUSED`,
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })
 })

@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { EXIT_STATUS } from '../../../src/errors.ts'
+import { startConnectProxy } from '../../support/connect-proxy.ts'
 import { ACCESS, fakeS3 } from './fake-s3.ts'
 import { bucketOf, newFolder } from './publishing.ts'
 import type { FakeAccess } from './signature.ts'
@@ -19,18 +20,38 @@ function environment(variables: Readonly<Record<string, string>>): void {
   for (const [name, value] of Object.entries({ ...none, ...variables })) vi.stubEnv(name, value)
 }
 
-async function containerRole(access: FakeAccess): Promise<string> {
-  const answer = {
-    AccessKeyId: access.id,
-    SecretAccessKey: access.secret,
-    Token: access.token,
-    Expiration: new Date(Date.now() + 3_600_000).toISOString(),
-  }
-  const server = createServer((_, response) => void response.end(JSON.stringify(answer)))
+/** The address of a server that answers everything with this text. */
+async function answering(text: string): Promise<string> {
+  const server = createServer((_, response) => void response.end(text))
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())
   const address = server.address()
-  return `http://127.0.0.1:${address !== null && typeof address === 'object' ? address.port : 0}/role`
+  return `http://127.0.0.1:${address !== null && typeof address === 'object' ? address.port : 0}`
+}
+
+const inAnHour = () => new Date(Date.now() + 3_600_000).toISOString()
+
+async function containerRole({ id, secret, token }: FakeAccess): Promise<string> {
+  const answer = { AccessKeyId: id, SecretAccessKey: secret, Token: token, Expiration: inAnHour() }
+  return `${await answering(JSON.stringify(answer))}/role`
+}
+
+const tokenService = ({ id, secret, token }: FakeAccess): Promise<string> =>
+  answering(`<AssumeRoleWithWebIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/">
+    <AssumeRoleWithWebIdentityResult><Credentials>
+      <AccessKeyId>${id}</AccessKeyId><SecretAccessKey>${secret}</SecretAccessKey>
+      <SessionToken>${token}</SessionToken><Expiration>${inAnHour()}</Expiration>
+    </Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>`)
+
+/** For a role that a token stands for, as in a pod of Kubernetes. */
+function webIdentity(): Record<string, string> {
+  const file = join(newFolder(), 'token')
+  writeFileSync(file, 'the token')
+  return {
+    AWS_ROLE_ARN: 'arn:aws:iam::123456789012:role/publisher',
+    AWS_WEB_IDENTITY_TOKEN_FILE: file,
+    AWS_MAX_ATTEMPTS: '1',
+  }
 }
 
 function profileFile(lines: readonly string[]): string {
@@ -68,6 +89,11 @@ test.each<[source: string, access: FakeAccess, variables: () => Promise<Record<s
     TEMPORARY,
     async () => ({ AWS_CONTAINER_CREDENTIALS_FULL_URI: await containerRole(TEMPORARY) }),
   ],
+  [
+    'a web identity',
+    TEMPORARY,
+    async () => ({ ...webIdentity(), AWS_ENDPOINT_URL_STS: await tokenService(TEMPORARY) }),
+  ],
 ])('without settings, the credentials are those of %s', async (_, access, variables) => {
   const fake = await fakeS3({ access })
   environment(await variables())
@@ -91,6 +117,21 @@ test('without any credentials no request is sent, and the error names the settin
     message: expect.stringContaining('publish.s3_access_key_id and publish.s3_secret_access_key are not set'),
   })
   expect(fake.calls).toEqual([])
+})
+
+test('a proxy that does not connect to the service for credentials is the reason, and no credentials are said to be missing', async () => {
+  const fake = await fakeS3()
+  const proxy = await startConnectProxy({ to: 1, answers: 403 })
+  const sts = `sts.${ACCESS.region}.amazonaws.com`
+  environment(webIdentity())
+  const proxies = { https: { url: proxy.url, source: 'HTTPS_PROXY' } }
+  await expect(bucketOf(fake, { credentials: undefined, proxies })).rejects.toMatchObject({
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+    message: expect.stringContaining(
+      `https://${sts} cannot be reached: the proxy ${proxy.url} (HTTPS_PROXY) refuses`,
+    ),
+  })
+  expect(new Set(proxy.asked.map(({ target }) => target))).toEqual(new Set([`${sts}:443`]))
 })
 
 test('an address of the environment is used, and refused if it is neither encrypted nor on this machine', async () => {

@@ -13,7 +13,7 @@ import { type Backoff, backoffMs } from '../../../backoff.ts'
 import { type Clock, SECOND_MS } from '../../../clock.ts'
 import { StopError } from '../../../errors.ts'
 import { createHttpPool, type HttpPool } from '../../../http-pool.ts'
-import { isReadableOnTheWay } from '../../../loopback.ts'
+import { isLoopbackUrl, isReadableOnTheWay } from '../../../loopback.ts'
 import { NO_PROXIES, type ProxyRules } from '../../../proxies.ts'
 import type { BucketEndpoint } from './address.ts'
 import { type BucketFailure, credentialsError, failureOf, isTemporary, plainHttpError } from './faults.ts'
@@ -118,12 +118,15 @@ export function createBucketClient(options: BucketClientOptions): BucketClient {
     customUserAgent: 'parley',
     logger: SILENT,
   })
-  /** Its failure is none of the bucket. */
   const authenticate = async () => {
+    const before = connections.lastLoss()
     try {
       await client.config.credentials()
     } catch (error) {
-      throw error instanceof StopError ? error : credentialsError(name)
+      if (error instanceof StopError) throw error
+      // Credentials may come from a service such as STS, which may be out of reach as the bucket may be.
+      const loss = connections.lastLoss()
+      throw loss === before ? credentialsError(name) : loss
     }
   }
   const attempt = async <Output>(call: () => Promise<Output>): Promise<BucketAnswer<Output>> => {
@@ -257,6 +260,8 @@ interface Connections {
   origin(): string | undefined
   /** In the newest answer that had it, in ms since the epoch. */
   serverTime(): number | undefined
+  /** The error of the newest request that got no complete answer. */
+  lastLoss(): unknown
   destroy(): void
 }
 
@@ -269,11 +274,13 @@ function createConnections({
   const pools = new Map<string, HttpPool>()
   let origin: string | undefined
   let serverTime: number | undefined
+  let loss: unknown
   const poolOf = (to: string): HttpPool => {
-    // The answer has the signature of the request only, but the content and a session token are not encrypted.
     // The bucket may be the first part of the host, as in bucket.localhost.
-    if (isReadableOnTheWay(to.replace(`//${bucket}.`, '//'))) throw plainHttpError(to)
-    const pool = pools.get(to) ?? openPool(to, proxies)
+    const server = to.replace(`//${bucket}.`, '//')
+    // The answer has the signature of the request only, but the content and a session token are not encrypted.
+    if (isReadableOnTheWay(server)) throw plainHttpError(to)
+    const pool = pools.get(to) ?? openPool(to, isLoopbackUrl(server) ? NO_PROXIES : proxies)
     pools.set(to, pool)
     return pool
   }
@@ -297,14 +304,17 @@ function createConnections({
         if (!Number.isNaN(date)) serverTime = date
         return { response: answer }
       } catch (error) {
-        if (limit.hasExpired()) throw Object.assign(new Error('No answer in time'), { code: 'ETIMEDOUT' })
-        throw error
+        loss = limit.hasExpired()
+          ? Object.assign(new Error('No answer in time'), { code: 'ETIMEDOUT' })
+          : error
+        throw loss
       } finally {
         limit.end()
       }
     },
     origin: () => origin,
     serverTime: () => serverTime,
+    lastLoss: () => loss,
     destroy() {
       for (const pool of pools.values()) void pool.destroy()
     },

@@ -137,7 +137,7 @@ function faultOf(words: BucketWords, answer: BucketFailure): BucketFault {
 
 const unreachable = ({ url }: BucketWords, { lost }: LostAnswer): BucketFault => ({
   code: 'publish-unreachable',
-  problem: `The S3 API at ${url} cannot be reached: ${lost}`,
+  problem: `${url} cannot be reached: ${lost}`,
   hint: 'Check publish.s3_endpoint, publish.s3_region and the network of this machine. Readers still see the last publication.',
 })
 
