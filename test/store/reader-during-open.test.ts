@@ -2,7 +2,8 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, closeSync, openSync, writeSync } from 'node:fs'
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { openReader } from '../../src/store/database/reader.ts'
+import { MAX_WAIT_MS, openReader } from '../../src/store/database/reader.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { databaseError } from '../../src/store/database/sqlite-errors.ts'
 import { requirePrograms } from '../systemd/tools.ts'
 import { asNobody, openToReaders } from './other-user.ts'
@@ -73,6 +74,40 @@ describe('a reader without write permission on a database that a writer is openi
       }
       expect(thrown).toMatchObject({ code: 'database-busy', exitStatus: 75 })
     })
-    expect(waitedMs).toBe(1000)
+    expect(waitedMs).toBe(MAX_WAIT_MS)
+  })
+})
+
+describe('a reader of a database that a process has to itself, as while it recovers the WAL of one that was killed', () => {
+  function held() {
+    const path = `${newFolder()}/parley.db`
+    const holder = openSqlite(path)
+    onTestFinished(() => void holder.close())
+    holder.pragma('journal_mode = WAL')
+    holder.pragma('locking_mode = EXCLUSIVE')
+    holder.exec('CREATE TABLE made (id)')
+    return { path, holder }
+  }
+
+  test('the reader waits until it can read', () => {
+    const { path, holder } = held()
+    let pauses = 0
+    const db = openReader(path, 0, () => {
+      pauses += 1
+      if (pauses === 3) holder.close()
+    })
+    expect(db.prepare('SELECT name FROM sqlite_master').pluck().all()).toEqual(['made'])
+    db.close()
+  })
+
+  test('the reader fails in the end because the database is busy', () => {
+    const { path } = held()
+    let waitedMs = 0
+    const attempt = () =>
+      openReader(path, 0, ms => {
+        waitedMs += ms
+      })
+    expect(attempt).toThrow(expect.objectContaining({ code: expect.stringMatching(/^SQLITE_BUSY/) }))
+    expect(waitedMs).toBe(MAX_WAIT_MS)
   })
 })
