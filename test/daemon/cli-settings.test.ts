@@ -33,7 +33,7 @@ const changes = (daemon: DaemonProcess) =>
     .filter(({ msg }) => msg.startsWith('A setting has changed; it '))
     .map(({ setting, msg }) => [setting, msg.slice('A setting has changed; it '.length)])
 
-test('after SIGHUP the daemon names the settings that have changed and applies them', async context => {
+test('after SIGHUP the daemon names the settings that have changed, with their values, and applies them', async context => {
   const { place, config, daemon, publish } = await settled(context)
   const id = publish()
   config(
@@ -49,6 +49,9 @@ test('after SIGHUP the daemon names the settings that have changed and applies t
     ]),
   )
   expect(changes(daemon)).toHaveLength(3)
+  expect(daemon.lines()).toContainEqual(
+    expect.objectContaining({ setting: 'sync.poll_seconds', before: '86400', after: '1' }),
+  )
   expect(JSON.stringify(daemon.lines())).not.toContain('a-long-enough-secret')
 })
 

@@ -37,6 +37,23 @@ describe('the page', () => {
     expect([...html.matchAll(/class="year"[^>]*>(\d+)/g)].map(([, year]) => year)).toEqual(years)
   })
 
+  test.each([
+    [12, 1.8],
+    [48, 1.8],
+    [49, 1.4],
+  ])('the map of %i months is drawn %f times as large as its letters are in it', (count, scale) => {
+    const months = Array.from({ length: count }, (_, index) => `2025-${(index % 12) + 1}`)
+    const html = pageOf(({ overview }) => ({ overview: { ...overview, coverage: { months, rows: [] } } }))
+    const [, drawn, width] = /class="cells".* viewBox="0 0 (\d+) \d+" width="([\d.]+)"/.exec(html) ?? []
+    expect(Number(width) / Number(drawn)).toBeCloseTo(scale)
+  })
+
+  test('fields that differ take one line until someone unfolds them', () => {
+    const drift = ['a', 'b'].map(field => ({ table: 'meetings', field, reason: 'unknown field' }))
+    const html = pageOf(({ overview }) => ({ overview: { ...overview, drift } }))
+    expect(html).toContain('<details><summary>2 fields</summary><ul><li>meetings.')
+  })
+
   test('a resource that is on hold shows that alone: why and until when is said once for all', () => {
     const html = pageOf(({ report }) => ({
       report: {
