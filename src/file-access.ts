@@ -1,5 +1,6 @@
 import { lstatSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { isMissingFile } from './error-code.ts'
 
 /** Decides who may read and change a file. */
 
@@ -16,16 +17,16 @@ export function currentUser(): User | undefined {
 
 type Ownership = Pick<Stats, 'uid' | 'gid' | 'mode'>
 
-const [FILE_TYPE, FOLDER, LINK] = [0o170000, 0o040000, 0o120000]
+const [FILE_TYPE, FOLDER, LINK, DEVICE] = [0o170000, 0o040000, 0o120000, 0o020000]
 
 /**
  * Why somebody other than this user and root may change what is at a path; undefined when they may not. In a folder
  * with the sticky bit, others may add files but change none. A group with the number of the user is the user's own, as
- * with a umask of 002. Pure.
+ * with a umask of 002. What others write to a terminal or to `/dev/null` is not read here. Pure.
  */
 export function changeRisk({ uid, gid, mode }: Ownership, user: User): string | undefined {
   if (uid !== user.uid && uid !== 0) return 'belongs to another user'
-  if ((mode & FILE_TYPE) === LINK) return undefined
+  if ([LINK, DEVICE].includes(mode & FILE_TYPE)) return undefined
   if ((mode & FILE_TYPE) === FOLDER && (mode & 0o1000) !== 0) return undefined
   if ((mode & 0o002) !== 0) return 'can be changed by every user'
   const isOwnGroup = user.uid !== 0 && gid === user.gid && gid === user.uid
@@ -42,13 +43,24 @@ export function foreignAccess(
   user = currentUser(),
 ): string | undefined {
   if (user === undefined) return undefined
-  const named = [file, ...foldersUpTo(within, file)]
-  const real = realpathSync(file)
-  for (const path of new Set([...named, real, dirname(real)])) {
-    const risk = changeRisk(lstatSync(path), user)
+  const real = realPath(file)
+  const folders = [...foldersUpTo(within, file), ...(real === undefined ? [] : [dirname(real)])]
+  const places = new Map([file, ...folders].map(path => [path, lstatSync(path)]))
+  for (const [path, ownership] of [...places, [real ?? file, statSync(file)] as const]) {
+    const risk = changeRisk(ownership, user)
     if (risk !== undefined) return `${path} ${risk}`
   }
   return undefined
+}
+
+/** Undefined for a file without a path, such as the pipe of `--config <(command)`. */
+function realPath(file: string): string | undefined {
+  try {
+    return realpathSync(file)
+  } catch (error) {
+    if (!isMissingFile(error)) throw error
+    return undefined
+  }
 }
 
 function foldersUpTo(top: string, path: string): string[] {
