@@ -24,7 +24,10 @@ const LOG = trigger('to_log', 'messages', 'INSERT INTO my_log VALUES (NEW.id, my
 const CHECK = trigger('check_title', 'meetings', "SELECT RAISE(ABORT, 'no title')")
 const NAMES = index('one_name', 'teams', 'CREATE UNIQUE INDEX one_name ON teams (name)')
 const LENGTHS = index('lengths', 'teams', 'CREATE UNIQUE INDEX lengths ON teams (length(name))')
-const ALL = [LOG, CHECK, NAMES, LENGTHS]
+const PATHS = index('paths', 'teams', "CREATE INDEX paths ON teams (json_extract(name, '$.path'))")
+const PLAIN = index('plain', 'teams', 'CREATE INDEX plain ON teams (name)')
+const ALL = [LOG, CHECK, NAMES, LENGTHS, PATHS, PLAIN]
+const OWN = new Set(['messages', 'meetings', 'teams'])
 
 describe('the objects that an error of SQLite is about', () => {
   test.each([
@@ -40,9 +43,16 @@ describe('the objects that an error of SQLite is about', () => {
     ['SQLITE_CONSTRAINT_NOTNULL', 'NOT NULL constraint failed: messages.id', []],
     ['SQLITE_ERROR', 'no such table: main.teams', []],
     ['SQLITE_ERROR', 'no such column: nothing', []],
-    ['SQLITE_ERROR', 'malformed JSON', []],
+    ['SQLITE_ERROR', 'table teams has no column named gone', []],
+    ['SQLITE_ERROR', 'cannot modify my_log because it is a view', [LOG]],
+    ['SQLITE_CONSTRAINT_DATATYPE', 'cannot store TEXT value in INTEGER column my_log.id', [LOG]],
+    ['SQLITE_CONSTRAINT_DATATYPE', 'cannot store TEXT value in INTEGER column teams.id', []],
+    // Of a view that a trigger reads, or of a trigger that another one starts.
+    ['SQLITE_ERROR', 'no such table: main.below_a_view', [LOG, CHECK, LENGTHS, PATHS]],
+    ['SQLITE_ERROR', 'malformed JSON', [LOG, CHECK, LENGTHS, PATHS]],
+    ['SQLITE_MISMATCH', 'datatype mismatch', [LOG, CHECK, LENGTHS, PATHS]],
   ])('%s, %s', (code, message, blamed) => {
-    expect(blamedObjects(Object.assign(new Error(message), { code }), ALL)).toEqual(blamed)
+    expect(blamedObjects(Object.assign(new Error(message), { code }), ALL, OWN)).toEqual(blamed)
   })
 })
 
@@ -92,6 +102,18 @@ test('a write that a trigger refuses names the trigger, and no text of the row',
   )
   await expect(refused).rejects.toThrow(/the trigger picky on teams, .* fails: not this one$/)
   await expect(refused).rejects.not.toThrow('hush')
+})
+
+test.each([
+  ["json_extract('{}', NEW.name)", /the trigger picky on teams, .* fails: bad JSON path: …$/],
+  ['json(NEW.name)', /the trigger picky on teams, .* fails: malformed JSON$/],
+])('a trigger that cannot compute %s is named, without text of the row', async (value, message) => {
+  const store = temporaryStore()
+  store.db.exec(`CREATE TRIGGER picky BEFORE INSERT ON teams BEGIN SELECT ${value}; END`)
+  const failed = store.transaction(() =>
+    store.db.exec("INSERT INTO teams (id, name, _first_seen_at, _synced_at) VALUES ('t', 'hush', '-', '-')"),
+  )
+  await expect(failed).rejects.toThrow(message)
 })
 
 test('the triggers that SQLite cannot compile are found without a write', () => {

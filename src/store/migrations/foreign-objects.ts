@@ -20,10 +20,11 @@ export interface ForeignObject {
   sql: string
 }
 
-export function foreignObjects(db: Sqlite, own: OwnObjects = ownObjects()): ForeignObject[] {
-  const states = hasTable(db, 'sync_meta') ? readCrmTableStates(sql => db.prepare(sql)) : new Map()
-  const typed = [...states.values()].flatMap(tablesOf)
-  const tables = new Set([...own.tables, ...typed])
+export function foreignObjects(
+  db: Sqlite,
+  own: OwnObjects = ownObjects(),
+  tables = tablesOfParley(db, own),
+): ForeignObject[] {
   return db
     .prepare<unknown[], ForeignObject>(
       `SELECT type, name, tbl_name AS "table", sql FROM sqlite_master
@@ -31,6 +32,11 @@ export function foreignObjects(db: Sqlite, own: OwnObjects = ownObjects()): Fore
     )
     .all()
     .filter(({ type, name, table }) => tables.has(table) && !isOwn(type, name, own))
+}
+
+function tablesOfParley(db: Sqlite, own: OwnObjects): ReadonlySet<string> {
+  const states = hasTable(db, 'sync_meta') ? readCrmTableStates(sql => db.prepare(sql)) : new Map()
+  return new Set([...own.tables, ...[...states.values()].flatMap(tablesOf)])
 }
 
 /** Typed CRM tables have no indices. */
@@ -42,12 +48,14 @@ const isOwn = (type: ForeignObject['type'], name: string, { indices }: OwnObject
  * cause. Reads the schema through a separate connection.
  */
 export function foreignObjectError(error: Error, file: string): StopError | undefined {
-  if (!/^SQLITE_(ERROR|CONSTRAINT)/.test(errorCode(error) ?? '')) return undefined
+  if (!/^SQLITE_(ERROR|CONSTRAINT|MISMATCH)/.test(errorCode(error) ?? '')) return undefined
   let objects: readonly ForeignObject[]
   try {
     const db = openReader(file, 0)
     try {
-      objects = blamedObjects(error, foreignObjects(db))
+      const own = ownObjects()
+      const tables = tablesOfParley(db, own)
+      objects = blamedObjects(error, foreignObjects(db, own, tables), tables)
     } finally {
       db.close()
     }
@@ -58,9 +66,9 @@ export function foreignObjectError(error: Error, file: string): StopError | unde
   if (objects.length === 0) return undefined
   const names = objects.map(({ type, name, table }) => `the ${type} ${name} on ${table}`).join(' or ')
   const drops = objects.map(({ type, name }) => `DROP ${type.toUpperCase()} ${quote(name)};`).join(' ')
-  // A trigger may raise an error with text of the row.
+  // A trigger may raise an error with text of the row, and SQLite quotes the value that it cannot use.
   const isOfSchema = errorCode(error) !== RAISED || objects.some(({ sql }) => sql.includes(error.message))
-  const why = isOfSchema ? error.message : 'it raises an error'
+  const why = isOfSchema ? error.message.replace(/: ['"].*/s, ': …') : 'it raises an error'
   return new StopError(`Cannot write ${file}: ${names}, which parley did not create, fails: ${why}`, {
     code: 'foreign-object',
     hint: `Mend or drop ${objects.length === 1 ? 'it' : 'them'}, for example in an sqlite3 shell: ${drops}`,
@@ -71,14 +79,22 @@ export function foreignObjectError(error: Error, file: string): StopError | unde
 
 const RAISED = 'SQLITE_CONSTRAINT_TRIGGER'
 
-/** What a message of SQLite is about, such as `no such table: main.my_log` or `UNIQUE constraint failed: teams.name`. */
+/**
+ * What a message of SQLite is about, such as `no such table: main.my_log`, `UNIQUE constraint failed: teams.name` or
+ * `cannot modify my_view because it is a view`.
+ */
 const SUBJECT =
-  /^(?:table (?<table>\S+) has|(?:.* failed|no such .*): (?:index ')?(?:main\.|new\.|old\.)?(?<name>[^.']+))/i
+  /^(?:table |cannot modify |cannot store .* column |(?:.* failed|no such .*): (?:index ')?(?:main\.|new\.|old\.)?)(?<name>.+?)(?:[.']| has | because |$)/i
 
-/** The objects that can have caused an error with this message. Pure. */
+/**
+ * The objects that can have caused an error with this message. Where none mentions what the message is about, and
+ * parley's own statements cannot have caused it, each that computes something may have: SQLite reports what is below a
+ * view or computed by a function without the name of the trigger. Pure.
+ */
 export function blamedObjects(
   error: Pick<Error, 'message'> & { code?: unknown },
   objects: readonly ForeignObject[],
+  ownTables: ReadonlySet<string>,
 ): readonly ForeignObject[] {
   if (error.code === RAISED) {
     // parley has no trigger that raises an error.
@@ -86,9 +102,22 @@ export function blamedObjects(
     const raising = triggers.filter(({ sql }) => sql.includes(error.message))
     return raising.length > 0 ? raising : triggers
   }
-  const { table, name = table } = SUBJECT.exec(error.message)?.groups ?? {}
-  if (name === undefined) return []
-  const isUnique = error.code === 'SQLITE_CONSTRAINT_UNIQUE'
+  const name = SUBJECT.exec(error.message)?.groups?.name
+  const mayBeOwn = name !== undefined && (ownTables.has(name) || error.message.startsWith('no such column'))
+  const named = name === undefined ? [] : objectsNaming(name, error, objects)
+  return named.length > 0 || mayBeOwn ? named : objects.filter(computes)
+}
+
+/** A trigger, or an index on an expression. */
+const computes = ({ type, sql }: ForeignObject): boolean =>
+  type === 'trigger' || /\(.*\(|\swhere\s/is.test(sql)
+
+function objectsNaming(
+  name: string,
+  { code }: { code?: unknown },
+  objects: readonly ForeignObject[],
+): ForeignObject[] {
+  const isUnique = code === 'SQLITE_CONSTRAINT_UNIQUE'
   return objects.filter(object =>
     isUnique && object.type === 'index'
       ? object.name === name || (object.table === name && /^CREATE UNIQUE/i.test(object.sql))
