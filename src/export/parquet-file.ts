@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { closeSync, fchmodSync, fsyncSync, writeSync } from 'node:fs'
+import { gzipSync } from 'node:zlib'
 import { ByteWriter, type ColumnSource, ParquetWriter } from 'hyparquet-writer'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { createFile } from '../store/file/new-files.ts'
@@ -49,6 +50,9 @@ export interface ParquetFileOptions {
   fieldIds?: ReadonlyMap<string, number>
 }
 
+/** Higher levels take more time than they save bytes; the figures are in DECISIONS.md. */
+const GZIP_LEVEL = 4
+
 /** A row group ends at this number of rows or of characters. */
 const GROUP_ROWS = 20_000
 const GROUP_CHARACTERS = 4_000_000
@@ -84,6 +88,8 @@ export function createParquetFile({
     schema: parquetSchema(columns, types, fieldIds),
     kvMetadata,
     createdBy,
+    codec: 'GZIP',
+    compressors: { GZIP: page => gzipSync(page, { level: GZIP_LEVEL }) },
   })
   const maxCharacters = Math.max(GROUP_CHARACTERS, columns.length * COLUMN_CHARACTERS)
   const nulls = columns.map(() => 0)

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
+import { asyncBufferFromFile, parquetMetadataAsync } from 'hyparquet'
 import { expect, test } from 'vitest'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 import { createMarker, markedWorld, markersIn } from '../store/unique-texts.ts'
+import { objectsIn } from './lake-reader.ts'
 import { filesIn, type Lake, publishTo } from './publishing.ts'
 import { emptyLake, verify } from './verify/verifying.ts'
 
@@ -28,7 +29,7 @@ async function markersInFiles({ folder }: Lake): Promise<[marker: string, file: 
     const texts = [readFileSync(path, 'latin1')]
     if (name.endsWith('.parquet')) {
       const file = await asyncBufferFromFile(path)
-      const shown = [await parquetMetadataAsync(file), await parquetReadObjects({ file })]
+      const shown = [await parquetMetadataAsync(file), await objectsIn(file)]
       texts.push(JSON.stringify(shown, (_, value) => (typeof value === 'bigint' ? String(value) : value)))
     }
     for (const marker of markersIn(texts.join(' '))) found.push([marker, name])

@@ -1,3 +1,6 @@
+import { join } from 'node:path'
+import { asyncBufferFromFile, parquetMetadataAsync } from 'hyparquet'
+import { ParquetWriter } from 'hyparquet-writer'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
@@ -5,6 +8,7 @@ import { markedWorld, putTranscript } from '../store/unique-texts.ts'
 import { auditLake } from './lake-audit.ts'
 import { liveFiles, metadataOf, rowsByIcebird, rowsOf } from './lake-reader.ts'
 import { dataWrittenBy, filesIn, newLake, publishTo, writtenBy } from './publishing.ts'
+import { verify } from './verify/verifying.ts'
 
 const NOW = '2026-06-30T12:00:00.000Z'
 
@@ -157,4 +161,37 @@ test('all tables show one instant, whatever is written meanwhile', async () => {
     }),
   })
   expect(await rowsOf(lake, 'members')).toMatchObject([{ name: 'M' }])
+})
+
+/** While `work` runs, files are written as earlier versions of parley did. */
+async function inSnappy(work: () => Promise<unknown>): Promise<void> {
+  const { write } = ParquetWriter.prototype
+  ParquetWriter.prototype.write = function (...group) {
+    this.codec = 'SNAPPY'
+    return write.apply(this, group)
+  }
+  try {
+    await work()
+  } finally {
+    ParquetWriter.prototype.write = write
+  }
+}
+
+test('files of an earlier version stay in Snappy next to new ones in gzip, and the table verifies and reads', async () => {
+  const store = threeMonths()
+  const lake = await newLake()
+  await inSnappy(() => publishTo(store.path, lake))
+  store.exec("UPDATE activities SET type = 'changed' WHERE id = 'a02'")
+  expect(dataWrittenBy(await publishTo(store.path, lake))).toEqual({ activities: 1, publications: 1 })
+  const codecs = (await liveFiles(lake, 'activities')).map(async path => {
+    const { row_groups: groups } = await parquetMetadataAsync(
+      await asyncBufferFromFile(join(lake.folder, path)),
+    )
+    return new Set(groups.flatMap(({ columns }) => columns.map(({ meta_data: of }) => of?.codec)))
+  })
+  expect((await Promise.all(codecs)).map(found => [...found])).toEqual([['SNAPPY'], ['GZIP'], ['SNAPPY']])
+  expect(await verify(lake, store.path)).toMatchObject({ faults: [], compared: true })
+  for (const read of [rowsByIcebird, rowsOf])
+    expect((await read(lake, 'activities')).map(row => row['type'])).toEqual(['t', 'changed', 't'])
+  await auditLake(lake)
 })

@@ -1,8 +1,17 @@
-import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
+import { asyncBufferFromFile, parquetMetadataAsync } from 'hyparquet'
 import { avroMetadata, avroRead } from 'icebird'
 import { expect } from 'vitest'
 import type { TableMetadata, TableSnapshot } from '../../src/publish/iceberg/metadata.ts'
-import { asOf, bytesAt, entriesOf, fieldsOf, type LakeEntry, metadataOf, placeOf } from './lake-reader.ts'
+import {
+  asOf,
+  bytesAt,
+  entriesOf,
+  fieldsOf,
+  type LakeEntry,
+  metadataOf,
+  objectsIn,
+  placeOf,
+} from './lake-reader.ts'
 import { filesIn, type Lake } from './publishing.ts'
 
 /** Checks a complete target by the rules of Iceberg's specification, format version 2. */
@@ -148,7 +157,7 @@ async function auditFile(lake: Lake, metadata: TableMetadata, { data_file: of }:
   expect(bytesAt(lake, of.file_path).length).toBe(Number(of.file_size_in_bytes))
   const file = await asyncBufferFromFile(placeOf(lake, of.file_path))
   const { schema } = await parquetMetadataAsync(file)
-  const rows = await parquetReadObjects({ file })
+  const rows = await objectsIn(file)
   expect(rows.length).toBe(Number(of.record_count))
   const [, ...elements] = schema
   const known = metadata.schemas.flatMap(({ fields }) => fields)

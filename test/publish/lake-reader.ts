@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
+import { gunzipSync } from 'node:zlib'
+import { type AsyncBuffer, asyncBufferFromFile, parquetMetadataAsync, parquetReadObjects } from 'hyparquet'
 import { icebergManifests, icebergMetadata, icebergRead } from 'icebird'
 import type { TableMetadata } from '../../src/publish/iceberg/metadata.ts'
 import type { PublicationRow } from '../../src/publish/publications.ts'
@@ -60,6 +61,10 @@ export function placeOf({ folder, url }: Lake, address: string): string {
   return join(folder, address.slice(url.length + 1))
 }
 
+/** The rows of a Parquet file. */
+export const objectsIn = (file: AsyncBuffer) =>
+  parquetReadObjects({ file, compressors: { GZIP: page => gunzipSync(page) } })
+
 /** The rows of a table by the ids of its fields; those of a snapshot where one is given. */
 export async function rowsOf(lake: Lake, table: string, snapshotId?: number): Promise<LakeRow[]> {
   const newest = await metadataOf(lake, table)
@@ -69,7 +74,7 @@ export async function rowsOf(lake: Lake, table: string, snapshotId?: number): Pr
     const file = await asyncBufferFromFile(placeOf(lake, data_file.file_path))
     const { schema } = await parquetMetadataAsync(file)
     const names = new Map(schema.map(({ field_id, name }) => [field_id, name]))
-    for (const row of await parquetReadObjects({ file })) {
+    for (const row of await objectsIn(file)) {
       rows.push(
         Object.fromEntries(
           fieldsOf(metadata).map(({ id, name, type }) => [name, plain(row[names.get(id) ?? ''], type)]),

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { gunzipSync } from 'node:zlib'
 import avro from 'avsc'
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet'
 import type { Cell } from '../support/published-cells.ts'
@@ -222,6 +223,7 @@ async function readParquet(path: string): Promise<ReadFile> {
   const file = await asyncBufferFromFile(path)
   const objects = await parquetReadObjects({
     file,
+    compressors: { GZIP: page => gunzipSync(page) },
     parsers: {
       timestampFromMicroseconds: micros => String(micros),
       dateFromDays: days => new Date(days * 86_400_000).toISOString().slice(0, 10),

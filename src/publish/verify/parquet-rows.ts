@@ -1,3 +1,4 @@
+import { gunzipSync } from 'node:zlib'
 import { parquetMetadataAsync, parquetRead } from 'hyparquet'
 import type { ParquetCell } from '../../export/parquet-types.ts'
 import type { StoredFile } from '../storage/target-reader.ts'
@@ -12,6 +13,11 @@ const RAW_VALUES = {
   dateFromDays: (days: number) => days,
   stringFromBytes: (bytes: Uint8Array) =>
     bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'),
+}
+
+/** Snappy, in which earlier versions wrote, is built in. A damaged page must not fill the memory. */
+const COMPRESSORS = {
+  GZIP: (page: Uint8Array, bytes: number) => gunzipSync(page, { maxOutputLength: Math.max(1, bytes) }),
 }
 
 export interface ParquetContent {
@@ -47,6 +53,7 @@ export async function openParquet(stored: StoredFile): Promise<ParquetContent> {
           metadata,
           ...range,
           parsers: RAW_VALUES,
+          compressors: COMPRESSORS,
           onComplete(read: ParquetCell[][]) {
             rows = read.map(cells => places.map(place => cells[place] ?? null))
           },
