@@ -4,7 +4,9 @@ import type { Clock } from '../clock.ts'
 import { errorCode } from '../error-code.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
 import { isReadOnly } from '../store/database/sqlite-errors.ts'
+import { shareOf } from '../store/file/location.ts'
 import { type HeldLock, lockDatabase } from '../store/file/lock.ts'
+import { holdersHint, holdersText, lockHolders } from '../store/file/lock-holders.ts'
 import { createFolder, makeFolder } from '../store/file/new-files.ts'
 
 /** The folder that an export or a publication writes to: its lock, and what its errors mean to a person. */
@@ -13,8 +15,6 @@ import { createFolder, makeFolder } from '../store/file/new-files.ts'
 export interface FolderUse {
   /** For messages, and the first word of error codes. */
   verb: 'export' | 'publish'
-  /** `exporting`, for messages. */
-  doing: string
   /** The lock is `<lockedName>-lock`. It marks the folder as a target, and allows one process at a time. */
   lockedName: string
   /** What the folder may have in it, for a hint. */
@@ -27,25 +27,40 @@ export const lockFile = ({ lockedName }: FolderUse): string => `${lockedName}-lo
 
 /** @throws StopError 64 when the folder has other files, 73 when it cannot be used, 75 when another process uses it */
 export function lockFolder(path: string, mode: number, clock: Clock, use: FolderUse): HeldLock {
-  const { verb, doing, lockedName, refuseForeign } = use
+  const { verb, lockedName, refuseForeign } = use
+  const locked = join(path, lockedName)
   try {
     makeTarget(path, mode, use)
     refuseForeign(path)
-    return lockDatabase(join(path, lockedName), clock, mode)
+    return lockDatabase(locked, clock, mode)
   } catch (error) {
     if (!(error instanceof StopError)) throw targetError(error, path, use)
     if (error.code === 'database-unavailable') throw targetError(lockCause(error.cause, path, use), path, use)
+    if (error.code === 'database-unlockable') throw unlockableError(path, verb)
     if (error.code !== 'database-locked') throw error
-    throw new StopError(`Another process is ${doing} to ${path}`, {
+    const holders = lockHolders(locked, 'writer') ?? []
+    throw new StopError(`${path} is in use by ${holdersText(holders, 'another process')}`, {
       code: `${verb}-locked`,
-      hint: 'Wait until it ends, or choose another folder.',
+      hint: holdersHint(holders, 'Wait until it ends, or choose another folder.'),
       exitStatus: EXIT_STATUS.unfinished,
     })
   }
 }
 
-/** Adds the path if the lock is no database. SQLite names no file and reports a folder as a missing permission. */
+const unlockableError = (path: string, verb: FolderUse['verb']): StopError =>
+  new StopError(`${path} is on ${shareOf(path)}, where locks do not work or another machine holds one`, {
+    code: `${verb}-unlockable`,
+    hint: `Let parley ${verb} write to a folder on a local disk, and copy that. If another machine writes to this one, wait until it ends.`,
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+
+/**
+ * Adds the path if the lock is no database. SQLite names no file and reports a folder as a missing permission. It has many
+ * codes for a failed read, write or lock.
+ */
 function lockCause(cause: unknown, path: string, use: FolderUse): unknown {
+  if (errorCode(cause)?.startsWith('SQLITE_IOERR'))
+    return Object.assign(new Error('Not locked'), { code: 'EIO' })
   const place = join(path, lockFile(use))
   const isFolder = statSync(place, { throwIfNoEntry: false })?.isDirectory() === true
   if (!isFolder && errorCode(cause) !== 'SQLITE_NOTADB') return cause

@@ -37,7 +37,6 @@ const NO_MONTH = '__HIVE_DEFAULT_PARTITION__'
 const PART = 'part-00000.parquet'
 export const EXPORT_FOLDER: FolderUse = {
   verb: 'export',
-  doing: 'exporting',
   lockedName: '.parley-export',
   accepts: 'has an earlier export',
   refuseForeign,

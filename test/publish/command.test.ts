@@ -131,13 +131,14 @@ describe('parley publish', () => {
     expect(filesIn(lake.folder)).toEqual(before)
   })
 
-  test('a second publication at the same time is refused', async () => {
+  test('a second publication at the same time is refused, and the message names the process of the first', async () => {
     const { run, lake } = await published()
     const held = openFolder({ path: lake.folder, location: lake.url, mode: 0o600, clock: systemClock() })
     const { status, stderr } = await run()
     held.close()
     expect(status).toBe(EXIT_STATUS.unfinished)
-    expect(stderr).toContain(`Another process is publishing to ${lake.folder}`)
+    expect(stderr).toContain(`${lake.folder} is in use by process ${process.pid} (node`)
+    expect(stderr).toContain('hint: Wait until it ends, or choose another folder.')
   })
 
   test('a full disk is reported as such, and the last publication stays readable', async () => {

@@ -2,6 +2,7 @@
  * Plays a network share for a program that loads this library with LD_PRELOAD:
  * - PLAYED_MOUNTS: the file that the program reads instead of /proc/self/mountinfo;
  * - PLAYED_FAULT=locks: there are no locks on any file;
+ * - PLAYED_FAULT=target: there are none on the file that marks the target of an export or publication;
  * - PLAYED_FAULT=memory: a file whose name ends in -shm cannot be mapped into memory.
  */
 #define _GNU_SOURCE
@@ -19,6 +20,16 @@
 static int has_fault(const char *fault) {
   const char *played = getenv("PLAYED_FAULT");
   return played != NULL && strcmp(played, fault) == 0;
+}
+
+static int is_of(int fd, const char *part) {
+  char link[32], name[4096] = "";
+  snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+  return readlink(link, name, sizeof name - 1) > 0 && strstr(name, part) != NULL;
+}
+
+static int has_no_locks(int fd) {
+  return has_fault("locks") || (has_fault("target") && is_of(fd, "/.parley-"));
 }
 
 static int open_played(const char *path, int flags, mode_t mode) {
@@ -44,7 +55,7 @@ OPEN(open64)
     va_start(rest, command);                                        \
     void *argument = va_arg(rest, void *);                          \
     va_end(rest);                                                   \
-    if (has_fault("locks") && (command == F_SETLK || command == F_GETLK)) { \
+    if ((command == F_SETLK || command == F_GETLK) && has_no_locks(fd)) { \
       errno = ENOLCK;                                               \
       return -1;                                                    \
     }                                                               \

@@ -10,6 +10,7 @@ import { parley } from '../cli/parley.ts'
 import { type Place, placeFor, workspace } from '../cli/workspace.ts'
 import { startDaemon } from '../daemon/cli-daemon.ts'
 import { requirePrograms } from '../systemd/tools.ts'
+import { temporaryStore } from './temporary-store.ts'
 
 const MOUNTS = `22 27 0:21 / /proc rw,nosuid - proc proc rw
 27 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
@@ -65,6 +66,21 @@ describe('a database on a network share', () => {
     expect(stderr).toContain(says)
     expect(stderr).toContain(`hint: ${advice}`)
   })
+
+  test.each([['export', 'parquet'], ['publish']])(
+    'a target on a share without locks ends parley %s with 73 and an advice about folders',
+    async (...command) => {
+      const place = onShare(
+        placeFor({ url: 'http://127.0.0.1:9', apiKey: 'k', workspaceId: 'acme' }),
+        'target',
+      )
+      const args = [...command, 'lake', '--database', temporaryStore().path]
+      const { status, stderr } = await parley(args, place)
+      expect(status).toBe(EXIT_STATUS.databaseUnavailable)
+      expect(stderr).toMatch(/lake is on nfs4, where locks do not work or another machine holds one/)
+      expect(stderr).toContain(`hint: Let parley ${command[0]} write to a folder on a local disk`)
+    },
+  )
 
   test('doctor and the start of a daemon warn of a share on which everything works', async context => {
     const place = onShare(placeFor(await workspace(context)))

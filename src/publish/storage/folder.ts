@@ -22,7 +22,6 @@ export interface FolderOptions {
 
 const FOLDER: FolderUse = {
   verb: 'publish',
-  doing: 'publishing',
   lockedName: FOLDER_MARK,
   accepts: 'is a target of parley publish',
   refuseForeign,
