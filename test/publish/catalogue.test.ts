@@ -189,6 +189,27 @@ test('a target that does not answer is given up after ten seconds, and asked onc
   expect(asked).toBe(1)
 })
 
+test('a hint of which storage sends only a half is read once more', async () => {
+  const { store, lake } = await published()
+  const hint = () => readFileSync(join(lake.folder, 'publications/metadata/version-hint.text'), 'utf8')
+  while (Number(hint()) < 20) await publish(store, lake, { keep: 1 })
+  const reader = folderReader(lake.folder)
+  const read = new Set<string>()
+  const catalogue = createCatalogue(
+    {
+      ...reader,
+      async read(path) {
+        const bytes = await reader.read(path)
+        const isFirst = path.endsWith('version-hint.text') && !read.has(path)
+        read.add(path)
+        return isFirst ? bytes?.subarray(0, 1) : bytes
+      },
+    },
+    virtualClock(0),
+  )
+  expect((await catalogue.publication()).tables).toEqual(['members', 'publications', 'teams'])
+})
+
 test('a damaged file is named, and none of its text', async () => {
   const { lake } = await published()
   const reader = folderReader(lake.folder)

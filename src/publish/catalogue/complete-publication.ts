@@ -86,10 +86,14 @@ interface StoredVersion {
   text: string
 }
 
+/** Half of a hint, which storage may have sent as if it were all, is a number too. Its version is gone, or earlier. */
 async function readHintedVersion(target: MetadataReader, folder: string): Promise<StoredVersion | undefined> {
-  const hint = String((await target.read(hintPath(folder))) ?? '')
-  // The first version can be there without a hint.
-  return readVersion(target, folder, /^\d{1,15}$/.test(hint) ? Number(hint) : 1)
+  const read = async () => {
+    const hint = String((await target.read(hintPath(folder))) ?? '')
+    // The first version can be there without a hint.
+    return readVersion(target, folder, /^\d{1,15}$/.test(hint) ? Number(hint) : 1)
+  }
+  return (await read()) ?? (await read())
 }
 
 async function readVersion(

@@ -346,6 +346,8 @@ test('half of an object in a complete answer is read once more before the table 
     return isFirst ? 'half' : undefined
   }
   expect(await publishTo(await bucketOf(fake), store.path)).toMatchObject({ publication: 2 })
+  // Only the sweep reads what the publication itself has written.
+  expect([...read]).toContainEqual(expect.stringMatching(/\/publications\/metadata\/2-.+-snapshot\.avro$/))
   fake.fault = ({ method, key }) => (method === 'GET' && key.endsWith('.avro') ? 'half' : undefined)
   await expect(publishTo(await bucketOf(fake), store.path)).rejects.toMatchObject({ code: 'publish-damaged' })
 })
