@@ -47,6 +47,10 @@ export async function openLoggedStore({
     onLeftOut: object => logLeftOut(log, object),
     onTypedTable: change => logTypedTable(log, change),
     onMode: change => logModeChange(log, change),
+    onDamagedSearch: () =>
+      log.warn('A full-text index of the search is damaged; it is built again from the rows', {
+        path: database.path,
+      }),
     onWalHeld: bytes => logHeldWal(log, database.path, bytes),
   })
   warnOfOtherAddress(log, workspaceOf(store.db), api)

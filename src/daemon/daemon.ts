@@ -135,6 +135,7 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
       }
       const recovery = recoveryFrom({ ...end, error: end.error, hasStarted })
       if (recovery.kind === 'end') throw end.error
+      if (recovery.kind === 'continue') continue
       current.state = waitingState(clock, recovery, current.state)
       const reason = reasonOfState(current.state)
       log.error('The daemon waits and tries again', { reason, wait_ms: recovery.ms, error: end.error })
@@ -348,6 +349,7 @@ function stateAfter(
   if (stop.aborted) return stoppedState(clock)
   if (end.error === undefined) return undefined
   const recovery = recoveryFrom(end)
+  if (recovery.kind === 'continue') return undefined
   return recovery.kind === 'wait' ? waitingState(clock, recovery, before) : stoppedState(clock, end.error)
 }
 

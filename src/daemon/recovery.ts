@@ -1,6 +1,7 @@
 import { longestBackoffMs } from '../backoff.ts'
 import { MINUTE_MS } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
+import { SEARCH_REBUILT } from '../store/search/objects.ts'
 
 export interface WaitBetweenSessions {
   ms: number
@@ -15,6 +16,8 @@ export interface WaitBetweenSessions {
 /** What the daemon does after a session failed. */
 export type Recovery =
   | ({ kind: 'wait' } & WaitBetweenSessions)
+  /** The next session starts at once. */
+  | { kind: 'continue' }
   /** The error ends the daemon. */
   | { kind: 'end' }
 
@@ -71,6 +74,7 @@ export function recoveryFrom(end: SessionEnd): Recovery {
     if (!wasAnswered && !end.wasAnsweredBefore) return { kind: 'end' }
     return wait(longestBackoffMs(LOST_ACCESS_WAIT, end.timesLost))
   }
+  if (error.code === SEARCH_REBUILT) return { kind: 'continue' }
   if (OF_OTHERS.includes(error.code)) return wait()
   // Someone may have put the database of another workspace at this path, and may put the right one back.
   const isOther = error.code === 'other-workspace'

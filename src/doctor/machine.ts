@@ -7,6 +7,7 @@ import { EXIT_STATUS, StopError } from '../errors.ts'
 import { sizeText } from '../size-text.ts'
 import { tableNames } from '../store/database/existing-tables.ts'
 import { openDatabase } from '../store/database/open.ts'
+import { quote } from '../store/database/sql.ts'
 import { openSqlite } from '../store/database/sqlite.ts'
 import { databaseFault, isBusy } from '../store/database/sqlite-errors.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
@@ -312,6 +313,9 @@ function missingIndices(db: Sqlite, line: Finder, database: string): Finding[] {
 const DAMAGED =
   'Stop the daemon if it runs. Then restore a snapshot with parley restore FILE, or move the file away and run parley backfill.'
 
+/** A fault of an index alone. A damaged page is another fault: SQLite can free none, so its tree cannot be built again. */
+const OF_INDEX = /^(?:wrong # of entries in|row \d+ missing from|non-unique entry in) index (\S+)$/
+
 function quickCheck(db: Sqlite, line: Finder, { database }: MachineContext): Finding[] {
   const sql = 'PRAGMA quick_check'
   const faults = db
@@ -323,6 +327,16 @@ function quickCheck(db: Sqlite, line: Finder, { database }: MachineContext): Fin
   const ofSearch = databaseFault('SQLITE_CORRUPT_VTAB', database)
   if (ofSearch && faults.every(fault => /fts5/i.test(fault) && fault.includes('search_')))
     return [line.wrong(ofSearch.problem, DATABASE, ofSearch.hint)]
+  const indices = faults.map(fault => OF_INDEX.exec(fault)?.[1])
+  const [name, ...others] = new Set(indices)
+  if (name !== undefined && others.length === 0)
+    return [
+      line.wrong(
+        `the index ${name} does not fit its table`,
+        DATABASE,
+        `The rows are not affected. Build it again: sqlite3 ${resolvedPath(database)} 'REINDEX ${quote(name)}'`,
+      ),
+    ]
   return [line.wrong(`${sql} found ${countText(faults.length, 'error')}`, DATABASE, DAMAGED)]
 }
 

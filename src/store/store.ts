@@ -39,6 +39,7 @@ import { createRowWriters, type RowWriters } from './rows/payload-writer.ts'
 import { createStoredRows, type StoredRows } from './rows/row-state.ts'
 import { createTranscripts, type Transcripts } from './rows/transcripts.ts'
 import { createHistories, createMerges, createWrite, type Write } from './rows/write-items.ts'
+import { withoutDamagedSearch } from './search/objects.ts'
 import { type Arrivals, createArrivals } from './sync/arrivals.ts'
 import { createDays, type Days } from './sync/days.ts'
 import { createRequests, type Requests } from './sync/handed-over.ts'
@@ -135,6 +136,8 @@ export interface StoreOptions {
   onTypedTable?: (change: TypedTableChange) => void
   /** When set, existing files get the mode too. Called for each file that had another mode. */
   onMode?: (change: ModeChange) => void
+  /** Called when a full-text index is damaged. It is then invalid, and is built again from the rows. */
+  onDamagedSearch?: () => void
   /** Called with the bytes in the WAL that a reader keeps from being moved, once when they become very many. */
   onWalHeld?: (bytes: number) => void
   /** Called with the milliseconds for which each transaction blocked the event loop. */
@@ -189,6 +192,7 @@ function storeOn(db: Sqlite, opened: Opened): OpenStore {
     checkpoints,
     file,
     beforeCommit: changes.store,
+    afterFailure: error => withoutDamagedSearch(db, error, () => opened.onDamagedSearch?.()),
     onBlocked: onTransaction,
   })
   const crmTables =

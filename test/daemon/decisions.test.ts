@@ -120,6 +120,13 @@ describe('the recovery from a failed session', () => {
       wait('why', 'foreign-object'),
     ],
     [
+      'the daemon continues at once when a damaged full-text index is built again',
+      stop(EXIT_STATUS.unfinished, 'search-rebuilt'),
+      true,
+      true,
+      { kind: 'continue' },
+    ],
+    [
       'another writer at the start ends the daemon',
       stop(EXIT_STATUS.unfinished),
       false,

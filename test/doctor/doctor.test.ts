@@ -309,6 +309,36 @@ test('a damaged search index is reported as such, and not as a damaged warehouse
   )
 })
 
+test('an index that lacks rows is reported with the statement that builds it again', async () => {
+  const around = backfilled()
+  const db = openSqlite(around.file)
+  db.unsafeMode(true)
+  db.pragma('writable_schema = ON')
+  const schema = "FROM sqlite_master WHERE name = 'team_members_by_member'"
+  const [row] = db.prepare(`SELECT * ${schema}`).all() as { sql: string; rootpage: number }[]
+  db.exec(`DELETE ${schema}`)
+  db.close()
+  const without = openSqlite(around.file)
+  without.exec("INSERT INTO team_members (team_id, member_id) SELECT id, 'new' FROM teams")
+  without.unsafeMode(true)
+  without.pragma('writable_schema = ON')
+  without
+    .prepare("INSERT INTO sqlite_master VALUES ('index', 'team_members_by_member', 'team_members', ?, ?)")
+    .run(row?.rootpage, row?.sql)
+  without.close()
+  const integrity = async () => (await findings(around)).find(({ check }) => check === 'integrity')
+  const found = await integrity()
+  expect(found).toMatchObject({
+    mark: 'wrong',
+    found: 'the index team_members_by_member does not fit its table',
+  })
+  const [, file = '', sql = ''] = /sqlite3 (\S+) '(.*)'$/.exec(found?.hint ?? '') ?? []
+  const again = openSqlite(file)
+  again.exec(sql)
+  again.close()
+  expect(await integrity()).toMatchObject({ mark: 'ok' })
+})
+
 test('a missing index is reported with the statement that creates it', async () => {
   const around = backfilled()
   const db = openSqlite(around.file)

@@ -2,13 +2,15 @@ import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
 import { hitOf } from '../../src/commands/search/page.ts'
 import { statementCache } from '../../src/store/database/statements.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { createSearchIndices } from '../../src/store/search/indices.ts'
 import { type SearchRow, termsOf } from '../../src/store/search/query.ts'
 import { SEARCH_INDICES } from '../../src/store/search/schema.ts'
+import { openStore } from '../../src/store/store.ts'
 import { migrationsWith } from '../migrations/older-version.ts'
 import { advance, ask, build, found, NOW, putMeeting, putMessage, say } from './searchable.ts'
 import { newFolder, openAt, type TemporaryStore, temporaryStore, withShortcuts } from './temporary-store.ts'
@@ -701,6 +703,49 @@ test('a damaged index is named by the error, and dropping it and building it aga
   expect(ask(store, 'budget').rows).toHaveLength(8)
   await build(store)
   expect(ask(store, 'budget').rows).toHaveLength(8)
+})
+
+describe('a damaged index that the writer meets', () => {
+  async function damaged(condition: string) {
+    const said: string[] = []
+    const folder = newFolder()
+    const path = join(folder, 'parley.db')
+    const onDamagedSearch = () => said.push('damaged')
+    const opening = { path, mode: 0o600, command: 'test', pid: 1, clock: systemClock(), onDamagedSearch }
+    const opened = openStore(opening)
+    onTestFinished(() => opened.close())
+    const store = withShortcuts(opened, folder, path)
+    putOne(store, 'a', 'budget')
+    await build(store)
+    store.db.unsafeMode(true)
+    store.db.exec(`UPDATE search_messages_data SET block = x'a5a5a5a5a5a5a5a5' WHERE ${condition}`)
+    store.db.unsafeMode(false)
+    return { store, said }
+  }
+
+  test('writes of rows continue after one that fails, and the index is built again', async () => {
+    const { store, said } = await damaged('id = 10')
+    const edit = () =>
+      store.transaction(() => store.db.exec("UPDATE messages SET text = 'Of budget' WHERE text IS NOT NULL"))
+    const failed = await Promise.allSettled([edit(), edit()])
+    expect(failed.map(one => one.status === 'rejected' && one.reason.code)).toEqual([
+      'search-rebuilt',
+      'search-rebuilt',
+    ])
+    await edit()
+    expect(said).toEqual(['damaged'])
+    await build(store)
+    expect(createSearchIndices(store).isDue(true)).toBe(false)
+    expect(ask(store, 'budget').rows).toHaveLength(8)
+  })
+
+  test('a build begins again with an empty index', async () => {
+    const { store, said } = await damaged('id >= 10')
+    putOne(store, 'b', 'budget')
+    await build(store)
+    expect(said).toEqual(['damaged'])
+    expect(ask(store, 'budget').rows).toHaveLength(16)
+  })
 })
 
 test('the sqlite3 program reads the indices and runs the printed SQL', async () => {

@@ -70,7 +70,7 @@ const DATABASE_FAULTS: readonly (DatabaseFault & { codes: RegExp })[] = [
     // The only virtual tables are the full-text indices.
     codes: /^SQLITE_CORRUPT_VTAB/,
     problem: 'a full-text index of the search is damaged, the rows are not',
-    hint: 'Set search.enabled = false and run parley backfill, or reload the daemon: it drops the indices. Then set it to true and do the same: it builds them again from the rows.',
+    hint: 'A daemon or backfill builds it again from the rows when its writes meet the damage. To do it now, set search.enabled = false and run parley backfill or reload the daemon, then the same with true.',
   },
   {
     codes: /^SQLITE_CORRUPT/,

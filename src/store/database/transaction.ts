@@ -45,12 +45,14 @@ export interface TransactionDeps {
   file?: Pick<FileWatch, 'requireUnmoved'>
   /** Called inside each transaction, as its last step. */
   beforeCommit?: (() => void) | undefined
+  /** Called outside the transaction with the error of each work that failed. Returns the error to report. */
+  afterFailure?: (error: unknown) => unknown
   /** Called after each commit or failed try with the milliseconds for which it blocked the event loop. */
   onBlocked?: ((ms: number) => void) | undefined
 }
 
 export function createTransaction(deps: TransactionDeps): Transaction {
-  const { clock, path, checkpoints } = deps
+  const { clock, path, checkpoints, afterFailure = error => error } = deps
   const commit = createCommit(deps)
   let waiting: Waiting[] = []
   let isFlushing = false
@@ -72,10 +74,11 @@ export function createTransaction(deps: TransactionDeps): Transaction {
         waiting = [...batch.slice(settled.length), ...waiting]
         settled.forEach((result, index) => {
           if ('value' in result) batch[index]?.resolve(result.value)
-          else batch[index]?.reject(databaseError(result.error, path))
+          else batch[index]?.reject(databaseError(afterFailure(result.error), path))
         })
       } catch (error) {
-        for (const entry of batch) entry.reject(databaseError(error, path))
+        const failure = databaseError(afterFailure(error), path)
+        for (const entry of batch) entry.reject(failure)
       }
       busySince = clock.elapsed()
       if (isCheckpointDue(deps)) await checkpoints.run()

@@ -1,6 +1,8 @@
 import type { Clock } from '../../clock.ts'
+import { StopError } from '../../errors.ts'
 import type { OpenStore } from '../store.ts'
 import { createSearchIndices, type SearchProgress } from './indices.ts'
+import { SEARCH_REBUILT } from './objects.ts'
 
 export interface BuildOptions {
   store: Pick<OpenStore, 'db' | 'prepare' | 'transaction'>
@@ -27,17 +29,25 @@ export interface Built {
 /** Brings the full-text indices up to date with the rows, or drops them. @throws StopError (73 or 75) */
 export async function buildSearch(options: BuildOptions): Promise<Built> {
   const { store, clock, isWanted, pieceMs, share, signal, onProgress } = options
-  const search = createSearchIndices(store)
+  let search = createSearchIndices(store)
+  let isFirstDamage = true
   const changed = search.isDue(isWanted)
   for (let more = true; more; ) {
     if (signal.aborted) return { complete: false, changed }
     let tookMs = 0
-    more = await store.transaction(() => {
-      const began = clock.elapsed()
-      const goesOn = search.advance(isWanted, () => clock.elapsed() - began < pieceMs)
-      tookMs = clock.elapsed() - began
-      return goesOn
-    })
+    try {
+      more = await store.transaction(() => {
+        const began = clock.elapsed()
+        const goesOn = search.advance(isWanted, () => clock.elapsed() - began < pieceMs)
+        tookMs = clock.elapsed() - began
+        return goesOn
+      })
+    } catch (error) {
+      const isBegunAgain = error instanceof StopError && error.code === SEARCH_REBUILT && isFirstDamage
+      if (!isBegunAgain) throw error
+      isFirstDamage = false
+      search = createSearchIndices(store)
+    }
     onProgress?.(search.progress())
     const pauseMs = (tookMs * (1 - share)) / share
     if (more && pauseMs > 0) await clock.sleep(pauseMs, signal)

@@ -1,3 +1,5 @@
+import { errorCode } from '../../error-code.ts'
+import { EXIT_STATUS, StopError } from '../../errors.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import { renameTable } from '../database/rename-table.ts'
 import { quote } from '../database/sql.ts'
@@ -74,16 +76,43 @@ export function takeStep(db: Sqlite, isWanted: boolean): void {
 }
 
 /**
- * Drops the triggers and marks before a migration, because a migration cannot rebuild a table that a trigger names.
- * Without triggers the writes of the migration are missing from the indices, so `advance` builds them again afterwards.
+ * Drops the triggers and marks, so that rows can be written without the indices and `advance` builds them again. Returns
+ * false when there was none. For a migration, which cannot rebuild a table that a trigger names, and for a damaged index.
  */
-export function invalidateSearch(db: Sqlite): void {
+export function invalidateSearch(db: Sqlite): boolean {
   const present = searchObjects(db)
   for (const { name, type } of present.values()) {
     if (type === 'trigger') db.exec(`DROP TRIGGER ${quote(name)}`)
   }
-  if (present.has(MARKS)) db.exec(`DELETE FROM ${MARKS}`)
+  const marks = present.has(MARKS) ? db.prepare(`DELETE FROM ${MARKS}`).run().changes : 0
+  return marks > 0 || [...present.values()].some(({ type }) => type === 'trigger')
 }
+
+/** The code of the error of a transaction that met a damaged index, which is then invalid. */
+export const SEARCH_REBUILT = 'search-rebuilt'
+
+/**
+ * Invalidates the indices when one is damaged: they follow from the rows, so nothing is lost. Call it outside a
+ * transaction. Returns the error to report, which is any other error unchanged.
+ * @param onDamaged called when this call has invalidated them
+ */
+export function withoutDamagedSearch(db: Sqlite, error: unknown, onDamaged: () => void): unknown {
+  if (!isSearchDamage(error)) return error
+  try {
+    if (db.transaction(() => invalidateSearch(db)).immediate()) onDamaged()
+  } catch (failed) {
+    return failed
+  }
+  return new StopError(`A full-text index of ${db.name} was damaged; parley builds it again from the rows`, {
+    code: SEARCH_REBUILT,
+    hint: 'Run the command again. The rows are not affected.',
+    cause: error,
+    exitStatus: EXIT_STATUS.unfinished,
+  })
+}
+
+/** The only virtual tables are the full-text indices. */
+const isSearchDamage = (error: unknown): boolean => errorCode(error) === 'SQLITE_CORRUPT_VTAB'
 
 function forgetMark(db: Sqlite, name: string): void {
   db.prepare(`DELETE FROM ${MARKS} WHERE name = ?`).run(name)
