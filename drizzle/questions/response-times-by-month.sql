@@ -7,8 +7,8 @@
 -- An e-mail answers those of the other side in its thread that its own side has not answered yet. Medians are in hours
 -- of the clock, nights included: from_first counts from the first of those e-mails, from_last from the last, which a
 -- reminder makes shorter. E-mails of the same instant do not answer each other. Mailboxes may number their threads each
--- on their own: the thread with the latest e-mail before an answer counts. E-mails without a thread or a sender, whom
--- the API lists first, are left out.
+-- on their own: the thread with the latest e-mail before an answer counts. What is answered may have come before
+-- the period. E-mails without a thread or a sender, whom the API lists first, are left out.
 WITH parameters AS (
   SELECT
     date('now', 'start of month', '-11 months') AS since,
@@ -21,7 +21,7 @@ copies AS (
   SELECT c.mail_id AS mail, c.thread_id, m.received_at,
     lower(substr(x.handle, instr(x.handle, '@') + 1)) IN (SELECT domain FROM own_domains) AS is_ours
   FROM parameters p
-  CROSS JOIN live_messages m ON m.received_at >= p.since AND m.received_at < p.until
+  CROSS JOIN live_messages m ON m.received_at < p.until
   JOIN live_message_copies c ON c.mail_id = m.header_message_id AND c.thread_id IS NOT NULL
   JOIN message_copy_participants x ON x.message_id = c.id AND x.position = 0 AND x.role = 'FROM' AND x.handle LIKE '%@%'
 ),
@@ -71,7 +71,8 @@ timed AS (
   SELECT substr(received_at, 1, 7) AS month, is_ours,
     (julianday(received_at) - julianday(first_at)) * 24 AS from_first,
     (julianday(received_at) - julianday(last_at)) * 24 AS from_last
-  FROM latest
+  FROM parameters p
+  CROSS JOIN latest ON received_at >= p.since
   WHERE place = 1 AND last_at IS NOT NULL
 ),
 placed AS (

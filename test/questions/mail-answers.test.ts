@@ -149,6 +149,21 @@ test('several e-mails of one second are one answer, and a reminder makes nobody 
   }
 })
 
+test('an answer counts in the month in which it was received, however long before the period the question came', async () => {
+  const workspace = withMembers()
+  const send = (id: string, at: string, from: string) =>
+    workspace.mail({ id, thread: 't', at, people: [`FROM ${from}`] })
+  send('question', '2025-02-28T22:00:00Z', 'one@theirs.example')
+  send('answer', '2025-03-01T02:00:00Z', 'aiko@our.example')
+  send('later', '2025-04-01T02:00:00Z', 'one@theirs.example')
+  const march2025 = { since: "'2025-03-01'", until: "'2025-04-01'" }
+  for (const ask of [workspace.ask, await inDuckdb(workspace)]) {
+    expect(await ask('response-times-by-month', march2025)).toEqual([
+      march({ ours: [1, 4, 4], theirs: [0, null, null] }),
+    ])
+  }
+})
+
 test('an e-mail answers the latest one before it, in any thread of any mailbox', () => {
   const workspace = withMembers()
   const send = (id: string, header: string, thread: string, minutes: string, from: string) =>

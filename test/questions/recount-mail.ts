@@ -23,10 +23,14 @@ interface Mail {
 
 /** E-mails of the requested period. */
 function mails(warehouse: DemoWarehouse): Mail[] {
+  return allMails(warehouse).filter(({ received }) => isAsked(received))
+}
+
+function allMails(warehouse: DemoWarehouse): Mail[] {
   const copies = copiesByMail(warehouse)
   return warehouse
     .rows('messages')
-    .filter(({ received_at }) => isAsked(received_at))
+    .filter(({ received_at }) => received_at !== null)
     .map(mail => ({
       key: text(mail, 'header_message_id'),
       received: text(mail, 'received_at'),
@@ -181,11 +185,11 @@ interface Turn {
   side: 'ours' | 'theirs'
 }
 
-/** Each e-mail of the requested period in each of its threads, as the mailboxes number them. */
+/** Each e-mail in each of its threads, as the mailboxes number them. */
 function turns(warehouse: DemoWarehouse): Turn[] {
   const own = ownDomains(warehouse)
   const copies = copiesByMail(warehouse)
-  return mails(warehouse).flatMap(({ key, received }) => {
+  return allMails(warehouse).flatMap(({ key, received }) => {
     const sent = (copies.get(key) ?? []).flatMap(({ row, people }) => {
       const sender = people.find(({ position }) => position === 0)
       const isKnown = sender?.['role'] === 'FROM' && text(sender, 'handle').includes('@')
@@ -221,7 +225,7 @@ function answersByMonth(warehouse: DemoWarehouse): Expected[] {
     )
     const [first] = latest?.asked ?? []
     const last = latest?.asked.at(-1)
-    if (!latest || !first || !last) return []
+    if (!latest || !first || !last || !isAsked(latest.turn.received)) return []
     const { received, side } = latest.turn
     return {
       month: received.slice(0, 7),
