@@ -5,11 +5,17 @@ import { type Clock, SECOND_MS } from '../clock.ts'
 import type { Recurrence } from '../config/kinds.ts'
 import { errorCode } from '../error-code.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
+import { readLastPublication, readShownTable } from '../publish/catalogue/complete-publication.ts'
 import { lateAfter } from '../publish/publication-times.ts'
-import { PUBLICATIONS } from '../publish/publications.ts'
-import { type PublishTarget, parseTarget, type TargetSettings, targetName } from '../publish/storage/open.ts'
-import { FOLDER_MARK } from '../publish/storage/target-reader.ts'
-import { type TargetFacts, targetFacts } from '../publish/target-facts.ts'
+import { PUBLICATIONS, type PublicationRow } from '../publish/publications.ts'
+import {
+  openTargetReader,
+  type PublishTarget,
+  parseTarget,
+  type TargetSettings,
+  targetName,
+} from '../publish/storage/open.ts'
+import { FOLDER_MARK, type TargetReader } from '../publish/storage/target-reader.ts'
 import { sizeText } from '../size-text.ts'
 import { freeOnSlowDisk } from '../store/file/size.ts'
 import { durationText } from '../terminal/wording.ts'
@@ -52,6 +58,35 @@ async function targetFindings(target: PublishTarget, context: PublishingContext)
     ...(place ? [writingFinding(place), spaceFinding(place)] : [NOT_WRITTEN]),
     ...publicationFindings(facts, context),
   ]
+}
+
+/** What can be known of a target without a write, with a few requests. */
+export interface TargetFacts {
+  /** `others`: a publication would refuse the target. */
+  holds: Awaited<ReturnType<TargetReader['holds']>>
+  /** The last complete publication. */
+  last: Pick<PublicationRow, 'publication' | 'published_at' | 'warehouse'> | undefined
+  /** Where the tables say that their files are, if the settings say otherwise. */
+  otherLocation: string | undefined
+}
+
+/**
+ * @throws StopError 73 when the target cannot be reached or read, 78 without credentials; the reason of the signal once
+ *   it is aborted
+ */
+async function targetFacts(target: PublishTarget, access: PublishingContext): Promise<TargetFacts> {
+  const { location } = access.settings.publish
+  // Without waits, several tries take no longer than one.
+  const reader = await openTargetReader(target, { ...access, location, random: () => 0 })
+  try {
+    const holds = await reader.holds()
+    const last = holds === 'ours' ? await readLastPublication(reader) : undefined
+    const shown = last && (await readShownTable(reader, last, PUBLICATIONS))
+    const place = shown?.address.slice(0, shown.address.indexOf(`/${PUBLICATIONS}/metadata/`))
+    return { holds, last, otherLocation: place === reader.location ? undefined : place }
+  } finally {
+    reader.close()
+  }
 }
 
 const NOT_WRITTEN = createFinder('publish access').note(

@@ -12,7 +12,6 @@ import {
   type Sink,
 } from '../export/partitions.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
-import { compareParts } from './compare-parts.ts'
 import { PURGED_PROPERTY } from './expire.ts'
 import { type DataFile, encodeManifest, encodeManifestList } from './iceberg/manifest.ts'
 import {
@@ -29,7 +28,7 @@ import { metadataAddress, metadataFolder, type TableVersion, writeMetadata } fro
 import { PARTS_PROPERTY, type PartNote, type PublishedPart, type PublishedState } from './published-state.ts'
 import type { PartName, PartReader } from './row-ranges.ts'
 import type { Storage } from './storage/storage.ts'
-import type { PublishedTable } from './tables.ts'
+import { type PublishedTable, readPartDigests } from './tables.ts'
 import type { Looking } from './where-to-look.ts'
 
 /**
@@ -150,12 +149,41 @@ async function changedParts(
   )
   const isSameSchema = metadata['current-schema-id'] === evolved.schema['schema-id']
   const lookAt = isSameSchema ? writing.lookAt : 'all'
-  const compared = await compareParts(writing, table, { reader, known, lookAt })
+  const compared = await compareParts(writing, { reader, known, lookAt })
   const names = compared.map(({ part }) => part)
   const now: PublishedPart[] = []
   for (const one of compared)
     now.push(one.same ?? (await writePart(writing, reader, { part: one.part, names, mark: one.mark })))
   return now
+}
+
+/** A part as the warehouse has it now. `same`: the target has the same rows. Otherwise `mark` is what to write. */
+type ComparedPart = { part: PartName; same: PublishedPart } | { part: PartName; same: undefined; mark: Mark }
+
+/**
+ * Compares digests. Returns all parts in their order. Those that are not looked at count as the same. A part without
+ * rows is not in it.
+ */
+async function compareParts(
+  writing: TableWriting,
+  { reader, known, lookAt }: { reader: PartReader; known: readonly PublishedPart[]; lookAt: Looking },
+): Promise<readonly ComparedPart[]> {
+  // The rows of a part whose file is missing have to be written again.
+  const isComplete = !known.some(({ isMissing }) => isMissing)
+  const looked = lookAt === 'all' || !isComplete ? 'all' : reader.noted(lookAt)
+  if (looked.length === 0) return known.map(same => ({ part: same.part, same }))
+  const marks = await readPartDigests(writing, writing.table, reader.rows(looked))
+  const kept = looked === 'all' ? [] : known.filter(({ part }) => !looked.includes(part))
+  const earlier = new Map(known.map(one => [one.part, one]))
+  const compared = [...marks].map(([partition, mark]): ComparedPart => {
+    const part = partition ?? null
+    const before = earlier.get(part)
+    const isSame = before?.digest === mark.fingerprint && !before.isMissing
+    return isSame ? { part, same: before } : { part, same: undefined, mark }
+  })
+  return [...kept.map(same => ({ part: same.part, same })), ...compared].toSorted((one, other) =>
+    reader.compare(one.part, other.part),
+  )
 }
 
 async function writePart(

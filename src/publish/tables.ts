@@ -1,5 +1,8 @@
 import { TABLES } from '../catalog/catalog.ts'
 import { chosenTables } from '../export/chosen-tables.ts'
+import { digestSink, type Mark } from '../export/fingerprint.ts'
+import type { StoredCell } from '../export/parquet-types.ts'
+import { type Partition, type PartitionReading, readPartitions } from '../export/partitions.ts'
 import type { ExportColumn, ExportTable } from '../export/tables.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { isComingIn, tablesIn } from './coming-tables.ts'
@@ -101,4 +104,13 @@ export function droppedTable(folder: string, metadata: TableMetadata): Published
     reader: () => ({ rows: () => [], of: () => [], noted: () => 'all', compare: () => 0 }),
     docs: new Map(columns.map(({ name, doc }) => [name, doc])),
   }
+}
+
+/** The digest of every part of a table that has rows among those given, in the order of the parts. */
+export function readPartDigests(
+  reading: PartitionReading,
+  { read }: PublishedTable,
+  rows: Iterable<StoredCell[]>,
+): Promise<Map<Partition, Mark>> {
+  return readPartitions({ ...reading, isPartitioned: true }, rows, () => digestSink(read.columns))
 }

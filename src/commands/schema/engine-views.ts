@@ -1,20 +1,16 @@
-import { TABLES } from '../../catalog/catalog.ts'
-import type { CrmObjectDescription } from '../../dictionary/crm-tables.ts'
-import { liveRows, tablesOfLiveRows } from '../../dictionary/live-rows.ts'
+import { ownerOf, type PlacedTable, TABLES, tableNamed } from '../../catalog/catalog.ts'
+import type { LivesWith } from '../../catalog/resource.ts'
+import type { CrmFieldDescription, CrmObjectDescription } from '../../dictionary/crm-tables.ts'
 import { chosenTables } from '../../export/chosen-tables.ts'
 import { folderOf } from '../../export/crm-tables.ts'
 import { declaredTables } from '../../export/tables.ts'
-import {
-  firstName,
-  labelledRecords,
-  liveRecords,
-  objectForReaders,
-  type RecordsDialect,
-} from '../../publish/record-views.ts'
+import { namesForReaders } from '../../publish/iceberg/schema.ts'
+import { LEADING_COLUMNS, TRAILING_COLUMNS } from '../../store/crm/columns.ts'
+import { NAME_FIELDS, NAMED_RESOURCES } from '../../store/crm/target-names.ts'
 import { DIALECTS, type Dialect, type Engine } from './engine-dialects.ts'
 
 export interface PublishedWhere {
-  /** Names of the tables that are published; undefined: all. */
+  /** EngineNames of the tables that are published; undefined: all. */
   tables?: readonly string[] | undefined
   /** As the engine knows it; undefined: as in the page for engines. */
   catalogue?: string | undefined
@@ -36,13 +32,12 @@ export function engineViews(
   const { preface, createView, quote, statement } = dialect
   const published = publishedNames(all, names)
   const objects = all.filter(({ table }) => published.has(folderOf(table))).map(objectForReaders)
-  const records = { ...dialect, nameOf: joinedName(dialect, published) }
   const declared = [...TABLES.values()]
     .filter(placed => tablesOfLiveRows(placed).every(one => published.has(one)))
-    .map(placed => [placed.table.name, liveRows(placed, { ...dialect, inSet: 'IN' })] as const)
-  const typed = objects.map(object => [folderOf(object.table), liveRecords(object, records)] as const)
+    .map(placed => [placed.table.name, liveRows(placed, dialect)] as const)
+  const typed = objects.map(object => [folderOf(object.table), liveRecords(object, dialect)] as const)
   const labelled = objects.map(
-    object => [folderOf(object.table), labelledRecords(object, objects, records)] as const,
+    object => [folderOf(object.table), labelledRecords(object, objects, { ...dialect, published })] as const,
   )
   const views = [
     ...[...declared, ...typed].map(([name, select]) => [`live_${name}`, select] as const),
@@ -66,16 +61,143 @@ function publishedNames(
   return new Set(chosen.map(({ folder }) => folder))
 }
 
-/** A join, since some engines have no correlated subqueries. */
-const joinedName =
-  (dialect: Dialect, published: ReadonlySet<string>): RecordsDialect['nameOf'] =>
-  (id, from, place) => {
-    if (!published.has(from.table)) return undefined
-    const { quote, table } = dialect
-    const names = `SELECT ${quote('id')}, ${firstName(dialect, from)} AS ${quote('name')} FROM ${table(from.table)}`
-    const joined = `n${place}`
-    return {
-      value: `coalesce(${joined}.${quote('name')}, ${id})`,
-      join: `LEFT JOIN (${names}) ${joined} ON ${joined}.${quote('id')} = ${id}`,
-    }
+/** How an engine writes names. `table` is a published table as it stands in FROM. */
+type EngineNames = Pick<Dialect, 'quote' | 'table'>
+
+/** The tables that the view of a table reads. */
+function tablesOfLiveRows(placed: PlacedTable): readonly string[] {
+  const owner = placed.table.kind === 'entity' ? undefined : ownerOf(placed)
+  return [placed.table.name, ...(owner ? [owner.table] : [])]
+}
+
+/** Rows that are not deleted and whose owner is not, without the columns of parley. */
+function liveRows(placed: PlacedTable, names: EngineNames): string {
+  const { table } = placed
+  const columns = Object.keys(table.columns).filter(name => !name.startsWith('_'))
+  const cells = columns.map(name => aliased(names, own(names, name), name))
+  const select = `SELECT ${cells.join(', ')}\nFROM ${names.table(table.name)} t`
+  if (table.kind === 'entity') return `${select}\nWHERE ${own(names, '_deleted_at')} IS NULL`
+  const owner = ownerOf(placed)
+  return owner ? `${select}\nWHERE ${ownerIsLive(owner, names)}` : select
+}
+
+/** IN instead of EXISTS: some engines have no correlated subqueries. */
+function ownerIsLive({ table, on }: LivesWith, names: EngineNames): string {
+  const { openWhen } = tableNamed(table)
+  const { quote } = names
+  const joined = Object.entries(on)
+  const isLive = [`o.${quote('_deleted_at')} IS NULL`, ...(openWhen ? [`o.${openWhen}`] : [])].join(' AND ')
+  const live = (columns: string) => `(SELECT ${columns} FROM ${names.table(table)} o WHERE ${isLive})`
+  if (joined.length === 0) return `1 IN ${live('1')}`
+  const mine = joined.map(([column]) => own(names, column)).join(', ')
+  const theirs = joined.map(([, column]) => `o.${quote(column)}`).join(', ')
+  return `(${mine}) IN ${live(theirs)}`
+}
+
+/** The object with the column names that its published table has, and with labels that may stand in a script. */
+function objectForReaders(object: CrmObjectDescription): CrmObjectDescription {
+  const { fields } = object
+  const named = (names: readonly string[]) =>
+    namesForReaders([...LEADING_COLUMNS, ...names, ...TRAILING_COLUMNS]).slice(LEADING_COLUMNS.length)
+  const columns = named(fields.map(({ column }) => column))
+  const labels = named(fields.map(({ labelledColumn }) => labelledColumn))
+  return {
+    ...object,
+    fields: fields.map((field, place) => ({
+      ...field,
+      column: columns[place] ?? field.column,
+      labelledColumn: labels[place] ?? field.labelledColumn,
+    })),
   }
+}
+
+function liveRecords({ table, fields }: CrmObjectDescription, names: EngineNames): string {
+  const columns = fields.map(({ column }) => aliased(names, own(names, column), column))
+  return recordsOf(table, columns, names)
+}
+
+interface NamesInViews extends EngineNames {
+  /** The published tables. */
+  published: ReadonlySet<string>
+}
+
+/** With labels as column names, and names in place of ids. @param objects those whose tables are published */
+function labelledRecords(
+  { table, fields }: CrmObjectDescription,
+  objects: readonly CrmObjectDescription[],
+  names: NamesInViews,
+): string {
+  const joins: string[] = []
+  const columns = fields.map(field => {
+    const id = own(names, field.column)
+    const from = namedRows(field, objects)
+    if (from === undefined || !names.published.has(from.table))
+      return aliased(names, id, field.labelledColumn)
+    const joined = `n${joins.length + 1}`
+    joins.push(nameJoin(id, from, { ...names, joined }))
+    return aliased(names, `coalesce(${joined}.${names.quote('name')}, ${id})`, field.labelledColumn)
+  })
+  return recordsOf(table, columns, names, joins)
+}
+
+function recordsOf(
+  table: string,
+  columns: readonly string[],
+  names: EngineNames,
+  joins: readonly string[] = [],
+): string {
+  const all = [
+    aliased(names, own(names, 'id'), 'id'),
+    ...columns,
+    ...['created_at', 'updated_at'].map(name => aliased(names, own(names, name), name)),
+  ]
+  return [
+    `SELECT ${all.join(', ')}`,
+    `FROM ${names.table(folderOf(table))} t`,
+    ...joins,
+    `WHERE ${own(names, '_deleted_at')} IS NULL`,
+  ].join('\n')
+}
+
+/** The rows that a relation's value may identify. */
+interface NamedRows {
+  /** The published table. */
+  table: string
+  /** The columns that may hold the name; the first that is not empty counts. */
+  columns: readonly string[]
+}
+
+/**
+ * Undefined where no name is known. EngineNames of records are in the typed table of their object: engines differ in what they
+ * read from the JSON of `crm_records`.
+ */
+function namedRows(
+  { isRelation, refersTo }: CrmFieldDescription,
+  objects: readonly CrmObjectDescription[],
+): NamedRows | undefined {
+  const target = isRelation ? refersTo[0]?.replace(/\.id$/, '') : undefined
+  if (target === undefined) return undefined
+  if (NAMED_RESOURCES.has(target)) return { table: target, columns: ['name'] }
+  const fields = objects.find(object => object.table === target)?.fields ?? []
+  const columns = NAME_FIELDS.flatMap(
+    name => fields.find(field => field.name === name && field.kind === 'text')?.column ?? [],
+  )
+  return columns.length === 0 ? undefined : { table: folderOf(target), columns }
+}
+
+/** A join, since some engines have no correlated subqueries. */
+function nameJoin(
+  id: string,
+  from: NamedRows,
+  { quote, table, joined }: EngineNames & { joined: string },
+): string {
+  const filled = from.columns.map(column => `nullif(${quote(column)}, '')`)
+  const name = filled.length === 1 ? filled.join() : `coalesce(${filled.join(', ')})`
+  const names = `SELECT ${quote('id')}, ${name} AS ${quote('name')} FROM ${table(from.table)}`
+  return `LEFT JOIN (${names}) ${joined} ON ${joined}.${quote('id')} = ${id}`
+}
+
+const own = ({ quote }: EngineNames, column: string): string => `t.${quote(column)}`
+
+/** With an alias also where the name stays: ClickHouse would name a column of a view with a join `t.id`. */
+const aliased = ({ quote }: EngineNames, value: string, name: string): string => `${value} AS ${quote(name)}`
