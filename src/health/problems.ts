@@ -1,5 +1,5 @@
 import { HOUR_MS, isoInstant } from '../clock.ts'
-import type { StopError } from '../errors.ts'
+import { EXIT_STATUS, type StopError } from '../errors.ts'
 import { singleLine } from '../safe-text.ts'
 import { sizeText } from '../size-text.ts'
 import type {
@@ -154,7 +154,7 @@ function withNextTry(reason: string, at: string | null, now: number): string {
 
 /**
  * The daemon waits, or no process updates the warehouse although one did before.
- * @param causes why a backfill may have ended early; the end is not reported separately if one of them needs a person
+ * @param causes why the API may have ended a backfill; the end is not reported separately if one of them needs a person
  */
 function processProblems(
   { daemon, backfill, writer, api }: StatusReport,
@@ -167,7 +167,7 @@ function processProblems(
     const text = stoppedText(daemon?.reason, daemon?.hint)
     return [{ ...text, id: 'daemon:stopped', kind: 'act', since: daemon?.since ?? null }]
   }
-  const isExplained = causes.some(({ kind }) => kind === 'act')
+  const isExplained = isEndedByApi(backfill) && causes.some(({ kind }) => kind === 'act')
   if (writer.died || (backfill !== null && backfill.exit_status !== 0 && !isExplained)) {
     const detail = backfill?.reason ? withoutStop(backfill.reason) : null
     const what = 'The last backfill ended before it had read everything'
@@ -176,6 +176,9 @@ function processProblems(
   }
   return []
 }
+
+const isEndedByApi = (backfill: StatusReport['backfill']): boolean =>
+  backfill?.exit_status === EXIT_STATUS.apiUnavailable || backfill?.exit_status === EXIT_STATUS.refused
 
 const RETRIES = 'parley tries again by itself every minute.'
 

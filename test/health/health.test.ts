@@ -134,6 +134,25 @@ describe('the problems of a warehouse', () => {
     ])
   })
 
+  test.each([
+    [69, false],
+    [77, false],
+    [73, true],
+    [75, true],
+  ])(
+    'a backfill that ended with %i is a separate problem next to a failing resource: %s',
+    (status, isOwn) => {
+      const ended = { ...STOPPED, command: 'backfill' }
+      const backfill = { ended_at: FRESH, exit_status: status, reason: 'why' }
+      const failing = { state: 'failing', failing_since: SINCE, reason: 'The API answers 403' } as const
+      const found = problems({ writer: ended, daemon: null, backfill }, failing)
+      expect(found).toEqual([
+        ...(isOwn ? [`act backfill:ended ${FRESH}`] : []),
+        `act failing:members ${SINCE}`,
+      ])
+    },
+  )
+
   test('settings that a reload refused are a warning while the daemon runs', () => {
     const invalid_settings = { since: SINCE, reason: 'Invalid settings, 2 problems:\n  a\n  b' }
     const made = report({ daemon: { ...RUNNING, invalid_settings } })
