@@ -1,4 +1,4 @@
-import { lstatSync, realpathSync, type Stats, statSync } from 'node:fs'
+import { existsSync, lstatSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { isMissingFile } from './error-code.ts'
 
@@ -61,6 +61,12 @@ function realPath(file: string): string | undefined {
     if (!isMissingFile(error)) throw error
     return undefined
   }
+}
+
+/** Whether the file, or the link to it, belongs to somebody else than this user and root. False when there is none. */
+export function isForeign(path: string, user = currentUser()): boolean {
+  if (user === undefined || !existsSync(path)) return false
+  return [lstatSync(path), statSync(path)].some(({ uid }) => uid !== user.uid && uid !== 0)
 }
 
 function foldersUpTo(top: string, path: string): string[] {

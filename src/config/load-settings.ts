@@ -5,7 +5,7 @@ import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { parse, TomlDate, TomlError } from 'smol-toml'
 import { errorCode } from '../error-code.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
-import { foreignAccess, isOpenToOthers } from '../file-access.ts'
+import { foreignAccess, isForeign, isOpenToOthers, type User } from '../file-access.ts'
 import { isReadableOnTheWay } from '../loopback.ts'
 import { nearestName } from '../nearest-name.ts'
 import { type HttpProxy, NO_PROXIES, type ProxyRules, readProxyUrl, shownProxy } from '../proxies.ts'
@@ -75,6 +75,8 @@ export interface SettingsRequest {
   flags: SettingFlags
   env: Environment
   cwd: string
+  /** Default: that of this process. */
+  user?: User
   /** Whether the command sends requests to the API. If not, API settings may be missing and no secret file is read. */
   requireApi: boolean
   /** Secrets whose files are read although the command sends no requests to the API. */
@@ -154,7 +156,10 @@ export function loadSettings(request: SettingsRequest): LoadedSettings {
   const layers = [...above, file.layer]
   const { settings, sources } = resolveSettings(layers, request, found)
   const proxies = proxyRules(settings.api.proxy, request, found)
-  if (request.requireApi) requireApi(sources, file.path, found)
+  if (request.requireApi) {
+    requireApi(sources, file.path, found)
+    refuseForeignDatabase(settings.database.path, sources, request, found)
+  }
   warnOfPlainHttp({ ...settings, proxies }, found)
   warnOfVersionInUrl(settings.api.baseUrl, found)
   const isFatal = ({ about }: Problem) => isUsed(about, request.used)
@@ -527,6 +532,21 @@ function requireApi(
         ...(file === undefined && { hint: 'Run parley init to write a settings file with the API key.' }),
       })
   }
+}
+
+/** In the working directory may be the database of someone else, who could read all that is written to it. */
+function refuseForeignDatabase(
+  path: string,
+  sources: LoadedSettings['sources'],
+  { user }: SettingsRequest,
+  found: SettingFindings,
+): void {
+  if (sources['database.path'] !== 'default' || !isForeign(path, user)) return
+  found.problems.push({
+    text: `the database ${path} is not used, because it belongs to another user, who could read what parley writes`,
+    about: 'database.path',
+    hint: `Run parley in another folder, or name the database if you trust that user: --database ${path}`,
+  })
 }
 
 /** The environment is read only for commands that send requests, so that no other ends because of it. */

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, mkdtempSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
@@ -6,6 +6,8 @@ import type { HookTarget } from '../../src/config/kinds.ts'
 import { loadSettings, type SettingFlags } from '../../src/config/load-settings.ts'
 import { HOOK_VARIABLES, type SettingKey } from '../../src/config/settings.ts'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
+import type { User } from '../../src/file-access.ts'
+import { giveToNobody } from '../store/other-user.ts'
 
 const API = {
   PARLEY_BASE_URL: 'https://api.example.com',
@@ -28,6 +30,7 @@ function file(name: string, text: string, mode = 0o600): void {
 
 interface Given {
   flags?: SettingFlags
+  user?: User
   env?: Record<string, string>
   resourceNames?: readonly string[]
   used?: readonly SettingKey[]
@@ -634,6 +637,27 @@ test('a base URL that ends with an API version is a warning that names the right
   ])
   expect(warnings('https://api.example.com/v1x')).toEqual([])
   expect(warnings('https://v1')).toEqual([])
+})
+
+test('a database of another user is used only if it is named, by commands that write to it', () => {
+  const database = join(cwd, 'parley.db')
+  // Belongs to the user of the tests, or to nobody when that is root.
+  writeFileSync(database, '')
+  giveToNobody(database)
+  const another = { uid: 4711, gid: 4711 }
+  const owner = { uid: statSync(database).uid, gid: 4711 }
+  const used = (user: User, flags: SettingFlags = {}) =>
+    loadForApi({ env: API, user, flags }).settings.database.path
+  expect(complaint(() => used(another))).toBe(
+    `Invalid settings: the database ${database} is not used, because it belongs to another user, who could read what parley writes`,
+  )
+  expect(() => used(another)).toThrow(
+    expect.objectContaining({ hint: expect.stringContaining(`--database ${database}`) }),
+  )
+  expect([used(another, { 'database.path': 'parley.db' }), used(owner)]).toEqual([database, database])
+  expect(load({ user: another }).settings.database.path).toBe(database)
+  rmSync(database)
+  expect(used(another)).toBe(database)
 })
 
 describe('a settings file that someone else may change', () => {
