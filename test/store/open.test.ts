@@ -52,6 +52,27 @@ async function holdIt(path: string): Promise<Holder> {
   return { process: child, says: says.toString() }
 }
 
+test('a program that reads a database that a restore has left without a WAL is named by a writer that has to wait for it', async () => {
+  const store = temporaryStore()
+  store.close()
+  execFileSync('sqlite3', [store.path, 'PRAGMA journal_mode = DELETE'])
+  const reader = spawn('sqlite3', [store.path], { stdio: ['pipe', 'pipe', 'inherit'] })
+  onTestFinished(() => {
+    reader.kill('SIGKILL')
+  })
+  reader.stdin.write('BEGIN; SELECT count(*) FROM sqlite_master;\n')
+  await once(reader.stdout, 'data')
+  const { code, message, hint } = refusalOf(() => openDatabase({ path: store.path }))
+  expect({ code, message, hint }).toEqual({
+    code: 'database-busy',
+    message: `${store.path} is open in process ${reader.pid} (sqlite3), which is running`,
+    hint: expect.stringMatching(/^Close it there, .* After a restore, /),
+  })
+  reader.kill('SIGKILL')
+  await once(reader, 'close')
+  openDatabase({ path: store.path }).close()
+})
+
 describe('one writer per database', () => {
   test('a second process gets an error that names the holder, and kill -9 releases the lock without loss', async () => {
     const path = join(newFolder(), 'parley.db')

@@ -6,7 +6,7 @@ import { openWritableFile } from '../file/writable.ts'
 import { appliedMigrations, newestMigration } from '../migrations/journal.ts'
 import { closeKeepingWal } from './close.ts'
 import { openReader } from './reader.ts'
-import { databaseError } from './sqlite-errors.ts'
+import { databaseError, isBusy, openElsewhere } from './sqlite-errors.ts'
 import type { Sqlite } from './sqlite-types.ts'
 import { refuseOtherWorkspace, type WantedWorkspace } from './workspace.ts'
 
@@ -42,7 +42,7 @@ export function openDatabase(options: OpenOptions): Sqlite {
       // This check precedes every write: even setting the journal mode would change a file that parley did not create.
       refuseForeignOrNewer(db, file, migrations)
       if (workspace) refuseOtherWorkspace(db, file, workspace)
-      if (!readonly) configure(db)
+      if (!readonly) configure(db, file)
     } catch (error) {
       closeKeepingWal(db)
       throw error
@@ -69,8 +69,8 @@ export function readDatabase<T>(options: Omit<OpenOptions, 'mode' | 'readonly'>,
   }
 }
 
-function configure(db: Sqlite): void {
-  db.pragma('journal_mode = WAL')
+function configure(db: Sqlite, file: string): void {
+  setWalMode(db, file)
   db.pragma('synchronous = NORMAL')
   // Foreign keys of tables that other people added must neither block parley's writes nor cascade from them. parley
   // writes and deletes the rows of its own child tables explicitly, parents first.
@@ -82,6 +82,18 @@ function configure(db: Sqlite): void {
   db.pragma('cache_size = -8000')
   db.pragma('journal_size_limit = 67108864')
 }
+
+/** Only a copy, which a restore puts in place, is not in this mode yet. Setting it needs a sole connection. */
+function setWalMode(db: Sqlite, file: string): void {
+  try {
+    db.pragma('journal_mode = WAL')
+  } catch (error) {
+    const isWal = !isBusy(error) || db.pragma('journal_mode', { simple: true }) === 'wal'
+    throw isWal ? error : openElsewhere(file, ONCE_ALONE, error)
+  }
+}
+
+const ONCE_ALONE = 'After a restore, parley needs the database for a moment alone, and later no more.'
 
 /** Refuses, without writing to it, a database of another program or of a newer version. An empty file is accepted. */
 function refuseForeignOrNewer(db: Sqlite, file: string, migrations: string | undefined): void {

@@ -192,6 +192,18 @@ export function databaseBusy(file: string, cause?: Error): StopError {
   })
 }
 
+/** The error of a step that needs the database for this process alone. @param more the end of the hint */
+export function openElsewhere(file: string, more: string, cause: unknown): StopError {
+  const holders = otherHolders(file, 'open')
+  const advice = 'Close it there, for example in an sqlite3 shell or Datasette.'
+  return new StopError(`${file} is open in ${holdersText(holders, 'another program')}`, {
+    code: 'database-busy',
+    hint: `${holdersHint(holders, advice)} ${more}`,
+    cause,
+    exitStatus: EXIT_STATUS.unfinished,
+  })
+}
+
 /**
  * The error of a lock that no process of this machine holds, on a file system that may have no locks: SQLite reports
  * that as a lock of another process. Undefined on a local disk.

@@ -1,14 +1,13 @@
 import { chmodSync, chownSync, existsSync, linkSync, renameSync, rmSync, statSync } from 'node:fs'
 import { errorCode } from '../../error-code.ts'
-import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { StopError } from '../../errors.ts'
 import { closeDatabase } from '../database/close.ts'
 import { openDatabase } from '../database/open.ts'
-import { databaseError, isBusy } from '../database/sqlite-errors.ts'
+import { databaseError, isBusy, openElsewhere } from '../database/sqlite-errors.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { type Workspace, workspaceOf } from '../database/workspace.ts'
 import { asidePath, keptByRestores } from '../file/copy-names.ts'
 import { identityOf, isSameFile } from '../file/identity.ts'
-import { holdersHint, holdersText, otherHolders } from '../file/lock-holders.ts'
 import { renameDurably } from '../file/whole-copy.ts'
 import { openWritableFile } from '../file/writable.ts'
 import { META, NOTE_DAMAGED, readMeta, readNote } from '../sync/meta.ts'
@@ -126,15 +125,7 @@ function requireSoleUse(database: string, work: () => unknown): void {
   try {
     work()
   } catch (error) {
-    if (!isBusy(error)) throw error
-    const holders = otherHolders(database, 'open')
-    const advice = 'Close it there, for example in an sqlite3 shell or Datasette.'
-    throw new StopError(`${database} is open in ${holdersText(holders, 'another program')}`, {
-      code: 'database-busy',
-      hint: `${holdersHint(holders, advice)} Nothing was changed.`,
-      cause: error,
-      exitStatus: EXIT_STATUS.unfinished,
-    })
+    throw isBusy(error) ? openElsewhere(database, 'Nothing was changed.', error) : error
   }
 }
 
