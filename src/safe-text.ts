@@ -1,7 +1,7 @@
 /**
  * Makes text from outside (CRM names, server messages) safe to print. Its control characters could break lines, move
- * the terminal's cursor, fill the clipboard or reverse the text that follows. All text for a terminal goes through one
- * of these functions. Pure.
+ * the terminal's cursor, fill the clipboard or reverse the text that follows. All text that commands print goes through
+ * one of these functions, scripts and SQL too, so nothing has to be refused when standard output is a terminal. Pure.
  */
 
 const LINE_FEED = '\n'

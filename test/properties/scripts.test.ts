@@ -7,8 +7,12 @@ import { type CrmObjectDescription, crmTables } from '../../src/dictionary/crm-t
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
 import { columnsOf, labelsOf } from '../../src/store/crm/columns.ts'
 import { nameFor } from '../../src/store/crm/metadata.ts'
+import { SEARCH_KINDS } from '../../src/store/search/query.ts'
+import { readSearch } from '../../src/store/search/run-search.ts'
+import { build, putMessage } from '../store/searchable.ts'
+import { temporaryStore } from '../store/temporary-store.ts'
 
-/** Names of the CRM never become statements of the scripts that `parley schema` prints. */
+/** Names and texts of others never become statements or control characters of the SQL that parley prints. */
 
 const hostile = fc
   .array(
@@ -164,4 +168,21 @@ test('no name of the CRM adds a statement or a control character to the script f
       for (const statement of all) expect(statement).toMatch(starts)
     }),
   )
+})
+
+test('the SQL of a search has no control character, of the terms or of texts in the index, and finds the same', async () => {
+  const store = temporaryStore()
+  const texts = [...fc.sample(hostile, { numRuns: 300, seed: 7 }), 'a\u001bc', 'a\u009b3', 'a\u0000b']
+  for (const [at, text] of texts.entries()) putMessage(store, { id: `m${at}`, text })
+  await build(store)
+  // The arguments of a process have no NUL.
+  const typed = ['a', "a'", '-', ';', "'", '\u001b', '\u202e', ...texts].filter(
+    text => text.trim() !== '' && !text.includes('\0'),
+  )
+  for (const term of typed) {
+    const question = { terms: [term], kinds: SEARCH_KINDS, limit: 1000 }
+    const { sql, rows } = readSearch(store.path, question, { run: true })
+    expect(sql).not.toMatch(UNSAFE)
+    expect(store.all(sql)).toEqual(rows)
+  }
 })

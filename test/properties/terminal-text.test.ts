@@ -4,11 +4,14 @@ import { expect, test } from 'vitest'
 import { ResourceError } from '../../src/errors.ts'
 import { createLog } from '../../src/log.ts'
 import { jsonLine, jsonPage, safeLines, safeText, singleLine } from '../../src/safe-text.ts'
+import { quote } from '../../src/store/database/sql.ts'
+import { META } from '../../src/store/sync/meta.ts'
 import { indentedNote, table } from '../../src/terminal/table.ts'
 import { cutToWidth, splitAtWidth, textWidth } from '../../src/terminal/text-width.ts'
 import { foldText, wrapText } from '../../src/terminal/wording.ts'
 import { emptyFolder, parley } from '../cli/parley.ts'
-import { atomically, openAt, temporaryStore } from '../store/temporary-store.ts'
+import { build, NOW, putMeeting, putMessage } from '../store/searchable.ts'
+import { atomically, openAt, temporaryStore, withShortcuts } from '../store/temporary-store.ts'
 
 const UNSAFE = /[\p{Cc}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/u
 
@@ -98,7 +101,7 @@ test('safe text is unchanged', () => {
   ])
 })
 
-const NAME = 'offer\u001b]52;c;aGVsbG8=\u0007\u009b31m'
+const NAME = 'offer\u001b]52;c;aGVsbG8=\u0007\u009b31m\u2028\u202e\u001bc'
 
 test('the reason of a resource contains no terminal control character', () => {
   const store = temporaryStore()
@@ -120,30 +123,54 @@ test('log lines for people contain no terminal control character', async () => {
   expect(written.split('\n').filter(line => UNSAFE.test(line))).toEqual([])
 })
 
-test('schema prints the names and labels of the CRM without terminal control characters', async () => {
+/** A warehouse in which every text of others is hostile. Returns its folder and the name of a typed table. */
+async function hostileWarehouse(): Promise<{ cwd: string; table: string }> {
   const cwd = emptyFolder()
-  const store = openAt(join(cwd, 'parley.db'))
+  const opened = openAt(join(cwd, 'parley.db'))
+  const store = withShortcuts(opened, cwd, opened.path)
   atomically(store, () => {
     store.db
-      .prepare("INSERT INTO crm_objects (name, label, _first_seen_at, _synced_at) VALUES (?, ?, '-', '-')")
-      .run(NAME, NAME)
+      .prepare('INSERT INTO crm_objects (name, label, _first_seen_at, _synced_at) VALUES (?, ?, ?, ?)')
+      .run(NAME, NAME, NOW, NOW)
     store.db
       .prepare("INSERT INTO crm_fields (object, name, position, label, type) VALUES (?, ?, 0, ?, 'text')")
       .run(NAME, NAME, NAME)
+    store.state.failing('members', NAME, '2026-03-04T05:06:07.000Z')
+    store.state.setMeta(META.drift, JSON.stringify([['members', NAME, NAME]]))
+    store.db.exec(`CREATE TRIGGER ${quote(NAME)} AFTER DELETE ON teams BEGIN SELECT 1; END`)
   })
+  putMessage(store, { id: NAME, subject: NAME, text: NAME })
+  putMeeting(store, { id: NAME, title: NAME, said: [NAME], chapters: [{ title: NAME, items: [NAME] }] })
   await store.crmTables.finish()
-  const tables = store.db
-    .prepare("SELECT name FROM sqlite_schema WHERE name LIKE 'crm!_offer%' ESCAPE '!'")
-    .pluck()
-    .all() as string[]
+  await build(store)
+  const [table] = store.column("SELECT name FROM sqlite_schema WHERE name LIKE 'crm!_offer%' ESCAPE '!'")
   store.close()
-  expect(tables).not.toEqual([])
-  const outputs = [
-    await parley(['schema'], { cwd }),
-    await parley(['schema', '--json'], { cwd }),
-    await parley(['schema', 'offer'], { cwd }),
-    await parley(['schema', tables[0] ?? ''], { cwd }),
+  return { cwd, table: String(table) }
+}
+
+test('no command prints a terminal control character of names, labels, texts, reasons or triggers of others', async () => {
+  const { cwd, table } = await hostileWarehouse()
+  const published = join(cwd, 'published')
+  const commands = [
+    ...[[], ['--json'], ['--datasette'], ['--duckdb'], ['--spark'], ['offer'], [table]].map(rest => [
+      'schema',
+      ...rest,
+    ]),
+    ...[['offer'], ['offer', '--json'], ['of', '--sql']].map(rest => ['search', ...rest]),
+    ...[[], ['--json'], ['--fields'], ['--check']].map(rest => ['status', ...rest]),
+    ['doctor'],
+    ['export', 'parquet', join(cwd, 'exported')],
+    ['publish', published],
+    ['publish', 'verify', published],
   ]
-  const written = outputs.flatMap(({ stdout, stderr }) => `${stdout}\n${stderr}`.split('\n'))
-  expect(written.filter(line => UNSAFE.test(line))).toEqual([])
+  const statuses: (number | null)[] = []
+  for (const command of commands) {
+    const { status, stdout, stderr } = await parley(command, { cwd })
+    statuses.push(status)
+    const lines = `${stdout}\n${stderr}`.split('\n')
+    expect({ command, lines: lines.filter(line => UNSAFE.test(line)) }).toEqual({ command, lines: [] })
+    if (command[0] === 'doctor') expect(stdout).toContain('parley did not create offer')
+  }
+  const unsuccessful = statuses.flatMap((status, at) => (status === 0 ? [] : [commands[at]?.join(' ')]))
+  expect(unsuccessful).toEqual(['schema offer', 'status --check', 'doctor'])
 })

@@ -1,4 +1,6 @@
 import { tableNamed } from '../../catalog/catalog.ts'
+import { safeText } from '../../safe-text.ts'
+import { literal } from '../database/sql.ts'
 import { formsOf, globOf, runsOf, trigramsOf } from './forms.ts'
 import { meetingOf, type SearchTable } from './schema.ts'
 
@@ -285,11 +287,16 @@ function termCondition(texts: readonly string[], term: string): Sql {
 const withOneSpacePerBreak = (text: string) =>
   `replace(replace(${text}, char(13) || char(10), char(10)), ' ' || char(10), char(10))`
 
-/** The statement with its values filled in, for pasting into `sqlite3`. */
+/**
+ * The statement with its values filled in, for pasting into `sqlite3`. Terms and trigrams of the index may have any
+ * character; a value with an unsafe one is written in hexadecimal.
+ */
 export function withValues({ sql, values }: Sql): string {
   let at = 0
-  return `${sql.replace(/\?/g, () => literal(values[at++] ?? ''))};`
+  return `${sql.replace(/\?/g, () => valueSql(values[at++] ?? ''))};`
 }
 
-const literal = (value: string | number): string =>
-  typeof value === 'number' ? String(value) : `'${value.replaceAll("'", "''")}'`
+function valueSql(value: string | number): string {
+  if (typeof value === 'number') return String(value)
+  return safeText(value) === value ? literal(value) : `CAST(x'${Buffer.from(value).toString('hex')}' AS TEXT)`
+}
