@@ -85,19 +85,19 @@ export function text(allowed: string, pattern: RegExp): SettingKind<string> {
   }
 }
 
-/** Read as an absolute path. */
+/** Read as an absolute path. A space at an end comes from a mistake, and would name another file. */
 export const path: SettingKind<string> = {
-  allowed: () => 'the path of a file',
+  allowed: () => 'the path of a file, without spaces at its ends',
   fromText: asText,
   read: (value, { cwd }) =>
-    typeof value === 'string' && value !== '' && !value.endsWith('/') && !value.includes('\0')
+    typeof value === 'string' && /^\S(.*\S)?$/s.test(value) && !value.endsWith('/') && !value.includes('\0')
       ? resolve(cwd, value)
       : undefined,
 }
 
 /** As `path`, but slashes at the end are allowed. */
 export const folder: SettingKind<string> = {
-  allowed: () => 'the path of a folder',
+  allowed: () => 'the path of a folder, without spaces at its ends',
   fromText: asText,
   read: (value, within) =>
     typeof value === 'string' ? path.read(value.replace(/(?<=[^/])\/+$/, ''), within) : undefined,
@@ -161,7 +161,7 @@ export const formerTargetFault = (target: string): string | undefined =>
 
 /** Read as an absolute path, or as the URL. */
 export const publishTarget: SettingKind<string> = {
-  allowed: () => 'the path of a folder, or s3://bucket/prefix',
+  allowed: () => 'the path of a folder, without spaces at its ends, or s3://bucket/prefix',
   fromText: asText,
   read: (value, within) => {
     if (typeof value !== 'string' || !/^[a-z][a-z\d+.-]*:/i.test(value)) return folder.read(value, within)
