@@ -33,10 +33,15 @@ interface CommandEntry {
   within?: Readonly<Record<string, CommandEntry>>
 }
 
+/** In the order in which a person meets them. */
 const COMMANDS: Readonly<Record<string, CommandEntry>> = {
-  'accept-deletions': {
-    summary: 'apply the deletions that the mass-deletion guard holds back',
-    load: async () => (await import('./commands/accept-deletions.ts')).acceptDeletionsCommand,
+  init: {
+    summary: 'write a settings file',
+    load: async () => (await import('./commands/init.ts')).initCommand,
+  },
+  doctor: {
+    summary: 'check the settings, the API and the database, and suggest fixes',
+    load: async () => (await import('./commands/doctor.ts')).doctorCommand,
   },
   backfill: {
     summary: 'read everything into the warehouse and exit',
@@ -46,39 +51,9 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'keep the warehouse in sync with the API until stopped',
     load: async () => (await import('./commands/daemon.ts')).daemonCommand,
   },
-  doctor: {
-    summary: 'check the settings, the API and the database, and suggest fixes',
-    load: async () => (await import('./commands/doctor.ts')).doctorCommand,
-  },
-  demo: {
-    summary: 'try parley on a simulated workspace',
-    load: async () => (await import('./commands/demo/demo.ts')).demoCommand,
-  },
-  publish: {
-    summary: 'publishes the warehouse as Iceberg tables for Spark, Trino and other engines',
-    load: async () => (await import('./commands/publish.ts')).publishCommand,
-    within: {
-      verify: {
-        summary: 'check that the files of a target are whole and have nothing that was erased',
-        load: async () => (await import('./commands/publish-verify.ts')).publishVerifyCommand,
-      },
-    },
-  },
-  export: {
-    summary: 'write the warehouse as Parquet files',
-    load: async () => (await import('./commands/export.ts')).exportCommand,
-  },
-  init: {
-    summary: 'write a settings file',
-    load: async () => (await import('./commands/init.ts')).initCommand,
-  },
-  restore: {
-    summary: 'replace the warehouse with a snapshot',
-    load: async () => (await import('./commands/restore.ts')).restoreCommand,
-  },
-  resync: {
-    summary: 'read one resource again from the start',
-    load: async () => (await import('./commands/resync.ts')).resyncCommand,
+  status: {
+    summary: 'show what is in the warehouse and how fresh it is',
+    load: async () => (await import('./commands/status/status.ts')).statusCommand,
   },
   search: {
     summary: 'search transcripts, e-mails and other texts',
@@ -88,19 +63,67 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'describe every table and column, also for Datasette and DuckDB',
     load: async () => (await import('./commands/schema/schema.ts')).schemaCommand,
   },
-  simulate: {
-    summary: 'serve the whole API from a simulated workspace',
-    load: async () => (await import('./commands/simulate.ts')).simulateCommand,
+  export: {
+    summary: 'write the warehouse as Parquet files',
+    load: async () => (await import('./commands/export.ts')).exportCommand,
+  },
+  publish: {
+    summary: 'publish the warehouse as Iceberg tables for Spark, Trino and other engines',
+    load: async () => (await import('./commands/publish.ts')).publishCommand,
+    within: {
+      verify: {
+        summary: 'check that the files of a target are whole and have nothing that was erased',
+        load: async () => (await import('./commands/publish-verify.ts')).publishVerifyCommand,
+      },
+    },
   },
   snapshot: {
     summary: 'copy the warehouse to a self-contained file',
     load: async () => (await import('./commands/snapshot.ts')).snapshotCommand,
   },
-  status: {
-    summary: 'show what is in the warehouse and how fresh it is',
-    load: async () => (await import('./commands/status/status.ts')).statusCommand,
+  restore: {
+    summary: 'replace the warehouse with a snapshot',
+    load: async () => (await import('./commands/restore.ts')).restoreCommand,
+  },
+  resync: {
+    summary: 'read one resource again from the start',
+    load: async () => (await import('./commands/resync.ts')).resyncCommand,
+  },
+  'accept-deletions': {
+    summary: 'apply the deletions that the mass-deletion guard holds back',
+    load: async () => (await import('./commands/accept-deletions.ts')).acceptDeletionsCommand,
+  },
+  demo: {
+    summary: 'try parley on a simulated workspace',
+    load: async () => (await import('./commands/demo/demo.ts')).demoCommand,
+  },
+  simulate: {
+    summary: 'serve the whole API from a simulated workspace',
+    load: async () => (await import('./commands/simulate.ts')).simulateCommand,
   },
 }
+
+const AFTER_HELP = `
+Examples:
+  $ parley init
+  $ parley backfill --help
+
+Exit status:
+  0   done
+  1   a fault of parley; please report it
+  64  the command line is wrong
+  69  the API cannot be reached, or a resource cannot be read
+  73  the database, a file or a target cannot be used
+  75  stopped, or another process is at work; run the command again
+  77  the API refuses the key or the workspace
+  78  the settings are invalid
+parley status --check has its own: 0 fine, 1 a warning, 2 a person has to act.
+
+Pages in the folder of parley:
+  README.md          what parley does, and the first steps
+  config/README.md   every setting
+  drizzle/README.md  every table and column, and questions in SQL
+  systemd/README.md  parley as a service, backups and monitoring`
 
 /** Set by the command's action: commander does not return the action's result. */
 interface Run {
@@ -167,7 +190,7 @@ async function createProgram(named: string | undefined, run: Run): Promise<Comma
     .enablePositionalOptions()
     .exitOverride()
     .configureOutput({ outputError: () => undefined })
-    .addHelpText('after', '\nExamples:\n  $ parley init\n  $ parley backfill --help')
+    .addHelpText('after', AFTER_HELP)
   for (const [name, { summary, load, within = {} }] of Object.entries(COMMANDS)) {
     const command = program.command(name).summary(summary)
     if (name !== named) continue

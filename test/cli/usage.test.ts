@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { parley } from './parley.ts'
@@ -16,6 +16,20 @@ test.each([['--help'], ['-h'], ['help']])('parley %s prints the help to standard
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
   expect(stdout).toMatch(/^Usage: parley/)
   expect(stdout).toMatch(/\n {2}init +\S/)
+})
+
+test('the help has the commands in the order of their first use, every exit status and the pages to read', async () => {
+  const { stdout } = await parley(['--help'])
+  const [, commands = '', after = ''] = /\nCommands:\n(.*?)\n\n(.*)/s.exec(stdout) ?? []
+  const names = [...commands.matchAll(/^ {2}([a-z-]+) /gm)].map(([, name]) => name)
+  expect(names.slice(0, 5)).toEqual(['init', 'doctor', 'backfill', 'daemon', 'status'])
+  const [, statuses = '', pages = ''] = /\nExit status:\n(.*?)\n\n(.*)/s.exec(after) ?? []
+  expect([...statuses.matchAll(/^ {2}(\d+) +\S/gm)].map(([, status]) => Number(status))).toEqual(
+    Object.values(EXIT_STATUS),
+  )
+  const named = [...pages.matchAll(/^ {2}(\S+\.md) +\S/gm)].map(([, page]) => page ?? '')
+  expect(named.length).toBeGreaterThan(3)
+  for (const page of named) expect(existsSync(new URL(`../../${page}`, import.meta.url))).toBe(true)
 })
 
 test('parley alone is wrong usage and prints the help to standard error', async () => {
