@@ -34,8 +34,7 @@ export async function sweepTable(
   const { folder, version } = table
   const listed = await storage.list(folder)
   if (listed.some(path => (metadataVersion(path) ?? 0) > version)) return 0
-  const needed = await filesOfTable(storage, table)
-  needed.add(metadataPath(folder, version)).add(hintPath(folder))
+  const needed = await filesOfTable(storage, table, listed)
   const unneeded = listed.filter(path => !needed.has(path))
   const isEarlier = (path: string) =>
     metadataVersion(path) !== undefined || (publicationOf(path) ?? publication) < publication
@@ -80,28 +79,39 @@ export function hasStaleFiles(
 /** A manifest, and the list of manifests. */
 const MANIFESTS_OF_SNAPSHOT = 2
 
-async function filesOfTable(storage: Storage, { folder, metadata }: TableVersion): Promise<Set<string>> {
-  const files = metadata['metadata-log'].map(entry => pathIn(storage, entry['metadata-file']))
+/**
+ * The listed files that the table needs. A file has the number of the publication that wrote it in its name, which is
+ * also the id of the snapshot that added it. A later snapshot names it only as long as each one before does. So if the
+ * snapshot is not kept, the next kept one decides, and few lists are read, however many snapshots are kept.
+ */
+async function filesOfTable(
+  storage: Storage,
+  { folder, metadata, version }: TableVersion,
+  listed: readonly string[],
+): Promise<Set<string>> {
+  const logged = metadata['metadata-log'].map(entry => pathIn(storage, entry['metadata-file']))
+  const needed = new Set([metadataPath(folder, version), hintPath(folder), ...logged])
+  const kept = metadata.snapshots.toSorted((one, other) => one['snapshot-id'] - other['snapshot-id'])
+  const next = new Set<TableSnapshot>()
+  for (const path of listed) {
+    const number = publicationOf(path)
+    const after = number === undefined ? undefined : kept.find(({ 'snapshot-id': id }) => id >= number)
+    if (after === undefined) continue
+    if (after['snapshot-id'] === number) needed.add(path)
+    else next.add(after)
+  }
   try {
-    files.push(...(await filesOfSnapshots(storage, metadata.snapshots.map(listOf))))
+    const files = await inParallel(next, MOST_REQUESTS, one => filesOfSnapshot(storage, one['manifest-list']))
+    for (const path of files.flat()) needed.add(path)
   } catch (error) {
     throw damaged(storage, folder, error)
   }
-  return new Set(files)
-}
-
-const listOf = (snapshot: TableSnapshot): string => snapshot['manifest-list']
-
-async function filesOfSnapshots(storage: Storage, lists: readonly string[]): Promise<string[]> {
-  const files = await inParallel(lists, MOST_REQUESTS, list => filesOfSnapshot(storage, list))
-  return files.flat()
+  return needed
 }
 
 async function filesOfSnapshot(storage: Storage, manifestList: string): Promise<string[]> {
-  const { manifests, files } = await readSnapshotFiles(storage, manifestList)
-  return [manifestList, ...manifests, ...files.map(({ path }) => path)].map(address =>
-    pathIn(storage, address),
-  )
+  const { files } = await readSnapshotFiles(storage, manifestList)
+  return files.map(({ path }) => pathIn(storage, path))
 }
 
 /**

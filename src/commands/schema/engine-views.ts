@@ -10,7 +10,7 @@ import { NAME_FIELDS, NAMED_RESOURCES } from '../../store/crm/target-names.ts'
 import { DIALECTS, type Dialect, type Engine } from './engine-dialects.ts'
 
 export interface PublishedWhere {
-  /** EngineNames of the tables that are published; undefined: all. */
+  /** Names of the tables that are published; undefined: all. */
   tables?: readonly string[] | undefined
   /** As the engine knows it; undefined: as in the page for engines. */
   catalogue?: string | undefined

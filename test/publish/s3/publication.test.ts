@@ -326,12 +326,27 @@ test('an unchanged publication reads four objects of each table, and writes only
     listings: count(isListing),
     reads: count(call => call.method === 'GET' && !isListing(call) && /\/metadata\//.test(call.key)),
     writes: calls.filter(({ method }) => method === 'PUT').map(({ key }) => key.split('/')[1]),
-    // The table publications is swept: one listing, and two objects of each of its two snapshots.
+    // The table publications is swept with a listing.
   }).toEqual({
     listings: 2 + 1,
-    reads: 4 * (SMALL_TABLES.length + 1) + 2 * 2,
+    reads: 4 * (SMALL_TABLES.length + 1),
     writes: ['.parley-publish', ...Array.from({ length: 7 }, () => 'publications')],
   })
+})
+
+test('a publication that expires others reads as much of the target, however many it keeps', async () => {
+  const fake = await fakeS3()
+  const store = temporaryStore()
+  const reads: number[] = []
+  const publish = async (keep: number) => {
+    putMember(store, 'm', `M${fake.calls.length}`)
+    const before = fake.calls.length
+    await publishTo(await bucketOf(fake), store.path, { tables: ['members'], keep })
+    return fake.calls.slice(before).filter(({ method, query }) => method === 'GET' && !query.has('list-type'))
+  }
+  for (const keep of [2, 2, 2, 6, 6, 6, 6, 6, 6]) reads.push((await publish(keep)).length)
+  expect(reads[8]).toBe(reads[2])
+  expect(filesOf(fake, 'members')).toHaveLength(6)
 })
 
 test('half of an object in a complete answer is read once more before the table counts as damaged', async () => {
@@ -341,11 +356,11 @@ test('half of an object in a complete answer is read once more before the table 
   await publishTo(await bucketOf(fake), store.path)
   const read = new Set<string>()
   fake.fault = ({ method, key }) => {
-    const isFirst = method === 'GET' && key.includes('/metadata/') && !read.has(key)
+    const isFirst = method === 'GET' && /\/metadata\//.test(key) && fake.objects.has(key) && !read.has(key)
     read.add(key)
     return isFirst ? 'half' : undefined
   }
-  expect(await publishTo(await bucketOf(fake), store.path)).toMatchObject({ publication: 2 })
+  expect(await publishTo(await bucketOf(fake), store.path, { keep: 1 })).toMatchObject({ publication: 2 })
   // Only the sweep reads what the publication itself has written.
   expect([...read]).toContainEqual(expect.stringMatching(/\/publications\/metadata\/2-.+-snapshot\.avro$/))
   fake.fault = ({ method, key }) => (method === 'GET' && key.endsWith('.avro') ? 'half' : undefined)
