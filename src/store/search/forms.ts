@@ -53,16 +53,16 @@ const WHITE_SPACE = Array.from(
   ' \t\n\v\f\r\u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000',
 )
 
-/** The two small letters of one capital. */
-const SIGMAS = ['σ', 'ς']
+/** Letters of one capital or of one small letter: Turkish has two letters i, and µ, Å and Ω are also signs of units. */
+const ONE_LETTER = ['iIıİ', 'σΣς', 'μΜ\u00b5', 'åÅ\u212b', 'ωΩ\u2126']
 
 /** All characters that count as equal to this one; this one comes first. */
 function alike(character: string): readonly string[] {
   if (character === ' ') return WHITE_SPACE
   const plain = character.normalize('NFKC')
   const base = Array.from(plain).length === 1 ? plain : character
-  const small = base.toLowerCase()
-  const cases = [character, base, small, base.toUpperCase(), ...(SIGMAS.includes(small) ? SIGMAS : [])]
+  const others = ONE_LETTER.find(letters => letters.includes(base)) ?? ''
+  const cases = [character, base, base.toLowerCase(), base.toUpperCase(), ...others]
   const all = cases.filter(each => Array.from(each).length === 1)
   return [...new Set(all.flatMap(each => [each, ...(BY_PLAIN.get(each) ?? [])]))]
 }
