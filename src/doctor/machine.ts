@@ -305,9 +305,17 @@ function missingIndices(db: Sqlite, line: Finder, database: string): Finding[] {
   return [...ownIndices()].flatMap(([name, sql]) => {
     if (present.has(name)) return []
     const found = `the index ${name} is missing`
-    const hint = `Create it again: sqlite3 ${resolvedPath(database)} '${sql}'`
+    const hint = `Create it again: ${sqliteCommand(database, sql)}`
     return sql.startsWith('CREATE UNIQUE') ? line.wrong(found, DATABASE, hint) : line.note(found, hint)
   })
+}
+
+/** A command for a shell, whatever characters the path and the names in the SQL have. */
+function sqliteCommand(database: string, sql: string): string {
+  const words = [resolvedPath(database), sql].map(word =>
+    /^[\w./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`,
+  )
+  return `sqlite3 ${words.join(' ')}`
 }
 
 const DAMAGED =
@@ -334,7 +342,7 @@ function quickCheck(db: Sqlite, line: Finder, { database }: MachineContext): Fin
       line.wrong(
         `the index ${name} does not fit its table`,
         DATABASE,
-        `The rows are not affected. Build it again: sqlite3 ${resolvedPath(database)} 'REINDEX ${quote(name)}'`,
+        `The rows are not affected. Build it again: ${sqliteCommand(database, `REINDEX ${quote(name)}`)}`,
       ),
     ]
   return [line.wrong(`${sql} found ${countText(faults.length, 'error')}`, DATABASE, DAMAGED)]

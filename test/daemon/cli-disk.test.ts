@@ -107,12 +107,16 @@ test('a daemon whose file becomes read-only waits when it next opens it, and con
   expect(status.daemon).toMatchObject({ state: 'waiting' })
   expect(status.resources).toContainEqual(expect.objectContaining({ resource: 'teams', state: 'on hold' }))
   const ids = publish(all)
+  // It continues when it can write, also while the API is away.
+  all.simulator.setFaults([{ kind: 'status', status: 503 }])
   chmodSync(place.file, 0o600)
-  await recovers(all, ids)
+  daemon.signal('SIGHUP')
   const continues = await daemon.says(({ msg }) => msg === 'The daemon continues')
   expect(continues).toMatchObject({
     level: 'info',
     code: line['error']?.code,
     duration_ms: expect.any(Number),
   })
+  all.simulator.setFaults([])
+  await recovers(all, ids)
 })
