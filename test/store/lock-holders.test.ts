@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { pidsIn, programOf } from '../../src/store/file/lock-holders.ts'
+import { holdersHint, pidsIn, programOf, stateOf } from '../../src/store/file/lock-holders.ts'
 
 const SHM = { inode: '77', first: 120, last: 120, byReaders: true }
 const DATABASE = { inode: '77', first: 100, last: 611, byReaders: false }
@@ -47,3 +47,16 @@ test.each([
 ])('of the command %j only the program is named: %s', (command, program) => {
   expect(programOf(command)).toBe(program)
 })
+
+test.each([
+  ['T', 'stopped (SIGSTOP)', 'Continue process 12 with kill -CONT 12, or end it with kill -KILL 12.'],
+  ['t', 'stopped by a debugger', 'Continue process 12 with kill -CONT 12, or end it with kill -KILL 12.'],
+  ['D', 'waiting for a disk', 'Wait.'],
+  ['S', 'running', 'Wait.'],
+])(
+  'a process in the state %s is %s, and only one that was stopped is to be continued',
+  (letter, state, hint) => {
+    const holder = { pid: 12, parent: 1, program: 'sqlite3', ...stateOf(letter) }
+    expect([holder.state, holdersHint([holder], 'Wait.')]).toEqual([state, hint])
+  },
+)

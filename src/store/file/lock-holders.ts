@@ -15,6 +15,7 @@ export interface LockHolder {
   program: string | undefined
   /** Ends the sentence `The process is …`. */
   state: string
+  /** It goes on only when someone continues it. */
   isHalted: boolean
 }
 
@@ -95,13 +96,11 @@ export function pidsIn(
   })
 }
 
-const RUNNING = 'running'
-
-/** The states of proc_pid_stat(5) that explain why a process keeps a lock. */
-const STATES: Readonly<Record<string, string>> = {
-  T: 'stopped (SIGSTOP)',
-  t: 'stopped by a debugger',
-  D: 'waiting for a disk',
+/** What a state of proc_pid_stat(5) says about a process that keeps a lock. Pure. */
+export function stateOf(letter: string): Pick<LockHolder, 'state' | 'isHalted'> {
+  if (letter === 'T') return { state: 'stopped (SIGSTOP)', isHalted: true }
+  if (letter === 't') return { state: 'stopped by a debugger', isHalted: true }
+  return { state: letter === 'D' ? 'waiting for a disk' : 'running', isHalted: false }
 }
 
 function holderOf(pid: number): LockHolder {
@@ -110,8 +109,7 @@ function holderOf(pid: number): LockHolder {
     pid,
     parent: parent === undefined ? undefined : Number(parent),
     program: programOf(textOf(pid, 'cmdline').split('\0')),
-    state: STATES[letter] ?? RUNNING,
-    isHalted: letter in STATES,
+    ...stateOf(letter),
   }
 }
 
