@@ -1,6 +1,7 @@
 import { longestBackoffMs } from '../backoff.ts'
 import { MINUTE_MS } from '../clock.ts'
 import { EXIT_STATUS, StopError } from '../errors.ts'
+import { FOREIGN_OBJECT } from '../store/migrations/foreign-objects.ts'
 import { SEARCH_REBUILT } from '../store/search/objects.ts'
 
 export interface WaitBetweenSessions {
@@ -54,7 +55,7 @@ export function sessionsUntil(end: Omit<SessionEnd, 'error'> & { error?: unknown
 const LOST_ACCESS_WAIT = { firstMs: MINUTE_MS, mostMs: 60 * MINUTE_MS }
 
 /** Codes of errors whose cause other people remove from the database, without a word to this process. */
-const OF_OTHERS = ['database-busy', 'foreign-object']
+const OF_OTHERS = ['database-busy', FOREIGN_OBJECT]
 
 /** Pure. */
 export function recoveryFrom(end: SessionEnd): Recovery {

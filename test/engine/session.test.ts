@@ -90,6 +90,34 @@ test('a run whose first answer could not be stored is recorded', async () => {
   expect(runs).toEqual([{ resource: 'teams', outcome: 'complete', rows_read: 1 }])
 })
 
+test('a trigger of other people holds up its resource alone, until it is dropped', async () => {
+  const api = await startScriptedApi()
+  const trial = await startTrial(api)
+  api.on('/v1/teams', () => numberedPage([{ id: 't', name: 'T' }]))
+  api.on('/v1/members', () => numberedPage([{ id: 'm', name: 'M' }]))
+  trial.store.db.exec("CREATE TRIGGER picky BEFORE INSERT ON teams BEGIN SELECT RAISE(ABORT, 'no'); END")
+  await startWork(api, trial, { resources: ['teams', 'members'], since: null })
+  const failing = await until(
+    () => trial.all("SELECT state, reason FROM sync_status WHERE resource = 'teams'"),
+    ([row]) => row?.['state'] === 'failing',
+  )
+  expect(failing).toEqual([
+    {
+      state: 'failing',
+      reason: expect.stringMatching(/the trigger picky on teams, .* DROP TRIGGER "picky";$/),
+    },
+  ])
+  await until(
+    () => stateOf(trial, 'members'),
+    state => state === 'ok',
+  )
+  trial.store.db.exec('DROP TRIGGER picky')
+  await until(
+    () => stateOf(trial, 'teams'),
+    state => state === 'ok',
+  )
+})
+
 test('a day counts rows that were new and rows that changed', async () => {
   const api = await startScriptedApi()
   const trial = await startTrial(api)

@@ -3,7 +3,9 @@ import type { Client, Sent } from '../../api/client.ts'
 import { failureText } from '../../api/outcome-texts.ts'
 import { isoInstant } from '../../clock.ts'
 import { type ParleyError, ResourceError, RetryError, StopError } from '../../errors.ts'
+import { FOREIGN_OBJECT } from '../../store/migrations/foreign-objects.ts'
 import type { EngineContext } from '../context.ts'
+import { backOff } from '../due/back-off.ts'
 import type { Attempt, EndlessWork, Job } from './job.ts'
 import { handlerError, withRequest } from './job-errors.ts'
 
@@ -54,9 +56,18 @@ export async function applyOutcome(
     return undefined
   } catch (error) {
     const failure = handlerError(error, job)
+    if (endless && failure.code === FOREIGN_OBJECT) return ofOneFeed(failure)
     if (failure !== error) context.log.error('Failed to store an answer', { resource: job.resource, error })
     return failure
   }
+}
+
+/**
+ * In the daemon, a trigger or index of other people holds up the feed into whose tables it refuses to write. Others are
+ * read. A backfill ends and names it.
+ */
+function ofOneFeed({ code, message, hint, cause }: ParleyError): ResourceError {
+  return new ResourceError(message, { code, ...(hint !== undefined && { hint }), cause })
 }
 
 /** Does the further work of a job whose answer is stored. */
@@ -78,7 +89,9 @@ export async function failJob(
   try {
     await context.store.transaction(() => {
       endless?.onApply(job, lane)
-      job.failed(named)
+      // No smaller request helps. The feed waits as a whole, and is read soon after the trigger is gone.
+      if (error.code === FOREIGN_OBJECT) backOff(context, job, error, { scope: job.scope ?? '' })
+      else job.failed(named)
     })
   } catch (thrown) {
     const failure = handlerError(thrown, job)

@@ -20,6 +20,9 @@ export interface ForeignObject {
   sql: string
 }
 
+/** The code of the error of a write that such an object made fail. */
+export const FOREIGN_OBJECT = 'foreign-object'
+
 export function foreignObjects(
   db: Sqlite,
   own: OwnObjects = ownObjects(),
@@ -70,7 +73,7 @@ export function foreignObjectError(error: Error, file: string): StopError | unde
   const isOfSchema = errorCode(error) !== RAISED || objects.some(({ sql }) => sql.includes(error.message))
   const why = isOfSchema ? error.message.replace(/: ['"].*/s, ': …') : 'it raises an error'
   return new StopError(`Cannot write ${file}: ${names}, which parley did not create, fails: ${why}`, {
-    code: 'foreign-object',
+    code: FOREIGN_OBJECT,
     hint: `Mend or drop ${objects.length === 1 ? 'it' : 'them'}, for example in an sqlite3 shell: ${drops}`,
     cause: error,
     exitStatus: EXIT_STATUS.databaseUnavailable,
