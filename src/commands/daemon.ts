@@ -27,16 +27,19 @@ export const daemonCommand: CommandDefinition = {
     ['parley daemon --poll-seconds 10 --listen off', 'polls every ten seconds, without a status server'],
   ],
   async run(context, input) {
-    const { tableNames } = await import('../export/chosen-tables.ts')
+    // Without a listener, a request to reload would end the daemon. The settings are read after this.
+    context.onSignal('SIGHUP', () => undefined)
+    const [{ tableNames }, { runDaemon }, { createLog }, { createServiceManager }, { systemClock }] =
+      await Promise.all([
+        import('../export/chosen-tables.ts'),
+        import('../daemon/daemon.ts'),
+        import('../log.ts'),
+        import('../daemon/service-manager.ts'),
+        import('../clock.ts'),
+      ])
     const names = { resourceNames: RESOURCE_NAMES, tableNames: tableNames() }
     const load = () => loadCommandSettings(context, input, { requireApi: true, ...names }).settings
     const settings = load()
-    const [{ runDaemon }, { createLog }, { createServiceManager }, { systemClock }] = await Promise.all([
-      import('../daemon/daemon.ts'),
-      import('../log.ts'),
-      import('../daemon/service-manager.ts'),
-      import('../clock.ts'),
-    ])
     const { stderr, env, signal } = context
     const clock = systemClock()
     const logFor = ({ log: { level } }: typeof settings) =>

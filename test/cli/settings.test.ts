@@ -45,6 +45,26 @@ test('the daemon takes the flag of every setting, and other commands those of th
   )
 })
 
+test('a request to reload that comes before the settings are read does not end the daemon', async () => {
+  const signals: string[] = []
+  const { stdin, stdout } = process
+  const onSignal = (name: string) => void signals.push(name)
+  const signal = new AbortController().signal
+  const context = {
+    env: {},
+    cwd: emptyFolder(),
+    stdin,
+    stdout,
+    stderr: stdout,
+    signal,
+    onSignal,
+    version: '1',
+  }
+  const running = daemonCommand.run(context, { args: [], flags: {}, options: {} })
+  expect(signals).toEqual(['SIGHUP'])
+  await expect(running).rejects.toMatchObject({ exitStatus: EXIT_STATUS.settings })
+})
+
 test.for([['status'], ['search', 'word'], ['schema']])(
   '%s only warns about a wrong setting that it does not use',
   async args => {
