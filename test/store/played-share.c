@@ -3,6 +3,7 @@
  * - PLAYED_MOUNTS: the file that the program reads instead of /proc/self/mountinfo;
  * - PLAYED_FAULT=locks: there are no locks on any file;
  * - PLAYED_FAULT=target: there are none on the file that marks the target of an export or publication;
+ * - PLAYED_FAULT=broken: locks on it end with an error of the disk;
  * - PLAYED_FAULT=memory: a file whose name ends in -shm cannot be mapped into memory.
  */
 #define _GNU_SOURCE
@@ -29,7 +30,7 @@ static int is_of(int fd, const char *part) {
 }
 
 static int has_no_locks(int fd) {
-  return has_fault("locks") || (has_fault("target") && is_of(fd, "/.parley-"));
+  return has_fault("locks") || ((has_fault("target") || has_fault("broken")) && is_of(fd, "/.parley-"));
 }
 
 static int open_played(const char *path, int flags, mode_t mode) {
@@ -56,7 +57,7 @@ OPEN(open64)
     void *argument = va_arg(rest, void *);                          \
     va_end(rest);                                                   \
     if ((command == F_SETLK || command == F_GETLK) && has_no_locks(fd)) { \
-      errno = ENOLCK;                                               \
+      errno = has_fault("broken") ? EIO : ENOLCK;                                               \
       return -1;                                                    \
     }                                                               \
     int (*real)(int, int, ...) = dlsym(RTLD_NEXT, #name);           \

@@ -82,6 +82,15 @@ describe('a database on a network share', () => {
     },
   )
 
+  test('a target whose lock ends with an error of the disk ends parley with 73 and is not taken for a fault of the warehouse', async () => {
+    const place = onShare(placeFor({ url: 'http://127.0.0.1:9', apiKey: 'k', workspaceId: 'acme' }), 'broken')
+    const { status, stderr } = await parley(['publish', 'lake', '--database', temporaryStore().path], place)
+    expect(status).toBe(EXIT_STATUS.databaseUnavailable)
+    expect(stderr).toMatch(
+      /Cannot publish to .*lake: reading or writing failed \(EIO\)\nhint: Check the disk\./,
+    )
+  })
+
   test('doctor and the start of a daemon warn of a share on which everything works', async context => {
     const place = onShare(placeFor(await workspace(context)))
     expect((await parley(['doctor'], place)).stdout).toMatch(
