@@ -2,6 +2,7 @@ import { HOUR_MS, isoInstant } from '../clock.ts'
 import { EXIT_STATUS, type StopError } from '../errors.ts'
 import { singleLine } from '../safe-text.ts'
 import { sizeText } from '../size-text.ts'
+import { isOfForeignObject } from '../store/migrations/foreign-objects.ts'
 import type {
   DaemonReport,
   DaemonState,
@@ -220,6 +221,10 @@ function failingProblems(
   const problem = { id: `failing:${resource}`, what: `Reading ${resource} fails`, since }
   if (writer?.running !== true) {
     const todo = 'Remove the cause, then run parley backfill again; it continues where it stopped.'
+    return [{ ...problem, kind: 'act', detail: withoutStop(why), todo }]
+  }
+  if (isOfForeignObject(why)) {
+    const todo = 'When that is done, parley reads it again by itself within 15 minutes.'
     return [{ ...problem, kind: 'act', detail: withoutStop(why), todo }]
   }
   const acting = 'Run parley doctor: it requests each endpoint and says what is wrong.'

@@ -1,11 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { RESOURCE_NAMES } from '../../src/catalog/resource-names.ts'
-import { EXIT_STATUS, StopError } from '../../src/errors.ts'
+import { EXIT_STATUS, reasonWithHint, StopError } from '../../src/errors.ts'
 import { checkStatus } from '../../src/health/check.ts'
 import { databaseProblem, problemsOf } from '../../src/health/problems.ts'
 import { problemVerdict, verdictOf } from '../../src/health/verdict.ts'
+import { foreignObjectError } from '../../src/store/migrations/foreign-objects.ts'
 import type { ResourceReport, StatusReport } from '../../src/store/status/report.ts'
 import type { TrafficSpan } from '../../src/store/status/traffic-history.ts'
+import { temporaryStore } from '../store/temporary-store.ts'
 import { FRESH, NOW, RUNNING, report, SINCE, WRITER } from './report.ts'
 
 const problems = (changes?: Partial<StatusReport>, row?: Partial<ResourceReport>) =>
@@ -113,6 +115,23 @@ describe('the problems of a warehouse', () => {
     const long = '2026-03-04T11:00:00.000Z'
     expect(problems({}, { ...why, failing_since: long })).toEqual([`act failing:members ${long}`])
     expect(problems({ api: { ...REFUSED, kind: 'silent', since: long } })).toEqual([`act api:silent ${long}`])
+  })
+
+  test('a resource into which a trigger of other people refuses to write needs a person at once', () => {
+    const store = temporaryStore()
+    store.db.exec("CREATE TRIGGER picky BEFORE INSERT ON teams BEGIN SELECT RAISE(ABORT, 'no'); END")
+    const refused = Object.assign(new Error('no'), { code: 'SQLITE_CONSTRAINT_TRIGGER' })
+    const error = foreignObjectError(refused, store.path)
+    const reason = error && reasonWithHint(error)
+    const failing = { state: 'failing', failing_since: SINCE, reason: reason ?? null } as const
+    expect(problemsOf(report({}, failing), NOW)).toMatchObject([
+      {
+        id: 'failing:members',
+        kind: 'act',
+        detail: expect.stringMatching(/picky on teams.* Mend it, or drop it with .* in an sqlite3 shell$/),
+        todo: 'When that is done, parley reads it again by itself within 15 minutes.',
+      },
+    ])
   })
 
   test('a resource that fails while no process tries again needs a person at once, and explains the end of the backfill', () => {

@@ -20,6 +20,11 @@ export interface ForeignObject {
   sql: string
 }
 
+const NOT_OWN = 'which parley did not create'
+
+/** Whether the stored reason of a failure is the error of a write that such an object made fail. */
+export const isOfForeignObject = (reason: string): boolean => reason.includes(`, ${NOT_OWN}, fails: `)
+
 /** The code of the error of a write that such an object made fail. */
 export const FOREIGN_OBJECT = 'foreign-object'
 
@@ -69,12 +74,13 @@ export function foreignObjectError(error: Error, file: string): StopError | unde
   if (objects.length === 0) return undefined
   const names = objects.map(({ type, name, table }) => `the ${type} ${name} on ${table}`).join(' or ')
   const drops = objects.map(({ type, name }) => `DROP ${type.toUpperCase()} ${quote(name)};`).join(' ')
+  const them = objects.length === 1 ? 'it' : 'them'
   // A trigger may raise an error with text of the row, and SQLite quotes the value that it cannot use.
   const isOfSchema = errorCode(error) !== RAISED || objects.some(({ sql }) => sql.includes(error.message))
   const why = isOfSchema ? error.message.replace(/: ['"].*/s, ': …') : 'it raises an error'
-  return new StopError(`Cannot write ${file}: ${names}, which parley did not create, fails: ${why}`, {
+  return new StopError(`Cannot write ${file}: ${names}, ${NOT_OWN}, fails: ${why}`, {
     code: FOREIGN_OBJECT,
-    hint: `Mend or drop ${objects.length === 1 ? 'it' : 'them'}, for example in an sqlite3 shell: ${drops}`,
+    hint: `Mend ${them}, or drop ${them} with ${drops} in an sqlite3 shell.`,
     cause: error,
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })
