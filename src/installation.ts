@@ -1,5 +1,9 @@
+import { resolve } from 'node:path'
 import { errorCode } from './error-code.ts'
 import { EXIT_STATUS, StopError } from './errors.ts'
+
+/** The folder of the program: that of a clone or of the installed package. */
+export const INSTALLATION = resolve(import.meta.dirname, '..')
 
 /**
  * Reads a file or folder that comes with parley. Without this function, a failed read would be reported as an error of

@@ -25,7 +25,7 @@ export interface Source {
 /** Every source file below a folder. */
 export function readSources(folder: string): Source[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter(name => name.endsWith('.ts'))
+    .filter(name => name.endsWith('.ts') && !name.includes('node_modules'))
     .map(name => name.split(sep).join('/'))
     .map(path => sourceOf(path, readFileSync(join(folder, path), 'utf8')))
 }

@@ -10,22 +10,35 @@ import { placeFor } from './workspace.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const MODULES = join(ROOT, 'node_modules')
-const sqlite = sqlitePackage(process.versions.node)
+const FOR_NODE_20 = 'src/store/database/node-20/node_modules'
 const NOWHERE = { url: 'http://127.0.0.1:9', apiKey: 'demo-key', workspaceId: 'demo-workspace' }
 
 /** A copy of SQLite's package whose binaries cannot be loaded. */
-function replaceBinaries(path: string): void {
-  cpSync(join(MODULES, sqlite), path, { recursive: true })
+function replaceBinaries(from: string, path: string): void {
+  cpSync(from, path, { recursive: true })
   for (const name of readdirSync(path, { recursive: true, encoding: 'utf8' }))
     if (name.endsWith('.node')) writeFileSync(join(path, name), 'for another Node')
 }
 
-/** A copy of this checkout's program. */
-function installation(): string {
+/** A copy of this checkout's program, with all that it needs but SQLite's package. */
+function installationWithoutSqlite(): string {
   const folder = emptyFolder()
-  for (const name of ['dist', 'drizzle', 'package.json'])
+  for (const name of ['dist', 'drizzle', 'package.json', 'package-lock.json'])
     cpSync(join(ROOT, name), join(folder, name), { recursive: true })
-  symlinkSync(join(ROOT, 'node_modules'), join(folder, 'node_modules'))
+  mkdirSync(join(folder, 'node_modules'))
+  for (const name of readdirSync(MODULES))
+    if (name !== 'better-sqlite3') symlinkSync(join(MODULES, name), join(folder, 'node_modules', name))
+  return folder
+}
+
+function installation(): string {
+  const folder = installationWithoutSqlite()
+  for (const modules of ['node_modules', FOR_NODE_20]) {
+    const from = join(ROOT, modules, 'better-sqlite3')
+    if (!existsSync(from)) continue
+    mkdirSync(join(folder, modules), { recursive: true })
+    symlinkSync(from, join(folder, modules, 'better-sqlite3'))
+  }
   return folder
 }
 
@@ -74,19 +87,24 @@ test.concurrent.for<[what: string, path: string, commands: string[], replace?: (
   },
 )
 
-test.concurrent.for<[what: string, replace: (path: string) => void]>([
-  ['is missing', () => undefined],
-  ['was built for another Node', path => replaceBinaries(path)],
+test.concurrent.for<[what: string, isBroken: boolean, files: string[], remedy: string]>([
+  ['is missing', false, [], 'Run npm ci && npm run build in FOLDER.'],
+  ['was built for another Node', true, [], 'Run npm ci && npm run build in FOLDER.'],
+  [
+    'is missing from an installed package',
+    false,
+    ['package-lock.json'],
+    'Install parley again with this Node, as it was installed in FOLDER.',
+  ],
 ])(
   'when the native module of SQLite %s, every command says in one sentence what to run',
-  async ([, replace]) => {
-    const folder = installation()
-    const modules = join(folder, 'node_modules')
-    rmSync(modules)
-    mkdirSync(modules)
-    for (const name of readdirSync(MODULES))
-      if (name !== sqlite) symlinkSync(join(MODULES, name), join(modules, name))
-    replace(join(modules, sqlite))
+  async ([, isBroken, without, remedy]) => {
+    const folder = installationWithoutSqlite()
+    for (const name of without) rmSync(join(folder, name))
+    for (const modules of ['node_modules', FOR_NODE_20]) {
+      const from = join(ROOT, modules, 'better-sqlite3')
+      if (isBroken && existsSync(from)) replaceBinaries(from, join(folder, modules, 'better-sqlite3'))
+    }
     const place = placeFor(NOWHERE)
     openWarehouse({ path: join(place.cwd, 'parley.db') }).close()
     for (const command of [
@@ -103,8 +121,8 @@ test.concurrent.for<[what: string, replace: (path: string) => void]>([
         program: join(folder, 'dist', 'cli.js'),
       })
       const said = stdout + stderr
-      expect(said, command).toMatch(/: SQLite's native module \(better-sqlite3-\d+\) is missing or was built/)
-      expect(said, command).toContain(` Run npm ci && npm run build in ${folder}.\n`)
+      expect(said, command).toMatch(/: SQLite's native module is missing or was built for another Node than /)
+      expect(said, command).toContain(` ${remedy.replace('FOLDER', folder)}\n`)
       expect(said, command).not.toMatch(/internal error/i)
       expect(status, command).toBe(EXIT_STATUS.settings)
     }
@@ -112,10 +130,10 @@ test.concurrent.for<[what: string, replace: (path: string) => void]>([
 )
 
 test.for([
-  ['20.19.0', 'better-sqlite3-12'],
-  ['22.0.0', 'better-sqlite3-13'],
-  ['24.21.0', 'better-sqlite3-13'],
-  ['26.10.0', 'better-sqlite3-13'],
-])('Node %s loads %s', ([version = '', name]) => {
-  expect(sqlitePackage(version)).toBe(name)
+  ['20.19.0', FOR_NODE_20],
+  ['22.0.0', ''],
+  ['24.21.0', ''],
+  ['26.10.0', ''],
+])('Node %s loads the version of SQLite that runs on it', ([version = '', folder = '']) => {
+  expect(sqlitePackage(version)).toBe(folder === '' ? 'better-sqlite3' : join(ROOT, folder, 'better-sqlite3'))
 })

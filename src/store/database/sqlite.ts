@@ -1,18 +1,21 @@
+import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { join } from 'node:path'
 import type BetterSqlite from 'better-sqlite3'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { INSTALLATION } from '../../installation.ts'
 import type { Sqlite } from './sqlite-types.ts'
 
 type Library = typeof BetterSqlite
 
 /**
- * The package with SQLite's native module. No version runs on every supported Node: version 12 aborts on Node 24.19
- * and newer, and version 13 crashes on Node 20. Version 13 has its binaries in the package; version 12 is compiled.
+ * Where SQLite's native module is. No version runs on every supported Node: better-sqlite3 12 aborts on Node 24.19 and
+ * newer, and 13 crashes on Node 20. Version 13 has its binaries in the package; `node-20/install.js` compiles version 12.
  */
 export function sqlitePackage(nodeVersion: string): string {
-  return Number.parseInt(nodeVersion, 10) >= 22 ? 'better-sqlite3-13' : 'better-sqlite3-12'
+  return Number.parseInt(nodeVersion, 10) >= 22
+    ? 'better-sqlite3'
+    : join(INSTALLATION, 'src/store/database/node-20/node_modules/better-sqlite3')
 }
 
 let library: Library | undefined
@@ -26,20 +29,21 @@ export function openSqlite(file: string, options: BetterSqlite.Options = {}): Sq
   return new library(file, options)
 }
 
-/** Opens a database in memory as well: the package loads its native module with the first connection. */
-export function loadLibrary(name: string): Library {
+function loadLibrary(name: string): Library {
   try {
     const loaded: Library = createRequire(import.meta.url)(name)
+    // The package loads its native module with the first connection.
     new loaded(':memory:').close()
     return loaded
   } catch (error) {
-    const folder = resolve(fileURLToPath(import.meta.url), '../../../..')
     const { arch, platform, versions } = process
     throw new StopError(
-      `SQLite's native module (${name}) is missing or was built for another Node than ${versions.node} on ${platform}-${arch}`,
+      `SQLite's native module is missing or was built for another Node than ${versions.node} on ${platform}-${arch}`,
       {
         code: 'native-module',
-        hint: `Run npm ci && npm run build in ${folder}.`,
+        hint: existsSync(join(INSTALLATION, 'package-lock.json'))
+          ? `Run npm ci && npm run build in ${INSTALLATION}.`
+          : `Install parley again with this Node, as it was installed in ${INSTALLATION}.`,
         cause: error,
         exitStatus: EXIT_STATUS.settings,
       },

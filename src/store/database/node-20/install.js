@@ -1,0 +1,27 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+/**
+ * npm runs this program when it installs parley. On Node 20 it installs and compiles the version of SQLite's native module
+ * that only Node 20 needs, from the lock file in this folder. On newer Nodes it does nothing; `../sqlite.ts` says why.
+ */
+const folder = fileURLToPath(new URL('.', import.meta.url))
+const module = `${folder}node_modules/better-sqlite3`
+if (process.version.startsWith('v20.') && !existsSync(`${module}/build/Release/better_sqlite3.node`)) {
+  process.stderr.write('Compiling SQLite for Node 20, which takes about a minute\n')
+  // Its own install script would fetch a binary for which the lock file has no digest.
+  npm(['ci', '--ignore-scripts'], folder)
+  npm(['run', 'build-release', '--silent'], module)
+}
+
+/** @param {string[]} args @param {string} cwd */
+function npm(args, cwd) {
+  // An npm that installs parley for all users hands these on; npm would then install there once more.
+  const { npm_config_global: _, npm_config_location: __, ...env } = process.env
+  if (spawnSync('npm', args, { cwd, env, stdio: ['ignore', 'ignore', 'inherit'] }).status === 0) return
+  process.stderr.write(
+    'SQLite for Node 20 needs Python 3, make and a C++ compiler. Node 22 and newer need none of them.\n',
+  )
+  process.exit(1)
+}

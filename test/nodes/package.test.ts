@@ -1,0 +1,98 @@
+import { execFileSync } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { startSimulatorProcess } from '../support/simulator-process.ts'
+import { until } from '../support/until.ts'
+import { emptyFolder, installNode, ROOT } from './node.ts'
+
+/** The package as `npm pack` makes it, installed for all users into an empty folder, with each supported Node. */
+
+const POLLS = 10
+
+let tarball: string
+beforeAll(() => {
+  const folder = emptyFolder('package')
+  execFileSync('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: ROOT, stdio: 'pipe' })
+  tarball = join(folder, ...readdirSync(folder))
+})
+
+describe.each([
+  ['20', '11', {}],
+  ['22', '11', { CC: 'false', CXX: 'false' }],
+  ['24', '12', { CC: 'false', CXX: 'false' }],
+  ['26', '12', { CC: 'false', CXX: 'false' }],
+])('with Node %s and npm %s', (node, npm, compiler) => {
+  let run: (
+    command: string,
+    args: readonly string[],
+    env?: Readonly<Record<string, string>>,
+  ) => ReturnType<ReturnType<typeof installNode>>
+  const cwd = emptyFolder('work')
+  const prefix = emptyFolder('prefix')
+  const parley = join(prefix, 'bin/parley')
+
+  beforeAll(() => {
+    const start = installNode(node, npm)
+    run = (command, args, env) => start(command, args, { cwd, ...(env && { env }) })
+  })
+
+  test('the package is installed', async () => {
+    const { status, said } = await run('npm', ['install', '-g', '--prefix', prefix, tarball], compiler).ended
+    expect(status, said).toBe(0)
+    expect(readdirSync(join(prefix, 'bin')).sort()).toEqual(['parley', 'parleyd'])
+    const { said: doctor } = await run(parley, ['doctor']).ended
+    expect(doctor).toMatch(new RegExp(`version: parley \\S+ on Node ${node}\\.`))
+  })
+
+  test('npx runs it', async () => {
+    const { status, said } = await run(
+      'npx',
+      ['--yes', '--package', tarball, 'parley', '--version'],
+      compiler,
+    ).ended
+    expect(status, said).toBe(0)
+    expect(said).toMatch(/^\d+\.\d+\.\d+$/m)
+  })
+
+  test('a daemon keeps a warehouse up to date until it is stopped', async () => {
+    const simulator = await startSimulatorProcess({ messages: 300 })
+    const daemon = run(parley, ['daemon', '--database', 'daemon.db'], {
+      PARLEY_BASE_URL: simulator.url,
+      PARLEY_API_KEY: simulator.apiKey,
+      PARLEY_WORKSPACE_ID: simulator.workspaceId,
+      PARLEY_HTTP_LISTEN: 'off',
+      PARLEY_SYNC_POLL_SECONDS: '1',
+    })
+    const polls = async () => {
+      const { counts } = await simulator.requests()
+      const lists = counts.filter(({ route, status }) => route.endsWith('/activities') && status === 200)
+      return lists.reduce((sum, { count }) => sum + count, 0)
+    }
+    const before = await until(polls, count => count > 0)
+    expect(await until(polls, count => count > before + POLLS)).toBeGreaterThan(before + POLLS)
+    daemon.child.kill('SIGTERM')
+    const { status, said } = await daemon.ended
+    expect(status, said).toBe(0)
+    await simulator.close()
+  })
+
+  test.for([
+    'demo',
+    'status',
+    'search price',
+    'schema meetings',
+    'snapshot copy.db',
+    'restore copy.db --database restored.db',
+    'export parquet files',
+    'publish tables',
+    'publish tables',
+    'publish verify tables',
+  ])('parley %s succeeds on the warehouse of the demo', async command => {
+    const words = command.split(' ')
+    const hasDatabase = command !== 'demo' && !command.includes('--database') && !command.includes('verify')
+    const { status, said } = await run(parley, [...words, ...(hasDatabase ? ['--database', 'demo.db'] : [])])
+      .ended
+    expect(status, said).toBe(0)
+  })
+})
