@@ -12,8 +12,9 @@
  */
 
 import { readFileSync } from 'node:fs'
-import { Command, CommanderError } from 'commander'
-import type { CommandContext, CommandDefinition } from './commands/command.ts'
+import { CommanderError } from 'commander'
+import type { CommandContext } from './commands/command.ts'
+import { type Act, createProgram, isCommand } from './commands/commands.ts'
 import {
   type CheckStatus,
   EXIT_STATUS,
@@ -24,106 +25,6 @@ import {
 } from './errors.ts'
 import { keepDebuggerClosed } from './process-signals.ts'
 import { safeLines } from './safe-text.ts'
-
-interface CommandEntry {
-  summary: string
-  /** Called only for the command that runs or whose help is printed. */
-  load(): Promise<CommandDefinition>
-  /** Commands within the command, such as `parley publish verify`. */
-  within?: Readonly<Record<string, CommandEntry>>
-}
-
-/** In the order in which a person meets them. */
-const COMMANDS: Readonly<Record<string, CommandEntry>> = {
-  init: {
-    summary: 'write a settings file',
-    load: async () => (await import('./commands/init.ts')).initCommand,
-  },
-  doctor: {
-    summary: 'check the settings, the API and the database, and suggest fixes',
-    load: async () => (await import('./commands/doctor.ts')).doctorCommand,
-  },
-  backfill: {
-    summary: 'read everything into the warehouse and exit',
-    load: async () => (await import('./commands/backfill/backfill.ts')).backfillCommand,
-  },
-  daemon: {
-    summary: 'keep the warehouse in sync with the API until stopped',
-    load: async () => (await import('./commands/daemon.ts')).daemonCommand,
-  },
-  status: {
-    summary: 'show what is in the warehouse and how fresh it is',
-    load: async () => (await import('./commands/status/status.ts')).statusCommand,
-  },
-  search: {
-    summary: 'search transcripts, e-mails and other texts',
-    load: async () => (await import('./commands/search/search.ts')).searchCommand,
-  },
-  schema: {
-    summary: 'describe every table and column, also for Datasette and DuckDB',
-    load: async () => (await import('./commands/schema/schema.ts')).schemaCommand,
-  },
-  export: {
-    summary: 'write the warehouse as Parquet files',
-    load: async () => (await import('./commands/export.ts')).exportCommand,
-  },
-  publish: {
-    summary: 'publish the warehouse as Iceberg tables for Spark, Trino and other engines',
-    load: async () => (await import('./commands/publish.ts')).publishCommand,
-    within: {
-      verify: {
-        summary: 'check that the files of a target are whole and have nothing that was erased',
-        load: async () => (await import('./commands/publish-verify.ts')).publishVerifyCommand,
-      },
-    },
-  },
-  snapshot: {
-    summary: 'copy the warehouse to a self-contained file',
-    load: async () => (await import('./commands/snapshot.ts')).snapshotCommand,
-  },
-  restore: {
-    summary: 'replace the warehouse with a snapshot',
-    load: async () => (await import('./commands/restore.ts')).restoreCommand,
-  },
-  resync: {
-    summary: 'read one resource again from the start',
-    load: async () => (await import('./commands/resync.ts')).resyncCommand,
-  },
-  'accept-deletions': {
-    summary: 'apply the deletions that the mass-deletion guard holds back',
-    load: async () => (await import('./commands/accept-deletions.ts')).acceptDeletionsCommand,
-  },
-  demo: {
-    summary: 'try parley on a simulated workspace',
-    load: async () => (await import('./commands/demo/demo.ts')).demoCommand,
-  },
-  simulate: {
-    summary: 'serve the whole API from a simulated workspace',
-    load: async () => (await import('./commands/simulate.ts')).simulateCommand,
-  },
-}
-
-const AFTER_HELP = `
-Examples:
-  $ parley init
-  $ parley backfill --help
-
-Exit status:
-  0   done
-  1   a fault of parley; please report it
-  64  the command line is wrong
-  69  the API cannot be reached, or a resource cannot be read
-  73  the database, a file or a target cannot be used
-  75  stopped, or another process is at work; run the command again
-  77  the API refuses the key or the workspace
-  78  the settings are invalid
-parley status --check has its own: 0 fine, 1 a warning, 2 a person has to act.
-
-Pages in the folder of parley:
-  README.md          what parley does, and the first steps
-  config/README.md   every setting
-  drizzle/README.md  every table and column, and questions in SQL
-  systemd/README.md  parley as a service, backups and monitoring`
 
 /** Set by the command's action: commander does not return the action's result. */
 interface Run {
@@ -140,10 +41,10 @@ async function main(argv: readonly string[]): Promise<ExitStatus | CheckStatus> 
   const commandName = argv.find(argument => !argument.startsWith('-') && argument !== 'help')
   const run: Run = { status: EXIT_STATUS.done, signal: undefined }
   try {
-    const program = await createProgram(commandName, run)
+    const program = await createProgram(version(), name => name === commandName, act(run))
     // For `help NAME` with an unknown NAME, commander would print the help of the whole program. When it parses NAME
     // alone, it reports an unknown command.
-    const isKnown = commandName === undefined || Object.hasOwn(COMMANDS, commandName)
+    const isKnown = commandName === undefined || isCommand(commandName)
     await program.parseAsync(isKnown ? argv : [strayOption(argv) ?? commandName], { from: 'user' })
     return run.status
   } catch (error) {
@@ -181,32 +82,13 @@ function ignoreLostReaders(): void {
   })
 }
 
-/** The program with the named command complete and only the summaries of all others. */
-async function createProgram(named: string | undefined, run: Run): Promise<Command> {
-  const program = new Command('parley')
-    .description('Keeps a local SQLite warehouse in sync with a conversation-intelligence workspace.')
-    .version(version())
-    // An option belongs to the command that it follows: otherwise the outer one would take those of the inner one.
-    .enablePositionalOptions()
-    .exitOverride()
-    .configureOutput({ outputError: () => undefined })
-    .addHelpText('after', AFTER_HELP)
-  for (const [name, { summary, load, within = {} }] of Object.entries(COMMANDS)) {
-    const command = program.command(name).summary(summary)
-    if (name !== named) continue
-    await loadCommand(command, await load(), run)
-    for (const [inner, entry] of Object.entries(within))
-      await loadCommand(command.command(inner).summary(entry.summary), await entry.load(), run)
-  }
-  return program
-}
-
-async function loadCommand(command: Command, definition: CommandDefinition, run: Run): Promise<void> {
-  const [{ configureCommand, flagValues }, { processEnvironment }] = await Promise.all([
-    import('./commands/command.ts'),
-    import('./config/load-settings.ts'),
-  ])
-  configureCommand(command, definition).action(async () => {
+/** The action of each command. */
+function act(run: Run): Act {
+  return async (command, definition) => {
+    const [{ flagValues }, { processEnvironment }] = await Promise.all([
+      import('./commands/command.ts'),
+      import('./config/load-settings.ts'),
+    ])
     const signal = stopSignal()
     run.signal = signal
     const context: CommandContext = {
@@ -224,7 +106,7 @@ async function loadCommand(command: Command, definition: CommandDefinition, run:
     }
     const flags = flagValues(command, definition.settings)
     run.status = await definition.run(context, { args: command.args, options: command.opts(), flags })
-  })
+  }
 }
 
 /** The first SIGTERM or SIGINT aborts the returned AbortSignal. The second one ends the process at once. */
@@ -288,7 +170,7 @@ function usageExplanation(error: CommanderError, { command, argv }: CommandLine)
   if (error.exitCode === 0) return { status: EXIT_STATUS.done, lines: [] }
   if (error.code === 'commander.help') return { status: EXIT_STATUS.usage, lines: [] }
   const [message = '', suggestion] = error.message.replace(/^error: /, '').split('\n')
-  const program = command !== undefined && Object.hasOwn(COMMANDS, command) ? `parley ${command}` : 'parley'
+  const program = command !== undefined && isCommand(command) ? `parley ${command}` : 'parley'
   const isStray =
     error.code === 'commander.unknownOption' && command !== undefined && strayOption(argv) !== undefined
   const advice = isStray ? 'Write options after the command.' : suggestion?.replace(/^\(|\)$/g, '')

@@ -12,7 +12,7 @@ describe('the source in src/', () => {
   test('the sources and their imports are found', () => {
     const cli = sources.find(({ path }) => path === 'cli.ts')
     expect(cli?.imports).toContainEqual({ module: 'errors.ts', typeOnly: false })
-    expect(cli?.imports).toContainEqual({ module: 'commands/init.ts', typeOnly: false })
+    expect(cli?.imports).toContainEqual({ module: 'commands/commands.ts', typeOnly: false })
     expect(cli?.uses).toContain('process.exit')
   })
 })

@@ -103,6 +103,8 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
     'cli.ts',
     'config/load-settings.ts',
     'commands/doctor.ts',
+    // The scripts for shells.
+    'commands/completion.ts',
     // The questions.
     'dictionary/questions.ts',
     // The manifest.
@@ -117,7 +119,11 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
     'store/migrations/journal.ts',
     'store/migrations/own-objects.ts',
   ],
-  'node:fs.writeFileSync': ['store/file/new-files.ts'],
+  'node:fs.writeFileSync': [
+    // The manual and the scripts for shells, during the build.
+    'commands/write-reference.ts',
+    'store/file/new-files.ts',
+  ],
   'node:fs/promises.readFile': [
     // The style and the module of the page.
     'server/routes.ts',

@@ -1,0 +1,154 @@
+import { Command } from 'commander'
+import { INSTALLATION } from '../installation.ts'
+import type { CommandDefinition } from './command.ts'
+
+interface CommandEntry {
+  summary: string
+  /** Called only for a command that runs or whose help is printed. */
+  load(): Promise<CommandDefinition>
+  /** Commands within the command, such as `parley publish verify`. */
+  within?: Readonly<Record<string, Omit<CommandEntry, 'within'>>>
+}
+
+/** In the order in which a person meets them. */
+const COMMANDS: Readonly<Record<string, CommandEntry>> = {
+  init: {
+    summary: 'write a settings file',
+    load: async () => (await import('./init.ts')).initCommand,
+  },
+  doctor: {
+    summary: 'check the settings, the API and the database, and suggest fixes',
+    load: async () => (await import('./doctor.ts')).doctorCommand,
+  },
+  backfill: {
+    summary: 'read everything into the warehouse and exit',
+    load: async () => (await import('./backfill/backfill.ts')).backfillCommand,
+  },
+  daemon: {
+    summary: 'keep the warehouse in sync with the API until stopped',
+    load: async () => (await import('./daemon.ts')).daemonCommand,
+  },
+  status: {
+    summary: 'show what is in the warehouse and how fresh it is',
+    load: async () => (await import('./status/status.ts')).statusCommand,
+  },
+  search: {
+    summary: 'search transcripts, e-mails and other texts',
+    load: async () => (await import('./search/search.ts')).searchCommand,
+  },
+  schema: {
+    summary: 'describe every table and column, also for Datasette and DuckDB',
+    load: async () => (await import('./schema/schema.ts')).schemaCommand,
+  },
+  export: {
+    summary: 'write the warehouse as Parquet files',
+    load: async () => (await import('./export.ts')).exportCommand,
+  },
+  publish: {
+    summary: 'publish the warehouse as Iceberg tables for Spark, Trino and other engines',
+    load: async () => (await import('./publish.ts')).publishCommand,
+    within: {
+      verify: {
+        summary: 'check that the files of a target are whole and have nothing that was erased',
+        load: async () => (await import('./publish-verify.ts')).publishVerifyCommand,
+      },
+    },
+  },
+  snapshot: {
+    summary: 'copy the warehouse to a self-contained file',
+    load: async () => (await import('./snapshot.ts')).snapshotCommand,
+  },
+  restore: {
+    summary: 'replace the warehouse with a snapshot',
+    load: async () => (await import('./restore.ts')).restoreCommand,
+  },
+  resync: {
+    summary: 'read one resource again from the start',
+    load: async () => (await import('./resync.ts')).resyncCommand,
+  },
+  'accept-deletions': {
+    summary: 'apply the deletions that the mass-deletion guard holds back',
+    load: async () => (await import('./accept-deletions.ts')).acceptDeletionsCommand,
+  },
+  completion: {
+    summary: 'print a script by which a shell completes commands and options',
+    load: async () => (await import('./completion.ts')).completionCommand,
+  },
+  demo: {
+    summary: 'try parley on a simulated workspace',
+    load: async () => (await import('./demo/demo.ts')).demoCommand,
+  },
+  simulate: {
+    summary: 'serve the whole API from a simulated workspace',
+    load: async () => (await import('./simulate.ts')).simulateCommand,
+  },
+}
+
+export const isCommand = (name: string): boolean => Object.hasOwn(COMMANDS, name)
+
+/** Of all commands but `parley status --check`. */
+export const EXIT_STATUSES: readonly (readonly [status: number, meaning: string])[] = [
+  [0, 'done'],
+  [1, 'a fault of parley; please report it'],
+  [64, 'the command line is wrong'],
+  [69, 'the API cannot be reached, or a resource cannot be read'],
+  [73, 'the database, a file or a target cannot be used'],
+  [75, 'stopped, or another process is at work; run the command again'],
+  [77, 'the API refuses the key or the workspace'],
+  [78, 'the settings or the installation are invalid'],
+]
+
+export const CHECK_STATUSES = 'parley status --check has its own: 0 fine, 1 a warning, 2 a person has to act.'
+
+/** The pages that come with the program. */
+export const PAGES: readonly (readonly [file: string, about: string])[] = [
+  ['README.md', 'what parley does, and the first steps'],
+  ['config/README.md', 'every setting'],
+  ['drizzle/README.md', 'every table and column, and questions in SQL'],
+  ['systemd/README.md', 'parley as a service, backups and monitoring'],
+]
+
+/** Does what the command line asks for. */
+export type Act = (command: Command, definition: CommandDefinition) => Promise<void>
+
+/**
+ * The program as commander needs it.
+ * @param isNeeded whether a command is to have more than its summary: the modules of the others are not loaded
+ */
+export async function createProgram(
+  version: string,
+  isNeeded: (name: string) => boolean,
+  act: Act,
+): Promise<Command> {
+  const program = new Command('parley')
+    .description('Keeps a local SQLite warehouse in sync with a conversation-intelligence workspace.')
+    .version(version)
+    // An option belongs to the command that it follows: otherwise the outer one would take those of the inner one.
+    .enablePositionalOptions()
+    .exitOverride()
+    .configureOutput({ outputError: () => undefined })
+    .addHelpText('after', helpEnd())
+  const complete = async (command: Command, definition: CommandDefinition) => {
+    const { configureCommand } = await import('./command.ts')
+    configureCommand(command, definition).action(() => act(command, definition))
+  }
+  for (const [name, { summary, load, within = {} }] of Object.entries(COMMANDS)) {
+    const command = program.command(name).summary(summary)
+    if (!isNeeded(name)) continue
+    await complete(command, await load())
+    for (const [inner, entry] of Object.entries(within))
+      await complete(command.command(inner).summary(entry.summary), await entry.load())
+  }
+  return program
+}
+
+function helpEnd(): string {
+  const statuses = EXIT_STATUSES.map(([status, meaning]) => `  ${String(status).padEnd(2)}  ${meaning}`)
+  const width = Math.max(...PAGES.map(([file]) => file.length))
+  const pages = PAGES.map(([file, about]) => `  ${file.padEnd(width)}  ${about}`)
+  return [
+    '\nExamples:\n  $ parley init\n  $ parley backfill --help',
+    `\nExit status:\n${statuses.join('\n')}\n${CHECK_STATUSES}`,
+    `\nPages in ${INSTALLATION}:\n${pages.join('\n')}`,
+  ].join('\n')
+}

@@ -1,0 +1,22 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { INSTALLATION } from '../installation.ts'
+import { createProgram } from './commands.ts'
+import { manual } from './reference/manual.ts'
+import { bashScript, fishScript, zshScript } from './reference/shell-scripts.ts'
+
+/** A program for the build: writes the manual and the shells' scripts, from the texts of `--help`. */
+const folder = join(INSTALLATION, 'dist', 'reference')
+const program = await createProgram(
+  '',
+  () => true,
+  async () => undefined,
+)
+mkdirSync(folder, { recursive: true })
+const files = {
+  'parley.1': manual(program),
+  'parley.bash': bashScript(program),
+  _parley: zshScript(program),
+  'parley.fish': fishScript(program),
+}
+for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)

@@ -1,0 +1,57 @@
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { emptyFolder, ROOT } from '../nodes/node.ts'
+
+/** The Tab key in real shells, with the scripts of `parley completion`. */
+
+const cwd = emptyFolder('shells')
+writeFileSync(join(cwd, 'warehouse.db'), '')
+const script = (shell: string) => {
+  const path = join(cwd, shell)
+  writeFileSync(path, execFileSync(join(ROOT, 'dist/cli.js'), ['completion', shell]))
+  return path
+}
+
+/** Each prints the last word after Tab. The line is given as `LINE`. */
+const SHELLS: Readonly<Record<string, (path: string) => readonly string[]>> = {
+  bash: path => [
+    'bash',
+    '-c',
+    `source ${path}; compopt() { :; }; read -ra COMP_WORDS <<< "$LINE"; COMP_CWORD=$((\${#COMP_WORDS[@]} - 1)); _parley; echo "\${COMPREPLY[@]}"`,
+  ],
+  fish: path => ['fish', '--no-config', '-c', `source ${path}; complete -C "$LINE" | cut -f1`],
+  zsh: path => [
+    'zsh',
+    '-f',
+    '-c',
+    [
+      'zmodload zsh/zpty; zpty z zsh -f -i',
+      `zpty -w z 'autoload -Uz compinit; compinit -u -d ${path}-dump; source ${path}; parley() { print "WORDS"": $argv[-1] END" }'`,
+      `zpty -w z "$LINE"$'\\t'; zpty -r z said '*WORDS: * END*'`,
+      '[[ $said =~ "WORDS: ([^ ]*) END" ]] && print -- $match[1]',
+    ].join('\n'),
+  ],
+}
+
+describe.each(Object.entries(SHELLS))('%s', (shell, argv) => {
+  const [command = '', ...args] = argv(script(shell))
+
+  test.for([
+    ['parley ba', 'backfill'],
+    ['parley accept', 'accept-deletions'],
+    ['parley help se', 'search'],
+    ['parley backfill --max-c', '--max-concurrency'],
+    ['parley backfill --plan --only meeti', 'meetings'],
+    ['parley backfill --crm-tables f', 'false'],
+    ['parley status --database ware', 'warehouse.db'],
+    ['parley resync meeti', 'meetings'],
+    ['parley publish ver', 'verify'],
+    ['parley publish verify --loc', '--location'],
+    ['parley completion z', 'zsh'],
+  ])('completes %s with %s', ([line = '', word]) => {
+    const said = execFileSync(command, args, { cwd, env: { ...process.env, LINE: line }, encoding: 'utf8' })
+    expect(said.trim()).toBe(word)
+  })
+})

@@ -1,0 +1,8 @@
+import { defineConfig, mergeConfig } from 'vitest/config'
+import usual from './vitest.config.ts'
+
+/** What an installation brings, with the programs that use it: shells, the package manager of Debian. */
+export default mergeConfig(
+  { ...usual, test: { ...usual.test, include: [], exclude: [] } },
+  defineConfig({ test: { include: ['test/install/**/*.test.ts'] } }),
+)
