@@ -70,7 +70,8 @@ export function exitStatusOf(error: unknown): ExitStatus {
 
 /** Message and hint as one text, for places without room for a separate hint, such as `sync_status`. */
 export function reasonWithHint({ message, hint }: { message: string; hint?: string | undefined }): string {
-  return hint === undefined ? message : `${message.replace(/\.$/, '')}. ${hint}`
+  if (hint === undefined) return message
+  return `${/[.?!]$/.test(message) ? message : `${message}.`} ${hint}`
 }
 
 /** The text to store and show for an error. An error from elsewhere gives no message, which may quote private text. */

@@ -229,7 +229,7 @@ export function createCursorGuard(capacity = 100_000): CursorGuard {
 
 function listUnderData(value: unknown): readonly unknown[] {
   const data = isJsonObject(value) ? own(value, 'data') : undefined
-  if (!Array.isArray(data)) throw brokenEnvelope('a list in data', value)
+  if (!Array.isArray(data)) throw brokenEnvelope('an object with a list in data', value)
   return data
 }
 

@@ -219,7 +219,7 @@ test('a response of another shape is described by its fields, never by its value
   const { status, stdout } = await doctor(placeFor(scripted))
   expect(status).toBe(EXIT_STATUS.apiUnavailable)
   expect(stdout).toContain(
-    'WRONG    GET /v1/members: The answer has the wrong form: expected a list in data, found an object with members, paging\n',
+    'WRONG    GET /v1/members: The answer has the wrong form: expected an object with a list in data, found an object with members, paging\n',
   )
   expect(stdout).not.toContain('someone')
 })
