@@ -6,13 +6,14 @@ export default defineConfig({
     root: new URL('..', import.meta.url).pathname,
     include: ['test/**/*.test.ts'],
     // Minutes each: `npm run test:long`. Or they need Chromium, `npm run test:page`, promtool, `npm run test:alerts`, query
-    // engines, `npm run test:engines`, or other versions of Node, `npm run test:nodes`.
+    // engines, `npm run test:engines`, other versions of Node, `npm run test:nodes`, or shells, `npm run test:install`.
     exclude: [
       'test/**/*.long.test.ts',
       'test/page/**',
       'test/**/*.promtool.test.ts',
       'test/engines/**',
       'test/nodes/**',
+      'test/install/**',
     ],
     globalSetup: ['test/support/temporary-files.ts'],
     setupFiles: ['test/support/fixed-seed.ts'],
