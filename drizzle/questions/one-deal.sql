@@ -1,7 +1,7 @@
 -- What happened in one deal, in order: e-mails, meetings and changes?
 --
 -- Parameters:
---   deal           the deal's id; by default the deal of the newest activity
+--   deal           the deal's id; by default the deal of the newest activity of any deal
 --   name_field     the field with the name of the records that a deal points at, such as its stage
 --
 -- Copies of one e-mail have an activity each and are shown once. Where a copy is not stored, its activity has a line:
@@ -9,10 +9,14 @@
 -- the time at which it did. For earlier changes the API says only that something changed.
 WITH parameters AS (
   SELECT
-    (SELECT d.id FROM live_activities a
+    (SELECT min(d.id) FROM live_activities a
      CROSS JOIN activity_links l ON l.activity_id = a.id AND l.context_type = 'deal'
      CROSS JOIN live_crm_records d ON d.object = 'deal' AND d.id = l.context_id
-     ORDER BY a.occurred_at DESC, d.id LIMIT 1) AS deal,
+     WHERE a.occurred_at =
+       (SELECT a.occurred_at FROM live_activities a
+        CROSS JOIN activity_links l ON l.activity_id = a.id AND l.context_type = 'deal'
+        CROSS JOIN live_crm_records d ON d.object = 'deal' AND d.id = l.context_id
+        ORDER BY a.occurred_at DESC LIMIT 1)) AS deal,
     'name' AS name_field
 ),
 changed AS (
