@@ -57,7 +57,7 @@ const flagOf = (option: Option): Flag => ({
 
 function valueAfter(asked: Option | Argument): Suggested {
   if (asked.argChoices !== undefined) return asked.argChoices
-  const name = 'flags' in asked ? /[<[](.*)[>\]]/.exec(asked.flags)?.[1] : asked.name()
+  const name = 'flags' in asked ? /^[^<[]*[<[]([^>\]]*)/.exec(asked.flags)?.[1] : asked.name()
   return VALUES[name ?? '']
 }
 
