@@ -67,9 +67,11 @@ export function configureCommand(command: Command, definition: CommandDefinition
   for (const argument of definition.arguments ?? []) command.addArgument(argument)
   for (const option of definition.options) command.addOption(option)
   addSettingFlags(command, definition.settings)
-  const examples = definition.examples.map(([line, does]) => `  $ ${line}\n      ${does}`)
-  return command.addHelpText('after', `\nExamples:\n${examples.join('\n')}`)
+  return command.addHelpText('after', examplesText(definition.examples))
 }
+
+export const examplesText = (examples: CommandDefinition['examples']): string =>
+  `\nExamples:\n${examples.map(([line, does]) => `  $ ${line}\n      ${does}`).join('\n')}`
 
 const CONFIG_OPTION = new Option('--config <file>', 'the settings file; default config/parley.toml')
 

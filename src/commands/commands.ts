@@ -4,10 +4,10 @@ import type { CommandDefinition } from './command.ts'
 
 interface CommandEntry {
   summary: string
-  /** Called only for a command that runs or whose help is printed. */
-  load(): Promise<CommandDefinition>
+  /** Called only for a command that runs or whose help is printed. Without it, only the commands within it run. */
+  load?(): Promise<CommandDefinition>
   /** Commands within the command, such as `parley publish verify`. */
-  within?: Readonly<Record<string, Omit<CommandEntry, 'within'>>>
+  within?: Readonly<Record<string, Required<Omit<CommandEntry, 'within'>>>>
 }
 
 /** In the order in which a person meets them. */
@@ -31,6 +31,19 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   status: {
     summary: 'show what is in the warehouse and how fresh it is',
     load: async () => (await import('./status/status.ts')).statusCommand,
+  },
+  service: {
+    summary: 'install the daemon as a service of systemd',
+    within: {
+      install: {
+        summary: 'install the service of one workspace and start it',
+        load: async () => (await import('./service/service.ts')).serviceInstallCommand,
+      },
+      uninstall: {
+        summary: 'stop and remove the service; the data stay',
+        load: async () => (await import('./service/service.ts')).serviceUninstallCommand,
+      },
+    },
   },
   search: {
     summary: 'search transcripts, e-mails and other texts',
@@ -135,9 +148,18 @@ export async function createProgram(
   for (const [name, { summary, load, within = {} }] of Object.entries(COMMANDS)) {
     const command = program.command(name).summary(summary)
     if (!isNeeded(name)) continue
-    await complete(command, await load())
-    for (const [inner, entry] of Object.entries(within))
-      await complete(command.command(inner).summary(entry.summary), await entry.load())
+    if (load !== undefined) await complete(command, await load())
+    const examples: (readonly [line: string, does: string])[] = []
+    for (const [word, entry] of Object.entries(within)) {
+      const definition = await entry.load()
+      await complete(command.command(word).summary(entry.summary), definition)
+      examples.push(...definition.examples)
+    }
+    if (load !== undefined) continue
+    const { examplesText } = await import('./command.ts')
+    command
+      .description(`${summary.charAt(0).toUpperCase()}${summary.slice(1)}.`)
+      .addHelpText('after', examplesText(examples))
   }
   return program
 }

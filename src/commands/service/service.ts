@@ -1,0 +1,133 @@
+import { type StdioOptions, spawnSync } from 'node:child_process'
+import { existsSync, readdirSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { Argument, Option } from 'commander'
+import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { INSTALLATION } from '../../installation.ts'
+import type { CommandContext, CommandDefinition } from '../command.ts'
+import {
+  commandLine,
+  type HostFacts,
+  installSteps,
+  obstacle,
+  type Step,
+  settingsPath,
+  uninstallSteps,
+} from './steps.ts'
+
+interface InstallOptions {
+  plan?: true
+  baseUrl?: string
+  workspaceId?: string
+  apiKeyFile?: string
+}
+
+const NAME = new Argument('<name>', 'a name for the workspace: letters, digits, - and _')
+const PLAN = new Option('--plan', 'only print the commands')
+
+export const serviceInstallCommand: CommandDefinition<InstallOptions> = {
+  description:
+    'Installs a systemd service that keeps one workspace in sync, with a daily snapshot, and starts it. Prints the commands of systemd/README.md and runs them. Settings that exist are kept. Needs root.',
+  arguments: [NAME],
+  settings: [],
+  options: [
+    new Option('--base-url <url>', 'the address of the API, without /v1 and /v2'),
+    new Option('--workspace-id <id>', 'the id of the workspace to read'),
+    new Option('--api-key-file <file>', 'a file with the API key, which is copied; without it you are asked'),
+    PLAN,
+  ],
+  examples: [
+    [
+      'parley service install acme --base-url https://api.example.com --workspace-id 42',
+      'asks for the API key',
+    ],
+    ['parley service install acme --plan', 'only prints the commands'],
+  ],
+  async run(context, { args: [name = ''], options }) {
+    const { baseUrl, workspaceId, apiKeyFile } = options
+    const given = {
+      flags: [
+        ...(baseUrl === undefined ? [] : ['--base-url', baseUrl]),
+        ...(workspaceId === undefined ? [] : ['--workspace-id', workspaceId]),
+      ],
+      keyFile: apiKeyFile && resolve(context.cwd, apiKeyFile),
+    }
+    runSteps(context, name, installSteps(name, given, machineFor(name)), options)
+    if (options.plan) return EXIT_STATUS.done
+    const next = [
+      `parley status --database /var/lib/parley/${name}/parley.db`,
+      `journalctl -u parley@${name} -f`,
+    ]
+    context.stdout.write(
+      `\nInstalled parley@${name}.service. Next:\n${next.map(line => `  ${line}\n`).join('')}`,
+    )
+    return EXIT_STATUS.done
+  },
+}
+
+export const serviceUninstallCommand: CommandDefinition<InstallOptions> = {
+  description:
+    'Stops the service of a workspace and removes it. Settings, key, warehouse and snapshots stay. Prints the commands and runs them. Needs root.',
+  arguments: [NAME],
+  settings: [],
+  options: [PLAN],
+  examples: [['parley service uninstall acme', 'stops and removes the service']],
+  async run(context, { args: [name = ''], options }) {
+    runSteps(context, name, uninstallSteps(name, machineFor(name)), options)
+    if (options.plan) return EXIT_STATUS.done
+    context.stdout.write(
+      `\nThe settings, the key and the warehouse are still there. To delete them as well:\n  rm -r /etc/parley/${name}.* /var/lib/parley/${name}\n`,
+    )
+    return EXIT_STATUS.done
+  },
+}
+
+/** The search path of systemd's services. */
+const SERVICE_PATH = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin']
+
+function machineFor(name: string): HostFacts {
+  const wanted = '/etc/systemd/system/multi-user.target.wants'
+  const enabled = existsSync(wanted) ? readdirSync(wanted) : []
+  return {
+    installation: INSTALLATION,
+    hasPackagedUnits: existsSync('/usr/lib/systemd/system/parley@.service'),
+    isBooted: existsSync('/run/systemd/system'),
+    hasSettings: existsSync(settingsPath(name)),
+    others: enabled.filter(unit => unit.startsWith('parley@') && unit !== `parley@${name}.service`),
+  }
+}
+
+/** Prints each step and, unless it is only a plan, runs it. @throws StopError when one fails: the rest is not run */
+function runSteps(
+  { stdout, env }: CommandContext,
+  name: string,
+  steps: readonly Step[],
+  { plan = false }: { plan?: boolean },
+): void {
+  const wrong = obstacle(name, {
+    platform: process.platform,
+    isRoot: plan || process.geteuid?.() === 0,
+    installation: INSTALLATION,
+    hasSystemd: existsSync('/usr/bin/systemctl'),
+    node: SERVICE_PATH.find(folder => existsSync(join(folder, 'node'))),
+  })
+  if (wrong !== undefined)
+    throw new StopError(wrong.message, {
+      code: 'no-service',
+      hint: wrong.hint,
+      exitStatus: EXIT_STATUS.usage,
+    })
+  for (const step of steps) {
+    stdout.write(`# ${step.does}\n${commandLine(step)}\n`)
+    if (plan) continue
+    const [command = '', ...args] = step.argv
+    const stdio: StdioOptions = ['inherit', step.isQuiet ? 'ignore' : 'inherit', 'inherit']
+    const { status } = spawnSync(command, args, { stdio, env: { ...env, ...step.env }, cwd: '/' })
+    if (status === 0) continue
+    throw new StopError(`${command} failed, and the commands after it were not run`, {
+      code: 'service-step-failed',
+      hint: 'Mend what it says, then run parley service again: what is already done does no harm.',
+      exitStatus: EXIT_STATUS.settings,
+    })
+  }
+}

@@ -1,0 +1,186 @@
+import { join } from 'node:path'
+
+/** What the commands `parley service` find on the machine. */
+export interface HostFacts {
+  /** The folder of the program. */
+  installation: string
+  /** Whether a package brought the units and the user. */
+  hasPackagedUnits: boolean
+  /** Whether systemd runs: in a root folder that is prepared for later it does not. */
+  isBooted: boolean
+  /** Whether the settings file of the workspace exists. */
+  hasSettings: boolean
+  /** Other workspaces that have a service. */
+  others: readonly string[]
+}
+
+/** A command line, and what it does for people. */
+export interface Step {
+  does: string
+  argv: readonly string[]
+  /** Variables for it. */
+  env?: Readonly<Record<string, string>>
+  /** Whether its standard output is of no use here. */
+  isQuiet?: true
+}
+
+const UNITS = [
+  'parley@.service',
+  'parley-failed@.service',
+  'parley-snapshot@.service',
+  'parley-snapshot@.timer',
+]
+const UNIT_FOLDER = '/etc/systemd/system'
+
+export const settingsPath = (name: string) => `/etc/parley/${name}.toml`
+const keyPath = (name: string) => `/etc/parley/${name}.key`
+const dataFolder = (name: string) => `/var/lib/parley/${name}`
+const unitsOf = (name: string) => [`parley@${name}.service`, `parley-snapshot@${name}.timer`]
+
+/** What systemd/README.md tells a person to run for a new workspace, with the same paths. */
+export function installSteps(
+  name: string,
+  given: { flags: readonly string[]; keyFile: string | undefined },
+  machine: HostFacts,
+): Step[] {
+  const program = join(machine.installation, 'dist', 'cli.js')
+  const source = (file: string) => join(machine.installation, 'systemd', file)
+  const settings = settingsPath(name)
+  return [
+    ...(machine.hasPackagedUnits
+      ? []
+      : [
+          {
+            does: 'the user parley and the group parley-readers',
+            argv: ['install', '-D', '-m', '644', '-t', '/etc/sysusers.d', source('parley.conf')],
+          },
+          { does: 'creates them', argv: ['systemd-sysusers', 'parley.conf'] },
+          { does: 'the units', argv: ['install', '-m', '644', '-t', UNIT_FOLDER, ...UNITS.map(source)] },
+          ...(machine.installation === '/opt/parley'
+            ? []
+            : [
+                {
+                  does: 'with the folder of this program',
+                  argv: [
+                    'sed',
+                    '-i',
+                    `s#/opt/parley/#${machine.installation}/#`,
+                    ...UNITS.map(unit => join(UNIT_FOLDER, unit)),
+                  ],
+                },
+              ]),
+          ...(machine.isBooted ? [{ does: 'makes them known', argv: ['systemctl', 'daemon-reload'] }] : []),
+        ]),
+    ...(given.keyFile === undefined
+      ? []
+      : [
+          {
+            does: 'the API key, which only root can read; systemd passes it to the service',
+            argv: ['install', '-D', '-m', '600', given.keyFile, keyPath(name)],
+          },
+        ]),
+    ...(machine.hasSettings
+      ? []
+      : [
+          {
+            does: given.keyFile === undefined ? 'the settings and the API key' : 'the settings',
+            argv: [program, 'init', '--config', settings, ...given.flags],
+            isQuiet: true as const,
+            ...(given.keyFile === undefined ? {} : { env: { PARLEY_API_KEY_FILE: keyPath(name) } }),
+          },
+        ]),
+    { does: 'everyone may read the settings; the key stays private', argv: ['chmod', '644', settings] },
+    {
+      does: 'the folder of the warehouse',
+      argv: ['install', '-d', '-o', 'parley', '-g', 'parley-readers', '-m', '750', dataFolder(name)],
+    },
+    {
+      does: 'checks settings, key and API',
+      argv: [program, 'doctor'],
+      env: {
+        PARLEY_CONFIG: settings,
+        PARLEY_API_KEY_FILE: keyPath(name),
+        PARLEY_DATABASE: `${dataFolder(name)}/parley.db`,
+        PARLEY_DATABASE_MODE: '0640',
+        PARLEY_HTTP_LISTEN: 'off',
+      },
+    },
+    {
+      does: machine.isBooted
+        ? 'starts the service and its daily snapshot, now and at each boot'
+        : 'starts the service and its daily snapshot at each boot',
+      argv: ['systemctl', 'enable', ...(machine.isBooted ? ['--now'] : []), ...unitsOf(name)],
+    },
+  ]
+}
+
+/** The reverse. Settings, key, warehouse, snapshots, user and group stay. */
+export function uninstallSteps(name: string, machine: HostFacts): Step[] {
+  return [
+    {
+      does: 'stops the service and its daily snapshot',
+      argv: ['systemctl', 'disable', ...(machine.isBooted ? ['--now'] : []), ...unitsOf(name)],
+    },
+    ...(machine.hasPackagedUnits || machine.others.length > 0
+      ? []
+      : [
+          {
+            does: 'the units, which no other workspace uses',
+            argv: ['rm', '-f', ...UNITS.map(unit => join(UNIT_FOLDER, unit)), '/etc/sysusers.d/parley.conf'],
+          },
+          ...(machine.isBooted ? [{ does: 'forgets them', argv: ['systemctl', 'daemon-reload'] }] : []),
+        ]),
+  ]
+}
+
+/** The step as a person would type it. */
+export function commandLine({ argv, env = {} }: Step): string {
+  const quoted = (word: string) =>
+    /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+  return [
+    ...Object.entries(env).map(([name, value]) => `${name}=${quoted(value)}`),
+    ...argv.map(quoted),
+  ].join(' ')
+}
+
+/** Why a service of this program could not run, with what to do; undefined when it could. */
+export function obstacle(
+  name: string,
+  {
+    platform,
+    isRoot,
+    installation,
+    hasSystemd,
+    node,
+  }: {
+    platform: string
+    isRoot: boolean
+    installation: string
+    hasSystemd: boolean
+    /** Where services find `node`; undefined when they do not. */
+    node: string | undefined
+  },
+): { message: string; hint: string } | undefined {
+  if (!/^[A-Za-z0-9_-]+$/.test(name))
+    return {
+      message: `${JSON.stringify(name)} cannot be the name of a service`,
+      hint: 'Use letters, digits, - and _: the units and files of the workspace have this name.',
+    }
+  if (platform !== 'linux' || !hasSystemd)
+    return {
+      message: 'There is no systemd on this machine',
+      hint: 'Let another program start parley daemon, or cron run parley backfill.',
+    }
+  if (!isRoot) return { message: 'Only root can install services', hint: 'Run the command with sudo.' }
+  if (/^\/(home|root|run\/user)\//.test(installation))
+    return {
+      message: `parley is installed in ${installation}, which services cannot see`,
+      hint: 'Install it for all users: with the Debian package, or by npm install -g with a Node of /usr or /usr/local.',
+    }
+  if (node === undefined)
+    return {
+      message: 'Services find no node on their search path',
+      hint: 'Install Node in /usr or /usr/local, or link it: ln -s "$(command -v node)" /usr/local/bin/node.',
+    }
+  return undefined
+}

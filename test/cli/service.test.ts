@@ -1,0 +1,125 @@
+import { readdirSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import {
+  commandLine,
+  type HostFacts,
+  installSteps,
+  obstacle,
+  uninstallSteps,
+} from '../../src/commands/service/steps.ts'
+import { EXIT_STATUS } from '../../src/errors.ts'
+import { emptyFolder, parley } from './parley.ts'
+
+const MACHINE: HostFacts = {
+  installation: '/opt/parley',
+  hasPackagedUnits: false,
+  isBooted: true,
+  hasSettings: false,
+  others: [],
+}
+const GIVEN = { flags: ['--workspace-id', "o'42"], keyFile: undefined }
+
+const install = (machine: Partial<HostFacts>, given: Parameters<typeof installSteps>[1] = GIVEN) =>
+  installSteps('acme', given, { ...MACHINE, ...machine }).map(commandLine)
+const uninstall = (machine: Partial<HostFacts>) =>
+  uninstallSteps('acme', { ...MACHINE, ...machine }).map(commandLine)
+
+test('a service is installed by the commands of the page, in their order', () => {
+  expect(
+    install({}).map(line =>
+      line
+        .replace(/^(\S+=\S+ )+/, '')
+        .split(' ')
+        .slice(0, 2)
+        .join(' '),
+    ),
+  ).toEqual([
+    'install -D',
+    'systemd-sysusers parley.conf',
+    'install -m',
+    'systemctl daemon-reload',
+    '/opt/parley/dist/cli.js init',
+    'chmod 644',
+    'install -d',
+    '/opt/parley/dist/cli.js doctor',
+    'systemctl enable',
+  ])
+})
+
+test.for<[what: string, line: string, isThere: boolean, machine: Partial<HostFacts>]>([
+  [
+    'names the folder of the program in the units',
+    "sed -i 's#/opt/parley/#/usr/lib/x/#' ",
+    true,
+    { installation: '/usr/lib/x' },
+  ],
+  ['leaves the units of a package alone', '/etc/systemd/system', false, { hasPackagedUnits: true }],
+  ['quotes what it was given for a shell', "--workspace-id 'o'\\''42'", true, {}],
+  ['keeps settings that exist', 'cli.js init', false, { hasSettings: true }],
+  [
+    'starts the service at once',
+    'systemctl enable --now parley@acme.service parley-snapshot@acme.timer',
+    true,
+    {},
+  ],
+  [
+    'waits for the next boot where systemd does not run',
+    'systemctl enable parley@acme.service',
+    true,
+    { isBooted: false },
+  ],
+  ['asks a systemd that does not run for nothing', 'daemon-reload', false, { isBooted: false }],
+])('install %s', ([, line, isThere, machine]) => {
+  expect(install(machine).some(each => each.includes(line))).toBe(isThere)
+})
+
+test('a key in a file is copied for root alone, and init does not ask for it', () => {
+  const lines = install({}, { flags: [], keyFile: '/home/me/key' })
+  expect(lines).toContain('install -D -m 600 /home/me/key /etc/parley/acme.key')
+  expect(lines).toContain(
+    'PARLEY_API_KEY_FILE=/etc/parley/acme.key /opt/parley/dist/cli.js init --config /etc/parley/acme.toml',
+  )
+})
+
+test.for<[what: string, machine: Partial<HostFacts>, removesUnits: boolean]>([
+  ['of the last workspace', {}, true],
+  ['that another workspace uses', { others: ['parley@other.service'] }, false],
+  ['of a package', { hasPackagedUnits: true }, false],
+])('uninstall stops the service and removes units %s: %#', ([, machine, removesUnits]) => {
+  const lines = uninstall(machine)
+  expect(lines[0]).toBe('systemctl disable --now parley@acme.service parley-snapshot@acme.timer')
+  expect(lines.some(line => line.startsWith('rm '))).toBe(removesUnits)
+  expect(lines.join('\n')).not.toMatch(/\/var\/lib|\/etc\/parley/)
+})
+
+const FIT = {
+  platform: 'linux',
+  isRoot: true,
+  installation: '/opt/parley',
+  hasSystemd: true,
+  node: '/usr/bin',
+}
+
+test.for<[message: RegExp | undefined, name: string, facts: Partial<typeof FIT> | { node: undefined }]>([
+  [undefined, 'acme-2', {}],
+  [/cannot be the name/, 'a b', {}],
+  [/cannot be the name/, '../etc', {}],
+  [/no systemd/, 'acme', { platform: 'darwin' }],
+  [/no systemd/, 'acme', { hasSystemd: false }],
+  [/Only root/, 'acme', { isRoot: false }],
+  [/services cannot see/, 'acme', { installation: '/home/me/lib/node_modules/parleyd' }],
+  [/services cannot see/, 'acme', { installation: '/root/parley' }],
+  [/find no node/, 'acme', { node: undefined }],
+])('what keeps a service from running is said first: %s', ([message, name, facts]) => {
+  const found = obstacle(name, { ...FIT, ...facts })
+  if (message === undefined) expect(found).toBeUndefined()
+  else expect(found?.message).toMatch(message)
+})
+
+test('a plan prints the commands and runs none', async () => {
+  const cwd = emptyFolder()
+  const { status, stdout } = await parley(['service', 'install', 'acme', '--plan'], { cwd })
+  expect(status).toBe(EXIT_STATUS.done)
+  expect(stdout).toContain('systemctl enable')
+  expect(readdirSync(cwd)).toEqual([])
+})
