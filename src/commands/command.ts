@@ -9,7 +9,7 @@ import {
 } from '../config/load-settings.ts'
 import { SETTING_LIST, type SettingKey, settingNamed } from '../config/settings.ts'
 import type { CheckStatus, ExitStatus } from '../errors.ts'
-import type { Keyboard } from '../terminal/ask-secret.ts'
+import type { Keyboard } from '../terminal/ask.ts'
 import type { Output } from '../terminal/output.ts'
 
 /** What a command may use of its process. */

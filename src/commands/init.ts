@@ -17,14 +17,16 @@ import {
   settingNamed,
 } from '../config/settings.ts'
 import { renderSettingsFile } from '../config/settings-file.ts'
-import { EXIT_STATUS, StopError } from '../errors.ts'
+import { type CheckStatus, EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
 import { writeNewFile } from '../store/file/new-files.ts'
-import { askSecret } from '../terminal/ask-secret.ts'
+import { ask } from '../terminal/ask.ts'
 import type { CommandContext, CommandDefinition } from './command.ts'
 
 interface InitOptions {
   force?: true
   stdout?: true
+  /** False with `--no-try`. */
+  try: boolean
 }
 
 /** Every setting has a flag. The flag of a secret names a file that contains the secret. */
@@ -32,11 +34,12 @@ const FLAGS = SETTING_LIST.map(([key]) => key)
 
 export const initCommand: CommandDefinition<InitOptions> = {
   description:
-    'Writes a settings file that explains every setting. Settings given as flags are filled in; all others are commented out. On a terminal it asks for the API key and writes the key to a separate file next to the settings file. Only you can read both files.',
+    'Writes a settings file that explains every setting. Settings given as flags are filled in; all others are commented out. On a terminal it asks for the address of the API, the workspace and the key where they are not given, writes the key to a separate file next to the settings file, tries them as parley doctor does, and offers to estimate a backfill. Only you can read both files.',
   settings: FLAGS,
   options: [
     new Option('--force', 'overwrite an existing file'),
     new Option('--stdout', 'print the settings instead of writing a file'),
+    new Option('--no-try', 'on a terminal: do not try the settings'),
   ],
   examples: [
     ['parley init', 'writes config/parley.toml'],
@@ -48,7 +51,8 @@ export const initCommand: CommandDefinition<InitOptions> = {
     ['parley init --stdout', 'prints it'],
   ],
 
-  async run({ env, cwd, stdout, stderr, stdin, signal }, { flags, options }) {
+  async run(context, { flags, options }) {
+    const { env, cwd, stdout, stderr, stdin } = context
     const values = tomlValues(flags, cwd)
     if (options.stdout) {
       stdout.write(renderSettingsFile(values))
@@ -56,26 +60,46 @@ export const initCommand: CommandDefinition<InitOptions> = {
     }
     const { path } = settingsFilePath({ flags, env })
     const absolute = resolve(cwd, path)
-    refuseExistingFile(path, absolute, options.force === true)
+    const isForced = options.force === true
+    refuseExistingFile(path, absolute, isForced)
     const keyFile = `${basename(absolute, extname(absolute))}.key`
-    const isAsked = !isGiven('api.key', flags, env) && stdin.isTTY === true && stderr.isTTY === true
-    if (isAsked)
-      refuseExistingFile(
-        join(dirname(path), keyFile),
-        join(dirname(absolute), keyFile),
-        options.force === true,
-      )
-    const key = isAsked ? await promptForKey({ stdin, stderr, signal }) : undefined
-    if (key !== undefined) {
-      writePrivateFile(join(dirname(path), keyFile), join(dirname(absolute), keyFile), `${key}\n`)
-      values['api.key'] = JSON.stringify(keyFile)
+    const open = REQUIRED.filter(each => !isGiven(each, flags, env))
+    const asked = stdin.isTTY === true && stderr.isTTY === true ? open : []
+    if (asked.includes('api.key'))
+      refuseExistingFile(join(dirname(path), keyFile), join(dirname(absolute), keyFile), isForced)
+    const answers = new Map<SettingKey, string>()
+    for (const key of asked) {
+      const answer = await promptFor(key, context)
+      if (answer !== '') answers.set(key, answer)
+    }
+    for (const [key, answer] of answers) {
+      if (key === 'api.key')
+        writePrivateFile(join(dirname(path), keyFile), join(dirname(absolute), keyFile), `${answer}\n`)
+      values[key] = JSON.stringify(key === 'api.key' ? keyFile : answer)
     }
     writePrivateFile(path, absolute, renderSettingsFile(values))
-    const missing = REQUIRED.filter(each => values[each] === undefined && !isGiven(each, flags, env))
-    const steps = nextSteps({ path, keyFile, missing, found: settingsFilePath({ flags: {}, env }).path })
-    stdout.write(steps.join('\n'))
-    return EXIT_STATUS.done
+    const missing = open.filter(each => values[each] === undefined)
+    const found = settingsFilePath({ flags: {}, env }).path
+    if (answers.size === 0 || missing.length > 0 || !options.try) {
+      stdout.write(nextSteps({ path, keyFile, missing, found }).join('\n'))
+      return EXIT_STATUS.done
+    }
+    stdout.write(`Wrote ${path}. Trying the settings:\n\n`)
+    return tryThem(context, path === found ? {} : { config: path })
   },
+}
+
+/** What `parley doctor` finds, and if nothing is wrong, what a backfill would cost. */
+async function tryThem(context: CommandContext, flags: SettingFlags): Promise<ExitStatus | CheckStatus> {
+  const input = { args: [], flags, options: {} }
+  const { doctorCommand } = await import('./doctor.ts')
+  const status = await doctorCommand.run(context, input)
+  if (status !== EXIT_STATUS.done) return status
+  const text = 'Estimate now what reading everything would cost, with a few requests? [Y/n] '
+  const answer = await askPerson(context, { text, isSecret: false })
+  if (answer === undefined || /^n/i.test(answer)) return EXIT_STATUS.done
+  const { backfillCommand } = await import('./backfill/backfill.ts')
+  return backfillCommand.run(context, { ...input, options: { plan: true } })
 }
 
 const REQUIRED = ['api.base_url', 'api.workspace_id', 'api.key'] as const
@@ -97,29 +121,40 @@ function tomlValues(flags: SettingFlags, cwd: string): { [Key in SettingKey]?: s
   )
 }
 
-/** Asks for the API key; undefined when the user skips it. @throws StopError 64 for an invalid key, 75 after Ctrl-C */
-async function promptForKey({
-  stdin,
-  stderr,
-  signal,
-}: Pick<CommandContext, 'stdin' | 'stderr' | 'signal'>): Promise<string | undefined> {
-  const text = 'API key (not shown; press Enter to skip): '
-  const typed = await askSecret({ text, keyboard: stdin, write: part => stderr.write(part), signal })
+const QUESTIONS: Readonly<Record<(typeof REQUIRED)[number], string>> = {
+  'api.base_url': 'Address of the API, such as https://api.example.com (press Enter to skip): ',
+  'api.workspace_id': 'Id of the workspace (press Enter to skip): ',
+  'api.key': 'API key (not shown; press Enter to skip): ',
+}
+
+/** Asks for a setting; empty when the user skips it. @throws StopError 64 for an invalid value, 75 after Ctrl-C */
+async function promptFor(key: (typeof REQUIRED)[number], context: CommandContext): Promise<string> {
+  const isSecret = key === 'api.key'
+  const typed = await askPerson(context, { text: QUESTIONS[key], isSecret })
   if (typed === undefined) {
     throw new StopError('Stopped. No file was written.', {
       code: 'init-stopped',
       exitStatus: EXIT_STATUS.unfinished,
     })
   }
-  if (typed === '') return undefined
-  const { kind } = settingNamed('api.key')
-  if (kind.read(typed, { cwd: '' }) !== undefined) return typed
-  throw new StopError(`Invalid API key (not shown): expected ${kind.allowed()}`, {
-    code: 'bad-key',
+  if (typed === '') return typed
+  const { kind } = settingNamed(key)
+  if (kind.read(kind.fromText(typed), { cwd: '' }) !== undefined) return typed
+  const what = isSecret ? 'API key (not shown)' : `${key} ${JSON.stringify(typed)}`
+  throw new StopError(`Invalid ${what}: expected ${kind.allowed()}`, {
+    code: isSecret ? 'bad-key' : 'bad-setting',
     exitStatus: EXIT_STATUS.usage,
-    hint: 'No file was written. Copy the key again, without spaces or line breaks, and run parley init again.',
+    hint: isSecret
+      ? 'No file was written. Copy the key again, without spaces or line breaks, and run parley init again.'
+      : 'No file was written. Run parley init again.',
   })
 }
+
+const askPerson = (
+  { stdin, stderr, signal }: CommandContext,
+  question: { text: string; isSecret: boolean },
+): Promise<string | undefined> =>
+  ask({ ...question, keyboard: stdin, write: part => stderr.write(part), signal })
 
 function refuseExistingFile(path: string, absolute: string, force: boolean): void {
   if (force || !existsSync(absolute)) return

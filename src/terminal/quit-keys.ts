@@ -1,4 +1,4 @@
-import type { Keyboard } from './ask-secret.ts'
+import type { Keyboard } from './ask.ts'
 
 /** `q`, Ctrl-C and Ctrl-D. In raw mode Ctrl-C is a character and sends no signal. */
 const QUIT_KEYS = 'qQ\u0003\u0004'

@@ -77,7 +77,7 @@ test('a key in a file is copied for root alone, and init does not ask for it', (
   const lines = install({}, { flags: [], keyFile: '/home/me/key' })
   expect(lines).toContain('install -D -m 600 /home/me/key /etc/parley/acme.key')
   expect(lines).toContain(
-    'PARLEY_API_KEY_FILE=/etc/parley/acme.key /opt/parley/dist/cli.js init --config /etc/parley/acme.toml',
+    'PARLEY_API_KEY_FILE=/etc/parley/acme.key /opt/parley/dist/cli.js init --no-try --config /etc/parley/acme.toml',
   )
 })
 

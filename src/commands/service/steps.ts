@@ -84,7 +84,7 @@ export function installSteps(
       : [
           {
             does: given.keyFile === undefined ? 'the settings and the API key' : 'the settings',
-            argv: [program, 'init', '--config', settings, ...given.flags],
+            argv: [program, 'init', '--no-try', '--config', settings, ...given.flags],
             isQuiet: true as const,
             ...(given.keyFile === undefined ? {} : { env: { PARLEY_API_KEY_FILE: keyPath(name) } }),
           },

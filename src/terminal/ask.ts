@@ -1,3 +1,5 @@
+import { safeText } from '../safe-text.ts'
+
 /** Standard input: a terminal in raw mode does not show what is typed. */
 export interface Keyboard {
   isTTY?: boolean
@@ -8,11 +10,12 @@ export interface Keyboard {
   pause(): unknown
 }
 
-interface SecretQuestion {
+interface AskedLine {
   text: string
   keyboard: Keyboard
-  /** Prints the question. The answer is never printed. */
+  /** Prints the question, and what is typed unless it is a secret. */
   write(text: string): unknown
+  isSecret: boolean
   /** Aborting it has the effect of Ctrl-C. */
   signal: AbortSignal
 }
@@ -20,11 +23,11 @@ interface SecretQuestion {
 const [ENTER, ERASE, INTERRUPT] = ['\r\n\u0004', '\u0008\u007f', '\u0003']
 
 /**
- * Asks for a secret without showing what is typed.
+ * Asks a person for one line.
  * @returns the trimmed answer; undefined after Ctrl-C
  */
-export function askSecret({ text, keyboard, write, signal }: SecretQuestion): Promise<string | undefined> {
-  // Raw mode starts before the question is printed. From then on nothing typed is echoed, and Ctrl-C is a character.
+export function ask({ text, keyboard, write, isSecret, signal }: AskedLine): Promise<string | undefined> {
+  // Raw mode starts before the question is printed. From then on the terminal echoes nothing, and Ctrl-C is a character.
   keyboard.setRawMode?.(true)
   write(text)
   return new Promise(resolve => {
@@ -42,7 +45,10 @@ export function askSecret({ text, keyboard, write, signal }: SecretQuestion): Pr
       for (const character of String(part)) {
         if (character === INTERRUPT) return end(undefined)
         if (ENTER.includes(character)) return end(typed.trim())
-        typed = ERASE.includes(character) ? typed.slice(0, -1) : typed + character
+        const isErasing = ERASE.includes(character)
+        if (!isSecret && isErasing && typed !== '') write('\b \b')
+        if (!isSecret && !isErasing) write(safeText(character))
+        typed = isErasing ? typed.slice(0, -1) : typed + character
       }
     }
     signal.addEventListener('abort', stop)
