@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 
 /**
@@ -8,11 +8,21 @@ import { fileURLToPath } from 'node:url'
  */
 const folder = fileURLToPath(new URL('.', import.meta.url))
 const module = `${folder}node_modules/better-sqlite3`
-if (process.version.startsWith('v20.') && !existsSync(`${module}/build/Release/better_sqlite3.node`)) {
+if (process.version.startsWith('v20.') && !isUsable()) {
   process.stderr.write('Compiling SQLite for Node 20, which takes about a minute\n')
   // Its own install script would fetch a binary for which the lock file has no digest.
   npm(['ci', '--ignore-scripts'], folder)
   npm(['run', 'build-release', '--silent'], module)
+}
+
+function isUsable() {
+  try {
+    const library = createRequire(import.meta.url)(module)
+    new library(':memory:').close()
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** @param {string[]} args @param {string} cwd */
