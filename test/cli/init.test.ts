@@ -133,7 +133,7 @@ describe('on a terminal', () => {
     },
   )
 
-  test('a key that the API refuses is told at once, and the files stay', () => {
+  test('init says at once that the API refuses the key, and keeps the files', () => {
     const cwd = emptyFolder()
     const flags = ['--base-url', simulator.url, '--workspace-id', simulator.workspaceId]
     const { status, shown } = onTerminal(cwd, ['init', ...flags], { [KEY]: 'another-key\r' })

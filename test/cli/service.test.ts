@@ -109,6 +109,7 @@ test.for<[message: RegExp | undefined, name: string, facts: Partial<typeof FIT> 
   [/Only root/, 'acme', { isRoot: false }],
   [/services cannot see/, 'acme', { installation: '/home/me/lib/node_modules/parleyd' }],
   [/services cannot see/, 'acme', { installation: '/root/parley' }],
+  [/a name that units cannot have/, 'acme', { installation: '/srv/a & b' }],
   [/find no node/, 'acme', { node: undefined }],
 ])('what keeps a service from running is said first: %s', ([message, name, facts]) => {
   const found = obstacle(name, { ...FIT, ...facts })

@@ -3,7 +3,7 @@ import { chmodSync, readdirSync, readFileSync } from 'node:fs'
 import { emptyFolder } from '../nodes/node.ts'
 import { until } from '../support/until.ts'
 
-/** A machine of its own with Debian 13, systemd and nothing of parley, which shares the network of this one. */
+/** A container with Debian 13 and systemd, without parley. It shares the network of this machine. */
 export interface DebianMachine {
   /** Its root folder. */
   root: string

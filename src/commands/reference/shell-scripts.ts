@@ -3,7 +3,7 @@ import { RESOURCE_NAMES } from '../../catalog/resource-names.ts'
 
 /** Scripts by which the Tab key completes a command line, made from the definitions of the commands. */
 
-/** What follows an option or is an argument; undefined for something that nobody can list. */
+/** The values that a shell offers for an option or an argument; undefined if they cannot be listed. */
 type Suggested = 'file' | 'folder' | readonly string[] | undefined
 
 interface Flag {
@@ -50,7 +50,7 @@ const describeCommands = (parent: Command, before: readonly string[] = []): Desc
 
 const flagOf = (option: Option): Flag => ({
   names: [option.long, option.short].filter(name => name !== undefined && name !== null),
-  meaning: firstSentence(option.description),
+  meaning: withoutDetails(option.description),
   takesValue: option.required || option.optional,
   value: valueAfter(option),
 })
@@ -61,7 +61,7 @@ function valueAfter(asked: Option | Argument): Suggested {
   return VALUES[name ?? '']
 }
 
-const firstSentence = (text: string) =>
+const withoutDetails = (text: string) =>
   text
     .replace(/[;(].*$/s, '')
     .replace(/\s+/g, ' ')
@@ -85,7 +85,7 @@ ${flags
         ${bashValue(argument)}${within.length === 0 ? '' : `\n        COMPREPLY+=($(compgen -W '${namesOf(within)}' -- "$current"))`}
       fi ;;`,
   )
-  return `# Suggested of parley for bash.
+  return `# Completion of parley for bash.
 _parley() {
   local current=\${COMP_WORDS[COMP_CWORD]} previous=\${COMP_WORDS[COMP_CWORD - 1]}
   local command=\${COMP_WORDS[1]}
@@ -204,7 +204,7 @@ export function fishScript(program: Command): string {
         ...within.map(({ words: inner, summary }) => line(`-a ${inner.at(-1)} -d ${fishQuoted(summary)}`)),
       ]
     })
-  return `# Suggested of parley for fish.\n${[...first, ...names, help, ...rest].join('\n')}\n`
+  return `# Completion of parley for fish.\n${[...first, ...names, help, ...rest].join('\n')}\n`
 }
 
 const fishQuoted = (text: string) => `'${text.replace(/[\\']/g, '\\$&')}'`

@@ -172,6 +172,11 @@ export function obstacle(
       hint: 'Let another program start parley daemon, or cron run parley backfill.',
     }
   if (!isRoot) return { message: 'Only root can install services', hint: 'Run the command with sudo.' }
+  if (!/^[\w@+./-]+$/.test(installation))
+    return {
+      message: `parley is installed in ${installation}, a name that units cannot have`,
+      hint: 'Move it to a folder whose path has letters, digits and . _ - + @ only.',
+    }
   if (/^\/(home|root|run\/user)\//.test(installation))
     return {
       message: `parley is installed in ${installation}, which services cannot see`,
