@@ -41,7 +41,9 @@ describe.each(Object.entries(SHELLS))('%s', (shell, argv) => {
   test.for([
     ['parley ba', 'backfill'],
     ['parley accept', 'accept-deletions'],
-    ['parley help se', 'search'],
+    ['parley help sea', 'search'],
+    ['parley service unin', 'uninstall'],
+    ['parley service install acme --base', '--base-url'],
     ['parley backfill --max-c', '--max-concurrency'],
     ['parley backfill --plan --only meeti', 'meetings'],
     ['parley backfill --crm-tables f', 'false'],
