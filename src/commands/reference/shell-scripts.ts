@@ -127,8 +127,8 @@ export function zshScript(program: Command): string {
       ...(argument === undefined ? [] : [zshValue(argument)]),
     ]
     const alternatives = values.map(value => `"values:${value}"`).join(' ')
-    // Options after an argument are completed only if there is something for the argument as well.
-    const rest = values.length === 0 ? "'*:argument: '" : `'*: :_alternative ${alternatives}'`
+    // Without a rule for arguments, zsh completes no option after one.
+    const rest = values.length === 0 ? "'*: :()'" : `'*: :_alternative ${alternatives}'`
     const specs = [...flags.flatMap(zshFlags), rest]
     return `    '${words.join(' ')}')\n      _arguments -s -S ${specs.join(' \\\n        ')} ;;`
   })
