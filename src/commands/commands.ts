@@ -121,25 +121,25 @@ export const PAGES: readonly (readonly [file: string, about: string])[] = [
   ['systemd/README.md', 'parley as a service, backups and monitoring'],
 ]
 
-/** Does what the command line asks for. */
-export type Act = (command: Command, definition: CommandDefinition) => Promise<void>
+export interface ProgramOptions {
+  version: string
+  /** Whether a command is to have more than its summary: the modules of the others are not loaded. */
+  isNeeded(name: string): boolean
+  /** Prints help and versions. */
+  write(text: string): void
+  /** Does what the command line asks for. */
+  act(command: Command, definition: CommandDefinition): Promise<void>
+}
 
-/**
- * The program as commander needs it.
- * @param isNeeded whether a command is to have more than its summary: the modules of the others are not loaded
- */
-export async function createProgram(
-  version: string,
-  isNeeded: (name: string) => boolean,
-  act: Act,
-): Promise<Command> {
+/** The program as commander needs it. */
+export async function createProgram({ version, isNeeded, write, act }: ProgramOptions): Promise<Command> {
   const program = new Command('parley')
     .description('Keeps a local SQLite warehouse in sync with a conversation-intelligence workspace.')
     .version(version)
     // An option belongs to the command that it follows: otherwise the outer one would take those of the inner one.
     .enablePositionalOptions()
     .exitOverride()
-    .configureOutput({ outputError: () => undefined })
+    .configureOutput({ writeOut: write, outputError: () => undefined })
     .addHelpText('after', helpEnd())
   const complete = async (command: Command, definition: CommandDefinition) => {
     const { configureCommand } = await import('./command.ts')

@@ -7,11 +7,12 @@ import { bashScript, fishScript, zshScript } from './reference/shell-scripts.ts'
 
 /** A program for the build: writes the manual and the shells' scripts, from the texts of `--help`. */
 const folder = join(INSTALLATION, 'dist', 'reference')
-const program = await createProgram(
-  '',
-  () => true,
-  async () => undefined,
-)
+const program = await createProgram({
+  version: '',
+  isNeeded: () => true,
+  write: () => undefined,
+  act: async () => undefined,
+})
 mkdirSync(folder, { recursive: true })
 const files = {
   'parley.1': manual(program),

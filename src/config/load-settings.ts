@@ -1,4 +1,4 @@
-/** Reads settings from the file, the environment and flags into one checked object. The only reader of process.env. */
+/** Reads settings from the file, the environment and flags into one checked object. */
 
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
@@ -113,10 +113,6 @@ const OTHER_NAMES: readonly string[] = [
   ...SECRETS.map(([key]) => fileEnvironmentName(key)),
   ...HOOK_VARIABLES,
 ]
-
-export function processEnvironment(): Environment {
-  return process.env
-}
 
 /** A value and its source. With `inFile`, `value` is the path of the file that contains the value. */
 interface Candidate {

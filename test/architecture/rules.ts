@@ -28,7 +28,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   avsc: ['publish/iceberg/avro-file.ts'],
   'better-sqlite3': ['store/database/sqlite.ts'],
   bottleneck: ['api/governor/turns.ts'],
-  commander: ['cli.ts', 'commands/'],
+  commander: ['commands/'],
   croner: ['config/calendar.ts'],
   fastify: ['server/server.ts'],
   hono: ['server/page/html.ts'],
@@ -49,7 +49,7 @@ const TIME = ['clock.ts', 'simulator/']
 /** The only files that may use a part of the platform. A path that ends with a slash stands for the whole folder. */
 const PLATFORM: Readonly<Record<string, readonly string[]>> = {
   // The client of AWS reads a variable that is only for its notices.
-  'process.env': ['config/load-settings.ts', 'publish/storage/s3/client.ts'],
+  'process.env': ['cli.ts', 'publish/storage/s3/client.ts'],
   'process.exit': ['cli.ts'],
   'process.exitCode': ['cli.ts'],
   'process.abort': [],
