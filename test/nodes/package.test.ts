@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { readdirSync } from 'node:fs'
+import { cpSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { startSimulatorProcess } from '../support/simulator-process.ts'
@@ -15,6 +15,20 @@ beforeAll(() => {
   const folder = emptyFolder('package')
   execFileSync('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: ROOT, stdio: 'pipe' })
   tarball = join(folder, ...readdirSync(folder))
+})
+
+test('a key and settings that `parley init` wrote into the clone stay out of the package', () => {
+  const clone = emptyFolder('clone')
+  for (const path of ['package.json', 'config'])
+    cpSync(join(ROOT, path), join(clone, path), { recursive: true })
+  for (const name of ['parley.key', 'parley.toml']) writeFileSync(join(clone, 'config', name), '')
+  const said = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+    cwd: clone,
+    encoding: 'utf8',
+  })
+  const [{ files }] = JSON.parse(said) as [{ files: { path: string }[] }]
+  const names = files.map(({ path }) => path).filter(path => path.startsWith('config/'))
+  expect(names.sort()).toEqual(['config/README.md', 'config/parley.example.toml'])
 })
 
 describe.each([
