@@ -68,7 +68,7 @@ function nextStep(
   if (writer) return stepDuring(writer, flag)
   return database !== undefined && existsSync(database)
     ? `parley backfill${flag} brings the warehouse up to date once; parley daemon${flag} keeps it up to date.`
-    : `parley backfill --plan${flag} estimates the requests and time; parley backfill${flag} reads everything.`
+    : `parley backfill --plan${flag} estimates the requests and time; parley backfill${flag} reads everything once, and parley daemon${flag} keeps it up to date.`
 }
 
 /** The next step to suggest while a process writes the warehouse: no other backfill or daemon can start then. */

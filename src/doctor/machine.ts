@@ -211,7 +211,7 @@ function diskSpace({ database }: MachineContext, line: Finder): Finding[] {
 function databaseFile({ database, db, openError }: MachineContext, line: Finder): Finding[] {
   if (openError) return [stopFinding(line, openError)]
   if (db) return [line.ok(`${database} is a parley database`)]
-  return [line.note(`${database} does not exist yet`, 'parley backfill creates it.')]
+  return [line.note(`${database} does not exist yet`, 'parley backfill or parley daemon creates it.')]
 }
 
 function databaseName({ database, openError }: MachineContext, line: Finder): Finding[] {

@@ -38,6 +38,7 @@ test('a service is installed by the commands of the page, in their order', () =>
     'systemd-sysusers parley.conf',
     'install -m',
     'systemctl daemon-reload',
+    'runuser -u',
     '/opt/parley/dist/cli.js init',
     'chmod 644',
     'install -d',

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { SETTING_LIST, SETTINGS } from '../../src/config/settings.ts'
 import { renderSettingsFile } from '../../src/config/settings-file.ts'
-import { renderSettingsReference } from './settings-reference.ts'
+import { renderSettingsReference, SMALLEST_FILE } from './settings-reference.ts'
 
 const FOLDER = new URL('../../config/', import.meta.url).pathname
 
@@ -17,11 +17,23 @@ test('the example file in config/ agrees with the table of settings', async () =
   await expect(renderSettingsFile({})).toMatchFileSnapshot(join(FOLDER, 'parley.example.toml'))
 })
 
-function load(text: string) {
+function load(text: string, { requireApi } = { requireApi: false }) {
   const cwd = mkdtempSync(join(tmpdir(), 'parley-documents-'))
   writeFileSync(join(cwd, 'parley.toml'), text)
-  return loadSettings({ flags: { config: 'parley.toml' }, env: {}, cwd, requireApi: false })
+  writeFileSync(join(cwd, 'parley.key'), 'a-key\n', { mode: 0o600 })
+  return loadSettings({ flags: { config: 'parley.toml' }, env: {}, cwd, requireApi })
 }
+
+test('the smallest settings file of the page is enough for the API', () => {
+  const { settings } = load(SMALLEST_FILE, { requireApi: true })
+  expect(settings.api).toMatchObject({ workspaceId: 'YOUR-WORKSPACE', key: 'a-key' })
+})
+
+test.each(SMALLEST_FILE.split('\n').slice(1, -1))('without its line %s it is not', line => {
+  expect(() => load(SMALLEST_FILE.replace(line, ''), { requireApi: true })).toThrow(
+    /Invalid|Missing|required/i,
+  )
+})
 
 test('the unchanged example file changes no setting', () => {
   expect(new Set(Object.values(load(renderSettingsFile({})).sources))).toEqual(new Set(['default']))

@@ -12,10 +12,20 @@ import {
 } from '../../src/config/settings.ts'
 import { defaultText, keyInFile, settingsOf } from '../../src/config/settings-file.ts'
 
+export const SMALLEST_FILE = `[api]
+base_url = "https://api.example.com"
+workspace_id = "YOUR-WORKSPACE"
+key_file = "parley.key"
+`
+
 /** `config/README.md`: the reference of the settings for operators, in Markdown. */
 export function renderSettingsReference(): string {
   return `${[
     '# Settings',
+    'A settings file needs three settings. `config/parley.toml`:',
+    `\`\`\`toml\n${SMALLEST_FILE}\`\`\``,
+    'The file `parley.key` next to it contains the API key alone. `parley init` asks for the three, writes both files so that only you can read them, and tries them; its settings file also explains every other setting.',
+    '## Which file is read',
     'parley reads one settings file in TOML: the file that `--config FILE` names, else the file that `PARLEY_CONFIG` names, else `config/parley.toml` if it exists. `parley init` writes that file; `parley.example.toml` next to this page is an example. An environment variable wins over the file, and a flag wins over both. An empty environment variable counts as not set. An unknown variable that starts with `PARLEY_` is an error, like an unknown key of the file; only those that an orchestrator sets for a service named `parley`, such as `PARLEY_SERVICE_HOST`, are ignored.',
     'A `config/parley.toml` that no one named is used only if no one but this user and root may change it: the file, its folder and the working directory belong to one of them, and no one else may write them (in a folder with the sticky bit, others may). Otherwise the program ends with status 78; if you trust the file, name it with `--config`. A named file that others may change is a warning, and its commands of `[hooks]` are refused. A group with the number of the user counts as the user. The database `parley.db` of the working directory, if no setting names another, is written only if it belongs to this user or root.',
     'Only `api.base_url`, `api.key` and `api.workspace_id` are required, and only for commands that send requests to the API. All invalid settings are reported at once, each with its name and source, and the program ends with status 78. `status`, `search` and `schema` only warn about invalid settings that they do not use. `doctor` reports each invalid setting and still checks the database.',

@@ -78,7 +78,7 @@ test('before the first backfill doctor finds no problem and writes nothing', asy
   const { status, stdout, stderr } = await doctor(around)
   expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
   expect(stdout).toContain(
-    `note     database: ${around.file} does not exist yet\n         → parley backfill creates it.\n`,
+    `note     database: ${around.file} does not exist yet\n         → parley backfill or parley daemon creates it.\n`,
   )
   expect(stdout).toMatch(
     /\nNo problems found\.\nNext: parley backfill --plan estimates the requests and time; /,

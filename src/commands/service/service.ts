@@ -126,7 +126,7 @@ function runSteps(
     if (status === 0) continue
     throw new StopError(`${command} failed, and the commands after it were not run`, {
       code: 'service-step-failed',
-      hint: 'Mend what it says, then run parley service again: what is already done does no harm.',
+      hint: `${step.hint ?? 'Mend what it says'}. Then run parley service again: what is already done does no harm.`,
       exitStatus: EXIT_STATUS.settings,
     })
   }

@@ -1,4 +1,4 @@
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 
 /** What the commands `parley service` find on the machine. */
 export interface HostFacts {
@@ -22,6 +22,8 @@ export interface Step {
   env?: Readonly<Record<string, string>>
   /** Whether its standard output is of no use here. */
   isQuiet?: true
+  /** What to do when it fails, if its own message does not say so. */
+  hint?: string
 }
 
 const UNITS = [
@@ -70,6 +72,12 @@ export function installSteps(
                 },
               ]),
           ...(machine.isBooted ? [{ does: 'makes them known', argv: ['systemctl', 'daemon-reload'] }] : []),
+          {
+            does: 'the user parley may run the program',
+            argv: ['runuser', '-u', 'parley', '-g', 'parley-readers', '--', program, '--version'],
+            isQuiet: true as const,
+            hint: `After an installation with umask 077, let every user enter and read its folders: chmod go+rx ${dirname(machine.installation)}; chmod -R go+rX ${machine.installation}`,
+          },
         ]),
     ...(given.keyFile === undefined
       ? []
