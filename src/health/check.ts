@@ -1,10 +1,10 @@
 import type { ResourceName } from '../catalog/resource-names.ts'
 import type { CheckStatus } from '../errors.ts'
-import type { StatusReport } from '../store/status/report.ts'
+import type { ResourceFacts, StatusReport } from '../store/status/report.ts'
 import { durationText } from '../terminal/wording.ts'
 import { TIMELINES } from './completeness.ts'
 import { type HealthProblem, problemsOf } from './problems.ts'
-import { verdictOf } from './verdict.ts'
+import { type HealthVerdict, verdictOf } from './verdict.ts'
 
 /** The answer of `parley status --check`, for cron, timers and monitoring such as Nagios. Pure. */
 export interface CheckResult {
@@ -23,26 +23,41 @@ export interface CheckQuestion {
   resource: ResourceName | undefined
 }
 
-export function checkStatus(report: StatusReport, { now, maxAgeMs, resource }: CheckQuestion): CheckResult {
+export function checkStatus(report: StatusReport<ResourceFacts>, question: CheckQuestion): CheckResult {
+  const verdict = checkVerdict(report, question)
+  const status = checkStatusOf(verdict)
+  return { status, line: `${CHECK_LABELS[status]}: ${verdictSentences(verdict)}` }
+}
+
+/** @param causes problems that the report does not have, but may have caused one of its own */
+export function checkVerdict(
+  report: StatusReport<ResourceFacts>,
+  { now, maxAgeMs, resource }: CheckQuestion,
+  causes: readonly HealthProblem[] = [],
+): HealthVerdict {
   const isChosen = (name: ResourceName) => resource === undefined || name === resource
   const chosen = { ...report, resources: report.resources.filter(row => isChosen(row.resource)) }
   const aged = resource === undefined ? TIMELINES : [resource]
-  const problems = problemsOf(chosen, now)
+  const problems = [...causes, ...problemsOf(chosen, now)]
   const old = maxAgeMs === undefined ? [] : tooOld(chosen, { now, maxAgeMs, aged })
   const all = [...problems.filter(isToAct), ...old, ...problems.filter(one => !isToAct(one))]
-  const { kind, text, detail, todo } = verdictOf(chosen, all, { now })
-  const status = STATUS[kind]
-  const sentences = [text, detail, todo].filter(sentence => sentence !== null)
-  return { status, line: `${LABEL[status]}: ${sentences.join('. ')}` }
+  return verdictOf(chosen, all, { now })
 }
 
+/** What a verdict says, on one line. */
+export function verdictSentences({ text, detail, todo }: HealthVerdict): string {
+  return [text, detail, todo].filter(sentence => sentence !== null).join('. ')
+}
+
+export const checkStatusOf = ({ kind }: Pick<HealthVerdict, 'kind'>): CheckStatus => STATUS[kind]
+
 const STATUS = { ok: 0, loading: 0, wait: 1, warn: 1, act: 2 } as const
-const LABEL = ['OK', 'WARNING', 'CRITICAL'] as const
+export const CHECK_LABELS = ['OK', 'WARNING', 'CRITICAL'] as const
 
 const isToAct = ({ kind }: HealthProblem) => kind === 'act'
 
 function tooOld(
-  { resources }: StatusReport,
+  { resources }: StatusReport<ResourceFacts>,
   { now, maxAgeMs, aged }: { now: number; maxAgeMs: number; aged: readonly ResourceName[] },
 ): HealthProblem[] {
   return resources.flatMap(({ resource, state, fresh_as_of: at }): HealthProblem[] => {

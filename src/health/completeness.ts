@@ -1,6 +1,6 @@
 import { CATALOG } from '../catalog/catalog.ts'
 import { MINUTE_MS } from '../clock.ts'
-import type { ResourceReport, StatusReport } from '../store/status/report.ts'
+import type { ResourceFacts, StatusReport } from '../store/status/report.ts'
 import { clockText } from '../terminal/wording.ts'
 
 /** The resources whose newest end is polled. */
@@ -16,7 +16,7 @@ const SAME_MS = 15 * MINUTE_MS
  * at intervals that grow with their age, so these are two instants. Pure.
  */
 export function completeness(
-  resources: readonly ResourceReport[],
+  resources: readonly ResourceFacts[],
   { writer, now }: Pick<StatusReport, 'writer'> & { now: number },
 ): { text: string; detail: string | null } {
   const offered = resources.filter(({ state }) => state !== 'unavailable')

@@ -1,6 +1,6 @@
 import { resourceNamed } from '../catalog/catalog.ts'
 import { listsOf } from '../catalog/feeds.ts'
-import type { ResourceReport } from '../store/status/report.ts'
+import type { ResourceFacts } from '../store/status/report.ts'
 import type { TrafficSpan } from '../store/status/traffic-history.ts'
 import { durationText } from '../terminal/wording.ts'
 
@@ -8,7 +8,10 @@ import { durationText } from '../terminal/wording.ts'
 export interface LoadingProgress {
   complete: number
   offered: number
-  /** Share of the single reads that are done, 0 to 1. Undefined while a list is being read: lists state no total. */
+  /**
+   * Share of the single reads that are done, 0 to 1. Undefined while a list is being read, since lists state no total,
+   * and when nothing was counted.
+   */
   share: number | undefined
   /** Undefined while the rate is not known or little has been read: the first requests say little about the others. */
   leftMs: number | undefined
@@ -23,22 +26,23 @@ export interface LoadingProgress {
  * @returns undefined when everything that the workspace offers is complete
  */
 export function loadingProgress(
-  resources: readonly ResourceReport[],
+  resources: readonly ResourceFacts[],
   minutes: readonly TrafficSpan[],
 ): LoadingProgress | undefined {
   const offered = resources.filter(({ state }) => state !== 'unavailable')
   const loading = offered.filter(isLoading)
   if (loading.length === 0) return undefined
-  const left = loading.some(hasLists) ? undefined : sum(loading.map(row => row.pending_tasks))
+  const left = loading.some(hasLists) ? undefined : countsOf(loading, row => row.pending_tasks)
   const rate = recentRate(minutes)
-  const share = left === undefined ? undefined : shareOf(sum(loading.map(row => row.backfill_done)), left)
+  const share =
+    left === undefined ? undefined : shareOf(countsOf(loading, row => row.backfill_done) ?? 0, left)
   const isForeseen = left !== undefined && rate !== undefined && share !== undefined && share >= LEAST_SHARE
   return {
     complete: offered.length - loading.length,
     offered: offered.length,
     share,
     leftMs: isForeseen ? (left / rate) * 1000 : undefined,
-    hasBegun: offered.some(row => row.rows_live > 0 || row.fresh_as_of !== null),
+    hasBegun: offered.some(row => (row.rows_live ?? 0) > 0 || row.fresh_as_of !== null),
     isNewestHere: offered.filter(hasLists).every(({ fresh_as_of: at }) => at !== null),
   }
 }
@@ -66,10 +70,10 @@ export function loadingText({
 }
 
 /** After a pause, a part of a resource that was complete before may not be read yet. Its first read is over. */
-const isLoading = ({ state, complete_as_of: at }: ResourceReport) =>
+const isLoading = ({ state, complete_as_of: at }: ResourceFacts) =>
   at === null && state !== 'ok' && state !== 'waiting'
 
-const hasLists = ({ resource }: ResourceReport) => listsOf(resourceNamed(resource)).length > 0
+const hasLists = ({ resource }: ResourceFacts) => listsOf(resourceNamed(resource)).length > 0
 
 /** With nothing done and nothing left, the first answers are still to come. */
 const shareOf = (done: number, left: number) => (done + left === 0 ? 0 : done / (done + left))
@@ -85,6 +89,16 @@ function recentRate(minutes: readonly TrafficSpan[]): number | undefined {
   const measured = minutes.slice(-1 - MEASURED_MINUTES, -1).filter(({ minutes: rows }) => rows > 0)
   const answered = sum(measured.map(({ requests, throttled, errors }) => requests - throttled - errors))
   return answered > 0 ? answered / (measured.length * 60) : undefined
+}
+
+/** Undefined when they were not counted. */
+function countsOf(
+  rows: readonly ResourceFacts[],
+  count: (row: ResourceFacts) => number | undefined,
+): number | undefined {
+  const counts = rows.map(count)
+  const known = counts.filter(value => value !== undefined)
+  return known.length === counts.length ? sum(known) : undefined
 }
 
 const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0)

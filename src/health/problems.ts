@@ -6,7 +6,7 @@ import { isOfForeignObject } from '../store/migrations/foreign-objects.ts'
 import type {
   DaemonReport,
   DaemonState,
-  ResourceReport,
+  ResourceFacts,
   StatusReport,
   UnreachableReport,
 } from '../store/status/report.ts'
@@ -36,7 +36,7 @@ export interface HealthProblem {
 }
 
 /** The most serious first. */
-export function problemsOf(report: StatusReport, now: number): HealthProblem[] {
+export function problemsOf(report: StatusReport<ResourceFacts>, now: number): HealthProblem[] {
   const causes = [
     ...apiProblems(report, now),
     ...report.resources.flatMap(row => failingProblems(row, report, now)),
@@ -126,7 +126,7 @@ const refusedKey = (hint = 'Replace the key.'): ProblemText => ({
 })
 
 /** The problem of a daemon without access is the same before and after the API's refusal is stored. */
-function apiProblems({ api, daemon }: StatusReport, now: number): HealthProblem[] {
+function apiProblems({ api, daemon }: StatusReport<ResourceFacts>, now: number): HealthProblem[] {
   if (daemon && isWithoutAccess(daemon)) {
     const { reason, since, until, hint, code } = daemon
     const text = code === 'unauthorized' ? refusedKey(hint) : API_PROBLEMS.refused
@@ -158,7 +158,7 @@ function withNextTry(reason: string, at: string | null, now: number): string {
  * @param causes why the API may have ended a backfill; the end is not reported separately if one of them needs a person
  */
 function processProblems(
-  { daemon, backfill, writer, api }: StatusReport,
+  { daemon, backfill, writer, api }: StatusReport<ResourceFacts>,
   causes: readonly HealthProblem[],
 ): HealthProblem[] {
   if (daemon?.state === 'waiting')
@@ -210,8 +210,8 @@ function failingProblems(
     failing_since: since,
     deletions_held_since: heldSince,
     next_run_at: nextRun,
-  }: ResourceReport,
-  { api, writer }: StatusReport,
+  }: ResourceFacts,
+  { api, writer }: StatusReport<ResourceFacts>,
   now: number,
 ): HealthProblem[] {
   // A hold of the mass-deletion guard is a failure of its resource too, and has a problem of its own.
@@ -231,7 +231,7 @@ function failingProblems(
   return [{ ...problem, ...waitThenAct(since, now, acting), detail: withNextTry(why, nextRun, now) }]
 }
 
-function settingsProblems({ daemon, writer }: StatusReport): HealthProblem[] {
+function settingsProblems({ daemon, writer }: StatusReport<ResourceFacts>): HealthProblem[] {
   const invalid = daemon?.invalid_settings
   if (invalid === undefined || writer?.running !== true) return []
   return [
@@ -246,7 +246,7 @@ function settingsProblems({ daemon, writer }: StatusReport): HealthProblem[] {
   ]
 }
 
-function heldProblems({ resource, reason, deletions_held_since: since }: ResourceReport): HealthProblem[] {
+function heldProblems({ resource, reason, deletions_held_since: since }: ResourceFacts): HealthProblem[] {
   if (since === null) return []
   const command = `parley accept-deletions ${resource}`
   const isSaid = reason?.includes(command) === true
@@ -262,7 +262,7 @@ function heldProblems({ resource, reason, deletions_held_since: since }: Resourc
   ]
 }
 
-function snapshotProblems({ snapshot }: StatusReport): HealthProblem[] {
+function snapshotProblems({ snapshot }: StatusReport<ResourceFacts>): HealthProblem[] {
   if (snapshot?.failed_at == null) return []
   const detail = withoutStop(snapshot.reason ?? 'No reason is known')
   const todo = 'Remove the cause; the next snapshot is made at its usual time.'
@@ -279,7 +279,10 @@ function snapshotProblems({ snapshot }: StatusReport): HealthProblem[] {
 }
 
 /** A target that is down for a short time is no problem: the next publication has everything. */
-function publicationProblems({ publication, daemon, writer }: StatusReport, now: number): HealthProblem[] {
+function publicationProblems(
+  { publication, daemon, writer }: StatusReport<ResourceFacts>,
+  now: number,
+): HealthProblem[] {
   if (!publication?.is_late) return []
   const { target, last, since, failing, running_since: running } = publication
   const what = `The warehouse is not published to ${target}`
@@ -297,7 +300,10 @@ function publicationProblems({ publication, daemon, writer }: StatusReport, now:
   return [{ id: 'publication', ...text, what, detail, since: seen ?? since }]
 }
 
-function walProblems({ wal_bytes: bytes, wal_readers: readers }: StatusReport): HealthProblem[] {
+function walProblems({
+  wal_bytes: bytes,
+  wal_readers: readers,
+}: StatusReport<ResourceFacts>): HealthProblem[] {
   if (readers.length === 0) return []
   const who = readers.map(
     ({ pid, program, state }) => `process ${pid} (${program ?? 'unknown'}), which is ${state}`,

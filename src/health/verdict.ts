@@ -1,4 +1,4 @@
-import type { ResourceReport, StatusReport } from '../store/status/report.ts'
+import type { ResourceFacts, StatusReport } from '../store/status/report.ts'
 import type { TrafficSpan } from '../store/status/traffic-history.ts'
 import { clockText, countText } from '../terminal/wording.ts'
 import { completeness } from './completeness.ts'
@@ -28,7 +28,7 @@ export interface VerdictContext {
 
 /** @param problems the most serious first, as `problemsOf` returns them */
 export function verdictOf(
-  report: StatusReport,
+  report: StatusReport<ResourceFacts>,
   problems: readonly HealthProblem[],
   { now, minutes = [] }: VerdictContext,
 ): HealthVerdict {
@@ -59,6 +59,9 @@ export function problemVerdict(
   return { kind, text: `${PROBLEM_LABELS[kind]}${from}: ${what}${others}`, detail, todo }
 }
 
-function chosenResources({ resources, chosen_resources: chosen }: StatusReport): readonly ResourceReport[] {
+function chosenResources({
+  resources,
+  chosen_resources: chosen,
+}: StatusReport<ResourceFacts>): readonly ResourceFacts[] {
   return resources.filter(({ resource }) => chosen.includes(resource))
 }

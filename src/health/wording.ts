@@ -69,7 +69,7 @@ export function trafficSummary(spans: readonly TrafficSpan[]): string {
 export const NOTHING_WRITTEN = 'No row was written today (UTC), up to the last full minute.'
 
 /** Such as `3 ok, 1 unavailable` */
-export function stateCounts(resources: readonly ResourceReport[]): string {
+export function stateCounts(resources: readonly Pick<ResourceReport, 'state'>[]): string {
   const states = [...new Set(resources.map(({ state }) => state))].sort()
   const counts = states.map(state => `${resources.filter(row => row.state === state).length} ${state}`)
   return counts.join(', ')

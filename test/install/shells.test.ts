@@ -48,6 +48,7 @@ describe.each(Object.entries(SHELLS))('%s', (shell, argv) => {
     ['parley backfill --plan --only meeti', 'meetings'],
     ['parley backfill --crm-tables f', 'false'],
     ['parley status --database ware', 'warehouse.db'],
+    ['parley status --all --che', '--check'],
     ['parley resync meeti', 'meetings'],
     ['parley publish ver', 'verify'],
     ['parley publish verify --loc', '--location'],

@@ -11,6 +11,8 @@ interface Flag {
   names: readonly string[]
   meaning: string
   takesValue: boolean
+  /** Whether it may also stand without its value, so that an option may follow. */
+  isValueOptional: boolean
   value: Suggested
 }
 
@@ -52,6 +54,7 @@ const flagOf = (option: Option): Flag => ({
   names: [option.long, option.short].filter(name => name !== undefined && name !== null),
   meaning: withoutDetails(option.description),
   takesValue: option.required || option.optional,
+  isValueOptional: option.optional,
   value: valueAfter(option),
 })
 
@@ -73,7 +76,7 @@ export function bashScript(program: Command): string {
   const all = commands.flatMap(command => [command, ...command.within])
   const cases = all.map(
     ({ words, flags, argument, within }) => `    '${words.join(' ')}')
-      case $previous in
+      ${flags.some(({ isValueOptional }) => isValueOptional) ? '[[ $current == -* ]] || ' : ''}case $previous in
 ${flags
   .filter(({ takesValue }) => takesValue)
   .map(({ names, value }) => `        ${names.join('|')}) ${bashValue(value)}; return ;;`)
@@ -163,8 +166,11 @@ if [[ $funcstack[1] == _parley ]]; then _parley "$@"; else compdef _parley parle
 `
 }
 
-const zshFlags = ({ names, meaning, takesValue, value }: Flag): string[] =>
-  names.map(name => `'${name}[${zshQuoted(meaning)}]${takesValue ? `:${zshValue(value)}` : ''}'`)
+const zshFlags = ({ names, meaning, takesValue, isValueOptional, value }: Flag): string[] =>
+  names.map(name => {
+    const colon = isValueOptional ? '::' : ':'
+    return `'${name}[${zshQuoted(meaning)}]${takesValue ? `${colon}${zshValue(value)}` : ''}'`
+  })
 
 const zshQuoted = (text: string) => text.replace(/[[\]:\\]/g, '\\$&').replaceAll("'", "'\\''")
 
@@ -190,11 +196,12 @@ export function fishScript(program: Command): string {
       const condition = words.map(word => `__fish_seen_subcommand_from ${word}`).join('; and ')
       const line = (what: string) => `complete -c parley -n ${fishQuoted(condition)} ${what}`
       return [
-        ...flags.map(({ names, meaning, takesValue, value }) =>
+        ...flags.map(({ names, meaning, takesValue, isValueOptional, value }) =>
           line(
             [
               ...names.map(name => (name.startsWith('--') ? `-l ${name.slice(2)}` : `-s ${name.slice(1)}`)),
-              ...(takesValue ? [fishValue(value)] : []),
+              // For fish, a value that may be left out belongs to the same word: --name=VALUE.
+              ...(takesValue && !isValueOptional ? [fishValue(value)] : []),
               `-d ${fishQuoted(meaning)}`,
             ].join(' '),
           ),

@@ -7,10 +7,13 @@ import { INSTALLATION } from '../../installation.ts'
 import type { CommandContext, CommandDefinition } from '../command.ts'
 import {
   commandLine,
+  databasePath,
+  ENABLED_FOLDER,
   type HostFacts,
   installSteps,
   obstacle,
   type Step,
+  servicesIn,
   settingsPath,
   uninstallSteps,
 } from './steps.ts'
@@ -54,10 +57,7 @@ export const serviceInstallCommand: CommandDefinition<InstallOptions> = {
     }
     runSteps(context, name, installSteps(name, given, machineFor(name)), options)
     if (options.plan) return EXIT_STATUS.done
-    const next = [
-      `parley status --database /var/lib/parley/${name}/parley.db`,
-      `journalctl -u parley@${name} -f`,
-    ]
+    const next = [`parley status --database ${databasePath(name)}`, `journalctl -u parley@${name} -f`]
     context.stdout.write(
       `\nInstalled parley@${name}.service. Next:\n${next.map(line => `  ${line}\n`).join('')}`,
     )
@@ -86,14 +86,13 @@ export const serviceUninstallCommand: CommandDefinition<InstallOptions> = {
 const SERVICE_PATH = ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin']
 
 function machineFor(name: string): HostFacts {
-  const wanted = '/etc/systemd/system/multi-user.target.wants'
-  const enabled = existsSync(wanted) ? readdirSync(wanted) : []
+  const enabled = existsSync(ENABLED_FOLDER) ? readdirSync(ENABLED_FOLDER) : []
   return {
     installation: INSTALLATION,
     hasPackagedUnits: existsSync('/usr/lib/systemd/system/parley@.service'),
     isBooted: existsSync('/run/systemd/system'),
     hasSettings: existsSync(settingsPath(name)),
-    others: enabled.filter(unit => unit.startsWith('parley@') && unit !== `parley@${name}.service`),
+    others: servicesIn(enabled).filter(other => other !== name),
   }
 }
 

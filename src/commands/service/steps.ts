@@ -35,9 +35,18 @@ const UNITS = [
 const UNIT_FOLDER = '/etc/systemd/system'
 
 export const settingsPath = (name: string) => `/etc/parley/${name}.toml`
+export const databasePath = (name: string) => `${dataFolder(name)}/parley.db`
 const keyPath = (name: string) => `/etc/parley/${name}.key`
 const dataFolder = (name: string) => `/var/lib/parley/${name}`
 const unitsOf = (name: string) => [`parley@${name}.service`, `parley-snapshot@${name}.timer`]
+
+/** systemd keeps a link here for each service that starts at boot. */
+export const ENABLED_FOLDER = '/etc/systemd/system/multi-user.target.wants'
+
+/** The workspaces that have a service, by name. @param entries of `ENABLED_FOLDER` */
+export function servicesIn(entries: readonly string[]): string[] {
+  return entries.flatMap(entry => /^parley@(.+)\.service$/.exec(entry)?.[1] ?? []).sort()
+}
 
 /** What systemd/README.md tells a person to run for a new workspace, with the same paths. */
 export function installSteps(
@@ -108,7 +117,7 @@ export function installSteps(
       env: {
         PARLEY_CONFIG: settings,
         PARLEY_API_KEY_FILE: keyPath(name),
-        PARLEY_DATABASE: `${dataFolder(name)}/parley.db`,
+        PARLEY_DATABASE: databasePath(name),
         PARLEY_DATABASE_MODE: '0640',
         PARLEY_HTTP_LISTEN: 'off',
       },

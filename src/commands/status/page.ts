@@ -124,7 +124,7 @@ function resourceColumns(now: number): RankedColumn<ResourceReport>[] {
   ]
 }
 
-function hiddenColumnsSentence(titles: readonly string[]): string {
+export function hiddenColumnsSentence(titles: readonly string[]): string {
   if (titles.length === 0) return ''
   return `Hidden columns: ${titles.join(', ')}. Widen the terminal, or use --json.`
 }

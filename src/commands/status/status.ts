@@ -3,10 +3,9 @@ import { InvalidArgumentError, Option } from 'commander'
 import type { ResourceName } from '../../catalog/resource-names.ts'
 import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, systemClock } from '../../clock.ts'
 import { type CheckStatus, EXIT_STATUS, type ExitStatus, reasonWithHint, StopError } from '../../errors.ts'
-import type { CheckQuestion } from '../../health/check.ts'
+import type { CheckResult } from '../../health/check.ts'
 import { jsonLine, singleLine } from '../../safe-text.ts'
 import type { DriftedField } from '../../store/status/overview.ts'
-import type { StatusReport } from '../../store/status/report.ts'
 import { hasColours } from '../../terminal/colours.ts'
 import { isRedrawable } from '../../terminal/live-area.ts'
 import {
@@ -20,6 +19,8 @@ import { parseResourceName } from '../resource-name.ts'
 import { statusPage } from './page.ts'
 
 export interface StatusOptions {
+  /** True without a folder. */
+  all?: string | true
   json?: boolean
   watch?: boolean
   check?: boolean
@@ -30,6 +31,9 @@ export interface StatusOptions {
 
 const CHECK_HELP =
   'print one line and exit with 0 (fine), 1 (parley waits for something and goes on by itself, or something needs a look) or 2 (a person has to act), for cron, timers and monitoring'
+
+const ALL_HELP =
+  'show one row for each workspace that has a service on this machine, the most serious first; or for each settings file (*.toml) in this folder'
 
 export const statusCommand: CommandDefinition<StatusOptions> = {
   description:
@@ -44,6 +48,7 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
       '--watch',
       'show the status on the whole terminal and keep it up to date, until q or Ctrl-C',
     ).conflicts(['json', 'check']),
+    new Option('--all [folder]', ALL_HELP).conflicts(['watch', 'fields', 'config', 'database']),
     new Option('--check', CHECK_HELP).conflicts('json'),
     new Option(
       '--fields',
@@ -64,8 +69,11 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
     ['parley status --database /var/lib/parley/acme.db --json', 'prints the same as JSON'],
     ['parley status --watch', 'shows it until q or Ctrl-C: problems, progress, resources and requests'],
     ['parley status --check --max-age 15m', 'prints one line, and exits with 0, 1 or 2'],
+    ['parley status --all', 'prints one row for each service of this machine'],
+    ['parley status --all --check', 'prints one line, and exits with the worst of their statuses'],
   ],
   async run(context, input) {
+    if (input.options.all !== undefined) return printFleet(context, input.options)
     if (input.options.watch) requireTerminal(context)
     const { settings } = loadCommandSettings(context, input, DATABASE_ONLY)
     if (input.options.watch) return runWatch(context, resolve(context.cwd, settings.database.path))
@@ -74,9 +82,13 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
     const path = resolve(context.cwd, settings.database.path)
     if (input.options.fields) return printFields(context, path)
     const { check, maxAge: maxAgeMs, resource } = input.options
-    if (check) return printCheck(context, () => readStatusReport({ path, now }), { now, maxAgeMs, resource })
-    const report = readStatusReport({ path, now })
     const { stdout } = context
+    if (check) {
+      const { checkStatus } = await import('../../health/check.ts')
+      const question = { now, maxAgeMs, resource }
+      return printResult(stdout, () => checkStatus(readStatusReport({ path, now }), question))
+    }
+    const report = readStatusReport({ path, now })
     if (input.options.json) stdout.write(jsonLine(report))
     else stdout.write(statusPage(report, { now, columns: stdout.columns }))
     return EXIT_STATUS.done
@@ -130,15 +142,24 @@ async function printFields({ stdout }: CommandContext, path: string): Promise<Ex
   return EXIT_STATUS.done
 }
 
+async function printFleet(
+  { stdout, cwd }: CommandContext,
+  { all, json, check, maxAge: maxAgeMs, resource }: StatusOptions,
+): Promise<ExitStatus | CheckStatus> {
+  const { fleetCheck, fleetMembers, fleetPage, readFleet } = await import('./fleet.ts')
+  const now = systemClock().now()
+  const read = () =>
+    readFleet(fleetMembers(all === true ? undefined : all, cwd), cwd, { now, maxAgeMs, resource })
+  if (check) return printResult(stdout, () => fleetCheck(read()))
+  const rows = read()
+  stdout.write(json ? jsonLine({ workspaces: rows }) : fleetPage(rows, { now, columns: stdout.columns }))
+  return EXIT_STATUS.done
+}
+
 /** A database that cannot be read is a result of the check, not a failure of the command. */
-async function printCheck(
-  { stdout }: CommandContext,
-  read: () => StatusReport,
-  question: CheckQuestion,
-): Promise<CheckStatus> {
-  const { checkStatus } = await import('../../health/check.ts')
+function printResult(stdout: CommandContext['stdout'], read: () => CheckResult): CheckStatus {
   try {
-    const { status, line } = checkStatus(read(), question)
+    const { status, line } = read()
     stdout.write(`${singleLine(line)}\n`)
     return status
   } catch (error) {

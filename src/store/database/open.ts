@@ -1,4 +1,5 @@
 import { resolve } from 'node:path'
+import { errorCode } from '../../error-code.ts'
 import { EXIT_STATUS, StopError } from '../../errors.ts'
 import { resolvedPath } from '../file/location.ts'
 import { refuseSecondName } from '../file/path-checks.ts'
@@ -63,10 +64,24 @@ export function readDatabase<T>(options: Omit<OpenOptions, 'mode' | 'readonly'>,
   try {
     return work(db)
   } catch (error) {
-    throw databaseError(error, file)
+    throw isOlder(error, db, options.migrations) ? olderError(file, error) : databaseError(error, file)
   } finally {
     db.close()
   }
+}
+
+/** Whether a table or column is missing because this version has not opened the database for writing yet. */
+function isOlder(error: unknown, db: Sqlite, migrations: string | undefined): boolean {
+  return errorCode(error) === 'SQLITE_ERROR' && !appliedMigrations(db).includes(newestMigration(migrations))
+}
+
+function olderError(file: string, cause: unknown): StopError {
+  return new StopError(`${file} was written by an older version of parley`, {
+    code: 'database-older',
+    hint: 'The next start of parley daemon or parley backfill upgrades it.',
+    cause,
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
 }
 
 function configure(db: Sqlite, file: string): void {

@@ -16,7 +16,11 @@ export interface WriterState extends Writer {
  * The writer recorded in `sync_meta`, checked against the lock. When the lock cannot be checked, the writer counts as
  * running while a process with its PID exists.
  */
-export function writerOf({ database, meta, openRuns }: Status): WriterState | undefined {
+export function writerOf({
+  database,
+  meta,
+  openRuns,
+}: Pick<Status, 'database' | 'meta' | 'openRuns'>): WriterState | undefined {
   const writer = readNote<Writer>(key => meta.get(key), META.writer)
   if (writer === undefined) return undefined
   const running = isLocked(database.path) ?? isAlive(writer.pid)

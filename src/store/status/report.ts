@@ -12,10 +12,19 @@ import type { LagSummary } from '../sync/arrivals.ts'
 import { META, readNote } from '../sync/meta.ts'
 import type { PublicationAttempt, PublicationHistory, PublishingNote } from '../sync/publications.ts'
 import type { UnreachableNote } from '../sync/resource-state.ts'
-import { readOpenWarehouse, readWarehouse, type Status, type StatusRow } from './status.ts'
+import {
+  type CountedColumn,
+  readOpenWarehouse,
+  readStatus,
+  readUncounted,
+  readWarehouse,
+  type Status,
+  type StatusRow,
+  type UncountedRow,
+} from './status.ts'
 
 /** What `parley status --json` prints and the daemon's `/status` answers, field by field. */
-export interface StatusReport {
+export interface StatusReport<Row = ResourceReport> {
   database: string
   /** Null until the first rows are stored. */
   workspace: Workspace | null
@@ -43,7 +52,7 @@ export interface StatusReport {
   /** Pending requests of other processes to the writer, such as `parley resync`. */
   requests: readonly { kind: string; resource: string; asked_at: string }[]
   /** The rows of `sync_status`, each with further figures. */
-  resources: readonly ResourceReport[]
+  resources: readonly Row[]
 }
 
 /** The state that the daemon stores in `sync_meta`. */
@@ -127,15 +136,21 @@ export interface WalReader {
   state: string
 }
 
-export interface ResourceReport extends Omit<StatusRow, 'by_state'> {
+export interface ResourceReport extends Omit<StatusRow, 'by_state'>, ResourceHistory {
+  /** `message_bodies`: e-mails by `text_state`. `transcripts`: meetings by `transcript_state`. Else null. */
+  by_state: Readonly<Record<string, number>> | null
+}
+
+/** A resource of a report for which no rows were counted, or of one for which they were. */
+export type ResourceFacts = Omit<ResourceReport, CountedColumn> & Partial<Pick<ResourceReport, CountedColumn>>
+
+interface ResourceHistory {
   /** Null unless this resource itself fails. When the API is unreachable as a whole, `api` has the instant. */
   failing_since: string | null
   /** Failed runs since the last successful one; null unless this resource itself fails. */
   failed_in_a_row: number | null
   /** Since when the mass-deletion guard holds deletions back; null when it holds none. */
   deletions_held_since: string | null
-  /** `message_bodies`: e-mails by `text_state`. `transcripts`: meetings by `transcript_state`. Else null. */
-  by_state: Readonly<Record<string, number>> | null
   /** Null when no row ever appeared in a span of time that had already been listed. */
   arrival_lag: LagReport | null
 }
@@ -162,7 +177,31 @@ export interface StatusQuestion {
 /** @throws StopError (73) when there is no warehouse at this path, or it cannot be read */
 export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion): StatusReport {
   const file = resolve(path)
-  const status = db === undefined ? readWarehouse(file, rows) : readOpen(db, file, rows)
+  const read = rows === undefined ? readStatus : () => rows
+  const status = db === undefined ? readWarehouse(file, read) : readOpen(db, file, read)
+  const report = reportOf(status, { now, daemon })
+  const withStates = ({ by_state: counts, ...row }: (typeof report.resources)[number]): ResourceReport => ({
+    ...row,
+    by_state: counts === null ? null : JSON.parse(counts),
+  })
+  return { ...report, resources: report.resources.map(withStates) }
+}
+
+/**
+ * A report that counts no rows, so that its time does not depend on the size of the warehouse.
+ * @throws StopError (73) when there is no warehouse at this path, or it cannot be read
+ */
+export function readUncountedReport({
+  path,
+  now,
+}: Pick<StatusQuestion, 'path' | 'now'>): StatusReport<ResourceFacts> {
+  return reportOf(readWarehouse(path, readUncounted), { now })
+}
+
+function reportOf<Row extends UncountedRow>(
+  status: Status<Row>,
+  { now, daemon }: Pick<StatusQuestion, 'now' | 'daemon'>,
+): StatusReport<Row & ResourceHistory> {
   const writer = writerOf(status) ?? null
   const { database, resources, failing, held, arrivals, requests } = status
   const state = daemon ?? daemonOf(status, writer, now)
@@ -171,7 +210,7 @@ export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion
     workspace: storedNote<Workspace>(status, META.workspace) ?? null,
     database_bytes: database.bytes,
     wal_bytes: database.walBytes,
-    wal_readers: database.walBytes < LARGE_WAL_BYTES ? [] : walReaders(file).map(readerOf),
+    wal_readers: database.walBytes < LARGE_WAL_BYTES ? [] : walReaders(database.path).map(readerOf),
     writer,
     chosen_resources: storedNote<ResourceName[]>(status, META.chosenResources) ?? RESOURCE_NAMES,
     daemon: state,
@@ -188,7 +227,6 @@ export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion
       ...row,
       state: state?.state === 'waiting' && STOPS.includes(row.state) ? 'on hold' : row.state,
       deletions_held_since: held.get(row.resource) ?? null,
-      by_state: row.by_state === null ? null : JSON.parse(row.by_state),
       failing_since: failing.get(row.resource)?.since ?? null,
       failed_in_a_row: failing.get(row.resource)?.inARow ?? null,
       arrival_lag: lagOf(arrivals.get(row.resource)),
@@ -205,15 +243,15 @@ const readerOf = ({ pid, program, state }: LockHolder): WalReader => ({
   state,
 })
 
-function readOpen(db: Sqlite, file: string, rows: readonly StatusRow[] | undefined): Status {
+function readOpen(db: Sqlite, file: string, read: (db: Sqlite) => readonly StatusRow[]): Status {
   try {
-    return readOpenWarehouse(db, file, rows)
+    return readOpenWarehouse(db, file, read)
   } catch (error) {
     throw databaseError(error, file)
   }
 }
 
-function storedNote<T>({ meta }: Status, key: string): T | undefined {
+function storedNote<T>({ meta }: Pick<Status, 'meta'>, key: string): T | undefined {
   return readNote<T>(name => meta.get(name), key)
 }
 
@@ -224,7 +262,7 @@ function unreachableOf(note: UnreachableNote | undefined): UnreachableReport | n
 }
 
 /** Null when the last writer is a backfill that began after the stored end: the end is that of an earlier backfill. */
-function backfillOf(status: Status, writer: WriterState | null): BackfillEnd | null {
+function backfillOf(status: Pick<Status, 'meta'>, writer: WriterState | null): BackfillEnd | null {
   const end = storedNote<BackfillEnd>(status, META.backfillEnd)
   if (end === undefined) return null
   const isEarlier = writer?.command === 'backfill' && Date.parse(end.ended_at) < Date.parse(writer.since)
@@ -235,7 +273,11 @@ function backfillOf(status: Status, writer: WriterState | null): BackfillEnd | n
 const SILENT_MS = 3 * MINUTE_MS
 
 /** The stored state, corrected when the daemon ended without storing its end, or runs but can no longer write. */
-function daemonOf(status: Status, writer: WriterState | null, now: number): DaemonReport | null {
+function daemonOf(
+  status: Pick<Status, 'meta'>,
+  writer: WriterState | null,
+  now: number,
+): DaemonReport | null {
   const state = storedNote<DaemonState>(status, META.daemonState)
   if (state === undefined || state.state === 'stopped') return state ?? null
   const isRunning = writer?.running === true && writer.command === 'daemon'
@@ -254,7 +296,7 @@ function daemonOf(status: Status, writer: WriterState | null, now: number): Daem
 }
 
 function publicationOf(
-  { publishing }: Status,
+  { publishing }: Pick<Status, 'publishing'>,
   writer: WriterState | null,
   now: number,
 ): PublicationReport | null {

@@ -17,9 +17,9 @@ import { type PublicationHistory, type PublishingNote, readPublications } from '
 import type { Writer } from '../sync/writer-note.ts'
 
 /** The status of a warehouse, read without writing. */
-export interface Status {
+export interface Status<Row = StatusRow> {
   database: { path: string; bytes: number; walBytes: number }
-  resources: readonly StatusRow[]
+  resources: readonly Row[]
   failing: ReadonlyMap<ResourceName, Failing>
   /** Since when the mass-deletion guard holds deletions back, for the resources where it does. */
   held: ReadonlyMap<ResourceName, string>
@@ -59,6 +59,28 @@ export interface StatusRow {
   next_run_at: string | null
   /** JSON object: number of rows by the state of their text or transcript; null for other resources. */
   by_state: string | null
+}
+
+/** The columns of `StatusRow` for which rows are counted. That takes seconds in a large warehouse. */
+export type CountedColumn =
+  | 'rows_live'
+  | 'rows_deleted'
+  | 'backfill_done'
+  | 'backfill_total'
+  | 'pending_tasks'
+  | 'rejected'
+  | 'by_state'
+
+/** A row of `sync_status` without its counts. */
+export type UncountedRow = Omit<StatusRow, CountedColumn>
+
+/** SQLite counts nothing for columns that are not asked for. */
+export function readUncounted(db: Sqlite): UncountedRow[] {
+  return db
+    .prepare<unknown[], UncountedRow>(
+      'SELECT resource, state, reason, newest_at, fresh_as_of, complete_as_of, last_success_at, next_run_at FROM sync_status',
+    )
+    .all()
 }
 
 const COUNTED_BY_STATE = CATALOG.flatMap(({ name, status: { table, byState } }) =>
@@ -103,13 +125,13 @@ export function statusInstants(resources: readonly ResourceInstants[]): StatusIn
 }
 
 /**
- * @param rows the rows of `sync_status`, when the caller has them already
+ * @param read the rows of `sync_status`
  * @throws StopError (73) when there is no warehouse at this path, or it cannot be read
  */
-export function readWarehouse(path: string, rows?: readonly StatusRow[]): Status {
+export function readWarehouse<Row>(path: string, read: (db: Sqlite) => readonly Row[]): Status<Row> {
   const file = resolve(path)
   requireWarehouse(file)
-  return readDatabase({ path: file }, db => readOpenWarehouse(db, file, rows))
+  return readDatabase({ path: file }, db => readOpenWarehouse(db, file, read))
 }
 
 /**
@@ -126,8 +148,12 @@ export function isHeldBack(path: string, resource: ResourceName): boolean {
 }
 
 /** As `readWarehouse`, on an open connection, in one read transaction. */
-export function readOpenWarehouse(db: Sqlite, file: string, rows?: readonly StatusRow[]): Status {
-  return inOneRead(db, () => readAll(db, file, rows))
+export function readOpenWarehouse<Row>(
+  db: Sqlite,
+  file: string,
+  read: (db: Sqlite) => readonly Row[],
+): Status<Row> {
+  return inOneRead(db, () => readAll(db, file, read))
 }
 
 /** Runs several reads on one state of the database. */
@@ -156,14 +182,14 @@ function readHeld(db: Sqlite): ReadonlyMap<ResourceName, string> {
   return new Map(db.prepare<unknown[], [ResourceName, string]>(sql).raw().all())
 }
 
-function readAll(db: Sqlite, file: string, rows: readonly StatusRow[] | undefined): Status {
+function readAll<Row>(db: Sqlite, file: string, read: (db: Sqlite) => readonly Row[]): Status<Row> {
   if (!isWarehouse(db)) throw noWarehouseError(file)
   const values = db.prepare<unknown[], [string, string]>('SELECT key, value FROM sync_meta').raw().all()
   const meta = new Map(values)
   if (isCopy(db, meta)) for (const key of PROCESS_KEYS) meta.delete(key)
   return {
     database: { path: file, ...databaseSizes(file) },
-    resources: rows ?? readStatus(db),
+    resources: read(db),
     failing: readFailing(db),
     held: readHeld(db),
     arrivals: readArrivals(db),

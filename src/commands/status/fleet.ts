@@ -1,0 +1,250 @@
+import { readdirSync } from 'node:fs'
+import { basename, join, resolve } from 'node:path'
+import { RESOURCE_NAMES } from '../../catalog/resource-names.ts'
+import { type Environment, loadSettings, type SettingFlags } from '../../config/load-settings.ts'
+import { errorCode } from '../../error-code.ts'
+import { type CheckStatus, EXIT_STATUS, reasonOf, StopError } from '../../errors.ts'
+import { tableNames } from '../../export/chosen-tables.ts'
+import {
+  CHECK_LABELS,
+  type CheckQuestion,
+  checkStatusOf,
+  checkVerdict,
+  verdictSentences,
+} from '../../health/check.ts'
+import { TIMELINES } from '../../health/completeness.ts'
+import { databaseProblem, type HealthProblem } from '../../health/problems.ts'
+import { type HealthVerdict, problemVerdict } from '../../health/verdict.ts'
+import { PROBLEM_LABELS, stateCounts } from '../../health/wording.ts'
+import { singleLine } from '../../safe-text.ts'
+import { sizeText } from '../../size-text.ts'
+import { type ResourceFacts, readUncountedReport, type StatusReport } from '../../store/status/report.ts'
+import { statusInstants } from '../../store/status/status.ts'
+import { fitTable, indentedNote, type RankedColumn } from '../../terminal/table.ts'
+import { countText, relativeTime, wrapText } from '../../terminal/wording.ts'
+import { DATABASE_ONLY } from '../command.ts'
+import { databasePath, ENABLED_FOLDER, servicesIn, settingsPath } from '../service/steps.ts'
+import { hiddenColumnsSentence, type StatusPageOptions } from './page.ts'
+
+/** `parley status --all`: the warehouses of one machine, one row for each. */
+
+/** A workspace that a daemon of this machine reads. */
+export interface FleetMember {
+  name: string
+  /** Where its settings come from. */
+  from: { flags: SettingFlags; env: Environment }
+  /** Its unit, for what a person should do. */
+  unit: string | undefined
+}
+
+export interface FleetRow {
+  name: string
+  settings: string
+  /** Null when the settings do not say where it is. */
+  database: string | null
+  health: HealthVerdict
+  /** Of `parley status --check` for this workspace. */
+  check: CheckStatus
+  /** As `parley status --json` prints it, but without the columns for which rows are counted; null when unreadable. */
+  report: StatusReport<ResourceFacts> | null
+}
+
+/**
+ * The services of this machine, or the settings files of a folder.
+ * @throws StopError when there is none
+ */
+export function fleetMembers(folder: string | undefined, cwd: string): FleetMember[] {
+  const members =
+    folder === undefined
+      ? serviceMembers(entriesOf(ENABLED_FOLDER))
+      : entriesOf(resolve(cwd, folder))
+          .filter(entry => entry.endsWith('.toml'))
+          .sort()
+          .map(entry => fileMember(join(folder, entry)))
+  if (members.length > 0) return members
+  throw new StopError(
+    folder === undefined
+      ? 'No workspace has a service on this machine'
+      : `There is no settings file (*.toml) in ${folder}`,
+    {
+      code: 'no-fleet',
+      hint: 'Install one with parley service install NAME, or name the folder of other settings files: parley status --all FOLDER.',
+      exitStatus: EXIT_STATUS.databaseUnavailable,
+    },
+  )
+}
+
+/** The unit sets the path, which wins over the settings. @param enabled the entries of `ENABLED_FOLDER` */
+export const serviceMembers = (enabled: readonly string[]): FleetMember[] =>
+  servicesIn(enabled).map(name => ({
+    name,
+    from: { flags: { config: settingsPath(name) }, env: { PARLEY_DATABASE: databasePath(name) } },
+    unit: `parley@${name}.service`,
+  }))
+
+const fileMember = (path: string): FleetMember => ({
+  name: basename(path, '.toml'),
+  from: { flags: { config: path }, env: {} },
+  unit: undefined,
+})
+
+function entriesOf(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return []
+    throw new StopError(`The folder ${folder} cannot be read (${errorCode(error) ?? 'unknown'})`, {
+      code: 'no-fleet',
+      hint: 'Check its path and mode.',
+      exitStatus: EXIT_STATUS.databaseUnavailable,
+    })
+  }
+}
+
+/** The most serious first, then by name. A workspace that cannot be read is a row like the others. */
+export function readFleet(members: readonly FleetMember[], cwd: string, question: CheckQuestion): FleetRow[] {
+  return members
+    .map(member => readMember(member, cwd, question))
+    .sort((a, b) => rankOf(a) - rankOf(b) || (a.name < b.name ? -1 : 1))
+}
+
+const RANKS: readonly HealthVerdict['kind'][] = ['act', 'warn', 'wait', 'loading', 'ok']
+const rankOf = ({ health }: FleetRow) => RANKS.indexOf(health.kind)
+
+function readMember(member: FleetMember, cwd: string, question: CheckQuestion): FleetRow {
+  const { name, from } = member
+  const { path, problems } = readPath(member, cwd)
+  const row = (health: HealthVerdict, report: FleetRow['report']): FleetRow => ({
+    name,
+    settings: from.flags.config ?? '',
+    database: path ?? null,
+    health,
+    check: checkStatusOf(health),
+    report,
+  })
+  if (path === undefined) return row(firstVerdict(problems, question.now), null)
+  try {
+    const report = readUncountedReport({ path, now: question.now })
+    return row(checkVerdict(report, question, problems), report)
+  } catch (error) {
+    return row(firstVerdict([...problems, unreadableProblem(member, error)], question.now), null)
+  }
+}
+
+function firstVerdict([first, ...others]: readonly HealthProblem[], now: number): HealthVerdict {
+  if (first === undefined) throw new Error('a workspace without a path has a problem')
+  return problemVerdict(first, others.length, now)
+}
+
+/** Settings that are wrong end the daemon at its next start, so they are a problem even while it runs. */
+function readPath(
+  { from }: FleetMember,
+  cwd: string,
+): { path: string | undefined; problems: readonly HealthProblem[] } {
+  const pathWith = (need: Partial<Parameters<typeof loadSettings>[0]>) =>
+    resolve(cwd, loadSettings({ ...from, cwd, requireApi: false, ...need }).settings.database.path)
+  try {
+    return {
+      path: pathWith({ resourceNames: RESOURCE_NAMES, tableNames: tableNames() }),
+      problems: [],
+    }
+  } catch (error) {
+    const problems = [settingsProblem(error)]
+    try {
+      return { path: pathWith(DATABASE_ONLY), problems }
+    } catch {
+      return { path: undefined, problems }
+    }
+  }
+}
+
+const settingsProblem = (error: unknown): HealthProblem => ({
+  id: 'settings:unusable',
+  kind: 'act',
+  what: 'A daemon that starts with these settings ends at once',
+  detail: singleLine(reasonOf(error)).replace(/\.$/, ''),
+  todo: (error instanceof StopError && error.hint) || 'Correct them.',
+  since: null,
+})
+
+function unreadableProblem({ unit }: FleetMember, error: unknown): HealthProblem {
+  const known =
+    error instanceof StopError
+      ? error
+      : new StopError('The warehouse cannot be read', {
+          code: 'fault',
+          exitStatus: EXIT_STATUS.databaseUnavailable,
+        })
+  const problem = databaseProblem(known, { daemon: undefined, since: null })
+  // The usual advice is to create it by hand, but a service creates its warehouse itself.
+  if (unit === undefined || known.code !== 'no-database') return problem
+  return { ...problem, todo: `The service has not created it; systemctl status ${unit} says why.` }
+}
+
+/** Such as `50 workspaces: 2 need you, 48 ok`. */
+function fleetSummary(rows: readonly FleetRow[]): string {
+  const parts = RANKS.flatMap(kind => {
+    const number = rows.filter(({ health }) => health.kind === kind).length
+    const words = number === 1 ? KIND_WORDS[kind] : KIND_WORDS[kind].replace(/^needs/, 'need')
+    return number === 0 ? [] : [`${number} ${words}`]
+  })
+  return `${countText(rows.length, 'workspace')}: ${parts.join(', ')}`
+}
+
+const KIND_WORDS: Readonly<Record<HealthVerdict['kind'], string>> = {
+  ok: 'ok',
+  loading: 'loading',
+  wait: PROBLEM_LABELS.wait.toLowerCase(),
+  warn: PROBLEM_LABELS.warn.toLowerCase(),
+  act: PROBLEM_LABELS.act.toLowerCase(),
+}
+
+/** The line of `parley status --check --all`: the worst workspace in full, and the names of the others. */
+export function fleetCheck(rows: readonly FleetRow[]): { status: CheckStatus; line: string } {
+  const [worst, ...others] = rows.filter(({ check }) => check > 0)
+  const summary = fleetSummary(rows)
+  if (worst === undefined) return { status: 0, line: `${CHECK_LABELS[0]}: ${summary}` }
+  const names = others.map(({ name }) => name).join(', ')
+  const more = names === '' ? '' : ` Also: ${names}`
+  return {
+    status: worst.check,
+    line: `${CHECK_LABELS[worst.check]}: ${summary}. ${worst.name}: ${verdictSentences(worst.health)}${more}`,
+  }
+}
+
+export function fleetPage(rows: readonly FleetRow[], { now, columns }: StatusPageOptions): string {
+  const width = columns ?? Number.POSITIVE_INFINITY
+  const { lines, left } = fitTable(fleetColumns(now), rows, width)
+  const notes = rows.flatMap(({ name, health }) =>
+    health.kind === 'ok' ? [] : indentedNote(name, verdictSentences(health), width),
+  )
+  const sentences = [`${fleetSummary(rows)}.`, hiddenColumnsSentence(left)]
+  return `${[...lines, ...notes, ...sentences.flatMap(sentence => wrapText(sentence, width))].join('\n')}\n`
+}
+
+function fleetColumns(now: number): RankedColumn<FleetRow>[] {
+  const instants = ({ report }: FleetRow) => statusInstants(report?.resources ?? [])
+  const newest = ({ report }: FleetRow) =>
+    statusInstants((report?.resources ?? []).filter(({ resource }) => TIMELINES.includes(resource)))
+  const troubled = ({ report }: FleetRow) =>
+    (report?.resources ?? []).filter(({ state }) => state === 'failing' || state === 'on hold')
+  return [
+    { title: 'workspace', cell: ({ name }) => name },
+    { title: 'state', cell: ({ health }) => KIND_WORDS[health.kind] },
+    { title: 'daemon', cell: ({ report }) => report?.daemon?.state ?? '-' },
+    { title: 'fresh as of', cell: row => relativeTime(newest(row).fresh_as_of, now) },
+    { title: 'complete as of', cell: row => relativeTime(instants(row).complete_as_of, now), rank: 1 },
+    {
+      title: 'resources',
+      cell: row => stateCounts(troubled(row)),
+      isEmpty: row => troubled(row).length === 0,
+      rank: 2,
+    },
+    {
+      title: 'size',
+      align: 'right',
+      cell: ({ report }) => (report === null ? '-' : sizeText(report.database_bytes + report.wal_bytes)),
+      rank: 3,
+    },
+  ]
+}

@@ -1,0 +1,219 @@
+import { copyFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { ResourceName } from '../../src/catalog/resource-names.ts'
+import { HOUR_MS, MINUTE_MS } from '../../src/clock.ts'
+import {
+  fleetCheck,
+  fleetMembers,
+  fleetPage,
+  readFleet,
+  serviceMembers,
+} from '../../src/commands/status/fleet.ts'
+import { EXIT_STATUS } from '../../src/errors.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
+import { loaded, startDaemon } from '../daemon/cli-daemon.ts'
+import { emptyFolder, parley } from './parley.ts'
+import { backfilled, type Place, placeFor, workspace } from './workspace.ts'
+
+/** A folder with a settings file for each of these databases. */
+function fleetOf(databases: Readonly<Record<string, string>>): string {
+  const folder = emptyFolder()
+  for (const [name, path] of Object.entries(databases)) addTo(folder, name, `[database]\npath = "${path}"\n`)
+  return folder
+}
+
+const addTo = (folder: string, name: string, settings: string) =>
+  writeFileSync(join(folder, `${name}.toml`), settings)
+
+const statusAll = (folder: string, ...args: string[]) => parley(['status', '--all', folder, ...args])
+
+const rowsOf = (stdout: string) =>
+  (JSON.parse(stdout) as { workspaces: Record<string, unknown>[] }).workspaces.map(row => row['name'])
+
+test.concurrent('status --all has a row for each daemon, and names the one that was stopped first', async context => {
+  const simulator = await workspace(context)
+  const places: Record<string, Place> = {
+    acme: placeFor(simulator),
+    beta: placeFor(simulator),
+    gamma: placeFor(simulator),
+  }
+  const daemons = Object.entries(places).map(([name, place]) => ({
+    name,
+    place,
+    daemon: startDaemon(context, place),
+  }))
+  const folder = fleetOf(Object.fromEntries(daemons.map(({ name, place }) => [name, place.file])))
+  await Promise.all(daemons.map(({ place }) => loaded(place.file)))
+  const fine = await statusAll(folder)
+  expect(fine).toMatchObject({ status: EXIT_STATUS.done, stderr: '' })
+  expect(fine.stdout).toMatch(
+    /^workspace +state +daemon +fresh as of +complete as of .*size\nacme +ok +running .*B\nbeta +ok +running .*\ngamma +ok +running .*\n3 workspaces: 3 ok\.\n$/,
+  )
+  expect(await statusAll(folder, '--check')).toEqual({
+    status: 0,
+    stdout: 'OK: 3 workspaces: 3 ok\n',
+    stderr: '',
+  })
+  daemons[1]?.daemon.signal('SIGTERM')
+  await daemons[1]?.daemon.ended
+  const stopped = await statusAll(folder)
+  expect(stopped.status).toBe(EXIT_STATUS.done)
+  expect(stopped.stdout).toMatch(/\nbeta +needs you +stopped .*\nacme +ok +running .*\ngamma +ok +running /)
+  expect(stopped.stdout).toMatch(
+    /\n {2}beta: Needs you since .*: The daemon is not running, .*Start parley daemon again\.\n3 workspaces: 1 needs you, 2 ok\.\n$/,
+  )
+  const check = await statusAll(folder, '--check')
+  expect(check.status).toBe(2)
+  expect(check.stdout).toMatch(
+    /^CRITICAL: 3 workspaces: 1 needs you, 2 ok\. beta: Needs you since .*Start parley daemon again\.\n$/,
+  )
+})
+
+test.concurrent('a workspace that cannot be read is a row that says why, and no failure of the others', async context => {
+  const { file } = await backfilled(context)
+  const at = (name: string) => join(emptyFolder(), name)
+  const [older, foreign, locked] = [at('older.db'), at('foreign.db'), at('locked.db')]
+  for (const copy of [older, locked]) copyFileSync(file, copy)
+  const old = openSqlite(older)
+  old.exec('DELETE FROM __drizzle_migrations WHERE created_at > 0; ALTER TABLE sync_meta RENAME TO gone')
+  old.close()
+  openSqlite(foreign).exec('CREATE TABLE t (a)').close()
+  const lock = openSqlite(locked)
+  lock.pragma('journal_mode = DELETE')
+  lock.exec('BEGIN EXCLUSIVE')
+  context.onTestFinished(() => void lock.close())
+  const folder = fleetOf({
+    acme: file,
+    lost: at('none.db'),
+    missing: at('none.db'),
+    older,
+    foreign,
+    locked,
+  })
+  addTo(folder, 'broken', '[database]\npath = 3\n')
+  addTo(folder, 'mistyped', `[database]\npath = "${file}"\n[sync]\nresorces = ["teams"]\n`)
+  const { status, stdout, stderr } = await statusAll(folder, '--json')
+  expect({ status, stderr }).toEqual({ status: EXIT_STATUS.done, stderr: '' })
+  expect(rowsOf(stdout)).toEqual([
+    'broken',
+    'foreign',
+    'locked',
+    'lost',
+    'missing',
+    'mistyped',
+    'older',
+    'acme',
+  ])
+  const said = (await statusAll(folder)).stdout
+  expect(said).toMatch(/\n {2}broken: .*database\.path/)
+  expect(said).toMatch(/\n {2}foreign: .*parley did not create it/)
+  expect(said).toMatch(/\n {2}locked: .*locked/)
+  expect(said).toMatch(/\n {2}mistyped: .*these settings ends at once.*resorces/)
+  expect(said).toMatch(/\n {2}older: .*older version of parley\. The next start of parley daemon/)
+  expect(said).toMatch(/\n {2}lost: .*There is no warehouse/)
+  const check = await statusAll(folder, '--check')
+  expect(check.status).toBe(2)
+  expect(check.stdout).toMatch(
+    /^CRITICAL: 8 workspaces: 7 need you, 1 ok\. broken: .* Also: foreign, locked, lost, missing, mistyped, older\n$/,
+  )
+})
+
+test.concurrent('status --all --json has for each workspace what status --json has, without the counts of rows', async context => {
+  const { cwd, file } = await backfilled(context)
+  const folder = fleetOf({ acme: file })
+  const [one, all] = await Promise.all([parley(['status', '--json'], { cwd }), statusAll(folder, '--json')])
+  const alone = JSON.parse(one.stdout)
+  const counts = [
+    'rows_live',
+    'rows_deleted',
+    'backfill_done',
+    'backfill_total',
+    'pending_tasks',
+    'rejected',
+    'by_state',
+  ]
+  expect(JSON.parse(all.stdout)).toEqual({
+    workspaces: [
+      {
+        name: 'acme',
+        settings: join(folder, 'acme.toml'),
+        database: file,
+        health: { kind: 'ok', text: expect.any(String), detail: expect.any(String), todo: null },
+        check: 0,
+        report: {
+          ...alone,
+          resources: alone.resources.map((row: Record<string, unknown>) =>
+            Object.fromEntries(Object.entries(row).filter(([name]) => !counts.includes(name))),
+          ),
+        },
+      },
+    ],
+  })
+})
+
+test.concurrent('--max-age and --resource apply to every workspace', async context => {
+  const { file } = await backfilled(context, { now: 'real' })
+  const folder = fleetOf({ acme: file, beta: file })
+  const inAnHour = Date.now() + HOUR_MS
+  const check = (resource: ResourceName, maxAgeMs: number) =>
+    fleetCheck(readFleet(fleetMembers(folder, '/'), '/', { now: inAnHour, maxAgeMs, resource }))
+  const { status, line } = check('messages', MINUTE_MS)
+  expect(status).toBe(2)
+  expect(line).toMatch(
+    /^CRITICAL: 2 workspaces: 2 need you\. acme: Needs you: messages is 1 h.* old \(allowed: 1 min\).* Also: beta$/,
+  )
+  expect(check('messages', 2 * HOUR_MS)).toEqual({ status: 0, line: 'OK: 2 workspaces: 2 ok' })
+  expect(check('teams', MINUTE_MS).line).toMatch(/acme: Needs you: teams is 1 h/)
+  const { stdout } = await parley(['status', '--all', folder, '--max-age', '1d', '--resource', 'teams'])
+  expect(stdout).toBe('OK: 2 workspaces: 2 ok\n')
+})
+
+test.concurrent.each<[args: string[], status: number, stderr: RegExp]>([
+  [['--watch'], EXIT_STATUS.usage, /'--all \[folder\]' cannot be used with option '--watch'/],
+  [['--fields'], EXIT_STATUS.usage, /'--all \[folder\]' cannot be used with option '--fields'/],
+  [
+    ['--database', 'x.db'],
+    EXIT_STATUS.usage,
+    /'--all \[folder\]' cannot be used with option '--database <file>'/,
+  ],
+  [
+    ['--config', 'x.toml'],
+    EXIT_STATUS.usage,
+    /'--all \[folder\]' cannot be used with option '--config <file>'/,
+  ],
+  [
+    [],
+    EXIT_STATUS.databaseUnavailable,
+    /There is no settings file \(\*\.toml\) in .*\nhint: Install one with parley service/,
+  ],
+])('status --all of an empty folder with %j is an error', async (args, expected, message) => {
+  const { status, stdout, stderr } = await statusAll(emptyFolder(), ...args)
+  expect({ status, stdout }).toEqual({ status: expected, stdout: '' })
+  expect(stderr).toMatch(message)
+})
+
+const QUESTION = { now: 0, maxAgeMs: undefined, resource: undefined }
+
+test('the services are those that start at boot, with the paths of their units', () => {
+  const entries = ['cron.service', 'parley@made-up-b.service', 'parley@made-up-a.service', 'parley-x.service']
+  const rows = readFleet(serviceMembers(entries), '/', QUESTION)
+  expect(rows.map(({ name, database, settings }) => [name, database, settings])).toEqual([
+    ['made-up-a', '/var/lib/parley/made-up-a/parley.db', '/etc/parley/made-up-a.toml'],
+    ['made-up-b', '/var/lib/parley/made-up-b/parley.db', '/etc/parley/made-up-b.toml'],
+  ])
+  expect(fleetPage(rows, { now: 0, columns: undefined })).toMatch(
+    /made-up-a: Needs you: A daemon that starts with these settings .*\(and 1 more problem\)\. .*\/etc\/parley\/made-up-a\.toml /,
+  )
+})
+
+test('a service that has not created its warehouse is named as the place to look', () => {
+  const env = { PARLEY_DATABASE: join(emptyFolder(), 'parley.db') }
+  const member = { name: 'acme', from: { flags: {}, env }, unit: 'parley@acme.service' }
+  const [row] = readFleet([member], emptyFolder(), QUESTION)
+  expect(row?.health).toMatchObject({
+    kind: 'act',
+    text: expect.stringMatching(/^Needs you: There is no warehouse at .*$/),
+    todo: 'The service has not created it; systemctl status parley@acme.service says why.',
+  })
+})
