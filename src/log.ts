@@ -70,7 +70,7 @@ export interface LogOptions {
   /** Colours in readable lines. */
   colour?: boolean
   /** Default: standard error. Written to synchronously, one line at a time. */
-  stream?: { write(text: string): unknown }
+  stream?: { write(text: string): unknown } | undefined
 }
 
 /** Keys that may hold a secret or private text. Their values are redacted if they are logged by mistake. */

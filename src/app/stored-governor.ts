@@ -41,7 +41,7 @@ export function createStoredGovernor(
     state.setMeta(META.learnedRate, JSON.stringify(noted))
   }
   const save = (used: () => number) =>
-    transaction(() => {
+    transaction.aside(() => {
       noteRate()
       noteUsed(today(), used())
       state.setMeta(META.clock, isoInstant(clock.now()))

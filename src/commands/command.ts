@@ -20,6 +20,8 @@ export interface CommandContext {
   stdout: Output
   /** Progress and logs. */
   stderr: Output
+  /** Log lines. Default: standard error, written synchronously. */
+  log?: { write(text: string): unknown }
   /** For questions to a person. */
   stdin: Keyboard
   /** Aborted by the first SIGTERM or SIGINT. The reason is a StopError of status 75, which a command may throw. */

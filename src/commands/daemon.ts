@@ -40,10 +40,10 @@ export const daemonCommand: CommandDefinition = {
     const names = { resourceNames: RESOURCE_NAMES, tableNames: tableNames() }
     const load = () => loadCommandSettings(context, input, { requireApi: true, ...names }).settings
     const settings = load()
-    const { stderr, env, signal } = context
+    const { stderr, env, log: stream, signal } = context
     const clock = systemClock()
     const logFor = ({ log: { level } }: typeof settings) =>
-      createLog({ level, pretty: stderr.isTTY === true, colour: hasColours(stderr, env) })
+      createLog({ level, pretty: stderr.isTTY === true, colour: hasColours(stderr, env), stream })
     const log = await logFor(settings)
     context.onSignal('SIGUSR1', () =>
       log.info('SIGUSR1 was ignored: it neither opens the debugger of Node nor reopens the log'),

@@ -1,5 +1,5 @@
 import type { App } from '../app/app.ts'
-import { type Clock, MINUTE_MS } from '../clock.ts'
+import { type Clock, MINUTE_MS, SECOND_MS } from '../clock.ts'
 import type { ApiSettings, Environment } from '../config/load-settings.ts'
 import { createClockFollower, noteClock } from '../engine/clock-follower.ts'
 import type { Log } from '../log.ts'
@@ -34,7 +34,7 @@ export interface BackgroundWorkDeps {
 }
 
 const KEEP_LEARNED_MS = MINUTE_MS
-const LISTEN_MS = 1000
+const LISTEN_MS = 5 * SECOND_MS
 
 export function startBackgroundWork({
   app,
@@ -52,6 +52,7 @@ export function startBackgroundWork({
    * are handled only between two sessions.
    */
   const listen = async () => {
+    await followClock()
     if (store.requests.changedByOthers() && store.requests.open().length > 0) endSession()
   }
   /** Logs a failure, such as a full disk. The work runs again when it is next due. */
@@ -68,7 +69,6 @@ export function startBackgroundWork({
       .then(() => noteClock(app))
       // This fails on a full disk. The writes of the session then fail too, and the next session calls this again.
       .catch(() => undefined),
-    every(clock, LISTEN_MS, signal, loggingFailures(followClock)),
     every(clock, KEEP_LEARNED_MS, signal, loggingFailures(app.saveLearned)),
     every(clock, LISTEN_MS, signal, loggingFailures(listen)),
     maintainNightly({ store, clock, log, settings, signal }, { serverTime, endSession }),

@@ -1,4 +1,4 @@
-import { HOUR_MS, MINUTE_MS } from '../clock.ts'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts'
 import { clean, type Due, dueNow, dueRebuild, type MaintainDeps, maintain } from '../retention/maintain.ts'
 
 export interface SessionControl {
@@ -9,7 +9,9 @@ export interface SessionControl {
 }
 
 /** How often the clock is checked. One long timer would be late after the machine was suspended. */
-const LOOK_MS = 1000
+const LOOK_MS = MINUTE_MS
+/** The same before the first answer of the API, which tells its time. */
+const LOOK_FIRST_MS = SECOND_MS
 /**
  * The wait after maintenance or cleaning, with or without an error. Both may leave work: the disk may be full, or a
  * reader may need the `-wal`.
@@ -38,6 +40,7 @@ export async function maintainNightly(
       const due = dueNow(deps, serverTime())
       await work[due]()
       if (due === 'cleaning' || due === 'maintenance') waitMs = RETRY_MS
+      if (due === 'unknown') waitMs = LOOK_FIRST_MS
       if (dueRebuild(deps) === 'on-disk') endSession()
     } catch (error) {
       log.warn('Maintenance failed; it is tried again in ten minutes', { error })

@@ -28,7 +28,10 @@ export async function maintainSearch({ store, clock, log, settings, signal }: Se
   const search = createSearchIndices(store)
   const hadAny = search.exists()
   let isLogged = false
+  let upToDateAt = -1
   const update = async (): Promise<boolean> => {
+    const commits = store.transaction.commits()
+    if (commits === upToDateAt) return true
     if (isWanted && !search.exists() && !isLoaded(store, settings.sync)) return false
     const began = clock.elapsed()
     const { complete } = await buildSearch({ store, clock, isWanted, signal, ...SEARCH_PIECE })
@@ -37,6 +40,7 @@ export async function maintainSearch({ store, clock, log, settings, signal }: Se
       log.info(message, { duration_ms: Math.round(clock.elapsed() - began) })
     }
     isLogged ||= complete
+    if (complete) upToDateAt = commits
     return complete
   }
   while (!signal.aborted) {

@@ -1,4 +1,4 @@
-import { createServer } from 'node:http'
+import { createServer, type Server } from 'node:http'
 import { systemClock } from '../clock.ts'
 import type { Controls } from './control.ts'
 import { createReplica } from './faults/replica.ts'
@@ -36,8 +36,34 @@ export interface Simulator extends Controls {
 
 const DEFAULT_NOW = '2026-06-30T12:00:00Z'
 
+/** A simulator that listens nowhere yet. */
+export interface IdleSimulator extends Controls, Pick<Simulator, 'apiKey' | 'workspaceId'> {
+  server: Server
+}
+
 /** Listens on 127.0.0.1. Throws a RangeError when `now` is not an instant. */
 export async function startSimulator(options: SimulatorOptions = {}): Promise<Simulator> {
+  const { server, ...simulator } = createSimulator(options)
+  server.keepAliveTimeout = 60_000
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(options.port ?? 0, '127.0.0.1', resolve)
+  })
+  const address = server.address()
+  const port = address !== null && typeof address === 'object' ? address.port : 0
+  return {
+    url: `http://127.0.0.1:${port}`,
+    ...simulator,
+    close: () =>
+      new Promise(resolve => {
+        server.close(() => resolve())
+        server.closeAllConnections()
+      }),
+  }
+}
+
+/** Throws a RangeError when `now` is not an instant. */
+export function createSimulator(options: SimulatorOptions = {}): IdleSimulator {
   const { scene, passTime } = createScene(options)
   const create = (of: Scene): World =>
     createWorld(of, {
@@ -54,23 +80,11 @@ export async function startSimulator(options: SimulatorOptions = {}): Promise<Si
       else response.writeHead(500).end(`simulator: ${fault instanceof Error ? fault.stack : 'fault'}`)
     })
   })
-  server.keepAliveTimeout = 60_000
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(options.port ?? 0, '127.0.0.1', resolve)
-  })
-  const address = server.address()
-  const port = address !== null && typeof address === 'object' ? address.port : 0
   return {
-    url: `http://127.0.0.1:${port}`,
+    server,
     apiKey: options.apiKey ?? DEFAULT_KEY,
     workspaceId: scene.workspaceId,
     ...service.controls,
-    close: () =>
-      new Promise(resolve => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
   }
 }
 

@@ -32,6 +32,8 @@ export interface ServiceOptions {
   logRequests?: boolean
   /** The status for a workspace id that does not belong to the key. Default 403. */
   foreignWorkspaceStatus?: 401 | 403 | 404
+  /** Compresses large answers for clients that accept it. Default true. */
+  compress?: boolean
   /** Serves `/_simulator/…`. Default false. */
   control?: boolean
   clock?: Clock
@@ -103,7 +105,8 @@ export function createService(parts: ServiceParts, options: ServiceOptions): Ser
     const delivery: Delivery = {
       answer,
       headers: { ...access.headers(admission, nowMs()), Date: date(nowMs()) },
-      acceptsGzip: String(request.headers['accept-encoding'] ?? '').includes('gzip'),
+      acceptsGzip:
+        options.compress !== false && String(request.headers['accept-encoding'] ?? '').includes('gzip'),
     }
     if (options.logRequests && !refusal && !(method === 'GET' && template === ACCESS_LOG_ROUTE)) {
       replica.world.accessLog.append({

@@ -326,6 +326,7 @@ function createStore({
     }),
     crmTables,
     transaction: Object.assign(<T>(work: () => T) => commit(withCrmTables(work, crmTables)), {
+      aside: commit.aside,
       commits: commit.commits,
       onCommit: commit.onCommit,
       blockedMs: commit.blockedMs,

@@ -33,7 +33,15 @@ async function startRecording(startsAt = NOON) {
     learned: { ratePerSecond: 50, concurrency: 4, limited: false },
     traffic: { requests: 0, throttled: 0, errors: 0, written: new Map() } as Traffic,
   }
-  const governor = { state: () => seen.state, learned: () => seen.learned }
+  let tell: () => void = () => undefined
+  const governor = {
+    state: () => seen.state,
+    learned: () => seen.learned,
+    onChange: (listener: () => void) => {
+      tell = listener
+      return () => undefined
+    },
+  }
   const ending = new AbortController()
   const ended = recordMinutes({ clock, store, governor, log }, () => seen.traffic, ending.signal)
   const end = () => {
@@ -47,7 +55,7 @@ async function startRecording(startsAt = NOON) {
       await store.transaction(() => undefined).catch(() => undefined)
     }
   }
-  return { store, advance, seen, end, lines: () => lines }
+  return { store, advance, seen, end, tell: () => tell(), lines: () => lines }
 }
 
 test('each minute gets one row with the requests and rows of that minute', async () => {
@@ -99,8 +107,9 @@ test('a process that starts within a minute adds to the row of that minute', asy
 })
 
 test('the limit of the API is stored once it is known, and a pause counts by the second', async () => {
-  const { store, advance, seen, end } = await startRecording()
+  const { store, advance, seen, end, tell } = await startRecording()
   seen.state = { ...IDLE, pausedUntil: NOON + 20_500, pauseReason: 'asked' }
+  tell()
   await advance(60_000)
   seen.learned = { ratePerSecond: 9.5, concurrency: 4, limited: true }
   await end()

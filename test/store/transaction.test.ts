@@ -53,6 +53,18 @@ test('calls within one turn of the event loop share one commit', async () => {
   expect(keys()).toHaveLength(9)
 })
 
+test('a note aside is committed, and only other work counts and calls the listeners', async () => {
+  const { transaction, work, keys } = start()
+  let calls = 0
+  transaction.onCommit(() => {
+    calls += 1
+  })
+  await transaction.aside(work(1))
+  expect([keys(), transaction.commits(), calls]).toEqual([['work 1'], 0, 0])
+  await Promise.all([transaction.aside(work(1)), transaction(work(1))])
+  expect([keys(), transaction.commits(), calls]).toEqual([['work 1', 'work 2', 'work 3'], 1, 1])
+})
+
 test('long batches are split into several commits in the order of the calls, and other work runs in between', async () => {
   const { transaction, work, done, keys } = start()
   const all = Promise.all(Array.from({ length: 9 }, () => transaction(work(5))))

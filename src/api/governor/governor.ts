@@ -57,6 +57,8 @@ export interface Governor {
   permit(signal?: AbortSignal): Promise<Permit | undefined>
   state(): GovernorState
   learned(): LearnedRate
+  /** Calls the listener after each grant and each end of a request. The returned function removes it. */
+  onChange(listener: () => void): () => void
   /** Resolves all waiting permits with undefined and stops all timers. */
   close(): void
 }
@@ -79,7 +81,15 @@ export function createGovernor({
   const turns = createTurns(clock)
   const day = createDayCount({ clock, limit: ceilings.requestsPerDay, usedBefore: usedToday, reserve })
   const start = startPace(ceilings, initial)
-  const inFlight = createInFlight({ clock, random, start, turns, day, onEnd: () => pump() })
+  const listeners = new Set<() => void>()
+  const tellListeners = () => {
+    for (const listener of listeners) listener()
+  }
+  const onEnd = () => {
+    tellListeners()
+    pump()
+  }
+  const inFlight = createInFlight({ clock, random, start, turns, day, onEnd })
   const waiting = new Set<Waiter>()
   const closing = new AbortController()
 
@@ -101,6 +111,7 @@ export function createGovernor({
       }
       waiting.delete(waiter)
       waiter.answer(inFlight.grant(waiter.waitedFor, isPaced))
+      tellListeners()
     }
   }
 
@@ -131,6 +142,10 @@ export function createGovernor({
       }),
     state: () => governorState(inFlight, day, clock),
     learned: () => learned(inFlight.pace()),
+    onChange(listener) {
+      listeners.add(listener)
+      return () => listeners.delete(listener)
+    },
     close: () => {
       closing.abort()
       for (const waiter of waiting) waiter.answer(undefined)

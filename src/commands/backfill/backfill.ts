@@ -95,7 +95,7 @@ async function runCommand(
   const area = isRedrawable(stderr, env) ? createLiveArea(stderr) : undefined
   const colour = hasColours(stderr, env)
   const { level } = settings.log
-  const log = await createLog({ level, pretty: area !== undefined, colour, ...(area && { stream: area }) })
+  const log = await createLog({ level, pretty: area !== undefined, colour, stream: area ?? context.log })
   return runBackfill({ context, options: input.options, settings, resources, log, area, colour, onSummary })
 }
 

@@ -1,5 +1,5 @@
 import type { Governor } from '../../api/governor/governor.ts'
-import { type Clock, isoInstant, MINUTE_MS } from '../../clock.ts'
+import { type Clock, isoInstant, MINUTE_MS, SECOND_MS } from '../../clock.ts'
 import type { Log } from '../../log.ts'
 import type { Store } from '../../store/store.ts'
 import type { ResourceDay } from '../../store/sync/days.ts'
@@ -9,17 +9,15 @@ import type { Traffic } from './request-counts.ts'
 export interface MinuteRecorderDeps {
   clock: Clock
   store: Pick<Store, 'minutes' | 'days' | 'transaction'>
-  governor: Pick<Governor, 'state' | 'learned'>
+  governor: Pick<Governor, 'state' | 'learned' | 'onChange'>
   log: Log
 }
-
-const SAMPLE_MS = 1000
 
 /** Of the day at the start of an instant, such as `2026-03-04`. */
 const DAY_LENGTH = 10
 
 /**
- * Stores the traffic of each minute in `sync_minutes`, and adds its rows to `sync_days`, until the signal. Takes a sample each second and writes when the
+ * Stores the traffic of each minute in `sync_minutes`, and adds its rows to `sync_days`, until the signal. Writes when the
  * minute is over, and at the end. Never rejects: on a full disk a minute is lost, which must not end a sync.
  * @param traffic the counts so far; they may only grow
  */
@@ -29,11 +27,16 @@ export async function recordMinutes(
   signal: AbortSignal,
 ): Promise<void> {
   let saved = traffic()
-  const save = async (minute: Minute, counted: Traffic) => {
+  let at = minuteOf(clock.now())
+  const load = watchLoad({ clock, governor })
+  const save = async (next: string) => {
+    const counted = traffic()
+    const minute = { at, ...difference(saved, counted), ...load.since() }
     const days = daysOf(minute, saved, counted)
     saved = counted
+    at = next
     try {
-      await store.transaction(() => {
+      await store.transaction.aside(() => {
         store.minutes.add(minute)
         for (const day of days) store.days.add(day)
       })
@@ -41,46 +44,57 @@ export async function recordMinutes(
       log.warn('The traffic of one minute could not be stored in sync_minutes', { error })
     }
   }
-  let before = saved
-  let minute = emptyMinute(clock.now())
   while (!signal.aborted) {
-    await clock.sleep(SAMPLE_MS, signal)
-    const now = clock.now()
-    const counted = traffic()
-    minute = withSample(minute, { counted, before, governor, now })
-    before = counted
-    const next = emptyMinute(now)
-    if (next.at === minute.at) continue
-    await save(minute, counted)
-    minute = next
+    await clock.sleep(MINUTE_MS - (clock.now() % MINUTE_MS), signal)
+    const next = minuteOf(clock.now())
+    // Timers may fire a little early.
+    if (next !== at) await save(next)
   }
-  await save(minute, before)
+  load.end()
+  await save(at)
 }
 
-function emptyMinute(now: number): Minute {
-  const at = isoInstant(Math.floor(now / MINUTE_MS) * MINUTE_MS)
-  return { at, requests: 0, throttled: 0, errors: 0, rows: 0, rate: null, in_flight: 0, paused_seconds: 0 }
-}
+const minuteOf = (now: number) => isoInstant(Math.floor(now / MINUTE_MS) * MINUTE_MS)
 
-interface TrafficSample extends Pick<MinuteRecorderDeps, 'governor'> {
-  counted: Traffic
-  /** The counts at the previous sample. */
-  before: Traffic
-  now: number
-}
-
-function withSample(minute: Minute, { counted, before, governor, now }: TrafficSample): Minute {
-  const { inFlight, pausedUntil = 0 } = governor.state()
-  const { limited, ratePerSecond } = governor.learned()
+/** Follows how many requests are in flight, and for how long requests are paused. */
+function watchLoad({ clock, governor }: Pick<MinuteRecorderDeps, 'clock' | 'governor'>) {
+  let inFlight = 0
+  let pausedMs = 0
+  let lookedAt = clock.now()
+  let { pausedUntil = 0 } = governor.state()
+  const look = () => {
+    const now = clock.now()
+    const state = governor.state()
+    pausedMs += Math.max(0, Math.min(now, pausedUntil) - lookedAt)
+    pausedUntil = state.pausedUntil ?? 0
+    lookedAt = now
+    inFlight = Math.max(inFlight, state.inFlight)
+  }
+  const end = governor.onChange(look)
   return {
-    ...minute,
-    requests: minute.requests + counted.requests - before.requests,
-    throttled: minute.throttled + counted.throttled - before.throttled,
-    errors: minute.errors + counted.errors - before.errors,
-    rows: minute.rows + rowsIn(counted) - rowsIn(before),
-    rate: limited ? ratePerSecond : null,
-    in_flight: Math.max(minute.in_flight, inFlight),
-    paused_seconds: minute.paused_seconds + (pausedUntil > now ? SAMPLE_MS / 1000 : 0),
+    end,
+    /** Since the last call. */
+    since(): Pick<Minute, 'rate' | 'in_flight' | 'paused_seconds'> {
+      look()
+      const { limited, ratePerSecond } = governor.learned()
+      const found = {
+        rate: limited ? ratePerSecond : null,
+        in_flight: inFlight,
+        paused_seconds: Math.floor(pausedMs / SECOND_MS),
+      }
+      inFlight = 0
+      pausedMs %= SECOND_MS
+      return found
+    },
+  }
+}
+
+function difference(before: Traffic, after: Traffic) {
+  return {
+    requests: after.requests - before.requests,
+    throttled: after.throttled - before.throttled,
+    errors: after.errors - before.errors,
+    rows: rowsIn(after) - rowsIn(before),
   }
 }
 
@@ -91,8 +105,8 @@ function rowsIn({ written }: Traffic): number {
   )
 }
 
-/** What was written between two samples, by resource. */
-function daysOf({ at }: Minute, from: Traffic, to: Traffic): ResourceDay[] {
+/** What was written between two counts, by resource. */
+function daysOf({ at }: Pick<Minute, 'at'>, from: Traffic, to: Traffic): ResourceDay[] {
   return [...to.written].flatMap(([resource, { rowsChanged, rowsNew, rowsDeleted }]) => {
     const before = from.written.get(resource)
     const rows_new = rowsNew - (before?.rowsNew ?? 0)

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts'
+import { type Clock, MINUTE_MS } from '../../clock.ts'
 
 /** The scheduler's waits, one at a time. */
 export interface SchedulerWaits {
@@ -8,11 +8,24 @@ export interface SchedulerWaits {
   wait(ms: number): Promise<boolean>
 }
 
+/** Timers stand still while a machine is suspended, and its clock does not. */
+const LOOK_MS = MINUTE_MS
+
+/** Ends when `ms` have passed by either clock: this machine's clock may be set back meanwhile. */
+async function sleepAtMost(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
+  const [at, elapsedAt] = [clock.now() + ms, clock.elapsed() + ms]
+  for (;;) {
+    const left = Math.min(at - clock.now(), elapsedAt - clock.elapsed())
+    if (left <= 0 || signal.aborted) return
+    await clock.sleep(Math.min(left, LOOK_MS), signal)
+  }
+}
+
 /** Shared, since an abort without a reason creates a new exception each time. */
 const WOKEN = new Error('The wait is over')
 
 /** @param noMore ends the wait in progress and all later ones */
-export function createWaiting(clock: Pick<Clock, 'sleep'>, noMore: AbortSignal): SchedulerWaits {
+export function createWaiting(clock: Clock, noMore: AbortSignal): SchedulerWaits {
   let wake: () => void = () => undefined
   noMore.addEventListener('abort', () => wake(), { once: true })
   return {
@@ -26,7 +39,7 @@ export function createWaiting(clock: Pick<Clock, 'sleep'>, noMore: AbortSignal):
           resolve()
         }
         if (noMore.aborted) wake()
-        void clock.sleep(Math.max(ms, 1), timer.signal).then(resolve)
+        void sleepAtMost(Math.max(ms, 1), clock, timer.signal).then(resolve)
       })
       timer.abort(WOKEN)
       return isWoken

@@ -22,9 +22,10 @@ export interface OpenRuns {
   afterJob(job: Job): (() => void) | undefined
   /**
    * Called at intervals. Ends the resource's run and round if they are over, since `afterJob` is called only when a job
-   * ends. Also ends a round during a run, since under a tight rate limit the run may never end.
+   * ends. Also ends a round during a run, since under a tight rate limit the run may never end. Returns whether something
+   * ended.
    */
-  review(resource: Resource): void
+  review(resource: Resource): boolean
   /** Ends all runs when the session ends. */
   closeAll(stopped: unknown): void
 }
@@ -84,10 +85,11 @@ export function createOpenRuns(deps: OpenRunsDeps): OpenRuns {
     for (const { name } of [resource, ...dependents]) for (const source of sourcesOf(name)) source.replan?.()
   }
 
-  const endIfIdle = (resource: Resource) => {
+  /** Whether the run has ended. */
+  const endIfIdle = (resource: Resource): boolean => {
     const { name } = resource
     const run = runs.get(name)
-    if (!run || !isIdle(name)) return
+    if (!run || !isIdle(name)) return false
     const outcome = recordOutcomes(resource)
     const counts = context.runs.counts(name)
     context.runs.end(run.id, name, outcome, errorOf(context, name, outcome))
@@ -106,6 +108,7 @@ export function createOpenRuns(deps: OpenRunsDeps): OpenRuns {
     runs.delete(name)
     context.runs.begin(name)
     replan(resource, counts.rowsChanged)
+    return true
   }
 
   return {
@@ -119,17 +122,17 @@ export function createOpenRuns(deps: OpenRunsDeps): OpenRuns {
       const run = runs.get(job.resource)
       const resource = resources.find(({ name }) => name === job.resource)
       if (!run || !resource) return undefined
-      return isIdle(resource.name) ? () => endIfIdle(resource) : lateSettlement(resource.name, run)
+      return isIdle(resource.name) ? () => void endIfIdle(resource) : lateSettlement(resource.name, run)
     },
     review(resource) {
       const { name, parents } = resource
       const isReady =
         !context.rounds.wasComplete(name) && parents.every(context.rounds.wasComplete) && isIdle(name)
-      if (runs.has(name)) endIfIdle(resource)
-      else if (isReady) recordOutcomes(resource)
-      if (!runs.has(name)) return
-      if (isFullyRead(context, resource)) recordOutcomes(resource)
-      else noteRecovery(context, resource)
+      if (runs.has(name) && endIfIdle(resource)) return true
+      const isOver = runs.has(name) ? isFullyRead(context, resource) : isReady
+      if (isOver) recordOutcomes(resource)
+      else if (runs.has(name)) noteRecovery(context, resource)
+      return isOver
     },
     closeAll(stopped) {
       const error = stopped instanceof StopError ? reasonWithHint(stopped) : undefined

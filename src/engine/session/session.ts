@@ -87,9 +87,13 @@ export function createSession(deps: SessionDeps): Session {
     if (work) void store.transaction(work).catch(error => scheduler?.stop(error))
   }
 
-  const review = () => {
-    for (const resource of resources) runs.review(resource)
-    noteLateness(context, resources)
+  const review = async () => {
+    const hasEnded = await store.transaction.aside(() => {
+      const ended = resources.filter(runs.review)
+      noteLateness(context, resources)
+      return ended.length > 0
+    })
+    if (hasEnded) scheduler?.wake()
   }
 
   const idleMs = () => {
@@ -172,9 +176,6 @@ function sentTo({ onRequest }: SessionObserver) {
     onRequest({ route: request.route, lane, status: statusOf(sent), durationMs: sent.durationMs })
 }
 
-/** An idle daemon looks for work this often at least: its machine may have been suspended. */
-const LONGEST_SLEEP_MS = MINUTE
-
 /** The longest wait while a due read waits for another one, such as a list for its parent. */
 const BLOCKED_SLEEP_MS = 1000
 
@@ -186,14 +187,14 @@ const LEAST_LOOK_MS = 200
 
 /** Reviews the runs and the schedule at intervals, even while there are no jobs. */
 async function watchSchedule(
-  { clock, store, options }: EngineContext,
-  review: () => void,
+  { clock, options }: EngineContext,
+  review: () => Promise<void>,
   until: AbortSignal,
 ): Promise<void> {
   for (;;) {
     await clock.sleep(Math.max(scaled(LOOK_MS, options), LEAST_LOOK_MS), until)
     if (until.aborted) return
-    await store.transaction(review)
+    await review()
   }
 }
 
@@ -201,7 +202,7 @@ async function watchSchedule(
 function idleWaitMs(dueMs: number, pollMs: number): number {
   if (dueMs === 0) return Math.min(pollMs / 10, BLOCKED_SLEEP_MS)
   // Timers cut fractions off, and waking early would cost another sleep.
-  return Math.min(Math.ceil(dueMs) + 1, LONGEST_SLEEP_MS)
+  return Math.ceil(dueMs) + 1
 }
 
 function demand(context: EngineContext, { lists, keys }: UrgentReads): void {

@@ -12,6 +12,8 @@ import { whileBusy } from './while-busy.ts'
  */
 export interface Transaction {
   <T>(work: () => T): Promise<T>
+  /** The same for notes that no read depends on: their commit neither counts nor calls a listener. */
+  aside<T>(work: () => T): Promise<T>
   /** Number of commits so far. When it has grown, the cached result of a query is stale. */
   commits(): number
   /** Calls `listener` after every commit. The returned function removes the listener. */
@@ -28,6 +30,7 @@ const MAX_COMMIT_MS = 15
 
 interface Waiting {
   work: () => unknown
+  isAside: boolean
   resolve(value: unknown): void
   reject(error: unknown): void
 }
@@ -69,8 +72,10 @@ export function createTransaction(deps: TransactionDeps): Transaction {
       busySince = clock.elapsed()
       try {
         const settled = await commit(batch)
-        commits += 1
-        for (const listener of listeners) listener()
+        if (batch.slice(0, settled.length).some(({ isAside }) => !isAside)) {
+          commits += 1
+          for (const listener of listeners) listener()
+        }
         waiting = [...batch.slice(settled.length), ...waiting]
         settled.forEach((result, index) => {
           if ('value' in result) batch[index]?.resolve(result.value)
@@ -88,14 +93,16 @@ export function createTransaction(deps: TransactionDeps): Transaction {
     busySince = undefined
   }
 
-  const transaction = <T>(work: () => T) =>
+  const enqueue = <T>(work: () => T, isAside: boolean) =>
     new Promise<T>((resolve, reject) => {
-      waiting.push({ work, resolve: value => resolve(value as T), reject })
+      waiting.push({ work, isAside, resolve: value => resolve(value as T), reject })
       if (isFlushing) return
       isFlushing = true
       void flush()
     })
+  const transaction = <T>(work: () => T) => enqueue(work, false)
   return Object.assign(transaction, {
+    aside: <T>(work: () => T) => enqueue(work, true),
     commits: () => commits,
     onCommit(listener: () => void) {
       listeners.add(listener)

@@ -36,7 +36,7 @@ export async function buildSearch(options: BuildOptions): Promise<Built> {
     if (signal.aborted) return { complete: false, changed }
     let tookMs = 0
     try {
-      more = await store.transaction(() => {
+      more = await store.transaction.aside(() => {
         const began = clock.elapsed()
         const goesOn = search.advance(isWanted, () => clock.elapsed() - began < pieceMs)
         tookMs = clock.elapsed() - began
