@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { requirePrograms } from './tools.ts'
@@ -18,6 +20,19 @@ const promtool = (command: 'check' | 'test', file: URL) => {
 
 test('promtool accepts the rules', () => {
   expect(promtool('check', RULES)).toMatchObject({ status: 0, output: expect.stringContaining('SUCCESS') })
+})
+
+test('promtool accepts the job of the page for several workspaces', () => {
+  const page = readFileSync(new URL('../../systemd/README.md', import.meta.url), 'utf8')
+  const job = /```yaml\n(scrape_configs:\n.*?)```/s.exec(page)?.[1] ?? ''
+  const file = join(mkdtempSync(join(tmpdir(), 'parley-alerts-')), 'prometheus.yml')
+  writeFileSync(file, job)
+  const { status, stdout, stderr } = spawnSync('promtool', ['check', 'config', file], { encoding: 'utf8' })
+  expect({ status, output: `${stdout}${stderr}` }).toMatchObject({
+    status: 0,
+    output: expect.stringContaining('SUCCESS'),
+  })
+  expect(job).toContain('job_name: parley\n')
 })
 
 test('every alert fires where it should, with its labels and its annotations, and nowhere else', () => {
