@@ -5,6 +5,8 @@ import { parseArgs } from 'node:util'
 import { runFeatures } from './features.ts'
 import { featureFigures } from './features-report.ts'
 import { firstMinuteTable, measureFirstMinute } from './first-minute.ts'
+import { runFleet } from './fleet.ts'
+import { fleetFigures } from './fleet-report.ts'
 import { runFreshness } from './freshness.ts'
 import { freshnessFigures } from './freshness-report.ts'
 import { runIdle } from './idle.ts'
@@ -39,6 +41,7 @@ const USAGE = `npm run bench -- [what] [options]
   features        what full-text search and the typed tables of CRM objects cost a backfill of everything
   page            what the page of a large warehouse costs the daemon (with --messages 1000000: ten minutes)
   publish         what publications cost, and writing the same rows as bare Parquet files
+  fleet           what one more workspace on a machine costs: many idle daemons, and all of them started at once
   questions       how long the questions of drizzle/questions take while a daemon writes
 backfill and features:
   --repeat N      runs of each kind, of which the fastest counts (default 2)
@@ -49,9 +52,11 @@ backfill, freshness, latency, features, page, publish and questions:
   --messages N    size of the workspace (default 100000)
 limits:
   --first-minute  only how soon a limit is used up, by the pacing alone on a virtual clock: seconds
-freshness, idle and limits:
+fleet:
+  --daemons N     how many (default 50)
+freshness, idle, limits and fleet:
   --minutes N     how long is measured (default 5)
-freshness, idle, limits, latency, publish and questions:
+freshness, idle, limits, latency, publish, fleet and questions:
   --keep FOLDER   leaves the databases and the daemons' logs there; publish and questions then fill one only once
   --log-level L   of the daemons (default info)
 all:
@@ -67,6 +72,7 @@ const { values: given, positionals } = parseArgs({
     'no-texts': { type: 'boolean', default: false },
     repeat: { type: 'string', default: '2' },
     minutes: { type: 'string', default: '5' },
+    daemons: { type: 'string', default: '50' },
     'first-minute': { type: 'boolean', default: false },
     keep: { type: 'string' },
     'log-level': { type: 'string', default: 'info' },
@@ -159,6 +165,13 @@ async function latency(folder: string): Promise<Outcome> {
   return { measured, sections: [about, latencyTable(measured)] }
 }
 
+async function fleet(folder: string): Promise<Outcome> {
+  const daemons = Number(given.daemons)
+  const measured = await runFleet({ ...daemonTrial(folder), daemons })
+  const about = `${daemons} daemons with copies of one small warehouse and the usual settings, started at the same time. Then nothing changes for ${given.minutes} minutes.`
+  return { measured, sections: [about, markdownOf(fleetFigures(measured))] }
+}
+
 async function questions(folder: string): Promise<Outcome> {
   const measured = await runQuestions({ ...daemonTrial(folder), messages: Number(given.messages) })
   return { measured, sections: [questionsAbout(measured), questionsTable(measured)] }
@@ -211,6 +224,7 @@ const BENCHMARKS: Readonly<Record<string, (folder: string) => Promise<Outcome>>>
   features,
   page,
   publish,
+  fleet,
   questions,
 }
 

@@ -10,6 +10,7 @@ import type { Workspace } from './workspace.ts'
 
 /** The built daemon in a separate process, on an empty database. */
 export interface DaemonProcess {
+  pid: number
   /** Requests sent so far, by lane. */
   requestsByLane(): Promise<Record<string, number>>
   /** Its in-flight limit. */
@@ -58,7 +59,9 @@ export function startDaemon(
     isOver = true
   }
   ended.then(over, over)
+  if (child.pid === undefined) throw new Error(`${program} could not be started`)
   return {
+    pid: child.pid,
     requestsByLane: async () => lanesIn(await ask(socket, '/metrics')),
     concurrency: async () => Number(/^parley_concurrency (\d+)/m.exec(await ask(socket, '/metrics'))?.[1]),
     ask: path => ask(socket, path),
