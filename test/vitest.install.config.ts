@@ -4,5 +4,6 @@ import usual from './vitest.config.ts'
 /** What an installation brings, with the programs that use it: shells, the package manager of Debian. */
 export default mergeConfig(
   { ...usual, test: { ...usual.test, include: [], exclude: [] } },
-  defineConfig({ test: { include: ['test/install/**/*.test.ts'] } }),
+  // One file at a time: they share the release, and each keeps the processors busy.
+  defineConfig({ test: { include: ['test/install/**/*.test.ts'], fileParallelism: false } }),
 )

@@ -14,8 +14,9 @@ export interface DebianMachine {
 
 export async function startDebian(packages: readonly string[]): Promise<DebianMachine> {
   const root = emptyFolder('debian')
+  // In half the time of debootstrap.
   const wanted = `--include=systemd,${packages.join(',')}`
-  execFileSync('debootstrap', ['--variant=minbase', wanted, 'trixie', root], { stdio: 'pipe' })
+  execFileSync('mmdebstrap', ['--quiet', '--variant=minbase', wanted, 'trixie', root], { stdio: 'pipe' })
   // Its users must be able to enter it.
   chmodSync(root, 0o755)
   const machine = spawn('systemd-nspawn', ['--quiet', '--register=no', '--keep-unit', '--boot', '-D', root], {

@@ -2,10 +2,11 @@ import { execFileSync } from 'node:child_process'
 import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { emptyFolder, ROOT } from '../nodes/node.ts'
+import { emptyFolder } from '../nodes/node.ts'
 import { type SimulatorProcess, startSimulatorProcess } from '../support/simulator-process.ts'
 import { until } from '../support/until.ts'
 import { type DebianMachine, startDebian } from './debian-machine.ts'
+import { release } from './release.ts'
 
 /** The Debian package on a machine with Debian 13 and its own Node, from the first installation to the purge. */
 
@@ -16,9 +17,7 @@ let machine: DebianMachine
 let simulator: SimulatorProcess
 
 beforeAll(async () => {
-  const folder = emptyFolder('deb')
-  execFileSync(join(ROOT, 'systemd/debian/build.sh'), [folder], { stdio: 'pipe' })
-  built = join(folder, ...readdirSync(folder))
+  built = release().file('.deb')
   simulator = await startSimulatorProcess({ messages: 300 })
   machine = await startDebian(['nodejs', 'sqlite3', 'curl'])
   copyFileSync(built, join(machine.root, 'root', basename(built)))
