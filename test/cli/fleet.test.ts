@@ -152,6 +152,15 @@ test.concurrent('status --all --json has for each workspace what status --json h
   })
 })
 
+test.concurrent('a workspace that reads some resources only is complete when these are', async context => {
+  const { file } = await backfilled(context, {
+    now: 'real',
+    env: { PARLEY_SYNC_RESOURCES: 'teams,messages' },
+  })
+  const { stdout } = await statusAll(fleetOf({ acme: file }))
+  expect(stdout).toMatch(/\nacme +ok +- {2,}\w[\w ]* {2,}\w[\w ]* {2,}[\d.]+ [kM]B\n/)
+})
+
 test.concurrent('--max-age and --resource apply to every workspace', async context => {
   const { file } = await backfilled(context, { now: 'real' })
   const folder = fleetOf({ acme: file, beta: file })

@@ -223,17 +223,22 @@ export function fleetPage(rows: readonly FleetRow[], { now, columns }: StatusPag
 }
 
 function fleetColumns(now: number): RankedColumn<FleetRow>[] {
-  const instants = ({ report }: FleetRow) => statusInstants(report?.resources ?? [])
-  const newest = ({ report }: FleetRow) =>
-    statusInstants((report?.resources ?? []).filter(({ resource }) => TIMELINES.includes(resource)))
-  const troubled = ({ report }: FleetRow) =>
-    (report?.resources ?? []).filter(({ state }) => state === 'failing' || state === 'on hold')
+  const chosen = ({ report }: FleetRow) =>
+    (report?.resources ?? []).filter(({ resource }) => report?.chosen_resources.includes(resource))
+  const newest = (row: FleetRow) =>
+    statusInstants(chosen(row).filter(({ resource }) => TIMELINES.includes(resource)))
+  const troubled = (row: FleetRow) =>
+    chosen(row).filter(({ state }) => state === 'failing' || state === 'on hold')
   return [
     { title: 'workspace', cell: ({ name }) => name },
     { title: 'state', cell: ({ health }) => KIND_WORDS[health.kind] },
     { title: 'daemon', cell: ({ report }) => report?.daemon?.state ?? '-' },
     { title: 'fresh as of', cell: row => relativeTime(newest(row).fresh_as_of, now) },
-    { title: 'complete as of', cell: row => relativeTime(instants(row).complete_as_of, now), rank: 1 },
+    {
+      title: 'complete as of',
+      cell: row => relativeTime(statusInstants(chosen(row)).complete_as_of, now),
+      rank: 1,
+    },
     {
       title: 'resources',
       cell: row => stateCounts(troubled(row)),
