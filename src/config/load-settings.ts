@@ -626,7 +626,11 @@ function secretFileHint(reason: string | undefined, path: string, secret: string
   return `Write ${secret} into ${path}, readable by you alone: (umask 077 && cat > ${path}).`
 }
 
+/** Container engines mount secrets there, for one container alone: often readable to all, and of a user of the host. */
+const CONTAINER_SECRETS = '/run/secrets/'
+
 function secretFileWarnings(absolute: string, path: string, secret: string): string[] {
+  if (absolute.startsWith(CONTAINER_SECRETS)) return []
   if (isOpenToOthers(absolute)) return [openFileWarning(path, secret)]
   const risk = foreignAccess(absolute)
   return risk === undefined ? [] : [`someone else may change ${path}, which holds ${secret}: ${risk}`]

@@ -3,47 +3,55 @@ import { chmodSync, readdirSync, readFileSync } from 'node:fs'
 import { emptyFolder } from '../nodes/node.ts'
 import { until } from '../support/until.ts'
 
-/** A container with Debian 13 and systemd, without parley. It shares the network of this machine. */
+/** A container with Debian 13 and systemd, without parley. */
 export interface DebianMachine {
   /** Its root folder. */
   root: string
   /** Runs a line of a shell there as root. Never rejects. */
-  run(line: string, env?: Readonly<Record<string, string>>): { status: number; said: string }
+  run(line: string, place?: Place): { status: number; said: string }
   stop(): Promise<void>
 }
 
-export async function startDebian(packages: readonly string[]): Promise<DebianMachine> {
-  const root = emptyFolder('debian')
-  // In half the time of debootstrap.
-  const wanted = `--include=systemd,${packages.join(',')}`
-  execFileSync('mmdebstrap', ['--quiet', '--variant=minbase', wanted, 'trixie', root], { stdio: 'pipe' })
+interface Place {
+  folder?: string
+  /** In the network of this machine, which may reach registries of packages. */
+  isOutside?: boolean
+}
+
+/** Fills a folder with the files of Debian 13, in half the time of debootstrap. */
+export function installDebian(root: string, packages: readonly string[] = []): void {
+  const wanted = packages.length === 0 ? [] : [`--include=${packages.join(',')}`]
+  execFileSync('mmdebstrap', ['--quiet', '--variant=minbase', ...wanted, 'trixie', root], { stdio: 'pipe' })
   // Its users must be able to enter it.
   chmodSync(root, 0o755)
-  const machine = spawn('systemd-nspawn', ['--quiet', '--register=no', '--keep-unit', '--boot', '-D', root], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-  })
+}
+
+/** @param network that of this machine, or one of its own that reaches nothing and may have bridges */
+export async function startDebian(
+  packages: readonly string[],
+  network: 'shared' | 'own' = 'shared',
+): Promise<DebianMachine> {
+  const root = emptyFolder('debian')
+  installDebian(root, ['systemd', ...packages])
+  const own = network === 'own' ? ['--private-network', '--capability=CAP_NET_ADMIN'] : []
+  const machine = spawn(
+    'systemd-nspawn',
+    ['--quiet', '--register=no', '--keep-unit', '--boot', ...own, '-D', root],
+    { stdio: ['ignore', 'ignore', 'inherit'] },
+  )
+  // Also when a step below fails: with its first process, all others of the machine end.
+  const kill = () => machine.kill('SIGKILL')
+  process.once('exit', kill)
   const ended = new Promise<void>(resolve => machine.on('close', () => resolve()))
   const init = await until(
     () => Promise.resolve(initOf(machine.pid ?? 0)),
     pid => pid !== undefined,
   )
-  const run: DebianMachine['run'] = (line, env = {}) => {
-    const settings = Object.entries(env).map(([name, value]) => `${name}=${value}`)
-    const inside = [
-      '-t',
-      String(init),
-      '-m',
-      '-u',
-      '-i',
-      '-p',
-      '--',
-      'env',
-      '-i',
-      `PATH=${PATH}`,
-      ...settings,
-    ]
+  const run: DebianMachine['run'] = (line, { folder = '/', isOutside = false } = {}) => {
+    const spaces = ['-t', String(init), '-m', '-u', '-i', '-p', ...(isOutside ? [] : ['-n'])]
+    const inside = [...spaces, '--', 'env', '-i', `PATH=${PATH}`, 'HOME=/root']
     try {
-      const said = execFileSync('nsenter', [...inside, 'sh', '-c', `cd / && exec 2>&1; ${line}`], {
+      const said = execFileSync('nsenter', [...inside, 'sh', '-c', `cd ${folder} && exec 2>&1; ${line}`], {
         encoding: 'utf8',
         stdio: ['ignore', 'pipe', 'pipe'],
       })
@@ -63,6 +71,7 @@ export async function startDebian(packages: readonly string[]): Promise<DebianMa
     async stop() {
       run('systemctl poweroff')
       await ended
+      process.off('exit', kill)
       execFileSync('rm', ['-rf', '--one-file-system', root])
     },
   }
