@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { type Bom, notesOf, withVersion } from '../../release/contents.ts'
+import { type Bom, notesOf, withVersion } from '../../systemd/release/contents.ts'
 import { emptyFolder, ROOT } from '../nodes/node.ts'
 import { type Release, refusalWith, release, VERSION } from './release.ts'
 

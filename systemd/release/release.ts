@@ -11,7 +11,7 @@ import { billOfMaterials, type Lock, notesOf, withVersion } from './contents.ts'
  * `changelog`, which names the section of the version. README.md in this folder says how to make a release.
  */
 
-const ROOT = fileURLToPath(new URL('..', import.meta.url))
+const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
 const run = (command: string, args: readonly string[], cwd = ROOT) =>
   execFileSync(command, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }).trim()
@@ -52,7 +52,7 @@ function makeRelease(work: string): string {
 
   const target = join(ROOT, 'release', version)
   rmSync(target, { recursive: true, force: true })
-  mkdirSync(target)
+  mkdirSync(target, { recursive: true })
   const tarball = join(target, run('npm', ['pack', '--silent', '--pack-destination', target]))
   run(join(ROOT, 'systemd/debian/build.sh'), [target, tarball])
   const deb = readdirSync(target).find(name => name.endsWith('.deb')) ?? ''
