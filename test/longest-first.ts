@@ -3,6 +3,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 /** Files that take a quarter of a minute or more, the longest first: begun last, they would be all that is left to wait for. */
 const LONG = [
   'test/daemon/lives/',
+  'test/simulation/',
   'test/daemon/starting',
   'test/convergence/interrupted',
   'test/plan/plan',

@@ -1,0 +1,201 @@
+import type { ResourceName } from '../../src/catalog/resource-names.ts'
+import type { IdleSimulator } from '../../src/simulator/server.ts'
+import { TRUTH_KINDS, type TruthKind } from '../../src/simulator/world/truth.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
+import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
+import { compareWarehouse } from '../support/compare.ts'
+import { fieldsOf, parseExact } from '../support/exact-json.ts'
+import { expectedWarehouse } from '../support/expected.ts'
+import type { Truth } from '../support/truth.ts'
+
+/** Who knows what the API published when, and compares what the warehouse says with it. */
+export interface Witness {
+  /** Call it after each change of the workspace. */
+  look(): void
+  /**
+   * What the warehouse says now, and what is not true.
+   * @param isOk whether `parley status --check` says that nothing is to do
+   */
+  lies(isOk: boolean): string[]
+  /** Differences between the warehouse and what the API publishes now, and what is not well. */
+  differences(): string[]
+}
+
+interface WitnessOptions {
+  api: IdleSimulator
+  database: string
+  resources: readonly ResourceName[]
+  now(): number
+}
+
+/** Tables of items that have a list, each with the items' kind and key. */
+const LISTED = [
+  ['members', 'members', 'id'],
+  ['teams', 'teams', 'id'],
+  ['collections', 'collections', 'id'],
+  ['activities', 'activities', 'id'],
+  ['message_copies', 'messages', 'id'],
+  ['meetings', 'meetings', 'meeting_id'],
+  ['playbooks', 'playbooks', 'id'],
+  ['crm_records', 'crm_records', 'id'],
+] as const satisfies readonly (readonly [table: string, kind: TruthKind, key: string])[]
+
+const RESOURCE_OF: Readonly<Record<string, ResourceName>> = { message_copies: 'messages' }
+
+/** A replica may lag, and an answer be late: what was published shortly before may look deleted. */
+const TOLERANCE_MS = 3_600_000
+
+export function createWitness({ api, database, resources, now }: WitnessOptions): Witness {
+  /** By kind and key: since when the item has been published without a break. */
+  let since = new Map<string, number>()
+  const read = resources as readonly string[]
+  const listed = LISTED.filter(([table]) => read.includes(RESOURCE_OF[table] ?? table))
+
+  const within = <T>(work: (db: Sqlite) => T, otherwise: T): T => {
+    try {
+      const db = openSqlite(database, { readonly: true, fileMustExist: true })
+      try {
+        const isMade =
+          db.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sync_status'").get() !== undefined
+        return isMade ? work(db) : otherwise
+      } finally {
+        db.close()
+      }
+    } catch (error) {
+      if (error instanceof Error && 'code' in error && error.code === 'SQLITE_CANTOPEN') return otherwise
+      throw error
+    }
+  }
+
+  return {
+    look() {
+      const isFirst = since.size === 0
+      const next = new Map<string, number>()
+      for (const [, kind, key] of LISTED)
+        for (const item of api.world.truth().items(kind)) {
+          const name = `${kind} ${item[key]}`
+          next.set(name, since.get(name) ?? (isFirst ? Number.NEGATIVE_INFINITY : now()))
+        }
+      since = next
+    },
+    lies: isOk =>
+      within(
+        db => [
+          ...listed.flatMap(([table, kind]) => wronglyDeleted(db, table, kind, since)),
+          ...listed.flatMap(([table, kind]) => untrueCompleteness(db, { table, kind, since, isOk })),
+        ],
+        [],
+      ),
+    differences: () =>
+      within(
+        db => {
+          const expected = expectedWarehouse(truthOf(api), { withheld: withheldOf(resources) })
+          const besides = /are out of order/
+          return [...compareWarehouse(database, expected, besides), ...unwell(db, read)]
+        },
+        ['there is no warehouse'],
+      ),
+  }
+}
+
+/** Rows that were marked as deleted although the API publishes the item, and did so long before. */
+function wronglyDeleted(
+  db: Sqlite,
+  table: string,
+  kind: string,
+  since: ReadonlyMap<string, number>,
+): string[] {
+  const rows = db.prepare(`SELECT id, _deleted_at AS at FROM "${table}" WHERE _deleted_at IS NOT NULL`).all()
+  return (rows as { id: string; at: string }[]).flatMap(({ id, at }) => {
+    const published = since.get(`${kind} ${id}`)
+    return published !== undefined && published + TOLERANCE_MS < Date.parse(at)
+      ? [`${table} ${id} was deleted at ${at}, and the API has published it since ${dated(published)}`]
+      : []
+  })
+}
+
+/**
+ * Items that are missing although the resource is said to be complete as of a later time. A reject is said beside that
+ * time, but not where all is said to be well.
+ */
+function untrueCompleteness(
+  db: Sqlite,
+  {
+    table,
+    kind,
+    since,
+    isOk,
+  }: { table: string; kind: string; since: ReadonlyMap<string, number>; isOk: boolean },
+): string[] {
+  const resource = RESOURCE_OF[table] ?? table
+  const claimed = db
+    .prepare('SELECT complete_as_of FROM sync_status WHERE resource = ?')
+    .pluck()
+    .get(resource)
+  if (typeof claimed !== 'string') return []
+  const live = new Set(db.prepare(`SELECT id FROM "${table}" WHERE _deleted_at IS NULL`).pluck().all())
+  const rejected = db
+    .prepare('SELECT count(*) FROM sync_rejects WHERE resource = ? AND resolved_at IS NULL')
+    .pluck()
+    .get(resource)
+  if (rejected !== 0 && !isOk) return []
+  return [...since].flatMap(([name, published]) => {
+    const [of = '', id = ''] = name.split(' ', 2)
+    return of === kind &&
+      published + TOLERANCE_MS < Date.parse(claimed) &&
+      !live.has(name.slice(kind.length + 1))
+      ? [
+          `${table} ${id} is missing, though ${resource} is complete as of ${claimed} and it was published at ${dated(published)}`,
+        ]
+      : []
+  })
+}
+
+const dated = (ms: number) => (Number.isFinite(ms) ? new Date(ms).toISOString() : 'the beginning')
+
+/** Resources that are not well, or have no next read within the promised time. */
+function unwell(db: Sqlite, resources: readonly string[]): string[] {
+  const rows = db.prepare('SELECT resource, state, reason, next_run_at FROM sync_status').all() as Record<
+    string,
+    string | null
+  >[]
+  return rows
+    .filter(
+      ({ resource, state, next_run_at: next }) =>
+        resources.includes(resource ?? '') && (!['ok', 'waiting'].includes(state ?? '') || next === null),
+    )
+    .map(row => `sync_status: ${JSON.stringify(row)}`)
+}
+
+function truthOf({ world }: IdleSimulator): Truth {
+  const truth = world.truth()
+  const entries = TRUTH_KINDS.map(
+    kind => [kind, [...truth.lines(kind)].map(line => fieldsOf(parseExact(line)))] as const,
+  )
+  return Object.fromEntries(entries) as unknown as Truth
+}
+
+/** The kinds that each resource reads; those of other resources are not expected. */
+const KINDS: Readonly<Record<string, readonly TruthKind[]>> = {
+  members: ['members'],
+  teams: ['teams'],
+  collections: ['collections'],
+  collection_meetings: ['collection_meetings'],
+  activities: ['activities', 'unlisted_activities'],
+  messages: ['messages'],
+  meetings: ['meetings', 'withheld_meetings'],
+  transcripts: ['transcripts'],
+  playbooks: ['playbooks', 'inactive_playbooks', 'execution_settings'],
+  playbook_results: ['playbook_results'],
+  crm_objects: ['crm_objects'],
+  crm_records: ['crm_records'],
+  crm_record_links: ['crm_record_links'],
+  access_logs: ['access_logs'],
+  bot_definition: ['bot_definition'],
+  integrations: ['integrations'],
+}
+
+const withheldOf = (resources: readonly ResourceName[]): TruthKind[] => {
+  const read = new Set(resources.flatMap(name => KINDS[name] ?? []))
+  return TRUTH_KINDS.filter(kind => !read.has(kind))
+}

@@ -1,0 +1,112 @@
+import type { ResourceName } from '../../src/catalog/resource-names.ts'
+import type { Change } from '../../src/simulator/changes/change.ts'
+import type { Fault, Faults } from '../../src/simulator/faults/faults.ts'
+import type { LimitModel } from '../../src/simulator/faults/limits.ts'
+import { routeTemplates } from '../../src/simulator/http/routes.ts'
+import { drawChange } from '../daemon/lives/changes.ts'
+import { drawFaults } from '../daemon/lives/faults.ts'
+import { ODD_ANSWERS, WRONG_ANSWERS } from '../daemon/lives/hostile-answers.ts'
+import type { Draw } from '../torture/draw.ts'
+
+/** What happens to a workspace, its API, the machine and the daemon. Plain data, so that a life can be written down. */
+export type Deed = { atMs: number } & (
+  | { kind: 'change'; change: Change }
+  /** Wrong answers. */
+  | { kind: 'answers'; faults: Faults; forMs: number }
+  | { kind: 'limit'; limit: LimitModel; forMs: number }
+  /** The API refuses the key. */
+  | { kind: 'refuse'; forMs: number }
+  /** SIGKILL, at the n-th statement of SQL from then or at once, and a start after a while. */
+  | { kind: 'kill'; statement?: number; downMs: number }
+  | { kind: 'stop'; downMs: number }
+  /** SIGHUP after an edit of the settings file. */
+  | { kind: 'reload'; settings: string }
+  | { kind: 'suspend'; forMs: number }
+  /** The machine's clock is wrong. */
+  | { kind: 'clock'; offMs: number; forMs: number }
+  /** Another program holds the write lock of the database. */
+  | { kind: 'lock'; forMs: number }
+  /** Another program writes to the database. */
+  | { kind: 'write'; sql: string }
+  /** A command beside the daemon. */
+  | { kind: 'command'; argv: readonly string[] }
+  /** The daemon is stopped for a backfill. */
+  | { kind: 'backfill'; argv: readonly string[] }
+)
+
+export type DeedKind = Deed['kind']
+
+type Undated = Deed extends infer D ? (D extends Deed ? Omit<D, 'atMs'> : never) : never
+
+const SECOND = 1000
+const MINUTE = 60 * SECOND
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+
+type Make = (draw: Draw, resources: readonly ResourceName[]) => Undated
+
+const aWhile = (draw: Draw) => draw.pick([20 * SECOND, 10 * MINUTE, 3 * HOUR, 20 * HOUR] as const)
+
+const change: Make = draw => ({ kind: 'change', change: drawChange(draw) })
+
+const answers =
+  (make: (draw: Draw) => Faults): Make =>
+  draw => ({ kind: 'answers', faults: make(draw), forMs: aWhile(draw) })
+
+/** One at a time: an API that denies an item twice, minutes apart, has deleted it as far as anyone can know. */
+const blip = (draw: Draw): Fault => ({
+  ...draw.pick(WRONG_ANSWERS),
+  route: draw.pick(routeTemplates() as [string, ...string[]]),
+  atMost: 1,
+})
+
+const LIMITS: readonly [LimitModel, ...LimitModel[]] = [
+  { kind: 'token-bucket', rate: 1, burst: 5 },
+  { kind: 'token-bucket', rate: 4, burst: 2, hint: 'none' },
+  { kind: 'fixed-window', count: 60, windowMs: MINUTE, hint: 'retry-after-date' },
+  { kind: 'sliding-window', count: 30, windowMs: 10 * SECOND, rateHeaders: true },
+  { kind: 'concurrency', max: 1 },
+]
+
+/** Each kind of deed as often as it stands here. */
+const POOL: readonly [Make, ...Make[]] = [
+  change,
+  change,
+  change,
+  change,
+  change,
+  change,
+  answers(drawFaults),
+  answers(drawFaults),
+  answers(draw => [blip(draw), blip(draw)]),
+  draw => ({ kind: 'answers', faults: [draw.pick(WRONG_ANSWERS)], forMs: 20 * SECOND }),
+  answers(draw => [{ kind: 'late', probability: 0.4, delayMs: 1 + draw.below(3000) }]),
+  answers(draw => [{ kind: 'lag', probability: 0.5, delayMs: 300 + draw.below(4000) }]),
+  answers(draw => [draw.pick(ODD_ANSWERS)]),
+  draw => ({ kind: 'limit', limit: draw.pick(LIMITS), forMs: aWhile(draw) }),
+  draw => ({ kind: 'refuse', forMs: aWhile(draw) }),
+  draw => ({ kind: 'kill', statement: 1 + draw.below(4000), downMs: aWhile(draw) }),
+  draw => ({ kind: 'kill', statement: 1 + draw.below(300), downMs: SECOND }),
+  draw => ({ kind: 'kill', downMs: aWhile(draw) }),
+  draw => ({ kind: 'stop', downMs: aWhile(draw) }),
+  draw => ({ kind: 'reload', settings: `[sync]\npoll_seconds = ${draw.pick([900, 3600, 21_600])}` }),
+  draw => ({ kind: 'suspend', forMs: draw.pick([HOUR, 5 * HOUR, 30 * HOUR]) }),
+  draw => ({ kind: 'clock', offMs: draw.pick([HOUR, -HOUR, 40 * DAY, -40 * DAY]), forMs: aWhile(draw) }),
+  draw => ({ kind: 'lock', forMs: draw.pick([SECOND, 20 * SECOND]) }),
+  (draw, resources) => ({
+    kind: 'command',
+    argv: [draw.pick(['resync', 'accept-deletions']), draw.pick(resources as [ResourceName])],
+  }),
+  () => ({ kind: 'backfill', argv: [] }),
+]
+
+/** @param spanMs the time over which the deeds are spread */
+export function drawDeeds(
+  draw: Draw,
+  { count, spanMs, resources }: { count: number; spanMs: number; resources: readonly ResourceName[] },
+): Deed[] {
+  return Array.from({ length: count }, () => ({
+    ...draw.pick(POOL)(draw, resources),
+    atMs: draw.below(spanMs),
+  })).sort((one, other) => one.atMs - other.atMs)
+}

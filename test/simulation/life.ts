@@ -1,0 +1,357 @@
+import { createHash } from 'node:crypto'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { ResourceName } from '../../src/catalog/resource-names.ts'
+import type { Fault } from '../../src/simulator/faults/faults.ts'
+import { createSimulator, type SimulatorOptions } from '../../src/simulator/server.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
+import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
+import { TINY } from '../support/trial.ts'
+import { createDraw } from '../torture/draw.ts'
+import { createWitness } from './checks.ts'
+import { type Deed, drawDeeds } from './deeds.ts'
+import { createMachine, type Program } from './machine.ts'
+
+/** A life: a workspace, settings, and deeds in time. The same life has the same requests and the same rows each time. */
+export interface Life {
+  seed: number
+  workspace: SimulatorOptions
+  resources: readonly ResourceName[]
+  pollSeconds: number
+  deeds: readonly Deed[]
+  /** Days without deeds within which everything must be as the API has it. */
+  quietDays: number
+}
+
+/** What a life has shown. */
+export interface Lived {
+  /** What was wrong, in the order in which it was seen; at most a few. */
+  findings: string[]
+  requests: number
+  days: number
+  /** The last requests, each as one line. */
+  trace: readonly string[]
+  /** Of all requests and answers with their times, and of all rows at the end. */
+  digests: { requests: string; rows: string }
+}
+
+const START = Date.parse('2026-06-30T12:00:00Z')
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+
+/** Groups of resources that belong together: a life of few resources is short. */
+const GROUPS: readonly [readonly ResourceName[], ...(readonly ResourceName[])[]] = [
+  ['messages', 'message_bodies'],
+  ['activities', 'messages', 'message_bodies'],
+  ['activities', 'meetings', 'transcripts', 'playbooks', 'playbook_results'],
+  ['members', 'teams', 'collections', 'activities', 'meetings', 'collection_meetings', 'transcripts'],
+  ['crm_objects', 'crm_records', 'crm_record_links'],
+  ['access_logs', 'bot_definition', 'integrations', 'members'],
+]
+
+export function lifeOf(seed: number, { days = 2, deeds = 8 } = {}): Life {
+  const draw = createDraw(seed)
+  const resources = draw.pick(GROUPS)
+  return {
+    seed,
+    workspace: { ...TINY, messages: 40 + draw.below(80), seed },
+    resources,
+    pollSeconds: draw.pick([900, 3600, 21_600]),
+    quietDays: MOST_QUIET_DAYS,
+    deeds: drawDeeds(draw, { count: deeds, spanMs: days * DAY, resources }),
+  }
+}
+
+/** Several times as many as the first read of any of these workspaces and a day of its lists. */
+const MOST_REQUESTS_A_DAY = 3000
+
+/** When the daemon starts again after an exit status. Any other status is a fault. */
+const RESTARTS: Readonly<Record<number, number>> = { 69: 10_000, 73: 10_000, 75: 10_000, 77: HOUR }
+
+/** The longest interval of a week, and the time for confirming a deletion that is held back. */
+const MOST_QUIET_DAYS = 10
+const MOST_FINDINGS = 5
+
+export async function live(life: Life): Promise<Lived> {
+  const memory = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
+  const folder = mkdtempSync(join(memory, 'parley-life-'))
+  const database = join(folder, 'parley.db')
+  // `machine` tells the time to the simulator, and needs its server.
+  const time = { now: () => START }
+  const api = createSimulator({
+    ...life.workspace,
+    compress: false,
+    clock: {
+      now: () => time.now(),
+      elapsed: () => time.now() - START,
+      sleep: ms => new Promise(resolve => void setTimeout(resolve, ms)),
+    },
+  })
+  const machine = createMachine({
+    seed: life.seed,
+    start: START,
+    servers: { 'api.example:80': api.server },
+    files: [database],
+  })
+  time.now = machine.now
+  const findings: string[] = []
+  const find = (...found: readonly string[]) => {
+    for (const finding of found.slice(0, MOST_FINDINGS - findings.length))
+      findings.push(`${new Date(machine.now()).toISOString()} ${finding}`)
+  }
+  const trace = traceOf(api.server, machine.now, find)
+  const witness = createWitness({ api, database, resources: life.resources, now: machine.now })
+  const settingsFile = join(folder, 'parley.toml')
+  const write = (more: string) => writeFileSync(settingsFile, settingsText(life, folder, more))
+  write(`[sync]\npoll_seconds = ${life.pollSeconds}`)
+  writeFileSync(join(folder, 'key'), api.apiKey, { mode: 0o600 })
+  mkdirSync(join(folder, 'snapshots'))
+  const env = { PARLEY_CONFIG: settingsFile }
+
+  let daemon: Program | undefined
+  const isDown = () => daemon?.status() !== undefined
+  const startDaemon = async () => {
+    daemon = await machine.start(['daemon'], env)
+  }
+  /** As its unit does; what the unit leaves to a person, a person does an hour later. */
+  const restart = async () => {
+    const status = daemon?.status() ?? 0
+    const wait = RESTARTS[status]
+    if (wait === undefined) throw new Error(`the daemon ended with ${status}: ${daemon?.output.stderr}`)
+    daemon = undefined
+    await later(wait, startDaemon)
+  }
+  const end = async (program: Program) => {
+    program.signal('SIGTERM')
+    await machine.until(() => program.status() !== undefined || program.isKilled())
+  }
+  const wrong = new Set<readonly Fault[]>()
+  const give = () => api.setFaults([...wrong].flat())
+  const later = async (ms: number, undo: () => void | Promise<void>) => {
+    undos.push({ at: machine.now() + ms, undo })
+    undos.sort((one, other) => one.at - other.at)
+  }
+  const undos: { at: number; undo: () => void | Promise<void> }[] = []
+
+  /** What is to be undone later is put into `undos`. */
+  const does: { [K in Deed['kind']]: (deed: Extract<Deed, { kind: K }>) => void | Promise<void> } = {
+    change: ({ change }) => {
+      api.apply(change)
+      witness.look()
+    },
+    answers: ({ faults, forMs }) => {
+      wrong.add(faults)
+      give()
+      return later(forMs, () => {
+        wrong.delete(faults)
+        give()
+      })
+    },
+    limit: ({ limit, forMs }) => {
+      api.setLimit(limit)
+      return later(forMs, () => api.setLimit({ kind: 'none' }))
+    },
+    refuse: ({ forMs }) => {
+      api.setApiKey('another-key')
+      return later(forMs, () => api.setApiKey(api.apiKey))
+    },
+    async kill({ statement, downMs }) {
+      const killed = daemon
+      if (killed === undefined) return
+      killed.kill(statement)
+      let isOver = false
+      void later(DAY, () => {
+        isOver = true
+        killed.kill()
+      })
+      await machine.until(() => killed.isKilled() || killed.status() !== undefined || isOver)
+      daemon = undefined
+      await later(downMs, startDaemon)
+    },
+    async stop({ downMs }) {
+      if (daemon === undefined) return
+      await end(daemon)
+      daemon = undefined
+      await later(downMs, startDaemon)
+    },
+    reload: ({ settings }) => {
+      write(settings)
+      daemon?.signal('SIGHUP')
+    },
+    suspend: ({ forMs }) => machine.suspend(forMs),
+    clock: ({ offMs, forMs }) => {
+      machine.setClock(offMs)
+      return later(forMs, () => machine.setClock(0))
+    },
+    lock({ forMs }) {
+      if (!existsSync(database)) return
+      const other = openSqlite(database)
+      other.exec('BEGIN IMMEDIATE')
+      return later(forMs, () => {
+        other.exec('COMMIT')
+        other.close()
+      })
+    },
+    write({ sql }) {
+      const other = openSqlite(database)
+      other.exec(sql)
+      other.close()
+    },
+    async command({ argv }) {
+      const program = await machine.start(argv, env)
+      await machine.until(() => program.status() !== undefined)
+    },
+    async backfill({ argv }) {
+      if (daemon === undefined) return
+      await end(daemon)
+      daemon = undefined
+      const program = await machine.start(['backfill', ...argv], env)
+      await machine.until(() => program.status() !== undefined)
+      await startDaemon()
+    },
+  }
+
+  /** Lets time pass, and does what is due. */
+  const passUntil = async (at: number) => {
+    for (;;) {
+      const undo = undos[0]
+      const next = Math.min(at, undo?.at ?? Number.POSITIVE_INFINITY)
+      if (machine.now() < next)
+        await machine.pass(next - machine.now(), () => isDown() || trace.isOverBudget())
+      if (trace.isOverBudget()) return find(`more than ${MOST_REQUESTS_A_DAY} requests on one day`)
+      if (isDown()) await restart()
+      if (undo !== undefined && undo.at <= machine.now()) {
+        undos.shift()
+        await undo.undo()
+      } else if (machine.now() >= at) return
+    }
+  }
+
+  const isOk = async () => {
+    const check = await machine.start(['status', '--check'], env)
+    await machine.until(() => check.status() !== undefined)
+    return check.status() === 0
+  }
+
+  const pass = async (ms: number) => {
+    const until = machine.now() + ms
+    while (machine.now() < until) {
+      trace.beginDay()
+      await passUntil(Math.min(until, nextDay(machine.now())))
+      find(...witness.lies(await isOk()))
+      if (findings.length > 0) return
+    }
+  }
+
+  try {
+    witness.look()
+    await startDaemon()
+    for (const deed of life.deeds) {
+      await pass(Math.max(0, START + deed.atMs - machine.now()))
+      if (findings.length > 0) break
+      await does[deed.kind](deed as never)
+    }
+    while (findings.length === 0 && undos[0] !== undefined)
+      await pass(Math.max(0, undos.at(-1)?.at ?? 0) - machine.now() + 1)
+    for (let day = 0; findings.length === 0; day += 1) {
+      await pass(DAY)
+      const left = witness.differences()
+      if (left.length === 0) break
+      if (day + 1 >= life.quietDays) find(...left)
+    }
+  } catch (error) {
+    find(error instanceof Error ? (error.stack ?? error.message) : String(error))
+  }
+  const days = (machine.now() - START) / DAY
+  try {
+    return {
+      findings,
+      requests: trace.count(),
+      days,
+      trace: trace.last(),
+      digests: { requests: trace.digest(), rows: digestOf(folder, database) },
+    }
+  } finally {
+    machine.close()
+    rmSync(folder, { recursive: true })
+  }
+}
+
+const nextDay = (now: number) => START + (Math.floor((now - START) / DAY) + 1) * DAY
+
+const settingsText = ({ workspace, resources }: Life, folder: string, more: string) => `
+[api]
+base_url = "http://api.example"
+workspace_id = "${workspace.workspaceId ?? 'demo-workspace'}"
+key_file = "${join(folder, 'key')}"
+
+[database]
+path = "${join(folder, 'parley.db')}"
+
+[http]
+listen = "off"
+
+${more}
+resources = ${JSON.stringify(resources)}
+`
+
+/** Every request with its answer, and those for the same thing at the same time. */
+function traceOf(
+  server: ReturnType<typeof createSimulator>['server'],
+  now: () => number,
+  find: (found: string) => void,
+) {
+  const last: string[] = []
+  const digest = createHash('sha256')
+  const open = new Map<string, number>()
+  let count = 0
+  server.prependListener('request', (request, response) => {
+    const url = String(request.url)
+    const began = now()
+    count += 1
+    open.set(url, (open.get(url) ?? 0) + 1)
+    if ((open.get(url) ?? 0) > 1) find(`two requests at once for ${url}`)
+    response.once('close', () => {
+      open.set(url, (open.get(url) ?? 1) - 1)
+      const line = `${new Date(began).toISOString()} ${url} ${response.headersSent ? response.statusCode : '-'} ${now() - began} ms`
+      digest.update(line)
+      last.push(line)
+      if (last.length > 400) last.splice(0, 200)
+    })
+  })
+  let countBefore = 0
+  return {
+    count: () => count,
+    beginDay() {
+      countBefore = count
+    },
+    isOverBudget: () => count - countBefore > MOST_REQUESTS_A_DAY,
+    last: () => last,
+    digest: () => digest.copy().digest('hex'),
+  }
+}
+
+/** A digest of all rows of all tables, without the name of the folder, which each run has its own. */
+function digestOf(folder: string, file: string): string {
+  if (!existsSync(file)) return ''
+  const db: Sqlite = openSqlite(file, { readonly: true })
+  const digest = createHash('sha256')
+  try {
+    const tables = db
+      .prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+      .pluck()
+      .all()
+    for (const table of tables) {
+      digest.update(String(table))
+      for (const row of db
+        .prepare(`SELECT * FROM "${String(table).replaceAll('"', '""')}"`)
+        .raw()
+        .iterate())
+        digest.update(JSON.stringify(row).replaceAll(folder, ''))
+    }
+    return digest.digest('hex')
+  } finally {
+    db.close()
+  }
+}

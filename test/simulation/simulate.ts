@@ -1,0 +1,76 @@
+import { readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { type Life, type Lived, lifeOf, live } from './life.ts'
+
+/** `npm run simulate`: lives by their seeds, or the life of a file that an earlier run has written. */
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    seed: { type: 'string', default: '1' },
+    lives: { type: 'string', default: '1' },
+    days: { type: 'string', default: '2' },
+    deeds: { type: 'string', default: '8' },
+    trace: { type: 'boolean', default: false },
+  },
+})
+
+const say = (...lines: readonly string[]) => process.stdout.write(`${lines.join('\n')}\n`)
+const number = (text: string) => {
+  const found = Number(text)
+  if (!Number.isSafeInteger(found) || found < 0) throw new RangeError(`expected a whole number, not ${text}`)
+  return found
+}
+
+/** The life without the deeds that its failure does not need. */
+async function shrunk(life: Life): Promise<Life> {
+  let least = life
+  for (let at = least.deeds.length - 1; at >= 0; at -= 1) {
+    const fewer = { ...least, deeds: least.deeds.filter((_, index) => index !== at) }
+    if ((await live(fewer)).findings.length > 0) least = fewer
+  }
+  return least
+}
+
+async function report(failed: Life): Promise<void> {
+  const life = await shrunk(failed)
+  const { findings, trace } = await live(life)
+  const file = join(tmpdir(), `parley-life-${life.seed}.json`)
+  writeFileSync(file, JSON.stringify({ life, findings, trace }, null, 2))
+  say(`  ${life.resources.join(', ')}; polls of ${life.pollSeconds} s`)
+  say(...life.deeds.map(deed => `  ${JSON.stringify(deed)}`.slice(0, 300)))
+  say(...findings.slice(0, 3).map(finding => `  ${finding}`))
+  say(`  again: npm run simulate -- ${file}`)
+}
+
+const told = (life: Life, { findings, requests, days, digests }: Lived) =>
+  [
+    findings.length === 0 ? 'passed' : 'FAILED',
+    `seed ${life.seed}`,
+    `${days.toFixed(1)} days`,
+    `${requests} requests`,
+    `trace ${digests.requests.slice(0, 8)}`,
+    `rows ${digests.rows.slice(0, 8)}`,
+  ].join('  ')
+
+const [file] = positionals
+const first = number(values.seed)
+const shape = { days: number(values.days), deeds: number(values.deeds) }
+const lives: readonly Life[] =
+  file === undefined
+    ? Array.from({ length: number(values.lives) }, (_, index) => lifeOf(first + index, shape))
+    : [JSON.parse(readFileSync(file, 'utf8')).life]
+let failed = 0
+for (const life of lives) {
+  const lived = await live(life)
+  say(told(life, lived))
+  if (values.trace) say(...lived.trace)
+  if (lived.findings.length === 0) continue
+  failed += 1
+  if (file === undefined) await report(life)
+  else say(...lived.findings)
+}
+say(`${lives.length - failed} passed, ${failed} failed`)
+process.exitCode = failed > 0 ? 1 : 0

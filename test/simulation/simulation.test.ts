@@ -1,0 +1,51 @@
+import { describe, expect, test } from 'vitest'
+import { KNOWN_FAILURES } from './known-failures.ts'
+import { lifeOf, live } from './life.ts'
+
+const SEEDS = [1, 8]
+
+describe('the warehouse says nothing untrue on any day, and equals the API once it rests', () => {
+  test.each(SEEDS)('in the life of seed %i', async seed => {
+    const life = lifeOf(seed)
+    const { findings } = await live(life)
+    expect(findings, JSON.stringify(life.deeds)).toEqual([])
+  })
+})
+
+test('the same seed gives the same requests at the same times, and the same rows', async () => {
+  const life = lifeOf(6, { days: 1, deeds: 5 })
+  const one = await live(life)
+  const other = await live(life)
+  expect(one.findings).toEqual([])
+  expect(other.digests).toEqual(one.digests)
+  expect(other.requests).toBeGreaterThan(50)
+})
+
+test.each(KNOWN_FAILURES)('it is known, and not mended yet, that %s', async (_, life, said) => {
+  const { findings } = await live(life)
+  expect(findings.join('\n')).toMatch(said)
+})
+
+const HOUR = 3_600_000
+const SEPARATE = "'2026-07-01T00:00:00.000Z'"
+
+/** What a fault of the program would do to the rows of a warehouse, and what is said of it. */
+test.each([
+  [
+    'is lost',
+    'DELETE FROM activities WHERE id = (SELECT max(id) FROM activities)',
+    'is missing, though activities is',
+  ],
+  [
+    'is deleted wrongly',
+    `UPDATE activities SET _deleted_at = ${SEPARATE} WHERE id = (SELECT max(id) FROM activities)`,
+    'was deleted at 2026-07-01',
+  ],
+])('a row that %s is found on the same day', async (_, sql, said) => {
+  const { findings, days } = await live({
+    ...lifeOf(3),
+    deeds: [{ kind: 'write', sql, atMs: 24 * HOUR - 1000 }],
+  })
+  expect(findings.join()).toContain(said)
+  expect(days).toBe(1)
+})
