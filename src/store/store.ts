@@ -326,7 +326,7 @@ function createStore({
     }),
     crmTables,
     transaction: Object.assign(<T>(work: () => T) => commit(withCrmTables(work, crmTables)), {
-      aside: commit.aside,
+      aside: <T>(work: () => T) => commit.aside(withCrmTables(work, crmTables)),
       commits: commit.commits,
       onCommit: commit.onCommit,
       blockedMs: commit.blockedMs,

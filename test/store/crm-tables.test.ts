@@ -132,6 +132,16 @@ describe('a typed table', () => {
     expect(compareTypedTables(store.db)).toEqual([])
   })
 
+  test('a typed table follows records that are deleted in a transaction aside', async () => {
+    const store = await deals(many(3))
+    await store.transaction.aside(() => store.tombstone('crm_records', [['deal', 'r2']], LATER))
+    expect(compareTypedTables(store.db)).toEqual([])
+    expect(store.column('SELECT id FROM crm_deal WHERE _deleted_at IS NULL ORDER BY id')).toEqual([
+      'r0',
+      'r1',
+    ])
+  })
+
   test('a typed table is written with the record or not at all', async () => {
     const store = await deals(many(2))
     const fails = () =>
