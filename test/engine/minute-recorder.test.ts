@@ -106,6 +106,17 @@ test('a process that starts within a minute adds to the row of that minute', asy
   expect(minutesOf(store)).toMatchObject([{ requests: 11, in_flight: 3 }])
 })
 
+test('a request that lasts into the next minute is in flight in both', async () => {
+  const { store, advance, seen, end, tell } = await startRecording()
+  seen.state = { ...IDLE, inFlight: 1 }
+  tell()
+  await advance(60_000)
+  seen.state = IDLE
+  tell()
+  await end()
+  expect(store.column('SELECT in_flight FROM sync_minutes')).toEqual([1, 1])
+})
+
 test('the limit of the API is stored once it is known, and a pause counts by the second', async () => {
   const { store, advance, seen, end, tell } = await startRecording()
   seen.state = { ...IDLE, pausedUntil: NOON + 20_500, pauseReason: 'asked' }

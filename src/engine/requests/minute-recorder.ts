@@ -17,8 +17,8 @@ export interface MinuteRecorderDeps {
 const DAY_LENGTH = 10
 
 /**
- * Stores the traffic of each minute in `sync_minutes`, and adds its rows to `sync_days`, until the signal. Writes when the
- * minute is over, and at the end. Never rejects: on a full disk a minute is lost, which must not end a sync.
+ * Stores the traffic of each minute in `sync_minutes`, and adds its rows to `sync_days`, until the signal. Writes when
+ * the minute is over, and at the end. Never rejects: on a full disk a minute is lost, which must not end a sync.
  * @param traffic the counts so far; they may only grow
  */
 export async function recordMinutes(
@@ -58,10 +58,9 @@ const minuteOf = (now: number) => isoInstant(Math.floor(now / MINUTE_MS) * MINUT
 
 /** Follows how many requests are in flight, and for how long requests are paused. */
 function watchLoad({ clock, governor }: Pick<MinuteRecorderDeps, 'clock' | 'governor'>) {
-  let inFlight = 0
   let pausedMs = 0
   let lookedAt = clock.now()
-  let { pausedUntil = 0 } = governor.state()
+  let { inFlight, pausedUntil = 0 } = governor.state()
   const look = () => {
     const now = clock.now()
     const state = governor.state()
@@ -82,7 +81,8 @@ function watchLoad({ clock, governor }: Pick<MinuteRecorderDeps, 'clock' | 'gove
         in_flight: inFlight,
         paused_seconds: Math.floor(pausedMs / SECOND_MS),
       }
-      inFlight = 0
+      // What is in flight now is also in flight in the next minute.
+      inFlight = governor.state().inFlight
       pausedMs %= SECOND_MS
       return found
     },
