@@ -61,6 +61,7 @@ describe.each<[node: string, npm: string, compiler: Readonly<Record<string, stri
     const { status, said } = await run('npm', ['install', '-g', '--prefix', prefix, tarball], compiler).ended
     expect(status, said).toBe(0)
     expect(readdirSync(join(prefix, 'bin')).sort()).toEqual(['parley', 'parleyd'])
+    expect(readdirSync(join(prefix, 'share/man/man1'))).toEqual(['parley.1'])
     const { said: doctor } = await run(parley, ['doctor']).ended
     expect(doctor).toMatch(new RegExp(`version: parley \\S+ on Node ${node}\\.`))
     expect(doctor).toMatch(/SQLite: version 3\./)
