@@ -221,16 +221,15 @@ function readSettingsFile(request: SettingsRequest): SettingsFile | undefined {
     file = { path, text: readFileSync(absolute, 'utf8'), isOpenToOthers: isOpenToOthers(absolute), risk }
   } catch (error) {
     if (!chosen && errorCode(error) === 'ENOENT') return undefined
-    throw settingsError([
-      {
-        text: `the settings file ${chosen ? path : absolute} cannot be read: ${faultText(error)}`,
-        about: undefined,
-        hint:
-          errorCode(error) === 'ENOENT'
-            ? `Check the path in --config or PARLEY_CONFIG, or create the file with: parley init --config ${path}`
-            : `Check that ${path} is a file that this user may read, or choose another file with --config.`,
-      },
-    ])
+    const problem = {
+      text: `the settings file ${chosen ? path : absolute} cannot be read: ${faultText(error)}`,
+      about: undefined,
+      hint:
+        errorCode(error) === 'ENOENT'
+          ? `Check the path in --config or PARLEY_CONFIG, or create the file with: parley init --config ${path}`
+          : `Check that ${path} is a file that this user may read, or choose another file with --config.`,
+    }
+    throw settingsError([problem], error)
   }
   if (chosen || file.risk === undefined) return file
   throw settingsError([
@@ -599,7 +598,7 @@ function warnOfVersionInUrl(baseUrl: string | undefined, found: SettingFindings)
   found.warnings.push(`api.base_url ends in /${version}, but parley adds /v1 and /v2 itself: try ${rest}`)
 }
 
-function settingsError(problems: readonly Problem[]): StopError {
+function settingsError(problems: readonly Problem[], cause?: unknown): StopError {
   const texts = problems.map(({ text }) => text)
   const message =
     texts.length === 1
@@ -609,6 +608,7 @@ function settingsError(problems: readonly Problem[]): StopError {
     code: 'bad-settings',
     exitStatus: EXIT_STATUS.settings,
     hint: hintFor(problems),
+    cause,
   })
 }
 

@@ -46,7 +46,8 @@ export function checkVerdict(
 
 /** What a verdict says, on one line. */
 export function verdictSentences({ text, detail, todo }: HealthVerdict): string {
-  return [text, detail, todo].filter(sentence => sentence !== null).join('. ')
+  const sentences = [text, detail, todo].filter(sentence => sentence !== null)
+  return sentences.reduce((before, next) => `${before}${before.endsWith('?') ? '' : '.'} ${next}`)
 }
 
 export const checkStatusOf = ({ kind }: Pick<HealthVerdict, 'kind'>): CheckStatus => STATUS[kind]

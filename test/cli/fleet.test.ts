@@ -1,4 +1,4 @@
-import { copyFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { ResourceName } from '../../src/catalog/resource-names.ts'
@@ -13,6 +13,7 @@ import {
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { loaded, startDaemon } from '../daemon/cli-daemon.ts'
+import { asNobody } from '../store/other-user.ts'
 import { emptyFolder, parley } from './parley.ts'
 import { backfilled, type Place, placeFor, workspace } from './workspace.ts'
 
@@ -109,7 +110,7 @@ test.concurrent('a workspace that cannot be read is a row that says why, and no 
   expect(said).toMatch(/\n {2}broken: .*database\.path/)
   expect(said).toMatch(/\n {2}foreign: .*parley did not create it/)
   expect(said).toMatch(/\n {2}locked: .*locked/)
-  expect(said).toMatch(/\n {2}mistyped: .*these settings ends at once.*resorces/)
+  expect(said).toMatch(/\n {2}mistyped: .*these settings ends at once.*resorces.*sync\.resources\? config/)
   expect(said).toMatch(/\n {2}older: .*older version of parley\. The next start of parley daemon/)
   expect(said).toMatch(/\n {2}lost: .*There is no warehouse/)
   const check = await statusAll(folder, '--check')
@@ -194,7 +195,7 @@ test.concurrent.each<[args: string[], status: number, stderr: RegExp]>([
   [
     [],
     EXIT_STATUS.databaseUnavailable,
-    /There is no settings file \(\*\.toml\) in .*\nhint: Install one with parley service/,
+    /There is no settings file \(\*\.toml\) in \/.*\nhint: Name the folder /,
   ],
 ])('status --all of an empty folder with %j is an error', async (args, expected, message) => {
   const { status, stdout, stderr } = await statusAll(emptyFolder(), ...args)
@@ -224,5 +225,18 @@ test('a service that has not created its warehouse is named as the place to look
     kind: 'act',
     text: expect.stringMatching(/^Needs you: There is no warehouse at .*$/),
     todo: 'The service has not created it; systemctl status parley@acme.service says why.',
+  })
+})
+
+test('settings that this user may not read are not called wrong', async () => {
+  const folder = emptyFolder()
+  addTo(folder, 'acme', '')
+  chmodSync(join(folder, 'acme.toml'), 0)
+  const members = fleetMembers(folder, '/')
+  const [row] = await asNobody(async () => readFleet(members, '/', QUESTION))
+  expect(row?.health).toMatchObject({
+    kind: 'act',
+    text: 'Needs you: This user may not read the settings',
+    detail: expect.stringContaining('EACCES'),
   })
 })

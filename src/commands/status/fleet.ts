@@ -54,25 +54,24 @@ export interface FleetRow {
  * @throws StopError when there is none
  */
 export function fleetMembers(folder: string | undefined, cwd: string): FleetMember[] {
-  const members =
-    folder === undefined
-      ? serviceMembers(entriesOf(ENABLED_FOLDER))
-      : entriesOf(resolve(cwd, folder))
-          .filter(entry => entry.endsWith('.toml'))
-          .sort()
-          .map(entry => fileMember(join(folder, entry)))
-  if (members.length > 0) return members
-  throw new StopError(
-    folder === undefined
-      ? 'No workspace has a service on this machine'
-      : `There is no settings file (*.toml) in ${folder}`,
-    {
-      code: 'no-fleet',
-      hint: 'Install one with parley service install NAME, or name the folder of other settings files: parley status --all FOLDER.',
-      exitStatus: EXIT_STATUS.databaseUnavailable,
-    },
-  )
+  if (folder === undefined) {
+    const members = serviceMembers(entriesOf(ENABLED_FOLDER))
+    if (members.length > 0) return members
+    throw noFleet('No workspace has a service on this machine', SERVICES_HINT)
+  }
+  const absolute = resolve(cwd, folder)
+  const files = entriesOf(absolute).filter(entry => entry.endsWith('.toml'))
+  if (files.length > 0) return files.sort().map(entry => fileMember(join(folder, entry)))
+  throw noFleet(`There is no settings file (*.toml) in ${absolute}`, FOLDER_HINT)
 }
+
+const FOLDER_HINT =
+  'Name the folder that has a settings file for each workspace, or no folder for the services of this machine.'
+const SERVICES_HINT =
+  'Install one with parley service install NAME, or name the folder of other settings files: parley status --all FOLDER.'
+
+const noFleet = (message: string, hint: string) =>
+  new StopError(message, { code: 'no-fleet', hint, exitStatus: EXIT_STATUS.databaseUnavailable })
 
 /** The unit sets the path, which wins over the settings. @param enabled the entries of `ENABLED_FOLDER` */
 export const serviceMembers = (enabled: readonly string[]): FleetMember[] =>
@@ -93,11 +92,10 @@ function entriesOf(folder: string): string[] {
     return readdirSync(folder)
   } catch (error) {
     if (errorCode(error) === 'ENOENT') return []
-    throw new StopError(`The folder ${folder} cannot be read (${errorCode(error) ?? 'unknown'})`, {
-      code: 'no-fleet',
-      hint: 'Check its path and mode.',
-      exitStatus: EXIT_STATUS.databaseUnavailable,
-    })
+    throw noFleet(
+      `The folder ${folder} cannot be read (${errorCode(error) ?? 'unknown'})`,
+      'Check its path and mode.',
+    )
   }
 }
 
@@ -161,11 +159,15 @@ function readPath(
 const settingsProblem = (error: unknown): HealthProblem => ({
   id: 'settings:unusable',
   kind: 'act',
-  what: 'A daemon that starts with these settings ends at once',
+  what: isForbidden(error)
+    ? 'This user may not read the settings'
+    : 'A daemon that starts with these settings ends at once',
   detail: singleLine(reasonOf(error)).replace(/\.$/, ''),
   todo: (error instanceof StopError && error.hint) || 'Correct them.',
   since: null,
 })
+
+const isForbidden = (error: unknown) => error instanceof StopError && errorCode(error.cause) === 'EACCES'
 
 function unreadableProblem({ unit }: FleetMember, error: unknown): HealthProblem {
   const known =
