@@ -13,6 +13,7 @@
 
 import { readFileSync } from 'node:fs'
 import { runCommandLine } from './commands/command-line.ts'
+import { errorCode } from './error-code.ts'
 import { EXIT_STATUS, StopError } from './errors.ts'
 import { keepDebuggerClosed } from './process-signals.ts'
 
@@ -20,7 +21,9 @@ keepDebuggerClosed()
 ignoreLostReaders()
 const status = await runCommandLine(process.argv.slice(2), {
   env: process.env,
-  cwd: process.cwd(),
+  get cwd() {
+    return currentFolder()
+  },
   stdout: process.stdout,
   stderr: process.stderr,
   // A getter, since the first access opens standard input.
@@ -62,6 +65,19 @@ function stopSignal(): AbortSignal {
   // Node emits this event only when the parent process opened an IPC channel, as parley demo does.
   process.on('disconnect', () => stop('the end of the parent process'))
   return controller.signal
+}
+
+/** @throws StopError (73) when the folder was removed */
+function currentFolder(): string {
+  try {
+    return process.cwd()
+  } catch (error) {
+    throw new StopError(`The current folder cannot be used (${errorCode(error) ?? 'unknown'})`, {
+      code: 'no-folder',
+      hint: 'It may have been removed or renamed. Change to another folder, such as: cd ~',
+      exitStatus: EXIT_STATUS.databaseUnavailable,
+    })
+  }
 }
 
 function version(): string {

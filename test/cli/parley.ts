@@ -45,7 +45,16 @@ export function parleyWithSmallFiles(
   around: Surroundings,
 ): Promise<Ended> {
   // POSIX counts in blocks of 512 bytes.
-  const script = `ulimit -f ${kilobytes * 2} && exec "$@"`
+  return parleyAfter(`ulimit -f ${kilobytes * 2}`, args, around)
+}
+
+/** Runs it in the process of a shell that has run a line. */
+export function parleyAfter(
+  line: string,
+  args: readonly string[],
+  around: Surroundings = {},
+): Promise<Ended> {
+  const script = `${line} && exec "$@"`
   return start('sh', ['-c', script, 'sh', process.execPath, PROGRAM, ...args], around).ended
 }
 

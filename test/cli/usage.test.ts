@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
-import { parley } from './parley.ts'
+import { parley, parleyAfter } from './parley.ts'
 
 const manifest: { version: string } = JSON.parse(
   readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
@@ -92,4 +92,14 @@ test.each<[args: string[], message: string, hint: string]>([
 
 test('a reader that closes the pipe early causes no error', async () => {
   expect(await parley(['init', '--stdout'], { deaf: true })).toEqual({ status: 0, stdout: '', stderr: '' })
+})
+
+test('in a folder that was removed, --version works, and a command that needs the folder says so', async () => {
+  const leave = 'mkdir gone && cd gone && rmdir ../gone'
+  expect(await parleyAfter(leave, ['--version'])).toMatchObject({ status: EXIT_STATUS.done, stderr: '' })
+  const { status, stderr } = await parleyAfter(leave, ['status'])
+  expect(status).toBe(EXIT_STATUS.databaseUnavailable)
+  expect(stderr).toBe(
+    'parley: The current folder cannot be used (ENOENT)\nhint: It may have been removed or renamed. Change to another folder, such as: cd ~\n',
+  )
 })
