@@ -42,6 +42,11 @@ describe('a demo that has ended', () => {
     expect(answer.trimStart().split('\n\n')[0]?.split('\n').length).toBeGreaterThan(1)
   })
 
+  test('the demo ends with the path of the page that explains the tables', () => {
+    const page = relative(cwd, SCHEMA_PAGE.pathname)
+    expect(ended.stdout).toContain(`\n${page} explains every table and view.\n`)
+  })
+
   test('every question has an answer in the file of a demo', () => {
     const db = openDatabase({ path: join(cwd, 'demo.db'), readonly: true })
     const empty = readQuestions().filter(({ sql }) => db.prepare(sql).all().length === 0)

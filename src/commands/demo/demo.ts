@@ -1,8 +1,9 @@
 import { once } from 'node:events'
-import { basename, relative, resolve } from 'node:path'
+import { basename, join, relative, resolve } from 'node:path'
 import { Option } from 'commander'
 import { DAY_MS, isoInstant, systemClock } from '../../clock.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../../errors.ts'
+import { INSTALLATION } from '../../installation.ts'
 import type { Sqlite } from '../../store/database/sqlite-types.ts'
 import { hasColours, styledText } from '../../terminal/colours.ts'
 import { table } from '../../terminal/table.ts'
@@ -260,7 +261,7 @@ All these answers come from one SQLite file, ${database}. To look around in it:
   sqlite3 -readonly -box ${database} "SELECT * FROM live_members"
   sqlite3 -readonly -box ${database} "SELECT * FROM sync_status"
   ${parley} status --database ${database}
-drizzle/README.md explains every table and view.
+${relative(cwd, join(INSTALLATION, 'drizzle/README.md'))} explains every table and view.
 
 For your own workspace:
   ${parley} init            asks for the API key and writes a settings file
