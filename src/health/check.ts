@@ -29,7 +29,7 @@ export function checkStatus(report: StatusReport<ResourceFacts>, question: Check
   return { status, line: `${CHECK_LABELS[status]}: ${verdictSentences(verdict)}` }
 }
 
-/** @param causes problems that the report does not have, but may have caused one of its own */
+/** @param causes problems that are not in the report; one of them may be the cause of one in the report */
 export function checkVerdict(
   report: StatusReport<ResourceFacts>,
   { now, maxAgeMs, resource }: CheckQuestion,

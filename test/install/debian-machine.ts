@@ -26,7 +26,7 @@ export function installDebian(root: string, packages: readonly string[] = []): v
   chmodSync(root, 0o755)
 }
 
-/** @param network that of this machine, or one of its own that reaches nothing and may have bridges */
+/** @param network that of this machine, or a separate one that reaches nothing and may have bridges */
 export async function startDebian(
   packages: readonly string[],
   network: 'shared' | 'own' = 'shared',

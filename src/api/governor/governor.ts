@@ -82,11 +82,11 @@ export function createGovernor({
   const day = createDayCount({ clock, limit: ceilings.requestsPerDay, usedBefore: usedToday, reserve })
   const start = startPace(ceilings, initial)
   const listeners = new Set<() => void>()
-  const tellListeners = () => {
+  const notifyListeners = () => {
     for (const listener of listeners) listener()
   }
   const onEnd = () => {
-    tellListeners()
+    notifyListeners()
     pump()
   }
   const inFlight = createInFlight({ clock, random, start, turns, day, onEnd })
@@ -111,7 +111,7 @@ export function createGovernor({
       }
       waiting.delete(waiter)
       waiter.answer(inFlight.grant(waiter.waitedFor, isPaced))
-      tellListeners()
+      notifyListeners()
     }
   }
 
