@@ -10,7 +10,7 @@ const FILES: Readonly<Record<string, string>> = { bash: 'parley.bash', zsh: '_pa
 
 export const completionCommand: CommandDefinition = {
   description:
-    'Prints a script for a shell. With it the Tab key completes commands, options, files and the names of resources.',
+    'Prints a script for a shell. With it the Tab key completes commands, options, files and the names of resources and tables.',
   arguments: [new Argument('<shell>', 'the shell').choices(Object.keys(FILES))],
   settings: [],
   options: [],

@@ -30,7 +30,7 @@ export const exportCommand: CommandDefinition<ExportCommandOptions> = {
   settings: settingsOfSections('database'),
   options: [
     new Option(
-      '--tables <names>',
+      '--tables <tables>',
       'only these tables (names of tables or folders), separated by commas',
     ).argParser(parseTableNames),
     new Option(

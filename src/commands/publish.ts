@@ -58,7 +58,7 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
       'how many publications of each table stay readable; default publish.keep, usually 5',
     ).argParser(parseKeep),
     new Option(
-      '--tables <names>',
+      '--tables <tables>',
       'only these tables, separated by commas; tables of the target that are left out lose their rows; default publish.tables, usually all',
     ).argParser(parseTableNames),
     new Option(

@@ -415,7 +415,7 @@ export const SETTINGS = {
     description:
       'The tables to publish. A table of the target that is no longer in the list is published without rows, so that nothing in it grows old. Tables of CRM objects, such as `crm_deal`, may be named before they exist; when the list of objects was read, a name of none of them is refused. In the environment and with the flag, separate the names with commas.',
     flag: '--publish-tables',
-    placeholder: 'names',
+    placeholder: 'tables',
     example: '["meetings", "messages", "members"]',
   },
   'publish.location': {

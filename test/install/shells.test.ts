@@ -49,8 +49,10 @@ describe.each(Object.entries(SHELLS))('%s', (shell, argv) => {
     ['parley backfill --crm-tables f', 'false'],
     ['parley status --database ware', 'warehouse.db'],
     ['parley status --all --che', '--check'],
+    ['parley status --check --resource meeti', 'meetings'],
     ['parley resync meeti', 'meetings'],
     ['parley publish ver', 'verify'],
+    ['parley publish --tables message_par', 'message_participants'],
     ['parley publish verify --loc', '--location'],
     ['parley completion z', 'zsh'],
   ])('completes %s with %s', ([line = '', word]) => {

@@ -1,5 +1,6 @@
 import type { Argument, Command, Option } from 'commander'
 import { RESOURCE_NAMES } from '../../catalog/resource-names.ts'
+import { tableNames } from '../../export/chosen-tables.ts'
 
 /** Scripts by which the Tab key completes a command line, made from the definitions of the commands. */
 
@@ -35,6 +36,7 @@ const VALUES: Readonly<Record<string, Suggested>> = {
   resource: RESOURCE_NAMES,
   resources: RESOURCE_NAMES,
   names: RESOURCE_NAMES,
+  tables: tableNames(),
   'true|false': ['true', 'false'],
 }
 

@@ -47,7 +47,7 @@ export const schemaCommand: CommandDefinition<SchemaOptions> = {
       ).conflicts(['duckdb', ...ENGINES.filter(other => other !== engine)]),
     ),
     new Option(
-      '--tables <names>',
+      '--tables <tables>',
       `with ${ENGINES.map(engine => `--${engine}`).join(', ')}: only views that read these published tables, separated by commas; default publish.tables, usually all`,
     ).argParser(parseTableNames),
     new Option(

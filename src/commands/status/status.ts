@@ -60,7 +60,7 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
     )
       .argParser(parseTime)
       .implies({ check: true }),
-    new Option('--resource <name>', 'with --check: check only this resource')
+    new Option('--resource <resource>', 'with --check: check only this resource')
       .argParser(parseResourceName)
       .implies({ check: true }),
   ],
