@@ -18,6 +18,7 @@ export async function runCommandLine(
       version,
       isNeeded: name => name === commandName,
       write: text => stdout.write(text),
+      writeError: text => stderr.write(text),
       async act(command, definition) {
         const { flagValues } = await import('./command.ts')
         const flags = flagValues(command, definition.settings)

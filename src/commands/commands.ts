@@ -125,21 +125,29 @@ export interface ProgramOptions {
   version: string
   /** Whether a command is to have more than its summary: the modules of the others are not loaded. */
   isNeeded(name: string): boolean
-  /** Prints help and versions. */
+  /** Prints help and versions that were asked for. */
   write(text: string): void
+  /** Prints the help that nobody asked for. */
+  writeError(text: string): void
   /** Does what the command line asks for. */
   act(command: Command, definition: CommandDefinition): Promise<void>
 }
 
 /** The program as commander needs it. */
-export async function createProgram({ version, isNeeded, write, act }: ProgramOptions): Promise<Command> {
+export async function createProgram({
+  version,
+  isNeeded,
+  write,
+  writeError,
+  act,
+}: ProgramOptions): Promise<Command> {
   const program = new Command('parley')
     .description('Keeps a local SQLite warehouse in sync with a conversation-intelligence workspace.')
     .version(version)
     // An option belongs to the command that it follows: otherwise the outer one would take those of the inner one.
     .enablePositionalOptions()
     .exitOverride()
-    .configureOutput({ writeOut: write, outputError: () => undefined })
+    .configureOutput({ writeOut: write, writeErr: writeError, outputError: () => undefined })
     .addHelpText('after', helpEnd())
   const complete = async (command: Command, definition: CommandDefinition) => {
     const { configureCommand } = await import('./command.ts')

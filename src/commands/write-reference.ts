@@ -11,6 +11,7 @@ const program = await createProgram({
   version: '',
   isNeeded: () => true,
   write: () => undefined,
+  writeError: () => undefined,
   act: async () => undefined,
 })
 mkdirSync(folder, { recursive: true })

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { sqlitePackage } from '../../src/store/database/sqlite.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
-import { emptyFolder, parley } from './parley.ts'
+import { emptyFolder, parleyProcess } from './parley.ts'
 import { placeFor } from './workspace.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
@@ -72,7 +72,7 @@ test.concurrent.for<[what: string, path: string, commands: string[], replace?: (
     replace?.(join(folder, path))
     for (const command of commands) {
       const database = command.startsWith('backfill') && !command.includes('--plan') ? 'new.db' : 'other.db'
-      const { status, stderr } = await parley([...command.split(' '), '--database', database], {
+      const { status, stderr } = await parleyProcess([...command.split(' '), '--database', database], {
         ...place,
         program: join(folder, 'dist', 'cli.js'),
       })
@@ -116,7 +116,7 @@ test.concurrent.for<[what: string, isBroken: boolean, files: string[], remedy: s
       'snapshot copy.db',
       'demo',
     ]) {
-      const { status, stdout, stderr } = await parley(command.split(' '), {
+      const { status, stdout, stderr } = await parleyProcess(command.split(' '), {
         ...place,
         program: join(folder, 'dist', 'cli.js'),
       })

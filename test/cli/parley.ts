@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync } from 'node:fs'
+import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
+import type * as CommandLine from '../../src/commands/command-line.ts'
 
 export const PROGRAM = new URL('../../dist/cli.js', import.meta.url).pathname
 
@@ -29,10 +30,46 @@ export interface Running {
   says(text: string): Promise<void>
 }
 
-/** Runs the built program to its end, with nothing of this process's environment but the search path. */
-export async function parley(args: readonly string[], around: Surroundings = {}): Promise<Ended> {
-  return startParley(args, around).ended
+/**
+ * Runs the built command line in this process, with nothing of its environment but the search path, unless a variable
+ * concerns Node or the linker. What else only a process of its own shows, such as locks and the ends of pipes, needs
+ * `parleyProcess`.
+ */
+export async function parley(
+  args: readonly string[],
+  around: Omit<Surroundings, 'deaf' | 'program'> = {},
+): Promise<Ended> {
+  if (Object.keys(around.env ?? {}).some(name => /^(NODE|LD)_/.test(name))) return parleyProcess(args, around)
+  const { runCommandLine }: typeof CommandLine = await import(COMMAND_LINE)
+  const output = { stdout: '', stderr: '' }
+  const into = (name: keyof typeof output) => ({
+    write(text: string) {
+      output[name] += text
+    },
+  })
+  const status = await runCommandLine(args, {
+    env: { PATH: process.env['PATH'], ...around.env },
+    cwd: around.cwd ?? emptyFolder(),
+    stdout: into('stdout'),
+    stderr: into('stderr'),
+    log: into('stderr'),
+    stdin: NOBODY,
+    signal: new AbortController().signal,
+    onSignal: () => undefined,
+    version: VERSION,
+  })
+  return { status, ...output }
 }
+
+const COMMAND_LINE = new URL('../../dist/commands/command-line.js', import.meta.url).href
+const NOBODY = { on: () => undefined, off: () => undefined, resume: () => undefined, pause: () => undefined }
+const { version: VERSION } = JSON.parse(
+  readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+) as { version: string }
+
+/** Runs the built program to its end. */
+export const parleyProcess = (args: readonly string[], around: Surroundings = {}): Promise<Ended> =>
+  startParley(args, around).ended
 
 export function startParley(args: readonly string[], around: Surroundings = {}): Running {
   return start(process.execPath, [around.program ?? PROGRAM, ...args], around)

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
-import { emptyFolder, parley, startParley } from './parley.ts'
+import { emptyFolder, parley, parleyProcess, startParley } from './parley.ts'
 import { placeFor, silentApi, type Test, workspace } from './workspace.ts'
 
 const NOWHERE = { url: 'http://127.0.0.1:9', apiKey: 'demo-key', workspaceId: 'demo-workspace' }
@@ -175,7 +175,7 @@ test.concurrent('a warehouse that another program has locked ends with 75 and is
   stranger.exec('BEGIN EXCLUSIVE')
   const lines = ['status', 'search x', 'schema', 'backfill --only teams', 'export parquet out']
   // At once, since each of them waits a while for it.
-  const ends = await Promise.all(lines.map(line => parley(line.split(' '), { cwd, env })))
+  const ends = await Promise.all(lines.map(line => parleyProcess(line.split(' '), { cwd, env })))
   for (const [index, { status, stdout, stderr }] of ends.entries()) {
     expect({ line: lines[index], status, stdout }).toEqual({
       line: lines[index],

@@ -20,7 +20,7 @@ import { laterRequests } from '../../src/store/restore/carried-values.ts'
 import { takeOutOfUse } from '../../src/store/restore/swap.ts'
 import { openStore } from '../../src/store/store.ts'
 import { column } from '../daemon/cli-daemon.ts'
-import { emptyFolder, parley, startParley } from './parley.ts'
+import { emptyFolder, parleyProcess, startParley } from './parley.ts'
 import { type Place, placeFor } from './workspace.ts'
 
 let made: Place
@@ -29,8 +29,8 @@ let made: Place
 beforeAll(async () => {
   const simulator = await startSimulator({ messages: 10, meetings: 2, deals: 2, transcriptTurns: 2 })
   made = placeFor(simulator)
-  expect((await parley(['backfill'], made)).status).toBe(EXIT_STATUS.done)
-  expect((await parley(['snapshot', 'copy.db'], made)).status).toBe(EXIT_STATUS.done)
+  expect((await parleyProcess(['backfill'], made)).status).toBe(EXIT_STATUS.done)
+  expect((await parleyProcess(['snapshot', 'copy.db'], made)).status).toBe(EXIT_STATUS.done)
   change(join(made.cwd, 'copy.db'), "UPDATE teams SET name = 'of the copy'")
   return () => simulator.close()
 })
@@ -61,7 +61,7 @@ test.concurrent('restore replaces the database with a copy, and keeps the old on
   const { place, copy } = withSnapshot()
   const names = teamNames(place.file)
   chmodSync(place.file, 0o640)
-  const { status, stdout, stderr } = await parley(['restore', 'copy.db'], { cwd: place.cwd })
+  const { status, stdout, stderr } = await parleyProcess(['restore', 'copy.db'], { cwd: place.cwd })
   expect({ status, stderr }).toEqual({ status: EXIT_STATUS.done, stderr: '' })
   const [aside = ''] = kept(place)
   expect(aside).toMatch(/^parley\.db-before-restore-\d{4}-\d\d-\d\dT\d{6}Z$/)
@@ -81,7 +81,7 @@ test.concurrent('status after a restore names it as the last writer, and no daem
   const state = { state: 'running', reason: null, since: '2026-01-01T00:00:00.000Z', until: null }
   change(copy, `INSERT OR REPLACE INTO sync_meta VALUES ('daemon_state', '${JSON.stringify(state)}')`)
   change(copy, "INSERT INTO sync_runs (resource, lane, started_at) VALUES ('teams', 'head', '2026-01-01')")
-  const said = JSON.parse((await parley(['restore', 'copy.db', '--json'], place)).stdout)
+  const said = JSON.parse((await parleyProcess(['restore', 'copy.db', '--json'], place)).stdout)
   expect(said).toMatchObject({
     database: place.file,
     restored_from: 'copy.db',
@@ -90,7 +90,7 @@ test.concurrent('status after a restore names it as the last writer, and no daem
     complete_as_of: expect.stringMatching(/Z$/),
     kept_as: join(place.cwd, kept(place)[0] ?? ''),
   })
-  const report = JSON.parse((await parley(['status', '--json'], place)).stdout)
+  const report = JSON.parse((await parleyProcess(['status', '--json'], place)).stdout)
   expect(report.writer).toMatchObject({ command: 'restore', running: false, died: false })
   expect(report.daemon).toBeNull()
 })
@@ -99,7 +99,7 @@ test.concurrent('without a database, restore creates it from the copy with the m
   const { copy } = withSnapshot()
   const place = { cwd: emptyFolder() }
   const args = ['restore', copy, '--database-mode', '0644', '--json']
-  const { status, stdout } = await parley(args, place)
+  const { status, stdout } = await parleyProcess(args, place)
   expect({ status, kept: JSON.parse(stdout).kept_as }).toEqual({ status: EXIT_STATUS.done, kept: null })
   const file = join(place.cwd, 'parley.db')
   expect(teamNames(file)).toEqual(OF_THE_COPY)
@@ -114,7 +114,13 @@ test.concurrent('the WAL of a killed writer is part of the database that is kept
   db.exec("UPDATE teams SET name = 'in the -wal'")
   for (const end of ['', '-wal']) copyFileSync(`${place.file}${end}`, `${crashed}${end}`)
   db.close()
-  const { stdout } = await parley(['restore', join(place.cwd, 'copy.db'), '--json', '--database', crashed])
+  const { stdout } = await parleyProcess([
+    'restore',
+    join(place.cwd, 'copy.db'),
+    '--json',
+    '--database',
+    crashed,
+  ])
   expect(teamNames(crashed)).toEqual(OF_THE_COPY)
   expect(teamNames(JSON.parse(stdout).kept_as)).toEqual(['in the -wal'])
 })
@@ -127,7 +133,7 @@ test.concurrent.each<[what: string, spoil: (file: string) => void]>([
   writeFileSync(`${place.file}-wal`, 'of the old one')
   spoil(place.file)
   const before = ['', '-wal'].filter(end => existsSync(`${place.file}${end}`))
-  expect((await parley(['restore', 'copy.db'], place)).status).toBe(EXIT_STATUS.done)
+  expect((await parleyProcess(['restore', 'copy.db'], place)).status).toBe(EXIT_STATUS.done)
   expect(teamNames(place.file)).toEqual(OF_THE_COPY)
   // SQLite creates the -shm when it opens the damaged file.
   const ends = kept(place).map(name => name.replace(/^.*Z/, ''))
@@ -220,7 +226,7 @@ test.concurrent.each(REFUSALS)('restore refuses %s, and changes nothing', async 
   refusal.prepare?.(place, copy)
   const args = refusal.args?.(place) ?? ['copy.db']
   const names = teamNames(place.file)
-  const { status, stdout, stderr } = await parley(['restore', ...args], {
+  const { status, stdout, stderr } = await parleyProcess(['restore', ...args], {
     cwd: place.cwd,
     env: refusal.env ?? place.env,
   })
@@ -237,13 +243,13 @@ test.concurrent('while another process writes the database or has it open, resto
   const names = teamNames(place.file)
   const clock = systemClock()
   const store = openStore({ path: place.file, mode: 0o600, command: 'daemon', pid: process.pid, clock })
-  const written = await parley(['restore', 'copy.db'], place)
+  const written = await parleyProcess(['restore', 'copy.db'], place)
   store.close()
   expect(written.status).toBe(EXIT_STATUS.unfinished)
   expect(written.stderr).toContain(`is being written by process ${process.pid} (parley daemon)`)
   const reader = openSqlite(place.file, { readonly: true })
   expect(reader.prepare('SELECT count(*) FROM teams').pluck().get()).toBeGreaterThan(0)
-  const read = await parley(['restore', 'copy.db'], place)
+  const read = await parleyProcess(['restore', 'copy.db'], place)
   reader.close()
   expect(read.status).toBe(EXIT_STATUS.unfinished)
   expect(read.stderr).toMatch(/parley\.db is open in process \d+ .*\nhint: Close it there/)
@@ -263,7 +269,7 @@ test.concurrent.each(['.part', '-before-restore-'])(
     await restore.ended
     watcher.close()
     expect([names, OF_THE_COPY]).toContainEqual(teamNames(place.file))
-    expect((await parley(['restore', 'copy.db'], place)).status).toBe(EXIT_STATUS.done)
+    expect((await parleyProcess(['restore', 'copy.db'], place)).status).toBe(EXIT_STATUS.done)
     expect(teamNames(place.file)).toEqual(OF_THE_COPY)
     expect(statSync(place.file).nlink).toBe(1)
     expect(unfinished(place)).toEqual([])
@@ -275,8 +281,10 @@ test.concurrent('a restore that is killed between its two renames can be repeate
   const names = teamNames(place.file)
   linkSync(place.file, `${place.file}-before-restore-2026-01-01T000000Z`)
   writeFileSync(`${place.file}.0123abcd.part`, 'unfinished')
-  expect((await parley(['backfill', '--only', 'teams'], place)).status).toBe(EXIT_STATUS.databaseUnavailable)
-  expect((await parley(['restore', 'copy.db'], place)).status).toBe(EXIT_STATUS.done)
+  expect((await parleyProcess(['backfill', '--only', 'teams'], place)).status).toBe(
+    EXIT_STATUS.databaseUnavailable,
+  )
+  expect((await parleyProcess(['restore', 'copy.db'], place)).status).toBe(EXIT_STATUS.done)
   const [aside = '', ...others] = kept(place)
   expect([...others, ...unfinished(place)]).toEqual([])
   expect(teamNames(join(place.cwd, aside))).toEqual(names)
@@ -301,7 +309,7 @@ test.concurrent('the request counts of today and the learned rate of the old dat
   const rate = JSON.stringify({ ratePerSecond: 3, concurrency: 1, limited: true })
   const put = 'INSERT OR REPLACE INTO sync_meta VALUES'
   change(place.file, `${put} ('requests_today', '${used}'), ('learned_rate', '${rate}')`)
-  await parley(['restore', 'copy.db'], place)
+  await parleyProcess(['restore', 'copy.db'], place)
   const noted = (key: string) => column(place.file, `SELECT value FROM sync_meta WHERE key = '${key}'`)
   expect([noted('requests_today'), noted('learned_rate')]).toEqual([[used], [rate]])
 })
@@ -320,7 +328,7 @@ test.concurrent.for(DAMAGED)(
   async ([key, command]) => {
     const { place } = withSnapshot()
     change(place.file, `INSERT OR REPLACE INTO sync_meta VALUES ('${key}', 'a private word')`)
-    const refused = await parley(command, place)
+    const refused = await parleyProcess(command, place)
     expect(refused).toMatchObject({ status: EXIT_STATUS.databaseUnavailable, stdout: '' })
     expect(refused.stderr).toContain(
       `parley: The value ${key} in the table sync_meta of the database is not `,
@@ -328,11 +336,11 @@ test.concurrent.for(DAMAGED)(
     expect(refused.stderr).not.toContain('private')
     const reader = openSqlite(place.file, { readonly: true })
     reader.exec('BEGIN; SELECT count(*) FROM teams')
-    expect((await parley(['restore', 'copy.db'], place)).status).toBe(EXIT_STATUS.unfinished)
+    expect((await parleyProcess(['restore', 'copy.db'], place)).status).toBe(EXIT_STATUS.unfinished)
     reader.close()
-    expect((await parley(['restore', 'copy.db'], place)).status).toBe(EXIT_STATUS.done)
+    expect((await parleyProcess(['restore', 'copy.db'], place)).status).toBe(EXIT_STATUS.done)
     expect(teamNames(place.file)).toEqual(OF_THE_COPY)
-    expect((await parley(command, place)).status).toBe(EXIT_STATUS.done)
+    expect((await parleyProcess(command, place)).status).toBe(EXIT_STATUS.done)
   },
 )
 
@@ -350,7 +358,9 @@ test.each([
 test.concurrent('a copy from before an upgrade can replace a database of a newer version', async () => {
   const { place } = withSnapshot()
   change(place.file, 'UPDATE __drizzle_migrations SET created_at = 9e15')
-  expect((await parley(['backfill', '--only', 'teams'], place)).status).toBe(EXIT_STATUS.databaseUnavailable)
-  expect((await parley(['restore', 'copy.db'], place)).status).toBe(EXIT_STATUS.done)
-  expect((await parley(['backfill', '--only', 'teams'], place)).status).toBe(EXIT_STATUS.done)
+  expect((await parleyProcess(['backfill', '--only', 'teams'], place)).status).toBe(
+    EXIT_STATUS.databaseUnavailable,
+  )
+  expect((await parleyProcess(['restore', 'copy.db'], place)).status).toBe(EXIT_STATUS.done)
+  expect((await parleyProcess(['backfill', '--only', 'teams'], place)).status).toBe(EXIT_STATUS.done)
 })

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { atomically, openAt } from '../store/temporary-store.ts'
-import { emptyFolder, parley } from './parley.ts'
+import { emptyFolder, parley, parleyProcess } from './parley.ts'
 
 const PAGE = readFileSync(new URL('../../drizzle/README.md', import.meta.url), 'utf8')
 const NAMES = DICTIONARY.map(({ name }) => name)
@@ -68,7 +68,9 @@ test.concurrent('schema takes a name in any case, as SQLite does', async () => {
 })
 
 test.concurrent('schema ends without an error when its reader closes early', async () => {
-  const { status, stderr } = await parley(['schema', '--duckdb', '--database', 'mine.db'], { deaf: true })
+  const { status, stderr } = await parleyProcess(['schema', '--duckdb', '--database', 'mine.db'], {
+    deaf: true,
+  })
   expect({ status, stderr }).toEqual({
     status: EXIT_STATUS.done,
     stderr: expect.not.stringContaining('EPIPE'),

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
-import { parley, parleyAfter } from './parley.ts'
+import { parley, parleyAfter, parleyProcess } from './parley.ts'
 
 const manifest: { version: string } = JSON.parse(
   readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
@@ -91,7 +91,11 @@ test.each<[args: string[], message: string, hint: string]>([
 })
 
 test('a reader that closes the pipe early causes no error', async () => {
-  expect(await parley(['init', '--stdout'], { deaf: true })).toEqual({ status: 0, stdout: '', stderr: '' })
+  expect(await parleyProcess(['init', '--stdout'], { deaf: true })).toEqual({
+    status: 0,
+    stdout: '',
+    stderr: '',
+  })
 })
 
 test('in a folder that was removed, --version works, and a command that needs the folder says so', async () => {

@@ -8,7 +8,7 @@ import { currentLine, demoSummary } from '../../src/commands/demo/display.ts'
 import { isLocked } from '../../src/store/file/lock.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { textWidth } from '../../src/terminal/text-width.ts'
-import { emptyFolder, parley, startParley } from '../cli/parley.ts'
+import { emptyFolder, parleyProcess, startParley } from '../cli/parley.ts'
 import { until } from '../support/until.ts'
 
 /** Processes of this demo, found by an unusual number of messages or by the file. */
@@ -38,7 +38,14 @@ describe('a demo of the daemon', () => {
   })
 
   test('the demo ends after the given number of minutes', async () => {
-    const { status, stdout } = await parley(['demo', '--daemon', '--minutes', '0.05', '--messages', '100'])
+    const { status, stdout } = await parleyProcess([
+      'demo',
+      '--daemon',
+      '--minutes',
+      '0.05',
+      '--messages',
+      '100',
+    ])
     expect(status).toBe(0)
     expect(stdout).toContain('parley daemon has stopped')
   })
@@ -63,7 +70,7 @@ describe('a demo of the daemon', () => {
     ['--daemon', '--minutes', 'ten'],
   ])('the demo refuses %s %s %s', async (...flags) => {
     const cwd = emptyFolder()
-    const { status, stderr } = await parley(['demo', ...flags], { cwd })
+    const { status, stderr } = await parleyProcess(['demo', ...flags], { cwd })
     expect(status).toBe(64)
     expect(stderr).toContain('--minutes ')
     expect(existsSync(join(cwd, 'demo.db'))).toBe(false)

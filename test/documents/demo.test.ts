@@ -10,7 +10,7 @@ import { openDatabase } from '../../src/store/database/open.ts'
 import { quote } from '../../src/store/database/sql.ts'
 import { isLocked } from '../../src/store/file/lock.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
-import { type Ended, emptyFolder, parley } from '../cli/parley.ts'
+import { type Ended, emptyFolder, parleyProcess } from '../cli/parley.ts'
 import { isOfType } from '../support/dictionary-types.ts'
 import { until } from '../support/until.ts'
 
@@ -25,7 +25,7 @@ describe('a demo that has ended', () => {
     // A settings file and settings of the person who tries it must not get in the way.
     writeFileSync(join(cwd, 'parley.toml'), 'nonsense = 1\n')
     const env = { PARLEY_CONFIG: 'parley.toml', PARLEY_DATABASE: 'mine.db' }
-    ended = await parley(['demo', '--messages', '1000'], { cwd, env })
+    ended = await parleyProcess(['demo', '--messages', '1000'], { cwd, env })
   })
 
   test('the demo reads the whole workspace and keeps its file', () => {
@@ -89,7 +89,7 @@ describe('a demo that has ended', () => {
   test('the commands that a demo prints work as printed', async () => {
     const commands = [...ended.stdout.matchAll(/^ {2}node \S*cli\.js (status .*)$/gm)]
     expect(commands).toHaveLength(1)
-    const { status, stdout } = await parley((commands[0]?.[1] ?? '').split(' '), { cwd })
+    const { status, stdout } = await parleyProcess((commands[0]?.[1] ?? '').split(' '), { cwd })
     expect(status).toBe(0)
     expect(stdout).toContain('transcripts')
   })
@@ -112,7 +112,7 @@ describe('a demo that has ended', () => {
     const db = openWarehouse({ path: join(cwd, 'own.db') })
     db.close()
     const before = readFileSync(join(cwd, 'own.db'))
-    const { status, stderr } = await parley(['demo', '--database', 'own.db'], { cwd })
+    const { status, stderr } = await parleyProcess(['demo', '--database', 'own.db'], { cwd })
     expect(status).toBe(64)
     expect(stderr).toContain('parley demo did not create it')
     expect(readFileSync(join(cwd, 'own.db')).equals(before)).toBe(true)
@@ -121,7 +121,7 @@ describe('a demo that has ended', () => {
 
 test('every value of a demo with hostile names agrees with the dictionary', async () => {
   const cwd = emptyFolder()
-  const { status, stderr } = await parley(['demo', '--wild', '--messages', '300'], { cwd })
+  const { status, stderr } = await parleyProcess(['demo', '--wild', '--messages', '300'], { cwd })
   expect(status, stderr).toBe(0)
   expect(stderr.match(/^Complete: /gm)).toHaveLength(1)
   const { told, wrong } = againstDictionary(join(cwd, 'demo.db'))

@@ -5,7 +5,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { CATALOG } from '../../src/catalog/catalog.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
-import { emptyFolder, parley, startParley } from '../cli/parley.ts'
+import { emptyFolder, parleyProcess, startParley } from '../cli/parley.ts'
 import { numberedPage, refused, type ScriptedApi, startScriptedApi } from '../support/scripted-api.ts'
 import { until } from '../support/until.ts'
 
@@ -110,7 +110,7 @@ async function backfilled(): Promise<Place> {
     }
   }
   const place = { cwd, env, program, rooms, api, column }
-  expect(await parley(['backfill'], place)).toMatchObject({ status: EXIT_STATUS.done })
+  expect(await parleyProcess(['backfill'], place)).toMatchObject({ status: EXIT_STATUS.done })
   return place
 }
 
@@ -128,7 +128,9 @@ test('a new resource is read, described in the database and on the page for anal
   expect(readFileSync(join(checkout, 'drizzle/README.md'), 'utf8')).toContain('\n#### rooms\n')
   const folder = join(place.cwd, 'tables')
   mkdirSync(folder)
-  expect(await parley(['export', 'parquet', folder], place)).toMatchObject({ status: EXIT_STATUS.done })
+  expect(await parleyProcess(['export', 'parquet', folder], place)).toMatchObject({
+    status: EXIT_STATUS.done,
+  })
   expect(existsSync(join(folder, 'rooms'))).toBe(true)
 })
 
@@ -148,17 +150,17 @@ test('the daemon keeps a new resource up to date and marks its deleted rows', as
 
 test('doctor checks a new resource, and resync has all of it read again', async () => {
   const place = await backfilled()
-  const { stdout } = await parley(['doctor', '--json'], place)
+  const { stdout } = await parleyProcess(['doctor', '--json'], place)
   const { findings } = JSON.parse(stdout)
   const checks = findings.filter(({ check }: { check: string }) => check.includes('/v1/rooms'))
   expect(checks).toMatchObject([
     { check: 'GET /v1/rooms', mark: 'ok' },
     { check: 'GET /v1/rooms/{room}', mark: 'ok' },
   ])
-  expect(await parley(['resync', 'rooms'], place)).toMatchObject({ status: EXIT_STATUS.done })
+  expect(await parleyProcess(['resync', 'rooms'], place)).toMatchObject({ status: EXIT_STATUS.done })
   expect(place.column("SELECT state FROM sync_status WHERE resource = 'rooms'")).toEqual(['backfilling'])
   const before = place.api.asked('/v1/rooms').length
-  expect(await parley(['backfill'], place)).toMatchObject({ status: EXIT_STATUS.done })
+  expect(await parleyProcess(['backfill'], place)).toMatchObject({ status: EXIT_STATUS.done })
   expect(place.api.asked('/v1/rooms').length).toBeGreaterThan(before)
   expect(place.column("SELECT state FROM sync_status WHERE resource = 'rooms'")).toEqual(['ok'])
 })

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from '
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../../src/errors.ts'
-import { emptyFolder, parley, startParley } from '../../cli/parley.ts'
+import { emptyFolder, parley, parleyProcess, startParley } from '../../cli/parley.ts'
 import { type TemporaryStore, temporaryStore } from '../../store/temporary-store.ts'
 import { until } from '../../support/until.ts'
 import { ACCESS, BUCKET, type FakeS3, fakeS3, PRIVATE_TEXT } from './fake-s3.ts'
@@ -135,7 +135,7 @@ test('a killed publication shows no secret to other users, and the next one remo
   await running.ended
   expect(readdirSync(place.env.TMPDIR).length).toBeGreaterThan(0)
   fake.fault = () => undefined
-  expect(await parley(args, place)).toMatchObject({ status: EXIT_STATUS.done })
+  expect(await parleyProcess(args, place)).toMatchObject({ status: EXIT_STATUS.done })
   expect(readdirSync(place.env.TMPDIR)).toEqual([])
   expect(fake.keys()).toContain('lake/publications/metadata/v1.metadata.json')
 })
