@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
-import { cpSync, readdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { copyFileSync, cpSync, existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { startSimulatorProcess } from '../support/simulator-process.ts'
 import { until } from '../support/until.ts'
@@ -61,7 +61,8 @@ describe.each<[node: string, npm: string, compiler: Readonly<Record<string, stri
     const { status, said } = await run('npm', ['install', '-g', '--prefix', prefix, tarball], compiler).ended
     expect(status, said).toBe(0)
     expect(readdirSync(join(prefix, 'bin')).sort()).toEqual(['parley', 'parleyd'])
-    expect(readdirSync(join(prefix, 'share/man/man1'))).toEqual(['parley.1'])
+    // npm 12 installs no manual pages.
+    expect(existsSync(join(prefix, 'share/man/man1/parley.1'))).toBe(npm === '11')
     const { said: doctor } = await run(parley, ['doctor']).ended
     expect(doctor).toMatch(new RegExp(`version: parley \\S+ on Node ${node}\\.`))
     expect(doctor).toMatch(/SQLite: version 3\./)
@@ -69,11 +70,10 @@ describe.each<[node: string, npm: string, compiler: Readonly<Record<string, stri
   })
 
   test('npx runs it', async () => {
-    const { status, said } = await run(
-      'npx',
-      ['--yes', '--package', tarball, 'parley', '--version'],
-      compiler,
-    ).ended
+    // As README.md says. An absolute path would be run as a program.
+    const name = basename(tarball)
+    copyFileSync(tarball, join(cwd, name))
+    const { status, said } = await run('npx', ['--yes', `./${name}`, '--version'], compiler).ended
     expect(status, said).toBe(0)
     expect(said).toMatch(/^\d+\.\d+\.\d+$/m)
   })
