@@ -4,6 +4,7 @@ import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createGovernor, type Governor, type GovernorOptions } from '../../src/api/governor/governor.ts'
 import type { Permit } from '../../src/api/governor/in-flight.ts'
 import { systemClock } from '../../src/clock.ts'
+import { runs } from '../support/effort.ts'
 import { virtualClock } from './virtual-clock.ts'
 
 const START = Date.UTC(2025, 5, 1, 23, 59)
@@ -191,7 +192,7 @@ describe('a 429 and its pause', () => {
         governor.close()
         expect(answered.sort((one, other) => one - other)).toEqual(numbers)
       }),
-      { numRuns: 20 },
+      { numRuns: runs(20) },
     )
   })
 
@@ -298,7 +299,7 @@ describe('the configured limits', () => {
         }
         expect(sent).toBeLessThanOrEqual(requestsPerDay)
       }),
-      { numRuns: 40 },
+      { numRuns: runs(40) },
     )
   })
 

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { explainingRates, type RateAnswer } from '../../src/api/governor/limit-fit.ts'
 import { createLimiter, type LimitRule } from '../../src/simulator/faults/limits.ts'
+import { runs } from '../support/effort.ts'
 
 const RANGE = { least: 0.5, most: 60 }
 
@@ -65,6 +66,6 @@ test('the rates that fit the answers of a bucket include one near its own', () =
       expect(found?.least).toBeLessThan(rate * 1.03)
       expect(found?.most).toBeGreaterThan(rate * 0.7)
     }),
-    { numRuns: 60 },
+    { numRuns: runs(60) },
   )
 })

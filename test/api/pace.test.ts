@@ -10,6 +10,7 @@ import {
   pacing,
   startPace,
 } from '../../src/api/governor/pace.ts'
+import { runs } from '../support/effort.ts'
 import { drive, unlimited, type VirtualApi } from './simulated-pace.ts'
 
 const DAY_MS = 86_400_000
@@ -254,7 +255,7 @@ describe('the rate under any behaviour of the API', () => {
           expect(mostInSecond(driven.requests.map(({ at }) => at))).toBeLessThanOrEqual(most)
         },
       ),
-      { numRuns: 60 },
+      { numRuns: runs(60) },
     )
   })
 
@@ -271,7 +272,7 @@ describe('the rate under any behaviour of the API', () => {
         )
         expect(state.concurrency.limit).toBeGreaterThanOrEqual(1)
       }),
-      { numRuns: 15 },
+      { numRuns: runs(15) },
     )
   })
 })

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { nextOccurrence } from '../../src/config/calendar.ts'
 import { calendar, folder, publishTarget, recurrence, tableList } from '../../src/config/kinds.ts'
+import { runs } from '../support/effort.ts'
 
 const read = (value: unknown) => calendar.read(value, { cwd: '/' })
 
@@ -77,7 +78,7 @@ test('every cron pattern that is accepted can be scheduled', () => {
     fc.property(fc.oneof(pattern, field), each => {
       if (read(each) !== undefined) expect(nextOccurrence(each, 0)).toBeLessThan(Number.POSITIVE_INFINITY)
     }),
-    { numRuns: 2000 },
+    { numRuns: runs(2000) },
   )
 })
 

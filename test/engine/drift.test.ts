@@ -4,6 +4,7 @@ import { tableNamed } from '../../src/catalog/catalog.ts'
 import { createDriftLog, type DriftLogDeps } from '../../src/engine/parse/drift.ts'
 import { compileParser } from '../../src/engine/parse/parse.ts'
 import { createLog } from '../../src/log.ts'
+import { runs } from '../support/effort.ts'
 import { numberedPage, startScriptedApi } from '../support/scripted-api.ts'
 import { startTrial } from './trial-backfill.ts'
 
@@ -54,7 +55,7 @@ test('unknown names inside an object are not logged, whatever they are', async (
         expect(await fieldsLoggedFor(items)).toEqual(['meeting_owner.*', 'fields.*'])
       },
     ),
-    { numRuns: 50 },
+    { numRuns: runs(50) },
   )
 })
 

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
 import { recordOutcome } from '../../src/engine/due/round-end.ts'
+import { runs } from '../support/effort.ts'
 import {
   refused,
   type ScriptedAnswer,
@@ -62,7 +63,7 @@ describe('an id that no request can contain', () => {
         expect(trial.column('SELECT count(*) FROM sync_rejects')).toEqual([ids.length - nameable.length])
         expect(api.requests.length).toBeLessThan(10 * (1 + ids.length))
       }),
-      { numRuns: 12 },
+      { numRuns: runs(12) },
     )
   })
 })
@@ -444,7 +445,7 @@ describe('a workspace with bad rows anywhere', () => {
         expect(storedIn(trial)).toEqual(world.expected())
         expect(trial.column('SELECT count(*) FROM sync_rejects WHERE resolved_at IS NULL')).toEqual([0])
       }),
-      { numRuns: 6 },
+      { numRuns: runs(6) },
     )
   })
 
@@ -471,7 +472,7 @@ describe('a workspace with bad rows anywhere', () => {
         await timed.drain()
         expect(storedIn(trial)).toEqual(world.expected())
       }),
-      { numRuns: 6 },
+      { numRuns: runs(6) },
     )
   })
 })

@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { runs } from '../support/effort.ts'
 import { type ScriptedApi, type ScriptedRequest, startScriptedApi } from '../support/scripted-api.ts'
 import { type ScriptedList, scriptedList } from '../support/scripted-lists.ts'
 import { type MadeMessage, message, minutesBack, startTrial, type Trial, uuid } from './trial-backfill.ts'
@@ -166,7 +167,7 @@ describe('rows that are missing from a history of several segments', () => {
           expectTiled(trial)
         },
       ),
-      { numRuns: 6, endOnFailure: true },
+      { numRuns: runs(6), endOnFailure: true },
     )
   })
 })

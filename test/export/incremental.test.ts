@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Target } from '../../src/export/target.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 import { putOwn, putTranscript } from '../store/unique-texts.ts'
+import { runs } from '../support/effort.ts'
 import { openDuck } from './duckdb.ts'
 import { contents, emptyTarget, exportTo, filesIn, manifestOf } from './exporting.ts'
 
@@ -212,7 +213,7 @@ describe('an incremental export after any changes', () => {
           expect(withoutInstants(target)).toEqual(withoutInstants(full))
         },
       ),
-      { numRuns: 10, endOnFailure: true },
+      { numRuns: runs(10), endOnFailure: true },
     )
   })
 
@@ -239,7 +240,7 @@ describe('an incremental export after any changes', () => {
           expect(contents(target)).toEqual(contents(full))
         },
       ),
-      { numRuns: 6, endOnFailure: true },
+      { numRuns: runs(6), endOnFailure: true },
     )
   })
 })

@@ -9,6 +9,7 @@ import {
   type StoredCell,
 } from '../../src/export/parquet-types.ts'
 import { ICEBERG_PARQUET_TYPES } from '../../src/publish/iceberg/schema.ts'
+import { runs } from '../support/effort.ts'
 
 const KINDS = Object.keys(PARQUET_TYPES) as ExportKind[]
 
@@ -38,7 +39,7 @@ test('the digest has of every cell exactly what a reader gets back from a file o
         expect(textOf(keptCell({ kind })(cell))).toBe(textOf(back))
       }
     }),
-    { numRuns: 3000 },
+    { numRuns: runs(3000) },
   )
 })
 

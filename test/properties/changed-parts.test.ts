@@ -16,6 +16,7 @@ import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import type { TextResult } from '../../src/store/rows/merge/texts.ts'
 import { openAt, type TemporaryStore, withShortcuts } from '../store/temporary-store.ts'
 import { putOwn, putTranscript } from '../store/unique-texts.ts'
+import { runs } from '../support/effort.ts'
 
 /** Whatever is written, each part of a published table whose rows differ from before is noted as changed. */
 
@@ -205,6 +206,6 @@ test('a publication that looks only at the noted parts finds what one finds that
         rmSync(folder, { recursive: true, force: true })
       }
     }),
-    { numRuns: 6 },
+    { numRuns: runs(6) },
   )
 })

@@ -8,6 +8,7 @@ import { decodeJson } from '../../src/json.ts'
 import { quote } from '../../src/store/database/sql.ts'
 import { openStore } from '../../src/store/store.ts'
 import { type TemporaryStore, withShortcuts } from '../store/temporary-store.ts'
+import { runs } from '../support/effort.ts'
 import { compareTypedTables, typedTables } from '../support/typed-tables.ts'
 
 /** The typed tables agree with any metadata and any records, in whatever order these arrive. */
@@ -228,6 +229,6 @@ test('the typed tables are what the metadata and the records say', async () => {
         }
       },
     ),
-    { numRuns: 30 },
+    { numRuns: runs(30) },
   )
 })

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { guardDecision, liveRowsToCount, lossToReport } from '../../src/engine/deletions/guard.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
+import { runs } from '../support/effort.ts'
 
 const loss = (live: number, confirmed: number, undecided: number) => ({
   table: 'members',
@@ -26,7 +27,7 @@ test('the mass-deletion guard decides the same when it counts only as many live 
         )
       },
     ),
-    { numRuns: 2000 },
+    { numRuns: runs(2000) },
   )
 })
 

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { entity, text, timestamp } from '../../src/catalog/resource.ts'
 import { compileParser } from '../../src/engine/parse/parse.ts'
 import { canonicalInstant, isDay } from '../../src/instant.ts'
+import { runs } from '../support/effort.ts'
 
 const pad = (number: number, digits = 2) => String(number).padStart(digits, '0')
 
@@ -47,7 +48,7 @@ describe('an instant as text', () => {
       fc.property(spelled, ({ instant, written }) => {
         expect(canonicalInstant(written), written).toBe(new Date(instant).toISOString())
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     )
   })
 
@@ -105,7 +106,7 @@ describe('an instant as text', () => {
         const date = new Date(`${written}T00:00:00.000Z`)
         expect(isDay(written)).toBe(!Number.isNaN(date.getTime()) && date.toISOString().startsWith(written))
       }),
-      { numRuns: 2000 },
+      { numRuns: runs(2000) },
     )
   })
 })

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Attempt, Job, Lane, Source } from '../../src/engine/requests/job.ts'
 import { createLanes } from '../../src/engine/scheduler/lanes.ts'
+import { runs } from '../support/effort.ts'
 
 const SHARES: Readonly<Record<Lane, number>> = { head: 8, retry: 4, items: 3, history: 3, audit: 2 }
 const LANES = Object.keys(SHARES) as Lane[]
@@ -103,7 +104,7 @@ test('each lane with work gets its share of any consecutive requests, whatever e
         }
       }
     }),
-    { numRuns: 300 },
+    { numRuns: runs(300) },
   )
 })
 
@@ -118,6 +119,6 @@ test('each source of a lane with work has its turn before another has its second
           expect(new Set(turns.slice(at, at + busy)).size).toBe(busy)
       }
     }),
-    { numRuns: 100 },
+    { numRuns: runs(100) },
   )
 })

@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { TextResult } from '../../src/store/rows/merge/texts.ts'
 import { openAt, type TemporaryStore, withShortcuts } from '../store/temporary-store.ts'
+import { runs } from '../support/effort.ts'
 
 /** The merge of copies, told a second time and as simply as WAREHOUSE tells it ("Messages"). */
 
@@ -228,7 +229,7 @@ describe('the copies of an e-mail', () => {
           expect(shown).toEqual(textModel(known, given))
         })
       }),
-      { numRuns: 250 },
+      { numRuns: runs(250) },
     )
   })
 
@@ -265,7 +266,7 @@ describe('the copies of an e-mail', () => {
           expect(shown[0]).toEqual(shown[1])
         },
       ),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     )
   })
 })
@@ -300,7 +301,7 @@ describe('the pages of a list', () => {
         })
         expect(shown[1]).toEqual(shown[0])
       }),
-      { numRuns: 200 },
+      { numRuns: runs(200) },
     )
   })
 })

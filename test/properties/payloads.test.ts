@@ -13,6 +13,7 @@ import { statementCache } from '../../src/store/database/statements.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { createRowWriter } from '../../src/store/rows/payload-writer.ts'
 import { createShownFields } from '../../src/store/rows/shown-fields.ts'
+import { runs } from '../support/effort.ts'
 import { type FindRows, isFields, rebuild, type StoredRow } from '../support/rebuild.ts'
 
 /** Every table with a separate payload. */
@@ -428,7 +429,7 @@ describe('no part of a payload is lost', () => {
             db.exec('ROLLBACK')
           }
         }),
-        { numRuns: 150 },
+        { numRuns: runs(150) },
       )
     })
   }

@@ -7,6 +7,7 @@ import { schedulesOf } from '../../src/engine/due/lateness.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { startTrial } from '../engine/trial-backfill.ts'
 import { startTimed } from '../engine/trial-timed.ts'
+import { runs } from '../support/effort.ts'
 import {
   numberedPage,
   refused,
@@ -200,7 +201,7 @@ describe('the lists that the workspace offers', () => {
           expect(missed).toEqual([])
         },
       ),
-      { numRuns: 20, endOnFailure: true },
+      { numRuns: runs(20), endOnFailure: true },
     )
   })
 
@@ -218,7 +219,7 @@ describe('the lists that the workspace offers', () => {
           expect(await world.requestsAfter(2 * ROUNDING_MS)).toBeGreaterThan(0)
         }
       }),
-      { numRuns: 20, endOnFailure: true },
+      { numRuns: runs(20), endOnFailure: true },
     )
   })
 })

@@ -12,6 +12,7 @@ import { tileAxis } from '../../src/engine/modes/timeline/timeline.ts'
 import { createLog, type Log } from '../../src/log.ts'
 import type { Segment } from '../../src/store/sync/segments.ts'
 import { openAt, type TemporaryStore, withShortcuts } from '../store/temporary-store.ts'
+import { runs } from '../support/effort.ts'
 
 /** The time axis as instants 1 to 19 with an open end on both sides; a stretch lies between two neighbours. */
 const END = 20
@@ -160,7 +161,7 @@ describe('the segments of a timeline', () => {
           store.db.exec('ROLLBACK')
         }
       }),
-      { numRuns: 500 },
+      { numRuns: runs(500) },
     )
   })
 })

@@ -14,6 +14,7 @@ import { createLog } from '../../src/log.ts'
 import type { Segment } from '../../src/store/sync/segments.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
+import { runs } from '../support/effort.ts'
 
 const MINUTE = 60_000
 const DAY = 24 * 60 * MINUTE
@@ -123,7 +124,7 @@ describe('the segments of the daemon', () => {
           store.db.exec('ROLLBACK')
         }
       }),
-      { numRuns: 300 },
+      { numRuns: runs(300) },
     )
   })
 

@@ -5,6 +5,7 @@ import type { ExportTable } from '../../src/export/tables.ts'
 import { createPartReader, FIRST_RANGE, type PartReader } from '../../src/publish/row-ranges.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
+import { runs } from '../support/effort.ts'
 
 type Key = readonly [StoredCell, StoredCell]
 
@@ -95,7 +96,7 @@ describe('the ranges of a table', () => {
           }
           db.close()
         }),
-        { numRuns: 60 },
+        { numRuns: runs(60) },
       )
     },
   )

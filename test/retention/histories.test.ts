@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { DAY_MS } from '../../src/clock.ts'
+import { runs } from '../support/effort.ts'
 import { type Happening, startHistory, WITHDRAWN_DAYS } from './history.ts'
 
 const HOUR_MS = 3_600_000
@@ -66,6 +67,6 @@ test('purged content is in no byte in the end, and nothing else is destroyed, wh
         world.close()
       }
     }),
-    { numRuns: EXAMPLES.length + 12, examples: EXAMPLES.map(one => [one]) },
+    { numRuns: EXAMPLES.length + runs(12), examples: EXAMPLES.map(one => [one]) },
   )
 })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { NUDGE_KINDS, type Nudge, readNudge } from '../../src/server/nudge.ts'
+import { runs } from '../support/effort.ts'
 
 const NOTHING: Nudge = { kind: 'unknown', meetings: [], playbooks: [], records: [], activities: false }
 
@@ -189,7 +190,7 @@ test('any JSON is read without an error, and yields only ids that it has, within
         nudge.records.length,
       )
     }),
-    { numRuns: 2_000 },
+    { numRuns: runs(2_000) },
   )
 })
 

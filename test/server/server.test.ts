@@ -5,6 +5,7 @@ import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_STATUS, StopError } from '../../src/errors.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
+import { runs } from '../support/effort.ts'
 import { type AskOptions, askAt, freePath, SECRET, type Started, start } from './status-server.ts'
 
 const JSON_BODY = { 'content-type': 'application/json' }
@@ -342,7 +343,7 @@ test('a secret of any characters works in the header and in the path, and no sim
       expect(await statusOf(secret.slice(1))).toEqual([403, 403])
       expect(await statusOf(`${secret}x`)).toEqual([403, 403])
     }),
-    { numRuns: 25 },
+    { numRuns: runs(25) },
   )
 })
 

@@ -12,6 +12,7 @@ import { type SearchRow, termsOf } from '../../src/store/search/query.ts'
 import { SEARCH_INDICES } from '../../src/store/search/schema.ts'
 import { openStore } from '../../src/store/store.ts'
 import { migrationsWith } from '../migrations/older-version.ts'
+import { runs } from '../support/effort.ts'
 import { advance, ask, build, found, NOW, putMeeting, putMessage, say } from './searchable.ts'
 import { newFolder, openAt, type TemporaryStore, temporaryStore, withShortcuts } from './temporary-store.ts'
 
@@ -336,7 +337,7 @@ describe('an index that is kept up to date', () => {
         await build(store)
         expect(kept).toEqual(contents(store))
       }),
-      { numRuns: 15, endOnFailure: true },
+      { numRuns: runs(15), endOnFailure: true },
     )
   })
 

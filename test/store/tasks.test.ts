@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { isoInstant } from '../../src/clock.ts'
 import { BY_DUE_TIME, type Task } from '../../src/store/sync/tasks/task.ts'
 import { createTasks } from '../../src/store/sync/tasks/tasks.ts'
+import { runs } from '../support/effort.ts'
 import { temporaryStore } from './temporary-store.ts'
 
 const NOW = Date.parse('2026-03-04T05:06:07.000Z')
@@ -70,7 +71,7 @@ describe('the tasks that are due', () => {
           keysOf(before.filter(task => (byRound(task) && task.waiting) || isDue(task))),
         )
       }),
-      { numRuns: 25 },
+      { numRuns: runs(25) },
     )
   })
 

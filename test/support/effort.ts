@@ -1,0 +1,5 @@
+/** How many cases of each property are tried: all in CI, a fifth otherwise, and ten times as many by `npm run test:long`. */
+const EFFORT = Number(process.env['PARLEY_TEST_EFFORT'] ?? (process.env['CI'] ? 1 : 0.2))
+
+/** The number of cases to try of these, at least one. */
+export const runs = (cases: number): number => Math.max(1, Math.ceil(cases * EFFORT))
