@@ -25,7 +25,9 @@ const newMeetings = (rows: number) =>
 
 async function startRecording(startsAt = NOON) {
   const store = temporaryStore()
-  const clock = virtualClock(startsAt)
+  const virtual = virtualClock(startsAt)
+  let jumpedMs = 0
+  const clock = { ...virtual, now: () => virtual.now() + jumpedMs }
   let lines = ''
   const log = await createLog({ level: 'info', stream: { write: (text: string) => (lines += text) } })
   const seen = {
@@ -51,11 +53,14 @@ async function startRecording(startsAt = NOON) {
   /** Second by second, so that each sample is taken and each minute stored before time goes on. */
   const advance = async (ms: number) => {
     for (let passed = 0; passed < ms; passed += 1000) {
-      await clock.advance(1000)
+      await virtual.advance(1000)
       await store.transaction(() => undefined).catch(() => undefined)
     }
   }
-  return { store, advance, seen, end, tell: () => tell(), lines: () => lines }
+  const jump = (ms: number) => {
+    jumpedMs += ms
+  }
+  return { store, advance, jump, seen, end, tell: () => tell(), lines: () => lines }
 }
 
 test('each minute gets one row with the requests and rows of that minute', async () => {
@@ -140,4 +145,18 @@ test('a minute that cannot be stored is logged and lost, and the next one is sto
   await end()
   expect(lines()).toContain('could not be stored in sync_minutes')
   expect(minutesOf(store)).toMatchObject([{ at: '2026-03-04T12:01:00.000Z', requests: 6 }, {}])
+})
+
+test('the time of a machine that was suspended during a pause does not count as paused', async () => {
+  const { store, advance, jump, seen, end, tell } = await startRecording()
+  seen.state = { ...IDLE, pausedUntil: NOON + 86_400_000, pauseReason: 'asked' }
+  tell()
+  await advance(30_000)
+  jump(3_600_000)
+  await advance(30_000)
+  await end()
+  expect(store.all('SELECT at, paused_seconds FROM sync_minutes ORDER BY at')).toEqual([
+    { at: '2026-03-04T12:00:00.000Z', paused_seconds: 60 },
+    { at: '2026-03-04T13:01:00.000Z', paused_seconds: 0 },
+  ])
 })

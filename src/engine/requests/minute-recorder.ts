@@ -59,14 +59,16 @@ const minuteOf = (now: number) => isoInstant(Math.floor(now / MINUTE_MS) * MINUT
 /** Follows how many requests are in flight, and for how long requests are paused. */
 function watchLoad({ clock, governor }: Pick<MinuteRecorderDeps, 'clock' | 'governor'>) {
   let pausedMs = 0
-  let lookedAt = clock.now()
+  let [lookedAt, elapsedAt] = [clock.now(), clock.elapsed()]
   let { inFlight, pausedUntil = 0 } = governor.state()
   const look = () => {
-    const now = clock.now()
+    const [now, elapsed] = [clock.now(), clock.elapsed()]
     const state = governor.state()
-    pausedMs += Math.max(0, Math.min(now, pausedUntil) - lookedAt)
+    // The clock of a suspended machine goes on.
+    pausedMs += Math.max(0, Math.min(Math.min(now, pausedUntil) - lookedAt, elapsed - elapsedAt))
     pausedUntil = state.pausedUntil ?? 0
     lookedAt = now
+    elapsedAt = elapsed
     inFlight = Math.max(inFlight, state.inFlight)
   }
   const end = governor.onChange(look)
