@@ -33,8 +33,6 @@ export interface Scheduler {
   run(): Promise<void>
   /** Ends the run with this error. */
   stop(error: unknown): void
-  /** Asks all sources again. */
-  wake(): void
   /** Excludes a wait between two calls of `run` from the silence of the API. */
   excludeWait(ms: number): void
   readonly progress: SchedulerProgress
@@ -136,10 +134,6 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   return {
     progress,
     stop,
-    wake() {
-      lanes.askAll()
-      waits.wake()
-    },
     excludeWait: reachability.excludeWait,
     async run() {
       lanes.askAll()

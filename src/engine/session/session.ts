@@ -93,7 +93,8 @@ export function createSession(deps: SessionDeps): Session {
       noteLateness(context, resources)
       return ended.length > 0
     })
-    if (hasEnded) scheduler?.wake()
+    // Deletions may have been applied, and other lists may be due: this commit counts.
+    if (hasEnded) await store.transaction(() => undefined)
   }
 
   const idleMs = () => {
