@@ -63,6 +63,16 @@ const PLATFORM: Readonly<Record<string, readonly string[]>> = {
   'node:timers': TIME,
   'node:timers/promises': TIME,
   'node:process': [],
+  // Chance, and turns of the event loop. Like time, `test/simulation/machine.ts` replaces these, so that a life can be repeated.
+  'Math.random': ['app/', 'hooks/watch.ts', 'publish/storage/open.ts', 'commands/demo/daemon.ts'],
+  randomUUID: ['publish/', 'store/changes/noted-changes.ts', 'store/store.ts', 'json.ts', 'commands/init.ts'],
+  randomBytes: ['store/file/copy-names.ts'],
+  setImmediate: [
+    'store/database/transaction.ts',
+    'export/partitions.ts',
+    'server/loop-delay.ts',
+    'simulator/',
+  ],
   // Its tables take up to 6 MiB of memory as soon as one object is made.
   Intl: ['terminal/text-width.ts'],
   // SQLite refuses its first write at once when another program writes, however long it may wait.

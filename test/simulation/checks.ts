@@ -115,8 +115,8 @@ function wronglyDeleted(
 }
 
 /**
- * Items that are missing although the resource is said to be complete as of a later time. A reject is said beside that
- * time, but not where all is said to be well.
+ * Items that are missing although the resource is said to be complete as of a later time. The rejects are a
+ * column next to that time, which does not excuse a report that all is well.
  */
 function untrueCompleteness(
   db: Sqlite,

@@ -28,7 +28,7 @@ export type Deed = { atMs: number } & (
   | { kind: 'lock'; forMs: number }
   /** Another program writes to the database. */
   | { kind: 'write'; sql: string }
-  /** A command beside the daemon. */
+  /** A command while the daemon runs. */
   | { kind: 'command'; argv: readonly string[] }
   /** The daemon is stopped for a backfill. */
   | { kind: 'backfill'; argv: readonly string[] }

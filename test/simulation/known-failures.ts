@@ -17,7 +17,7 @@ export const KNOWN_FAILURES: readonly (readonly [fault: string, life: Life, said
     /access_logs .* is missing/,
   ],
   [
-    'a list that tells fewer pages than it has loses what is on the others',
+    'a list that states fewer pages than it has loses what is on the others',
     {
       ...withAnswers(2, [
         { kind: 'rewrite', route: '/v1/members', from: '"total_pages":2', to: '"total_pages":1' },

@@ -77,7 +77,7 @@ export async function live(life: Life): Promise<Lived> {
   const memory = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
   const folder = mkdtempSync(join(memory, 'parley-life-'))
   const database = join(folder, 'parley.db')
-  // `machine` tells the time to the simulator, and needs its server.
+  // The simulator takes its time from the machine, which needs the simulator's server first.
   const time = { now: () => START }
   const api = createSimulator({
     ...life.workspace,

@@ -3,7 +3,7 @@ import type { Server } from 'node:http'
 import net, { type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 
-/** Connections between programs inside this process. Each half runs in the context of its own side. */
+/** Connections between programs inside this process. Each end runs in the context of the program that has it. */
 
 /** One way. */
 const LATENCY_MS = 8
@@ -11,8 +11,8 @@ const LATENCY_MS = 8
 type Context<T> = AsyncLocalStorage<T>
 
 /**
- * One end of a connection. What is written arrives at the other end after the latency, in order; until then the writer
- * is told that it is not sent, so that an endless body ends with its reader.
+ * One end of a connection. What is written arrives at the other end after the latency, in order. A write completes with its
+ * arrival, so that a server does not write an endless body without a reader.
  */
 class End<T> extends Duplex {
   peer: End<T> | undefined
