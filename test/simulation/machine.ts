@@ -84,7 +84,8 @@ export function createMachine({ seed, start, servers, files }: MachineOptions): 
   let sleptMs = 0
   let offMs = 0
   const now = () => start + time.performance.now() + sleptMs
-  const undo: (() => void)[] = [() => time.uninstall()]
+  // In reverse: the names that modules import follow what they were exported from, the timers of node:timers among them.
+  const undo: (() => void)[] = [syncBuiltinESMExports, () => time.uninstall()]
   const replace = <O extends object, K extends keyof O>(object: O, key: K, value: O[K]) => {
     const before = Object.getOwnPropertyDescriptor(object, key)
     Object.defineProperty(object, key, { value, configurable: true, writable: true, enumerable: true })
@@ -140,7 +141,6 @@ export function createMachine({ seed, start, servers, files }: MachineOptions): 
     } as never,
   )
   syncBuiltinESMExports()
-  undo.push(syncBuiltinESMExports)
 
   const network = createNetwork<Owner | undefined>(context, undefined, servers)
   undo.push(network.close)

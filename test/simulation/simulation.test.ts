@@ -1,6 +1,10 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as pause } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
 import { describe, expect, test } from 'vitest'
 import { KNOWN_FAILURES } from './known-failures.ts'
 import { lifeOf, live } from './life.ts'
+import { createMachine } from './machine.ts'
 
 const SEEDS = [1, 8]
 
@@ -48,4 +52,22 @@ test.each([
   })
   expect(findings.join()).toContain(said)
   expect(days).toBe(1)
+})
+
+test('a machine that is closed leaves the process as it was, imported names included', () => {
+  const names = () => [
+    setTimeout,
+    setImmediate,
+    Date,
+    performance.now,
+    Math.random,
+    pause,
+    randomUUID,
+    Worker,
+  ]
+  const before = names()
+  const machine = createMachine({ seed: 1, start: 0, servers: {}, files: [] })
+  expect(names().filter((name, index) => name === before[index])).toEqual([])
+  machine.close()
+  expect(names()).toEqual(before)
 })
