@@ -1,4 +1,4 @@
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
@@ -45,16 +45,14 @@ describe('a daemon that receives SIGTERM', () => {
     const place = placeFor(silent)
     const daemon = startDaemon(context, place)
     await silent.asked
-    let isOver = false
-    void daemon.ended.then(() => {
-      isOver = true
-    })
-    // The first signal waits for requests in flight; the second ends the daemon at once.
-    const strike = () => {
-      daemon.signal('SIGTERM')
-      return isOver
-    }
-    await until(strike, over => over)
+    // The first signal waits for requests in flight; the second ends the daemon at once. Two that are pending at once are
+    // one, and a third would kill a process that is about to end.
+    daemon.signal('SIGTERM')
+    await until(
+      () => readFileSync(`/proc/${daemon.pid}/status`, 'utf8'),
+      status => /^ShdPnd:\s*0+$/m.test(status),
+    )
+    daemon.signal('SIGTERM')
     expect(await daemon.ended).toMatchObject({ status: 75 })
     const { url } = await workspace(context)
     startDaemon(context, place, { PARLEY_BASE_URL: url })

@@ -65,12 +65,11 @@ describe('a user who may read the file but not write its folder', () => {
     expect(await askAll(place.file, COUNT)).toEqual(found)
     const silent = await silentApi(context)
     const env = { ...place.env, PARLEY_BASE_URL: silent.url }
-    const { child, ended } = startParley(['backfill'], { ...place, env })
+    const { child, ended, says } = startParley(['backfill'], { ...place, env })
     await silent.asked
-    await until(
-      () => child.kill('SIGTERM') && child.exitCode === null,
-      runs => !runs,
-    )
+    child.kill('SIGTERM')
+    await says('Stopping after ')
+    child.kill('SIGTERM')
     expect(await ended).toMatchObject({ status: 75 })
     expect(companions(place)).toEqual([true, true])
     expect(await askAll(place.file, COUNT)).toEqual(found)
