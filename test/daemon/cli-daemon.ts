@@ -114,7 +114,7 @@ function listenTo({ stderr }: ChildProcess) {
 
 /** What a reader meets while the program creates, replaces or recovers a database. */
 const PASSES =
-  /^SQLITE_(BUSY|LOCKED|CANTOPEN|PROTOCOL|READONLY)|no such (table|column)|directory does not exist/
+  /^SQLITE_(BUSY|LOCKED|CANTOPEN|PROTOCOL|READONLY)|no such (table|column)|vtable constructor failed|directory does not exist/
 
 /** The first column of every row; none while there is no warehouse yet or another process has it to itself. */
 export function column(file: string, sql: string, ...values: string[]): unknown[] {
