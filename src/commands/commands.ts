@@ -127,7 +127,7 @@ export interface ProgramOptions {
   isNeeded(name: string): boolean
   /** Prints help and versions that were asked for. */
   write(text: string): void
-  /** Prints the help that nobody asked for. */
+  /** Prints the help after an incomplete command line. */
   writeError(text: string): void
   /** Does what the command line asks for. */
   act(command: Command, definition: CommandDefinition): Promise<void>

@@ -32,7 +32,7 @@ export interface Running {
 
 /**
  * Runs the built command line in this process, with nothing of its environment but the search path, unless a variable
- * concerns Node or the linker. What else only a process of its own shows, such as locks and the ends of pipes, needs
+ * concerns Node or the linker. What else only a separate process shows, such as locks and the ends of pipes, needs
  * `parleyProcess`.
  */
 export async function parley(

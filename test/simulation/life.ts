@@ -109,18 +109,23 @@ export async function live(life: Life): Promise<Lived> {
   mkdirSync(join(folder, 'snapshots'))
   const env = { PARLEY_CONFIG: settingsFile }
 
+  const undos: { at: number; undo: () => void | Promise<void> }[] = []
+  const later = (ms: number, undo: () => void | Promise<void>) => {
+    undos.push({ at: machine.now() + ms, undo })
+    undos.sort((one, other) => one.at - other.at)
+  }
   let daemon: Program | undefined
   const isDown = () => daemon?.status() !== undefined
   const startDaemon = async () => {
     daemon = await machine.start(['daemon'], env)
   }
   /** As its unit does; what the unit leaves to a person, a person does an hour later. */
-  const restart = async () => {
+  const restart = () => {
     const status = daemon?.status() ?? 0
     const wait = RESTARTS[status]
     if (wait === undefined) throw new Error(`the daemon ended with ${status}: ${daemon?.output.stderr}`)
     daemon = undefined
-    await later(wait, startDaemon)
+    later(wait, startDaemon)
   }
   const end = async (program: Program) => {
     program.signal('SIGTERM')
@@ -128,11 +133,6 @@ export async function live(life: Life): Promise<Lived> {
   }
   const wrong = new Set<readonly Fault[]>()
   const give = () => api.setFaults([...wrong].flat())
-  const later = async (ms: number, undo: () => void | Promise<void>) => {
-    undos.push({ at: machine.now() + ms, undo })
-    undos.sort((one, other) => one.at - other.at)
-  }
-  const undos: { at: number; undo: () => void | Promise<void> }[] = []
 
   /** What is to be undone later is put into `undos`. */
   const does: { [K in Deed['kind']]: (deed: Extract<Deed, { kind: K }>) => void | Promise<void> } = {
@@ -160,20 +160,15 @@ export async function live(life: Life): Promise<Lived> {
       const killed = daemon
       if (killed === undefined) return
       killed.kill(statement)
-      let isOver = false
-      void later(DAY, () => {
-        isOver = true
-        killed.kill()
-      })
-      await machine.until(() => killed.isKilled() || killed.status() !== undefined || isOver)
+      await machine.until(() => killed.isKilled() || killed.status() !== undefined)
       daemon = undefined
-      await later(downMs, startDaemon)
+      later(downMs, startDaemon)
     },
     async stop({ downMs }) {
       if (daemon === undefined) return
       await end(daemon)
       daemon = undefined
-      await later(downMs, startDaemon)
+      later(downMs, startDaemon)
     },
     reload: ({ settings }) => {
       write(settings)
@@ -212,7 +207,7 @@ export async function live(life: Life): Promise<Lived> {
     },
   }
 
-  /** Lets time pass, and does what is due. */
+  /** Advances the clock, and undoes on the way what is due. */
   const passUntil = async (at: number) => {
     for (;;) {
       const undo = undos[0]
@@ -220,7 +215,7 @@ export async function live(life: Life): Promise<Lived> {
       if (machine.now() < next)
         await machine.pass(next - machine.now(), () => isDown() || trace.isOverBudget())
       if (trace.isOverBudget()) return find(`more than ${MOST_REQUESTS_A_DAY} requests on one day`)
-      if (isDown()) await restart()
+      if (isDown()) restart()
       if (undo !== undefined && undo.at <= machine.now()) {
         undos.shift()
         await undo.undo()
@@ -237,7 +232,6 @@ export async function live(life: Life): Promise<Lived> {
   const pass = async (ms: number) => {
     const until = machine.now() + ms
     while (machine.now() < until) {
-      trace.beginDay()
       await passUntil(Math.min(until, nextDay(machine.now())))
       find(...witness.lies(await isOk()))
       if (findings.length > 0) return
@@ -306,10 +300,17 @@ function traceOf(
   const digest = createHash('sha256')
   const open = new Map<string, number>()
   let count = 0
+  let day = START
+  let countOfDay = 0
   server.prependListener('request', (request, response) => {
     const url = String(request.url)
     const began = now()
     count += 1
+    if (began >= nextDay(day)) {
+      day = began
+      countOfDay = 0
+    }
+    countOfDay += 1
     open.set(url, (open.get(url) ?? 0) + 1)
     if ((open.get(url) ?? 0) > 1) find(`two requests at once for ${url}`)
     response.once('close', () => {
@@ -320,13 +321,9 @@ function traceOf(
       if (last.length > 400) last.splice(0, 200)
     })
   })
-  let countBefore = 0
   return {
     count: () => count,
-    beginDay() {
-      countBefore = count
-    },
-    isOverBudget: () => count - countBefore > MOST_REQUESTS_A_DAY,
+    isOverBudget: () => countOfDay > MOST_REQUESTS_A_DAY,
     last: () => last,
     digest: () => digest.copy().digest('hex'),
   }
