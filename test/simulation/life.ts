@@ -22,6 +22,8 @@ export interface Life {
   deeds: readonly Deed[]
   /** Days without deeds within which everything must be as the API has it. */
   quietDays: number
+  /** The life goes on for so many days in all, however early everything is as the API has it. */
+  leastDays?: number
 }
 
 /** What a life has shown. */
@@ -251,8 +253,8 @@ export async function live(life: Life): Promise<Lived> {
     for (let day = 0; findings.length === 0; day += 1) {
       await pass(DAY)
       const left = witness.differences()
-      if (left.length === 0) break
-      if (day + 1 >= life.quietDays) find(...left)
+      if (left.length === 0 && machine.now() - START >= (life.leastDays ?? 0) * DAY) break
+      if (left.length > 0 && day + 1 >= life.quietDays) find(...left)
     }
   } catch (error) {
     find(error instanceof Error ? (error.stack ?? error.message) : String(error))
@@ -311,6 +313,9 @@ function traceOf(
       countOfDay = 0
     }
     countOfDay += 1
+    const { searchParams: query } = new URL(url, 'http://api.example')
+    const [from, to] = [query.get('from'), query.get('to')]
+    if (from !== null && to !== null && from >= to) find(`a request for a time without length: ${url}`)
     open.set(url, (open.get(url) ?? 0) + 1)
     if ((open.get(url) ?? 0) > 1) find(`two requests at once for ${url}`)
     response.once('close', () => {

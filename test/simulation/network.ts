@@ -51,12 +51,16 @@ class End<T> extends Duplex {
     done(error)
   }
 
-  /** As a TCP connection that ends with a reset: the other end fails. */
   resetAndDestroy(): this {
-    const { peer } = this
-    peer?.later(() => peer.destroy(Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })))
-    this.peer = undefined
+    this.reset()
     return this.destroy()
+  }
+
+  /** The other end fails, as that of a TCP connection that is reset. */
+  reset(): void {
+    const { peer } = this
+    this.peer = undefined
+    peer?.later(() => peer.destroy(Object.assign(new Error('read ECONNRESET'), { code: 'ECONNRESET' })))
   }
 
   /** The other end sees the end of the connection, and this one nothing more. */
@@ -86,7 +90,7 @@ class End<T> extends Duplex {
 }
 
 export interface Network<T> {
-  /** Ends the connections of a side that is no more. */
+  /** Resets the connections of a side that is no more. */
   drop(side: T): void
   /** Takes the place of `net.connect` until `close`. */
   close(): void
@@ -129,7 +133,7 @@ export function createNetwork<T>(
       for (const [end, of] of open) {
         if (of !== side) continue
         open.delete(end)
-        end.leave()
+        end.reset()
       }
     },
     close() {

@@ -19,7 +19,7 @@ export function isNewestOpen([newest]: readonly Segment[]): boolean {
 /** Adds periods from the end of the newest one until now; if there is none, for the last hour and 31 days before it. */
 export function planPeriods(context: EngineContext, id: string): void {
   const { store } = context
-  const end = context.server.now()
+  const end = Math.floor(context.server.now())
   dropFuture(context, id, end)
   const periods = store.segments.of(id, '')
   const newest = periods[0]?.to
