@@ -40,6 +40,11 @@ async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void>
   }
 }
 
+/** How long until the clock shows a multiple of `everyMs`. What is done at the same multiple shares one commit. */
+export function untilNext(everyMs: number, now: number): number {
+  return everyMs - (now % everyMs)
+}
+
 /** An instant in the warehouse's format: UTC, milliseconds, 24 characters. */
 export function isoInstant(ms: number): string {
   return new Date(ms).toISOString()

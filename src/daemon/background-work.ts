@@ -1,5 +1,5 @@
 import type { App } from '../app/app.ts'
-import { type Clock, MINUTE_MS, SECOND_MS } from '../clock.ts'
+import { type Clock, MINUTE_MS, SECOND_MS, untilNext } from '../clock.ts'
 import type { ApiSettings, Environment } from '../config/load-settings.ts'
 import { createClockFollower, noteClock } from '../engine/clock-follower.ts'
 import type { Log } from '../log.ts'
@@ -98,7 +98,7 @@ async function every(
   work: () => Promise<unknown>,
 ): Promise<void> {
   for (;;) {
-    await clock.sleep(ms, signal)
+    await clock.sleep(untilNext(ms, clock.now()), signal)
     if (signal.aborted) return
     await work()
   }

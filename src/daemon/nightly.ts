@@ -1,4 +1,5 @@
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts'
+import { CALENDAR, nextOccurrence } from '../config/calendar.ts'
 import { clean, type Due, dueNow, dueRebuild, type MaintainDeps, maintain } from '../retention/maintain.ts'
 
 export interface SessionControl {
@@ -17,6 +18,13 @@ const LOOK_FIRST_MS = SECOND_MS
  * reader may need the `-wal`.
  */
 const RETRY_MS = 10 * MINUTE_MS
+const WAIT_MS: Readonly<Record<Due, number>> = {
+  maintenance: RETRY_MS,
+  cleaning: RETRY_MS,
+  nothing: LOOK_MS,
+  'clocks-differ': LOOK_MS,
+  unknown: LOOK_FIRST_MS,
+}
 /** How long to wait for the API's clock before a warning is logged. */
 const PATIENCE_MS = HOUR_MS
 
@@ -25,7 +33,7 @@ export async function maintainNightly(
   deps: MaintainDeps,
   { serverTime, endSession }: SessionControl,
 ): Promise<void> {
-  const { clock, log, signal } = deps
+  const { store, clock, log, signal } = deps
   const warn = createDelayWarning(deps)
   const work: Readonly<Record<Due, () => Promise<void>>> = {
     maintenance: () => maintain(deps),
@@ -34,17 +42,23 @@ export async function maintainNightly(
     'clocks-differ': async () => warn('clocks-differ'),
     unknown: async () => warn('unknown'),
   }
+  /** After a look: until this time, nothing falls due without a commit. */
+  let nothing = { commits: -1, until: 0 }
   while (!signal.aborted) {
     let waitMs = LOOK_MS
-    try {
-      const due = dueNow(deps, serverTime())
-      await work[due]()
-      if (due === 'cleaning' || due === 'maintenance') waitMs = RETRY_MS
-      if (due === 'unknown') waitMs = LOOK_FIRST_MS
-      if (dueRebuild(deps) === 'on-disk') endSession()
-    } catch (error) {
-      log.warn('Maintenance failed; it is tried again in ten minutes', { error })
-      waitMs = RETRY_MS
+    const commits = store.transaction.commits()
+    if (commits !== nothing.commits || clock.now() >= nothing.until) {
+      try {
+        const due = dueNow(deps, serverTime())
+        await work[due]()
+        waitMs = WAIT_MS[due]
+        if (dueRebuild(deps) === 'on-disk') endSession()
+        else if (due === 'nothing')
+          nothing = { commits, until: nextOccurrence(CALENDAR.maintenance, clock.now()) }
+      } catch (error) {
+        log.warn('Maintenance failed; it is tried again in ten minutes', { error })
+        waitMs = RETRY_MS
+      }
     }
     await clock.sleep(waitMs, signal)
   }

@@ -46,8 +46,9 @@ export async function maintainSearch({ store, clock, log, settings, signal }: Se
   while (!signal.aborted) {
     let waitMs = UPDATE_MS
     try {
-      if ((await update()) && !isWanted) return
-      if (!search.exists()) waitMs = LOADED_CHECK_MS
+      if (await update()) {
+        if (!isWanted) return
+      } else if (!search.exists()) waitMs = LOADED_CHECK_MS
     } catch (error) {
       // The disk may be full, or another program may hold a write transaction.
       log.warn('The full-text indices cannot be written; parley tries again', { error })

@@ -1,5 +1,5 @@
 import type { Governor } from '../../api/governor/governor.ts'
-import { type Clock, isoInstant, MINUTE_MS, SECOND_MS } from '../../clock.ts'
+import { type Clock, isoInstant, MINUTE_MS, SECOND_MS, untilNext } from '../../clock.ts'
 import type { Log } from '../../log.ts'
 import type { Store } from '../../store/store.ts'
 import type { ResourceDay } from '../../store/sync/days.ts'
@@ -45,7 +45,7 @@ export async function recordMinutes(
     }
   }
   while (!signal.aborted) {
-    await clock.sleep(MINUTE_MS - (clock.now() % MINUTE_MS), signal)
+    await clock.sleep(untilNext(MINUTE_MS, clock.now()), signal)
     const next = minuteOf(clock.now())
     // Timers may fire a little early.
     if (next !== at) await save(next)

@@ -1,6 +1,7 @@
 import type { Sent } from '../../api/client.ts'
 import type { ApiRequest } from '../../api/request.ts'
 import type { ResourceName } from '../../catalog/resource-names.ts'
+import { untilNext } from '../../clock.ts'
 import { chooseResources } from '../chosen-resources.ts'
 import { createContext, type EngineContext } from '../context.ts'
 import { byTime } from '../due/by-time.ts'
@@ -192,8 +193,9 @@ async function watchSchedule(
   review: () => Promise<void>,
   until: AbortSignal,
 ): Promise<void> {
+  const everyMs = Math.max(scaled(LOOK_MS, options), LEAST_LOOK_MS)
   for (;;) {
-    await clock.sleep(Math.max(scaled(LOOK_MS, options), LEAST_LOOK_MS), until)
+    await clock.sleep(untilNext(everyMs, clock.now()), until)
     if (until.aborted) return
     await review()
   }
