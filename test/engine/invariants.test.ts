@@ -451,31 +451,3 @@ describe('secrets and content', () => {
     ])
   })
 })
-
-describe('lanes', () => {
-  test('a long history and many items both get requests', async () => {
-    const api = await startScriptedApi()
-    const pages = 60
-    api.on('/v2/activities', ({ query: { cursor = '0' } }) => {
-      const page = Number(cursor)
-      const at = new Date(Date.parse('2026-03-01T00:00:00Z') - page * 60_000).toISOString()
-      const row = { id: uuid(page), type: 'x', source_type: 'X', source_id: 'x', occurred_at: at, links: [] }
-      return v2Page([row], page < pages ? String(page + 1) : undefined)
-    })
-    const playbooks = Array.from({ length: 60 }, (_, index) => ({ id: `p${index}` }))
-    api.on('/v1/playbooks', () => v1Page(playbooks))
-    api.on('/v1/playbooks/{id}', ({ params: [id] }) => ({ body: { data: { id } } }))
-    const trial = await startTrial(api)
-    expect((await trial.run(['activities', 'playbooks'], { concurrency: 2 })).complete).toBe(true)
-    const order = api.requests.map(({ route }) => route)
-    const lastOf = (route: string) => order.lastIndexOf(route)
-    const between = order.slice(
-      order.indexOf('/v1/playbooks/{id}'),
-      Math.min(lastOf('/v2/activities'), lastOf('/v1/playbooks/{id}')),
-    )
-    const share = between.filter(route => route === '/v2/activities').length / between.length
-    expect(between.length).toBeGreaterThan(40)
-    expect(share).toBeGreaterThan(0.2)
-    expect(share).toBeLessThan(0.8)
-  })
-})
