@@ -7,6 +7,7 @@ import { compareWarehouse } from '../support/compare.ts'
 import { fieldsOf, parseExact } from '../support/exact-json.ts'
 import { expectedWarehouse } from '../support/expected.ts'
 import type { Truth } from '../support/truth.ts'
+import { type Sizes, sizesOf } from './rest.ts'
 
 /** Who knows what the API published when, and compares what the warehouse says with it. */
 export interface Witness {
@@ -19,6 +20,8 @@ export interface Witness {
   lies(isOk: boolean): string[]
   /** Differences between the warehouse and what the API publishes now, and what is not well. */
   differences(): string[]
+  /** @param requests of the day */
+  sizes(requests: number): Sizes
 }
 
 interface WitnessOptions {
@@ -95,6 +98,7 @@ export function createWitness({ api, database, resources, now }: WitnessOptions)
         },
         ['there is no warehouse'],
       ),
+    sizes: requests => within(db => sizesOf(db, database, requests), {}),
   }
 }
 

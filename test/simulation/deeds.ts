@@ -9,8 +9,8 @@ import { ODD_ANSWERS, WRONG_ANSWERS } from '../daemon/lives/hostile-answers.ts'
 import type { Draw } from '../torture/draw.ts'
 
 /** What happens to a workspace, its API, the machine and the daemon. Plain data, so that a life can be written down. */
-export type Deed = { atMs: number } & (
-  | { kind: 'change'; change: Change }
+export type Deed = { atMs: number } /** `backMs`: what it hides is revealed again after this time. */ & (
+  | { kind: 'change'; change: Change; backMs?: number }
   /** Wrong answers. */
   | { kind: 'answers'; faults: Faults; forMs: number }
   | { kind: 'limit'; limit: LimitModel; forMs: number }
@@ -47,7 +47,21 @@ type Make = (draw: Draw, resources: readonly ResourceName[]) => Undated
 
 const aWhile = (draw: Draw) => draw.pick([20 * SECOND, 10 * MINUTE, 3 * HOUR, 20 * HOUR] as const)
 
-const change: Make = draw => ({ kind: 'change', change: drawChange(draw) })
+/** A change of something that the daemon reads. */
+const change: Make = (draw, resources) => {
+  for (;;) {
+    const change = drawChange(draw)
+    if (!resources.includes(resourceOf(change))) continue
+    return { kind: 'change', change, ...(change.kind === 'hide' && { backMs: 2 * aWhile(draw) }) }
+  }
+}
+
+const resourceOf = (change: Change): ResourceName => {
+  if ('resource' in change) return change.resource
+  if ('object' in change) return 'crm_objects'
+  if (change.kind === 'editSettings') return 'bot_definition'
+  return change.kind === 'completeOverview' ? 'meetings' : 'transcripts'
+}
 
 const answers =
   (make: (draw: Draw) => Faults): Make =>

@@ -12,6 +12,7 @@ import { createDraw } from '../torture/draw.ts'
 import { createWitness } from './checks.ts'
 import { type Deed, drawDeeds } from './deeds.ts'
 import { createMachine, type Program } from './machine.ts'
+import { grown, type Sizes } from './rest.ts'
 
 /** A life: a workspace, settings, and deeds in time. The same life has the same requests and the same rows each time. */
 export interface Life {
@@ -22,8 +23,8 @@ export interface Life {
   deeds: readonly Deed[]
   /** Days without deeds within which everything must be as the API has it. */
   quietDays: number
-  /** The life goes on for so many days in all, however early everything is as the API has it. */
-  leastDays?: number
+  /** It rests for so many days after the last deed, even if everything is as the API has it before. */
+  restDays: number
 }
 
 /** What a life has shown. */
@@ -52,18 +53,25 @@ const GROUPS: readonly [readonly ResourceName[], ...(readonly ResourceName[])[]]
   ['access_logs', 'bot_definition', 'integrations', 'members'],
 ]
 
-export function lifeOf(seed: number, { days = 2, deeds = 8 } = {}): Life {
+/** @param days over which the deeds are spread */
+export function lifeOf(seed: number, { days = 2, deeds = 8, rest = 1 } = {}): Life {
   const draw = createDraw(seed)
   const resources = draw.pick(GROUPS)
+  const messages = 40 + draw.below(80)
+  const pollSeconds = draw.pick([900, 3600, 21_600])
   return {
     seed,
-    workspace: { ...TINY, messages: 40 + draw.below(80), seed },
+    workspace: { ...TINY, messages, seed },
     resources,
-    pollSeconds: draw.pick([900, 3600, 21_600]),
+    pollSeconds: days + rest > LONG_DAYS ? 21_600 : pollSeconds,
     quietDays: MOST_QUIET_DAYS,
+    restDays: rest,
     deeds: drawDeeds(draw, { count: deeds, spanMs: days * DAY, resources }),
   }
 }
+
+/** In a longer life, lists are polled rarely. */
+const LONG_DAYS = 30
 
 /** Several times as many as the first read of any of these workspaces and a day of its lists. */
 const MOST_REQUESTS_A_DAY = 3000
@@ -138,9 +146,14 @@ export async function live(life: Life): Promise<Lived> {
 
   /** What is to be undone later is put into `undos`. */
   const does: { [K in Deed['kind']]: (deed: Extract<Deed, { kind: K }>) => void | Promise<void> } = {
-    change: ({ change }) => {
-      api.apply(change)
+    change({ change, backMs }) {
+      const { ids } = api.apply(change)
       witness.look()
+      if (backMs === undefined || !('resource' in change)) return
+      later(backMs, () => {
+        api.apply({ ...change, kind: 'reveal', ids })
+        witness.look()
+      })
     },
     answers: ({ faults, forMs }) => {
       wrong.add(faults)
@@ -250,12 +263,16 @@ export async function live(life: Life): Promise<Lived> {
     }
     while (findings.length === 0 && undos[0] !== undefined)
       await pass(Math.max(0, undos.at(-1)?.at ?? 0) - machine.now() + 1)
-    for (let day = 0; findings.length === 0; day += 1) {
+    const rest: Sizes[] = []
+    for (let day = 1; findings.length === 0; day += 1) {
+      const before = trace.count()
       await pass(DAY)
+      rest.push(witness.sizes(trace.count() - before))
       const left = witness.differences()
-      if (left.length === 0 && machine.now() - START >= (life.leastDays ?? 0) * DAY) break
-      if (left.length > 0 && day + 1 >= life.quietDays) find(...left)
+      if (left.length > 0 && day >= life.quietDays) find(...left)
+      if (left.length === 0 && day >= life.restDays) break
     }
+    find(...grown(rest))
   } catch (error) {
     find(error instanceof Error ? (error.stack ?? error.message) : String(error))
   }

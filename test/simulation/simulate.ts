@@ -13,7 +13,9 @@ const { values, positionals } = parseArgs({
     lives: { type: 'string', default: '1' },
     days: { type: 'string', default: '2' },
     deeds: { type: 'string', default: '8' },
+    rest: { type: 'string', default: '1' },
     trace: { type: 'boolean', default: false },
+    'until-failed': { type: 'boolean', default: false },
   },
 })
 
@@ -57,7 +59,7 @@ const told = (life: Life, { findings, requests, days, digests }: Lived) =>
 
 const [file] = positionals
 const first = number(values.seed)
-const shape = { days: number(values.days), deeds: number(values.deeds) }
+const shape = { days: number(values.days), deeds: number(values.deeds), rest: number(values.rest) }
 const lives: readonly Life[] =
   file === undefined
     ? Array.from({ length: number(values.lives) }, (_, index) => lifeOf(first + index, shape))
@@ -69,8 +71,9 @@ for (const life of lives) {
   if (values.trace) say(...lived.trace)
   if (lived.findings.length === 0) continue
   failed += 1
-  if (file === undefined) await report(life)
+  if (file === undefined && !values['until-failed']) await report(life)
   else say(...lived.findings)
+  if (values['until-failed']) break
 }
 say(`${lives.length - failed} passed, ${failed} failed`)
 process.exitCode = failed > 0 ? 1 : 0

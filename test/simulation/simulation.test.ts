@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { KNOWN_FAILURES } from './known-failures.ts'
 import { lifeOf, live } from './life.ts'
 import { createMachine } from './machine.ts'
+import { grown } from './rest.ts'
 
 const SEEDS = [1, 8, 11]
 
@@ -52,6 +53,19 @@ test.each([
   })
   expect(findings.join()).toContain(said)
   expect(days).toBe(1)
+})
+
+describe('what grows in a rest of ninety days is named', () => {
+  const days = (rows: (day: number) => number) =>
+    Array.from({ length: 90 }, (_, day) => ({ sync_tasks: rows(day), requests: 24 }))
+  test.each([
+    ['a row a day', days(day => day), ['sync_tasks grows while nothing changes: at most 59, then 89']],
+    ['nothing after the first month', days(day => Math.min(day, 30)), []],
+    ['the week that comes and goes', days(day => 100 * Math.floor((day % 7) / 6)), []],
+    ['a row a day in a shorter rest', days(day => day).slice(1), []],
+  ])('%s', (_, rest, found) => {
+    expect(grown(rest)).toEqual(found)
+  })
 })
 
 test('a machine that is closed leaves the process as it was, imported names included', () => {
