@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Clock, systemClock } from '../clock.ts'
 import { answerControl, CONTROL_PREFIX, type Controls } from './control.ts'
-import { createFaultPlan, type Fault, type FaultPlan, type Faults } from './faults/faults.ts'
+import { createFaultPlan, type Fault, type FaultHit, type FaultPlan, type Faults } from './faults/faults.ts'
 import type { LimitModel } from './faults/limits.ts'
 import type { Replica } from './faults/replica.ts'
 import { createAccess } from './http/access.ts'
@@ -55,6 +55,12 @@ export interface Service {
 
 const LATE_MS = 50
 const LAG_MS = 1_000
+const AHEAD_MS = 3_600_000
+
+function aheadMs(faults: readonly Fault[]): number {
+  const ahead = faults.find(({ kind }) => kind === 'ahead')
+  return ahead ? (ahead.delayMs ?? AHEAD_MS) : 0
+}
 
 export function createService(parts: ServiceParts, options: ServiceOptions): Service {
   const { scene, replica, passTime } = parts
@@ -104,7 +110,7 @@ export function createService(parts: ServiceParts, options: ServiceOptions): Ser
     if (!refusal) faults.push(...faultPlan.faultsFor({ ...asked, body: answer.body }))
     const delivery: Delivery = {
       answer,
-      headers: { ...access.headers(admission, nowMs()), Date: date(nowMs()) },
+      headers: { ...access.headers(admission, nowMs()), Date: date(nowMs() + aheadMs(faults)) },
       acceptsGzip:
         options.compress !== false && String(request.headers['accept-encoding'] ?? '').includes('gzip'),
     }
@@ -181,7 +187,7 @@ function accessLogEntry(
 async function dispatch(
   response: ServerResponse,
   delivery: Delivery,
-  faults: readonly Fault[],
+  faults: readonly FaultHit[],
 ): Promise<number> {
   for (const fault of faults) {
     const spoil = FAULTY_DELIVERIES[fault.kind]

@@ -230,6 +230,46 @@ test('an answer can be rewritten, differently each time', () =>
     },
   ))
 
+test('a list can show other halves of its items each time', () =>
+  withSimulator(
+    { ...SMALL, faults: [{ kind: 'partial', route: '/v2/messages' }] },
+    async (simulator, ask) => {
+      const shown = async () => (await ask('/v2/messages?limit=100')).body.data?.map(({ id }) => id) ?? []
+      const [one, other] = [await shown(), await shown()]
+      expect(one).not.toEqual(other)
+      simulator.setFaults([])
+      const all = await shown()
+      for (const some of [one, other]) {
+        expect(some.length).toBeGreaterThan(all.length / 4)
+        expect(some.length).toBeLessThan((all.length * 3) / 4)
+        expect(all).toEqual(expect.arrayContaining(some))
+      }
+    },
+  ))
+
+test('an answer can be any body, without a refusal', () =>
+  withSimulator({ ...SMALL, faults: [{ kind: 'body', to: '{"data":[],"n":{n}}' }] }, async (_, ask) => {
+    expect((await ask('/v2/messages?cursor=invented')).text).toBe('{"data":[],"n":0}')
+    expect((await ask('/nowhere')).text).toBe('{"data":[],"n":1}')
+  }))
+
+test('ids can come in upper case, and the date from a clock that is ahead', async () => {
+  const clock = { now: () => 0, elapsed: () => 0, sleep: async () => undefined }
+  await withSimulator(
+    { ...SMALL, clock, faults: [{ kind: 'upper-case' }, { kind: 'ahead', delayMs: 3_600_000 }] },
+    async (simulator, ask) => {
+      const answer = async () => {
+        const { body, headers } = await ask('/v2/messages')
+        return { id: String(body.data?.[0]?.id), date: Date.parse(headers.get('date') ?? '') }
+      }
+      const wrong = await answer()
+      simulator.setFaults([])
+      const { id, date } = await answer()
+      expect(wrong).toEqual({ id: id.toUpperCase(), date: date + 3_600_000 })
+    },
+  )
+})
+
 test('a replica shows each change only after its lag, and then exactly the same', async () => {
   let now = 0
   const clock = { now: () => now, elapsed: () => now, sleep: async () => undefined }

@@ -39,6 +39,14 @@ export const FAULT_KINDS = [
   'bloat',
   /** The right answer with each match of `from` replaced by `to`. */
   'rewrite',
+  /** A 200 with the body `to`, whatever was asked. */
+  'body',
+  /** A list without about half of its items, and each time without others. */
+  'partial',
+  /** The right answer with every id that is a UUID in upper case. */
+  'upper-case',
+  /** The right answer with a `Date` header that is `delayMs` ahead. */
+  'ahead',
 ] as const
 
 export interface Fault {
@@ -63,17 +71,22 @@ export interface Fault {
   retryAfter?: number
   uses?: number
   ageMs?: number
-  /** Default 50 for `late`, 1000 for `lag`. */
+  /** Default 50 for `late`, 1000 for `lag`, an hour for `ahead`. */
   delayMs?: number
   /** For `bloat`. Default 100,000. */
   bytesPerItem?: number
   /** For `rewrite`: a regular expression. */
   from?: string
-  /** For `rewrite`: `$1` is the first group, `{n}` the number of the rewritten answer, from 0. */
+  /** For `rewrite` and `body`: `$1` is the first group, `{n}` the number of the answer, from 0. */
   to?: string
 }
 
 export type Faults = readonly Fault[]
+
+/** A fault that hits a request, and how many it has hit before. */
+export interface FaultHit extends Fault {
+  number: number
+}
 
 /** One request, with its right answer once that is known. */
 export interface FaultedRequest {
@@ -88,7 +101,7 @@ export interface FaultPlan {
    * Counts the request and returns the faults that hit it. A request is passed twice: without `body` for faults
    * that do not depend on the answer, then with `body` for those with `answerHas`.
    */
-  faultsFor(request: FaultedRequest): Fault[]
+  faultsFor(request: FaultedRequest): FaultHit[]
   /** The number of requests that each fault has hit, in the order of the faults. */
   hitCounts(): number[]
   /** The cursors for one request that was sent with the cursor `given`, altered by the faults that hit it. */
@@ -142,8 +155,11 @@ export function createFaultPlan(faults: Faults, seed: number): FaultPlan {
   }
 }
 
-const withNumber = (fault: Fault, number: number): Fault =>
-  fault.to === undefined ? fault : { ...fault, to: fault.to.replaceAll('{n}', String(number)) }
+const withNumber = (fault: Fault, number: number): FaultHit => ({
+  ...fault,
+  number,
+  ...(fault.to !== undefined && { to: fault.to.replaceAll('{n}', String(number)) }),
+})
 
 function isMatch({ route, path, requestHas, answerHas }: Fault, request: FaultedRequest): boolean {
   return (

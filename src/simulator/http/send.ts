@@ -1,8 +1,17 @@
 import type { ServerResponse } from 'node:http'
 import { promisify } from 'node:util'
 import { constants, gzip } from 'node:zlib'
-import { withoutData, withoutItems, withPadding, withReplacedText } from '../faults/altered-bodies.ts'
-import type { Fault } from '../faults/faults.ts'
+import {
+  withoutData,
+  withoutItems,
+  withoutSomeItems,
+  withPadding,
+  withReplacedText,
+  withUpperCaseIds,
+} from '../faults/altered-bodies.ts'
+import type { Fault, FaultHit } from '../faults/faults.ts'
+import { mix } from '../random.ts'
+import { SALT } from '../world/scene.ts'
 import { type Answer, generalError } from './answers.ts'
 
 const compress = promisify(gzip)
@@ -38,7 +47,11 @@ export async function deliver(
   response.end(body)
 }
 
-type FaultyDelivery = (response: ServerResponse, delivery: Delivery, fault: Fault) => Promise<number> | number
+type FaultyDelivery = (
+  response: ServerResponse,
+  delivery: Delivery,
+  fault: FaultHit,
+) => Promise<number> | number
 
 const JSON_TYPE = { 'Content-Type': 'application/json; charset=utf-8' }
 
@@ -97,6 +110,14 @@ export const FAULTY_DELIVERIES: Partial<Record<Fault['kind'], FaultyDelivery>> =
   'null-data': withAlteredBody(withoutData),
   rewrite: withAlteredBody((body, { from = '', to = '' }) => withReplacedText(body, from, to)),
   bloat: withAlteredBody((body, { bytesPerItem = 100_000 }) => withPadding(body, bytesPerItem)),
+  partial: withAlteredBody((body, { number }) =>
+    withoutSomeItems(body, item => mix(number, SALT.fault, item)),
+  ),
+  'upper-case': withAlteredBody(withUpperCaseIds),
+  body: async (response, delivery, { to = '' }) => {
+    await deliver(response, { ...delivery, answer: { status: 200, body: to } })
+    return 200
+  },
   redirect: (response, { headers }) => {
     response.writeHead(302, { ...headers, Location: '/elsewhere' })
     response.end()
@@ -105,7 +126,7 @@ export const FAULTY_DELIVERIES: Partial<Record<Fault['kind'], FaultyDelivery>> =
 }
 
 /** Alters the body of a 200; other answers are sent unchanged. */
-function withAlteredBody(alter: (body: string, fault: Fault) => string): FaultyDelivery {
+function withAlteredBody(alter: (body: string, fault: FaultHit) => string): FaultyDelivery {
   return async (response, delivery, fault) => {
     const { status, body } = delivery.answer
     const answer = status === 200 ? { status, body: alter(body, fault) } : delivery.answer
