@@ -95,13 +95,19 @@ export function createMachine({ seed, start, servers, files }: MachineOptions): 
     })
   }
 
-  /** A callback of a timer runs in the context that set it, and not at all once its program is dead. */
+  /**
+   * A callback of a timer runs in the context that set it, and not at all once its program is dead. As in Node, no timer
+   * is shorter than a millisecond.
+   */
   const owned = (set: (call: () => void, ms: number) => unknown) =>
     ((callback: (...args: unknown[]) => void, ms: number, ...args: unknown[]) => {
       const owner = context.getStore()
-      return set(() => {
-        if (owner?.isDead !== true) context.run(owner, callback, ...args)
-      }, ms)
+      return set(
+        () => {
+          if (owner?.isDead !== true) context.run(owner, callback, ...args)
+        },
+        Math.max(ms || 0, 1),
+      )
     }) as never
   const { setTimeout, setInterval, setImmediate } = globalThis
   replace(

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { type Life, type Lived, lifeOf, live } from './life.ts'
+import { simulateLimits } from './limit-runs.ts'
 
-/** `npm run simulate`: lives by their seeds, or the life of a file that an earlier run has written. */
+/** `npm run simulate`: lives by their seeds, the life of a file that an earlier run has written, or limits. */
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -14,6 +15,7 @@ const { values, positionals } = parseArgs({
     days: { type: 'string', default: '2' },
     deeds: { type: 'string', default: '8' },
     rest: { type: 'string', default: '1' },
+    cases: { type: 'string', default: '26' },
     trace: { type: 'boolean', default: false },
     'until-failed': { type: 'boolean', default: false },
   },
@@ -57,23 +59,32 @@ const told = (life: Life, { findings, requests, days, digests }: Lived) =>
     `rows ${digests.rows.slice(0, 8)}`,
   ].join('  ')
 
-const [file] = positionals
-const first = number(values.seed)
-const shape = { days: number(values.days), deeds: number(values.deeds), rest: number(values.rest) }
-const lives: readonly Life[] =
-  file === undefined
-    ? Array.from({ length: number(values.lives) }, (_, index) => lifeOf(first + index, shape))
-    : [JSON.parse(readFileSync(file, 'utf8')).life]
-let failed = 0
-for (const life of lives) {
-  const lived = await live(life)
-  say(told(life, lived))
-  if (values.trace) say(...lived.trace)
-  if (lived.findings.length === 0) continue
-  failed += 1
-  if (file === undefined && !values['until-failed']) await report(life)
-  else say(...lived.findings)
-  if (values['until-failed']) break
+/** Whether all passed. */
+async function simulateLives(first: number, file: string | undefined): Promise<boolean> {
+  const shape = { days: number(values.days), deeds: number(values.deeds), rest: number(values.rest) }
+  const lives: readonly Life[] =
+    file === undefined
+      ? Array.from({ length: number(values.lives) }, (_, index) => lifeOf(first + index, shape))
+      : [JSON.parse(readFileSync(file, 'utf8')).life]
+  let failed = 0
+  for (const life of lives) {
+    const lived = await live(life)
+    say(told(life, lived))
+    if (values.trace) say(...lived.trace)
+    if (lived.findings.length === 0) continue
+    failed += 1
+    if (file === undefined && !values['until-failed']) await report(life)
+    else say(...lived.findings)
+    if (values['until-failed']) break
+  }
+  say(`${lives.length - failed} passed, ${failed} failed`)
+  return failed === 0
 }
-say(`${lives.length - failed} passed, ${failed} failed`)
-process.exitCode = failed > 0 ? 1 : 0
+
+const [what] = positionals
+const first = number(values.seed)
+const isPassed =
+  what === 'limits'
+    ? await simulateLimits(first, number(values.cases), say)
+    : await simulateLives(first, what)
+process.exitCode = isPassed ? 0 : 1

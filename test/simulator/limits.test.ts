@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
-import { createLimiter, type LimitRule } from '../../src/simulator/faults/limits.ts'
+import { createLimiter, type LimitModel } from '../../src/simulator/faults/limits.ts'
 import type { SimulatorOptions } from '../../src/simulator/server.ts'
 import { askOf, SMALL, withSimulator } from './ask.ts'
 
 /** Which of the requests at these milliseconds are allowed. */
-function admitted(rule: LimitRule, times: readonly number[]): boolean[] {
-  const limiter = createLimiter(rule)
+function admitted(model: LimitModel, times: readonly number[]): boolean[] {
+  const limiter = createLimiter(model)
   return times.map(time => limiter.admit(time).isAllowed)
 }
 
@@ -30,6 +30,17 @@ test('a sliding window counts the requests of the time before', () => {
     true,
     false,
     true,
+  ])
+})
+
+test('another client takes its share of a limit for a while, and is served first', () => {
+  const other = { perSecond: 50, fromMs: 100, untilMs: 200 }
+  const limit = { kind: 'fixed-window', count: 3, windowMs: 50, other } as const
+  expect(admitted(limit, [0, 0, 0, 100, 101, 102, 150, 150, 199, 199, 200, 200, 200])).toEqual([
+    ...[true, true, true],
+    ...[true, true, false],
+    ...[true, false, false, false],
+    ...[true, false, false],
   ])
 })
 

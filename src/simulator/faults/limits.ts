@@ -5,6 +5,17 @@ export type LimitModel = LimitRule & {
   hint?: 'retry-after-seconds' | 'retry-after-date' | 'none'
   /** Sends `RateLimit-Limit`, `-Remaining` and `-Reset` with every answer. */
   rateHeaders?: boolean
+  /**
+   * Another client of the same limit, which is not `concurrency`. It asks evenly, and a request of it that is refused is
+   * served before all others. `fromMs` and `untilMs` are times of the clock of `admit`.
+   */
+  other?: OtherClient
+}
+
+interface OtherClient {
+  perSecond: number
+  fromMs: number
+  untilMs: number
 }
 
 export type LimitRule =
@@ -28,7 +39,12 @@ export interface Limiter {
   release(): void
 }
 
-export function createLimiter(rule: LimitRule): Limiter {
+export function createLimiter({ other, ...rule }: LimitModel): Limiter {
+  const limiter = limiterOf(rule)
+  return other === undefined ? limiter : shared(limiter, other)
+}
+
+function limiterOf(rule: LimitRule): Limiter {
   switch (rule.kind) {
     case 'none':
       return {
@@ -117,6 +133,24 @@ function concurrency(max: number): Limiter {
     },
     release: () => {
       running--
+    },
+  }
+}
+
+function shared(limiter: Limiter, { perSecond, fromMs, untilMs }: OtherClient): Limiter {
+  let nextAt = fromMs
+  let lastAt = Number.NEGATIVE_INFINITY
+  const isAllowed = (at: number) => {
+    lastAt = at
+    return limiter.admit(at).isAllowed
+  }
+  return {
+    ...limiter,
+    admit: now => {
+      for (; nextAt <= now && nextAt < untilMs; nextAt += 1000 / perSecond)
+        if (!isAllowed(Math.max(nextAt, lastAt)) && !isAllowed(now)) break
+      lastAt = now
+      return limiter.admit(now)
     },
   }
 }
