@@ -15,6 +15,7 @@ import { runLatency } from './latency.ts'
 import { latencyTable } from './latency-report.ts'
 import { runLimits } from './limits.ts'
 import { limitFigures, limitTable } from './limits-report.ts'
+import { livesTable, measureLives } from './lives.ts'
 import { describeMachine } from './machine.ts'
 import { runPage } from './page.ts'
 import { pageFigures } from './page-report.ts'
@@ -42,6 +43,7 @@ const USAGE = `npm run bench -- [what] [options]
   page            what the page of a large warehouse costs the daemon (with --messages 1000000: ten minutes)
   publish         what publications cost, and writing the same rows as bare Parquet files
   fleet           what one more workspace on a machine costs: many idle daemons, and all of them started at once
+  lives           processor time of simulated lives by its parts, for a request and for a day at rest
   questions       how long the questions of drizzle/questions take while a daemon writes
 backfill and features:
   --repeat N      runs of each kind, of which the fastest counts (default 2)
@@ -54,6 +56,8 @@ limits:
   --first-minute  only how soon a limit is used up, by the pacing alone on a virtual clock: seconds
 fleet:
   --daemons N     how many (default 50)
+lives:
+  --lives N       how many (default 10)
 freshness, idle, limits and fleet:
   --minutes N     how long is measured (default 5)
 freshness, idle, limits, latency, publish, fleet and questions:
@@ -73,6 +77,7 @@ const { values: given, positionals } = parseArgs({
     repeat: { type: 'string', default: '2' },
     minutes: { type: 'string', default: '5' },
     daemons: { type: 'string', default: '50' },
+    lives: { type: 'string', default: '10' },
     'first-minute': { type: 'boolean', default: false },
     keep: { type: 'string' },
     'log-level': { type: 'string', default: 'info' },
@@ -172,6 +177,13 @@ async function fleet(folder: string): Promise<Outcome> {
   return { measured, sections: [about, markdownOf(fleetFigures(measured))] }
 }
 
+async function lives(): Promise<Outcome> {
+  const measured = await measureLives(Number(given.lives))
+  const about =
+    'Lives of the simulation (test/README.md), one after the other: the whole command line, its HTTP and its database in one process with the simulator, on a virtual clock.'
+  return { measured, sections: [about, livesTable(measured)] }
+}
+
 async function questions(folder: string): Promise<Outcome> {
   const measured = await runQuestions({ ...daemonTrial(folder), messages: Number(given.messages) })
   return { measured, sections: [questionsAbout(measured), questionsTable(measured)] }
@@ -225,6 +237,7 @@ const BENCHMARKS: Readonly<Record<string, (folder: string) => Promise<Outcome>>>
   page,
   publish,
   fleet,
+  lives,
   questions,
 }
 

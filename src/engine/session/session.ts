@@ -88,7 +88,12 @@ export function createSession(deps: SessionDeps): Session {
     if (work) void store.transaction(work).catch(error => scheduler?.stop(error))
   }
 
+  let reviewed = { commits: -1, looks: 0 }
   const review = async () => {
+    const commits = store.transaction.commits()
+    const looks = commits === reviewed.commits ? reviewed.looks + 1 : 0
+    reviewed = { commits, looks }
+    if (looks % QUIET_LOOKS !== 0) return
     const hasEnded = await store.transaction.aside(() => {
       const ended = resources.filter(runs.review)
       noteLateness(context, resources)
@@ -183,6 +188,9 @@ const BLOCKED_SLEEP_MS = 1000
 
 /** How often the schedule and the ends of runs and rounds are checked; scaled by `intervalScale`. */
 const LOOK_MS = MINUTE
+
+/** While nothing is stored, lists can only become late, so one check in this many suffices. */
+const QUIET_LOOKS = 5
 
 /** A check reads the state of every list, so it must not run more often. */
 const LEAST_LOOK_MS = 200
