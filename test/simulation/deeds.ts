@@ -82,14 +82,8 @@ const LIMITS: readonly [LimitModel, ...LimitModel[]] = [
   { kind: 'concurrency', max: 1 },
 ]
 
-/** Each kind of deed as often as it stands here. */
+/** What disturbs the daemon, each kind as often as it stands here. */
 const POOL: readonly [Make, ...Make[]] = [
-  change,
-  change,
-  change,
-  change,
-  change,
-  change,
   answers(drawFaults),
   answers(drawFaults),
   answers(draw => [blip(draw), blip(draw)]),
@@ -114,13 +108,13 @@ const POOL: readonly [Make, ...Make[]] = [
   () => ({ kind: 'backfill', argv: [] }),
 ]
 
-/** @param spanMs the time over which the deeds are spread */
+/** Every second deed is a change. @param spanMs the time over which the deeds are spread */
 export function drawDeeds(
   draw: Draw,
   { count, spanMs, resources }: { count: number; spanMs: number; resources: readonly ResourceName[] },
 ): Deed[] {
-  return Array.from({ length: count }, () => ({
-    ...draw.pick(POOL)(draw, resources),
+  return Array.from({ length: count }, (_, index) => ({
+    ...(index % 2 === 0 ? change : draw.pick(POOL))(draw, resources),
     atMs: draw.below(spanMs),
   })).sort((one, other) => one.atMs - other.atMs)
 }

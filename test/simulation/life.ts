@@ -54,7 +54,7 @@ const GROUPS: readonly [readonly ResourceName[], ...(readonly ResourceName[])[]]
 ]
 
 /** @param days over which the deeds are spread */
-export function lifeOf(seed: number, { days = 2, deeds = 8, rest = 1 } = {}): Life {
+export function lifeOf(seed: number, { days = 2, deeds = 14, rest = 1 } = {}): Life {
   const draw = createDraw(seed)
   const resources = draw.pick(GROUPS)
   const messages = 40 + draw.below(80)

@@ -13,7 +13,7 @@ const { values, positionals } = parseArgs({
     seed: { type: 'string', default: '1' },
     lives: { type: 'string', default: '1' },
     days: { type: 'string', default: '2' },
-    deeds: { type: 'string', default: '8' },
+    deeds: { type: 'string', default: '14' },
     rest: { type: 'string', default: '1' },
     cases: { type: 'string', default: '26' },
     trace: { type: 'boolean', default: false },
