@@ -26,15 +26,10 @@ export const unlimited: VirtualApi = { ask: () => ({ accepted: true }), answered
 export type Hint = 'seconds' | 'date' | 'none'
 
 /** An API with a limit. Its refusals say how long to wait, in whole seconds, as `Retry-After` does. */
-export function limitedTo(rule: LimitRule | ((at: number) => LimitRule), hint: Hint): VirtualApi {
-  const ruleAt = typeof rule === 'function' ? rule : () => rule
-  let present = ruleAt(0)
-  let limiter = createLimiter(present)
+export function limitedTo(rule: LimitRule, hint: Hint): VirtualApi {
+  const limiter = createLimiter(rule)
   return {
     ask(at) {
-      const next = ruleAt(at)
-      if (next !== present) limiter = createLimiter(next)
-      present = next
       const { isAllowed, waitMs } = limiter.admit(at)
       if (isAllowed || hint === 'none') return { accepted: isAllowed }
       const seconds = hint === 'seconds' ? waitMs / 1000 : (at + waitMs) / 1000 - Math.floor(at / 1000)

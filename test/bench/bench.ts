@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { runFeatures } from './features.ts'
 import { featureFigures } from './features-report.ts'
-import { firstMinuteTable, measureFirstMinute } from './first-minute.ts'
 import { runFleet } from './fleet.ts'
 import { fleetFigures } from './fleet-report.ts'
 import { runFreshness } from './freshness.ts'
@@ -52,8 +51,6 @@ backfill:
   --no-texts      leave out the run that reads every text
 backfill, freshness, latency, features, page, publish and questions:
   --messages N    size of the workspace (default 100000)
-limits:
-  --first-minute  only how soon a limit is used up, by the pacing alone on a virtual clock: seconds
 fleet:
   --daemons N     how many (default 50)
 lives:
@@ -78,7 +75,6 @@ const { values: given, positionals } = parseArgs({
     minutes: { type: 'string', default: '5' },
     daemons: { type: 'string', default: '50' },
     lives: { type: 'string', default: '10' },
-    'first-minute': { type: 'boolean', default: false },
     keep: { type: 'string' },
     'log-level': { type: 'string', default: 'info' },
     program: { type: 'string', default: new URL('../../dist/cli.js', import.meta.url).pathname },
@@ -150,15 +146,7 @@ async function idle(folder: string): Promise<Outcome> {
   return { measured, sections: [about, markdownOf(idleFigures(measured)), ...idleTables(measured)] }
 }
 
-function firstMinute(): Outcome {
-  const measured = measureFirstMinute()
-  const about =
-    'How soon an undocumented limit is used up: the pacing alone on a virtual clock. Used is what was let in from the tenth second to the end of the first minute over what the limit allows (of windows longer than 10 s: the whole minute).'
-  return { measured, sections: [about, firstMinuteTable(measured)] }
-}
-
 async function limits(folder: string): Promise<Outcome> {
-  if (given['first-minute']) return firstMinute()
   const measured = await runLimits(daemonTrial(folder))
   const about = `Daemons that load for ${given.minutes} minutes and always have more to ask for, all at the same time. Utilisation is what was let in over what the limit allows; it and the share of 429 leave out the first 30 s or two windows, whichever is longer. Time to 90 % is from the first request to the beginning of the first 10 s (or window) in which so much was used.`
   return { measured, sections: [about, limitTable(measured), markdownOf(limitFigures(measured))] }
