@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { LimitModel } from '../../src/simulator/faults/limits.ts'
-import { type LimitCase, REFUSED_ROUTE } from './limit-cases.ts'
+import { type LimitCase, limitCaseOf, REFUSED_ROUTE } from './limit-cases.ts'
 import { missedAims } from './limit-runs.ts'
 import { figuresOf, requestsLearning } from './limited.ts'
 
@@ -103,9 +103,9 @@ const KNOWN_FAILURES: readonly (readonly [fault: string, limited: LimitCase, mis
     /used 0\.[0-5]\d after the start/,
   ],
   [
-    'a bucket of a small burst whose refusals have no hint is used by seven tenths',
-    limited({ ...NO_HINT, rate: 30, burst: 5 }, { forMs: MINUTE }),
-    /used 0\.[67]\d after the start/,
+    'refusals for the rate are taken for too many at once, so that 40 in each second are used by a fifth',
+    { ...limitCaseOf(15), forMs: 3 * MINUTE },
+    /used 0\.[0-4]\d after the start/,
   ],
   [
     'two requests at once follow a pause, so that a bucket without a burst refuses every other request',
