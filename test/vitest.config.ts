@@ -5,10 +5,12 @@ export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
     include: ['test/**/*.test.ts'],
-    // Minutes each: `npm run test:long`. Or they need Chromium, `npm run test:page`, promtool, `npm run test:alerts`, query
-    // engines, `npm run test:engines`, other versions of Node, `npm run test:nodes`, or shells, `npm run test:install`.
+    // Minutes each: `npm run test:long`. Or they need separate processes, `npm run test:processes`, Chromium,
+    // `npm run test:page`, promtool, `npm run test:alerts`, query engines, `npm run test:engines`, other versions of Node,
+    // `npm run test:nodes`, or shells, `npm run test:install`.
     exclude: [
       'test/**/*.long.test.ts',
+      'test/**/*.process.test.ts',
       'test/page/**',
       'test/**/*.promtool.test.ts',
       'test/engines/**',

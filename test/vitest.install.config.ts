@@ -1,5 +1,9 @@
+import { tmpdir } from 'node:os'
 import { defineConfig, mergeConfig } from 'vitest/config'
 import usual from './vitest.config.ts'
+
+// On the disk: a machine needs devices, which the memory's file system may refuse.
+process.env['TMPDIR'] ??= tmpdir()
 
 /** What an installation brings, with the programs that use it: shells, the package manager of Debian. */
 export default mergeConfig(

@@ -96,7 +96,7 @@ const PLATFORM: Readonly<Record<string, readonly string[]>> = {
 /**
  * The only files that may open files, by the functions of node:fs that leave a descriptor or close one. None of them
  * opens a database, its -wal, -shm or -lock: closing any descriptor of these drops the locks of the whole process.
- * test/store/descriptors.test.ts watches the running program for the same.
+ * test/store/descriptors.process.test.ts watches the running program for the same.
  */
 const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
   'node:fs.openSync': [

@@ -19,7 +19,7 @@ test.each([
     if (existsSync(join(ROOT, file))) cpSync(join(ROOT, file), join(cwd, file))
   const { said: version } = await start('node', ['--version'], { cwd }).ended
   expect(version).toMatch(new RegExp(`^v${node}\\.`))
-  for (const args of [['ci'], ['run', 'demo']]) {
+  for (const args of [['ci'], ['run', 'demo', '--', '--messages', '300']]) {
     const { status, said } = await start('npm', args, { cwd, env: WITHOUT_COMPILER }).ended
     expect(status, said).toBe(0)
     expect(said).not.toContain('Compiling')
