@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { Option } from 'commander'
-import { withApiReader } from '../app/api-client.ts'
+import type { LearnedRate } from '../api/governor/pace.ts'
+import { type ApiReaderOptions, withApiReader } from '../app/api-client.ts'
 import { RESOURCE_NAMES } from '../catalog/resource-names.ts'
 import { systemClock, utcDay } from '../clock.ts'
 import { type ApiSettings, type LoadedSettings, loadSettings } from '../config/load-settings.ts'
@@ -12,7 +13,7 @@ import { statusServerFindings } from '../doctor/status-server.ts'
 import { type RunningWriter, runningWriter } from '../doctor/writer.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
 import { jsonLine, safeLines } from '../safe-text.ts'
-import { META, readMeta } from '../store/sync/meta.ts'
+import { META, readMeta, readNote } from '../store/sync/meta.ts'
 import { readRequestsToday } from '../store/sync/requests-today.ts'
 import { hasColours, styledText } from '../terminal/colours.ts'
 import { countText } from '../terminal/wording.ts'
@@ -41,7 +42,9 @@ export const doctorCommand: CommandDefinition<DoctorOptions> = {
     const json = input.options.json === true
     const report = createReport(context, json)
     const { loaded, settings } = checkSettings(context, input, report.add)
-    const { usedToday, writer, identity } = settings ? runMachineChecks(settings, report.add) : NOTHING_KNOWN
+    const { usedToday, writer, identity, learned } = settings
+      ? runMachineChecks(settings, report.add)
+      : NOTHING_KNOWN
     if (loaded) {
       const { proxies, api } = loaded.settings
       for (const finding of routeFindings(proxies, context.env, api.baseUrl)) report.add(finding)
@@ -49,7 +52,10 @@ export const doctorCommand: CommandDefinition<DoctorOptions> = {
       const publishing = { settings: loaded.settings, identity, clock: systemClock(), signal: context.signal }
       for (const finding of await publishingFindings(publishing)) report.add(finding)
       if (usedToday === undefined) report.add(createFinder('API').note(DAY_UNKNOWN))
-      else await runApiChecks(context, { settings: loaded.settings, usedToday }, report.add)
+      else {
+        const limits = { usedToday, initial: learned }
+        await runApiChecks(context, { settings: loaded.settings, limits }, report.add)
+      }
     }
     return report.end(nextStep(input.flags.config, settings?.database.path, writer))
   },
@@ -132,9 +138,16 @@ interface DatabaseFacts {
   /** How many of today's requests are used; undefined when there is a daily ceiling and the number cannot be read. */
   usedToday: number | undefined
   writer: RunningWriter | undefined
+  /** How fast the API allows requests, as the last backfill or daemon found out. */
+  learned: LearnedRate | undefined
 }
 
-const NOTHING_KNOWN: DatabaseFacts = { identity: undefined, usedToday: 0, writer: undefined }
+const NOTHING_KNOWN: DatabaseFacts = {
+  identity: undefined,
+  usedToday: 0,
+  writer: undefined,
+  learned: undefined,
+}
 
 function runMachineChecks({ api, database }: LoadedSettings['settings'], add: Add): DatabaseFacts {
   const manifest: PackageManifest = JSON.parse(
@@ -156,7 +169,8 @@ function runMachineChecks({ api, database }: LoadedSettings['settings'], add: Ad
   try {
     for (const finding of checkMachine(context)) add(finding)
     return {
-      identity: identity(context),
+      identity: noted(context, meta => meta(META.identity)),
+      learned: noted(context, meta => readNote<LearnedRate>(meta, META.learnedRate)),
       usedToday: api.maxRequestsPerDay === undefined ? 0 : usedToday(context, add),
       writer: looked.openError ? undefined : runningWriter(context),
     }
@@ -165,9 +179,12 @@ function runMachineChecks({ api, database }: LoadedSettings['settings'], add: Ad
   }
 }
 
-function identity({ db, openError }: MachineContext): string | undefined {
+function noted<T>(
+  { db, openError }: MachineContext,
+  read: (meta: (key: string) => string | undefined) => T,
+): T | undefined {
   try {
-    return db && !openError ? readMeta(db, META.identity) : undefined
+    return db && !openError ? read(key => readMeta(db, key)) : undefined
   } catch {
     // The checks of the database have reported why it cannot be read.
     return undefined
@@ -189,11 +206,11 @@ const MAX_ATTEMPTS = 3
 
 async function runApiChecks(
   { signal, stderr }: CommandContext,
-  { settings, usedToday }: { settings: ApiSettings; usedToday: number },
+  { settings, limits }: Pick<ApiReaderOptions, 'settings' | 'limits'>,
   add: Add,
 ): Promise<void> {
   const clock = systemClock()
-  const options = { settings, clock, limits: { usedToday }, signal, stderr, maxAttempts: MAX_ATTEMPTS }
+  const options = { settings, clock, limits, signal, stderr, maxAttempts: MAX_ATTEMPTS }
   await withApiReader(options, async ({ reader, client }) => {
     const context = {
       api: reader,

@@ -451,6 +451,18 @@ test('doctor warns of an address on which the daemon would not listen without a 
   expect(closed.stdout).not.toMatch(/status server|a-token/)
 })
 
+test('doctor sends requests no faster than the rate that the warehouse has learned', async () => {
+  const simulator = await serveWorkspace({ now: 'real', limit: { kind: 'token-bucket', rate: 20, burst: 2 } })
+  const around = { ...backfilled(), env: placeFor(simulator).env }
+  const db = openSqlite(around.file)
+  db.prepare("UPDATE sync_meta SET value = ? WHERE key = 'learned_rate'").run(
+    JSON.stringify({ ratePerSecond: 15, concurrency: 4, limited: true }),
+  )
+  db.close()
+  expect((await doctor(around)).stderr).toBe('')
+  expect(simulator.requests.count(undefined, 429)).toBe(0)
+})
+
 test('doctor stays below the daily ceiling and warns that the remaining endpoints were not checked', async () => {
   const simulator = await serveWorkspace({ now: 'real' })
   const around = placeFor(simulator)
