@@ -1,12 +1,15 @@
 import type { ResourceName } from '../../src/catalog/resource-names.ts'
+import { withReplacedText } from '../../src/simulator/faults/altered-bodies.ts'
+import type { Fault } from '../../src/simulator/faults/faults.ts'
 import type { IdleSimulator } from '../../src/simulator/server.ts'
 import { TRUTH_KINDS, type TruthKind } from '../../src/simulator/world/truth.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { compareWarehouse } from '../support/compare.ts'
 import { fieldsOf, parseExact } from '../support/exact-json.ts'
-import { expectedWarehouse } from '../support/expected.ts'
+import { type ExpectedTable, expectedWarehouse } from '../support/expected.ts'
 import type { Truth } from '../support/truth.ts'
+import { watchRecords } from './crm.ts'
 import { type Sizes, sizesOf } from './rest.ts'
 
 /** Who knows what the API published when, and compares what the warehouse says with it. */
@@ -16,10 +19,15 @@ export interface Witness {
   /**
    * What the warehouse says now, and what is not true.
    * @param isOk whether `parley status --check` says that nothing is to do
+   * @param calmSince since when nothing has kept the program from reading
    */
-  lies(isOk: boolean): string[]
-  /** Differences between the warehouse and what the API publishes now, and what is not well. */
+  lies(isOk: boolean, calmSince: number): string[]
+  /** Differences between the warehouse and what the API publishes now. */
   differences(): string[]
+  /** Whether the warehouse says that something is the matter with the resource. */
+  isSaid(resource: string): boolean
+  /** Resources that are not well, or have no next read. */
+  unwell(): string[]
   /** @param requests of the day */
   sizes(requests: number): Sizes
 }
@@ -29,6 +37,8 @@ interface WitnessOptions {
   database: string
   resources: readonly ResourceName[]
   now(): number
+  /** Wrong answers that the API gives for good: what it answers is what it publishes. */
+  nature(): readonly Fault[]
 }
 
 /** Tables of items that have a list, each with the items' kind and key. */
@@ -48,9 +58,14 @@ const RESOURCE_OF: Readonly<Record<string, ResourceName>> = { message_copies: 'm
 /** A replica may lag, and an answer be late: what was published shortly before may look deleted. */
 const TOLERANCE_MS = 3_600_000
 
-export function createWitness({ api, database, resources, now }: WitnessOptions): Witness {
+export function createWitness({ api, database, resources, now, nature }: WitnessOptions): Witness {
+  const altered = (line: string) =>
+    nature()
+      .filter(({ kind, requestHas }) => kind === 'rewrite' && requestHas === undefined)
+      .reduce((text, { from = '', to = '' }) => withReplacedText(text, from, to), line)
   /** By kind and key: since when the item has been published without a break. */
   let since = new Map<string, number>()
+  const records = watchRecords(api, now)
   const read = resources as readonly string[]
   const listed = LISTED.filter(([table]) => read.includes(RESOURCE_OF[table] ?? table))
 
@@ -75,16 +90,21 @@ export function createWitness({ api, database, resources, now }: WitnessOptions)
       const isFirst = since.size === 0
       const next = new Map<string, number>()
       for (const [, kind, key] of LISTED)
-        for (const item of api.world.truth().items(kind)) {
+        for (const line of api.world.truth().lines(kind)) {
+          const item = JSON.parse(altered(line))
           const name = `${kind} ${item[key]}`
           next.set(name, since.get(name) ?? (isFirst ? Number.NEGATIVE_INFINITY : now()))
         }
       since = next
+      records.look()
     },
-    lies: isOk =>
+    lies: (isOk, calmSince) =>
       within(
         db => [
           ...listed.flatMap(([table, kind]) => wronglyDeleted(db, table, kind, since)),
+          ...(read.includes('crm_records')
+            ? records.lies(db, read.includes('activities') ? calmSince : undefined)
+            : []),
           ...listed.flatMap(([table, kind]) => untrueCompleteness(db, { table, kind, since, isOk })),
         ],
         [],
@@ -92,12 +112,24 @@ export function createWitness({ api, database, resources, now }: WitnessOptions)
     differences: () =>
       within(
         db => {
-          const expected = expectedWarehouse(truthOf(api), { withheld: withheldOf(resources) })
+          const expected = expectedWarehouse(truthOf(api, altered), { withheld: withheldOf(resources) })
           const besides = /are out of order/
-          return [...compareWarehouse(database, expected, besides), ...unwell(db, read)]
+          return [
+            ...compareWarehouse(database, expected, besides),
+            ...expected.flatMap(table => wronglyGone(db, table)),
+          ]
         },
         ['there is no warehouse'],
       ),
+    isSaid: resource =>
+      within(
+        db =>
+          db
+            .prepare("SELECT 1 FROM sync_status WHERE resource = ? AND (state <> 'ok' OR reason IS NOT NULL)")
+            .get(resource) !== undefined,
+        true,
+      ),
+    unwell: () => within(db => unwell(db, read), []),
     sizes: requests => within(db => sizesOf(db, database, requests), {}),
   }
 }
@@ -155,6 +187,16 @@ function untrueCompleteness(
   })
 }
 
+/** Rows that no list shows and that were deleted, although their single reads answer. */
+function wronglyGone(db: Sqlite, { table, key, optional }: ExpectedTable): string[] {
+  const [id] = key
+  if (id === undefined || key.length > 1 || optional.length === 0) return []
+  const gone = db.prepare(`SELECT "${id}" FROM "${table}" WHERE _deleted_at IS NOT NULL`).pluck().all()
+  return optional.flatMap(row =>
+    gone.includes(row[id]) ? [`${table} ${row[id]} is deleted, though the API answers for it`] : [],
+  )
+}
+
 const dated = (ms: number) => (Number.isFinite(ms) ? new Date(ms).toISOString() : 'the beginning')
 
 /** Resources that are not well, or have no next read within the promised time. */
@@ -171,10 +213,10 @@ function unwell(db: Sqlite, resources: readonly string[]): string[] {
     .map(row => `sync_status: ${JSON.stringify(row)}`)
 }
 
-function truthOf({ world }: IdleSimulator): Truth {
+function truthOf({ world }: IdleSimulator, altered: (line: string) => string): Truth {
   const truth = world.truth()
   const entries = TRUTH_KINDS.map(
-    kind => [kind, [...truth.lines(kind)].map(line => fieldsOf(parseExact(line)))] as const,
+    kind => [kind, [...truth.lines(kind)].map(line => fieldsOf(parseExact(altered(line))))] as const,
   )
   return Object.fromEntries(entries) as unknown as Truth
 }

@@ -11,16 +11,17 @@ import type { Draw } from '../torture/draw.ts'
 /** What happens to a workspace, its API, the machine and the daemon. Plain data, so that a life can be written down. */
 export type Deed = { atMs: number } /** `backMs`: what it hides is revealed again after this time. */ & (
   | { kind: 'change'; change: Change; backMs?: number }
-  /** Wrong answers. */
-  | { kind: 'answers'; faults: Faults; forMs: number }
+  /** Wrong answers. Without an end, the API is like that: what it then answers is what it publishes. */
+  | { kind: 'answers'; faults: Faults; forMs?: number }
   | { kind: 'limit'; limit: LimitModel; forMs: number }
   /** The API refuses the key. */
   | { kind: 'refuse'; forMs: number }
   /** SIGKILL, at the n-th statement of SQL from then or at once, and a start after a while. */
   | { kind: 'kill'; statement?: number; downMs: number }
   | { kind: 'stop'; downMs: number }
-  /** SIGHUP after an edit of the settings file. */
-  | { kind: 'reload'; settings: string }
+  /** SIGHUP after an edit of the settings file, and another once the resources are what they were. */
+  | { kind: 'reload'; pollSeconds: number }
+  | { kind: 'reload'; resources: readonly ResourceName[]; forMs: number }
   | { kind: 'suspend'; forMs: number }
   /** The machine's clock is wrong. */
   | { kind: 'clock'; offMs: number; forMs: number }
@@ -97,7 +98,12 @@ const POOL: readonly [Make, ...Make[]] = [
   draw => ({ kind: 'kill', statement: 1 + draw.below(300), downMs: SECOND }),
   draw => ({ kind: 'kill', downMs: aWhile(draw) }),
   draw => ({ kind: 'stop', downMs: aWhile(draw) }),
-  draw => ({ kind: 'reload', settings: `[sync]\npoll_seconds = ${draw.pick([900, 3600, 21_600])}` }),
+  draw => ({ kind: 'reload', pollSeconds: draw.pick([900, 3600, 21_600]) }),
+  (draw, resources) => ({
+    kind: 'reload',
+    resources: [draw.pick(resources as [ResourceName])],
+    forMs: aWhile(draw),
+  }),
   draw => ({ kind: 'suspend', forMs: draw.pick([HOUR, 5 * HOUR, 30 * HOUR]) }),
   draw => ({ kind: 'clock', offMs: draw.pick([HOUR, -HOUR, 40 * DAY, -40 * DAY]), forMs: aWhile(draw) }),
   draw => ({ kind: 'lock', forMs: draw.pick([SECOND, 20 * SECOND]) }),

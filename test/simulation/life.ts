@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -6,13 +5,15 @@ import type { ResourceName } from '../../src/catalog/resource-names.ts'
 import type { Fault } from '../../src/simulator/faults/faults.ts'
 import { createSimulator, type SimulatorOptions } from '../../src/simulator/server.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
-import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { TINY } from '../support/trial.ts'
 import { createDraw } from '../torture/draw.ts'
+import { createBudget } from './budget.ts'
 import { createWitness } from './checks.ts'
 import { type Deed, drawDeeds } from './deeds.ts'
+import { watchHeads } from './heads.ts'
 import { createMachine, type Program } from './machine.ts'
 import { grown, type Sizes } from './rest.ts'
+import { digestOf, type Load, traceOf } from './trace.ts'
 
 /** A life: a workspace, settings, and deeds in time. The same life has the same requests and the same rows each time. */
 export interface Life {
@@ -20,6 +21,8 @@ export interface Life {
   workspace: SimulatorOptions
   resources: readonly ResourceName[]
   pollSeconds: number
+  /** The factor of all other intervals. Default 1. */
+  intervalScale?: number
   deeds: readonly Deed[]
   /** Days without deeds within which everything must be as the API has it. */
   quietDays: number
@@ -33,6 +36,8 @@ export interface Lived {
   findings: string[]
   requests: number
   days: number
+  /** By day and route. */
+  loads: readonly ReadonlyMap<string, Load>[]
   /** The last requests, each as one line. */
   trace: readonly string[]
   /** Of all requests and answers with their times, and of all rows at the end. */
@@ -73,9 +78,6 @@ export function lifeOf(seed: number, { days = 2, deeds = 14, rest = 1 } = {}): L
 /** In a longer life, lists are polled rarely. */
 const LONG_DAYS = 30
 
-/** Several times as many as the first read of any of these workspaces and a day of its lists. */
-const MOST_REQUESTS_A_DAY = 3000
-
 /** When the daemon starts again after an exit status. Any other status is a fault. */
 const RESTARTS: Readonly<Record<number, number>> = { 69: 10_000, 73: 10_000, 75: 10_000, 77: HOUR }
 
@@ -110,11 +112,60 @@ export async function live(life: Life): Promise<Lived> {
     for (const finding of found.slice(0, MOST_FINDINGS - findings.length))
       findings.push(`${new Date(machine.now()).toISOString()} ${finding}`)
   }
-  const trace = traceOf(api.server, machine.now, find)
-  const witness = createWitness({ api, database, resources: life.resources, now: machine.now })
+  const budget = createBudget({
+    start: START,
+    now: machine.now,
+    truth: () => api.world.truth(),
+    pollSeconds: () => pollSeconds,
+    scale: life.intervalScale ?? 1,
+  })
+  /** Reasons for which nothing can be read. */
+  let hindrances = 0
+  const hindered = (forMs: number, undo: () => void | Promise<void>) => {
+    hindrances += 1
+    heads.look()
+    later(forMs, () => {
+      hindrances -= 1
+      return undo()
+    })
+  }
+  const heads = watchHeads({
+    resources: life.resources,
+    now: machine.now,
+    pollSeconds: () => pollSeconds,
+    isDisturbed: route =>
+      hindrances > 0 ||
+      daemon === undefined ||
+      isDown() ||
+      [...wrong]
+        .flat()
+        .some(
+          (fault, index) =>
+            !nature.includes(fault) &&
+            (fault.route ?? route) === route &&
+            (api.hitCounts()[index] ?? 0) < (fault.atMost ?? Number.POSITIVE_INFINITY),
+        ),
+    isSaid: resource => witness.isSaid(resource),
+    find,
+  })
+  const trace = traceOf(api.server, {
+    start: START,
+    now: machine.now,
+    allowed: budget.of,
+    asked: heads.asked,
+    find,
+  })
+  const witness = createWitness({
+    api,
+    database,
+    resources: life.resources,
+    now: machine.now,
+    nature: () => nature,
+  })
   const settingsFile = join(folder, 'parley.toml')
-  const write = (more: string) => writeFileSync(settingsFile, settingsText(life, folder, more))
-  write(`[sync]\npoll_seconds = ${life.pollSeconds}`)
+  let { pollSeconds, resources } = life
+  const write = () => writeFileSync(settingsFile, settingsText({ ...life, pollSeconds, resources }, folder))
+  write()
   writeFileSync(join(folder, 'key'), api.apiKey, { mode: 0o600 })
   mkdirSync(join(folder, 'snapshots'))
   const env = { PARLEY_CONFIG: settingsFile }
@@ -124,10 +175,16 @@ export async function live(life: Life): Promise<Lived> {
     undos.push({ at: machine.now() + ms, undo })
     undos.sort((one, other) => one.at - other.at)
   }
+  /** Since when there has been nothing to undo. */
+  let calmSince = START
   let daemon: Program | undefined
   const isDown = () => daemon?.status() !== undefined
   const startDaemon = async () => {
     daemon = await machine.start(['daemon'], env)
+  }
+  const reload = () => {
+    write()
+    daemon?.signal('SIGHUP')
   }
   /** As its unit does; what the unit leaves to a person, a person does an hour later. */
   const restart = () => {
@@ -135,6 +192,7 @@ export async function live(life: Life): Promise<Lived> {
     const wait = RESTARTS[status]
     if (wait === undefined) throw new Error(`the daemon ended with ${status}: ${daemon?.output.stderr}`)
     daemon = undefined
+    budget.happened({ forMs: wait })
     later(wait, startDaemon)
   }
   const end = async (program: Program) => {
@@ -142,6 +200,8 @@ export async function live(life: Life): Promise<Lived> {
     await machine.until(() => program.status() !== undefined || program.isKilled())
   }
   const wrong = new Set<readonly Fault[]>()
+  /** Those of `wrong` that have no end. */
+  const nature: Fault[] = []
   const give = () => api.setFaults([...wrong].flat())
 
   /** What is to be undone later is put into `undos`. */
@@ -158,18 +218,23 @@ export async function live(life: Life): Promise<Lived> {
     answers: ({ faults, forMs }) => {
       wrong.add(faults)
       give()
-      return later(forMs, () => {
+      if (forMs === undefined) {
+        nature.push(...faults)
+        witness.look()
+        return
+      }
+      later(forMs, () => {
         wrong.delete(faults)
         give()
       })
     },
     limit: ({ limit, forMs }) => {
       api.setLimit(limit)
-      return later(forMs, () => api.setLimit({ kind: 'none' }))
+      return hindered(forMs, () => api.setLimit({ kind: 'none' }))
     },
     refuse: ({ forMs }) => {
       api.setApiKey('another-key')
-      return later(forMs, () => api.setApiKey(api.apiKey))
+      return hindered(forMs, () => api.setApiKey(api.apiKey))
     },
     async kill({ statement, downMs }) {
       const killed = daemon
@@ -185,20 +250,33 @@ export async function live(life: Life): Promise<Lived> {
       daemon = undefined
       later(downMs, startDaemon)
     },
-    reload: ({ settings }) => {
-      write(settings)
-      daemon?.signal('SIGHUP')
+    reload(deed) {
+      heads.look()
+      if ('pollSeconds' in deed) {
+        pollSeconds = deed.pollSeconds
+        heads.restart()
+      } else {
+        resources = deed.resources
+        hindered(deed.forMs, () => {
+          resources = life.resources
+          reload()
+        })
+      }
+      reload()
     },
-    suspend: ({ forMs }) => machine.suspend(forMs),
+    suspend({ forMs }) {
+      machine.suspend(forMs)
+      hindered(0, () => undefined)
+    },
     clock: ({ offMs, forMs }) => {
       machine.setClock(offMs)
-      return later(forMs, () => machine.setClock(0))
+      return hindered(forMs, () => machine.setClock(0))
     },
     lock({ forMs }) {
       if (!existsSync(database)) return
       const other = openSqlite(database)
       other.exec('BEGIN IMMEDIATE')
-      return later(forMs, () => {
+      return hindered(forMs, () => {
         other.exec('COMMIT')
         other.close()
       })
@@ -218,6 +296,8 @@ export async function live(life: Life): Promise<Lived> {
       daemon = undefined
       const program = await machine.start(['backfill', ...argv], env)
       await machine.until(() => program.status() !== undefined)
+      if (program.status() === 0 && undos.length === 0)
+        find(...witness.differences().map(left => `a complete backfill has left: ${left}`))
       await startDaemon()
     },
   }
@@ -228,11 +308,13 @@ export async function live(life: Life): Promise<Lived> {
       const undo = undos[0]
       const next = Math.min(at, undo?.at ?? Number.POSITIVE_INFINITY)
       if (machine.now() < next)
-        await machine.pass(next - machine.now(), () => isDown() || trace.isOverBudget())
-      if (trace.isOverBudget()) return find(`more than ${MOST_REQUESTS_A_DAY} requests on one day`)
+        await machine.pass(next - machine.now(), () => isDown() || findings.length > 0)
+      heads.look()
+      if (findings.length > 0) return
       if (isDown()) restart()
       if (undo !== undefined && undo.at <= machine.now()) {
         undos.shift()
+        calmSince = machine.now()
         await undo.undo()
       } else if (machine.now() >= at) return
     }
@@ -248,17 +330,19 @@ export async function live(life: Life): Promise<Lived> {
     const until = machine.now() + ms
     while (machine.now() < until) {
       await passUntil(Math.min(until, nextDay(machine.now())))
-      find(...witness.lies(await isOk()))
+      find(...witness.lies(await isOk(), undos.length > 0 ? machine.now() : calmSince))
       if (findings.length > 0) return
     }
   }
 
   try {
     witness.look()
+    budget.happened({ isBeginning: true })
     await startDaemon()
     for (const deed of life.deeds) {
       await pass(Math.max(0, START + deed.atMs - machine.now()))
       if (findings.length > 0) break
+      budget.happened({ forMs: lengthOf(deed), isBeginning: ['command', 'backfill'].includes(deed.kind) })
       await does[deed.kind](deed as never)
     }
     while (findings.length === 0 && undos[0] !== undefined)
@@ -268,7 +352,7 @@ export async function live(life: Life): Promise<Lived> {
       const before = trace.count()
       await pass(DAY)
       rest.push(witness.sizes(trace.count() - before))
-      const left = witness.differences()
+      const left = [...witness.differences(), ...witness.unwell()]
       if (left.length > 0 && day >= life.quietDays) find(...left)
       if (left.length === 0 && day >= life.restDays) break
     }
@@ -282,6 +366,7 @@ export async function live(life: Life): Promise<Lived> {
       findings,
       requests: trace.count(),
       days,
+      loads: trace.loads(),
       trace: trace.last(),
       digests: { requests: trace.digest(), rows: digestOf(folder, database) },
     }
@@ -291,9 +376,11 @@ export async function live(life: Life): Promise<Lived> {
   }
 }
 
+const lengthOf = (deed: Deed) => ('forMs' in deed ? (deed.forMs ?? 0) : 'downMs' in deed ? deed.downMs : 0)
+
 const nextDay = (now: number) => START + (Math.floor((now - START) / DAY) + 1) * DAY
 
-const settingsText = ({ workspace, resources }: Life, folder: string, more: string) => `
+const settingsText = ({ workspace, resources, pollSeconds, intervalScale = 1 }: Life, folder: string) => `
 [api]
 base_url = "http://api.example"
 workspace_id = "${workspace.workspaceId ?? 'demo-workspace'}"
@@ -305,72 +392,8 @@ path = "${join(folder, 'parley.db')}"
 [http]
 listen = "off"
 
-${more}
+[sync]
+poll_seconds = ${pollSeconds}
+interval_scale = ${intervalScale}
 resources = ${JSON.stringify(resources)}
 `
-
-/** Every request with its answer, and those for the same thing at the same time. */
-function traceOf(
-  server: ReturnType<typeof createSimulator>['server'],
-  now: () => number,
-  find: (found: string) => void,
-) {
-  const last: string[] = []
-  const digest = createHash('sha256')
-  const open = new Map<string, number>()
-  let count = 0
-  let day = START
-  let countOfDay = 0
-  server.prependListener('request', (request, response) => {
-    const url = String(request.url)
-    const began = now()
-    count += 1
-    if (began >= nextDay(day)) {
-      day = began
-      countOfDay = 0
-    }
-    countOfDay += 1
-    const { searchParams: query } = new URL(url, 'http://api.example')
-    const [from, to] = [query.get('from'), query.get('to')]
-    if (from !== null && to !== null && from >= to) find(`a request for a time without length: ${url}`)
-    open.set(url, (open.get(url) ?? 0) + 1)
-    if ((open.get(url) ?? 0) > 1) find(`two requests at once for ${url}`)
-    response.once('close', () => {
-      open.set(url, (open.get(url) ?? 1) - 1)
-      const line = `${new Date(began).toISOString()} ${url} ${response.headersSent ? response.statusCode : '-'} ${now() - began} ms`
-      digest.update(line)
-      last.push(line)
-      if (last.length > 400) last.splice(0, 200)
-    })
-  })
-  return {
-    count: () => count,
-    isOverBudget: () => countOfDay > MOST_REQUESTS_A_DAY,
-    last: () => last,
-    digest: () => digest.copy().digest('hex'),
-  }
-}
-
-/** A digest of all rows of all tables, without the name of the folder, which each run has its own. */
-function digestOf(folder: string, file: string): string {
-  if (!existsSync(file)) return ''
-  const db: Sqlite = openSqlite(file, { readonly: true })
-  const digest = createHash('sha256')
-  try {
-    const tables = db
-      .prepare("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
-      .pluck()
-      .all()
-    for (const table of tables) {
-      digest.update(String(table))
-      for (const row of db
-        .prepare(`SELECT * FROM "${String(table).replaceAll('"', '""')}"`)
-        .raw()
-        .iterate())
-        digest.update(JSON.stringify(row).replaceAll(folder, ''))
-    }
-    return digest.digest('hex')
-  } finally {
-    db.close()
-  }
-}

@@ -1,0 +1,172 @@
+import type { Truth, TruthKind } from '../../src/simulator/world/truth.ts'
+
+/**
+ * How often each route may be asked from the begin of a day until now. A day on which nothing happens costs the polls of
+ * the newest events, four passes over each whole list, and single reads that become rarer with the age of the item.
+ * Whatever happens to the workspace, the API, the machine or the program may have all of a route read once more, on that
+ * day and on the next.
+ *
+ *     MARGIN × (polls + passes + beginnings × once + happenings × again) + SLACK + tries of what has failed
+ */
+export type Budget = (route: string, spent: Spent) => number
+
+/** Of the day until now. */
+export interface Spent {
+  /** Of the newest events. */
+  polls: number
+  /** 0 to 1. */
+  share: number
+  /** Those after which everything is read. */
+  beginnings: number
+  /** Those after which everything that is read again and again may be read once more. */
+  happenings: number
+  /** Requests that got no answer of the API, or that it could not answer. */
+  failed: number
+}
+
+const MARGIN = 1.5
+/** For routes of which a still day asks next to nothing: a few tries of what failed. */
+const SLACK = 12
+
+/** Of a route that fails. */
+const TRIES_AN_HOUR = 6
+
+const DAY = 86_400_000
+const PASSES_A_DAY = 4
+const POLLS_A_DAY_OF_MEETINGS = 24
+const LOOKS_A_DAY_AT_THE_LOG = 48
+const MONTHS_OF_LOG = 25
+
+/** Single reads of one item a day: at a tenth of its age apart, but at most hourly and at least weekly. */
+const readsADay = (ageMs: number) => Math.min(24, Math.max(1 / 7, (10 * DAY) / Math.max(ageMs, 1)))
+
+const sum = (numbers: readonly number[]) => numbers.reduce((one, other) => one + other, 0)
+
+interface Cost {
+  /** Requests that read everything of the route. */
+  once: number
+  /** Those of what is ever read again. Default: everything. */
+  again?: number
+  /** Requests of a still day, but for the polls of the newest events. */
+  still: number
+  /** Requests of a poll. */
+  poll?: number
+}
+
+/** @param scale the factor of `sync.interval_scale` */
+export function budgetFor(truth: Truth, { scale, now }: { scale: number; now: number }): Budget {
+  const count = (...kinds: readonly TruthKind[]) => sum(kinds.map(truth.count))
+  const whole = (rows: number, scopes = 1, passes = PASSES_A_DAY): Cost => {
+    const once = scopes + Math.floor(rows / 50)
+    return { once, still: (once * passes) / scale }
+  }
+  const weekly = (items: number): Cost => ({ once: items, still: items / 7 / scale })
+  /** Older parts of the list are read again, the recent ones more often: together about twice a day. */
+  const timeline = (rows: number): Cost => {
+    const once = 1 + Math.floor(rows / 100)
+    return { once, still: (2 * once) / scale, poll: 1 }
+  }
+  const ages = [...truth.items('meetings')].map(
+    ({ start_time }) => (now - Date.parse(String(start_time))) * scale,
+  )
+  const details = count('meetings', 'withheld_meetings')
+  const objects = count('crm_objects') + 1
+  const records = count('crm_records')
+  const playbooks = count('playbooks', 'inactive_playbooks')
+  const costs: Readonly<Record<string, Cost>> = {
+    '/v1/members': whole(count('members')),
+    '/v1/teams': whole(count('teams')),
+    '/v1/teams/{teamId}': weekly(count('teams')),
+    '/v1/collections': whole(count('collections')),
+    '/v1/collections/{collectionId}': weekly(count('collections')),
+    '/v1/meetings': both(
+      whole(details, 1, POLLS_A_DAY_OF_MEETINGS),
+      whole(count('collection_meetings'), count('collections')),
+    ),
+    '/v1/meetings/{meetingId}': {
+      once: details,
+      still: (sum(ages.map(readsADay)) + count('withheld_meetings') / 7) / scale,
+    },
+    '/v1/meetings/{meetingId}/transcript': weekly(details),
+    '/v1/meetings/{meetingId}/playbook-results': weekly(details),
+    '/v1/playbooks': whole(playbooks),
+    '/v1/playbooks/{playbookId}': weekly(playbooks),
+    '/v1/playbooks/{playbookId}/execution-setting': weekly(playbooks),
+    '/v2/activities': timeline(count('activities')),
+    '/v2/activities/{activityId}': weekly(count('activities', 'unlisted_activities')),
+    '/v2/messages': timeline(count('messages')),
+    '/v2/messages/{messageId}': weekly(count('messages')),
+    '/v2/objects': whole(objects),
+    '/v2/objects/{object}': { once: objects, still: (objects * PASSES_A_DAY) / scale },
+    '/v2/objects/{object}/records': both(whole(records, objects), weekly(records)),
+    '/v2/objects/{object}/records/{recordId}': weekly(records),
+    '/v1/public-api-access-logs': { once: MONTHS_OF_LOG, again: 2, still: LOOKS_A_DAY_AT_THE_LOG / scale },
+    '/v1/bot-definition': whole(1),
+    '/v1/settings/integrations': whole(1),
+  }
+  return (route, { polls, share, beginnings, happenings, failed }) => {
+    const { once, again = once, still, poll = 0 } = costs[route] ?? { once: 0, still: 0 }
+    // What comes at intervals may come at the begin of each.
+    const passes = still * Math.min(1, share + 1 / PASSES_A_DAY)
+    const tries = Math.min(failed, SLACK + 24 * TRIES_AN_HOUR * share)
+    const usual = polls * poll + passes + beginnings * once + happenings * again
+    return Math.ceil(MARGIN * usual + SLACK + tries)
+  }
+}
+
+const both = (one: Cost, other: Cost): Cost => ({
+  once: one.once + other.once,
+  still: one.still + other.still,
+})
+
+interface BudgetOptions {
+  start: number
+  now(): number
+  truth(): Truth
+  pollSeconds(): number
+  scale: number
+}
+
+/** The budget of the days of a life, in which something happens now and then. */
+export function createBudget({ start, now, truth, pollSeconds, scale }: BudgetOptions) {
+  /** Until when each may have consequences. */
+  const happenings: { until: number; isBeginning: boolean }[] = []
+  let today: ({ day: number; budget: Budget } & Pick<Spent, 'beginnings' | 'happenings'>) | undefined
+  let polls = 0
+  let countedAt = start
+  const count = () => {
+    polls += (now() - countedAt) / (pollSeconds() * 1000)
+    countedAt = now()
+  }
+  return {
+    /**
+     * It may have consequences for a day after its end. Call it before the settings change.
+     * @param isBeginning whether everything is read after it, as at the first start
+     */
+    happened({ forMs = 0, isBeginning = false } = {}) {
+      count()
+      happenings.push({ until: now() + forMs + DAY, isBeginning })
+      today = undefined
+    },
+    /**
+     * The most requests of the route on this day until now.
+     * @param failed of them
+     */
+    of(route: string, failed: number): number {
+      const day = Math.floor((now() - start) / DAY)
+      const begin = start + day * DAY
+      if (countedAt < begin) {
+        countedAt = begin
+        polls = 0
+      }
+      count()
+      if (today?.day !== day) {
+        const felt = happenings.filter(({ until }) => until > begin)
+        const beginnings = felt.filter(({ isBeginning }) => isBeginning).length
+        const budget = budgetFor(truth(), { scale, now: now() })
+        today = { day, budget, beginnings, happenings: felt.length - beginnings }
+      }
+      return today.budget(route, { ...today, polls, share: (now() - begin) / DAY, failed })
+    },
+  }
+}
