@@ -76,9 +76,10 @@ function copyOf(payload: Fields): Copy {
 const plain = (cell: Cell | OneOf | undefined): Cell =>
   cell === undefined || (typeof cell === 'object' && cell !== null) ? null : cell
 
-/** An empty or missing header id never merges two messages. */
+/** A blank or missing header id never merges two messages. */
 function mailKey(row: Row): string {
-  return plain(row['header_message_id']) ? String(row['header_message_id']) : `id:${row['id']}`
+  const header = String(plain(row['header_message_id']) ?? '')
+  return header.trim() === '' ? `id:${row['id']}` : header
 }
 
 /** Earliest first, then smallest id. */
