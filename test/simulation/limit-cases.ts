@@ -144,7 +144,7 @@ export function limitCaseOf(seed: number): LimitCase {
   const made: Made = SHAPES[shapeOf(seed)](draw)
   const { limit, changes = [], faults = [] } = made
   const windowMs = 'windowMs' in limit ? limit.windowMs : SECOND
-  // A pause starts with a window of its own.
+  // A pause starts with its window.
   const goneMs = limit.kind === 'fixed-window' && changes.length === 0 ? draw.below(windowMs) : 0
   // Whole windows: who knows the limit uses up each at its beginning.
   const toBoundary = (ms: number) => Math.ceil((ms + goneMs) / windowMs) * windowMs - goneMs
