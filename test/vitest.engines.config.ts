@@ -1,5 +1,9 @@
+import { tmpdir } from 'node:os'
 import { defineConfig, mergeConfig } from 'vitest/config'
 import usual from './vitest.config.ts'
+
+// On the disk, which Ceph writes past the cache of the kernel.
+process.env['TMPDIR'] ??= tmpdir()
 
 /** Query engines that read published tables. Their packages are in `test/engines`. */
 export default mergeConfig(

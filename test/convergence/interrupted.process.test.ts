@@ -33,20 +33,6 @@ test('a backfill that is killed in the middle and repeated equals the truth, and
   expect(repeated).toBeLessThanOrEqual(inFlight + RESOURCES + Math.ceil(atBest * 0.02))
 })
 
-test('a backfill that is killed every 40 requests equals the truth when it is done', async () => {
-  trial = await startTrial(TINY)
-  let status: number | null = null
-  let kills = 0
-  for (; status === null && kills < 50; kills++) {
-    const parley = trial.start()
-    killAt(trial, parley, { number: 40, phase: kills % 2 === 0 ? 'request' : 'answer' })
-    status = (await parley.ended).status
-  }
-  expect(status).toBe(0)
-  expect(kills).toBeGreaterThan(2)
-  expect(await trial.differences()).toEqual([])
-})
-
 test('SIGTERM ends a backfill unfinished with 75, and the next run continues', async () => {
   trial = await startTrial(TINY)
   const parley = trial.start()

@@ -57,20 +57,17 @@ test('the daemon continues after a complete backfill, and reads hardly any text 
   expect(again).toBeLessThanOrEqual(ids.length + empty)
 })
 
-test.each([20, 90, 160])(
-  'the daemon continues after a backfill that was killed at request %i',
-  async number => {
-    trial = await startDaemonTrial({ seed: number })
-    const backfill = trial.start()
-    killAt(trial, backfill, { number, phase: 'request' })
-    expect(await backfill.ended).toMatchObject({ status: null })
-    stopKilling(trial)
-    await trial.simulator.change({ kind: 'delete', resource: 'messages', count: 3 })
-    await trial.simulator.change({ kind: 'publishLate', resource: 'activities', count: 3 })
-    trial.go()
-    expect(await trial.convergence()).toEqual([])
-  },
-)
+test('the daemon continues after a backfill that was killed', async () => {
+  trial = await startDaemonTrial()
+  const backfill = trial.start()
+  killAt(trial, backfill, { number: 90, phase: 'request' })
+  expect(await backfill.ended).toMatchObject({ status: null })
+  stopKilling(trial)
+  await trial.simulator.change({ kind: 'delete', resource: 'messages', count: 3 })
+  await trial.simulator.change({ kind: 'publishLate', resource: 'activities', count: 3 })
+  trial.go()
+  expect(await trial.convergence()).toEqual([])
+})
 
 test('a backfill continues after a daemon, whether that had finished or not', async () => {
   trial = await startDaemonTrial()
