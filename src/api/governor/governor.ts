@@ -101,7 +101,11 @@ export function createGovernor({
         return
       }
       const holdMs = Math.max(inFlight.pace().pausedUntil - clock.elapsed(), day.holdMs())
-      if (holdMs > 0) return wakeAfter(holdMs)
+      if (holdMs > 0) {
+        // A turn before the end of the pause would let two requests go at its end, one of them without a pause.
+        turns.drop()
+        return wakeAfter(holdMs)
+      }
       if (!day.isReserved()) return reserveMore()
       const rhythm = pacing(inFlight.pace())
       const isPaced = rhythm.minTime > 0

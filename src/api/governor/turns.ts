@@ -9,6 +9,8 @@ export interface RequestTurns {
   ask(rhythm: Pacing, then: () => void): boolean
   /** Undoes a `take`. */
   giveBack(): void
+  /** Forgets what the last turn still allows. */
+  drop(): void
 }
 
 /**
@@ -59,6 +61,9 @@ export function createTurns(clock: Clock): RequestTurns {
     },
     giveBack: () => {
       credit += 1
+    },
+    drop: () => {
+      credit = 0
     },
   }
 }
