@@ -1,3 +1,5 @@
+import { CATALOG } from '../../src/catalog/catalog.ts'
+import { feedsOf } from '../../src/catalog/feeds.ts'
 import type { ResourceName } from '../../src/catalog/resource-names.ts'
 import type { Change } from '../../src/simulator/changes/change.ts'
 import type { Fault, Faults } from '../../src/simulator/faults/faults.ts'
@@ -65,13 +67,31 @@ const resourceOf = (change: Change): ResourceName => {
 }
 
 const answers =
-  (make: (draw: Draw) => Faults): Make =>
-  draw => ({ kind: 'answers', faults: make(draw), forMs: aWhile(draw) })
+  (make: (draw: Draw, resources: readonly ResourceName[]) => Faults): Make =>
+  (draw, resources) => ({ kind: 'answers', faults: make(draw, resources), forMs: aWhile(draw) })
+
+/** The routes that the daemon asks for its resources. */
+function routesOf(resources: readonly ResourceName[]): [string, ...string[]] {
+  const anyKey = (path: string) => path.replaceAll(/\{\w+\}/g, '{}')
+  const read = CATALOG.filter(({ name }) => resources.includes(name)).flatMap(feedsOf)
+  const paths = new Set(read.map(({ feed }) => anyKey('list' in feed ? feed.list.path : feed.read.path)))
+  return routeTemplates().filter(route => paths.has(anyKey(route))) as [string, ...string[]]
+}
+
+/** Faults as networks and servers have them; those of one route are of a route that the daemon asks. */
+function faults(draw: Draw, resources: readonly ResourceName[]): Faults {
+  const routes = routesOf(resources)
+  return drawFaults(draw).map(fault =>
+    fault.route === undefined || routes.includes(fault.route)
+      ? fault
+      : { ...fault, route: draw.pick(routes) },
+  )
+}
 
 /** One at a time: an API that denies an item twice, minutes apart, has deleted it as far as anyone can know. */
-const blip = (draw: Draw): Fault => ({
+const blip = (draw: Draw, resources: readonly ResourceName[]): Fault => ({
   ...draw.pick(WRONG_ANSWERS),
-  route: draw.pick(routeTemplates() as [string, ...string[]]),
+  route: draw.pick(routesOf(resources)),
   atMost: 1,
 })
 
@@ -85,9 +105,9 @@ const LIMITS: readonly [LimitModel, ...LimitModel[]] = [
 
 /** What disturbs the daemon, each kind as often as it stands here. */
 const POOL: readonly [Make, ...Make[]] = [
-  answers(drawFaults),
-  answers(drawFaults),
-  answers(draw => [blip(draw), blip(draw)]),
+  answers(faults),
+  answers(faults),
+  answers((draw, resources) => [blip(draw, resources), blip(draw, resources)]),
   draw => ({ kind: 'answers', faults: [draw.pick(WRONG_ANSWERS)], forMs: 20 * SECOND }),
   answers(draw => [{ kind: 'late', probability: 0.4, delayMs: 1 + draw.below(3000) }]),
   answers(draw => [{ kind: 'lag', probability: 0.5, delayMs: 300 + draw.below(4000) }]),
@@ -114,13 +134,23 @@ const POOL: readonly [Make, ...Make[]] = [
   () => ({ kind: 'backfill', argv: [] }),
 ]
 
+/** After these, what was only in memory is made again. Every third life has none of them. */
+const STARTS: readonly DeedKind[] = ['kill', 'stop', 'reload', 'backfill', 'refuse']
+
 /** Every second deed is a change. @param spanMs the time over which the deeds are spread */
 export function drawDeeds(
   draw: Draw,
   { count, spanMs, resources }: { count: number; spanMs: number; resources: readonly ResourceName[] },
 ): Deed[] {
+  const isSteady = draw.below(3) === 0
+  const disturb: Make = (draw, resources) => {
+    for (;;) {
+      const deed = draw.pick(POOL)(draw, resources)
+      if (!isSteady || !STARTS.includes(deed.kind)) return deed
+    }
+  }
   return Array.from({ length: count }, (_, index) => ({
-    ...(index % 2 === 0 ? change : draw.pick(POOL))(draw, resources),
+    ...(index % 2 === 0 ? change : disturb)(draw, resources),
     atMs: draw.below(spanMs),
   })).sort((one, other) => one.atMs - other.atMs)
 }

@@ -1,13 +1,16 @@
 import { isoInstant } from '../../../clock.ts'
 import type { Segment, Segments } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context.ts'
-import { DAY, HOUR } from '../../due/intervals.ts'
+import { DAY, HOUR, scaled } from '../../due/intervals.ts'
 import { SHORTEST_PERIOD_MS } from '../narrowing.ts'
 
 /** Which periods of a log are read: their bounds, and when the next ones are added. */
 
 /** The longest span that a request may name (spec: Limits). */
 const LONGEST_PERIOD_MS = 31 * DAY
+
+/** The daemon adds no period that is shorter. */
+const LEAST_PERIOD_MS = HOUR / 2
 
 const EMPTY_IN_A_ROW = 3
 
@@ -18,14 +21,16 @@ export function isNewestOpen([newest]: readonly Segment[]): boolean {
 
 /** Adds periods from the end of the newest one until now; if there is none, for the last hour and 31 days before it. */
 export function planPeriods(context: EngineContext, id: string): void {
-  const { store } = context
+  const { store, schedule, options } = context
   const end = Math.floor(context.server.now())
   dropFuture(context, id, end)
   const periods = store.segments.of(id, '')
   const newest = periods[0]?.to
   const start = newest ? Date.parse(newest) : end - HOUR - LONGEST_PERIOD_MS
   const isLoading = isNewestOpen(periods) && periods.some(isUnread)
-  if (end > start && !(isLoading && end - start < HOUR)) {
+  // Two periods that are read minutes apart, as after late answers, would each have another one follow it every hour.
+  const isFollowed = schedule.isTimed && newest != null && end - start < scaled(LEAST_PERIOD_MS, options)
+  if (end > start && !isFollowed && !(isLoading && end - start < HOUR)) {
     const bounds = [end]
     for (let at = end - HOUR; at > start; at -= LONGEST_PERIOD_MS) bounds.push(at)
     bounds.push(start)
