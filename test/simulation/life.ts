@@ -55,7 +55,6 @@ const GROUPS: readonly [readonly ResourceName[], ...(readonly ResourceName[])[]]
   ['activities', 'meetings', 'transcripts', 'playbooks', 'playbook_results'],
   ['members', 'teams', 'collections', 'activities', 'meetings', 'collection_meetings', 'transcripts'],
   ['crm_objects', 'crm_records', 'crm_record_links'],
-  ['activities', 'crm_objects', 'crm_records'],
   ['access_logs', 'bot_definition', 'integrations', 'members'],
 ]
 
