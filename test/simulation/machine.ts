@@ -76,7 +76,12 @@ export interface MachineOptions {
   files: readonly string[]
 }
 
+/** undici has one timer for all its deadlines. One of another clock would never fire again. */
+export const httpTimers: { reset(): void; setFastTimeout(call: () => void, ms: number): void } =
+  createRequire(import.meta.url)('undici/lib/util/timers.js')
+
 export function createMachine({ seed, start, servers, files }: MachineOptions): Machine {
+  httpTimers.reset()
   const realImmediate = globalThis.setImmediate
   const context = new AsyncLocalStorage<Owner | undefined>()
   const programs = new Set<Owner>()
@@ -163,6 +168,7 @@ export function createMachine({ seed, start, servers, files }: MachineOptions): 
     process.off('unhandledRejection', onRejection)
     for (const listener of listeners) process.on('unhandledRejection', listener)
   })
+  undo.push(httpTimers.reset)
 
   const turn = () => new Promise<void>(resolve => realImmediate(resolve))
   const settle = async () => {

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, test } from 'vitest'
 import { lifeOf, live } from './life.ts'
-import { createMachine } from './machine.ts'
+import { createMachine, httpTimers } from './machine.ts'
 import { grown } from './rest.ts'
 
 test('the same seed gives the same requests at the same times, and the same rows', async () => {
@@ -68,4 +68,11 @@ test('a machine that is closed leaves the process as it was, imported names incl
   expect(names().filter((name, index) => name === before[index])).toEqual([])
   machine.close()
   expect(names()).toEqual(before)
+})
+
+test('the deadlines of HTTP requests pass again once a machine is closed', async () => {
+  const machine = createMachine({ seed: 1, start: 0, servers: {}, files: [] })
+  httpTimers.setFastTimeout(() => undefined, 5000)
+  machine.close()
+  await new Promise<void>(resolve => httpTimers.setFastTimeout(resolve, 1))
 })
