@@ -26,7 +26,7 @@ export interface Life {
   deeds: readonly Deed[]
   /** Days without deeds within which everything must be as the API has it. */
   quietDays: number
-  /** It rests for so many days after the last deed, even if everything is as the API has it before. */
+  /** The least number of days of rest after the last deed, also when everything is as the API has it before. */
   restDays: number
 }
 
