@@ -118,7 +118,7 @@ const POOL: readonly [Make, ...Make[]] = [
   draw => ({ kind: 'kill', statement: 1 + draw.below(300), downMs: SECOND }),
   draw => ({ kind: 'kill', downMs: aWhile(draw) }),
   draw => ({ kind: 'stop', downMs: aWhile(draw) }),
-  draw => ({ kind: 'reload', pollSeconds: draw.pick([900, 3600, 21_600]) }),
+  draw => ({ kind: 'reload', pollSeconds: draw.pick([1800, 3600, 21_600]) }),
   (draw, resources) => ({
     kind: 'reload',
     resources: [draw.pick(resources as [ResourceName])],

@@ -63,7 +63,7 @@ export function lifeOf(seed: number, { days = 2, deeds = 14, rest = 1 } = {}): L
   const draw = createDraw(seed)
   const resources = draw.pick(GROUPS)
   const messages = 40 + draw.below(80)
-  const pollSeconds = draw.pick([900, 3600, 21_600])
+  const pollSeconds = draw.pick([1800, 3600, 21_600])
   return {
     seed,
     workspace: { ...TINY, messages, seed },

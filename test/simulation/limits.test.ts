@@ -108,9 +108,9 @@ const KNOWN_FAILURES: readonly (readonly [fault: string, limited: LimitCase, mis
     /used 0\.[0-5]\d after the start/,
   ],
   [
-    'refusals for the rate are taken for too many at once, so that 40 in each second are used by a fifth',
+    'refusals for the rate are taken for too many at once, so that half of 40 in each second are used',
     { ...limitCaseOf(15), forMs: 3 * MINUTE },
-    /used 0\.[0-4]\d after the start/,
+    /used 0\.[0-6]\d after the start/,
   ],
   [
     'one refusal in a hundred that has nothing to do with the rate costs most of the speed',

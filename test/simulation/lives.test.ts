@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { runs } from '../support/effort.ts'
 import { lifeOf, live } from './life.ts'
 
-/** Each group of resources and each kind of deed has its part in some of them. */
-const SEEDS = Array.from({ length: runs(15) }, (_, index) => index + 1)
+/** Each group of resources and each kind of deed has its part in some of them. The cheap ones come first. */
+const SEEDS = [15, 16, 9, 7, 34, 1, 3, 5, 12, 13, 2, 8, 17, 23, 35, 6, 11, 18, 20, 25].slice(0, runs(20))
 
 test.each(SEEDS)(
   'the warehouse says nothing untrue on any day, and equals the API once it rests, in the life of seed %i',

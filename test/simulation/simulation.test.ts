@@ -7,7 +7,7 @@ import { createMachine, httpTimers } from './machine.ts'
 import { grown } from './rest.ts'
 
 test('the same seed gives the same requests at the same times, and the same rows', async () => {
-  const life = lifeOf(6, { days: 1, deeds: 5 })
+  const life = lifeOf(15)
   const one = await live(life)
   const other = await live(life)
   expect(one.findings).toEqual([])

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import type { Server } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import { targetOf } from '../../src/simulator/http/target.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
@@ -39,7 +39,7 @@ interface TraceOptions {
 export function traceOf(server: Server, { start, now, allowed, asked, find }: TraceOptions): Trace {
   const last: string[] = []
   const digest = createHash('sha256')
-  const open = new Map<string, number>()
+  const open = new Map<string, Set<ServerResponse>>()
   const days: Map<string, Load>[] = []
   let count = 0
   server.prependListener('request', (request, response) => {
@@ -59,10 +59,14 @@ export function traceOf(server: Server, { start, now, allowed, asked, find }: Tr
     const { searchParams: query } = new URL(url, 'http://api.example')
     const [from, to] = [query.get('from'), query.get('to')]
     if (from !== null && to !== null && from >= to) find(`a request for a time without length: ${url}`)
-    open.set(url, (open.get(url) ?? 0) + 1)
-    if ((open.get(url) ?? 0) > 1) find(`two requests at once for ${url}`)
+    const same = open.get(url) ?? new Set()
+    open.set(url, same)
+    // The server sees the end of its answer later than the client does.
+    if ([...same].some(other => !other.writableEnded)) find(`two requests at once for ${url}`)
+    same.add(response)
     response.once('close', () => {
-      open.set(url, (open.get(url) ?? 1) - 1)
+      same.delete(response)
+      if (same.size === 0) open.delete(url)
       if (!response.writableFinished || FAILED.has(response.statusCode) || response.statusCode >= 500)
         load.failed += 1
       const line = `${new Date(began).toISOString()} ${url} ${response.headersSent ? response.statusCode : '-'} ${now() - began} ms`
