@@ -36,6 +36,7 @@ const PASSES_A_DAY = 4
 const POLLS_A_DAY_OF_MEETINGS = 24
 const LOOKS_A_DAY_AT_THE_LOG = 48
 const MONTHS_OF_LOG = 25
+const TRIES_ON_THE_FIRST_DAY = 7
 
 /** Single reads of one item a day: at a tenth of its age apart, but at most hourly and at least weekly. */
 const readsADay = (ageMs: number) => Math.min(24, Math.max(1 / 7, (10 * DAY) / Math.max(ageMs, 1)))
@@ -61,6 +62,11 @@ export function budgetFor(truth: Truth, { scale, now }: { scale: number; now: nu
     return { once, still: (once * passes) / scale }
   }
   const weekly = (items: number): Cost => ({ once: items, still: items / 7 / scale })
+  /** What is empty may not be ready: it is asked for again after ten minutes, then at growing intervals of up to a day. */
+  const prepared = (items: number, kind: TruthKind, field: string): Cost => {
+    const empty = [...truth.items(kind)].filter(item => (item[field] as unknown[]).length === 0).length
+    return { once: items + TRIES_ON_THE_FIRST_DAY * empty, still: (items / 7 + empty) / scale }
+  }
   /** Older parts of the list are read again, the recent ones more often: together about twice a day. */
   const timeline = (rows: number): Cost => {
     const once = 1 + Math.floor(rows / 100)
@@ -87,8 +93,8 @@ export function budgetFor(truth: Truth, { scale, now }: { scale: number; now: nu
       once: details,
       still: (sum(ages.map(readsADay)) + count('withheld_meetings') / 7) / scale,
     },
-    '/v1/meetings/{meetingId}/transcript': weekly(details),
-    '/v1/meetings/{meetingId}/playbook-results': weekly(details),
+    '/v1/meetings/{meetingId}/transcript': prepared(details, 'transcripts', 'entries'),
+    '/v1/meetings/{meetingId}/playbook-results': prepared(details, 'playbook_results', 'results'),
     '/v1/playbooks': whole(playbooks),
     '/v1/playbooks/{playbookId}': weekly(playbooks),
     '/v1/playbooks/{playbookId}/execution-setting': weekly(playbooks),

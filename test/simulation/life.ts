@@ -83,6 +83,8 @@ const RESTARTS: Readonly<Record<number, number>> = { 69: 10_000, 73: 10_000, 75:
 
 /** The longest interval of a week, and the time for confirming a deletion that is held back. */
 const MOST_QUIET_DAYS = 10
+/** What did not fit and has no key is resolved at the end of the first round that began after it: at most two rounds. */
+const MOST_REJECT_DAYS = 15
 const MOST_FINDINGS = 5
 
 export async function live(life: Life): Promise<Lived> {
@@ -353,7 +355,9 @@ export async function live(life: Life): Promise<Lived> {
       await pass(DAY)
       rest.push(witness.sizes(trace.count() - before))
       const left = [...witness.differences(), ...witness.unwell()]
-      if (left.length > 0 && day >= life.quietDays) find(...left)
+      find(
+        ...left.filter(one => day >= (one.startsWith('sync_rejects:') ? MOST_REJECT_DAYS : life.quietDays)),
+      )
       if (left.length === 0 && day >= life.restDays) break
     }
     find(...grown(rest))
