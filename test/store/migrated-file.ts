@@ -1,9 +1,13 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { statementCache } from '../../src/store/database/statements.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
+import { createState } from '../../src/store/sync/resource-state.ts'
+import { fillDictionary } from '../../src/store/views/fill-dictionary.ts'
+import { fillQuestions } from '../../src/store/views/fill-questions.ts'
 
-/** The bytes of a database with all tables and views of this version, and no row. */
+/** The bytes of a database with all tables and views of this version, its dictionary and its questions, and no other row. */
 let bytes: Buffer | undefined
 
 /**
@@ -18,7 +22,14 @@ export function writeMigratedFile(path: string): void {
 function migratedBytes(): Buffer {
   const folder = mkdtempSync(join(tmpdir(), 'parley-migrated-'))
   const path = join(folder, 'parley.db')
-  openWarehouse({ path }).close()
+  const db = openWarehouse({ path })
+  const prepare = statementCache(db)
+  const state = createState(prepare)
+  db.transaction(() => {
+    fillDictionary(prepare, state)
+    fillQuestions(prepare, state)
+  })()
+  db.close()
   const migrated = readFileSync(path)
   rmSync(folder, { recursive: true })
   return migrated

@@ -37,8 +37,8 @@ export function closeKeepingWal(db: Sqlite): void {
   let last: Sqlite | undefined
   try {
     last = openSqlite(db.name, { readonly: true, fileMustExist: true })
-    // SQLite opens the files of a connection at its first read.
-    last.prepare('SELECT count(*) FROM sqlite_master').get()
+    // SQLite opens the files of a connection at its first read. This one does not parse the schema.
+    last.pragma('user_version')
   } catch {
     // A database that cannot be read needs no -wal and -shm for its readers.
   }

@@ -33,7 +33,8 @@ const COLUMNS = Object.keys(DICTIONARY_TABLE.columns)
 export function fillDictionary(prepare: Prepare, state: Pick<State, 'meta' | 'setMeta'>): void {
   // Only migrations change the places of columns. To read them from each table would slow every start down.
   const lastMigration = prepare('SELECT max(created_at) FROM __drizzle_migrations').pluck().get()
-  const digest = digestOf([DICTIONARY.flatMap(dictionaryRows), crmTables(SAMPLE), lastMigration])
+  declared ??= digestOf([DICTIONARY.flatMap(dictionaryRows), crmTables(SAMPLE)])
+  const digest = digestOf([declared, lastMigration])
   if (state.meta(META.dictionary) === digest) return
   const insert = inserter(prepare)
   prepare('DELETE FROM data_dictionary').run()
@@ -42,6 +43,9 @@ export function fillDictionary(prepare: Prepare, state: Pick<State, 'meta' | 'se
   state.setMeta(META.dictionary, digest)
   createCrmDictionary(prepare).refresh()
 }
+
+/** The digest of the declarations, computed once in a process. */
+let declared: string | undefined
 
 /** A sample typed table. The digest covers its dictionary rows, so the digest changes with their texts. */
 const SAMPLE: CrmObjectDescription = {

@@ -8,11 +8,8 @@ import type { State } from '../sync/resource-state.ts'
 
 /** Rewrites `parley_questions` when the questions of this version differ. Call inside a transaction. */
 export function fillQuestions(prepare: Prepare, state: Pick<State, 'meta' | 'setMeta'>): void {
-  const questions = readQuestions().map(question => ({
-    ...question,
-    duckdbSql: duckdbSql(question.sql, DICTIONARY),
-  }))
-  const digest = createHash('sha256').update(JSON.stringify(questions)).digest('hex')
+  installed ??= installedQuestions()
+  const { questions, digest } = installed
   if (state.meta(META.questions) === digest) return
   prepare('DELETE FROM parley_questions').run()
   const insert = prepare(
@@ -22,4 +19,16 @@ export function fillQuestions(prepare: Prepare, state: Pick<State, 'meta' | 'set
     insert.run(name, question, JSON.stringify(parameters), sql, forDuckdb)
   }
   state.setMeta(META.questions, digest)
+}
+
+/** They are the same for every warehouse that this process opens, so only the first one waits for the translations. */
+let installed: ReturnType<typeof installedQuestions> | undefined
+
+function installedQuestions() {
+  const questions = readQuestions().map(question => ({
+    ...question,
+    duckdbSql: duckdbSql(question.sql, DICTIONARY),
+  }))
+  const digest = createHash('sha256').update(JSON.stringify(questions)).digest('hex')
+  return { questions, digest }
 }
