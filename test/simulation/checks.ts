@@ -26,7 +26,7 @@ export interface Witness {
   differences(): string[]
   /** Whether the warehouse says that something is the matter with the resource. */
   isSaid(resource: string): boolean
-  /** Resources that are not well, or have no next read. */
+  /** Resources that are not well or have no next read, and single reads that are overdue. */
   unwell(): string[]
   /** @param requests of the day */
   sizes(requests: number): Sizes
@@ -54,6 +54,8 @@ const LISTED = [
 ] as const satisfies readonly (readonly [table: string, kind: TruthKind, key: string])[]
 
 const RESOURCE_OF: Readonly<Record<string, ResourceName>> = { message_copies: 'messages' }
+
+const OVERDUE_MS = 6 * 3_600_000
 
 /** A replica may lag, and an answer be late: what was published shortly before may look deleted. */
 const TOLERANCE_MS = 3_600_000
@@ -129,7 +131,7 @@ export function createWitness({ api, database, resources, now, nature }: Witness
             .get(resource) !== undefined,
         true,
       ),
-    unwell: () => within(db => unwell(db, read), []),
+    unwell: () => within(db => [...unwell(db, read), ...overdue(db, read, now())], []),
     sizes: requests => within(db => sizesOf(db, database, requests), {}),
   }
 }
@@ -211,6 +213,18 @@ function unwell(db: Sqlite, resources: readonly string[]): string[] {
         resources.includes(resource ?? '') && (!['ok', 'waiting'].includes(state ?? '') || next === null),
     )
     .map(row => `sync_status: ${JSON.stringify(row)}`)
+}
+
+/** Single reads that nothing hinders and that have been due for hours. */
+function overdue(db: Sqlite, resources: readonly string[], now: number): string[] {
+  const rows = db
+    .prepare(
+      'SELECT feed, count(*) AS number, min(due_at) AS since FROM sync_tasks WHERE due_at < ? GROUP BY feed',
+    )
+    .all(new Date(now - OVERDUE_MS).toISOString()) as { feed: string; number: number; since: string }[]
+  return rows
+    .filter(({ feed }) => resources.includes(String(feed.split('.')[0])))
+    .map(({ feed, number, since }) => `${number} reads of ${feed} are due since ${since}`)
 }
 
 function truthOf({ world }: IdleSimulator, altered: (line: string) => string): Truth {

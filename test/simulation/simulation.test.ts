@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto'
+import { mkdtempSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { lifeOf, live } from './life.ts'
 import { createMachine, httpTimers } from './machine.ts'
 import { grown } from './rest.ts'
@@ -68,6 +72,30 @@ test('a machine that is closed leaves the process as it was, imported names incl
   expect(names().filter((name, index) => name === before[index])).toEqual([])
   machine.close()
   expect(names()).toEqual(before)
+})
+
+test('the deadlines of HTTP requests pass after the kill of a program that waits for an answer', async () => {
+  let isAsked = false
+  const silent = createServer(() => {
+    isAsked = true
+  })
+  const machine = createMachine({ seed: 1, start: 0, servers: { 'api.example:80': silent }, files: [] })
+  onTestFinished(machine.close)
+  const folder = mkdtempSync(join(tmpdir(), 'parley-machine-'))
+  const program = await machine.start(['backfill', '--database', join(folder, 'parley.db')], {
+    PARLEY_BASE_URL: 'http://api.example',
+    PARLEY_API_KEY: 'key',
+    PARLEY_WORKSPACE_ID: 'acme',
+  })
+  await machine.until(() => isAsked)
+  program.kill()
+  await machine.until(program.isKilled)
+  let isOver = false
+  httpTimers.setFastTimeout(() => {
+    isOver = true
+  }, 5000)
+  await machine.until(() => isOver)
+  expect(machine.now()).toBeLessThan(60_000)
 })
 
 test('the deadlines of HTTP requests pass again once a machine is closed', async () => {
