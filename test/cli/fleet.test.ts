@@ -12,10 +12,9 @@ import {
 } from '../../src/commands/status/fleet.ts'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
-import { loaded, startDaemon } from '../daemon/cli-daemon.ts'
 import { asNobody } from '../store/other-user.ts'
 import { emptyFolder, parley } from './parley.ts'
-import { backfilled, type Place, placeFor, workspace } from './workspace.ts'
+import { backfilled } from './workspace.ts'
 
 /** A folder with a settings file for each of these databases. */
 function fleetOf(databases: Readonly<Record<string, string>>): string {
@@ -31,45 +30,6 @@ const statusAll = (folder: string, ...args: string[]) => parley(['status', '--al
 
 const rowsOf = (stdout: string) =>
   (JSON.parse(stdout) as { workspaces: Record<string, unknown>[] }).workspaces.map(row => row['name'])
-
-test.concurrent('status --all has a row for each daemon, and names the one that was stopped first', async context => {
-  const simulator = await workspace(context)
-  const places: Record<string, Place> = {
-    acme: placeFor(simulator),
-    beta: placeFor(simulator),
-    gamma: placeFor(simulator),
-  }
-  const daemons = Object.entries(places).map(([name, place]) => ({
-    name,
-    place,
-    daemon: startDaemon(context, place),
-  }))
-  const folder = fleetOf(Object.fromEntries(daemons.map(({ name, place }) => [name, place.file])))
-  await Promise.all(daemons.map(({ place }) => loaded(place.file)))
-  const fine = await statusAll(folder)
-  expect(fine).toMatchObject({ status: EXIT_STATUS.done, stderr: '' })
-  expect(fine.stdout).toMatch(
-    /^workspace +state +daemon +fresh as of +complete as of .*size\nacme +ok +running .*B\nbeta +ok +running .*\ngamma +ok +running .*\n3 workspaces: 3 ok\.\n$/,
-  )
-  expect(await statusAll(folder, '--check')).toEqual({
-    status: 0,
-    stdout: 'OK: 3 workspaces: 3 ok\n',
-    stderr: '',
-  })
-  daemons[1]?.daemon.signal('SIGTERM')
-  await daemons[1]?.daemon.ended
-  const stopped = await statusAll(folder)
-  expect(stopped.status).toBe(EXIT_STATUS.done)
-  expect(stopped.stdout).toMatch(/\nbeta +needs you +stopped .*\nacme +ok +running .*\ngamma +ok +running /)
-  expect(stopped.stdout).toMatch(
-    /\n {2}beta: Needs you since .*: The daemon is not running, .*Start parley daemon again\.\n3 workspaces: 1 needs you, 2 ok\.\n$/,
-  )
-  const check = await statusAll(folder, '--check')
-  expect(check.status).toBe(2)
-  expect(check.stdout).toMatch(
-    /^CRITICAL: 3 workspaces: 1 needs you, 2 ok\. beta: Needs you since .*Start parley daemon again\.\n$/,
-  )
-})
 
 test.concurrent('a workspace that cannot be read is a row that says why, and no failure of the others', async context => {
   const { file } = await backfilled(context)

@@ -1,8 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
-import { column, loaded, startDaemon } from '../daemon/cli-daemon.ts'
 import { parley } from './parley.ts'
 import { type Place, placeFor, type Test, workspace } from './workspace.ts'
 
@@ -17,8 +16,6 @@ async function mistaken(context: Test) {
   const env = { ...place.env, PARLEY_BASE_URL: others.url, PARLEY_WORKSPACE_ID: OTHER }
   return { place, mine, others, wrong: { ...place, env } }
 }
-
-const teams = ({ file }: Place) => column(file, 'SELECT id FROM teams ORDER BY id')
 
 test.concurrent('the database of another workspace is refused with 78 before any request, and not changed', async context => {
   const { place, mine, others, wrong } = await mistaken(context)
@@ -86,23 +83,4 @@ test.concurrent('status, an export and a snapshot name the workspace of their da
   expect(JSON.parse(readFileSync(join(place.cwd, 'lake', 'manifest.json'), 'utf8')).workspace).toEqual(held)
   const snapshot = await parley(['snapshot', 'copy.db', '--json'], place)
   expect(JSON.parse(snapshot.stdout).workspace).toEqual(held)
-})
-
-test.concurrent('a daemon keeps its settings when a reload names another workspace, and says whose data it reads', async context => {
-  const simulator = await workspace(context)
-  const place = placeFor(simulator)
-  const config = (id: string) =>
-    writeFileSync(join(place.cwd, 'parley.toml'), `[api]\nworkspace_id = "${id}"\n`)
-  config(simulator.workspaceId)
-  const daemon = startDaemon(context, place, { PARLEY_CONFIG: 'parley.toml', PARLEY_WORKSPACE_ID: '' })
-  await loaded(place.file)
-  const before = teams(place)
-  config(OTHER)
-  daemon.signal('SIGHUP')
-  const line = await daemon.says(({ msg }) => msg.endsWith('the daemon keeps the current ones'))
-  expect(line.error).toMatchObject({ code: 'other-workspace' })
-  const info = `parley_workspace_info{workspace_id="${simulator.workspaceId}",base_url="${simulator.url}"} 1`
-  expect((await daemon.ask('/metrics')).body).toContain(info)
-  expect(JSON.parse((await daemon.ask('/status')).body).workspace.id).toBe(simulator.workspaceId)
-  expect(teams(place)).toEqual(before)
 })

@@ -4,7 +4,6 @@ import { expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { quote } from '../../src/store/database/sql.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
-import { column, loaded, startDaemon } from '../daemon/cli-daemon.ts'
 import { emptyFolder, parley, parleyWithSmallFiles } from './parley.ts'
 import { backfilled, placeFor, workspace } from './workspace.ts'
 
@@ -34,39 +33,6 @@ test.concurrent('snapshot FILE copies everything while nothing runs, says what i
   expect(readdirSync(cwd).sort()).toEqual([...before, 'copy.db'].sort())
   expect(rowsIn(join(cwd, 'copy.db'))).toEqual(rowsIn(file))
   expect(statSync(join(cwd, 'copy.db')).mode & 0o777).toBe(0o600)
-})
-
-test.concurrent('snapshot works while the daemon runs, and a reader needs only the one file', async context => {
-  const place = placeFor(await workspace(context))
-  const daemon = startDaemon(context, place)
-  await loaded(place.file)
-  const folder = emptyFolder()
-  const copy = join(folder, 'copy.db')
-  const { status, stdout } = await parley(['snapshot', copy, '--json', '--database-mode', '0644'], place)
-  expect(status).toBe(EXIT_STATUS.done)
-  const said = JSON.parse(stdout)
-  expect(said).toMatchObject({
-    path: copy,
-    bytes: statSync(copy).size,
-    database: place.file,
-    duration_ms: expect.any(Number),
-    begun_at: expect.stringMatching(/Z$/),
-    removed: [],
-    not_removed: [],
-  })
-  expect(said.resources).toHaveLength(17)
-  const messages = said.resources.find(({ resource }: { resource: string }) => resource === 'messages')
-  expect(messages.rows_live).toBe(column(copy, 'SELECT count(*) FROM live_messages')[0])
-  expect(messages.fresh_as_of).toBe(
-    column(copy, "SELECT fresh_as_of FROM sync_status WHERE resource = 'messages'")[0],
-  )
-  expect(readdirSync(folder)).toEqual(['copy.db'])
-  expect(statSync(copy).mode & 0o777).toBe(0o644)
-  // The daemon's notes about itself do not belong to the copy.
-  const ofCopy = await parley(['status', '--json', '--database', copy], place)
-  expect(JSON.parse(ofCopy.stdout)).toMatchObject({ writer: null, daemon: null, api: null })
-  daemon.signal('SIGTERM')
-  expect(await daemon.ended).toMatchObject({ status: 0 })
 })
 
 test.concurrent('snapshot of an incomplete warehouse names the incomplete resources', async context => {

@@ -10,8 +10,6 @@ import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { type DaemonState, readStatusReport, type StatusReport } from '../../src/store/status/report.ts'
 import { openStore } from '../../src/store/store.ts'
 import { META } from '../../src/store/sync/meta.ts'
-import { column, startDaemon } from '../daemon/cli-daemon.ts'
-import { until } from '../support/until.ts'
 import { emptyFolder, parley, startParley } from './parley.ts'
 import { backfilled, placeFor, silentApi, workspace } from './workspace.ts'
 
@@ -267,18 +265,6 @@ test.concurrent('after a backfill each resource has a due time: the next poll, a
   })
   expect(failed.status).toBe(EXIT_STATUS.apiUnavailable)
   expect((await parley(['status'], { cwd })).stdout).toMatch(/\nteams .* now *\n/)
-})
-
-test.concurrent('a starting daemon notes when each resource is due, even one that it does not read yet', async context => {
-  const place = await backfilled(context)
-  const db = openSqlite(place.file)
-  db.exec('UPDATE sync_resources SET next_run_at = NULL')
-  db.close()
-  const daemon = startDaemon(context, place)
-  const unknown = () => column(place.file, 'SELECT resource FROM sync_status WHERE next_run_at IS NULL')
-  expect(await until(unknown, names => names.length === 0)).toEqual([])
-  daemon.signal('SIGTERM')
-  expect(await daemon.ended).toMatchObject({ status: 0 })
 })
 
 test.concurrent('status --json counts e-mails and meetings by the state of their parts', async context => {

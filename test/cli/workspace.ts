@@ -1,5 +1,6 @@
+import { cpSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { EXIT_STATUS } from '../../src/errors.ts'
 import { type Simulator, type SimulatorOptions, startSimulator } from '../../src/simulator/server.ts'
 import { emptyFolder, parley } from './parley.ts'
@@ -52,12 +53,28 @@ export function placeFor({
   }
 }
 
-/** The same with a warehouse of a made-up workspace, which a backfill has just filled. */
+/**
+ * The same with a warehouse of a made-up workspace, which a backfill has just filled. Without a clock of its own, the
+ * backfill runs once in this process, and each test has a copy of its files: tests share the service and only read it.
+ */
 export async function backfilled(
   test: Test,
   { env = {}, ...options }: SimulatorOptions & { env?: Record<string, string> } = {},
 ): Promise<Place> {
-  const place = placeFor(await workspace(test, options))
+  if (options.now !== undefined) return backfill(await workspace(test, options), env)
+  const wanted = JSON.stringify([options, env])
+  const known = filled.get(wanted) ?? startSimulator({ ...SMALL, ...options }).then(api => backfill(api, env))
+  filled.set(wanted, known)
+  const source = await known
+  const cwd = emptyFolder()
+  cpSync(source.cwd, cwd, { recursive: true })
+  return { cwd, file: join(cwd, basename(source.file)), env: source.env }
+}
+
+const filled = new Map<string, Promise<Place>>()
+
+async function backfill(api: Simulator, env: Record<string, string>): Promise<Place> {
+  const place = placeFor(api)
   const { status, stderr } = await parley(['backfill'], { cwd: place.cwd, env: { ...place.env, ...env } })
   if (status !== EXIT_STATUS.done) throw new Error(`The backfill ended with ${status}: ${stderr}`)
   return place

@@ -17,9 +17,8 @@ import { EXIT_STATUS } from '../../src/errors.ts'
 import { type SimulatorOptions, startSimulator } from '../../src/simulator/server.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { lockDatabase } from '../../src/store/file/lock.ts'
-import { type Ended, emptyFolder, parley, startParley } from '../cli/parley.ts'
+import { type Ended, emptyFolder, parley } from '../cli/parley.ts'
 import { createCertificate, serveTlsTo, startConnectProxy } from '../support/connect-proxy.ts'
-import { until } from '../support/until.ts'
 import { requirePrograms } from '../systemd/tools.ts'
 import { type Place, placeFor, serveAnswers, serveWorkspace, startWorkspace } from './api-server.ts'
 
@@ -593,18 +592,4 @@ test('an API that answers every request with 503 is not called readable, and its
   expect(marksOf('key')).toEqual([['note', 'not checked: every request failed']])
   expect(marksOf('workspace')).toEqual([['note', 'not checked: every request failed']])
   expect(marksOf('GET /v1/members')).toEqual([['wrong', expect.stringContaining('503')]])
-})
-
-test('while a daemon runs doctor does not advise to start one', async () => {
-  const around = backfilled()
-  const daemon = startParley(['daemon', '--listen', 'off', '--database', around.file], around)
-  onTestFinished(async () => {
-    daemon.child.kill('SIGTERM')
-    await daemon.ended
-  })
-  await daemon.says('The daemon starts')
-  const next = async () => JSON.parse((await doctor(around, ['--json'])).stdout).next
-  const expected = `the daemon (process ${daemon.child.pid}) keeps the warehouse up to date; parley status shows how fresh it is.`
-  // It holds the lock some time before it records itself as the writer.
-  expect(await until(next, seen => seen === expected)).toBe(expected)
 })
