@@ -7,7 +7,7 @@ import { startTimed } from './trial-timed.ts'
 /** A time bound cannot separate rows at one instant. A row whose page fails must not hide changes of the others. */
 
 const HOUR = 3_600_000
-const STEP_HOURS = 2
+const STEP_HOURS = 4
 const POLL_MS = 60_000
 
 const AT = minutesBack(60)

@@ -69,8 +69,8 @@ async function simulated(options: SimulatorOptions) {
   return { simulator, place: placeFor(simulator) }
 }
 
-test('the plan for 2,000 messages is within a fifth of what the backfill then needs, and stores nothing', async () => {
-  const { simulator, place } = await simulated({ messages: 2000, meetings: 120, deals: 80, members: 20 })
+test('the plan for 1,000 messages is within a fifth of what the backfill then needs, and stores nothing', async () => {
+  const { simulator, place } = await simulated({ messages: 1000, meetings: 60, deals: 40, members: 20 })
   const plan = await planOf(place)
   expect(plan.asked).toBe(simulator.requests.total())
   expect(plan.asked).toBeLessThanOrEqual(60)
@@ -125,7 +125,7 @@ test('a refused resource is unknown, and the others are planned', async () => {
 })
 
 test('--only, --skip and --since bound the plan as they bound the backfill', async () => {
-  const { simulator, place } = await simulated({ messages: 3000 })
+  const { simulator, place } = await simulated({ messages: 1500 })
   const plan = await planOf(place, ['--only', 'message_bodies', '--since', '2026-03-01'])
   expect(plan.resources.map(({ resource }) => resource)).toEqual(['messages', 'message_bodies'])
   expect(simulator.requests.count('/v2/messages')).toBe(simulator.requests.total())

@@ -151,6 +151,21 @@ export const NO_PASS = {
   totalSize: null,
 } satisfies Partial<Segment>
 
+/**
+ * Returns a function that says whether nothing was written since its last call, by this connection or another one. Each
+ * look for due work reads the segments of every list, far more often than anything is written.
+ */
+function createWriteWatch(prepare: Prepare): () => boolean {
+  const own = prepare<number>('SELECT total_changes()').pluck()
+  const others = prepare<number>('PRAGMA data_version').pluck()
+  let seen = ''
+  return () => {
+    const before = seen
+    seen = `${own.get()} ${others.get()}`
+    return seen === before
+  }
+}
+
 export function createSegments(prepare: Prepare): Segments {
   const names = Object.keys(SEGMENT_TABLE.columns).filter(name => name !== 'id')
   const insert = prepare<SegmentRow>(
@@ -170,7 +185,19 @@ export function createSegments(prepare: Prepare): Segments {
   )
   const retryNow = prepare('UPDATE sync_segments SET retry_at = NULL WHERE feed = ? AND retry_at IS NOT NULL')
 
-  const segmentsOf = (feed: string, scope?: string) => select.all(feed, scope ?? null).map(fromRow)
+  const isUnchanged = createWriteWatch(prepare)
+  const known = new Map<string, readonly Segment[]>()
+
+  const segmentsOf = (feed: string, scope?: string) => {
+    const read = () => select.all(feed, scope ?? null).map(fromRow)
+    // Within a transaction, a rollback would undo what is read.
+    if (select.database.inTransaction) return read()
+    if (!isUnchanged()) known.clear()
+    const key = scope === undefined ? feed : `${feed} ${scope}`
+    const segments = known.get(key) ?? read()
+    known.set(key, segments)
+    return [...segments]
+  }
   const add: Segments['add'] = ({ feed, scope, from, to }) => fromRow(onlyRow(insert, feed, scope, from, to))
   const save: Segments['save'] = segment => {
     update.run(toRow(segment))

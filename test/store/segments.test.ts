@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
+import type { Segment } from '../../src/store/sync/segments.ts'
+import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
+
+const FEED = 'messages.list'
+
+const rowsOf = ({ segments }: TemporaryStore) => segments.of(FEED).map(({ rows }) => rows)
+
+const WRITES: [by: string, write: (store: TemporaryStore, segment: Segment) => void][] = [
+  ['the segments themselves', ({ segments }, segment) => segments.save({ ...segment, rows: 1 })],
+  ['a statement of this connection', ({ db }) => void db.exec('UPDATE sync_segments SET rows = 1')],
+  [
+    'another connection',
+    ({ path }) => {
+      const other = openSqlite(path)
+      other.exec('UPDATE sync_segments SET rows = 1')
+      other.close()
+    },
+  ],
+]
+
+test.each(WRITES)('segments that were read before are read again after a write by %s', (_, write) => {
+  const store = temporaryStore()
+  const segment = store.segments.add({ feed: FEED, scope: '', from: null, to: null })
+  expect(rowsOf(store)).toEqual([0])
+  write(store, segment)
+  expect(rowsOf(store)).toEqual([1])
+})
+
+test('segments that were read within a transaction are not those after its rollback', () => {
+  const store = temporaryStore()
+  const segment = store.segments.add({ feed: FEED, scope: '', from: null, to: null })
+  const undone = store.db.transaction(() => {
+    store.segments.save({ ...segment, rows: 1 })
+    expect(rowsOf(store)).toEqual([1])
+    throw new Error('undone')
+  })
+  expect(undone).toThrow('undone')
+  expect(rowsOf(store)).toEqual([0])
+})
+
+test('segments of a scope and those of its list are not confused', () => {
+  const store = temporaryStore()
+  store.segments.add({ feed: FEED, scope: 'a', from: null, to: null })
+  store.segments.add({ feed: FEED, scope: '', from: null, to: null })
+  const scopes = (scope?: string) => store.segments.of(FEED, scope).map(one => one.scope)
+  expect([scopes(), scopes('a'), scopes(''), scopes()]).toEqual([['', 'a'], ['a'], [''], ['', 'a']])
+})
