@@ -9,6 +9,7 @@ import { drawChange } from '../daemon/lives/changes.ts'
 import { drawFaults } from '../daemon/lives/faults.ts'
 import { ODD_ANSWERS, WRONG_ANSWERS } from '../daemon/lives/hostile-answers.ts'
 import type { Draw } from '../torture/draw.ts'
+import type { WebhookSubject } from './webhook.ts'
 
 /** What happens to a workspace, its API, the machine and the daemon. Plain data, so that a life can be written down. */
 export type Deed = { atMs: number } /** `backMs`: what it hides is revealed again after this time. */ & (
@@ -33,6 +34,8 @@ export type Deed = { atMs: number } /** `backMs`: what it hides is revealed agai
   | { kind: 'write'; sql: string }
   /** A command while the daemon runs. */
   | { kind: 'command'; argv: readonly string[] }
+  /** The product says that something has happened to an item. Where there is no item, it names one that never was. */
+  | { kind: 'webhook'; about: WebhookSubject; nth: number }
   /** The daemon is stopped for a backfill. */
   | { kind: 'backfill'; argv: readonly string[] }
 )
@@ -132,6 +135,18 @@ const POOL: readonly [Make, ...Make[]] = [
     argv: [draw.pick(['resync', 'accept-deletions']), draw.pick(resources as [ResourceName])],
   }),
   () => ({ kind: 'backfill', argv: [] }),
+  (draw, resources) => ({
+    kind: 'backfill',
+    argv: draw.pick([
+      ['--only', draw.pick(resources as [ResourceName])],
+      ['--since', '2026-06-01'],
+    ]),
+  }),
+  draw => ({
+    kind: 'webhook',
+    about: draw.pick(['activities', 'meetings', 'playbooks', 'crm_records']),
+    nth: draw.below(10),
+  }),
 ]
 
 /** After these, what was only in memory is made again. Every third life has none of them. */

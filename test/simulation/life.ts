@@ -14,6 +14,7 @@ import { watchHeads } from './heads.ts'
 import { createMachine, type Program } from './machine.ts'
 import { grown, type Sizes } from './rest.ts'
 import { digestOf, type Load, traceOf } from './trace.ts'
+import { NUDGE, sendWebhook } from './webhook.ts'
 
 /** A life: a workspace, settings, and deeds in time. The same life has the same requests and the same rows each time. */
 export interface Life {
@@ -169,6 +170,7 @@ export async function live(life: Life): Promise<Lived> {
   const write = () => writeFileSync(settingsFile, settingsText({ ...life, pollSeconds, resources }, folder))
   write()
   writeFileSync(join(folder, 'key'), api.apiKey, { mode: 0o600 })
+  writeFileSync(join(folder, 'nudge'), NUDGE.secret, { mode: 0o600 })
   mkdirSync(join(folder, 'snapshots'))
   const env = { PARLEY_CONFIG: settingsFile }
 
@@ -182,7 +184,7 @@ export async function live(life: Life): Promise<Lived> {
   let daemon: Program | undefined
   const isDown = () => daemon?.status() !== undefined
   const startDaemon = async () => {
-    daemon = await machine.start(['daemon'], env)
+    daemon = await machine.start(['daemon'], env, hasWebhooks(life))
   }
   const reload = () => {
     write()
@@ -292,13 +294,18 @@ export async function live(life: Life): Promise<Lived> {
       const program = await machine.start(argv, env)
       await machine.until(() => program.status() !== undefined)
     },
+    async webhook({ about, nth }) {
+      const item = [...api.world.truth().items(about)][nth]
+      const key = item?.['id'] ?? item?.['meeting_id']
+      await sendWebhook(machine, about, key === undefined ? undefined : String(key))
+    },
     async backfill({ argv }) {
       if (daemon === undefined) return
       await end(daemon)
       daemon = undefined
       const program = await machine.start(['backfill', ...argv], env)
       await machine.until(() => program.status() !== undefined)
-      if (program.status() === 0 && undos.length === 0)
+      if (program.status() === 0 && undos.length === 0 && argv.length === 0)
         find(...witness.differences().map(left => `a complete backfill has left: ${left}`))
       await startDaemon()
     },
@@ -384,7 +391,12 @@ const lengthOf = (deed: Deed) => ('forMs' in deed ? (deed.forMs ?? 0) : 'downMs'
 
 const nextDay = (now: number) => START + (Math.floor((now - START) / DAY) + 1) * DAY
 
-const settingsText = ({ workspace, resources, pollSeconds, intervalScale = 1 }: Life, folder: string) => `
+const hasWebhooks = ({ deeds }: Pick<Life, 'deeds'>) => deeds.some(({ kind }) => kind === 'webhook')
+
+const settingsText = (
+  { workspace, resources, pollSeconds, intervalScale = 1, deeds }: Life,
+  folder: string,
+) => `
 [api]
 base_url = "http://api.example"
 workspace_id = "${workspace.workspaceId ?? 'demo-workspace'}"
@@ -394,7 +406,8 @@ key_file = "${join(folder, 'key')}"
 path = "${join(folder, 'parley.db')}"
 
 [http]
-listen = "off"
+listen = "${hasWebhooks({ deeds }) ? NUDGE.listen : 'off'}"
+nudge_secret_file = "${join(folder, 'nudge')}"
 
 [sync]
 poll_seconds = ${pollSeconds}

@@ -6,8 +6,9 @@ import { createRequire, syncBuiltinESMExports } from 'node:module'
 import threads from 'node:worker_threads'
 import FakeTimers from '@sinonjs/fake-timers'
 import type BetterSqlite from 'better-sqlite3'
-// It draws chance when it is loaded, and commands load it late: the first life would draw once more than the others.
+// These draw chance when they are loaded, and commands load them late: the first life would draw more than the others.
 import '../../src/json.ts'
+import 'fastify'
 import { runCommandLine } from '../../src/commands/command-line.ts'
 import { StopError } from '../../src/errors.ts'
 import { sqlitePackage } from '../../src/store/database/sqlite.ts'
@@ -27,8 +28,11 @@ export interface Machine {
   setClock(offMs: number): void
   /** The machine sleeps: its clock goes on, its timers do not. */
   suspend(ms: number): void
-  /** Resolves once the program has loaded its modules, for which no time passes. */
-  start(argv: readonly string[], env: Readonly<Record<string, string>>): Promise<Program>
+  /**
+   * Resolves once the program has loaded its modules, for which no time passes.
+   * @param listens whether it has a server, which it loads late
+   */
+  start(argv: readonly string[], env: Readonly<Record<string, string>>, listens?: boolean): Promise<Program>
   /** Lets time pass until the condition is true, which is tried after each event. */
   until(isIt: () => boolean): Promise<void>
   /** Ends earlier when the condition is true. */
@@ -237,7 +241,7 @@ export function createMachine({ seed, start, servers, files }: MachineOptions): 
       }, ms)
       await until(() => isOver || now() >= end || isIt())
     },
-    async start(argv, env) {
+    async start(argv, env, listens = false) {
       const owner: Owner = {
         isDead: false,
         statements: 0,
@@ -273,7 +277,11 @@ export function createMachine({ seed, start, servers, files }: MachineOptions): 
           programs.delete(owner)
         })
       })
-      while (owner.statements === 0 && status === undefined) await settle()
+      const isLoading = () => owner.statements === 0 || (listens && !network.listens(owner))
+      while (isLoading() && status === undefined) {
+        await settle()
+        time.tick(0)
+      }
       return {
         status: () => status,
         isKilled: () => owner.isDead,

@@ -1,6 +1,5 @@
 import type { AsyncLocalStorage } from 'node:async_hooks'
-import type { Server } from 'node:http'
-import net, { type Socket } from 'node:net'
+import net, { type Server, type Socket } from 'node:net'
 import { Duplex } from 'node:stream'
 
 /** Connections between programs inside this process. Each end runs in the context of the program that has it. */
@@ -89,16 +88,18 @@ class End<T> extends Duplex {
   }
 }
 
+/** Takes the place of `net.connect` and of `listen` of each server until `close`. */
 export interface Network<T> {
-  /** Resets the connections of a side that is no more. */
+  /** Whether the side has a server. */
+  listens(side: T): boolean
+  /** Resets the connections of a side that is no more, and closes its servers. */
   drop(side: T): void
-  /** Takes the place of `net.connect` until `close`. */
   close(): void
 }
 
 /**
  * @param servers by host and port
- * @param outside the context of the servers
+ * @param outside the context of these servers
  */
 export function createNetwork<T>(
   context: Context<T>,
@@ -106,30 +107,59 @@ export function createNetwork<T>(
   servers: Readonly<Record<string, Server>>,
 ): Network<T> {
   const { connect } = net
+  const { listen, address, close } = net.Server.prototype
+  const listening = new Map(
+    Object.entries(servers).map(([at, server]) => [at, { server, side: outside }] as const),
+  )
+  const placeOf = (server: Server) => [...listening].find(([, one]) => one.server === server)?.[0]
   const open = new Map<End<T>, T>()
+  const end = (side: T) => {
+    const made = new End(context, side)
+    open.set(made, side)
+    return made.once('close', () => open.delete(made))
+  }
   const connectWithin = ({ host, port }: { host: string; port: number | string }): Socket => {
-    const side = context.getStore() as T
-    const mine = new End(context, side)
-    open.set(mine, side)
-    mine.once('close', () => open.delete(mine))
-    const server = servers[`${host}:${port}`]
+    const mine = end(context.getStore() as T)
     mine.later(() => {
       if (mine.destroyed) return
-      if (server === undefined) {
+      const reached = listening.get(`${host}:${port}`)
+      if (reached === undefined) {
         mine.destroy(Object.assign(new Error(`connect ECONNREFUSED ${host}`), { code: 'ECONNREFUSED' }))
         return
       }
-      const theirs = new End(context, outside)
+      const { server, side } = reached
+      const theirs = end(side)
       Object.assign(mine, { peer: theirs, connecting: false })
       Object.assign(theirs, { peer: mine, connecting: false })
-      context.run(outside, () => server.emit('connection', theirs))
+      context.run(side, () => server.emit('connection', theirs))
       mine.emit('connect')
     })
     return mine as unknown as Socket
   }
   net.connect = connectWithin as typeof net.connect
+  Object.assign(net.Server.prototype, {
+    listen(this: Server, { host, port }: { host: string; port: number }) {
+      listening.set(`${host}:${port}`, { server: this, side: context.getStore() as T })
+      process.nextTick(() => this.emit('listening'))
+      return this
+    },
+    address(this: Server) {
+      const [host = '', port] = placeOf(this)?.split(':') ?? []
+      return { address: host, family: 'IPv4', port: Number(port) }
+    },
+    close(this: Server, done?: () => void) {
+      listening.delete(placeOf(this) ?? '')
+      process.nextTick(() => {
+        this.emit('close')
+        done?.()
+      })
+      return this
+    },
+  })
   return {
+    listens: side => [...listening.values()].some(server => server.side === side),
     drop(side) {
+      for (const [at, server] of listening) if (server.side === side) listening.delete(at)
       for (const [end, of] of open) {
         if (of !== side) continue
         open.delete(end)
@@ -138,6 +168,7 @@ export function createNetwork<T>(
     },
     close() {
       net.connect = connect
+      Object.assign(net.Server.prototype, { listen, address, close })
     },
   }
 }

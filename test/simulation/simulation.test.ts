@@ -6,12 +6,19 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { lifeOf, live } from './life.ts'
+import { type Life, lifeOf, live } from './life.ts'
 import { createMachine, httpTimers } from './machine.ts'
 import { grown } from './rest.ts'
 
+const HOUR = 3_600_000
+const DAY = 24 * HOUR
+
 test('the same seed gives the same requests at the same times, and the same rows', async () => {
-  const life = lifeOf(15)
+  const { deeds, ...others } = lifeOf(26)
+  const life: Life = {
+    ...others,
+    deeds: [...deeds, { kind: 'kill', statement: 100, downMs: 1000, atMs: 2 * DAY }],
+  }
   const one = await live(life)
   const other = await live(life)
   expect(one.findings).toEqual([])
@@ -19,7 +26,6 @@ test('the same seed gives the same requests at the same times, and the same rows
   expect(other.requests).toBeGreaterThan(50)
 })
 
-const HOUR = 3_600_000
 const SEPARATE = "'2026-07-01T00:00:00.000Z'"
 
 /** What a fault of the program would do to the rows of a warehouse, and what is said of it. */
