@@ -49,7 +49,15 @@ const CHANGES: readonly Change[] = [
   { kind: 'publish', resource: 'meetings', count: 12 },
 ]
 
-export async function demoWarehouse(): Promise<DemoWarehouse> {
+/** The same for all files of tests in this process, which only read it. */
+export function demoWarehouse(): Promise<DemoWarehouse> {
+  demo ??= filledWarehouse()
+  return demo
+}
+
+let demo: Promise<DemoWarehouse> | undefined
+
+async function filledWarehouse(): Promise<DemoWarehouse> {
   const trial = await startTrial({
     messages: 900,
     meetings: 130,
@@ -59,7 +67,7 @@ export async function demoWarehouse(): Promise<DemoWarehouse> {
     members: 12,
     collections: 4,
     customRecords: 2,
-    accessLogs: 400,
+    accessLogs: 200,
     transcriptTurns: 12,
   })
   try {

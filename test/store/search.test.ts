@@ -13,7 +13,7 @@ import { SEARCH_INDICES } from '../../src/store/search/schema.ts'
 import { openStore } from '../../src/store/store.ts'
 import { migrationsWith } from '../migrations/older-version.ts'
 import { runs } from '../support/effort.ts'
-import { advance, ask, build, found, NOW, putMeeting, putMessage, say } from './searchable.ts'
+import { advance, ask, build, found, hitsOf, NOW, putMeeting, putMessage, say } from './searchable.ts'
 import { newFolder, openAt, type TemporaryStore, temporaryStore, withShortcuts } from './temporary-store.ts'
 
 const WORDS = [
@@ -650,16 +650,14 @@ describe('a search term that looks like syntax', () => {
     texts.forEach((one, at) => {
       putMessage(store, { id: `m${at}`, subject: one, text: texts[at + 1] ?? '' })
     })
-    const queries = fc.sample(text, { numRuns: 200, seed: 8 }).filter(typed => typed.trim() !== '')
+    const queries = fc.sample(text, { numRuns: runs(200), seed: 8 }).filter(typed => typed.trim() !== '')
     const asked = queries.filter(typed => !/^["\s　]*$/.test(typed))
     const slow = asked.map(typed => found(store, typed))
     await build(store)
-    expect(asked.map(typed => found(store, typed))).toEqual(slow)
-    for (const typed of asked) {
-      const { sql, rows } = ask(store, typed)
-      expect(store.all(sql)).toEqual(rows)
-    }
-    expect(slow.flat().length).toBeGreaterThan(100)
+    const answers = asked.map(typed => ask(store, typed))
+    expect(answers.map(({ rows }) => hitsOf(rows))).toEqual(slow)
+    for (const { sql, rows } of answers) expect(store.all(sql)).toEqual(rows)
+    expect(slow.flat().length).toBeGreaterThan(asked.length / 2)
   })
 })
 

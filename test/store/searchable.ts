@@ -1,7 +1,7 @@
 import { systemClock } from '../../src/clock.ts'
 import { buildSearch } from '../../src/store/search/build.ts'
 import { createSearchIndices } from '../../src/store/search/indices.ts'
-import { SEARCH_KINDS, type SearchKind, termsOf } from '../../src/store/search/query.ts'
+import { SEARCH_KINDS, type SearchKind, type SearchRow, termsOf } from '../../src/store/search/query.ts'
 import { readSearch } from '../../src/store/search/run-search.ts'
 import type { TemporaryStore } from './temporary-store.ts'
 import { putOwn, putTranscript } from './unique-texts.ts'
@@ -111,8 +111,8 @@ export function ask(
 }
 
 /** The hits of a search as kind and text, in no order. */
-export function found(store: TemporaryStore, typed: string, asked: Asked = {}): string[] {
-  return ask(store, typed, asked)
-    .rows.map(row => `${row.kind}: ${row.text ?? row.title}`)
-    .sort()
-}
+export const found = (store: TemporaryStore, typed: string, asked: Asked = {}): string[] =>
+  hitsOf(ask(store, typed, asked).rows)
+
+export const hitsOf = (rows: readonly SearchRow[]): string[] =>
+  rows.map(row => `${row.kind}: ${row.text ?? row.title}`).sort()
