@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './longest-first.ts'
 
@@ -24,8 +25,8 @@ export default defineConfig({
     hookTimeout: 1_200_000,
     pool: 'forks',
     sequence: { sequencer: LongestFirst },
-    // Files mostly wait for the processes that they start: fewer at a time leave two cores idle.
-    maxWorkers: 4,
+    // Some files wait for processes that they start, or for an API that does not answer, and one more fills that time.
+    maxWorkers: availableParallelism() + 1,
     // One import of the program for all files of a worker. No test changes what others see for longer than it runs.
     isolate: false,
   },

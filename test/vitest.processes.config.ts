@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig, mergeConfig } from 'vitest/config'
 import usual from './vitest.config.ts'
 
@@ -7,5 +8,6 @@ import usual from './vitest.config.ts'
  */
 export default mergeConfig(
   { ...usual, test: { ...usual.test, include: [], exclude: [] } },
-  defineConfig({ test: { include: ['test/**/*.process.test.ts'] } }),
+  // They mostly wait for the processes that they start: fewer files at a time leave two cores idle.
+  defineConfig({ test: { include: ['test/**/*.process.test.ts'], maxWorkers: 2 * availableParallelism() } }),
 )

@@ -3,6 +3,7 @@ import { CATALOG } from '../../src/catalog/catalog.ts'
 import { CONFIRM_AFTER_MS } from '../../src/engine/deletions/deletion-states.ts'
 import { message, minutesBack, startTrial, type Trial, uuid } from '../engine/trial-backfill.ts'
 import { startTimed } from '../engine/trial-timed.ts'
+import { share } from '../support/effort.ts'
 import {
   numberedPage,
   refused,
@@ -112,6 +113,9 @@ function seen(trial: Trial): Record<string, unknown> {
   return Object.fromEntries(views.map(view => [view, trial.all(`SELECT * FROM "${view}"`)]))
 }
 
+const changedViews = (before: Record<string, unknown>, after: Record<string, unknown>): string[] =>
+  Object.keys(before).filter(view => JSON.stringify(after[view]) !== JSON.stringify(before[view]))
+
 const ROUTES = [
   ...Object.keys(WORLD),
   '/v2/objects/{object}',
@@ -119,24 +123,26 @@ const ROUTES = [
   'related records',
 ]
 
+/** Every wrong answer of every route. */
+const WRONG = Object.entries(BLIPS).flatMap(([what, answerFor]) =>
+  ROUTES.filter(route => answerFor !== emptyList || !isDocument(route)).map(route => ({
+    route,
+    answer: answerFor(route),
+    name: `${what} for ${route}`,
+  })),
+)
+
 test('one wrong answer to any request of a backfill changes nothing that analysts see', async () => {
   const { api, put } = await startWorld()
   const trial = await startTrial(api)
   await trial.run(RESOURCES)
   const before = seen(trial)
   const changed: string[] = []
-  for (const [what, answerFor] of Object.entries(BLIPS)) {
-    for (const route of ROUTES) {
-      if (answerFor === emptyList && isDocument(route)) continue
-      trial.passTime(8 * DAY)
-      put({ route, answer: answerFor(route) })
-      await trial.run(RESOURCES)
-      const after = seen(trial)
-      const views = Object.keys(before).filter(
-        view => JSON.stringify(after[view]) !== JSON.stringify(before[view]),
-      )
-      changed.push(...views.map(view => `${what} for ${route}: ${view}`))
-    }
+  for (const { name, ...wrong } of share(WRONG)) {
+    trial.passTime(8 * DAY)
+    put(wrong)
+    await trial.run(RESOURCES)
+    changed.push(...changedViews(before, seen(trial)).map(view => `${name}: ${view}`))
   }
   expect(changed).toEqual([])
   expect(trial.column('SELECT count(*) FROM live_crm_record_links')).toEqual([1])
@@ -154,19 +160,12 @@ test('one wrong answer to any request of a daemon changes nothing that analysts 
     for (const resource of RESOURCES) await timed.settle(resource)
   }
   const changed: string[] = []
-  for (const [what, answerFor] of Object.entries(BLIPS)) {
-    for (const route of ROUTES) {
-      if (answerFor === emptyList && isDocument(route)) continue
-      put({ route, answer: answerFor(route) })
-      await goOn(8 * DAY)
-      await goOn(CONFIRM_AFTER_MS)
-      await goOn(DAY / 24)
-      const after = seen(trial)
-      const views = Object.keys(before).filter(
-        view => JSON.stringify(after[view]) !== JSON.stringify(before[view]),
-      )
-      changed.push(...views.map(view => `${what} for ${route}: ${view}`))
-    }
+  for (const { name, ...wrong } of share(WRONG)) {
+    put(wrong)
+    await goOn(8 * DAY)
+    await goOn(CONFIRM_AFTER_MS)
+    await goOn(DAY / 24)
+    changed.push(...changedViews(before, seen(trial)).map(view => `${name}: ${view}`))
   }
   expect(changed).toEqual([])
   expect(trial.column('SELECT count(*) FROM sync_absences')).toEqual([0])

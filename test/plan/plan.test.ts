@@ -69,8 +69,8 @@ async function simulated(options: SimulatorOptions) {
   return { simulator, place: placeFor(simulator) }
 }
 
-test('the plan for 1,000 messages is within a fifth of what the backfill then needs, and stores nothing', async () => {
-  const { simulator, place } = await simulated({ messages: 1000, meetings: 60, deals: 40, members: 20 })
+test('the plan for 800 messages is within a fifth of what the backfill then needs, and stores nothing', async () => {
+  const { simulator, place } = await simulated({ messages: 800, meetings: 50, deals: 40, members: 20 })
   const plan = await planOf(place)
   expect(plan.asked).toBe(simulator.requests.total())
   expect(plan.asked).toBeLessThanOrEqual(60)
@@ -80,7 +80,7 @@ test('the plan for 1,000 messages is within a fifth of what the backfill then ne
 })
 
 test('the plan for 30,000 messages takes at most 60 requests and is within a fifth', async () => {
-  const { simulator, place } = await simulated({ messages: 30_000, meetings: 1000, deals: 400 })
+  const { simulator, place } = await simulated({ messages: 30_000, meetings: 500, deals: 200 })
   const plan = await planOf(place)
   expect(simulator.requests.total()).toBeLessThanOrEqual(60)
   const truth = simulator.world.truth()

@@ -3,3 +3,9 @@ const EFFORT = Number(process.env['PARLEY_TEST_EFFORT'] ?? (process.env['CI'] ? 
 
 /** The number of cases to try of these, at least one. */
 export const runs = (cases: number): number => Math.max(1, Math.ceil(cases * EFFORT))
+
+/** As many of these cases, spread evenly over all of them. */
+export function share<T>(cases: readonly T[]): T[] {
+  const every = cases.length / Math.min(runs(cases.length), cases.length)
+  return cases.filter((_, at) => Math.floor(at / every) !== Math.floor((at - 1) / every))
+}
