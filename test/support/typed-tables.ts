@@ -131,10 +131,16 @@ function compareCells(
   record: Record<string, string | null>,
   row: Found,
 ): string[] {
-  const values = fieldsOf(parseExact(record['fields'] ?? 'null'))
+  // Of two names that are stored alike, the last counts.
+  const values = new Map(
+    Object.entries(fieldsOf(parseExact(record['fields'] ?? 'null'))).map(([key, value]) => [
+      storedName(key),
+      value,
+    ]),
+  )
   const wrong = ['created_at', 'updated_at', '_deleted_at'].filter(name => row.get(name) !== record[name])
   for (const { name, column, type, relation } of fields) {
-    const [, value = null] = Object.entries(values).findLast(([key]) => storedName(key) === name) ?? []
+    const value = values.get(name) ?? null
     const form = relation === 'MANY_TO_ONE' ? 'text' : (FORMS[(type ?? '').toUpperCase()] ?? 'text')
     const cell = row.get(column ?? '') ?? null
     if (!fits[form](value, cell)) wrong.push(`${column} (${form} ${cell})`)
