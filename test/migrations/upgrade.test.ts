@@ -8,6 +8,7 @@ import {
   readdirSync,
   readFileSync,
   statSync,
+  watch,
   writeFileSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -270,12 +271,11 @@ function startUpgrade(path: string, migrations: string = PRESENT): ChildProcess 
 /** Upgrades in a separate process that is killed once its copy has started. Returns whether the kill was in time. */
 async function killWhileCopying(path: string, part: string): Promise<boolean> {
   const child = startUpgrade(path)
-  const exit = once(child, 'exit')
-  while (child.exitCode === null && !(existsSync(part) && statSync(part).size > 0)) {
-    await new Promise<void>(resolve => setImmediate(resolve))
-  }
-  child.kill('SIGKILL')
-  await exit
+  const watcher = watch(dirname(path), () => {
+    if ((statSync(part, { throwIfNoEntry: false })?.size ?? 0) > 0) child.kill('SIGKILL')
+  })
+  await once(child, 'exit')
+  watcher.close()
   return existsSync(part)
 }
 
