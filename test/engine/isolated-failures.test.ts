@@ -363,7 +363,7 @@ describe('a workspace with bad rows anywhere', () => {
   }
 
   const numbers = (size: number, most: number) => fc.uniqueArray(fc.nat(size - 1), { maxLength: most })
-  const worlds = fc.integer({ min: 20, max: 130 }).chain(size =>
+  const worlds = fc.integer({ min: 20, max: 250 }).chain(size =>
     fc.record({
       size: fc.constant(size),
       /** Time between two messages, in ms. */

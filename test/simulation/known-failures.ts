@@ -1,41 +1,22 @@
-import type { Change } from '../../src/simulator/changes/change.ts'
 import type { Fault } from '../../src/simulator/faults/faults.ts'
-import { createSimulator, type SimulatorOptions } from '../../src/simulator/server.ts'
-import { TINY } from '../support/trial.ts'
+import { createSimulator } from '../../src/simulator/server.ts'
 import type { Deed } from './deeds.ts'
 import type { Life } from './life.ts'
+import {
+  answers,
+  backfill,
+  change,
+  DAY,
+  HOUR,
+  life,
+  look,
+  MINUTE,
+  nature,
+  SECOND,
+  WORKSPACE,
+} from './scripted.ts'
 
-const SECOND = 1000
-const MINUTE = 60 * SECOND
-const HOUR = 60 * MINUTE
-const DAY = 24 * HOUR
-
-const WORKSPACE: SimulatorOptions = { ...TINY, messages: 20, meetings: 3, seed: 1 }
-
-/** The shortest life that shows something: polled rarely, and wrong after a day of rest. */
-const life = (parts: Pick<Life, 'resources'> & Partial<Life>, ...deeds: readonly Deed[]): Life => ({
-  seed: 1,
-  workspace: WORKSPACE,
-  pollSeconds: 21_600,
-  quietDays: 1,
-  restDays: 0,
-  deeds,
-  ...parts,
-})
-
-const answers = (atMs: number, forMs: number, ...faults: readonly Fault[]): Deed => ({
-  kind: 'answers',
-  atMs,
-  forMs,
-  faults,
-})
-/** What the API answers for good. */
-const nature = (atMs: number, ...faults: readonly Fault[]): Deed => ({ kind: 'answers', atMs, faults })
-const change = (atMs: number, changed: Change): Deed => ({ kind: 'change', atMs, change: changed })
-const backfill = (atMs: number): Deed => ({ kind: 'backfill', atMs, argv: [] })
 const polls = (atMs: number, pollSeconds: number): Deed => ({ kind: 'reload', atMs, pollSeconds })
-/** All that is untrue is looked for at each deed. */
-const look = (atMs: number): Deed => ({ kind: 'command', atMs, argv: ['status'] })
 
 const [message = '', hidden = ''] = [
   ...createSimulator({ ...WORKSPACE, messages: 130 })

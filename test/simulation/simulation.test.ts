@@ -8,6 +8,7 @@ import { Worker } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Life, lifeOf, live } from './life.ts'
 import { createMachine, httpTimers } from './machine.ts'
+import { MUTANTS, mutatedFile } from './mutants.ts'
 import { grown } from './rest.ts'
 
 const HOUR = 3_600_000
@@ -48,6 +49,13 @@ test.each([
   expect(findings.join()).toContain(said)
   expect(days).toBe(1)
 })
+
+test.each(MUTANTS.map(mutant => [mutant.does, mutant] as const))(
+  'the program that %s can be made of this one',
+  (_, mutant) => {
+    expect(mutatedFile(mutant)).toContain(mutant.to)
+  },
+)
 
 describe('what grows in a rest of ninety days is named', () => {
   const days = (rows: (day: number) => number) =>

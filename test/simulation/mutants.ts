@@ -1,0 +1,268 @@
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import type { ChangedResource } from '../../src/simulator/changes/change.ts'
+import { createSimulator } from '../../src/simulator/server.ts'
+import type { Life } from './life.ts'
+import { answers, backfill, change, DAY, HOUR, life, look, MINUTE, WORKSPACE } from './scripted.ts'
+
+/** A fault put into the program on purpose. Its life has to find it. */
+export interface Mutant {
+  /** What the program does wrong. */
+  does: string
+  life: Life
+  /** Below `src/`. */
+  file: string
+  /** Occurs once in the file, and is replaced. */
+  from: string
+  to: string
+}
+
+const MANY = { ...WORKSPACE, messages: 130 }
+const TEXTS = ['messages', 'message_bodies'] as const
+const MEETINGS = ['activities', 'meetings', 'transcripts', 'playbook_results'] as const
+const CRM = { resources: ['activities', 'crm_objects', 'crm_records'] } as const
+const [member] = [...createSimulator(WORKSPACE).world.truth().items('members')].map(({ id }) => String(id))
+const NOT_A_MEMBER = '00000000-0000-4000-8000-000000000000'
+const edited = (atMs: number, resource: ChangedResource) => change(atMs, { kind: 'edit', resource })
+
+/** By subject. Only faults that a user would notice in time: parts of the program that only save requests are not here. */
+export const MUTANTS: readonly Mutant[] = [
+  // What is wanted, and when
+  {
+    does: 'wants no single read for a row that a list shows for the first time',
+    life: life({ resources: ['playbooks'] }),
+    file: 'engine/modes/snapshot/page.ts',
+    from: 'else tasks.add({ feed, key, sortAt, dueAt })',
+    to: '',
+  },
+  {
+    does: 'loses a request that is to be repeated',
+    life: life({ resources: TEXTS }, answers(0, HOUR, { kind: 'status', probability: 0.5 })),
+    file: 'engine/requests/attempts.ts',
+    from: "pending.delay({ ...tried, attempt: attempt + (cause === 'throttled' ? 0 : 1) }, decision.delayMs)",
+    to: '',
+  },
+  {
+    does: 'forgets that a key is in flight',
+    life: life({ resources: TEXTS }, answers(0, HOUR, { kind: 'late', delayMs: 2000 })),
+    file: 'engine/modes/items/items.ts',
+    from: 'underWay.add(nameOf(taken))',
+    to: '',
+  },
+  {
+    does: 'never asks again for what the API is still preparing',
+    life: life(
+      { resources: MEETINGS, quietDays: 3 },
+      change(HOUR, { kind: 'publish', resource: 'meetings', unready: true }),
+      change(2 * HOUR, { kind: 'completeTranscript', count: 9 }),
+    ),
+    file: 'engine/modes/items/item-handler.ts',
+    from: 'scheduleRead(context, work, { afterMs, attempts, deadline, waiting: true })',
+    to: 'context.store.tasks.remove(work.task)',
+  },
+  {
+    does: 'reads a key again after a hundred times its interval',
+    life: life(
+      { resources: MEETINGS, quietDays: 1 },
+      change(HOUR, { kind: 'publish', resource: 'meetings', unready: true }),
+      change(20 * HOUR, { kind: 'completeTranscript', count: 9 }),
+    ),
+    file: 'engine/modes/items/item-handler.ts',
+    from: 'dueAt: context.after(afterMs),',
+    to: 'dueAt: context.after(100 * afterMs),',
+  },
+  {
+    does: 'polls the newest events a tenth as often',
+    life: life({ resources: TEXTS, pollSeconds: 3600 }),
+    file: 'engine/due/by-time.ts',
+    from: 'if (segment.to === null) return pollMs',
+    to: 'if (segment.to === null) return 10 * pollMs',
+  },
+  {
+    does: 'polls the newest events ten times as often',
+    life: life({ resources: TEXTS, pollSeconds: 3600 }),
+    file: 'engine/due/by-time.ts',
+    from: 'if (segment.to === null) return pollMs',
+    to: 'if (segment.to === null) return pollMs / 10',
+  },
+  {
+    does: 'reads transcripts hourly, however old',
+    life: life({ resources: MEETINGS }),
+    file: 'engine/modes/items/item-handler.ts',
+    from: 'return Math.min(Math.max(age / 10, HOUR), WEEK)',
+    to: 'return age < 0 ? WEEK : HOUR',
+  },
+  {
+    does: 'reads whole lists twelve times as often',
+    life: life({ resources: ['members'] }),
+    file: 'engine/due/intervals.ts',
+    from: 'snapshot: 6 * HOUR,',
+    to: 'snapshot: HOUR / 2,',
+  },
+  {
+    does: 'does not follow a change that an event has told of',
+    life: life({ ...CRM, pollSeconds: 1800 }, edited(HOUR, 'crm_records'), look(5 * HOUR)),
+    file: 'engine/follow-ups/changed-records.ts',
+    from: 'return (at !== null && at > listedAt) ||',
+    to: 'return',
+  },
+  {
+    does: 'ends a backfill before its denials are confirmed',
+    life: life(
+      { resources: ['activities', ...TEXTS] },
+      change(HOUR, { kind: 'delete', resource: 'messages', count: 2 }),
+      backfill(HOUR + MINUTE),
+    ),
+    file: 'engine/deletions/recheck.ts',
+    from: 'return ms === undefined ? undefined : Math.max(ms, 1)',
+    to: 'return ms === undefined ? undefined : undefined',
+  },
+  {
+    does: "takes this machine's clock for the API's",
+    life: life(
+      { resources: TEXTS },
+      { kind: 'clock', atMs: 0, offMs: 3 * HOUR, forMs: DAY },
+      change(HOUR, { kind: 'publish', resource: 'messages' }),
+      look(2 * HOUR),
+    ),
+    file: 'engine/server-clock.ts',
+    from: 'const now = () => (known ? clock.elapsed() + known.least : clock.now())',
+    to: 'const now = () => clock.now()',
+  },
+  // What a pass proves
+  {
+    does: 'ends a list after its first page',
+    life: life({ resources: ['activities'], workspace: MANY }),
+    file: 'api/paging.ts',
+    from: 'return { items, next: more && cursor !== undefined ? { cursor } : null }',
+    to: 'return { items, next: null }',
+  },
+  {
+    does: 'leaves an hour between two spans of a list',
+    life: life({ resources: ['activities'], workspace: MANY }),
+    file: 'store/sync/segments.ts',
+    from: 'return add({ feed: segment.feed, scope: segment.scope, from: segment.from, to: at })',
+    to: 'return add({ feed: segment.feed, scope: segment.scope, from: segment.from, to: new Date(Date.parse(at) - 3_600_000).toISOString() })',
+  },
+  {
+    does: 'closes a period of a log before it is settled',
+    life: life(
+      { resources: ['access_logs'], quietDays: 3 },
+      answers(0, 2 * DAY, { kind: 'lag', delayMs: 3 * HOUR, route: '/v1/public-api-access-logs' }),
+    ),
+    file: 'engine/modes/periodic/page.ts',
+    from: 'closed: undated.ended(period) && isSettled })',
+    to: 'closed: undated.ended(period) })',
+  },
+  {
+    does: 'takes keys of an earlier pass for those of this pass',
+    life: life({ resources: ['members'] }, change(8 * HOUR, { kind: 'delete', resource: 'members' })),
+    file: 'engine/modes/snapshot/pass-end.ts',
+    from: 'while (store.seen.forget(feed, scope, KEYS_AT_ONCE)) yield',
+    to: '',
+  },
+  // Deletions
+  {
+    does: 'deletes a row on the first denial',
+    life: life(
+      { resources: ['members'] },
+      answers(5 * HOUR, 2 * HOUR, {
+        kind: 'rewrite',
+        route: '/v1/members',
+        from: `"id":"${member}"`,
+        to: `"id":"${NOT_A_MEMBER}"`,
+        atMost: 1,
+      }),
+      look(6 * HOUR + 5 * MINUTE),
+    ),
+    file: 'engine/deletions/deletion-states.ts',
+    from: 'return known !== undefined && confirms && passed >= confirmAfterMs * NEAR_ENOUGH',
+    to: 'return passed >= 0',
+  },
+  {
+    does: 'notices no row that a list lacks',
+    life: life(
+      { resources: ['activities'], workspace: { ...WORKSPACE, messages: 60 } },
+      change(HOUR, { kind: 'delete', resource: 'activities', count: 3 }),
+      backfill(2 * HOUR),
+    ),
+    file: 'engine/modes/timeline/page.ts',
+    from: 'if (edge.reached === null && !edge.isEnd) return 0',
+    to: 'if (edge !== undefined) return 0',
+  },
+  {
+    does: 'notices no row that a whole list lacks',
+    life: life({ resources: ['members'] }, change(HOUR, { kind: 'delete', resource: 'members' })),
+    file: 'engine/modes/snapshot/pass-end.ts',
+    from: 'if (!resized) {',
+    to: 'if (resized === undefined) {',
+  },
+  {
+    does: 'leaves the rows below a deleted row',
+    life: life(
+      { resources: MEETINGS },
+      change(HOUR, { kind: 'delete', resource: 'meetings' }),
+      backfill(2 * HOUR),
+    ),
+    file: 'store/deletions/tombstones.ts',
+    from: 'for (const cascade of table.cascades) apply(cascade, row, now)\n      if (merged)',
+    to: 'if (merged)',
+  },
+  {
+    does: 'leaves a deleted row deleted when it comes back',
+    life: life(
+      { resources: ['members'], quietDays: 2 },
+      change(HOUR, { kind: 'hide', resource: 'members' }, DAY),
+    ),
+    file: 'store/rows/payload-writer.ts',
+    from: '_changed_at = coalesce(?, _changed_at), _deleted_at = NULL\n',
+    to: '_changed_at = coalesce(?, _changed_at)\n',
+  },
+  // Rows
+  {
+    does: 'takes a row with other values for the same',
+    life: life({ resources: ['members'] }, edited(HOUR, 'members')),
+    file: 'store/rows/payload-writer.ts',
+    from: 'const same = !hasOtherChildren && !hasOtherCells && sameJson(foundExtra, extra)',
+    to: 'const same = !hasOtherChildren && sameJson(foundExtra, extra)',
+  },
+  {
+    does: 'does not merge the copies of an e-mail again when one is deleted',
+    life: life(
+      { resources: TEXTS, workspace: { ...WORKSPACE, messages: 60 } },
+      change(HOUR, { kind: 'delete', resource: 'messages', count: 20 }),
+      backfill(2 * HOUR),
+    ),
+    file: 'store/deletions/tombstones.ts',
+    from: 'merged?.merge.refresh(groups, now)',
+    to: '',
+  },
+  {
+    does: 'leaves a typed table as it was when a record is deleted',
+    life: life(CRM, change(HOUR, { kind: 'delete', resource: 'crm_records' }), backfill(2 * HOUR)),
+    file: 'store/crm/written-records.ts',
+    from: 'OLD._deleted_at IS NOT NEW._deleted_at`',
+    to: 'false`',
+  },
+  {
+    does: 'adds no association that appears later',
+    life: life(
+      { resources: ['crm_objects', 'crm_records', 'crm_record_links'] },
+      change(HOUR, { kind: 'publish', resource: 'crm_records' }),
+      backfill(2 * HOUR),
+    ),
+    file: 'store/rows/links.ts',
+    from: 'add: otherId => insert.run(...objects, id, otherId).changes,',
+    to: 'add: () => 0,',
+  },
+]
+
+const SOURCES = resolve(import.meta.dirname, '../../src')
+
+/** The text of a mutant's file. @throws Error when the mutant does not fit the file any more */
+export function mutatedFile({ does, file, from, to }: Mutant): string {
+  const parts = readFileSync(join(SOURCES, file), 'utf8').split(from)
+  if (parts.length !== 2)
+    throw new Error(`${file} has ${parts.length - 1} places for the mutant that ${does}, expected 1`)
+  return parts.join(to)
+}
