@@ -6,14 +6,21 @@ import { startSimulatorProcess } from '../support/simulator-process.ts'
 import { until } from '../support/until.ts'
 import { emptyFolder, installNode, ROOT } from './node.ts'
 
-/** The package as `npm pack` makes it, installed for all users into an empty folder, with each supported Node. */
+/**
+ * The package as `npm pack` makes it from the program that is built, installed for all users into an empty folder, with
+ * each supported Node.
+ */
 
 const POLLS = 10
 
 let tarball: string
 beforeAll(() => {
   const folder = emptyFolder('package')
-  execFileSync('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: ROOT, stdio: 'pipe' })
+  // Other tests run the same build meanwhile, so it is not made again.
+  execFileSync('npm', ['pack', '--silent', '--ignore-scripts', '--pack-destination', folder], {
+    cwd: ROOT,
+    stdio: 'pipe',
+  })
   tarball = join(folder, ...readdirSync(folder))
 })
 
