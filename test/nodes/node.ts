@@ -32,7 +32,11 @@ export function installNode(node: string, npm: string) {
       env: { ...ENVIRONMENT, PATH: path, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
-    const status = new Promise<number | null>(resolve => child.on('close', resolve))
+    const status = new Promise<number | string | null>(resolve => {
+      child.on('close', resolve)
+      // Where the installation before has failed, there is no such command, and nothing closes.
+      child.on('error', ({ message }) => resolve(message))
+    })
     const ended = Promise.all([status, text(child.stdout), text(child.stderr)])
     return { child, ended: ended.then(([code, out, err]) => ({ status: code, said: out + err })) }
   }

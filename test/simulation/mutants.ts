@@ -2,8 +2,21 @@ import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { ChangedResource } from '../../src/simulator/changes/change.ts'
 import { createSimulator } from '../../src/simulator/server.ts'
+import type { Deed } from './deeds.ts'
 import type { Life } from './life.ts'
-import { answers, backfill, change, DAY, HOUR, life, look, MINUTE, WORKSPACE } from './scripted.ts'
+import {
+  answers,
+  backfill,
+  change,
+  DAY,
+  HOUR,
+  life,
+  look,
+  MINUTE,
+  nature,
+  SECOND,
+  WORKSPACE,
+} from './scripted.ts'
 
 /** A fault put into the program on purpose. Its life has to find it. */
 export interface Mutant {
@@ -72,6 +85,28 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'dueAt: context.after(100 * afterMs),',
   },
   {
+    does: 'waits six days after a list has failed',
+    life: life(
+      { resources: ['members', 'teams'] },
+      answers(5 * HOUR, 3 * HOUR, { kind: 'status', status: 400, route: '/v1/members' }),
+    ),
+    file: 'engine/due/put-off.ts',
+    from: '? isoInstant(clock.now() + pageBackoffMs(attempts))',
+    to: '? isoInstant(clock.now() + 6 * 86_400_000)',
+  },
+  {
+    does: 'keeps due times that a fast clock has written',
+    life: life(
+      { resources: MEETINGS, quietDays: 8 },
+      change(5 * HOUR, { kind: 'publish', resource: 'meetings', unready: true }),
+      { kind: 'clock', atMs: 5.5 * HOUR, offMs: 40 * DAY, forMs: 4 * HOUR },
+      change(10 * HOUR, { kind: 'completeTranscript', count: 9 }),
+    ),
+    file: 'engine/clock-follower.ts',
+    from: 'if (behindMs >= JUMP_MS) {',
+    to: 'if (behindMs >= Number.POSITIVE_INFINITY) {',
+  },
+  {
     does: 'polls the newest events a tenth as often',
     life: life({ resources: TEXTS, pollSeconds: 3600 }),
     file: 'engine/due/by-time.ts',
@@ -118,6 +153,18 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'return ms === undefined ? undefined : undefined',
   },
   {
+    does: 'calls a backfill complete that could not read a list',
+    life: life(
+      { resources: ['members', 'teams'] },
+      change(HOUR, { kind: 'publish', resource: 'members' }),
+      nature(HOUR, { kind: 'status', status: 400, route: '/v1/members', atMost: 1 }),
+      backfill(HOUR + MINUTE),
+    ),
+    file: 'engine/backfill/backfill.ts',
+    from: "complete: ended.every(({ outcome }) => outcome === 'complete' || outcome === 'unavailable'),",
+    to: "complete: ended.every(({ outcome }) => outcome !== 'stopped'),",
+  },
+  {
     does: "takes this machine's clock for the API's",
     life: life(
       { resources: TEXTS },
@@ -143,6 +190,30 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'store/sync/segments.ts',
     from: 'return add({ feed: segment.feed, scope: segment.scope, from: segment.from, to: at })',
     to: 'return add({ feed: segment.feed, scope: segment.scope, from: segment.from, to: new Date(Date.parse(at) - 3_600_000).toISOString() })',
+  },
+  {
+    does: 'commits the steps of a page one by one',
+    life: life(
+      { resources: ['activities', ...TEXTS], workspace: MANY },
+      ...Array.from(
+        { length: 20 },
+        (_, index): Deed => ({
+          kind: 'kill',
+          atMs: index * SECOND,
+          statement: 900 + 17 * index,
+          downMs: 0,
+        }),
+      ),
+    ),
+    file: 'store/database/transaction.ts',
+    from: 'return runSome.immediate(batch)',
+    to: `return batch.map(({ work }) => {
+        try {
+          return { value: work() }
+        } catch (error) {
+          return { error }
+        }
+      })`,
   },
   {
     does: 'closes a period of a log before it is settled',
@@ -218,6 +289,24 @@ export const MUTANTS: readonly Mutant[] = [
     from: '_changed_at = coalesce(?, _changed_at), _deleted_at = NULL\n',
     to: '_changed_at = coalesce(?, _changed_at)\n',
   },
+  {
+    does: 'takes one empty text for the text',
+    life: life(
+      { resources: TEXTS },
+      edited(HOUR, 'messages'),
+      answers(HOUR, 10 * MINUTE, {
+        kind: 'rewrite',
+        route: '/v2/messages/{messageId}',
+        from: '"text":"(?:[^"\\\\]|\\\\.)*"',
+        to: '"text":null',
+        atMost: 1,
+      }),
+      backfill(HOUR + MINUTE),
+    ),
+    file: 'engine/modes/items/message-body.ts',
+    from: "else if (denyText(context, work, 'empty')) return",
+    to: '',
+  },
   // Rows
   {
     does: 'takes a row with other values for the same',
@@ -225,6 +314,13 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'store/rows/payload-writer.ts',
     from: 'const same = !hasOtherChildren && !hasOtherCells && sameJson(foundExtra, extra)',
     to: 'const same = !hasOtherChildren && sameJson(foundExtra, extra)',
+  },
+  {
+    does: 'tells of changes the wrong way round',
+    life: life({ ...CRM, pollSeconds: 1800 }, edited(HOUR, 'crm_records'), look(5 * HOUR)),
+    file: 'store/rows/write-items.ts',
+    from: 'note(record, text(before), text(cells), now)',
+    to: 'note(record, text(cells), text(before), now)',
   },
   {
     does: 'does not merge the copies of an e-mail again when one is deleted',
