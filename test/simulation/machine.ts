@@ -1,19 +1,26 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import crypto from 'node:crypto'
-import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs'
+import { copyFileSync, existsSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import type { Server } from 'node:http'
 import { createRequire, syncBuiltinESMExports } from 'node:module'
+import { dirname, join, resolve } from 'node:path'
 import threads from 'node:worker_threads'
 import FakeTimers from '@sinonjs/fake-timers'
 import type BetterSqlite from 'better-sqlite3'
-// These draw chance when they are loaded, and commands load them late: the first life would draw more than the others.
-import '../../src/json.ts'
-import 'fastify'
 import { runCommandLine } from '../../src/commands/command-line.ts'
 import { StopError } from '../../src/errors.ts'
 import { sqlitePackage } from '../../src/store/database/sqlite.ts'
 import { createDraw } from '../torture/draw.ts'
 import { createNetwork } from './network.ts'
+
+/** What the program loads late is loaded first: some modules draw chance then, and the first life would draw more. */
+const SOURCES = resolve(import.meta.dirname, '../../src')
+for (const file of readdirSync(SOURCES, { recursive: true, encoding: 'utf8' })) {
+  if (!file.endsWith('.ts') || file.endsWith('.d.ts')) continue
+  const path = join(SOURCES, file)
+  for (const [, name = ''] of readFileSync(path, 'utf8').matchAll(/\bimport\('([^']+)'\)/g))
+    await import(name.startsWith('.') ? resolve(dirname(path), name) : name)
+}
 
 /**
  * A machine inside this process, on which the real command line runs: its time jumps to the next timer as soon as nothing
@@ -57,6 +64,8 @@ interface Owner {
   statements: number
   killAt: number
   connections: Set<BetterSqlite.Database>
+  /** What it waits for. A program that waits for nothing is loading a module, for which no time passes. */
+  timers: Set<unknown>
 }
 
 /** What a killed program meets wherever it turns. */
@@ -76,6 +85,9 @@ const DAY = 86_400_000
 /** On a day. An idle daemon wakes 40,000 times, and one that waits for a route at each second 200,000 times. */
 const MOST_WAKES = 400_000
 
+/** Of real time. */
+const MOST_LOADING_MS = 60_000
+
 export interface MachineOptions {
   seed: number
   /** Milliseconds since the epoch. */
@@ -92,6 +104,7 @@ export const httpTimers: { reset(): void; setFastTimeout(call: () => void, ms: n
 export function createMachine({ seed, start, servers, files }: MachineOptions): Machine {
   httpTimers.reset()
   const realImmediate = globalThis.setImmediate
+  const realNow = performance.now.bind(performance)
   const context = new AsyncLocalStorage<Owner | undefined>()
   const programs = new Set<Owner>()
   const time = FakeTimers.install({ now: start, toFake: [...TIMERS, 'Date', 'performance'] })
@@ -113,15 +126,18 @@ export function createMachine({ seed, start, servers, files }: MachineOptions): 
    * A callback of a timer runs in the context that set it, and not at all once its program is dead. As in Node, no timer
    * is shorter than a millisecond.
    */
-  const owned = (set: (call: () => void, ms: number) => unknown) =>
+  const owned = (set: (call: () => void, ms: number) => unknown, isRepeated = false) =>
     ((callback: (...args: unknown[]) => void, ms: number, ...args: unknown[]) => {
       const owner = context.getStore()
-      return set(
+      const timer = set(
         () => {
+          if (!isRepeated) owner?.timers.delete(timer)
           if (owner?.isDead !== true) context.run(owner, callback, ...args)
         },
         Math.max(ms || 0, 1),
       )
+      owner?.timers.add(timer)
+      return timer
     }) as never
   const { setTimeout, setInterval, setImmediate } = globalThis
   replace(
@@ -132,8 +148,15 @@ export function createMachine({ seed, start, servers, files }: MachineOptions): 
   replace(
     globalThis,
     'setInterval',
-    owned((call, ms) => setInterval(call, ms)),
+    owned((call, ms) => setInterval(call, ms), true),
   )
+  for (const name of ['clearTimeout', 'clearInterval'] as const) {
+    const clear = globalThis[name]
+    replace(globalThis, name, timer => {
+      for (const { timers } of programs) timers.delete(timer)
+      clear(timer)
+    })
+  }
   replace(globalThis, 'setImmediate', ((callback: (...args: unknown[]) => void, ...args: unknown[]) => {
     const owner = context.getStore()
     return setImmediate(() => {
@@ -211,9 +234,16 @@ export function createMachine({ seed, start, servers, files }: MachineOptions): 
   }
 
   const until = async (isIt: () => boolean) => {
+    let movedAt = realNow()
     for (;;) {
       await settle()
       if (isIt()) return
+      if ([...programs].some(({ timers }) => timers.size === 0)) {
+        if (realNow() - movedAt > MOST_LOADING_MS) throw new Error('a program waits for nothing')
+        time.tick(0)
+        continue
+      }
+      movedAt = realNow()
       if (time.countTimers() === 0) throw new Error('nothing will ever happen again')
       countWake()
       const before = time.now
@@ -247,6 +277,7 @@ export function createMachine({ seed, start, servers, files }: MachineOptions): 
         statements: 0,
         killAt: Number.POSITIVE_INFINITY,
         connections: new Set(),
+        timers: new Set(),
       }
       const stop = new AbortController()
       const hangups: (() => void)[] = []

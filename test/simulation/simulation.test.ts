@@ -18,7 +18,11 @@ test('the same seed gives the same requests at the same times, and the same rows
   const { deeds, ...others } = lifeOf(26)
   const life: Life = {
     ...others,
-    deeds: [...deeds, { kind: 'kill', statement: 100, downMs: 1000, atMs: 2 * DAY }],
+    deeds: [
+      ...deeds,
+      { kind: 'command', argv: ['resync', 'messages'], atMs: 1.5 * DAY },
+      { kind: 'kill', statement: 100, downMs: 1000, atMs: 2 * DAY },
+    ],
   }
   const one = await live(life)
   const other = await live(life)
