@@ -50,10 +50,17 @@ const valuesOf = (fields: Fields) =>
 /** Changes from a value to one that the API has published only before it. */
 function invented(db: Sqlite, versions: ReadonlyMap<string, readonly Version[]>): string[] {
   const rows = db
-    .prepare('SELECT object, record_id, field, old_value, new_value FROM crm_record_changes')
+    .prepare('SELECT object, record_id, field, old_value, new_value, observed_at FROM crm_record_changes')
     .raw()
-    .all() as [object: string, id: string, field: string, before: string | null, after: string | null][]
-  return rows.flatMap(([object, id, field, before, after]) => {
+    .all() as [
+    object: string,
+    id: string,
+    field: string,
+    before: string | null,
+    after: string | null,
+    at: string,
+  ][]
+  return rows.flatMap(([object, id, field, before, after, at]) => {
     const known = versions.get(JSON.stringify([object, id])) ?? []
     const placesOf = (value: string | null) => {
       const wanted = value === null ? undefined : canonicalJson(parseExact(value) as Json)
@@ -61,7 +68,8 @@ function invented(db: Sqlite, versions: ReadonlyMap<string, readonly Version[]>)
     }
     const [from, to] = [placesOf(before), placesOf(after)]
     const isTold = from.length === 0 || to.length === 0 || Math.min(...from) < Math.max(...to)
-    return isTold ? [] : [`crm_record_changes tells of ${field} of ${object} ${id} what has never happened`]
+    const what = `${field} of ${object} ${id} from ${before} to ${after} at ${at}`
+    return isTold ? [] : [`crm_record_changes tells of ${what}, which has never happened`]
   })
 }
 
