@@ -47,10 +47,12 @@ export function watchRecords({ world }: IdleSimulator, now: () => number): Recor
 const valuesOf = (fields: Fields) =>
   Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, canonicalJson(value ?? null)]))
 
-/** Changes from a value to one that the API has published only before it. */
+/** Changes from a value to one that the API has published only before it. A purge leaves neither value. */
 function invented(db: Sqlite, versions: ReadonlyMap<string, readonly Version[]>): string[] {
   const rows = db
-    .prepare('SELECT object, record_id, field, old_value, new_value, observed_at FROM crm_record_changes')
+    .prepare(
+      'SELECT object, record_id, field, old_value, new_value, observed_at FROM crm_record_changes WHERE old_value IS NOT new_value',
+    )
     .raw()
     .all() as [
     object: string,

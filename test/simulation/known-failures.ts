@@ -318,4 +318,12 @@ export const KNOWN_FAILURES: readonly (readonly [fault: string, life: Life, said
     ),
     /\/v2\/activities was asked \d+ times on a day on which \d+ times were enough/,
   ],
+  [
+    'a document that the API cannot answer is asked for more than ten times an hour',
+    life(
+      { resources: ['bot_definition', 'members'], quietDays: 2 },
+      answers(30 * HOUR, 20 * HOUR, { kind: 'status', route: '/v1/bot-definition' }),
+    ),
+    /\/v1\/bot-definition was asked \d+ times on a day on which \d+ times were enough/,
+  ],
 ]
