@@ -47,11 +47,15 @@ export function watchRecords({ world }: IdleSimulator, now: () => number): Recor
 const valuesOf = (fields: Fields) =>
   Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, canonicalJson(value ?? null)]))
 
-/** Changes from a value to one that the API has published only before it. A purge leaves neither value. */
+/**
+ * Changes from a value to one that the API has published only before it. A purge leaves neither value, and what is nested
+ * ten thousand deep is a wrong answer.
+ */
 function invented(db: Sqlite, versions: ReadonlyMap<string, readonly Version[]>): string[] {
   const rows = db
     .prepare(
-      'SELECT object, record_id, field, old_value, new_value, observed_at FROM crm_record_changes WHERE old_value IS NOT new_value',
+      `SELECT object, record_id, field, old_value, new_value, observed_at FROM crm_record_changes
+       WHERE old_value IS NOT new_value AND length(coalesce(old_value, '') || coalesce(new_value, '')) < 10000`,
     )
     .raw()
     .all() as [
