@@ -54,7 +54,7 @@ export function placeFor({
 }
 
 /**
- * The same with a warehouse of a made-up workspace, which a backfill has just filled. Without a clock of its own, the
+ * The same with a warehouse of a made-up workspace, which a backfill has just filled. Where no clock is given, the
  * backfill runs once in this process, and each test has a copy of its files: tests share the service and only read it.
  */
 export async function backfilled(
