@@ -1,5 +1,5 @@
 import { readdirSync, writeFileSync } from 'node:fs'
-import { RESOURCE_NAMES } from '../src/catalog/resource-names.ts'
+import { RESOURCE_NAMES } from '../src/declare/resource-names.ts'
 
 /**
  * `npm run schema` begins with this: it lists the files of `src/resources` in `src/catalog`, so that a new resource is a
@@ -36,6 +36,6 @@ ${names.map(name => `  ${declarationOf(name)},`).join('\n')}
 ]
 `
 
-writeFileSync(new URL('../src/catalog/resource-names.ts', import.meta.url), namesFile)
+writeFileSync(new URL('../src/declare/resource-names.ts', import.meta.url), namesFile)
 writeFileSync(new URL('../src/catalog/declarations.ts', import.meta.url), declarationsFile)
 process.stdout.write('Wrote the lists of resources in src/catalog\n')

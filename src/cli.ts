@@ -12,10 +12,10 @@
  */
 
 import { readFileSync } from 'node:fs'
-import { runCommandLine } from './commands/command-line.ts'
-import { errorCode } from './error-code.ts'
-import { EXIT_STATUS, StopError } from './errors.ts'
-import { keepDebuggerClosed } from './process-signals.ts'
+import { errorCode } from './base/error-code.ts'
+import { EXIT_STATUS, StopError } from './base/errors.ts'
+import { keepDebuggerClosed } from './base/process-signals.ts'
+import { runCommandLine } from './command-line/command-line.ts'
 
 keepDebuggerClosed()
 ignoreLostReaders()

@@ -1,6 +1,6 @@
+import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import type { SettingSource } from '../config/load-settings.ts'
 import { environmentName } from '../config/settings.ts'
-import { EXIT_STATUS, StopError } from '../errors.ts'
 
 /** Identifies the API, the workspace and the key in error messages. */
 export interface ApiAccess {

@@ -1,7 +1,7 @@
 import { STATUS_CODES } from 'node:http'
-import { DAY_MS, MINUTE_MS } from '../clock.ts'
-import { decodeJson } from '../json.ts'
-import { ProxyError } from '../proxies.ts'
+import { DAY_MS, MINUTE_MS } from '../base/clock.ts'
+import { decodeJson } from '../base/json.ts'
+import { ProxyError } from '../base/proxies.ts'
 import { knownWords } from './server-text.ts'
 
 /** Classifies HTTP responses and failed requests. Pure. Every message may be logged. */

@@ -2,9 +2,9 @@ import { setMaxListeners } from 'node:events'
 import { promisify } from 'node:util'
 import { gunzip, gunzipSync } from 'node:zlib'
 import type { Dispatcher } from 'undici'
-import type { Clock } from '../clock.ts'
-import { createHttpPool, type HttpPool } from '../http-pool.ts'
-import { NO_PROXIES, type ProxyRules } from '../proxies.ts'
+import type { Clock } from '../base/clock.ts'
+import { createHttpPool, type HttpPool } from '../base/http-pool.ts'
+import { NO_PROXIES, type ProxyRules } from '../base/proxies.ts'
 import type { ApiAccess } from './access-errors.ts'
 import {
   classifyAnswer,

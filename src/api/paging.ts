@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import type { ListPaging } from '../catalog/resource.ts'
-import { RetryError } from '../errors.ts'
-import { exactNumber, isExactNumber, isJsonObject } from '../json.ts'
+import { RetryError } from '../base/errors.ts'
+import { exactNumber, isExactNumber, isJsonObject } from '../base/json.ts'
+import type { ListPaging } from '../declare/resource.ts'
 import type { Query } from './request.ts'
 import { isSafeToken } from './server-text.ts'
 

@@ -1,5 +1,5 @@
-import { type Backoff, backoffMs } from '../backoff.ts'
-import type { ResourceName } from '../catalog/resource-names.ts'
+import { type Backoff, backoffMs } from '../base/backoff.ts'
+import type { ResourceName } from '../declare/resource-names.ts'
 import type { RetryCause } from './classify.ts'
 import type { ApiRequest } from './request.ts'
 

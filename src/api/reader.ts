@@ -1,5 +1,5 @@
-import type { Clock } from '../clock.ts'
-import { EXIT_STATUS, ParleyError, RetryError, StopError } from '../errors.ts'
+import type { Clock } from '../base/clock.ts'
+import { EXIT_STATUS, ParleyError, RetryError, StopError } from '../base/errors.ts'
 import { type ApiAccess, noAnswer, unauthorized } from './access-errors.ts'
 import type { RetryCause } from './classify.ts'
 import type { Client, Sent } from './client.ts'

@@ -1,4 +1,4 @@
-import { type Backoff, backoffMs } from '../backoff.ts'
+import { type Backoff, backoffMs } from '../base/backoff.ts'
 import type { RetryCause } from './classify.ts'
 
 /** Decides whether and when a failed request is retried, by the cause of the failure. Pure; the caller waits. */

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
 
 /** How long requests in flight may take to finish after a stop. */
 const GRACE_MS = 10_000

@@ -1,6 +1,6 @@
-import { RESOURCE_NAMES, type ResourceName } from '../catalog/resource-names.ts'
+import type { LogFields } from '../base/log.ts'
 import type { ApiSettings } from '../config/load-settings.ts'
-import type { LogFields } from '../log.ts'
+import { RESOURCE_NAMES, type ResourceName } from '../declare/resource-names.ts'
 
 export interface ProcessStart {
   version: string

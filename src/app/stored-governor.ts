@@ -1,6 +1,6 @@
 import { createGovernor, type Governor, type GovernorOptions } from '../api/governor/governor.ts'
 import type { LearnedRate } from '../api/governor/pace.ts'
-import { type Clock, isoInstant, utcDay } from '../clock.ts'
+import { type Clock, isoInstant, utcDay } from '../base/clock.ts'
 import type { OpenStore } from '../store/store.ts'
 import { META, readNote } from '../store/sync/meta.ts'
 import { readRequestsToday } from '../store/sync/requests-today.ts'

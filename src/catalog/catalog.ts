@@ -1,6 +1,6 @@
+import type { Child, LivesWith, Resource, Table } from '../declare/resource.ts'
+import type { ResourceName } from '../declare/resource-names.ts'
 import { DECLARATIONS } from './declarations.ts'
-import type { Child, LivesWith, Resource, Table } from './resource.ts'
-import type { ResourceName } from './resource-names.ts'
 
 /** Every resource, parents first. */
 export const CATALOG: readonly Resource[] = parentsFirst(DECLARATIONS)

@@ -1,3 +1,4 @@
+import type { Resource } from '../declare/resource.ts'
 import { accessLogsResource } from '../resources/access-logs.ts'
 import { activitiesResource } from '../resources/activities.ts'
 import { botDefinitionResource } from '../resources/bot-definition.ts'
@@ -15,7 +16,6 @@ import { playbookResultsResource } from '../resources/playbook-results.ts'
 import { playbooksResource } from '../resources/playbooks.ts'
 import { teamsResource } from '../resources/teams.ts'
 import { transcriptsResource } from '../resources/transcripts.ts'
-import type { Resource } from './resource.ts'
 
 /** Written by `npm run schema` from the files in `src/resources`. */
 export const DECLARATIONS: readonly Resource[] = [

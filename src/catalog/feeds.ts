@@ -1,6 +1,6 @@
+import type { Feed, ItemFeed, Resource } from '../declare/resource.ts'
+import type { ResourceName } from '../declare/resource-names.ts'
 import { CATALOG } from './catalog.ts'
-import type { Feed, ItemFeed, Resource } from './resource.ts'
-import type { ResourceName } from './resource-names.ts'
 
 /** How jobs and log lines name a feed. */
 export interface FeedName {

@@ -1,5 +1,5 @@
-import type { ResourceName } from '../catalog/resource-names.ts'
-import { isoInstant } from '../clock.ts'
+import { isoInstant } from '../base/clock.ts'
+import type { ResourceName } from '../declare/resource-names.ts'
 import type { AcceptedDeletions } from '../engine/deletions/apply.ts'
 import { countText } from '../terminal/wording.ts'
 import { type HandOverOptions, handOverSentence, resourceCommand, runOrHandOver } from './hand-over.ts'

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Argument } from 'commander'
-import { EXIT_STATUS } from '../errors.ts'
-import { INSTALLATION, readInstalled } from '../installation.ts'
-import type { CommandDefinition } from './command.ts'
+import { EXIT_STATUS } from '../base/errors.ts'
+import { INSTALLATION, readInstalled } from '../base/installation.ts'
+import type { CommandDefinition } from './base/command.ts'
 
-/** The shells, each with the file that the build writes for it (`write-reference.ts`). */
+/** The shells, each with the file that the build writes for it (`command-line/write-reference.ts`). */
 const FILES: Readonly<Record<string, string>> = { bash: 'parley.bash', zsh: '_parley', fish: 'parley.fish' }
 
 export const completionCommand: CommandDefinition = {

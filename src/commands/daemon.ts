@@ -1,7 +1,7 @@
-import { RESOURCE_NAMES } from '../catalog/resource-names.ts'
-import { EXIT_STATUS } from '../errors.ts'
+import { EXIT_STATUS } from '../base/errors.ts'
+import { RESOURCE_NAMES } from '../declare/resource-names.ts'
 import { hasColours } from '../terminal/colours.ts'
-import { type CommandDefinition, loadCommandSettings, settingsOfSections } from './command.ts'
+import { type CommandDefinition, loadCommandSettings, settingsOfSections } from './base/command.ts'
 
 export const daemonCommand: CommandDefinition = {
   description:
@@ -33,9 +33,9 @@ export const daemonCommand: CommandDefinition = {
       await Promise.all([
         import('../export/chosen-tables.ts'),
         import('../daemon/daemon.ts'),
-        import('../log.ts'),
+        import('../base/log.ts'),
         import('../daemon/service-manager.ts'),
-        import('../clock.ts'),
+        import('../base/clock.ts'),
       ])
     const names = { resourceNames: RESOURCE_NAMES, tableNames: tableNames() }
     const load = () => loadCommandSettings(context, input, { requireApi: true, ...names }).settings

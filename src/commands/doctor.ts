@@ -2,17 +2,17 @@ import { existsSync, readFileSync } from 'node:fs'
 import { Option } from 'commander'
 import type { LearnedRate } from '../api/governor/pace.ts'
 import { type ApiReaderOptions, withApiReader } from '../app/api-client.ts'
-import { RESOURCE_NAMES } from '../catalog/resource-names.ts'
-import { systemClock, utcDay } from '../clock.ts'
+import { systemClock, utcDay } from '../base/clock.ts'
+import { EXIT_STATUS, type ExitStatus, StopError } from '../base/errors.ts'
+import { jsonLine, safeLines } from '../base/safe-text.ts'
 import { type ApiSettings, type LoadedSettings, loadSettings } from '../config/load-settings.ts'
+import { RESOURCE_NAMES } from '../declare/resource-names.ts'
 import { checkApi, routeFindings } from '../doctor/api.ts'
 import { createFinder, type Finding } from '../doctor/finding.ts'
 import { checkMachine, type MachineContext, openForChecks, uncheckedFinding } from '../doctor/machine.ts'
 import { publishingFindings } from '../doctor/publishing.ts'
 import { statusServerFindings } from '../doctor/status-server.ts'
 import { type RunningWriter, runningWriter } from '../doctor/writer.ts'
-import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
-import { jsonLine, safeLines } from '../safe-text.ts'
 import { META, readMeta, readNote } from '../store/sync/meta.ts'
 import { readRequestsToday } from '../store/sync/requests-today.ts'
 import { hasColours, styledText } from '../terminal/colours.ts'
@@ -23,7 +23,7 @@ import {
   type CommandInput,
   DATABASE_ONLY,
   settingsOfSections,
-} from './command.ts'
+} from './base/command.ts'
 
 interface DoctorOptions {
   json?: boolean

@@ -1,16 +1,16 @@
 import { resolve } from 'node:path'
 import { Argument, InvalidArgumentError, Option } from 'commander'
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../base/clock.ts'
+import { EXIT_STATUS } from '../base/errors.ts'
+import { jsonLine } from '../base/safe-text.ts'
+import { sizeText } from '../base/size-text.ts'
+import { wholeNumber } from '../base/whole-number.ts'
 import { instant } from '../config/kinds.ts'
-import { EXIT_STATUS } from '../errors.ts'
 import type { ExportSummary, TableSummary } from '../export/export.ts'
-import { jsonLine } from '../safe-text.ts'
-import { sizeText } from '../size-text.ts'
 import { type TableColumn, table } from '../terminal/table.ts'
 import { countText, durationText } from '../terminal/wording.ts'
-import { wholeNumber } from '../whole-number.ts'
-import { type CommandDefinition, loadCommandSettings, settingsOfSections } from './command.ts'
-import { parseTableNames } from './table-names.ts'
+import { type CommandDefinition, loadCommandSettings, settingsOfSections } from './base/command.ts'
+import { parseTableNames } from './base/table-names.ts'
 import { createTableProgress, shortTableName } from './table-progress.ts'
 
 export interface ExportCommandOptions {
@@ -51,7 +51,7 @@ export const exportCommand: CommandDefinition<ExportCommandOptions> = {
     const { settings } = loadCommandSettings(context, input, { requireApi: false })
     const [{ openDatabase }, { databaseError }, { requireWarehouse }, { openTarget }, { exportWarehouse }] =
       await Promise.all([
-        import('../store/database/open.ts'),
+        import('../store/file/open.ts'),
         import('../store/database/sqlite-errors.ts'),
         import('../store/status/status.ts'),
         import('../export/target.ts'),

@@ -1,13 +1,13 @@
 import { Argument } from 'commander'
-import type { ResourceName } from '../catalog/resource-names.ts'
-import { type Clock, systemClock } from '../clock.ts'
-import { EXIT_STATUS, StopError } from '../errors.ts'
+import { type Clock, systemClock } from '../base/clock.ts'
+import { EXIT_STATUS, StopError } from '../base/errors.ts'
+import type { ResourceName } from '../declare/resource-names.ts'
+import type { NewRequest } from '../store/file/handed-over.ts'
 import type { OpenStore } from '../store/store.ts'
-import type { NewRequest } from '../store/sync/handed-over.ts'
 import { type Writer, writerText } from '../store/sync/writer-note.ts'
 import { wrapText } from '../terminal/wording.ts'
-import { type CommandDefinition, loadCommandSettings, settingsOfSections } from './command.ts'
-import { parseResourceName } from './resource-name.ts'
+import { type CommandDefinition, loadCommandSettings, settingsOfSections } from './base/command.ts'
+import { parseResourceName } from './base/resource-name.ts'
 
 /** A command about one resource, done here or handed over to the process that writes the warehouse. */
 interface ResourceCommand extends Pick<CommandDefinition, 'description' | 'examples'> {
@@ -62,7 +62,7 @@ export async function runOrHandOver<T>(
   } catch (error) {
     const isHeld = error instanceof StopError && error.code === 'database-locked'
     if (!isHeld) throw error
-    const { askWriter } = await import('../store/sync/handed-over.ts')
+    const { askWriter } = await import('../store/file/handed-over.ts')
     return { writer: await askWriter(order.path, request, order.clock) }
   }
 }

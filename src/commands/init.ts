@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { devNull } from 'node:os'
 import { basename, dirname, extname, join, resolve } from 'node:path'
 import { Option } from 'commander'
+import { type CheckStatus, EXIT_STATUS, type ExitStatus, StopError } from '../base/errors.ts'
 import {
   type Environment,
   loadSettings,
@@ -17,10 +18,9 @@ import {
   settingNamed,
 } from '../config/settings.ts'
 import { renderSettingsFile } from '../config/settings-file.ts'
-import { type CheckStatus, EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
-import { writeNewFile } from '../store/file/new-files.ts'
+import { writeNewFile } from '../store/disk/new-files.ts'
 import { ask } from '../terminal/ask.ts'
-import type { CommandContext, CommandDefinition } from './command.ts'
+import type { CommandContext, CommandDefinition } from './base/command.ts'
 
 interface InitOptions {
   force?: true

@@ -1,16 +1,16 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Argument, Option } from 'commander'
-import { systemClock } from '../clock.ts'
-import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
+import { systemClock } from '../base/clock.ts'
+import { EXIT_STATUS, type ExitStatus, StopError } from '../base/errors.ts'
+import { jsonLine, safeLines } from '../base/safe-text.ts'
+import { sizeText } from '../base/size-text.ts'
+import { wholeNumber } from '../base/whole-number.ts'
 import { isMendedByPublishing, type VerifyFault } from '../publish/verify/fault.ts'
 import type { VerifySummary } from '../publish/verify/verify.ts'
-import { jsonLine, safeLines } from '../safe-text.ts'
-import { sizeText } from '../size-text.ts'
 import { type TableColumn, table } from '../terminal/table.ts'
 import { countText, durationText } from '../terminal/wording.ts'
-import { wholeNumber } from '../whole-number.ts'
-import { type CommandDefinition, loadCommandSettings } from './command.ts'
+import { type CommandDefinition, loadCommandSettings } from './base/command.ts'
 import { TARGET_SETTINGS } from './publish.ts'
 import { createTableProgress, shortTableName } from './table-progress.ts'
 
@@ -45,7 +45,7 @@ export const publishVerifyCommand: CommandDefinition<PublishVerifyOptions> = {
     const { location, json = false } = input.options
     if (target.by === 'folder' && !existsSync(target.path)) throw missingFolder(target.path)
     const [{ openDatabase }, { databaseError }, { verifyTarget }] = await Promise.all([
-      import('../store/database/open.ts'),
+      import('../store/file/open.ts'),
       import('../store/database/sqlite-errors.ts'),
       import('../publish/verify/verify.ts'),
     ])

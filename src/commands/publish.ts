@@ -1,23 +1,23 @@
 import { resolve } from 'node:path'
 import { Argument, InvalidArgumentError, Option } from 'commander'
-import { isoInstant, systemClock } from '../clock.ts'
+import { isoInstant, systemClock } from '../base/clock.ts'
+import { EXIT_STATUS, StopError } from '../base/errors.ts'
+import { jsonLine, safeText } from '../base/safe-text.ts'
+import { sizeText } from '../base/size-text.ts'
+import { wholeNumber } from '../base/whole-number.ts'
 import { loadSettings } from '../config/load-settings.ts'
 import type { SettingKey } from '../config/settings.ts'
-import { EXIT_STATUS, StopError } from '../errors.ts'
 import type { PublishSummary } from '../publish/publish.ts'
-import { jsonLine, safeText } from '../safe-text.ts'
-import { sizeText } from '../size-text.ts'
 import { type TableColumn, table } from '../terminal/table.ts'
 import { countText, durationText } from '../terminal/wording.ts'
-import { wholeNumber } from '../whole-number.ts'
 import {
   type CommandContext,
   type CommandDefinition,
   type CommandInput,
   loadCommandSettings,
   settingsOfSections,
-} from './command.ts'
-import { parseTableNames } from './table-names.ts'
+} from './base/command.ts'
+import { parseTableNames } from './base/table-names.ts'
 import { createTableProgress, shortTableName } from './table-progress.ts'
 
 export interface PublishCommandOptions {

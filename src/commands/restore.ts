@@ -1,12 +1,12 @@
 import { resolve } from 'node:path'
 import { Argument, Option } from 'commander'
-import { systemClock } from '../clock.ts'
-import { EXIT_STATUS } from '../errors.ts'
-import { jsonLine } from '../safe-text.ts'
-import { sizeText } from '../size-text.ts'
+import { systemClock } from '../base/clock.ts'
+import { EXIT_STATUS } from '../base/errors.ts'
+import { jsonLine } from '../base/safe-text.ts'
+import { sizeText } from '../base/size-text.ts'
 import type { Restored } from '../store/restore/restore.ts'
 import { durationText } from '../terminal/wording.ts'
-import { type CommandDefinition, loadCommandSettings, settingsOfSections } from './command.ts'
+import { type CommandDefinition, loadCommandSettings, settingsOfSections } from './base/command.ts'
 
 interface RestoreCommandOptions {
   json?: boolean

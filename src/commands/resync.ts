@@ -1,5 +1,5 @@
-import type { ResourceName } from '../catalog/resource-names.ts'
-import { isoInstant } from '../clock.ts'
+import { isoInstant } from '../base/clock.ts'
+import type { ResourceName } from '../declare/resource-names.ts'
 import type { Marked } from '../store/sync/resync.ts'
 import { countText } from '../terminal/wording.ts'
 import { type HandOverOptions, handOverSentence, resourceCommand, runOrHandOver } from './hand-over.ts'

@@ -1,13 +1,13 @@
 import { once } from 'node:events'
 import { InvalidArgumentError, Option } from 'commander'
-import { errorCode } from '../error-code.ts'
-import { EXIT_STATUS, StopError } from '../errors.ts'
-import { jsonLine } from '../safe-text.ts'
+import { errorCode } from '../base/error-code.ts'
+import { EXIT_STATUS, StopError } from '../base/errors.ts'
+import { jsonLine } from '../base/safe-text.ts'
 import { FAULT_KINDS, type Fault } from '../simulator/faults/faults.ts'
 import type { LimitModel, LimitRule } from '../simulator/faults/limits.ts'
 import { ENVELOPES, type Envelope } from '../simulator/http/paging.ts'
 import type { Simulator, SimulatorOptions } from '../simulator/server.ts'
-import type { CommandDefinition } from './command.ts'
+import type { CommandDefinition } from './base/command.ts'
 
 interface Flags {
   port: number

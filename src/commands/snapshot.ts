@@ -1,12 +1,12 @@
 import { resolve, sep } from 'node:path'
 import { Argument, Option } from 'commander'
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../base/clock.ts'
+import { EXIT_STATUS } from '../base/errors.ts'
+import { jsonLine } from '../base/safe-text.ts'
+import { sizeText } from '../base/size-text.ts'
 import type { Settings } from '../config/load-settings.ts'
-import { EXIT_STATUS } from '../errors.ts'
-import { jsonLine } from '../safe-text.ts'
-import { sizeText } from '../size-text.ts'
-import type { Workspace } from '../store/database/workspace.ts'
-import type { Removal } from '../store/file/partial-copies.ts'
+import type { Removal } from '../store/copies/partial-copies.ts'
+import type { Workspace } from '../store/file/workspace.ts'
 import type { Snapshot } from '../store/snapshot/snapshot.ts'
 import { durationText } from '../terminal/wording.ts'
 import {
@@ -14,7 +14,7 @@ import {
   type CommandDefinition,
   loadCommandSettings,
   settingsOfSections,
-} from './command.ts'
+} from './base/command.ts'
 
 interface SnapshotCommandOptions {
   json?: boolean
@@ -55,8 +55,8 @@ async function takeSnapshot(
   const [{ makeSnapshot }, { keepSnapshot }, { workspaceOf }, { readDatabase }] = await Promise.all([
     import('../store/snapshot/snapshot.ts'),
     import('../store/snapshot/kept-snapshots.ts'),
-    import('../store/database/workspace.ts'),
-    import('../store/database/open.ts'),
+    import('../store/file/workspace.ts'),
+    import('../store/file/open.ts'),
   ])
   const { path: database, mode } = settings.database
   const clock = systemClock()

@@ -1,6 +1,6 @@
 import { createLiveArea, isRedrawable } from '../terminal/live-area.ts'
 import { countText, shortText } from '../terminal/wording.ts'
-import type { CommandContext } from './command.ts'
+import type { CommandContext } from './base/command.ts'
 
 /** Shows on standard error which table a command is at. */
 export interface TableProgressView {

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path'
-import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts'
-import { isDay, readInstant } from '../instant.ts'
-import { isReadableOnTheWay } from '../loopback.ts'
-import { nearestName } from '../nearest-name.ts'
-import { readProxyUrl } from '../proxies.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS } from '../base/clock.ts'
+import { isDay, readInstant } from '../base/instant.ts'
+import { isReadableOnTheWay } from '../base/loopback.ts'
+import { nearestName } from '../base/nearest-name.ts'
+import { readProxyUrl } from '../base/proxies.ts'
 import { nextOccurrence } from './calendar.ts'
 
 /** What the check of a value depends on. */

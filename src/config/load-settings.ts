@@ -3,12 +3,12 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { parse, TomlDate, TomlError } from 'smol-toml'
-import { errorCode } from '../error-code.ts'
-import { EXIT_STATUS, StopError } from '../errors.ts'
-import { foreignAccess, isForeign, isOpenToOthers, type User } from '../file-access.ts'
-import { isReadableOnTheWay } from '../loopback.ts'
-import { nearestName } from '../nearest-name.ts'
-import { type HttpProxy, NO_PROXIES, type ProxyRules, readProxyUrl, shownProxy } from '../proxies.ts'
+import { errorCode } from '../base/error-code.ts'
+import { EXIT_STATUS, StopError } from '../base/errors.ts'
+import { isReadableOnTheWay } from '../base/loopback.ts'
+import { nearestName } from '../base/nearest-name.ts'
+import { type HttpProxy, NO_PROXIES, type ProxyRules, readProxyUrl, shownProxy } from '../base/proxies.ts'
+import { foreignAccess, isForeign, isOpenToOthers, type User } from './file-access.ts'
 import type { KindContext, SettingKind } from './kinds.ts'
 import {
   credentialName,

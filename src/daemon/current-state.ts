@@ -1,6 +1,6 @@
 import type { App } from '../app/app.ts'
 import type { ApiSettings } from '../config/load-settings.ts'
-import type { Session } from '../engine/session/session.ts'
+import type { Session } from '../engine/run/session.ts'
 import type { DaemonState } from '../store/status/report.ts'
 
 /** The state that is stored and reported. */

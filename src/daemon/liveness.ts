@@ -1,4 +1,4 @@
-import { MINUTE_MS } from '../clock.ts'
+import { MINUTE_MS } from '../base/clock.ts'
 
 /** A longer write counts as stuck. Even on a slow disk, a commit takes milliseconds and a WAL checkpoint seconds. */
 const STUCK_MS = 5 * MINUTE_MS

@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
 import type { ApiSettings } from '../config/load-settings.ts'
-import { resolvedPath } from '../store/file/location.ts'
+import { resolvedPath } from '../store/disk/location.ts'
 import { type HeldLock, lockDatabase } from '../store/file/lock.ts'
 
 /** Holds the lock of one database, also between sessions. */

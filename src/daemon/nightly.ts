@@ -1,4 +1,4 @@
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../base/clock.ts'
 import { CALENDAR, nextOccurrence } from '../config/calendar.ts'
 import { clean, type Due, dueNow, dueRebuild, type MaintainDeps, maintain } from '../retention/maintain.ts'
 

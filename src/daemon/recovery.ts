@@ -1,6 +1,6 @@
-import { longestBackoffMs } from '../backoff.ts'
-import { MINUTE_MS } from '../clock.ts'
-import { EXIT_STATUS, StopError } from '../errors.ts'
+import { longestBackoffMs } from '../base/backoff.ts'
+import { MINUTE_MS } from '../base/clock.ts'
+import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import { FOREIGN_OBJECT } from '../store/migrations/foreign-objects.ts'
 import { SEARCH_REBUILT } from '../store/search/objects.ts'
 

@@ -4,10 +4,10 @@
  */
 
 import { type ExecFileException, execFile } from 'node:child_process'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
+import { errorCode } from '../base/error-code.ts'
+import type { Log } from '../base/log.ts'
 import type { Environment } from '../config/load-settings.ts'
-import { errorCode } from '../error-code.ts'
-import type { Log } from '../log.ts'
 
 /**
  * Every method returns at once. Messages are sent in order, by one child process at a time. Without `NOTIFY_SOCKET` in

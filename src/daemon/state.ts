@@ -1,5 +1,5 @@
-import { type Clock, isoInstant } from '../clock.ts'
-import { EXIT_STATUS, exitStatusOf, ParleyError, reasonOf } from '../errors.ts'
+import { type Clock, isoInstant } from '../base/clock.ts'
+import { EXIT_STATUS, exitStatusOf, ParleyError, reasonOf } from '../base/errors.ts'
 import type { DaemonState } from '../store/status/report.ts'
 import type { WaitBetweenSessions } from './recovery.ts'
 

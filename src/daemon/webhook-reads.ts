@@ -1,5 +1,5 @@
 import { isUuid } from '../engine/parse/uuid.ts'
-import type { UrgentReads } from '../engine/session/session.ts'
+import type { UrgentReads } from '../engine/run/session.ts'
 import type { Nudge } from '../server/nudge.ts'
 
 /** The lists and keys to read because of a webhook. The data itself always comes from the API. Pure. */

@@ -1,4 +1,4 @@
-import type { ColumnKind, ResourceArea } from '../catalog/resource.ts'
+import type { ColumnKind, ResourceArea } from '../declare/resource.ts'
 
 /** The description of a table or view for analysts, and the wording of its facts. Pure. */
 

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { readInstalled } from '../installation.ts'
+import { readInstalled } from '../base/installation.ts'
 
 /**
  * A question that comes with parley: a file in `drizzle/questions`. The file starts with comments, first the question

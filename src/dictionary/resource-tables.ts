@@ -1,5 +1,5 @@
 import { CATALOG, type PlacedTable, resourceNamed, TABLES } from '../catalog/catalog.ts'
-import type { Column, Table } from '../catalog/resource.ts'
+import type { Column, Table } from '../declare/resource.ts'
 import {
   type DescribedColumn,
   type DescribedTable,

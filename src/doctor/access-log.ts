@@ -1,11 +1,11 @@
 import { readPage } from '../api/paging.ts'
 import type { ApiReader, ReaderReply } from '../api/reader.ts'
 import type { Query } from '../api/request.ts'
+import { DAY_MS, isoInstant } from '../base/clock.ts'
+import { EXIT_STATUS } from '../base/errors.ts'
+import { canonicalInstant } from '../base/instant.ts'
 import { resourceNamed } from '../catalog/catalog.ts'
-import type { PeriodicFeed } from '../catalog/resource.ts'
-import { DAY_MS, isoInstant } from '../clock.ts'
-import { EXIT_STATUS } from '../errors.ts'
-import { canonicalInstant } from '../instant.ts'
+import type { PeriodicFeed } from '../declare/resource.ts'
 import { createFinder, type Finder, type Finding, MEANINGS, NEWER_VERSION_HINT } from './finding.ts'
 
 const FEED = declaredFeed()

@@ -2,12 +2,12 @@ import { PAGING, type PagingStyle, readDataList, readPage, readSingle } from '..
 import type { ApiReader, ReaderReply } from '../api/reader.ts'
 import type { Query } from '../api/request.ts'
 import { fillPath } from '../api/request.ts'
+import { EXIT_STATUS, RetryError } from '../base/errors.ts'
 import { CATALOG, tableNamed } from '../catalog/catalog.ts'
-import type { Expected, Feed, ListRequest, ReadRequest } from '../catalog/resource.ts'
-import type { ResourceName } from '../catalog/resource-names.ts'
+import type { Expected, Feed, ListRequest, ReadRequest } from '../declare/resource.ts'
+import type { ResourceName } from '../declare/resource-names.ts'
 import { keyOf } from '../engine/parse/key.ts'
 import { compileParser } from '../engine/parse/parse.ts'
-import { EXIT_STATUS, RetryError } from '../errors.ts'
 import { createFinder, type Finding, MEANINGS, NEWER_VERSION_HINT } from './finding.ts'
 
 /** Sends one cheap request to each endpoint that the resources declare. */

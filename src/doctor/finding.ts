@@ -1,5 +1,5 @@
-import type { Expected } from '../catalog/resource.ts'
-import type { ExitStatus } from '../errors.ts'
+import type { ExitStatus } from '../base/errors.ts'
+import type { Expected } from '../declare/resource.ts'
 
 /**
  * The result of a check. The checks are in machine.ts, api.ts, publishing.ts and commands/doctor.ts. The marks besides `ok`:

@@ -1,5 +1,5 @@
 import type { ApiSettings } from '../config/load-settings.ts'
-import { needsToken } from '../server/access-token.ts'
+import { needsToken } from '../server/access/access-token.ts'
 import { createFinder, type Finding } from './finding.ts'
 
 /** A finding when the daemon would not start its status server. */

@@ -1,5 +1,5 @@
-import { EXIT_STATUS, StopError } from '../errors.ts'
-import { suggestion } from '../nearest-name.ts'
+import { EXIT_STATUS, StopError } from '../base/errors.ts'
+import { suggestion } from '../base/nearest-name.ts'
 import { declaredTables, type ExportTable } from './tables.ts'
 
 /** Tables as people name them: by their name or by that of their folder. Pure. */

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import type { DescribedColumn } from '../dictionary/described-table.ts'
 import { exactNames } from '../store/crm/columns.ts'
+import { readCrmTables } from '../store/crm/dictionary.ts'
 import { quote } from '../store/database/sql.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
-import { readCrmTables } from '../store/views/fill-dictionary.ts'
 import type { ExportKind } from './parquet-types.ts'
 import { type ExportColumn, type ExportTable, exportColumn } from './tables.ts'
 

@@ -1,5 +1,5 @@
+import { safeLines } from '../base/safe-text.ts'
 import { ownerOf, type PlacedTable, TABLES } from '../catalog/catalog.ts'
-import { safeLines } from '../safe-text.ts'
 import { literal, quote } from '../store/database/sql.ts'
 import type { View } from '../store/views/replace.ts'
 import { liveViewOf } from '../store/views/views.ts'

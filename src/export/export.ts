@@ -1,6 +1,6 @@
-import { type Clock, isoInstant } from '../clock.ts'
+import { type Clock, isoInstant } from '../base/clock.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
-import { workspaceOf } from '../store/database/workspace.ts'
+import { workspaceOf } from '../store/file/workspace.ts'
 import { refuseOlder } from '../store/migrations/current.ts'
 import { appliedMigrations } from '../store/migrations/journal.ts'
 import { noWarehouseError, readStatus, statusInstants } from '../store/status/status.ts'

@@ -1,5 +1,5 @@
-import type { ResourceName } from '../catalog/resource-names.ts'
-import type { Workspace } from '../store/database/workspace.ts'
+import type { ResourceName } from '../declare/resource-names.ts'
+import type { Workspace } from '../store/file/workspace.ts'
 import type { StatusRow } from '../store/status/status.ts'
 import type { Mark } from './fingerprint.ts'
 import { PARQUET_TYPES } from './parquet-types.ts'

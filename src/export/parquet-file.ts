@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { closeSync, fchmodSync, fsyncSync, writeSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { ByteWriter, type ColumnSource, ParquetWriter } from 'hyparquet-writer'
-import { EXIT_STATUS, StopError } from '../errors.ts'
-import { createFile } from '../store/file/new-files.ts'
+import { EXIT_STATUS, StopError } from '../base/errors.ts'
+import { createFile } from '../store/disk/new-files.ts'
 import { createFingerprint, MARK_KEY, type Mark, markText } from './fingerprint.ts'
 import {
   type ExportKind,

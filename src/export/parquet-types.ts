@@ -1,7 +1,7 @@
 import type { SchemaElement } from 'hyparquet-writer'
-import type { ColumnKind } from '../catalog/resource.ts'
-import { DAY_MS } from '../clock.ts'
-import { canonicalInstant, isDay } from '../instant.ts'
+import { DAY_MS } from '../base/clock.ts'
+import { canonicalInstant, isDay } from '../base/instant.ts'
+import type { ColumnKind } from '../declare/resource.ts'
 import { NUMBER } from '../store/crm/columns.ts'
 
 /** The Parquet type of each kind of column. Pure. */

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
 import type { StoredCell } from './parquet-types.ts'
 
 /** Passes the rows of a table to one sink for each partition, in turns, so that signals arrive meanwhile. */

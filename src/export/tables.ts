@@ -1,5 +1,5 @@
 import { TABLES } from '../catalog/catalog.ts'
-import type { ResourceName } from '../catalog/resource-names.ts'
+import type { ResourceName } from '../declare/resource-names.ts'
 import { type DescribedColumn, fullMeaning } from '../dictionary/described-table.ts'
 import { DICTIONARY } from '../dictionary/dictionary.ts'
 import { DIVISIONS, type Division, isExported } from '../store/changes/divisions.ts'

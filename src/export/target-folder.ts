@@ -1,13 +1,13 @@
 import { statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import type { Clock } from '../clock.ts'
-import { errorCode } from '../error-code.ts'
-import { EXIT_STATUS, StopError } from '../errors.ts'
+import type { Clock } from '../base/clock.ts'
+import { errorCode } from '../base/error-code.ts'
+import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import { isReadOnly } from '../store/database/sqlite-errors.ts'
-import { shareOf } from '../store/file/location.ts'
+import { shareOf } from '../store/disk/location.ts'
+import { holdersHint, holdersText, lockHolders } from '../store/disk/lock-holders.ts'
+import { createFolder, makeFolder } from '../store/disk/new-files.ts'
 import { type HeldLock, lockDatabase } from '../store/file/lock.ts'
-import { holdersHint, holdersText, lockHolders } from '../store/file/lock-holders.ts'
-import { createFolder, makeFolder } from '../store/file/new-files.ts'
 
 /** The folder that an export or a publication writes to: its lock, and what its errors mean to a person. */
 

@@ -1,5 +1,5 @@
-import type { ResourceName } from '../catalog/resource-names.ts'
-import type { CheckStatus } from '../errors.ts'
+import type { CheckStatus } from '../base/errors.ts'
+import type { ResourceName } from '../declare/resource-names.ts'
 import type { ResourceFacts, StatusReport } from '../store/status/report.ts'
 import { durationText } from '../terminal/wording.ts'
 import { TIMELINES } from './completeness.ts'

@@ -1,5 +1,5 @@
+import { MINUTE_MS } from '../base/clock.ts'
 import { CATALOG } from '../catalog/catalog.ts'
-import { MINUTE_MS } from '../clock.ts'
 import type { ResourceFacts, StatusReport } from '../store/status/report.ts'
 import { clockText } from '../terminal/wording.ts'
 

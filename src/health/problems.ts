@@ -1,7 +1,7 @@
-import { HOUR_MS, isoInstant } from '../clock.ts'
-import { EXIT_STATUS, type StopError } from '../errors.ts'
-import { singleLine } from '../safe-text.ts'
-import { sizeText } from '../size-text.ts'
+import { HOUR_MS, isoInstant } from '../base/clock.ts'
+import { EXIT_STATUS, type StopError } from '../base/errors.ts'
+import { singleLine } from '../base/safe-text.ts'
+import { sizeText } from '../base/size-text.ts'
 import { isOfForeignObject } from '../store/migrations/foreign-objects.ts'
 import type {
   DaemonReport,

@@ -1,9 +1,9 @@
-import { sizeText } from '../size-text.ts'
+import { sizeText } from '../base/size-text.ts'
+import { wholeNumber } from '../base/whole-number.ts'
 import type { RecentRun } from '../store/status/recent-runs.ts'
 import type { PublicationReport, RateReport, ResourceReport, StatusReport } from '../store/status/report.ts'
 import type { TrafficSpan } from '../store/status/traffic-history.ts'
 import { countText, durationText, rateText } from '../terminal/wording.ts'
-import { wholeNumber } from '../whole-number.ts'
 import type { ProblemKind } from './problems.ts'
 
 /** Texts that the page of the status server and `parley status --watch` share. Pure. */

@@ -1,4 +1,4 @@
-import { DAY_MS, isoInstant } from '../clock.ts'
+import { DAY_MS, isoInstant } from '../base/clock.ts'
 import type { HealthProblem, ProblemKind } from '../health/problems.ts'
 
 /**

@@ -1,5 +1,5 @@
+import { singleLine } from '../base/safe-text.ts'
 import type { HOOK_VARIABLES } from '../config/settings.ts'
-import { singleLine } from '../safe-text.ts'
 import { clockText, durationText } from '../terminal/wording.ts'
 import type { WatchedProblem } from './announcements.ts'
 

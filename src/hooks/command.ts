@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { type Clock, SECOND_MS } from '../clock.ts'
+import { type Clock, SECOND_MS } from '../base/clock.ts'
+import { errorCode } from '../base/error-code.ts'
+import { jsonLine } from '../base/safe-text.ts'
 import type { Environment } from '../config/load-settings.ts'
 import { environmentName, fileEnvironmentName, SECRETS } from '../config/settings.ts'
-import { errorCode } from '../error-code.ts'
-import { jsonLine } from '../safe-text.ts'
 import { type HookPayload, hookVariables } from './call.ts'
 
 export interface CommandDeps {

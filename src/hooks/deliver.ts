@@ -1,8 +1,8 @@
-import { type Backoff, backoffMs } from '../backoff.ts'
-import { type Clock, MINUTE_MS, SECOND_MS } from '../clock.ts'
+import { type Backoff, backoffMs } from '../base/backoff.ts'
+import { type Clock, MINUTE_MS, SECOND_MS } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
 import type { HookTarget } from '../config/kinds.ts'
 import type { SettingKey } from '../config/settings.ts'
-import type { Log } from '../log.ts'
 import type { DeliveryEnd } from './announcements.ts'
 import type { HookCall } from './call.ts'
 

@@ -1,7 +1,7 @@
-import { type Clock, SECOND_MS } from '../clock.ts'
-import { errorCode } from '../error-code.ts'
-import { createHttpPool } from '../http-pool.ts'
-import { ProxyError, type ProxyRules } from '../proxies.ts'
+import { type Clock, SECOND_MS } from '../base/clock.ts'
+import { errorCode } from '../base/error-code.ts'
+import { createHttpPool } from '../base/http-pool.ts'
+import { ProxyError, type ProxyRules } from '../base/proxies.ts'
 import type { HookPayload } from './call.ts'
 
 const LIMIT_MS = 10 * SECOND_MS

@@ -1,4 +1,4 @@
-import { ParleyError, reasonOf, reasonWithHint } from '../errors.ts'
+import { ParleyError, reasonOf, reasonWithHint } from '../base/errors.ts'
 import type { PublicationAttempt } from '../store/sync/publications.ts'
 import type { PublishSummary } from './publish.ts'
 import type { PublishOutcome } from './publish-once.ts'

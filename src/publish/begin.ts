@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { Clock } from '../clock.ts'
-import { EXIT_STATUS, StopError } from '../errors.ts'
+import type { Clock } from '../base/clock.ts'
+import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import { newTable, nextInstant, renewed } from './iceberg/metadata.ts'
 import { partitionSpec } from './iceberg/partition.ts'
 import { inParallel } from './in-parallel.ts'

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
 import { afterExpiry, expiredSnapshots, nextInstant } from './iceberg/metadata.ts'
 import { metadataAddress, type TableVersion, writeHint, writeMetadataIfAbsent } from './metadata-file.ts'
 import type { Storage } from './storage/storage.ts'

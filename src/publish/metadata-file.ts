@@ -1,4 +1,4 @@
-import { EXIT_STATUS, StopError } from '../errors.ts'
+import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import type { TableMetadata } from './iceberg/metadata.ts'
 import type { Storage } from './storage/storage.ts'
 import type { TargetContent } from './storage/target-reader.ts'

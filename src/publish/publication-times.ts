@@ -1,5 +1,5 @@
-import { longestBackoffMs } from '../backoff.ts'
-import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../clock.ts'
+import { longestBackoffMs } from '../base/backoff.ts'
+import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../base/clock.ts'
 import { nextOccurrence } from '../config/calendar.ts'
 import type { Recurrence } from '../config/kinds.ts'
 

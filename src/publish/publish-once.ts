@@ -1,7 +1,7 @@
-import type { Clock } from '../clock.ts'
-import { openDatabase } from '../store/database/open.ts'
+import type { Clock } from '../base/clock.ts'
 import { databaseError } from '../store/database/sqlite-errors.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
+import { openDatabase } from '../store/file/open.ts'
 import { type PublishProgress, type PublishSummary, publishWarehouse } from './publish.ts'
 import { openTargetStorage, type PublishTarget, type TargetSettings } from './storage/open.ts'
 

@@ -1,6 +1,6 @@
 import { tmpdir } from 'node:os'
+import { EXIT_STATUS, type ExitStatus, StopError } from '../base/errors.ts'
 import type { Environment } from '../config/load-settings.ts'
-import { EXIT_STATUS, type ExitStatus, StopError } from '../errors.ts'
 import { runProgram } from '../store/database/child-program.ts'
 import type { PublishSummary } from './publish.ts'
 import type { PublishTarget, TargetSettings } from './storage/open.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import type { Clock } from '../clock.ts'
-import { EXIT_STATUS, StopError } from '../errors.ts'
+import type { Clock } from '../base/clock.ts'
+import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import { createFingerprint, type Mark } from '../export/fingerprint.ts'
 import { createParquetFile } from '../export/parquet-file.ts'
 import type { StoredCell } from '../export/parquet-types.ts'

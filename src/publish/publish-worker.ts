@@ -1,8 +1,8 @@
-import { systemClock } from '../clock.ts'
-import { errorCode } from '../error-code.ts'
-import { exitStatusOf, ParleyError } from '../errors.ts'
-import { lowerPriority } from '../lower-priority.ts'
-import { leaveSignalsToParent } from '../process-signals.ts'
+import { systemClock } from '../base/clock.ts'
+import { errorCode } from '../base/error-code.ts'
+import { exitStatusOf, ParleyError } from '../base/errors.ts'
+import { lowerPriority } from '../base/lower-priority.ts'
+import { leaveSignalsToParent } from '../base/process-signals.ts'
 import { publishOnce } from './publish-once.ts'
 import type { PublishAnswer, PublishInput } from './publish-process.ts'
 

@@ -1,5 +1,5 @@
-import { type Clock, isoInstant } from '../clock.ts'
-import { EXIT_STATUS, StopError } from '../errors.ts'
+import { type Clock, isoInstant } from '../base/clock.ts'
+import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { readInstants, statusInstants } from '../store/status/status.ts'
 import { META, readMeta } from '../store/sync/meta.ts'

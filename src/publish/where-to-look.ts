@@ -1,4 +1,4 @@
-import { DAY_MS } from '../clock.ts'
+import { DAY_MS } from '../base/clock.ts'
 import type { ExportTable } from '../export/tables.ts'
 import { type ChangedParts, changesSince, currentPoint } from '../store/changes/changes-since.ts'
 import type { ChangePoint } from '../store/changes/openings.ts'

@@ -1,4 +1,4 @@
-import { entity, integer, own, resource, text, timestamp } from '../catalog/resource.ts'
+import { entity, integer, own, resource, text, timestamp } from '../declare/resource.ts'
 
 const accessLogs = entity('access_logs', {
   about:

@@ -1,4 +1,4 @@
-import { child, entity, parent, resource, text, timestamp } from '../catalog/resource.ts'
+import { child, entity, parent, resource, text, timestamp } from '../declare/resource.ts'
 
 const activityLinks = child('activity_links', {
   about: 'The public company, contact and deal records that an activity belongs to.',

@@ -9,7 +9,7 @@ import {
   real,
   resource,
   text,
-} from '../catalog/resource.ts'
+} from '../declare/resource.ts'
 
 const hints = child('bot_transcription_hints', {
   content: true,

@@ -1,4 +1,4 @@
-import { link, requestKey, resource } from '../catalog/resource.ts'
+import { link, requestKey, resource } from '../declare/resource.ts'
 
 const collectionMeetings = link('collection_meetings', {
   about: 'The meetings of each collection, from the meeting list filtered by `collection_id`.',

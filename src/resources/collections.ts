@@ -1,4 +1,4 @@
-import { entity, resource, text, timestamp } from '../catalog/resource.ts'
+import { entity, resource, text, timestamp } from '../declare/resource.ts'
 
 const collections = entity('collections', {
   about: 'Published, active collections of meetings.',

@@ -1,4 +1,4 @@
-import { boolean, child, entity, json, own, parent, position, resource, text } from '../catalog/resource.ts'
+import { boolean, child, entity, json, own, parent, position, resource, text } from '../declare/resource.ts'
 
 const fields = child('crm_fields', {
   about: 'The fields of each CRM object.',

@@ -1,4 +1,4 @@
-import { link, own, resource } from '../catalog/resource.ts'
+import { link, own, resource } from '../declare/resource.ts'
 
 const links = link('crm_record_links', {
   about:

@@ -1,4 +1,4 @@
-import { entity, json, link, own, requestKey, resource, text, timestamp } from '../catalog/resource.ts'
+import { entity, json, link, own, requestKey, resource, text, timestamp } from '../declare/resource.ts'
 
 const records = entity('crm_records', {
   about: 'Deals, companies, contacts and all other CRM records that are published to the workspace.',

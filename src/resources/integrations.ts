@@ -1,4 +1,4 @@
-import { entity, own, resource } from '../catalog/resource.ts'
+import { entity, own, resource } from '../declare/resource.ts'
 
 const integrations = entity('integrations', {
   about:

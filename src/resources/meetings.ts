@@ -13,7 +13,7 @@ import {
   resource,
   text,
   timestamp,
-} from '../catalog/resource.ts'
+} from '../declare/resource.ts'
 
 const meetingId = parent('id', 'text', 'Meeting.')
 

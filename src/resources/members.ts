@@ -1,4 +1,4 @@
-import { entity, resource, text } from '../catalog/resource.ts'
+import { entity, resource, text } from '../declare/resource.ts'
 
 const members = entity('members', {
   about: 'Members of the workspace. The API lists only active members.',

@@ -1,4 +1,4 @@
-import { resource } from '../catalog/resource.ts'
+import { resource } from '../declare/resource.ts'
 
 export const messageBodiesResource = resource({
   name: 'message_bodies',

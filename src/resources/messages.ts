@@ -11,7 +11,7 @@ import {
   type SourceRow,
   text,
   timestamp,
-} from '../catalog/resource.ts'
+} from '../declare/resource.ts'
 
 const NEVER = 'It does not occur.'
 const NO_COPY = 'No copy has a value.'

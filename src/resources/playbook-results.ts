@@ -1,4 +1,4 @@
-import { child, entity, parent, requestKey, resource, text, timestamp } from '../catalog/resource.ts'
+import { child, entity, parent, requestKey, resource, text, timestamp } from '../declare/resource.ts'
 
 const talkPointResults = child('talk_point_results', {
   content: true,

@@ -8,7 +8,7 @@ import {
   resource,
   text,
   timestamp,
-} from '../catalog/resource.ts'
+} from '../declare/resource.ts'
 
 const talkPoints = child('playbook_talk_points', {
   about: 'The questions of a playbook.',

@@ -1,4 +1,4 @@
-import { child, entity, parent, resource, text } from '../catalog/resource.ts'
+import { child, entity, parent, resource, text } from '../declare/resource.ts'
 
 const teamMembers = child('team_members', {
   about: 'The members of each team.',

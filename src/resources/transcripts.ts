@@ -1,4 +1,4 @@
-import { child, NOT_STATED, parent, position, real, resource, text, tuples } from '../catalog/resource.ts'
+import { child, NOT_STATED, parent, position, real, resource, text, tuples } from '../declare/resource.ts'
 
 const entries = child('transcript_entries', {
   content: true,

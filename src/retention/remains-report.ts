@@ -1,4 +1,4 @@
-import type { Log } from '../log.ts'
+import type { Log } from '../base/log.ts'
 import type { PurgeRemains } from '../store/status/report.ts'
 import type { OpenStore } from '../store/store.ts'
 import { META, readNote } from '../store/sync/meta.ts'

@@ -1,4 +1,4 @@
-import { DAY_MS, MINUTE_MS } from '../clock.ts'
+import { DAY_MS, MINUTE_MS } from '../base/clock.ts'
 import { isOurs } from '../store/snapshot/copy-owners.ts'
 
 /**

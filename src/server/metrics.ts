@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, Registry } from 'prom-client'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../base/clock.ts'
 import {
   type DatabaseFigures,
   type Figures,

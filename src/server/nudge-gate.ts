@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.ts'
-import { createSecretCheck } from './secret-check.ts'
-import { createAllowance } from './token-bucket.ts'
+import type { Clock } from '../base/clock.ts'
+import { createSecretCheck } from './access/secret-check.ts'
+import { createAllowance } from './access/token-bucket.ts'
 
 /** Decides whether a webhook is accepted, before its body is read. */
 export interface NudgeGate {

@@ -3,13 +3,13 @@ import type { IncomingMessage } from 'node:http'
 import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import type { FastifyInstance } from 'fastify'
+import { isLoopback, isLoopbackHeader } from '../base/loopback.ts'
 import type { Listen } from '../config/kinds.ts'
-import { isLoopback, isLoopbackHeader } from '../loopback.ts'
-import { ASK_FOR_TOKEN, createTokenCheck, needsToken } from './access-token.ts'
+import { ASK_FOR_TOKEN, createTokenCheck, needsToken } from './access/access-token.ts'
+import { createAllowance, WRONG_TOKENS } from './access/token-bucket.ts'
 import { addCatalogue, type CatalogueAccess } from './catalogue/requests.ts'
 import { type Answers, addRoutes, isOpenPath, refuse } from './routes.ts'
 import { clearSocketPath, codeOf } from './socket-file.ts'
-import { createAllowance, WRONG_TOKENS } from './token-bucket.ts'
 
 /** The status server: health, metrics and status over HTTP, and a route for webhooks. Only this file loads Fastify. */
 

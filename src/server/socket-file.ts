@@ -1,7 +1,7 @@
 import { lstat, stat, unlink } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { dirname } from 'node:path'
-import { errorCode } from '../error-code.ts'
+import { errorCode } from '../base/error-code.ts'
 
 /** The limit of Linux for a socket's path. Node would cut a longer path without an error. */
 const MAX_PATH_BYTES = 107

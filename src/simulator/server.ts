@@ -1,10 +1,10 @@
 import { createServer, type Server } from 'node:http'
-import { systemClock } from '../clock.ts'
+import { systemClock } from '../base/clock.ts'
+import { DAY, parseInstant } from './base/instants.ts'
+import type { Scene, Sizes } from './base/scene.ts'
 import type { Controls } from './control.ts'
 import { createReplica } from './faults/replica.ts'
-import { DAY, parseInstant } from './instants.ts'
 import { createService, DEFAULT_KEY, type ServiceOptions } from './service.ts'
-import type { Scene, Sizes } from './world/scene.ts'
 import { createWorld, sizesOf, type World } from './world/world.ts'
 
 export interface SimulatorOptions extends ServiceOptions, Partial<Sizes> {

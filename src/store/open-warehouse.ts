@@ -1,9 +1,9 @@
 import { resolve } from 'node:path'
 import { closeKeepingWal } from './database/close.ts'
-import { APPLICATION_ID, type OpenOptions, openDatabase } from './database/open.ts'
-import { databaseError } from './database/sqlite-errors.ts'
 import type { Sqlite } from './database/sqlite-types.ts'
+import { APPLICATION_ID, type OpenOptions, openDatabase } from './file/open.ts'
 import { applyMode, type ModeChange } from './file/writable.ts'
+import { writeError } from './migrations/foreign-objects.ts'
 import { migrate, type UpgradeOptions } from './migrations/migrate.ts'
 import { ensureViews } from './views/views.ts'
 
@@ -34,7 +34,7 @@ export function openWarehouse(options: WarehouseOptions): Sqlite {
     return db
   } catch (error) {
     closeKeepingWal(db)
-    throw databaseError(error, file)
+    throw writeError(error, file)
   }
 }
 

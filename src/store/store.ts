@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Clock, isoInstant } from '../clock.ts'
+import { type Clock, isoInstant } from '../base/clock.ts'
 import { createNotedChanges, type NotedChanges } from './changes/noted-changes.ts'
 import { disableCrmTables } from './crm/disabled.ts'
 import { type CrmFieldReader, createCrmFieldReader } from './crm/fields.ts'
@@ -7,26 +7,27 @@ import type { TypedTableChange } from './crm/table-changes.ts'
 import { type CrmTables, createCrmTables } from './crm/tables.ts'
 import { closeDatabase, closeKeepingWal, closeMovedDatabase } from './database/close.ts'
 import { type Attempts, createAttempts } from './database/immediate-transaction.ts'
-import { databaseError } from './database/sqlite-errors.ts'
 import type { Prepare, Sqlite } from './database/sqlite-types.ts'
 import { statementCache } from './database/statements.ts'
 import { createTransaction, type Transaction } from './database/transaction.ts'
+import type { FileWork } from './database/wal-checkpoint-order.ts'
+import { type Checkpoints, createCheckpoints } from './database/wal-checkpoints.ts'
 import { whileBusy } from './database/while-busy.ts'
-import { createWorkspaceRecorder, type WantedWorkspace } from './database/workspace.ts'
 import { createPurger, type Purger } from './deletions/purge.ts'
 import { createPurgeQueue, type PurgeQueue } from './deletions/purge-queue.ts'
-import { createSeen, type Seen } from './deletions/seen-keys.ts'
 import { createSuspicions, type Suspicions } from './deletions/suspicions.ts'
-import { createTombstones, type Tombstones } from './deletions/tombstones.ts'
-import { type FileWatch, watchFile } from './file/identity.ts'
-import { resolvedPath } from './file/location.ts'
+import { fillDictionary } from './dictionary/fill-dictionary.ts'
+import { fillQuestions } from './dictionary/fill-questions.ts'
+import { type FileWatch, watchFile } from './disk/identity.ts'
+import { resolvedPath } from './disk/location.ts'
+import { createRequests, type Requests } from './file/handed-over.ts'
 import { type HeldLock, lockDatabase } from './file/lock.ts'
+import { createWorkspaceRecorder, type WantedWorkspace } from './file/workspace.ts'
 import type { ModeChange } from './file/writable.ts'
 import { createMaintenance, type Maintenance } from './maintenance/maintenance.ts'
 import { rebuildOnDisk } from './maintenance/rebuild.ts'
-import type { FileWork } from './maintenance/wal-checkpoint-order.ts'
-import { type Checkpoints, createCheckpoints } from './maintenance/wal-checkpoints.ts'
 import type { LeftOut } from './migrations/dependent-objects.ts'
+import { writeError } from './migrations/foreign-objects.ts'
 import type { Upgrade } from './migrations/migrate.ts'
 import { openWarehouse } from './open-warehouse.ts'
 import { createPendingRows, type PendingRows } from './rows/awaiting-read.ts'
@@ -37,12 +38,12 @@ import type { MessageMerge } from './rows/merge/messages.ts'
 import { createPartColumns, type PartColumns } from './rows/part-columns.ts'
 import { createRowWriters, type RowWriters } from './rows/payload-writer.ts'
 import { createStoredRows, type StoredRows } from './rows/row-state.ts'
+import { createTombstones, type Tombstones } from './rows/tombstones.ts'
 import { createTranscripts, type Transcripts } from './rows/transcripts.ts'
 import { createHistories, createMerges, createWrite, type Write } from './rows/write-items.ts'
 import { withoutDamagedSearch } from './search/objects.ts'
 import { type Arrivals, createArrivals } from './sync/arrivals.ts'
 import { createDays, type Days } from './sync/days.ts'
-import { createRequests, type Requests } from './sync/handed-over.ts'
 import { META } from './sync/meta.ts'
 import { createMinutes, type Minutes } from './sync/minutes.ts'
 import { createPublications, type Publications } from './sync/publications.ts'
@@ -54,9 +55,8 @@ import { createRuns, type Runs } from './sync/runs.ts'
 import { createSegments, type Segments } from './sync/segments.ts'
 import { type AssociationTasks, createAssociationTasks } from './sync/tasks/associations.ts'
 import { createLookupTasks, type LookupTasks } from './sync/tasks/lookups.ts'
+import { createSeen, type Seen } from './sync/tasks/seen-keys.ts'
 import { createTasks, type Tasks } from './sync/tasks/tasks.ts'
-import { fillDictionary } from './views/fill-dictionary.ts'
-import { fillQuestions } from './views/fill-questions.ts'
 
 /**
  * The warehouse as the engine sees it. Another database would implement this interface, and `app/logged-store.ts` would
@@ -170,7 +170,7 @@ export function openStore(options: StoreOptions): OpenStore {
   } catch (error) {
     if (db) closeKeepingWal(db)
     release()
-    throw databaseError(error, path)
+    throw writeError(error, path)
   }
 }
 
@@ -192,7 +192,11 @@ function storeOn(db: Sqlite, opened: Opened): OpenStore {
     checkpoints,
     file,
     beforeCommit: changes.store,
-    afterFailure: error => withoutDamagedSearch(db, error, () => opened.onDamagedSearch?.()),
+    afterFailure: error =>
+      writeError(
+        withoutDamagedSearch(db, error, () => opened.onDamagedSearch?.()),
+        path,
+      ),
     onBlocked: onTransaction,
   })
   const crmTables =

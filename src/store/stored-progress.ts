@@ -1,6 +1,6 @@
 import { hasTable } from './database/existing-tables.ts'
-import { openDatabase } from './database/open.ts'
 import { statementCache } from './database/statements.ts'
+import { openDatabase } from './file/open.ts'
 import { databaseStats } from './file/path-checks.ts'
 import { refuseOlder } from './migrations/current.ts'
 import { createRowTimes } from './rows/event-times.ts'

@@ -1,4 +1,4 @@
-import { safeText } from '../safe-text.ts'
+import { safeText } from '../base/safe-text.ts'
 
 /** Standard input: a terminal in raw mode does not show what is typed. */
 export interface Keyboard {

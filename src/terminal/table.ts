@@ -1,4 +1,4 @@
-import { safeText } from '../safe-text.ts'
+import { safeText } from '../base/safe-text.ts'
 import { textWidth } from './text-width.ts'
 import { wrapText } from './wording.ts'
 

@@ -1,8 +1,8 @@
-/** Counts, rates and durations as text for people. Sizes are in `size-text.ts`. Pure. */
+/** Counts, rates and durations as text for people. Sizes are in `base/size-text.ts`. Pure. */
 
-import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, utcDay } from '../clock.ts'
-import { safeText, singleLine } from '../safe-text.ts'
-import { wholeNumber } from '../whole-number.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, utcDay } from '../base/clock.ts'
+import { safeText, singleLine } from '../base/safe-text.ts'
+import { wholeNumber } from '../base/whole-number.ts'
 import { splitAtWidth, textWidth } from './text-width.ts'
 
 /** `1 row`, `1,200 rows`. */

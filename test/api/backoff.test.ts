@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { backoffMs, longestBackoffMs } from '../../src/backoff.ts'
+import { backoffMs, longestBackoffMs } from '../../src/base/backoff.ts'
 
 const growth = { firstMs: 500, mostMs: 10_000 }
 const never = () => {

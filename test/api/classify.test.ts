@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { classifyAnswer, classifyFailure, type HttpAnswer } from '../../src/api/classify.ts'
-import { ProxyError } from '../../src/proxies.ts'
+import { ProxyError } from '../../src/base/proxies.ts'
 
 const NOW = Date.UTC(2025, 5, 1, 12)
 const DATE = 'Sun, 01 Jun 2025 11:00:00 GMT'

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type ClientOptions, createClient } from '../../src/api/client.ts'
 import type { ApiRequest } from '../../src/api/request.ts'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { listen, serve } from './server.ts'
 
 const KEY = 'key-that-nobody-may-see'

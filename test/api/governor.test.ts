@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { afterEach, describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createGovernor, type Governor, type GovernorOptions } from '../../src/api/governor/governor.ts'
 import type { Permit } from '../../src/api/governor/in-flight.ts'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { runs } from '../support/effort.ts'
 import { virtualClock } from './virtual-clock.ts'
 

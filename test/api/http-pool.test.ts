@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { errorCode } from '../../src/error-code.ts'
-import { createHttpPool, type HttpPoolOptions } from '../../src/http-pool.ts'
-import { ProxyError, type ProxyRules } from '../../src/proxies.ts'
+import { errorCode } from '../../src/base/error-code.ts'
+import { createHttpPool, type HttpPoolOptions } from '../../src/base/http-pool.ts'
+import { ProxyError, type ProxyRules } from '../../src/base/proxies.ts'
 import {
   createCertificate,
   type ProxyBehaviour,

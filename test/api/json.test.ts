@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { decodeJson, encodeJson, exactNumber, isExactNumber, isSameValue } from '../../src/json.ts'
+import { decodeJson, encodeJson, exactNumber, isExactNumber, isSameValue } from '../../src/base/json.ts'
 
 /** What a list with one literal in it becomes after reading and writing. */
 const throughBoth = (literal: string) => encodeJson(decodeJson(`[${literal}]`).value)

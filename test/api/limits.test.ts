@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { learned, startPace } from '../../src/api/governor/pace.ts'
+import { createDraw } from '../../src/simulator/base/random.ts'
 import type { LimitRule } from '../../src/simulator/faults/limits.ts'
-import { createDraw } from '../../src/simulator/random.ts'
 import { type Driven, drive, type Hint, limitedTo } from './simulated-pace.ts'
 
 const HINTS: readonly Hint[] = ['seconds', 'date', 'none']

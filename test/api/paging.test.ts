@@ -6,8 +6,8 @@ import {
   readPage,
   readSingle,
 } from '../../src/api/paging.ts'
-import { RetryError } from '../../src/errors.ts'
-import { decodeJson } from '../../src/json.ts'
+import { RetryError } from '../../src/base/errors.ts'
+import { decodeJson } from '../../src/base/json.ts'
 
 const items = [{ id: 'a' }, { id: 'b' }]
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/clock.ts'
+import type { Clock } from '../../src/base/clock.ts'
 
 export interface VirtualClock extends Clock {
   /** Advances the time and ends every sleep that is due by then, the earliest first. */

@@ -11,22 +11,25 @@ describe('the source in src/', () => {
 
   test('the sources and their imports are found', () => {
     const cli = sources.find(({ path }) => path === 'cli.ts')
-    expect(cli?.imports).toContainEqual({ module: 'errors.ts', typeOnly: false })
-    expect(cli?.imports).toContainEqual({ module: 'commands/command-line.ts', typeOnly: false })
+    expect(cli?.imports).toContainEqual({ module: 'base/errors.ts', typeOnly: false })
+    expect(cli?.imports).toContainEqual({ module: 'command-line/command-line.ts', typeOnly: false })
     expect(cli?.uses).toContain('process.exit')
   })
 })
 
 /** Made-up sources, and how all rules together complain of them. */
 const CASES: [files: Record<string, string>, complaints: string[]][] = [
-  [{ 'engine/pass.ts': "import '../api/paging.ts'; import '../store/page.ts'; import '../clock.ts'" }, []],
+  [
+    { 'engine/pass.ts': "import '../api/paging.ts'; import '../store/page.ts'; import '../base/clock.ts'" },
+    [],
+  ],
   [
     { 'store/page.ts': "import type { Client } from '../api/client.ts'" },
     ['store/page.ts imports api/client.ts: store and api must never meet'],
   ],
   [
-    { 'api/client.ts': "export * from '../store/database/open.ts'" },
-    ['api/client.ts imports store/database/open.ts: api and store must never meet'],
+    { 'api/client.ts': "export * from '../store/file/open.ts'" },
+    ['api/client.ts imports store/file/open.ts: api and store must never meet'],
   ],
   [
     { 'store/page.ts': "type Plan = import('../engine/estimate/plan.ts').Plan" },
@@ -38,44 +41,46 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
   ],
   [
     {
-      'clock.ts': "import { x } from './config/config.ts'",
-      'json.ts': "import { y } from './catalog/resource.ts'",
-      'catalog/parsed-item.ts': "import './resource.ts'",
+      'base/clock.ts': "import { x } from '../config/config.ts'",
+      'base/json.ts': "import { y } from '../declare/resource.ts'",
     },
-    [
-      'json.ts imports catalog/resource.ts: json lies below catalog/resource and must not know it',
-      'catalog/parsed-item.ts imports catalog/resource.ts: catalog lies below catalog/resource and must not know it',
-    ],
+    ['base/json.ts imports declare/resource.ts: base lies below declare and must not know it'],
   ],
   [
-    { 'catalog/resource.ts': "import { x } from './catalog.ts'" },
+    { 'declare/resource.ts': "import { x } from '../catalog/catalog.ts'" },
     [
-      'catalog/resource.ts imports catalog/catalog.ts: catalog/resource lies below catalog/catalog and must not know it',
+      'declare/resource.ts imports catalog/catalog.ts: declare lies below catalog/catalog and must not know it',
     ],
   ],
-  [{ 'cli.ts': "import('./commands/status.ts'); import './errors.ts'" }, []],
+  [{ 'cli.ts': "import('./command-line/commands.ts'); import './base/errors.ts'" }, []],
   [
-    { 'cli.ts': "import { open } from './app.ts'" },
-    ['cli.ts imports app.ts: the command line knows commands only'],
+    { 'cli.ts': "import { open } from './app.ts'; import './commands/daemon.ts'" },
+    [
+      'cli.ts imports app.ts: the process knows the command line only',
+      'cli.ts imports commands/daemon.ts: the process knows the command line only',
+    ],
   ],
   [
     {
       'resources/teams.ts':
-        "import '../catalog/resource.ts'; import 'drizzle-orm/sqlite-core'; import { z } from 'zod'",
+        "import '../declare/resource.ts'; import 'drizzle-orm/sqlite-core'; import { z } from 'zod'",
     },
     [],
   ],
   [
-    { 'resources/teams.ts': "import { members } from './members.ts'; import '../clock.ts'" },
+    { 'resources/teams.ts': "import { members } from './members.ts'; import '../base/clock.ts'" },
     [
-      'resources/teams.ts imports resources/members.ts: a resource imports catalog/resource.ts, drizzle-orm and zod only',
-      'resources/teams.ts imports clock.ts: a resource imports catalog/resource.ts, drizzle-orm and zod only',
+      'resources/teams.ts imports resources/members.ts: a resource imports declare/resource.ts, drizzle-orm and zod only',
+      'resources/teams.ts imports base/clock.ts: a resource imports declare/resource.ts, drizzle-orm and zod only',
     ],
   ],
   [
-    { 'simulator/world/draw.ts': "import '../../clock.ts'; import '../server.ts'; import '../../json.ts'" },
+    {
+      'simulator/world/draw.ts':
+        "import '../../base/clock.ts'; import '../base/ids.ts'; import '../../base/json.ts'",
+    },
     [
-      'simulator/world/draw.ts imports json.ts: the simulator is the other side and knows nothing of parley but errors.ts and clock.ts',
+      'simulator/world/draw.ts imports base/json.ts: the simulator is the other side and knows nothing of parley but errors.ts and clock.ts',
     ],
   ],
   [
@@ -102,7 +107,7 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
   ],
   [
     {
-      'engine/session/session.ts': "import { databaseError } from '../../store/database/sqlite-errors.ts'",
+      'engine/run/session.ts': "import { databaseError } from '../../store/database/sqlite-errors.ts'",
       'engine/modes/items/items.ts': "import { quote } from '../../../store/database/sql.ts'",
       'engine/feeds.ts': "import type { Prepare } from '../store/database/sqlite-types.ts'",
     },
@@ -116,7 +121,7 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
       'app.ts': "import { Command } from 'commander'",
       'commands/status/status.ts': "import { Option } from 'commander'",
     },
-    ['app.ts imports commander: only commands/ may'],
+    ['app.ts imports commander: only command-line/ and commands/ may'],
   ],
   [
     { 'api/client.ts': "import got from 'got'; import x from '@scope/name/deep'; import 'node:http'" },
@@ -128,7 +133,7 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
   [
     { 'app.ts': "const a = process.env; const b = process['env']; process.exitCode = 1; process.exit(1)" },
     [
-      'app.ts uses process.env: only cli.ts and publish/storage/s3/client.ts may',
+      'app.ts uses process.env: only cli.ts and publish/storage/s3-client.ts may',
       'app.ts uses process.exitCode: only cli.ts may',
       'app.ts uses process.exit: only cli.ts may',
     ],
@@ -140,7 +145,7 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
     },
     [
       'app.ts uses node:process: nothing may',
-      'app.ts uses node:timers/promises: only clock.ts and simulator/ may',
+      'app.ts uses node:timers/promises: only base/clock.ts and simulator/ may',
     ],
   ],
   [
@@ -149,12 +154,12 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
         'const now = Date.now; setTimeout(go, 1); const t = setInterval; new Date(); performance.now()',
     },
     ['Date.now', 'setTimeout', 'setInterval', 'new Date()', 'performance.now'].map(
-      use => `engine/pass.ts uses ${use}: only clock.ts and simulator/ may`,
+      use => `engine/pass.ts uses ${use}: only base/clock.ts and simulator/ may`,
     ),
   ],
   [
     {
-      'clock.ts': 'Date.now(); setTimeout(go, 1)',
+      'base/clock.ts': 'Date.now(); setTimeout(go, 1)',
       'simulator/server.ts': 'Date.now()',
       'engine/pass.ts':
         '// Date.now()\nconst text = "process.env"; server.setTimeout(1); new Date(0); clock.now()',
@@ -163,20 +168,20 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
   ],
   [
     {
-      'size-text.ts': "const NUMBERS = new Intl.NumberFormat('en-US')",
+      'base/size-text.ts': "const NUMBERS = new Intl.NumberFormat('en-US')",
       'terminal/text-width.ts': "new Intl.Segmenter('en')",
     },
-    ['size-text.ts uses Intl: only terminal/text-width.ts may'],
+    ['base/size-text.ts uses Intl: only terminal/text-width.ts may'],
   ],
   [
     {
-      'store/database/open.ts': "import { closeSync, openSync as create, statSync } from 'node:fs'",
+      'store/file/open.ts': "import { closeSync, openSync as create, statSync } from 'node:fs'",
       'store/page.ts': "import * as fs from 'node:fs'; import { open } from 'node:fs/promises'",
       'store/sync/runs.ts': "const fs = await import('node:fs')",
-      'store/file/whole-copy.ts': "import { openSync, type Stats } from 'node:fs'",
+      'store/copies/whole-copy.ts': "import { openSync, type Stats } from 'node:fs'",
     },
     [
-      'store/database/open.ts takes node:fs.openSync',
+      'store/file/open.ts takes node:fs.openSync',
       'store/page.ts takes node:fs.*',
       'store/page.ts takes node:fs/promises.open',
       'store/sync/runs.ts takes node:fs.*',
@@ -216,6 +221,16 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
       'api/e.ts': "import type { D } from './d.ts'",
     },
     ['api/a.ts → api/b.ts → api/c.ts → api/a.ts', 'api/d.ts → api/e.ts → api/d.ts'],
+  ],
+  [
+    {
+      'api/client.ts': "import type { Rate } from './governor/rate.ts'",
+      'api/governor/rate.ts': "import './pace.ts'",
+      'api/governor/pace.ts': "import '../paging/page.ts'",
+      'api/paging/page.ts': "await import('../retry.ts')",
+      'api/retry.ts': "import './governor/turns.ts'",
+    },
+    ['api → api/governor → api/paging → api'],
   ],
   [
     {

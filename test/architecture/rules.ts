@@ -1,3 +1,4 @@
+import { dirname } from 'node:path/posix'
 import type { Import, Source } from './source.ts'
 
 /** Says what breaks the rule, each as a sentence that names the file; nothing when all is well. */
@@ -6,6 +7,7 @@ export type Rule = (sources: readonly Source[]) => string[]
 /** From the top down; those of one line are neighbours that do not know each other. Other files are the ground. */
 const LAYERS = [
   ['cli'],
+  ['command-line'],
   ['commands'],
   ['daemon'],
   ['app'],
@@ -19,37 +21,37 @@ const LAYERS = [
   ['catalog/catalog'],
   ['catalog/declarations'],
   ['resources'],
-  ['catalog/resource'],
+  ['declare'],
 ]
 
 /** The only files that may import a package. Its types may be named anywhere. */
 const OWNERS: Readonly<Record<string, readonly string[]>> = {
-  '@aws-sdk/client-s3': ['publish/storage/s3/client.ts'],
+  '@aws-sdk/client-s3': ['publish/storage/s3-client.ts'],
   avsc: ['publish/iceberg/avro-file.ts'],
   'better-sqlite3': ['store/database/sqlite.ts'],
   bottleneck: ['api/governor/turns.ts'],
-  commander: ['commands/'],
+  commander: ['command-line/', 'commands/'],
   croner: ['config/calendar.ts'],
   fastify: ['server/server.ts'],
   hono: ['server/page/html.ts'],
   hyparquet: ['publish/verify/parquet-rows.ts'],
   'hyparquet-writer': ['export/parquet-file.ts'],
-  'p-queue': ['engine/scheduler/dispatch.ts', 'publish/storage/s3/uploads.ts'],
-  pino: ['log.ts'],
-  'pino-pretty': ['log.ts'],
+  'p-queue': ['engine/scheduler/dispatch.ts', 'publish/storage/s3-uploads.ts'],
+  pino: ['base/log.ts'],
+  'pino-pretty': ['base/log.ts'],
   'prom-client': ['server/metrics.ts'],
   'smol-toml': ['config/load-settings.ts'],
-  undici: ['http-pool.ts'],
+  undici: ['base/http-pool.ts'],
 }
 
 /** Packages in which schemas are written: they are a language here, and no service. */
 const SCHEMA_LIBRARIES = ['drizzle-orm', 'zod']
 
-const TIME = ['clock.ts', 'simulator/']
+const TIME = ['base/clock.ts', 'simulator/']
 /** The only files that may use a part of the platform. A path that ends with a slash stands for the whole folder. */
 const PLATFORM: Readonly<Record<string, readonly string[]>> = {
   // The client of AWS reads a variable that is only for its notices.
-  'process.env': ['cli.ts', 'publish/storage/s3/client.ts'],
+  'process.env': ['cli.ts', 'publish/storage/s3-client.ts'],
   'process.exit': ['cli.ts'],
   'process.exitCode': ['cli.ts'],
   'process.abort': [],
@@ -65,8 +67,14 @@ const PLATFORM: Readonly<Record<string, readonly string[]>> = {
   'node:process': [],
   // Chance, and turns of the event loop. Like time, `test/simulation/machine.ts` replaces these, so that a life can be repeated.
   'Math.random': ['app/', 'hooks/watch.ts', 'publish/storage/open.ts', 'commands/demo/daemon.ts'],
-  randomUUID: ['publish/', 'store/changes/noted-changes.ts', 'store/store.ts', 'json.ts', 'commands/init.ts'],
-  randomBytes: ['store/file/copy-names.ts'],
+  randomUUID: [
+    'publish/',
+    'store/changes/noted-changes.ts',
+    'store/store.ts',
+    'base/json.ts',
+    'commands/init.ts',
+  ],
+  randomBytes: ['store/copies/copy-names.ts'],
   setImmediate: [
     'store/database/transaction.ts',
     'export/partitions.ts',
@@ -103,12 +111,12 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
     // The mark of a Parquet file.
     'export/fingerprint.ts',
     // Every file that parley creates.
-    'store/file/new-files.ts',
+    'store/disk/new-files.ts',
     // A whole copy, once it is written, and its folder.
-    'store/file/whole-copy.ts',
+    'store/copies/whole-copy.ts',
   ],
   // Files that wait for their upload.
-  'node:fs.createReadStream': ['publish/storage/s3/uploads.ts'],
+  'node:fs.createReadStream': ['publish/storage/s3-uploads.ts'],
   'node:fs.readFileSync': [
     'cli.ts',
     'config/load-settings.ts',
@@ -122,17 +130,17 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
     // Objects of a published folder.
     'publish/storage/folder.ts',
     // /proc/self/mountinfo.
-    'store/file/location.ts',
+    'store/disk/location.ts',
     // /proc/locks, and the processes that it names.
-    'store/file/lock-holders.ts',
+    'store/disk/lock-holders.ts',
     // The migrations.
     'store/migrations/journal.ts',
     'store/migrations/own-objects.ts',
   ],
   'node:fs.writeFileSync': [
     // The manual and the scripts for shells, during the build.
-    'commands/write-reference.ts',
-    'store/file/new-files.ts',
+    'command-line/write-reference.ts',
+    'store/disk/new-files.ts',
   ],
   'node:fs/promises.readFile': [
     // The style and the module of the page.
@@ -147,7 +155,7 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
     'publish/storage/target-reader.ts',
   ],
   // Files that are downloaded.
-  'node:fs/promises.appendFile': ['publish/storage/s3/downloads.ts'],
+  'node:fs/promises.appendFile': ['publish/storage/s3-downloads.ts'],
 }
 
 /** Functions of `node:fs` and `node:fs/promises` that open a file. */
@@ -192,20 +200,22 @@ const layers = perImport((source, found) => {
 
 const commandLine = perImport(({ path }, found) => {
   const rank = rankOf(unitOf(found.module))
-  const allowed = unitOf(found.module) === 'commands' || rank === LAYERS.length
-  return path === 'cli.ts' && isOurs(found) && !allowed ? 'the command line knows commands only' : undefined
+  const allowed = unitOf(found.module) === 'command-line' || rank === LAYERS.length
+  return path === 'cli.ts' && isOurs(found) && !allowed
+    ? 'the process knows the command line only'
+    : undefined
 })
 
 const resources = perImport(({ path }, { module }) =>
-  path.startsWith('resources/') && ![...SCHEMA_LIBRARIES, 'catalog/resource.ts'].includes(module)
-    ? `a resource imports catalog/resource.ts, ${SCHEMA_LIBRARIES.join(' and ')} only`
+  path.startsWith('resources/') && ![...SCHEMA_LIBRARIES, 'declare/resource.ts'].includes(module)
+    ? `a resource imports declare/resource.ts, ${SCHEMA_LIBRARIES.join(' and ')} only`
     : undefined,
 )
 
 const simulatorAlone = perImport(({ path }, found) =>
   path.startsWith('simulator/') &&
   isOurs(found) &&
-  !within(found.module, ['simulator/', 'errors.ts', 'clock.ts'])
+  !within(found.module, ['simulator/', 'base/errors.ts', 'base/clock.ts'])
     ? 'the simulator is the other side and knows nothing of parley but errors.ts and clock.ts'
     : undefined,
 )
@@ -282,22 +292,34 @@ const names: Rule = sources =>
     return empty === undefined ? [] : [`${path}: "${empty}" says nothing about what is in it`]
   })
 
-/** Types count too: files that name each other's types can only be read together. */
-const noCycles: Rule = sources => {
-  const graph = new Map(
-    sources.map(({ path, imports }) => [path, imports.filter(isOurs).map(({ module }) => module)]),
-  )
+/** Types count too: what names each other's types can only be read together. */
+function cyclesOf(graph: ReadonlyMap<string, readonly string[]>): string[] {
   const done = new Set<string>()
   const cycles: string[] = []
-  const walk = (path: string, trail: readonly string[]): void => {
-    const start = trail.indexOf(path)
-    if (start >= 0) cycles.push([...trail.slice(start), path].join(' → '))
-    if (start >= 0 || done.has(path)) return
-    for (const next of graph.get(path) ?? []) walk(next, [...trail, path])
-    done.add(path)
+  const walk = (from: string, trail: readonly string[]): void => {
+    const start = trail.indexOf(from)
+    if (start >= 0) cycles.push([...trail.slice(start), from].join(' → '))
+    if (start >= 0 || done.has(from)) return
+    for (const next of graph.get(from) ?? []) walk(next, [...trail, from])
+    done.add(from)
   }
-  for (const path of graph.keys()) walk(path, [])
+  for (const from of graph.keys()) walk(from, [])
   return cycles
+}
+
+const noFileCycles: Rule = sources =>
+  cyclesOf(
+    new Map(sources.map(({ path, imports }) => [path, imports.filter(isOurs).map(({ module }) => module)])),
+  )
+
+const noFolderCycles: Rule = sources => {
+  const graph = new Map<string, string[]>()
+  for (const { path, imports } of sources) {
+    const from = dirname(path)
+    const others = imports.filter(isOurs).map(({ module }) => dirname(module))
+    graph.set(from, [...(graph.get(from) ?? []), ...others.filter(to => to !== from)])
+  }
+  return cyclesOf(graph)
 }
 
 /** A reader who searches for a type finds one declaration. The parameters of generic types do not count. */
@@ -313,10 +335,10 @@ const oneDeclaration: Rule = sources => {
 
 /** Each rule by the sentence that it holds. A rule about a file that does not exist holds. */
 export const RULES: Readonly<Record<string, Rule>> = {
-  'cli → commands → daemon → app → doctor → engine, server, export → health → api, store → dictionary → catalog → resources → the declaration language: imports go down only, and neighbours never meet':
+  'cli → command-line → commands → daemon → app → doctor → engine, server, export → health → api, store → dictionary → catalog → resources → declare: imports go down only, and neighbours never meet':
     layers,
-  'cli.ts imports commands and the ground only': commandLine,
-  'resources import catalog/resource.ts and their schema libraries only, never each other': resources,
+  'cli.ts imports the command line and the ground only': commandLine,
+  'resources import declare/resource.ts and their schema libraries only, never each other': resources,
   'the simulator knows nothing of parley': simulatorAlone,
   'nothing but the commands simulate and demo knows the simulator': simulatorUnknown,
   'no SQL stands in the engine': engineWithoutSql,
@@ -326,6 +348,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
     platform,
   'only SQLite opens the database: every file that opens files is named with what it opens': fileFunctions,
   'a name says what is in the file': names,
-  'no files import each other in a circle, types included': noCycles,
+  'no files import each other in a circle, types included': noFileCycles,
+  'no folders import each other in a circle, types and what is loaded late included': noFolderCycles,
   'every type name is declared once': oneDeclaration,
 }

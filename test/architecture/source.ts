@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, posix, sep } from 'node:path'
 import ts from 'typescript'
-import { RESOURCE_NAMES } from '../../src/catalog/resource-names.ts'
+import { RESOURCE_NAMES } from '../../src/declare/resource-names.ts'
 
 export interface Import {
   /** A path from src/ for files of ours, else the package's name or `node:…`. */
@@ -11,7 +11,7 @@ export interface Import {
 }
 
 export interface Source {
-  /** From src/, such as `store/database/open.ts`. */
+  /** From src/, such as `store/file/open.ts`. */
   path: string
   imports: readonly Import[]
   /** Names of the platform that the code reads, such as `process.env` or `setTimeout`, comments and texts left out. */

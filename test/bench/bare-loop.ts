@@ -25,7 +25,7 @@ export interface BareResult {
   cpuMs: number
 }
 
-/** The store's settings (`src/store/database/open.ts`), so that the disk has the same work. */
+/** The store's settings (`src/store/file/open.ts`), so that the disk has the same work. */
 const PRAGMAS = [
   'journal_mode = WAL',
   'synchronous = NORMAL',

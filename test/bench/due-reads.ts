@@ -1,5 +1,5 @@
 import { CATALOG } from '../../src/catalog/catalog.ts'
-import { auditInterval } from '../../src/engine/due/intervals.ts'
+import { auditInterval } from '../../src/engine/context/intervals.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 
 /** The reads that are due by the documented intervals, without any changes. */

@@ -1,7 +1,7 @@
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import type { ExportSummary } from '../../src/export/export.ts'
 import type { PublishSummary } from '../../src/publish/publish.ts'
 import { openStore } from '../../src/store/store.ts'

@@ -1,4 +1,4 @@
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { buildSearch } from '../../src/store/search/build.ts'
 import { openStore } from '../../src/store/store.ts'

@@ -2,7 +2,7 @@
  * The built simulator in a separate process. Arguments: its options as JSON, and how many milliseconds ago its history
  * ends. Only the first reading of its clock is set back by that time.
  */
-const { systemClock } = await import(new URL('../../dist/clock.js', import.meta.url).href)
+const { systemClock } = await import(new URL('../../dist/base/clock.js', import.meta.url).href)
 const { startSimulator } = await import(new URL('../../dist/simulator/server.js', import.meta.url).href)
 const agoMs = Number(process.argv[3] ?? 0)
 let hasBegun = false

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { EXIT_STATUS } from '../../src/errors.ts'
+import { EXIT_STATUS } from '../../src/base/errors.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { shiftedClock } from '../daemon/shifted-clock.ts'
 import { type Ended, parley } from './parley.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { EXIT_STATUS } from '../../src/errors.ts'
+import { EXIT_STATUS } from '../../src/base/errors.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { parley, parleyWithSmallFiles, startParley } from './parley.ts'
 import { api, type Place, placeFor, workspace } from './workspace.ts'

@@ -1,7 +1,7 @@
 import { closeSync, mkdirSync, openSync, readdirSync, symlinkSync, writeFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { EXIT_STATUS } from '../../src/errors.ts'
+import { EXIT_STATUS } from '../../src/base/errors.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { parley } from './parley.ts'

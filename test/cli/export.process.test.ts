@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { EXIT_STATUS } from '../../src/errors.ts'
+import { EXIT_STATUS } from '../../src/base/errors.ts'
 import type { Manifest } from '../../src/export/manifest.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { openDuck } from '../export/duckdb.ts'

@@ -1,8 +1,8 @@
 import { chmodSync, copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { ResourceName } from '../../src/catalog/resource-names.ts'
-import { HOUR_MS, MINUTE_MS } from '../../src/clock.ts'
+import { HOUR_MS, MINUTE_MS } from '../../src/base/clock.ts'
+import { EXIT_STATUS } from '../../src/base/errors.ts'
 import {
   fleetCheck,
   fleetMembers,
@@ -10,7 +10,7 @@ import {
   readFleet,
   serviceMembers,
 } from '../../src/commands/status/fleet.ts'
-import { EXIT_STATUS } from '../../src/errors.ts'
+import type { ResourceName } from '../../src/declare/resource-names.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { asNobody } from '../store/other-user.ts'
 import { emptyFolder, parley } from './parley.ts'

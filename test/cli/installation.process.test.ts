@@ -2,7 +2,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeF
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
-import { EXIT_STATUS } from '../../src/errors.ts'
+import { EXIT_STATUS } from '../../src/base/errors.ts'
 import { sqlitePackage } from '../../src/store/database/sqlite.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { emptyFolder, parleyProcess } from './parley.ts'

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
-import type * as CommandLine from '../../src/commands/command-line.ts'
+import type * as CommandLine from '../../src/command-line/command-line.ts'
 
 export const PROGRAM = new URL('../../dist/cli.js', import.meta.url).pathname
 
@@ -61,7 +61,7 @@ export async function parley(
   return { status, ...output }
 }
 
-const COMMAND_LINE = new URL('../../dist/commands/command-line.js', import.meta.url).href
+const COMMAND_LINE = new URL('../../dist/command-line/command-line.js', import.meta.url).href
 const NOBODY = { on: () => undefined, off: () => undefined, resume: () => undefined, pause: () => undefined }
 const { version: VERSION } = JSON.parse(
   readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),

@@ -1,8 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { GovernorState } from '../../src/api/governor/governor.ts'
+import { sizeText } from '../../src/base/size-text.ts'
+import { wholeNumber } from '../../src/base/whole-number.ts'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
-import type { ResourceName } from '../../src/catalog/resource-names.ts'
 import { drawBars, type Overall, type ResourceBar } from '../../src/commands/backfill/bars.ts'
 import {
   type AnswerSample,
@@ -12,10 +13,9 @@ import {
   timeLeft,
   withSample,
 } from '../../src/commands/backfill/forecast.ts'
-import { sizeText } from '../../src/size-text.ts'
+import type { ResourceName } from '../../src/declare/resource-names.ts'
 import type { Workload } from '../../src/store/sync/workload.ts'
 import { durationText, rateText, relativeTime, wrapText } from '../../src/terminal/wording.ts'
-import { wholeNumber } from '../../src/whole-number.ts'
 
 const governor: GovernorState = {
   ratePerSecond: 45,

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'n
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { EXIT_STATUS } from '../../src/errors.ts'
+import { EXIT_STATUS } from '../../src/base/errors.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { emptyFolder, parley, parleyProcess, startParley } from './parley.ts'
 import { placeFor, silentApi, type Test, workspace } from './workspace.ts'

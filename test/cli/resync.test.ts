@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
-import { EXIT_STATUS } from '../../src/errors.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import { EXIT_STATUS } from '../../src/base/errors.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { openStore } from '../../src/store/store.ts'
 import { parley, startParley } from './parley.ts'

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { EXIT_STATUS } from '../../src/base/errors.ts'
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
-import { EXIT_STATUS } from '../../src/errors.ts'
 import { atomically, openAt } from '../store/temporary-store.ts'
 import { emptyFolder, parley, parleyProcess } from './parley.ts'
 

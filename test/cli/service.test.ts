@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { EXIT_STATUS } from '../../src/base/errors.ts'
 import {
   commandLine,
   type HostFacts,
@@ -7,7 +8,6 @@ import {
   obstacle,
   uninstallSteps,
 } from '../../src/commands/service/steps.ts'
-import { EXIT_STATUS } from '../../src/errors.ts'
 import { emptyFolder, parley } from './parley.ts'
 
 const MACHINE: HostFacts = {

@@ -1,10 +1,10 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { EXIT_STATUS } from '../../src/base/errors.ts'
 import { backfillCommand } from '../../src/commands/backfill/backfill.ts'
 import { daemonCommand } from '../../src/commands/daemon.ts'
 import { publishCommand } from '../../src/commands/publish.ts'
 import { SETTING_LIST } from '../../src/config/settings.ts'
-import { EXIT_STATUS } from '../../src/errors.ts'
 import { openAt } from '../store/temporary-store.ts'
 import { emptyFolder, parley } from './parley.ts'
 

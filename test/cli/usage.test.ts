@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { EXIT_STATUS } from '../../src/errors.ts'
+import { EXIT_STATUS } from '../../src/base/errors.ts'
 import { parley, parleyAfter, parleyProcess } from './parley.ts'
 
 const manifest: { version: string } = JSON.parse(

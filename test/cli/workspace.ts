@@ -1,7 +1,7 @@
 import { cpSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import { basename, join } from 'node:path'
-import { EXIT_STATUS } from '../../src/errors.ts'
+import { EXIT_STATUS } from '../../src/base/errors.ts'
 import { type Simulator, type SimulatorOptions, startSimulator } from '../../src/simulator/server.ts'
 import { emptyFolder, parley } from './parley.ts'
 

@@ -1,7 +1,7 @@
 import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { changeRisk, foreignAccess } from '../../src/file-access.ts'
+import { changeRisk, foreignAccess } from '../../src/config/file-access.ts'
 import { newFolder } from '../store/temporary-store.ts'
 
 const ME = { uid: 1000, gid: 1000 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { StopError } from '../../src/base/errors.ts'
+import { type ProxyRules, proxyFor, shownProxy } from '../../src/base/proxies.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
-import { StopError } from '../../src/errors.ts'
-import { type ProxyRules, proxyFor, shownProxy } from '../../src/proxies.ts'
 
 const API = { PARLEY_BASE_URL: 'https://api.example.com', PARLEY_API_KEY: 'k', PARLEY_WORKSPACE_ID: 'acme' }
 

@@ -2,11 +2,11 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, symlinkSync, write
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { EXIT_STATUS, StopError } from '../../src/base/errors.ts'
+import type { User } from '../../src/config/file-access.ts'
 import type { HookTarget } from '../../src/config/kinds.ts'
 import { loadSettings, type SettingFlags } from '../../src/config/load-settings.ts'
 import { HOOK_VARIABLES, type SettingKey } from '../../src/config/settings.ts'
-import { EXIT_STATUS, StopError } from '../../src/errors.ts'
-import type { User } from '../../src/file-access.ts'
 import { giveToNobody } from '../store/other-user.ts'
 
 const API = {

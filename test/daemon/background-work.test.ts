@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
+import { createLog } from '../../src/base/log.ts'
 import { CALENDAR, nextOccurrence } from '../../src/config/calendar.ts'
 import { type BackgroundWorkDeps, startBackgroundWork } from '../../src/daemon/background-work.ts'
-import { createLog } from '../../src/log.ts'
 import { META } from '../../src/store/sync/meta.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { temporaryStore } from '../store/temporary-store.ts'

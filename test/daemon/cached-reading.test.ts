@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { createReportSources } from '../../src/app/report-sources.ts'
-import { createCachedReading } from '../../src/cached-reading.ts'
-import { RESOURCE_NAMES } from '../../src/catalog/resource-names.ts'
+import { createCachedReading } from '../../src/base/cached-reading.ts'
 import { runningState } from '../../src/daemon/state.ts'
+import { RESOURCE_NAMES } from '../../src/declare/resource-names.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 

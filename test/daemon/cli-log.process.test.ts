@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { EXIT_STATUS } from '../../src/errors.ts'
+import { EXIT_STATUS } from '../../src/base/errors.ts'
 import type { Simulator } from '../../src/simulator/server.ts'
 import { parley } from '../cli/parley.ts'
 import { placeFor, workspace } from '../cli/workspace.ts'

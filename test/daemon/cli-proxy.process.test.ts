@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { EXIT_STATUS } from '../../src/errors.ts'
+import { EXIT_STATUS } from '../../src/base/errors.ts'
 import { placeFor, workspace } from '../cli/workspace.ts'
 import { receiver } from '../hooks/receiver.ts'
 import { ACCESS, BUCKET, fakeS3 } from '../publish/s3/fake-s3.ts'

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import type { ResourceName } from '../../src/catalog/resource-names.ts'
+import type { ResourceName } from '../../src/declare/resource-names.ts'
 import type { SimulatorOptions } from '../../src/simulator/server.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'

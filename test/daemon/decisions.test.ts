@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { accessGone, unauthorized } from '../../src/api/access-errors.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import { EXIT_STATUS, StopError } from '../../src/base/errors.ts'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
-import { RESOURCE_NAMES } from '../../src/catalog/resource-names.ts'
-import { systemClock } from '../../src/clock.ts'
 import { CALENDAR, nextOccurrence } from '../../src/config/calendar.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { livenessAfter } from '../../src/daemon/liveness.ts'
@@ -10,7 +10,7 @@ import { recoveryFrom, type SessionsBefore, sessionsUntil } from '../../src/daem
 import { changedSettings } from '../../src/daemon/settings-changes.ts'
 import { waitingState } from '../../src/daemon/state.ts'
 import { readsFor } from '../../src/daemon/webhook-reads.ts'
-import { EXIT_STATUS, StopError } from '../../src/errors.ts'
+import { RESOURCE_NAMES } from '../../src/declare/resource-names.ts'
 
 const ACCESS = {
   baseUrl: 'https://api.example.com',

@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from '../../src/clock.ts'
+import { type Clock, systemClock } from '../../src/base/clock.ts'
 import { until } from '../support/until.ts'
 
 export interface HeldClock extends Clock {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Clock, systemClock } from '../../src/clock.ts'
+import { type Clock, systemClock } from '../../src/base/clock.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { askAt, freePath } from '../server/status-server.ts'
 import { until } from '../support/until.ts'

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest'
-import type { ResourceName } from '../../src/catalog/resource-names.ts'
+import type { ResourceName } from '../../src/declare/resource-names.ts'
 import type { Change } from '../../src/simulator/changes/change.ts'
 import { type DaemonTrial, startDaemonTrial } from './daemon-trial.ts'
 

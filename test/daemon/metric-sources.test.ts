@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { RESOURCE_NAMES } from '../../src/catalog/resource-names.ts'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import type { CurrentState } from '../../src/daemon/current-state.ts'
 import { createMetricSources } from '../../src/daemon/metric-sources.ts'
 import { runningState } from '../../src/daemon/state.ts'
+import { RESOURCE_NAMES } from '../../src/declare/resource-names.ts'
 import { report } from '../health/report.ts'
 
 test('a resource that the settings leave out has no gauges, so no alert calls it stale', async () => {

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { createLog } from '../../src/base/log.ts'
 import { maintainNightly } from '../../src/daemon/nightly.ts'
-import { createLog } from '../../src/log.ts'
 import { META } from '../../src/store/sync/meta.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { owners } from '../store/snapshot-copies.ts'

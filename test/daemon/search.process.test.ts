@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { createLog } from '../../src/base/log.ts'
 import { maintainSearch } from '../../src/daemon/search-maintenance.ts'
-import { createLog } from '../../src/log.ts'
 import { clean, dueNow, maintain } from '../../src/retention/maintain.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { createSearchIndices } from '../../src/store/search/indices.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ResourceName } from '../../src/catalog/resource-names.ts'
+import type { ResourceName } from '../../src/declare/resource-names.ts'
 import { startTrial } from '../engine/trial-backfill.ts'
 import { startTimed } from '../engine/trial-timed.ts'
 import { refused, type ScriptedAnswer, startScriptedApi, v1Page } from '../support/scripted-api.ts'

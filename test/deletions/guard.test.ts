@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
-import type { ResourceName } from '../../src/catalog/resource-names.ts'
+import type { ResourceName } from '../../src/declare/resource-names.ts'
 import { acceptDeletions } from '../../src/engine/deletions/apply.ts'
 import { CONFIRM_AFTER_MS } from '../../src/engine/deletions/deletion-states.ts'
-import { recordOutcome } from '../../src/engine/due/round-end.ts'
-import { askWriter } from '../../src/store/sync/handed-over.ts'
+import { recordOutcome } from '../../src/engine/run/round-end.ts'
+import { askWriter } from '../../src/store/file/handed-over.ts'
 import { outcomeOf, startTrial, uuid } from '../engine/trial-backfill.ts'
 import { startTimed, type TimedSources } from '../engine/trial-timed.ts'
 import {

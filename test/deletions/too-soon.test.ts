@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ResourceName } from '../../src/catalog/resource-names.ts'
+import type { ResourceName } from '../../src/declare/resource-names.ts'
 import { probeLater } from '../../src/engine/deletions/probe-later.ts'
 import { confirmationMs } from '../../src/engine/deletions/recheck.ts'
 import { message, minutesBack, startTrial, uuid } from '../engine/trial-backfill.ts'

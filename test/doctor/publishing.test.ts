@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { type Clock, MINUTE_MS, systemClock } from '../../src/clock.ts'
+import { type Clock, MINUTE_MS, systemClock } from '../../src/base/clock.ts'
 import { loadSettings, type Settings } from '../../src/config/load-settings.ts'
 import type { Finding } from '../../src/doctor/finding.ts'
 import { publishingFindings, spaceFinding, writingFinding } from '../../src/doctor/publishing.ts'

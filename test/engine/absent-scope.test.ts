@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
 import { CONFIRM_AFTER_MS } from '../../src/engine/deletions/deletion-states.ts'
-import { recordOutcome } from '../../src/engine/due/round-end.ts'
+import { recordOutcome } from '../../src/engine/run/round-end.ts'
 import { refused, startScriptedApi, v1Page } from '../support/scripted-api.ts'
 import { outcomeOf, startTrial, stateOf } from './trial-backfill.ts'
 import { startTimed } from './trial-timed.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import type { Batches } from '../../src/engine/context/job.ts'
 import { linksAnswer } from '../../src/engine/modes/items/record-links.ts'
-import type { Batches } from '../../src/engine/requests/job.ts'
 import { type BatchPlan, byRange, createBatchPlan } from '../../src/engine/scheduler/batch-plan.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 import { startCrm } from './crm-world.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createClockFollower } from '../../src/engine/clock-follower.ts'
+import { createClockFollower } from '../../src/engine/run/clock-follower.ts'
 import { startScriptedApi, v2Page } from '../support/scripted-api.ts'
 import { message, startTrial } from './trial-backfill.ts'
 

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { createFailureLog } from '../../src/engine/requests/failure-log.ts'
+import { ResourceError, RetryError, StopError } from '../../src/base/errors.ts'
+import type { LogFields } from '../../src/base/log.ts'
+import { createFailureLog } from '../../src/engine/context/failure-log.ts'
 import { handlerError, withRequest } from '../../src/engine/requests/job-errors.ts'
-import { ResourceError, RetryError, StopError } from '../../src/errors.ts'
-import type { LogFields } from '../../src/log.ts'
 
 describe('the error of a request', () => {
   const request = {

@@ -272,7 +272,7 @@ describe('a second run that finds nothing new', () => {
     }))
     api.on('/v1/settings/integrations', () => ({ body: { data: shuffled({ crm: 1, chat: 2 }) } }))
     const trial = await startTrial(api)
-    const { RESOURCE_NAMES } = await import('../../src/catalog/resource-names.ts')
+    const { RESOURCE_NAMES } = await import('../../src/declare/resource-names.ts')
     expect((await trial.run(RESOURCE_NAMES)).complete).toBe(true)
     const tables = trial.column(
       `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT GLOB 'sync_*' AND name NOT GLOB '__drizzle*'
@@ -399,7 +399,7 @@ describe('secrets and content', () => {
     api.on('/v1/meetings/{id}', () => ({ body: { data: { title } } }))
     api.on('/v1/playbooks', () => ({ body: { [text ?? '']: text } }))
     const trial = await startTrial(api)
-    const { RESOURCE_NAMES } = await import('../../src/catalog/resource-names.ts')
+    const { RESOURCE_NAMES } = await import('../../src/declare/resource-names.ts')
     const result = await trial.run(RESOURCE_NAMES)
     expect(result.complete).toBe(false)
     const said = [

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
-import { recordOutcome } from '../../src/engine/due/round-end.ts'
+import { recordOutcome } from '../../src/engine/run/round-end.ts'
 import { runs } from '../support/effort.ts'
 import {
   refused,

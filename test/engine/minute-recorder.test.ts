@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { GovernorState } from '../../src/api/governor/governor.ts'
-import { recordMinutes } from '../../src/engine/requests/minute-recorder.ts'
+import { createLog } from '../../src/base/log.ts'
 import type { Traffic } from '../../src/engine/requests/request-counts.ts'
-import { createLog } from '../../src/log.ts'
+import { recordMinutes } from '../../src/engine/run/minute-recorder.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { ResourceName } from '../../src/catalog/resource-names.ts'
+import type { ResourceName } from '../../src/declare/resource-names.ts'
 import { type ScriptedApi, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
 import { at, event, startCrm } from './crm-world.ts'
 import { startTrial, type Trial } from './trial-backfill.ts'

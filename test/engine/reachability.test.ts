@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { HealthCheck, ReachOptions } from '../../src/api/reach.ts'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import { createLog } from '../../src/base/log.ts'
 import { createReachability } from '../../src/engine/requests/reachability.ts'
-import { createLog } from '../../src/log.ts'
 import { META } from '../../src/store/sync/meta.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
-import { recordOutcome } from '../../src/engine/due/round-end.ts'
+import { recordOutcome } from '../../src/engine/run/round-end.ts'
 import { refused, type ScriptedRequest } from '../support/scripted-api.ts'
 import { type CrmWorld, event, startCrm } from './crm-world.ts'
 import { outcomeOf, startTrial, stateOf, type Trial, uuid } from './trial-backfill.ts'

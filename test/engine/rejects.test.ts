@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ResourceName } from '../../src/catalog/resource-names.ts'
+import type { ResourceName } from '../../src/declare/resource-names.ts'
 import { numberedPage, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
 import { message, startTrial } from './trial-backfill.ts'
 

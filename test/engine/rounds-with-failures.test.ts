@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
-import { recordOutcome } from '../../src/engine/due/round-end.ts'
+import { recordOutcome } from '../../src/engine/run/round-end.ts'
 import {
   refused,
   type ScriptedAnswer,

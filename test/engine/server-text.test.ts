@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { RESOURCE_NAMES } from '../../src/catalog/resource-names.ts'
+import { RESOURCE_NAMES } from '../../src/declare/resource-names.ts'
 import {
   type ScriptedAnswer,
   type ScriptedApi,

@@ -1,10 +1,10 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { createClient } from '../../src/api/client.ts'
 import { createGovernor } from '../../src/api/governor/governor.ts'
-import type { ResourceName } from '../../src/catalog/resource-names.ts'
-import type { Clock } from '../../src/clock.ts'
-import { createSession } from '../../src/engine/session/session.ts'
-import { createLog } from '../../src/log.ts'
+import type { Clock } from '../../src/base/clock.ts'
+import { createLog } from '../../src/base/log.ts'
+import type { ResourceName } from '../../src/declare/resource-names.ts'
+import { createSession } from '../../src/engine/run/session.ts'
 import {
   numberedPage,
   type ScriptedAnswer,

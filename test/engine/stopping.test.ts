@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { RESOURCE_NAMES } from '../../src/catalog/resource-names.ts'
-import { EXIT_STATUS, StopError } from '../../src/errors.ts'
+import { EXIT_STATUS, StopError } from '../../src/base/errors.ts'
+import { RESOURCE_NAMES } from '../../src/declare/resource-names.ts'
 import {
   numberedPage,
   refused,

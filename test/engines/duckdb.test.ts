@@ -2,7 +2,7 @@ import { type DuckDBConnection, DuckDBInstance, type DuckDBValue } from '@duckdb
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
-import { readCrmTablesAt } from '../../src/store/views/fill-dictionary.ts'
+import { readCrmTablesAt } from '../../src/store/dictionary/fill-dictionary.ts'
 import { parley } from '../cli/parley.ts'
 import { type Cell, describedRows } from '../support/published-cells.ts'
 import { installed, type TableRows } from './engine-process.ts'

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { EXIT_STATUS } from '../../src/errors.ts'
-import type { S3Options } from '../../src/publish/storage/s3/s3.ts'
+import { EXIT_STATUS } from '../../src/base/errors.ts'
+import type { S3Options } from '../../src/publish/storage/s3.ts'
 import type { Storage } from '../../src/publish/storage/storage.ts'
 import { type Ended, parley } from '../cli/parley.ts'
 import { bucketOf, publishTo } from '../publish/s3/publishing.ts'

@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { onTestFinished } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { type ExportOptions, type ExportSummary, exportWarehouse } from '../../src/export/export.ts'
 import type { Manifest } from '../../src/export/manifest.ts'
 import { openTarget, type Target } from '../../src/export/target.ts'
-import { openDatabase } from '../../src/store/database/open.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
+import { openDatabase } from '../../src/store/file/open.ts'
 
 export interface Exporting extends Partial<Pick<ExportOptions, 'tables' | 'since' | 'full' | 'signal'>> {
   mode?: number

@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { EXIT_STATUS } from '../../src/errors.ts'
+import { EXIT_STATUS } from '../../src/base/errors.ts'
 import { emptyFolder, parley } from '../cli/parley.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 import { emptyTarget } from './exporting.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { isoInstant } from '../../src/clock.ts'
+import { isoInstant } from '../../src/base/clock.ts'
 import {
   type ExportKind,
   keptCell,

@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, test } from 'vitest'
-import { EXIT_STATUS, StopError } from '../../src/errors.ts'
+import { EXIT_STATUS, StopError } from '../../src/base/errors.ts'
 import { publishTo } from '../publish/publishing.ts'
 import { newFolder, type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 import { exportTo } from './exporting.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { TABLES } from '../../src/catalog/catalog.ts'
-import type { ColumnKind } from '../../src/catalog/resource.ts'
+import type { ColumnKind } from '../../src/declare/resource.ts'
 import { rowQueries } from '../../src/export/rows.ts'
 import { declaredTables } from '../../src/export/tables.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'

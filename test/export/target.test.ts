@@ -10,7 +10,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { EXPORT_FOLDER, openTarget, type Target } from '../../src/export/target.ts'
 import { targetError } from '../../src/export/target-folder.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'

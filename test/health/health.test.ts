@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { RESOURCE_NAMES } from '../../src/catalog/resource-names.ts'
-import { EXIT_STATUS, reasonWithHint, StopError } from '../../src/errors.ts'
+import { EXIT_STATUS, reasonWithHint, StopError } from '../../src/base/errors.ts'
+import { RESOURCE_NAMES } from '../../src/declare/resource-names.ts'
 import { checkStatus } from '../../src/health/check.ts'
 import { databaseProblem, problemsOf } from '../../src/health/problems.ts'
 import { problemVerdict, verdictOf } from '../../src/health/verdict.ts'
-import { foreignObjectError } from '../../src/store/migrations/foreign-objects.ts'
+import { writeError } from '../../src/store/migrations/foreign-objects.ts'
 import type { ResourceReport, StatusReport } from '../../src/store/status/report.ts'
 import type { TrafficSpan } from '../../src/store/status/traffic-history.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
@@ -121,9 +121,8 @@ describe('the problems of a warehouse', () => {
     const store = temporaryStore()
     store.db.exec("CREATE TRIGGER picky BEFORE INSERT ON teams BEGIN SELECT RAISE(ABORT, 'no'); END")
     const refused = Object.assign(new Error('no'), { code: 'SQLITE_CONSTRAINT_TRIGGER' })
-    const error = foreignObjectError(refused, store.path)
-    const reason = error && reasonWithHint(error)
-    const failing = { state: 'failing', failing_since: SINCE, reason: reason ?? null } as const
+    const reason = reasonWithHint(writeError(refused, store.path) as StopError)
+    const failing = { state: 'failing', failing_since: SINCE, reason } as const
     expect(problemsOf(report({}, failing), NOW)).toMatchObject([
       {
         id: 'failing:members',

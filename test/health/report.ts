@@ -1,4 +1,4 @@
-import { RESOURCE_NAMES } from '../../src/catalog/resource-names.ts'
+import { RESOURCE_NAMES } from '../../src/declare/resource-names.ts'
 import type { ResourceReport, StatusReport } from '../../src/store/status/report.ts'
 
 /** Status reports made by hand. */

@@ -1,11 +1,11 @@
 import { onTestFinished } from 'vitest'
+import { createLog } from '../../src/base/log.ts'
+import type { ProxyRules } from '../../src/base/proxies.ts'
 import * as kinds from '../../src/config/kinds.ts'
 import type { Environment } from '../../src/config/load-settings.ts'
 import type { HealthProblem } from '../../src/health/problems.ts'
 import type { AnnouncedNote } from '../../src/hooks/announcements.ts'
 import { type AnnouncedStorage, watchProblems } from '../../src/hooks/watch.ts'
-import { createLog } from '../../src/log.ts'
-import type { ProxyRules } from '../../src/proxies.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 
 export const START = Date.parse('2026-03-04T12:00:00.000Z')

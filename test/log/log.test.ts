@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { EXIT_STATUS, StopError } from '../../src/errors.ts'
-import { createLog, LOG_KEYS, type LogFields, type LogOptions } from '../../src/log.ts'
+import { EXIT_STATUS, StopError } from '../../src/base/errors.ts'
+import { createLog, LOG_KEYS, type LogFields, type LogOptions } from '../../src/base/log.ts'
 
 async function logging(options: Partial<LogOptions> = {}) {
   const lines: string[] = []

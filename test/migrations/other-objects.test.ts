@@ -1,6 +1,6 @@
 import { dirname } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { EXIT_STATUS } from '../../src/errors.ts'
+import { EXIT_STATUS } from '../../src/base/errors.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import type { LeftOut } from '../../src/store/migrations/dependent-objects.ts'

@@ -14,7 +14,7 @@ import {
 import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { EXIT_STATUS, StopError } from '../../src/errors.ts'
+import { EXIT_STATUS, StopError } from '../../src/base/errors.ts'
 import { quote } from '../../src/store/database/sql.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'

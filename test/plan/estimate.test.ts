@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { feedNamed } from '../../src/catalog/feeds.ts'
-import type { SourceRow } from '../../src/catalog/resource.ts'
+import type { SourceRow } from '../../src/declare/resource.ts'
 import {
   type Amount,
   about,

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { entity, text, timestamp } from '../../src/catalog/resource.ts'
+import { canonicalInstant, isDay } from '../../src/base/instant.ts'
+import { entity, text, timestamp } from '../../src/declare/resource.ts'
 import { compileParser } from '../../src/engine/parse/parse.ts'
-import { canonicalInstant, isDay } from '../../src/instant.ts'
 import { runs } from '../support/effort.ts'
 
 const pad = (number: number, digits = 2) => String(number).padStart(digits, '0')

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Attempt, Job, Lane, Source } from '../../src/engine/requests/job.ts'
+import type { Attempt, Job, Lane, Source } from '../../src/engine/context/job.ts'
 import { createLanes } from '../../src/engine/scheduler/lanes.ts'
 import { runs } from '../support/effort.ts'
 

@@ -7,8 +7,9 @@ import { type CrmObjectDescription, crmTables } from '../../src/dictionary/crm-t
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
 import { columnsOf, labelsOf } from '../../src/store/crm/columns.ts'
 import { nameFor } from '../../src/store/crm/metadata.ts'
+import { readDatabase } from '../../src/store/file/open.ts'
 import { SEARCH_KINDS } from '../../src/store/search/query.ts'
-import { readSearch } from '../../src/store/search/run-search.ts'
+import { runSearch } from '../../src/store/search/run-search.ts'
 import { build, putMessage } from '../store/searchable.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 
@@ -181,7 +182,7 @@ test('the SQL of a search has no control character, of the terms or of texts in 
   )
   for (const term of typed) {
     const question = { terms: [term], kinds: SEARCH_KINDS, limit: 1000 }
-    const { sql, rows } = readSearch(store.path, question, { run: true })
+    const { sql, rows } = readDatabase({ path: store.path }, db => runSearch(db, question, { run: true }))
     expect(sql).not.toMatch(UNSAFE)
     expect(store.all(sql)).toEqual(rows)
   }

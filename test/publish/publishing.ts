@@ -3,11 +3,11 @@ import { createServer } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { type Clock, systemClock } from '../../src/clock.ts'
+import { type Clock, systemClock } from '../../src/base/clock.ts'
 import { type PublishSummary, publishWarehouse } from '../../src/publish/publish.ts'
 import { openFolder } from '../../src/publish/storage/folder.ts'
 import type { Storage } from '../../src/publish/storage/storage.ts'
-import { openDatabase } from '../../src/store/database/open.ts'
+import { openDatabase } from '../../src/store/file/open.ts'
 
 /** A folder with published tables, which readers find by HTTP. */
 export interface Lake {

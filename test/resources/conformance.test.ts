@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { CATALOG, TABLES, tableNamed } from '../../src/catalog/catalog.ts'
-import { entity, type Feed, type Resource, requestKey, type Table } from '../../src/catalog/resource.ts'
+import { entity, type Feed, type Resource, requestKey, type Table } from '../../src/declare/resource.ts'
 import { compileParser } from '../../src/engine/parse/parse.ts'
 import { createRowWriter } from '../../src/store/rows/payload-writer.ts'
 import { createShownFields } from '../../src/store/rows/shown-fields.ts'

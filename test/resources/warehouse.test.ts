@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { CATALOG, TABLES } from '../../src/catalog/catalog.ts'
-import { RESOURCE_NAMES } from '../../src/catalog/resource-names.ts'
+import { RESOURCE_NAMES } from '../../src/declare/resource-names.ts'
 import { openAt, type TemporaryStore, withShortcuts } from '../store/temporary-store.ts'
 import {
   CHILD_TABLES,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { DAY_MS } from '../../src/clock.ts'
+import { DAY_MS } from '../../src/base/clock.ts'
 import { CALENDAR, nextOccurrence } from '../../src/config/calendar.ts'
 import {
   type Copy,

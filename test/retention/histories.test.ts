@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { DAY_MS } from '../../src/clock.ts'
+import { DAY_MS } from '../../src/base/clock.ts'
 import { runs } from '../support/effort.ts'
 import { type Happening, startHistory, WITHDRAWN_DAYS } from './history.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { EXIT_STATUS, StopError } from '../../src/errors.ts'
+import { EXIT_STATUS, StopError } from '../../src/base/errors.ts'
 import type { ServedCatalogue } from '../../src/server/catalogue/answers.ts'
 import type { StatusServerDeps } from '../../src/server/server.ts'
 import { virtualClock } from '../api/virtual-clock.ts'

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { createMetrics, type MetricSources, type Metrics } from '../../src/server/metrics.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { NO_SOURCES } from './status-server.ts'

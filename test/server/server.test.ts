@@ -3,7 +3,7 @@ import { existsSync, linkSync, readFileSync, statSync, writeFileSync } from 'nod
 import { connect, createServer, type Socket } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { EXIT_STATUS, StopError } from '../../src/errors.ts'
+import { EXIT_STATUS, StopError } from '../../src/base/errors.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { runs } from '../support/effort.ts'
 import { type AskOptions, askAt, freePath, SECRET, type Started, start } from './status-server.ts'

@@ -1,4 +1,4 @@
-import type { ResourceName } from '../../src/catalog/resource-names.ts'
+import type { ResourceName } from '../../src/declare/resource-names.ts'
 import { withReplacedText } from '../../src/simulator/faults/altered-bodies.ts'
 import type { Fault } from '../../src/simulator/faults/faults.ts'
 import type { IdleSimulator } from '../../src/simulator/server.ts'

@@ -1,4 +1,4 @@
-import type { ResourceName } from '../../src/catalog/resource-names.ts'
+import type { ResourceName } from '../../src/declare/resource-names.ts'
 
 /**
  * The newest events are polled in time whatever happens to other routes: each list that has them is asked within three

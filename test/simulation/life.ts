@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { ResourceName } from '../../src/catalog/resource-names.ts'
+import type { ResourceName } from '../../src/declare/resource-names.ts'
 import type { Fault } from '../../src/simulator/faults/faults.ts'
 import { createSimulator, type SimulatorOptions } from '../../src/simulator/server.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import type { Server, ServerResponse } from 'node:http'
-import { targetOf } from '../../src/simulator/http/target.ts'
+import { targetOf } from '../../src/simulator/operations/target.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 

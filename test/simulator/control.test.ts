@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import { expect, test } from 'vitest'
-import { configureCommand } from '../../src/commands/command.ts'
+import { configureCommand } from '../../src/commands/base/command.ts'
 import { simulateCommand } from '../../src/commands/simulate.ts'
 import { startSimulator } from '../../src/simulator/server.ts'
 import { TRUTH_KINDS } from '../../src/simulator/world/truth.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { createLimiter, type LimitModel } from '../../src/simulator/faults/limits.ts'
 import type { SimulatorOptions } from '../../src/simulator/server.ts'
 import { askOf, SMALL, withSimulator } from './ask.ts'

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { request } from 'node:http'
 import { expect, test } from 'vitest'
-import { routeTemplates } from '../../src/simulator/http/routes.ts'
+import { routeTemplates } from '../../src/simulator/operations/routes.ts'
 import type { Simulator } from '../../src/simulator/server.ts'
 import { askOf, SMALL, withSimulator } from './ask.ts'
 

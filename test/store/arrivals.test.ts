@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { openDatabase } from '../../src/store/database/open.ts'
+import { openDatabase } from '../../src/store/file/open.ts'
 import {
   bucketOf,
   createArrivals,

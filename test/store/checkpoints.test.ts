@@ -3,18 +3,18 @@ import { once } from 'node:events'
 import { existsSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { closeDatabase } from '../../src/store/database/close.ts'
-import { openDatabase } from '../../src/store/database/open.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { createTransaction } from '../../src/store/database/transaction.ts'
-import { LARGE_WAL_BYTES, walReaders } from '../../src/store/file/lock-holders.ts'
 import {
   type CheckpointOptions,
   type Checkpoints,
   createCheckpoints,
-} from '../../src/store/maintenance/wal-checkpoints.ts'
+} from '../../src/store/database/wal-checkpoints.ts'
+import { LARGE_WAL_BYTES, walReaders } from '../../src/store/disk/lock-holders.ts'
+import { openDatabase } from '../../src/store/file/open.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { readStatusReport } from '../../src/store/status/report.ts'
 import { until } from '../support/until.ts'
@@ -22,7 +22,7 @@ import { newFolder, temporaryStore } from './temporary-store.ts'
 
 const PAGES = 200
 /** Threads can only run compiled programs. */
-const PROGRAM = new URL('../../dist/store/maintenance/wal-checkpoint-worker.js', import.meta.url)
+const PROGRAM = new URL('../../dist/store/database/wal-checkpoint-worker.js', import.meta.url)
 const PAGE_BYTES = 4096 + 24
 /** The largest `-wal` file that is kept for reuse. */
 const MOST_WAL_BYTES = 64 * 1024 * 1024
@@ -188,7 +188,7 @@ describe('a checkpoint in its thread', () => {
     const source = (name: string) => new URL(`../../src/store/${name}.ts`, import.meta.url).href
     const script = `
       import { openWarehouse } from '${source('open-warehouse')}'
-      import { createCheckpoints } from '${source('maintenance/wal-checkpoints')}'
+      import { createCheckpoints } from '${source('database/wal-checkpoints')}'
       await createCheckpoints(openWarehouse({ path: '${path}' }), { program: new URL('${PROGRAM}') }).run()
       console.log('done')`
     const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script])

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { decodeJson } from '../../src/json.ts'
+import { decodeJson } from '../../src/base/json.ts'
 import {
   type CrmField,
   type CrmForm,

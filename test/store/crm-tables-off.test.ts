@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { openStore } from '../../src/store/store.ts'
 import { newFolder, openAt, withShortcuts } from './temporary-store.ts'
 

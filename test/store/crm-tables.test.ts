@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { type OpenStore, openStore } from '../../src/store/store.ts'
 import { compareTypedTables, typedTables } from '../support/typed-tables.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { decodeJson } from '../../src/json.ts'
+import { decodeJson } from '../../src/base/json.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
 
 const DAY = (day: number) => `2026-01-${String(day).padStart(2, '0')}T00:00:00.000Z`

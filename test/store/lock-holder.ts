@@ -1,4 +1,4 @@
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { openStore } from '../../src/store/store.ts'
 
 /** Holds a warehouse open for writing until it is killed, or prints why it cannot. */

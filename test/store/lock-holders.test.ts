@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { holdersHint, pidsIn, programOf, stateOf } from '../../src/store/file/lock-holders.ts'
+import { holdersHint, pidsIn, programOf, stateOf } from '../../src/store/disk/lock-holders.ts'
 
 const SHM = { inode: '77', first: 120, last: 120, byReaders: true }
 const DATABASE = { inode: '77', first: 100, last: 611, byReaders: false }

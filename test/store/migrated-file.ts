@@ -2,10 +2,10 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { statementCache } from '../../src/store/database/statements.ts'
+import { fillDictionary } from '../../src/store/dictionary/fill-dictionary.ts'
+import { fillQuestions } from '../../src/store/dictionary/fill-questions.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { createState } from '../../src/store/sync/resource-state.ts'
-import { fillDictionary } from '../../src/store/views/fill-dictionary.ts'
-import { fillQuestions } from '../../src/store/views/fill-questions.ts'
 
 /** The bytes of a database with all tables and views of this version, its dictionary and its questions, and no other row. */
 let bytes: Buffer | undefined

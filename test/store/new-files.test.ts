@@ -1,7 +1,7 @@
 import { mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { createFolder, makeFolder } from '../../src/store/file/new-files.ts'
+import { createFolder, makeFolder } from '../../src/store/disk/new-files.ts'
 import { newFolder } from './temporary-store.ts'
 
 test('a folder that another process has created just before is taken as it is', () => {

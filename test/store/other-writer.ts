@@ -1,4 +1,4 @@
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 
 /** Another program that writes a database: it holds the write lock again and again until it is killed. */

@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { openDatabase } from '../../src/store/database/open.ts'
+import { openDatabase } from '../../src/store/file/open.ts'
 import {
   type PublicationAttempt,
   readPublications,

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { resourceNamed, TABLES } from '../../src/catalog/catalog.ts'
-import { openDatabase } from '../../src/store/database/open.ts'
+import { openDatabase } from '../../src/store/file/open.ts'
 import { newFolder, openAt, type TemporaryStore, temporaryStore, withShortcuts } from './temporary-store.ts'
 import {
   createMarker,

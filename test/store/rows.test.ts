@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { decodeJson } from '../../src/base/json.ts'
 import { tableNamed } from '../../src/catalog/catalog.ts'
-import { entity, requestKey } from '../../src/catalog/resource.ts'
+import { entity, requestKey } from '../../src/declare/resource.ts'
 import { compileParser } from '../../src/engine/parse/parse.ts'
-import { decodeJson } from '../../src/json.ts'
 import {
   newFolder,
   openAt,
@@ -314,7 +314,7 @@ describe('a transaction of rows', () => {
 
   test('a transaction is stored when it resolves: another connection sees it', async () => {
     const store = temporaryStore()
-    const { openDatabase } = await import('../../src/store/database/open.ts')
+    const { openDatabase } = await import('../../src/store/file/open.ts')
     const reader = openDatabase({ path: store.path, readonly: true })
     await store.transaction(() => store.state.setMeta('x', 'y'))
     expect(reader.prepare("SELECT value FROM sync_meta WHERE key = 'x'").pluck().get()).toBe('y')

@@ -1,8 +1,9 @@
-import { systemClock } from '../../src/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import { readDatabase } from '../../src/store/file/open.ts'
 import { buildSearch } from '../../src/store/search/build.ts'
 import { createSearchIndices } from '../../src/store/search/indices.ts'
 import { SEARCH_KINDS, type SearchKind, type SearchRow, termsOf } from '../../src/store/search/query.ts'
-import { readSearch } from '../../src/store/search/run-search.ts'
+import { runSearch } from '../../src/store/search/run-search.ts'
 import type { TemporaryStore } from './temporary-store.ts'
 import { putOwn, putTranscript } from './unique-texts.ts'
 
@@ -107,7 +108,8 @@ export function ask(
   typed: string,
   { kinds = SEARCH_KINDS, limit = 1000, ...rest }: Asked = {},
 ) {
-  return readSearch(store.path, { terms: termsOf(typed), kinds, limit, ...rest }, { run: true })
+  const question = { terms: termsOf(typed), kinds, limit, ...rest }
+  return readDatabase({ path: store.path }, db => runSearch(db, question, { run: true }))
 }
 
 /** The hits of a search as kind and text, in no order. */

@@ -1,6 +1,6 @@
 import { copyFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { writeWholeCopy } from '../../src/store/file/whole-copy.ts'
+import { writeWholeCopy } from '../../src/store/copies/whole-copy.ts'
 import { ownersOf } from '../../src/store/snapshot/copy-owners.ts'
 import { newFolder, type TemporaryStore } from './temporary-store.ts'
 

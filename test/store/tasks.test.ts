@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { isoInstant } from '../../src/clock.ts'
+import { isoInstant } from '../../src/base/clock.ts'
 import { BY_DUE_TIME, type Task } from '../../src/store/sync/tasks/task.ts'
 import { createTasks } from '../../src/store/sync/tasks/tasks.ts'
 import { runs } from '../support/effort.ts'

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
-import type { Clock } from '../../src/clock.ts'
-import { EXIT_STATUS, StopError } from '../../src/errors.ts'
+import type { Clock } from '../../src/base/clock.ts'
+import { EXIT_STATUS, StopError } from '../../src/base/errors.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { createTransaction, type Transaction } from '../../src/store/database/transaction.ts'
 import { temporaryStore } from './temporary-store.ts'

@@ -1,9 +1,9 @@
+import { canonicalInstant, isDay } from '../../src/base/instant.ts'
+import { encodeJson } from '../../src/base/json.ts'
 import { CATALOG, TABLES, tableNamed } from '../../src/catalog/catalog.ts'
-import type { ParsedItem } from '../../src/catalog/parsed-item.ts'
-import { entity, requestKey, type Table } from '../../src/catalog/resource.ts'
+import type { ParsedItem } from '../../src/declare/parsed-item.ts'
+import { entity, requestKey, type Table } from '../../src/declare/resource.ts'
 import { compileParser } from '../../src/engine/parse/parse.ts'
-import { canonicalInstant, isDay } from '../../src/instant.ts'
-import { encodeJson } from '../../src/json.ts'
 import { REJECTS_NOTHING, type TemporaryStore } from './temporary-store.ts'
 
 /** Rows of every resource, made from the declarations' examples, in which every string is unique. */

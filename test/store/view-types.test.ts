@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
-import { readCrmTables } from '../../src/store/views/fill-dictionary.ts'
+import { readCrmTables } from '../../src/store/crm/dictionary.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
 
 /** What a view of SQLite declares for a column, by the kind that the dictionary says. */

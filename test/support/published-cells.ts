@@ -3,8 +3,8 @@ import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
 import { type ExportColumn, exportColumn } from '../../src/export/tables.ts'
 import { namesForReaders } from '../../src/publish/iceberg/schema.ts'
 import { type PublishedTable, publishedTables } from '../../src/publish/tables.ts'
+import { readCrmTables } from '../../src/store/crm/dictionary.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
-import { readCrmTables } from '../../src/store/views/fill-dictionary.ts'
 
 /**
  * The rows that a publication must have, from SQLite. From `src/` come only the names and kinds of the tables and

@@ -1,5 +1,5 @@
-import type { Child, Column, Table } from '../../src/catalog/resource.ts'
-import { decodeJson, exactNumber } from '../../src/json.ts'
+import { decodeJson, exactNumber } from '../../src/base/json.ts'
+import type { Child, Column, Table } from '../../src/declare/resource.ts'
 
 /**
  * The warehouse contract promises that columns and `_extra` together lose no part of a payload. `rebuild` converts a

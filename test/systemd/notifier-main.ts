@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { createInterface } from 'node:readline'
-import { type Clock, systemClock } from '../../src/clock.ts'
+import { type Clock, systemClock } from '../../src/base/clock.ts'
+import { createLog } from '../../src/base/log.ts'
 import { createServiceManager } from '../../src/daemon/service-manager.ts'
-import { createLog } from '../../src/log.ts'
 import type { Order } from './notifier-process.ts'
 
 /**

@@ -13,10 +13,10 @@ import {
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { EXIT_STATUS } from '../../src/base/errors.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { credentialName, environmentName, SECRETS, SETTING_LIST } from '../../src/config/settings.ts'
 import { RESOURCE_STATES } from '../../src/dictionary/sync-tables.ts'
-import { EXIT_STATUS } from '../../src/errors.ts'
 import { requirePrograms } from './tools.ts'
 import { expand, FOLDER, readUnit } from './unit-file.ts'
 

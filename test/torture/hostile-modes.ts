@@ -1,5 +1,5 @@
 import type { Fault } from '../../src/simulator/faults/faults.ts'
-import { routeTemplates } from '../../src/simulator/http/routes.ts'
+import { routeTemplates } from '../../src/simulator/operations/routes.ts'
 import type { TruthKind } from '../../src/simulator/world/truth.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { ODD_ANSWERS, shown, WRONG_ANSWERS } from '../daemon/lives/hostile-answers.ts'

@@ -1,4 +1,4 @@
-import { type Clock, DAY_MS, utcDay } from '../../clock.ts'
+import { type Clock, DAY_MS, utcDay } from '../../base/clock.ts'
 
 /** Counts the requests of a UTC day, for the ceiling `api.max_requests_per_day`. */
 export interface DayCount {

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import { createDayCount, type DayCount, type DayCountOptions } from './day-count.ts'
 import { createInFlight, type InFlight, type Permit } from './in-flight.ts'
 import {

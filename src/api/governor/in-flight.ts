@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import type { DayCount } from './day-count.ts'
 import { maxInFlight, type PaceState, paceAfter, type WaitedFor } from './pace.ts'
 import type { RequestTurns } from './turns.ts'

@@ -1,4 +1,4 @@
-import { backoffMs, longestBackoffMs } from '../../backoff.ts'
+import { backoffMs, longestBackoffMs } from '../../base/backoff.ts'
 import {
   afterAnswer,
   afterConcurrencyRefusal,

@@ -1,5 +1,5 @@
 import Bottleneck from 'bottleneck'
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import type { Pacing } from './pace.ts'
 
 export interface RequestTurns {

@@ -1,13 +1,13 @@
 import { Option } from 'commander'
 import { afterGrace } from '../../app/grace.ts'
 import { startFields } from '../../app/start-fields.ts'
-import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource-names.ts'
-import { systemClock } from '../../clock.ts'
+import { systemClock } from '../../base/clock.ts'
+import { EXIT_STATUS, type ExitStatus, exitStatusOf, ParleyError, reasonOf } from '../../base/errors.ts'
+import type { Log } from '../../base/log.ts'
+import { jsonLine } from '../../base/safe-text.ts'
 import type { ApiSettings } from '../../config/load-settings.ts'
-import type { BackfillResult } from '../../engine/backfill/backfill.ts'
-import { EXIT_STATUS, type ExitStatus, exitStatusOf, ParleyError, reasonOf } from '../../errors.ts'
-import type { Log } from '../../log.ts'
-import { jsonLine } from '../../safe-text.ts'
+import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.ts'
+import type { BackfillResult } from '../../engine/run/backfill.ts'
 import { hasColours } from '../../terminal/colours.ts'
 import { createLiveArea, isRedrawable, type LiveArea } from '../../terminal/live-area.ts'
 import {
@@ -16,8 +16,8 @@ import {
   type CommandInput,
   loadCommandSettings,
   settingsOfSections,
-} from '../command.ts'
-import { parseResourceName } from '../resource-name.ts'
+} from '../base/command.ts'
+import { parseResourceName } from '../base/resource-name.ts'
 import type { BackfillPageDeps } from './page.ts'
 
 export interface BackfillOptions {
@@ -90,7 +90,7 @@ async function runCommand(
     const { json = false, workspaceRenamed: isRenamed = false } = input.options
     return showPlan(context, { settings, resources, json, isRenamed })
   }
-  const { createLog } = await import('../../log.ts')
+  const { createLog } = await import('../../base/log.ts')
   const { stderr, env } = context
   const area = isRedrawable(stderr, env) ? createLiveArea(stderr) : undefined
   const colour = hasColours(stderr, env)

@@ -1,6 +1,7 @@
 import type { GovernorState } from '../../api/governor/governor.ts'
-import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource-names.ts'
-import { isoInstant } from '../../clock.ts'
+import { isoInstant } from '../../base/clock.ts'
+import { wholeNumber } from '../../base/whole-number.ts'
+import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.ts'
 import type { Unreachable } from '../../engine/requests/trouble-note.ts'
 import { styledText } from '../../terminal/colours.ts'
 import { progressBar } from '../../terminal/progress-bar.ts'
@@ -12,7 +13,6 @@ import {
   rateText,
   wholeSecondsText,
 } from '../../terminal/wording.ts'
-import { wholeNumber } from '../../whole-number.ts'
 
 /** The display of a running backfill: one line for each active resource, and two or three for the whole run. Pure. */
 

@@ -1,8 +1,8 @@
 import type { App } from '../../app/app.ts'
-import { isoInstant } from '../../clock.ts'
-import type { Backfill } from '../../engine/backfill/backfill.ts'
-import { EXIT_STATUS, type ExitStatus, exitStatusOf, reasonOf } from '../../errors.ts'
-import type { Log } from '../../log.ts'
+import { isoInstant } from '../../base/clock.ts'
+import { EXIT_STATUS, type ExitStatus, exitStatusOf, reasonOf } from '../../base/errors.ts'
+import type { Log } from '../../base/log.ts'
+import type { Backfill } from '../../engine/run/backfill.ts'
 import type { BackfillEnd } from '../../store/status/report.ts'
 import { META } from '../../store/sync/meta.ts'
 

@@ -1,5 +1,5 @@
 import { PAGING } from '../../api/paging.ts'
-import type { ListRequest, Resource } from '../../catalog/resource.ts'
+import type { ListRequest, Resource } from '../../declare/resource.ts'
 import type { Workload } from '../../store/sync/workload.ts'
 
 /** How many requests remain, and how long they take. Pure. */

@@ -1,7 +1,7 @@
 import type { App } from '../../app/app.ts'
 import { createReportSources } from '../../app/report-sources.ts'
+import type { Log } from '../../base/log.ts'
 import type { ApiSettings } from '../../config/load-settings.ts'
-import type { Log } from '../../log.ts'
 import { type StatusServer, startStatusServer } from '../../server/server.ts'
 
 /** The status page while a backfill runs: `parley backfill --page`. */

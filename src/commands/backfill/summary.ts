@@ -1,15 +1,15 @@
 import type { App } from '../../app/app.ts'
+import { EXIT_STATUS, ParleyError, StopError } from '../../base/errors.ts'
+import { sizeText } from '../../base/size-text.ts'
+import { wholeNumber } from '../../base/whole-number.ts'
 import { resourceNamed } from '../../catalog/catalog.ts'
 import { itemsOf } from '../../catalog/feeds.ts'
-import type { Backfill, BackfillResult } from '../../engine/backfill/backfill.ts'
-import type { ResourceResult } from '../../engine/backfill/rounds.ts'
-import { EXIT_STATUS, ParleyError, StopError } from '../../errors.ts'
-import { sizeText } from '../../size-text.ts'
-import { databaseBytes } from '../../store/file/size.ts'
+import type { Backfill, BackfillResult } from '../../engine/run/backfill.ts'
+import type { ResourceResult } from '../../engine/run/rounds.ts'
+import { databaseBytes } from '../../store/database/pages.ts'
 import { readStatus, type StatusRow } from '../../store/status/status.ts'
 import { indentedNote, table } from '../../terminal/table.ts'
 import { countText, durationText, wrapText } from '../../terminal/wording.ts'
-import { wholeNumber } from '../../whole-number.ts'
 
 /** The result of a backfill, printed as text and with `--json`. */
 export interface Summary {

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import type { ChangeResult } from '../../simulator/changes/change.ts'
 import type { Sqlite, Statement } from '../../store/database/sqlite-types.ts'
 import { statementCache } from '../../store/database/statements.ts'

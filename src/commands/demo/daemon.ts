@@ -1,12 +1,12 @@
 import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { createInterface } from 'node:readline'
-import { type Clock, MINUTE_MS, systemClock } from '../../clock.ts'
-import { EXIT_STATUS, type ExitStatus } from '../../errors.ts'
+import { type Clock, MINUTE_MS, systemClock } from '../../base/clock.ts'
+import { EXIT_STATUS, type ExitStatus } from '../../base/errors.ts'
+import { wholeNumber } from '../../base/whole-number.ts'
 import { hasColours } from '../../terminal/colours.ts'
 import { createLiveArea, isRedrawable, type LiveArea } from '../../terminal/live-area.ts'
-import { wholeNumber } from '../../whole-number.ts'
-import type { CommandContext } from '../command.ts'
+import type { CommandContext } from '../base/command.ts'
 import { createDemoWorld, type DemoWorld } from './change-driver.ts'
 import { currentLine, demoSummary, eventLine } from './display.ts'
 import {
@@ -120,7 +120,7 @@ async function watch(
   const area = isRedrawable(stderr, env) ? createLiveArea(stderr) : undefined
   const say = (line: string) => (area ?? stderr).write(`${line}\n`)
   showDaemonLog(daemon, say)
-  const { openDatabase } = await import('../../store/database/open.ts')
+  const { openDatabase } = await import('../../store/file/open.ts')
   const db = openDatabase({ path: demo.file, readonly: true })
   const world = createDemoWorld({ url: service.url, db, clock, random: Math.random, limit: LIMIT })
   const colour = hasColours(stderr, env)

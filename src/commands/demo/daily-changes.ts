@@ -1,4 +1,4 @@
-import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../clock.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/clock.ts'
 import type { Change } from '../../simulator/changes/change.ts'
 import { controlSimulator, type SimulatorAddress } from './processes.ts'
 

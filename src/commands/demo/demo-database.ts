@@ -1,6 +1,6 @@
 import { existsSync, rmSync } from 'node:fs'
-import { systemClock } from '../../clock.ts'
-import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { systemClock } from '../../base/clock.ts'
+import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import type { Sqlite } from '../../store/database/sqlite-types.ts'
 import { readMeta } from '../../store/sync/meta.ts'
 
@@ -14,7 +14,7 @@ const MODE = 0o600
  */
 export async function createDemoDatabase(file: string): Promise<void> {
   const [{ readDatabase }, { lockDatabase }, { openStoreInTurn }] = await Promise.all([
-    import('../../store/database/open.ts'),
+    import('../../store/file/open.ts'),
     import('../../store/file/lock.ts'),
     import('../../store/store.ts'),
   ])

@@ -1,15 +1,15 @@
 import { once } from 'node:events'
 import { basename, join, relative, resolve } from 'node:path'
 import { Option } from 'commander'
-import { DAY_MS, isoInstant, systemClock } from '../../clock.ts'
-import { EXIT_STATUS, type ExitStatus, StopError } from '../../errors.ts'
-import { INSTALLATION } from '../../installation.ts'
+import { DAY_MS, isoInstant, systemClock } from '../../base/clock.ts'
+import { EXIT_STATUS, type ExitStatus, StopError } from '../../base/errors.ts'
+import { INSTALLATION } from '../../base/installation.ts'
+import { wholeNumber } from '../../base/whole-number.ts'
 import type { Sqlite } from '../../store/database/sqlite-types.ts'
 import { hasColours, styledText } from '../../terminal/colours.ts'
 import { table } from '../../terminal/table.ts'
 import { shortText } from '../../terminal/wording.ts'
-import { wholeNumber } from '../../whole-number.ts'
-import type { CommandContext, CommandDefinition } from '../command.ts'
+import type { CommandContext, CommandDefinition } from '../base/command.ts'
 import { passDays } from './daily-changes.ts'
 import { createDemoDatabase } from './demo-database.ts'
 import {
@@ -212,7 +212,7 @@ async function printAnswers(
   path: string,
   database: string,
 ): Promise<void> {
-  const { openDatabase } = await import('../../store/database/open.ts')
+  const { openDatabase } = await import('../../store/file/open.ts')
   const db = openDatabase({ path, readonly: true })
   const isColoured = hasColours(stdout, env)
   const style = (name: 'bold' | 'dim', text: string) => (isColoured ? styledText(name, text) : text)

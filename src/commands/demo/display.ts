@@ -1,9 +1,9 @@
-import { isoInstant } from '../../clock.ts'
+import { isoInstant } from '../../base/clock.ts'
+import { wholeNumber } from '../../base/whole-number.ts'
 import { styledText } from '../../terminal/colours.ts'
 import { table } from '../../terminal/table.ts'
 import { cutToWidth } from '../../terminal/text-width.ts'
 import { countText, durationText } from '../../terminal/wording.ts'
-import { wholeNumber } from '../../whole-number.ts'
 import type { DemoEvent } from './change-driver.ts'
 
 /** What a running demo of the daemon says in the terminal, and its summary. Pure. */

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { devNull } from 'node:os'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
+import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import type { Environment } from '../../config/load-settings.ts'
-import { EXIT_STATUS, StopError } from '../../errors.ts'
 
 /** The processes of a demo: a simulator, and the real parley. */
 

@@ -1,3 +1,4 @@
+import { safeLines, safeText } from '../../base/safe-text.ts'
 import { TABLES } from '../../catalog/catalog.ts'
 import {
   type DescribedColumn,
@@ -5,7 +6,6 @@ import {
   type DescribedTable,
   fullMeaning,
 } from '../../dictionary/described-table.ts'
-import { safeLines, safeText } from '../../safe-text.ts'
 import { exactNames } from '../../store/crm/columns.ts'
 import { literal, quote } from '../../store/database/sql.ts'
 import { liveViewOf } from '../../store/views/views.ts'

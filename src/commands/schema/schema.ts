@@ -1,6 +1,9 @@
 import { existsSync } from 'node:fs'
 import { basename, extname, resolve } from 'node:path'
 import { Argument, InvalidArgumentError, Option } from 'commander'
+import { EXIT_STATUS, StopError } from '../../base/errors.ts'
+import { nearestName } from '../../base/nearest-name.ts'
+import { jsonLine, jsonPage, safeText } from '../../base/safe-text.ts'
 import {
   type DescribedColumn,
   type DescribedTable,
@@ -10,14 +13,16 @@ import {
 } from '../../dictionary/described-table.ts'
 import { DICTIONARY } from '../../dictionary/dictionary.ts'
 import { isInternal, SEARCH_TABLES } from '../../dictionary/sync-tables.ts'
-import { EXIT_STATUS, StopError } from '../../errors.ts'
-import { nearestName } from '../../nearest-name.ts'
-import { jsonLine, jsonPage, safeText } from '../../safe-text.ts'
 import type { Output } from '../../terminal/output.ts'
 import { textWidth } from '../../terminal/text-width.ts'
 import { wrapText } from '../../terminal/wording.ts'
-import { type CommandDefinition, DATABASE_ONLY, loadCommandSettings, settingsOfSections } from '../command.ts'
-import { parseTableNames } from '../table-names.ts'
+import {
+  type CommandDefinition,
+  DATABASE_ONLY,
+  loadCommandSettings,
+  settingsOfSections,
+} from '../base/command.ts'
+import { parseTableNames } from '../base/table-names.ts'
 import { ENGINES, type Engine } from './engine-dialects.ts'
 import type { PublishedWhere } from './engine-views.ts'
 
@@ -70,7 +75,7 @@ export const schemaCommand: CommandDefinition<SchemaOptions> = {
     refuseWithoutEngine(options)
     const { settings } = loadCommandSettings(context, { args: [], options, flags }, DATABASE_ONLY)
     const path = resolve(context.cwd, settings.database.path)
-    const { readCrmTablesAt } = await import('../../store/views/fill-dictionary.ts')
+    const { readCrmTablesAt } = await import('../../store/dictionary/fill-dictionary.ts')
     const all = [...DICTIONARY, ...readCrmTablesAt(path)]
     if (!existsSync(path)) {
       context.stderr.write(
@@ -109,7 +114,7 @@ async function answer({ all, name, options, path, published, stdout }: SchemaQue
   }
   const engine = ENGINES.find(one => options[one])
   if (engine) {
-    const { readCrmObjectsAt } = await import('../../store/views/fill-dictionary.ts')
+    const { readCrmObjectsAt } = await import('../../store/dictionary/fill-dictionary.ts')
     const { engineViews } = await import('./engine-views.ts')
     return engineViews(engine, readCrmObjectsAt(path), published)
   }

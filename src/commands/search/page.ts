@@ -1,4 +1,4 @@
-import { singleLine } from '../../safe-text.ts'
+import { singleLine } from '../../base/safe-text.ts'
 import { formsOf, regexOf } from '../../store/search/forms.ts'
 import type { SearchRow } from '../../store/search/query.ts'
 import { styledText } from '../../terminal/colours.ts'

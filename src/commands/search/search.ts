@@ -1,15 +1,20 @@
 import { resolve } from 'node:path'
 import { Argument, Option } from 'commander'
-import { DAY_MS, isoInstant } from '../../clock.ts'
+import { DAY_MS, isoInstant } from '../../base/clock.ts'
+import { EXIT_STATUS, StopError } from '../../base/errors.ts'
+import { isDay } from '../../base/instant.ts'
+import { suggestion } from '../../base/nearest-name.ts'
+import { jsonLine } from '../../base/safe-text.ts'
 import { instant } from '../../config/kinds.ts'
-import { EXIT_STATUS, StopError } from '../../errors.ts'
-import { isDay } from '../../instant.ts'
-import { suggestion } from '../../nearest-name.ts'
-import { jsonLine } from '../../safe-text.ts'
 import { SEARCH_KINDS, type SearchKind, type SearchQuestion, termsOf } from '../../store/search/query.ts'
 import { hasColours } from '../../terminal/colours.ts'
 import { countText } from '../../terminal/wording.ts'
-import { type CommandDefinition, DATABASE_ONLY, loadCommandSettings, settingsOfSections } from '../command.ts'
+import {
+  type CommandDefinition,
+  DATABASE_ONLY,
+  loadCommandSettings,
+  settingsOfSections,
+} from '../base/command.ts'
 import { hitJson, hitOf, searchPage } from './page.ts'
 
 export interface SearchOptions {
@@ -51,9 +56,8 @@ export const searchCommand: CommandDefinition<SearchOptions> = {
       ...parseBounds(options),
       limit: parseLimit(options.limit),
     }
-    const { readSearch } = await import('../../store/search/run-search.ts')
     const path = resolve(context.cwd, settings.database.path)
-    const { rows, sql, unindexed } = readSearch(path, question, { run: options.sql !== true })
+    const { rows, sql, unindexed } = await searchAt(path, question, { run: options.sql !== true })
     const { stdout, stderr, env } = context
     if (options.sql) {
       stdout.write(`${sql}\n`)
@@ -69,6 +73,25 @@ export const searchCommand: CommandDefinition<SearchOptions> = {
     stderr.write(`${countSentence(hits.length, question.limit)}\n`)
     return EXIT_STATUS.done
   },
+}
+
+/**
+ * @param options as of `runSearch`
+ * @throws StopError (73) when there is no warehouse at this path, or it cannot be read
+ */
+async function searchAt(path: string, question: SearchQuestion, options: { run: boolean }) {
+  const [{ runSearch }, { noWarehouseError, requireWarehouse }, { readDatabase }, { hasTable }] =
+    await Promise.all([
+      import('../../store/search/run-search.ts'),
+      import('../../store/status/status.ts'),
+      import('../../store/file/open.ts'),
+      import('../../store/database/existing-tables.ts'),
+    ])
+  requireWarehouse(path)
+  return readDatabase({ path }, db => {
+    if (!hasTable(db, 'messages')) throw noWarehouseError(db.name)
+    return runSearch(db, question, options)
+  })
 }
 
 /** With a larger share of rows not indexed yet, a search is noticeably slower. */

@@ -2,9 +2,9 @@ import { type StdioOptions, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { Argument, Option } from 'commander'
-import { EXIT_STATUS, StopError } from '../../errors.ts'
-import { INSTALLATION } from '../../installation.ts'
-import type { CommandContext, CommandDefinition } from '../command.ts'
+import { EXIT_STATUS, StopError } from '../../base/errors.ts'
+import { INSTALLATION } from '../../base/installation.ts'
+import type { CommandContext, CommandDefinition } from '../base/command.ts'
 import {
   commandLine,
   databasePath,

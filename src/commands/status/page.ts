@@ -1,7 +1,7 @@
+import { sizeText } from '../../base/size-text.ts'
+import { wholeNumber } from '../../base/whole-number.ts'
 import { resourceNamed } from '../../catalog/catalog.ts'
 import { fileSizesText, nextDue, publishedText } from '../../health/wording.ts'
-import { sizeText } from '../../size-text.ts'
-import type { WriterState } from '../../store/file/writer.ts'
 import {
   type DaemonReport,
   type LagReport,
@@ -11,6 +11,7 @@ import {
   type StatusReport,
   type UnreachableReport,
 } from '../../store/status/report.ts'
+import type { WriterState } from '../../store/status/writer.ts'
 import { fitTable, indentedNote, type RankedColumn, type TableColumn, table } from '../../terminal/table.ts'
 import {
   clockText,
@@ -21,7 +22,6 @@ import {
   wholeSecondsText,
   wrapText,
 } from '../../terminal/wording.ts'
-import { wholeNumber } from '../../whole-number.ts'
 
 /** The text output of `parley status`. Pure. */
 

@@ -1,10 +1,16 @@
 import { resolve } from 'node:path'
 import { InvalidArgumentError, Option } from 'commander'
-import type { ResourceName } from '../../catalog/resource-names.ts'
-import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, systemClock } from '../../clock.ts'
-import { type CheckStatus, EXIT_STATUS, type ExitStatus, reasonWithHint, StopError } from '../../errors.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS, systemClock } from '../../base/clock.ts'
+import {
+  type CheckStatus,
+  EXIT_STATUS,
+  type ExitStatus,
+  reasonWithHint,
+  StopError,
+} from '../../base/errors.ts'
+import { jsonLine, singleLine } from '../../base/safe-text.ts'
+import type { ResourceName } from '../../declare/resource-names.ts'
 import type { CheckResult } from '../../health/check.ts'
-import { jsonLine, singleLine } from '../../safe-text.ts'
 import type { DriftedField } from '../../store/status/overview.ts'
 import { hasColours } from '../../terminal/colours.ts'
 import { isRedrawable } from '../../terminal/live-area.ts'
@@ -14,8 +20,8 @@ import {
   DATABASE_ONLY,
   loadCommandSettings,
   settingsOfSections,
-} from '../command.ts'
-import { parseResourceName } from '../resource-name.ts'
+} from '../base/command.ts'
+import { parseResourceName } from '../base/resource-name.ts'
 import { statusPage } from './page.ts'
 
 export interface StatusOptions {

@@ -1,5 +1,5 @@
-import { type Clock, SECOND_MS } from '../../clock.ts'
-import { EXIT_STATUS, type ExitStatus, StopError } from '../../errors.ts'
+import { type Clock, SECOND_MS } from '../../base/clock.ts'
+import { EXIT_STATUS, type ExitStatus, StopError } from '../../base/errors.ts'
 import { readOverviewAt } from '../../store/status/overview.ts'
 import { countedReadInProcess } from '../../store/status/process.ts'
 import { readStatusReport } from '../../store/status/report.ts'
@@ -8,8 +8,8 @@ import type { Keyboard } from '../../terminal/ask.ts'
 import type { FullScreen } from '../../terminal/full-screen.ts'
 import type { Output } from '../../terminal/output.ts'
 import { listenForQuit } from '../../terminal/quit-keys.ts'
-import { statusDisplay } from './display/display.ts'
-import type { WatchedStatus } from './display/view.ts'
+import { statusDisplay } from './display.ts'
+import type { WatchedStatus } from './view.ts'
 
 /** `parley status --watch`: reads the status again and again, and shows it until it is stopped. */
 

@@ -1,13 +1,13 @@
+import { ResourceError } from '../../base/errors.ts'
 import { CATALOG, TABLES } from '../../catalog/catalog.ts'
 import { ITEM_FEEDS, itemsOf } from '../../catalog/feeds.ts'
-import type { Cascade, ItemFeed, Table } from '../../catalog/resource.ts'
-import type { ResourceName } from '../../catalog/resource-names.ts'
-import { ResourceError } from '../../errors.ts'
+import type { Cascade, ItemFeed, Table } from '../../declare/resource.ts'
+import type { ResourceName } from '../../declare/resource-names.ts'
 import { columnsOfRow } from '../../store/deletions/suspicions.ts'
 import { dateTimeText } from '../../terminal/wording.ts'
-import type { EngineContext } from '../context.ts'
-import type { RunRecords } from '../counts-and-failures.ts'
-import { DAY, scaled } from '../due/intervals.ts'
+import type { EngineContext } from '../context/context.ts'
+import type { RunRecords } from '../context/counts-and-failures.ts'
+import { DAY, scaled } from '../context/intervals.ts'
 import { undecidedSince } from './denial.ts'
 import { guardDecision, type Loss, liveRowsToCount, lossToReport } from './guard.ts'
 import { tableOfPart } from './row-parts.ts'
@@ -15,7 +15,7 @@ import { tableOfPart } from './row-parts.ts'
 /**
  * Deletes all confirmed rows of a resource together, unless the mass-deletion guard holds them back. During a hold, no
  * confirmed row of the resource is deleted. The confirmed rows stay in `sync_absences`, so that they are not requested
- * again. After a day a confirming round begins (confirming-round.ts): it reads every list once more. At its end, the
+ * again. After a day a confirming round begins (run/confirming-round.ts): it reads every list once more. At its end, the
  * rows that it has confirmed are deleted, however many they are, and the hold is over. The operator can delete the
  * confirmed rows earlier with `parley accept-deletions`.
  */

@@ -12,7 +12,7 @@ import type { Suspicion } from '../../store/deletions/suspicions.ts'
  * - confirmed: another request denied the row minutes later, and no answer showed it in between. For a transcript or
  *   the text of an e-mail, an hour later.
  * - deleted: `_deleted_at` is set (or `access` is `withheld`). The confirmed rows of a resource are deleted together,
- *   once the mass-deletion guard allows it (apply.ts), or a confirming round has confirmed them (confirming-round.ts).
+ *   once the mass-deletion guard allows it (apply.ts), or a confirming round has confirmed them (run/confirming-round.ts).
  * - purged: the content is removed (store/deletions/purge.ts).
  *
  * Lists, single reads and reads by `ids` can all deny a row. A list never confirms the deletion of a row that can be

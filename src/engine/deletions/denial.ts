@@ -1,7 +1,7 @@
-import { isoInstant } from '../../clock.ts'
+import { isoInstant } from '../../base/clock.ts'
 import type { Denial, RowKey } from '../../store/deletions/suspicions.ts'
-import type { EngineContext } from '../context.ts'
-import { MINUTE, scaled } from '../due/intervals.ts'
+import type { EngineContext } from '../context/context.ts'
+import { MINUTE, scaled } from '../context/intervals.ts'
 import { CONFIRM_AFTER_MS, type Verdict, verdictOf } from './deletion-states.ts'
 
 /** Records denials. The modes call these functions in the transaction that stores the answer. */

@@ -1,8 +1,8 @@
-import { isoInstant } from '../../clock.ts'
-import type { EngineContext } from '../context.ts'
-import { longestWaitMs } from '../due/intervals.ts'
+import { isoInstant } from '../../base/clock.ts'
+import type { EngineContext } from '../context/context.ts'
+import { longestWaitMs } from '../context/intervals.ts'
+import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from '../context/missed-rows.ts'
 import { noteDenial } from './denial.ts'
-import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from './missed-rows.ts'
 
 /** Probes rows minutes after a list has not shown them. */
 

@@ -1,7 +1,7 @@
+import { isoInstant } from '../../base/clock.ts'
 import type { DeclaredFeed } from '../../catalog/feeds.ts'
-import type { TimelineFeed } from '../../catalog/resource.ts'
-import { isoInstant } from '../../clock.ts'
-import type { EngineContext } from '../context.ts'
+import type { TimelineFeed } from '../../declare/resource.ts'
+import type { EngineContext } from '../context/context.ts'
 import { UUID_GLOB } from '../parse/uuid.ts'
 import { newRowGraceMs } from './denial.ts'
 

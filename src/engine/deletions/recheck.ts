@@ -1,12 +1,12 @@
+import { isoInstant } from '../../base/clock.ts'
 import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
-import type { ResourceName } from '../../catalog/resource-names.ts'
-import { isoInstant } from '../../clock.ts'
+import type { ResourceName } from '../../declare/resource-names.ts'
 import type { Segment } from '../../store/sync/segments.ts'
-import type { EngineContext } from '../context.ts'
-import { scaled } from '../due/intervals.ts'
+import type { EngineContext } from '../context/context.ts'
+import { scaled } from '../context/intervals.ts'
+import { CONFIRM_MANY_AFTER_MS } from '../context/missed-rows.ts'
 import { tablesOf } from './apply.ts'
 import { confirmAfterMs, confirmableAt, undecidedSince } from './denial.ts'
-import { CONFIRM_MANY_AFTER_MS } from './missed-rows.ts'
 
 /** Decides when a list is read again before its interval is over, to confirm the rows that it has denied. */
 

@@ -1,4 +1,4 @@
-import type { ItemFeed } from '../../catalog/resource.ts'
+import type { ItemFeed } from '../../declare/resource.ts'
 
 /** The columns of the parts that are stored in a column of their row. All other parts have a table. */
 const COLUMNS: Readonly<Partial<Record<ItemFeed['stores'], string>>> = {

@@ -1,7 +1,7 @@
-import type { ResourceName } from '../../catalog/resource-names.ts'
-import type { KeyRange } from '../../store/deletions/seen-keys.ts'
-import type { EngineContext } from '../context.ts'
-import { WEEK } from '../due/intervals.ts'
+import type { ResourceName } from '../../declare/resource-names.ts'
+import type { KeyRange } from '../../store/sync/tasks/seen-keys.ts'
+import type { EngineContext } from '../context/context.ts'
+import { WEEK } from '../context/intervals.ts'
 
 /**
  * An unlisted row has a single read, and the last complete pass over its list did not show it. Each unlisted row has a

@@ -1,8 +1,8 @@
+import type { ParleyError } from '../../base/errors.ts'
+import { safeText } from '../../base/safe-text.ts'
 import type { FeedName } from '../../catalog/feeds.ts'
-import type { ParleyError } from '../../errors.ts'
-import { safeText } from '../../safe-text.ts'
 import type { Task } from '../../store/sync/tasks/task.ts'
-import type { EngineContext } from '../context.ts'
+import type { EngineContext } from '../context/context.ts'
 
 /** Makes a feed, or one scope of a feed, wait, and records why. */
 

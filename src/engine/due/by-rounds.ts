@@ -1,6 +1,6 @@
-import type { EngineContext } from '../context.ts'
+import type { EngineContext } from '../context/context.ts'
+import type { Schedule } from '../context/schedule.ts'
 import { confirmingReadMs, isRecheckDue } from '../deletions/recheck.ts'
-import type { Schedule } from './schedule.ts'
 import { isDueInRound, isNewEnough, putOffMs } from './segment-conditions.ts'
 
 /** The schedule of a backfill: each list and key is due once per round, and the run ends when none is left. */

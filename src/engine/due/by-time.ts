@@ -1,9 +1,9 @@
 import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
 import type { Segment } from '../../store/sync/segments.ts'
-import type { EngineContext } from '../context.ts'
+import type { EngineContext } from '../context/context.ts'
+import { auditInterval, MINUTE, passInterval, scaled, usualIntervalMs } from '../context/intervals.ts'
+import type { Schedule } from '../context/schedule.ts'
 import { confirmingReadMs, recheckAt } from '../deletions/recheck.ts'
-import { auditInterval, MINUTE, passInterval, scaled, usualIntervalMs } from './intervals.ts'
-import type { Schedule } from './schedule.ts'
 import { isNewEnough, putOffMs } from './segment-conditions.ts'
 
 /** The schedule of the daemon: lists fall due at intervals, single reads at the time stored in their task. */

@@ -1,14 +1,14 @@
+import { isoInstant } from '../../base/clock.ts'
 import { type DeclaredFeed, itemsOf, type ListFeed, listsOf } from '../../catalog/feeds.ts'
-import type { Feed, ItemFeed, Resource } from '../../catalog/resource.ts'
-import type { ResourceName } from '../../catalog/resource-names.ts'
-import { isoInstant } from '../../clock.ts'
+import type { Feed, ItemFeed, Resource } from '../../declare/resource.ts'
+import type { ResourceName } from '../../declare/resource-names.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { TaskBounds } from '../../store/sync/tasks/due.ts'
-import type { EngineContext } from '../context.ts'
+import type { EngineContext } from '../context/context.ts'
+import { DAY, scaled } from '../context/intervals.ts'
+import type { Source } from '../context/job.ts'
 import { confirmingReadMs } from '../deletions/recheck.ts'
-import type { Source } from '../requests/job.ts'
 import { byTime } from './by-time.ts'
-import { DAY, scaled } from './intervals.ts'
 
 /**
  * Computes when each list and key is read next. The work of the modes, the sleep of an idle daemon, `next_run_at`, the

@@ -1,9 +1,9 @@
 import { itemsOf } from '../../catalog/feeds.ts'
-import type { ItemFeed, Resource } from '../../catalog/resource.ts'
+import type { ItemFeed, Resource } from '../../declare/resource.ts'
 import type { PendingRow } from '../../store/rows/awaiting-read.ts'
 import type { Task } from '../../store/sync/tasks/task.ts'
-import type { EngineContext } from '../context.ts'
-import { HOUR } from './intervals.ts'
+import type { EngineContext } from '../context/context.ts'
+import { HOUR } from '../context/intervals.ts'
 
 /** First reads are of two kinds: tasks whose key was never read, and stored rows that still lack their single read. */
 

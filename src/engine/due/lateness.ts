@@ -1,12 +1,12 @@
+import { isoInstant } from '../../base/clock.ts'
+import { ResourceError, reasonWithHint } from '../../base/errors.ts'
 import { type DeclaredFeed, type ListFeed, listsOf } from '../../catalog/feeds.ts'
-import type { Resource } from '../../catalog/resource.ts'
-import { isoInstant } from '../../clock.ts'
-import { ResourceError, reasonWithHint } from '../../errors.ts'
+import type { Resource } from '../../declare/resource.ts'
 import type { ResourceState } from '../../store/sync/resource-state.ts'
 import { dateTimeText } from '../../terminal/wording.ts'
-import type { EngineContext } from '../context.ts'
+import type { EngineContext } from '../context/context.ts'
+import { longestWaitMs, MINUTE } from '../context/intervals.ts'
 import { partsOf } from './due.ts'
-import { longestWaitMs, MINUTE } from './intervals.ts'
 import { isNewEnough } from './segment-conditions.ts'
 
 /**

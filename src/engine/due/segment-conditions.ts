@@ -1,8 +1,8 @@
 import type { DeclaredFeed } from '../../catalog/feeds.ts'
 import type { Segment } from '../../store/sync/segments.ts'
-import type { EngineContext } from '../context.ts'
-import type { EngineOptions } from '../engine-options.ts'
-import { longestWaitMs } from './intervals.ts'
+import type { EngineContext } from '../context/context.ts'
+import type { EngineOptions } from '../context/engine-options.ts'
+import { longestWaitMs } from '../context/intervals.ts'
 
 export function isDueInRound({ closed, listedRound }: Segment, round: number): boolean {
   return !closed && listedRound < round

@@ -3,8 +3,8 @@ import type { ApiReader, ReaderReply } from '../../api/reader.ts'
 import { fillPath, type Query } from '../../api/request.ts'
 import { tableNamed } from '../../catalog/catalog.ts'
 import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
-import type { SourceRow } from '../../catalog/resource.ts'
-import type { ResourceName } from '../../catalog/resource-names.ts'
+import type { SourceRow } from '../../declare/resource.ts'
+import type { ResourceName } from '../../declare/resource-names.ts'
 import { compileParser } from '../parse/parse.ts'
 
 /** Reads single pages for an estimate and notes refusals. Nothing is stored. */

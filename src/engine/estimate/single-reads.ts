@@ -7,7 +7,7 @@ import {
   LISTS,
   type ListFeed,
 } from '../../catalog/feeds.ts'
-import type { FollowUp, ItemFeed, SourceRow } from '../../catalog/resource.ts'
+import type { FollowUp, ItemFeed, SourceRow } from '../../declare/resource.ts'
 
 /** Derives from the declarations which rows are read one by one. Pure. */
 

@@ -1,13 +1,13 @@
 import { columnAt } from '../../catalog/catalog.ts'
 import { feedNamed } from '../../catalog/feeds.ts'
-import type { ParsedItem, ParsedRow, ReadCell } from '../../catalog/parsed-item.ts'
-import type { ItemFeed, RecordFollowUp, SnapshotFeed } from '../../catalog/resource.ts'
+import type { ParsedItem, ParsedRow, ReadCell } from '../../declare/parsed-item.ts'
+import type { ItemFeed, RecordFollowUp, SnapshotFeed } from '../../declare/resource.ts'
 import type { StoredItem } from '../../store/rows/write-items.ts'
-import type { EngineContext } from '../context.ts'
-import { isPlanned } from '../modes/items/association-plan.ts'
-import { type Direction, directionsFrom, directionsOf, scopeOf } from '../modes/items/associations.ts'
+import type { EngineContext } from '../context/context.ts'
 import { isOffered } from '../modes/refused-scope.ts'
 import { isUuid } from '../parse/uuid.ts'
+import { isPlanned } from './association-plan.ts'
+import { type Direction, directionsFrom, directionsOf, scopeOf } from './associations.ts'
 
 /**
  * Writes tasks that read changed records before their list is read again. A stored row that points at a record, such as

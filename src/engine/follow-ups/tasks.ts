@@ -1,6 +1,6 @@
 import { feedNamed } from '../../catalog/feeds.ts'
-import type { ReadCell } from '../../catalog/parsed-item.ts'
-import type { FollowUp } from '../../catalog/resource.ts'
+import type { ReadCell } from '../../declare/parsed-item.ts'
+import type { FollowUp } from '../../declare/resource.ts'
 import type { Store } from '../../store/store.ts'
 
 /** Whether the row that a feed reads is suspected, withheld or deleted. */

@@ -1,9 +1,9 @@
 import { columnAt, tableNamed } from '../../catalog/catalog.ts'
 import type { FeedName } from '../../catalog/feeds.ts'
-import type { ParsedItem, ReadCell } from '../../catalog/parsed-item.ts'
-import type { FollowUp, RecordFollowUp } from '../../catalog/resource.ts'
+import type { ParsedItem, ReadCell } from '../../declare/parsed-item.ts'
+import type { FollowUp, RecordFollowUp } from '../../declare/resource.ts'
 import type { StoredItem, WriteOptions } from '../../store/rows/write-items.ts'
-import type { EngineContext } from '../context.ts'
+import type { EngineContext } from '../context/context.ts'
 import { writeRecordTasks } from './changed-records.ts'
 import { writeTask } from './tasks.ts'
 

@@ -1,10 +1,10 @@
 import { type Page, readPage } from '../../api/paging.ts'
 import type { FeedName } from '../../catalog/feeds.ts'
-import type { ListPaging } from '../../catalog/resource.ts'
+import type { ListPaging } from '../../declare/resource.ts'
 import type { StoredItem } from '../../store/rows/write-items.ts'
 import type { Segment } from '../../store/sync/segments.ts'
-import type { EngineContext } from '../context.ts'
-import type { Reply } from '../requests/job.ts'
+import type { EngineContext } from '../context/context.ts'
+import type { Reply } from '../context/job.ts'
 import { type Query, segmentInPass } from './pass.ts'
 
 /**

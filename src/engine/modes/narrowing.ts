@@ -1,7 +1,7 @@
 import type { RetryCause } from '../../api/classify.ts'
-import { type Backoff, longestBackoffMs } from '../../backoff.ts'
+import { type Backoff, longestBackoffMs } from '../../base/backoff.ts'
 import type { Segment } from '../../store/sync/segments.ts'
-import { DAY, HOUR, MINUTE, WEEK } from '../due/intervals.ts'
+import { DAY, HOUR, MINUTE, WEEK } from '../context/intervals.ts'
 
 /**
  * Decides what to request after a failure, so that one bad row never stops its neighbours: requests get smaller until

@@ -1,10 +1,10 @@
 import { type CursorGuard, createCursorGuard } from '../../api/paging.ts'
 import type { Query } from '../../api/request.ts'
+import { type ParleyError, ResourceError } from '../../base/errors.ts'
 import type { FeedName } from '../../catalog/feeds.ts'
-import { type ParleyError, ResourceError } from '../../errors.ts'
 import { NO_PASS, type Segment, type Segments } from '../../store/sync/segments.ts'
-import type { EngineContext } from '../context.ts'
-import type { Reply } from '../requests/job.ts'
+import type { EngineContext } from '../context/context.ts'
+import type { Reply } from '../context/job.ts'
 
 /** What all passes over a list share: their start, their end, and the recovery from a dead cursor. */
 

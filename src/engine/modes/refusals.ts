@@ -1,7 +1,7 @@
+import { ResourceError, RetryError } from '../../base/errors.ts'
 import type { FeedName } from '../../catalog/feeds.ts'
-import type { Expected } from '../../catalog/resource.ts'
-import { ResourceError, RetryError } from '../../errors.ts'
-import type { EngineContext } from '../context.ts'
+import type { Expected } from '../../declare/resource.ts'
+import type { EngineContext } from '../context/context.ts'
 import { markUnavailable } from '../due/back-off.ts'
 
 /** Handles refusals of a whole list or document, and undeclared ones. refused-scope.ts handles those of one scope. */

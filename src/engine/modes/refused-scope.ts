@@ -1,10 +1,10 @@
 import { FEEDS, type FeedName } from '../../catalog/feeds.ts'
-import type { Feed } from '../../catalog/resource.ts'
+import type { Feed } from '../../declare/resource.ts'
 import type { RowKey } from '../../store/deletions/suspicions.ts'
 import type { Task } from '../../store/sync/tasks/task.ts'
-import type { EngineContext } from '../context.ts'
+import type { EngineContext } from '../context/context.ts'
+import { DAY } from '../context/intervals.ts'
 import { backOff, markUnavailable } from '../due/back-off.ts'
-import { DAY } from '../due/intervals.ts'
 import { accessLostError } from './refusals.ts'
 
 /**

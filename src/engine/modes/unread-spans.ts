@@ -1,8 +1,8 @@
+import type { ParleyError } from '../../base/errors.ts'
 import type { DeclaredFeed } from '../../catalog/feeds.ts'
-import type { ParleyError } from '../../errors.ts'
 import type { Segment } from '../../store/sync/segments.ts'
-import type { EngineContext } from '../context.ts'
-import { failList } from '../due/put-off.ts'
+import type { EngineContext } from '../context/context.ts'
+import { failList } from './put-off.ts'
 
 /** The rejects of stepped-over spans have a separate feed name, so that a complete round does not resolve them. */
 const unreadFeed = ({ id }: DeclaredFeed) => `${id}.unread`

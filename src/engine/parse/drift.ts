@@ -1,5 +1,5 @@
-import type { ResourceName } from '../../catalog/resource-names.ts'
-import type { Log } from '../../log.ts'
+import type { Log } from '../../base/log.ts'
+import type { ResourceName } from '../../declare/resource-names.ts'
 import type { ParseReport } from './report.ts'
 
 /**

@@ -1,7 +1,7 @@
-import type { Cell, ParsedItem, ParsedRow, ReadCell } from '../../catalog/parsed-item.ts'
-import type { Child, Column, ColumnKind, Table } from '../../catalog/resource.ts'
-import { isDay, readInstant } from '../../instant.ts'
-import { encodeJson, exactNumber, isJsonObject } from '../../json.ts'
+import { isDay, readInstant } from '../../base/instant.ts'
+import { encodeJson, exactNumber, isJsonObject } from '../../base/json.ts'
+import type { Cell, ParsedItem, ParsedRow, ReadCell } from '../../declare/parsed-item.ts'
+import type { Child, Column, ColumnKind, Table } from '../../declare/resource.ts'
 import { unknownFieldName } from './drift.ts'
 import type { ParseReport } from './report.ts'
 

@@ -1,7 +1,7 @@
 import type { HealthCheck } from '../../api/reach.ts'
 import type { Query } from '../../api/request.ts'
 import { feedsOf } from '../../catalog/feeds.ts'
-import type { Feed, Resource } from '../../catalog/resource.ts'
+import type { Feed, Resource } from '../../declare/resource.ts'
 
 /**
  * One cheap request for each chosen list that needs no ids. The access log is left out: its request needs a period, and

@@ -1,6 +1,6 @@
 import type { ApiRequest } from '../../api/request.ts'
-import { ParleyError, ResourceError, RetryError } from '../../errors.ts'
-import type { Job } from './job.ts'
+import { ParleyError, ResourceError, RetryError } from '../../base/errors.ts'
+import type { Job } from '../context/job.ts'
 
 /** The errors of failed jobs. Pure. */
 

@@ -1,12 +1,12 @@
 import { unauthorized } from '../../api/access-errors.ts'
 import type { Client, Sent } from '../../api/client.ts'
 import { failureText } from '../../api/outcome-texts.ts'
-import { isoInstant } from '../../clock.ts'
-import { type ParleyError, ResourceError, RetryError, StopError } from '../../errors.ts'
+import { isoInstant } from '../../base/clock.ts'
+import { type ParleyError, ResourceError, RetryError, StopError } from '../../base/errors.ts'
 import { FOREIGN_OBJECT } from '../../store/migrations/foreign-objects.ts'
-import type { EngineContext } from '../context.ts'
+import type { EngineContext } from '../context/context.ts'
+import type { Attempt, EndlessWork, Job } from '../context/job.ts'
 import { backOff } from '../due/back-off.ts'
-import type { Attempt, EndlessWork, Job } from './job.ts'
 import { handlerError, withRequest } from './job-errors.ts'
 
 /**

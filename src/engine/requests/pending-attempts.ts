@@ -1,5 +1,5 @@
-import type { Clock } from '../../clock.ts'
-import type { Attempt } from './job.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Attempt } from '../context/job.ts'
 import type { Reachability } from './reachability.ts'
 
 /**

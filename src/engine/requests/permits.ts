@@ -1,6 +1,6 @@
 import type { Governor } from '../../api/governor/governor.ts'
 import type { Permit } from '../../api/governor/in-flight.ts'
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import type { Reachability } from './reachability.ts'
 
 /** The scheduler's permits. One that no job could use is kept for the next job. */

@@ -1,7 +1,7 @@
 import type { ApiAccess } from '../../api/access-errors.ts'
 import { type Reach, type Trouble, troubleOf } from '../../api/reach.ts'
-import { isoInstant } from '../../clock.ts'
-import type { Log } from '../../log.ts'
+import { isoInstant } from '../../base/clock.ts'
+import type { Log } from '../../base/log.ts'
 import type { PauseKind } from './trouble-note.ts'
 
 export interface ReachChange {

@@ -20,9 +20,9 @@ import {
   withoutWait,
 } from '../../api/reach.ts'
 import type { ApiRequest } from '../../api/request.ts'
-import type { ResourceName } from '../../catalog/resource-names.ts'
-import type { StopError } from '../../errors.ts'
-import type { EngineContext } from '../context.ts'
+import type { StopError } from '../../base/errors.ts'
+import type { ResourceName } from '../../declare/resource-names.ts'
+import type { EngineContext } from '../context/context.ts'
 import { logPauseChange, logReachChange, type NotedPause } from './reach-log.ts'
 import { createTroubleNote, type PauseKind, type Unreachable } from './trouble-note.ts'
 

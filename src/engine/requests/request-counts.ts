@@ -1,7 +1,7 @@
 import type { Sent } from '../../api/client.ts'
-import type { ResourceName } from '../../catalog/resource-names.ts'
+import type { ResourceName } from '../../declare/resource-names.ts'
 import type { RowsWritten } from '../../store/sync/runs.ts'
-import type { RunRecords } from '../counts-and-failures.ts'
+import type { RunRecords } from '../context/counts-and-failures.ts'
 import type { Unreachable } from './trouble-note.ts'
 
 /** The requests of a run so far and their results. */

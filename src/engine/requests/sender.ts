@@ -1,8 +1,8 @@
 import type { Client, Sent } from '../../api/client.ts'
 import type { Permit } from '../../api/governor/in-flight.ts'
 import { permitResult } from '../../api/outcome-texts.ts'
-import type { EngineContext } from '../context.ts'
-import type { EndlessWork, Job, Lane } from './job.ts'
+import type { EngineContext } from '../context/context.ts'
+import type { EndlessWork, Job, Lane } from '../context/job.ts'
 import type { GovernorPause, Reachability } from './reachability.ts'
 import { countRequest, type SchedulerProgress } from './request-counts.ts'
 

@@ -1,6 +1,6 @@
 import type { Trouble } from '../../api/reach.ts'
-import type { ResourceName } from '../../catalog/resource-names.ts'
-import { isoInstant } from '../../clock.ts'
+import { isoInstant } from '../../base/clock.ts'
+import type { ResourceName } from '../../declare/resource-names.ts'
 import type { Store } from '../../store/store.ts'
 import { META } from '../../store/sync/meta.ts'
 import type { UnreachableNote } from '../../store/sync/resource-state.ts'

@@ -1,6 +1,6 @@
 import type { Store } from '../../store/store.ts'
 
-import type { Batches } from '../requests/job.ts'
+import type { Batches } from '../context/job.ts'
 
 /** Work that a source has to finish before it creates requests, for example writing tasks for new rows. */
 export interface BatchPlan {

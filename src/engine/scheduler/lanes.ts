@@ -1,4 +1,4 @@
-import { type Attempt, type Job, LANES, type Lane, type Source } from '../requests/job.ts'
+import { type Attempt, type Job, LANES, type Lane, type Source } from '../context/job.ts'
 
 /** Weights of the lanes while every lane has requests. */
 const SHARES: Readonly<Record<Lane, number>> = { head: 8, retry: 4, items: 3, history: 3, audit: 2 }

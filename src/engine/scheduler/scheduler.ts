@@ -1,10 +1,10 @@
-import type { Resource } from '../../catalog/resource.ts'
-import { databaseError } from '../../store/database/sqlite-errors.ts'
-import type { EngineContext } from '../context.ts'
-import type { EngineDeps } from '../engine-options.ts'
+import type { Resource } from '../../declare/resource.ts'
+import { writeError } from '../../store/migrations/foreign-objects.ts'
+import type { EngineContext } from '../context/context.ts'
+import type { EngineDeps } from '../context/engine-options.ts'
+import type { EndlessWork, Source } from '../context/job.ts'
 import { createRequestAttempts } from '../requests/attempts.ts'
 import { healthChecksOf } from '../requests/health-checks.ts'
-import type { EndlessWork, Source } from '../requests/job.ts'
 import { createPendingAttempts } from '../requests/pending-attempts.ts'
 import { createPermits } from '../requests/permits.ts'
 import { createReachability } from '../requests/reachability.ts'
@@ -142,7 +142,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
         while (!stopNew.aborted && stopped === undefined && (await step()));
       } catch (error) {
         // The answers in flight are still stored before the warehouse is closed.
-        stop(databaseError(error, store.path))
+        stop(writeError(error, store.path))
       }
       permits.drop()
       await dispatch.onIdle()

@@ -1,7 +1,7 @@
 import type { Permit } from '../../api/governor/in-flight.ts'
 import type { Store } from '../../store/store.ts'
+import type { EndlessWork, Source } from '../context/job.ts'
 import type { RequestAttempts } from '../requests/attempts.ts'
-import type { EndlessWork, Source } from '../requests/job.ts'
 import type { PendingAttempts } from '../requests/pending-attempts.ts'
 import type { Permits } from '../requests/permits.ts'
 import type { Reachability } from '../requests/reachability.ts'

@@ -1,4 +1,4 @@
-import { type Clock, MINUTE_MS } from '../../clock.ts'
+import { type Clock, MINUTE_MS } from '../../base/clock.ts'
 
 /** The scheduler's waits, one at a time. */
 export interface SchedulerWaits {

@@ -1,5 +1,5 @@
-import { type Clock, SECOND_MS } from '../../clock.ts'
-import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { type Clock, SECOND_MS } from '../../base/clock.ts'
+import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import { PUBLICATIONS } from '../publications.ts'
 import type { TargetContent } from '../storage/target-reader.ts'
 import {

@@ -1,4 +1,4 @@
-import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import type { TableMetadata } from '../iceberg/metadata.ts'
 import { hintPath, metadataPath } from '../metadata-file.ts'
 import { earlierPublications, PUBLICATIONS, type PublicationRow } from '../publications.ts'

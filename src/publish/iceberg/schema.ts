@@ -1,10 +1,10 @@
+import { safeText } from '../../base/safe-text.ts'
 import {
   type ExportKind,
   type FileValue,
   PARQUET_TYPES,
   type ParquetType,
 } from '../../export/parquet-types.ts'
-import { safeText } from '../../safe-text.ts'
 import { createNames } from '../../store/crm/columns.ts'
 
 /**

@@ -1,12 +1,12 @@
 import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../base/clock.ts'
+import { EXIT_STATUS, StopError } from '../../base/errors.ts'
+import type { ProxyRules } from '../../base/proxies.ts'
 import { formerTargetFault } from '../../config/kinds.ts'
 import type { Settings } from '../../config/load-settings.ts'
-import { EXIT_STATUS, StopError } from '../../errors.ts'
-import type { ProxyRules } from '../../proxies.ts'
-import { type BucketEndpoint, type BucketPlace, parseBucketPlace } from './s3/address.ts'
-import type { BucketCredentials } from './s3/client.ts'
+import { type BucketEndpoint, type BucketPlace, parseBucketPlace } from './s3-address.ts'
+import type { BucketCredentials } from './s3-client.ts'
 import type { Storage } from './storage.ts'
 import { folderReader, type TargetReader } from './target-reader.ts'
 
@@ -68,7 +68,7 @@ export async function openTargetStorage(
     const { openFolder } = await import('./folder.ts')
     return openFolder({ path: target.path, location, mode: settings.database.mode, clock })
   }
-  const { openS3 } = await import('./s3/s3.ts')
+  const { openS3 } = await import('./s3.ts')
   const access = bucketAccess(settings)
   return openS3({ ...target, ...access, location, temporary: tmpdir(), clock, signal, random })
 }
@@ -79,7 +79,7 @@ export async function openTargetReader(
   { settings, location, clock, signal, random = Math.random }: OpenTargetOptions,
 ): Promise<TargetReader> {
   if (target.by === 'folder') return folderReader(target.path, location)
-  const { openS3Reader } = await import('./s3/s3.ts')
+  const { openS3Reader } = await import('./s3.ts')
   const access = bucketAccess(settings)
   return openS3Reader({ ...target, ...access, location, temporary: tmpdir(), clock, signal, random })
 }

@@ -1,5 +1,5 @@
-import { errorCode } from '../../error-code.ts'
-import { StopError } from '../../errors.ts'
+import { errorCode } from '../../base/error-code.ts'
+import { StopError } from '../../base/errors.ts'
 import { createFingerprint } from '../../export/fingerprint.ts'
 import { fileChecksum } from '../../export/parquet-file.ts'
 import type { ExportKind, StoredCell } from '../../export/parquet-types.ts'

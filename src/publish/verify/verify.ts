@@ -1,5 +1,5 @@
-import type { Clock } from '../../clock.ts'
-import { EXIT_STATUS, StopError } from '../../errors.ts'
+import type { Clock } from '../../base/clock.ts'
+import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import type { Sqlite } from '../../store/database/sqlite-types.ts'
 import { META, readMeta } from '../../store/sync/meta.ts'
 import { readLastPublication } from '../catalogue/complete-publication.ts'

@@ -1,4 +1,4 @@
-import { StopError } from '../../errors.ts'
+import { StopError } from '../../base/errors.ts'
 
 /**
  * The answers of a read-only Iceberg REST catalogue, by Apache Iceberg's `rest-catalog-open-api.yaml`. Its one namespace

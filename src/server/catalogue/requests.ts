@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Clock } from '../../clock.ts'
-import type { Log } from '../../log.ts'
-import { createTokenCheck } from '../access-token.ts'
-import { createAllowance, WRONG_TOKENS } from '../token-bucket.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Log } from '../../base/log.ts'
+import { createTokenCheck } from '../access/access-token.ts'
+import { createAllowance, WRONG_TOKENS } from '../access/token-bucket.ts'
 import {
   answerOf,
   type CatalogueAnswer,

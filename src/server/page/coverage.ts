@@ -1,3 +1,4 @@
+import { wholeNumber } from '../../base/whole-number.ts'
 import {
   type CoverageCell,
   type CoverageGrid,
@@ -5,7 +6,6 @@ import {
   EARLIER,
   LATER,
 } from '../../store/status/coverage-grid.ts'
-import { wholeNumber } from '../../whole-number.ts'
 import { type Html, html } from './html.ts'
 
 /** A heat map, resource × month, and the same numbers as a table. */

@@ -1,5 +1,5 @@
+import { sizeText } from '../../base/size-text.ts'
 import { fileSizesText, publishedText } from '../../health/wording.ts'
-import { sizeText } from '../../size-text.ts'
 import type { PublicationReport, SnapshotReport } from '../../store/status/report.ts'
 import { durationText } from '../../terminal/wording.ts'
 import { type Html, html } from './html.ts'

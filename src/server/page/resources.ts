@@ -1,9 +1,9 @@
-import type { ResourceName } from '../../catalog/resource-names.ts'
+import { wholeNumber } from '../../base/whole-number.ts'
+import type { ResourceName } from '../../declare/resource-names.ts'
 import { RUN_LABELS, RUN_NAMES, type RunName, runName } from '../../health/wording.ts'
 import type { RecentRun } from '../../store/status/recent-runs.ts'
 import type { ResourceReport, StatusReport } from '../../store/status/report.ts'
 import { dueText } from '../../terminal/wording.ts'
-import { wholeNumber } from '../../whole-number.ts'
 import { type Html, html } from './html.ts'
 import { ageText, countCell, foreign, shortInstant } from './wording.ts'
 

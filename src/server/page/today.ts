@@ -1,8 +1,8 @@
+import { wholeNumber } from '../../base/whole-number.ts'
 import { NOTHING_WRITTEN } from '../../health/wording.ts'
 import type { DriftedField, Overview } from '../../store/status/overview.ts'
 import type { ResourceReport, StatusReport } from '../../store/status/report.ts'
 import { countText, durationText } from '../../terminal/wording.ts'
-import { wholeNumber } from '../../whole-number.ts'
 import { type Html, html } from './html.ts'
 import { countCell, foreign, instantText } from './wording.ts'
 

@@ -1,8 +1,8 @@
+import { wholeNumber } from '../../base/whole-number.ts'
 import { limitSentence, trafficSummary } from '../../health/wording.ts'
 import type { RateReport } from '../../store/status/report.ts'
 import type { TrafficHistory, TrafficSpan } from '../../store/status/traffic-history.ts'
 import { rateText } from '../../terminal/wording.ts'
-import { wholeNumber } from '../../whole-number.ts'
 import { type Html, html } from './html.ts'
 import { shortInstant } from './wording.ts'
 

@@ -1,5 +1,5 @@
+import { wholeNumber } from '../../base/whole-number.ts'
 import { relativeTime } from '../../terminal/wording.ts'
-import { wholeNumber } from '../../whole-number.ts'
 import { type Html, html } from './html.ts'
 
 /** How the page writes numbers, instants and names. */

@@ -1,5 +1,5 @@
-import { mix, mixBelow } from '../random.ts'
-import { SALT, type Scene } from '../world/scene.ts'
+import { mix, mixBelow } from '../base/random.ts'
+import { SALT, type Scene } from '../base/scene.ts'
 
 /** The draws and instants of a series of changes. */
 export interface Draws {

@@ -1,4 +1,4 @@
-import type { Items } from '../items.ts'
+import type { Items } from '../base/items.ts'
 import type { World } from '../world/world.ts'
 import { CHANGED_RESOURCES, type ChangedResource, type Choice, type Selection } from './change.ts'
 import type { Draws } from './draws.ts'

@@ -1,4 +1,4 @@
-import type { Draw } from '../random.ts'
+import type { Draw } from '../base/random.ts'
 
 /** Subjects and bodies of e-mails about selling software to companies. */
 

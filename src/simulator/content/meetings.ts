@@ -1,4 +1,4 @@
-import type { Draw } from '../random.ts'
+import type { Draw } from '../base/random.ts'
 import { fill } from './mail.ts'
 
 /** Titles, spoken lines and overviews of meetings. */

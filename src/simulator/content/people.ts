@@ -1,4 +1,4 @@
-import { at, mix, mixBelow } from '../random.ts'
+import { at, mix, mixBelow } from '../base/random.ts'
 
 /** Names of people and companies. Some are Japanese, as in a workspace with customers in both languages. */
 

@@ -1,4 +1,4 @@
-import type { Draw } from '../random.ts'
+import type { Draw } from '../base/random.ts'
 import { fill } from './mail.ts'
 
 /** Names and questions of playbooks, with the answers found in meetings. */

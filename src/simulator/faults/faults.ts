@@ -1,6 +1,6 @@
+import { mix } from '../base/random.ts'
+import { SALT } from '../base/scene.ts'
 import type { Cursors } from '../http/paging.ts'
-import { mix } from '../random.ts'
-import { SALT } from '../world/scene.ts'
 
 export const FAULT_KINDS = [
   /** An error status with an HTML or JSON body. */

@@ -1,6 +1,6 @@
+import type { Scene } from '../base/scene.ts'
 import type { Change, ChangeResult } from '../changes/change.ts'
 import { createChanges } from '../changes/changes.ts'
-import type { Scene } from '../world/scene.ts'
 import type { World } from '../world/world.ts'
 
 /** The workspace, and a second copy of it that receives each change later. */

@@ -1,4 +1,4 @@
-import { mix } from '../random.ts'
+import { mix } from '../base/random.ts'
 
 /** The answer of an operation, before faults and compression. */
 export interface Answer {

@@ -1,5 +1,5 @@
-import { mix } from '../random.ts'
-import type { Position } from '../timeline.ts'
+import { mix } from '../base/random.ts'
+import type { Position } from '../base/timeline.ts'
 import type { RequestQuery } from './query.ts'
 
 /** The shapes that a list can have. */

@@ -1,5 +1,5 @@
-import { isUuid } from '../ids.ts'
-import { parseInstant } from '../instants.ts'
+import { isUuid } from '../base/ids.ts'
+import { parseInstant } from '../base/instants.ts'
 import { type Answer, generalError, OperationRefusal, v2BadRequest } from './answers.ts'
 
 /** The query of one request, checked by the rules of its API version. Every refusal is a 400. */

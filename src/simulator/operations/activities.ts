@@ -1,7 +1,7 @@
+import { isUuid } from '../base/ids.ts'
 import { notFound } from '../http/answers.ts'
 import type { Operation, OperationCall } from '../http/operation.ts'
 import { v2Page } from '../http/paging.ts'
-import { isUuid } from '../ids.ts'
 import type { Link } from '../world/activities/links.ts'
 import { CONTEXT_TYPES, SOURCE_TYPES } from '../world/activities/origins.ts'
 

@@ -1,10 +1,10 @@
+import { isUuid } from '../base/ids.ts'
+import type { Position } from '../base/timeline.ts'
 import { notFound } from '../http/answers.ts'
 import type { Operation, OperationCall } from '../http/operation.ts'
 import { type Scan, v2Page } from '../http/paging.ts'
-import { isUuid } from '../ids.ts'
-import type { Position } from '../timeline.ts'
+import { compare } from '../world/crm/people.ts'
 import type { Messages } from '../world/messages/messages.ts'
-import { compare } from '../world/people.ts'
 
 export const messageOperations: readonly Operation[] = [
   { name: 'List messages', template: '/v2/messages', handle: list },

@@ -1,9 +1,9 @@
+import { isUuid } from '../base/ids.ts'
+import type { Items } from '../base/items.ts'
 import type { ObjectDefinition } from '../content/objects.ts'
 import { notFound } from '../http/answers.ts'
 import type { Operation, OperationCall } from '../http/operation.ts'
 import { arrayListing, shapedPage, v2Page } from '../http/paging.ts'
-import { isUuid } from '../ids.ts'
-import type { Items } from '../items.ts'
 import type { World } from '../world/world.ts'
 
 export const objectOperations: readonly Operation[] = [

@@ -1,7 +1,7 @@
 import { notFound } from '../http/answers.ts'
 import type { Operation, OperationCall } from '../http/operation.ts'
 import { arrayListing, shapedPage } from '../http/paging.ts'
-import { published } from '../world/people.ts'
+import { published } from '../world/crm/people.ts'
 
 export const playbookOperations: readonly Operation[] = [
   { name: 'List playbooks', template: '/v1/playbooks', handle: list },

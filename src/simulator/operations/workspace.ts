@@ -1,8 +1,8 @@
+import { DAY } from '../base/instants.ts'
+import { countWhile } from '../base/timeline.ts'
 import { forbidden, notFound } from '../http/answers.ts'
 import type { Operation, OperationCall } from '../http/operation.ts'
 import { arrayListing, v1CursorPage, v1NumberedPage } from '../http/paging.ts'
-import { DAY } from '../instants.ts'
-import { countWhile } from '../timeline.ts'
 import type { AccessLog } from '../world/access-log.ts'
 
 export const ACCESS_LOG_ROUTE = '/v1/public-api-access-logs'

@@ -1,6 +1,6 @@
-import { DAY, formatInstant } from '../instants.ts'
-import { at, mix, mixBelow } from '../random.ts'
-import { SALT, type Scene } from './scene.ts'
+import { DAY, formatInstant } from '../base/instants.ts'
+import { at, mix, mixBelow } from '../base/random.ts'
+import { SALT, type Scene } from '../base/scene.ts'
 
 export interface AccessLogEntry {
   at: number

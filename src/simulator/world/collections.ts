@@ -1,8 +1,8 @@
-import { DAY, formatInstant } from '../instants.ts'
-import { createItems, type Items } from '../items.ts'
-import { at, mix, mixBelow } from '../random.ts'
-import { compare, published } from './people.ts'
-import { SALT, type Scene, spread } from './scene.ts'
+import { DAY, formatInstant } from '../base/instants.ts'
+import { createItems, type Items } from '../base/items.ts'
+import { at, mix, mixBelow } from '../base/random.ts'
+import { SALT, type Scene, spread } from '../base/scene.ts'
+import { compare, published } from './crm/people.ts'
 
 const NAMES = [
   'Best discovery calls',

@@ -1,13 +1,13 @@
+import type { Scene } from '../base/scene.ts'
 import type { AccessLog } from './access-log.ts'
 import type { Activities } from './activities/activities.ts'
 import type { Collections } from './collections.ts'
 import type { Customers } from './crm/customers.ts'
+import type { People } from './crm/people.ts'
 import type { Records } from './crm/records.ts'
 import type { Meetings } from './meetings/meetings.ts'
 import type { Messages } from './messages/messages.ts'
-import type { People } from './people.ts'
 import type { Playbooks } from './playbooks.ts'
-import type { Scene } from './scene.ts'
 
 /** The parts of the world; each part knows which of its items the API publishes. */
 export interface WorldParts {

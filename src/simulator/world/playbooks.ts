@@ -1,9 +1,9 @@
+import { createIds, type Ids } from '../base/ids.ts'
+import { formatInstant, MINUTE } from '../base/instants.ts'
+import { createItems, type Items } from '../base/items.ts'
+import { at, createDraw, mix, mixBelow } from '../base/random.ts'
+import { SALT, type Scene, spread } from '../base/scene.ts'
 import { answerTo, PLAYBOOK_NAMES, QUESTIONS } from '../content/playbooks.ts'
-import { createIds, type Ids } from '../ids.ts'
-import { formatInstant, MINUTE } from '../instants.ts'
-import { createItems, type Items } from '../items.ts'
-import { at, createDraw, mix, mixBelow } from '../random.ts'
-import { SALT, type Scene, spread } from './scene.ts'
 
 export interface Playbooks {
   items: Items

@@ -1,7 +1,7 @@
-import type { ItemState, Items } from '../items.ts'
+import type { ItemState, Items } from '../base/items.ts'
 import type { Customers } from './crm/customers.ts'
+import { published } from './crm/people.ts'
 import type { WorldParts } from './parts.ts'
-import { published } from './people.ts'
 
 /**
  * Everything that the API publishes now: each item as JSON text in the API's shape, so that numbers keep every digit.

@@ -1,6 +1,6 @@
-import { canonicalInstant } from '../../instant.ts'
-import { decodeJson, encodeJson, exactNumber } from '../../json.ts'
-import { safeText } from '../../safe-text.ts'
+import { canonicalInstant } from '../../base/instant.ts'
+import { decodeJson, encodeJson, exactNumber } from '../../base/json.ts'
+import { safeText } from '../../base/safe-text.ts'
 
 /** Maps the fields of a CRM object to the columns of its typed table: names, types and values. Pure. */
 

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import { renameTable } from '../database/rename-table.ts'
 import { quote } from '../database/sql.ts'

@@ -1,4 +1,4 @@
-import { decodeJson, isJsonObject } from '../../json.ts'
+import { decodeJson, isJsonObject } from '../../base/json.ts'
 import type { NotedChanges } from '../changes/noted-changes.ts'
 import { placeholders, quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'

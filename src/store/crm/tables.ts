@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import type { NotedChanges } from '../changes/noted-changes.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { dealViews } from '../views/deals.ts'

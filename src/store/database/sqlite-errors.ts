@@ -1,12 +1,11 @@
 import { accessSync, constants, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { errorCode } from '../../error-code.ts'
-import { EXIT_STATUS, StopError } from '../../errors.ts'
-import { sizeText } from '../../size-text.ts'
-import { fileSystemOf, resolvedPath, SHARE_ADVICE, shareOf } from '../file/location.ts'
-import { holdersHint, holdersText, otherHolders } from '../file/lock-holders.ts'
-import { freeOnDisk } from '../file/size.ts'
-import { foreignObjectError } from '../migrations/foreign-objects.ts'
+import { errorCode } from '../../base/error-code.ts'
+import { EXIT_STATUS, StopError } from '../../base/errors.ts'
+import { sizeText } from '../../base/size-text.ts'
+import { fileSystemOf, resolvedPath, SHARE_ADVICE, shareOf } from '../disk/location.ts'
+import { holdersHint, holdersText, otherHolders } from '../disk/lock-holders.ts'
+import { freeOnDisk } from '../disk/size.ts'
 
 interface DatabaseFault {
   /** A clause for the end of a message, such as `the disk is full`. */
@@ -86,8 +85,7 @@ const DATABASE_FAULTS: readonly (DatabaseFault & { codes: RegExp })[] = [
 
 /**
  * Turns an error of SQLite or of the file system into a StopError: 75 when another program has locked the database,
- * else 73. So is the error of a write that a trigger or index of other people makes fail. Returns every other error
- * unchanged.
+ * else 73. Returns every other error unchanged. For the error of a write, see `writeError`.
  */
 export function databaseError(error: unknown, file: string): unknown {
   if (error instanceof StopError || !(error instanceof Error)) return error
@@ -95,7 +93,7 @@ export function databaseError(error: unknown, file: string): unknown {
   const code = errorCode(error)
   if (code === undefined) return error.cause === undefined ? error : databaseError(error.cause, file)
   const fault = databaseFault(code, file)
-  if (!fault) return foreignObjectError(error, file) ?? error
+  if (!fault) return error
   const { problem, hint } = fault
   return new StopError(`Cannot use the database ${file}: ${problem} (${code})`, {
     code: 'database-unavailable',

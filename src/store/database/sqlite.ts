@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type BetterSqlite from 'better-sqlite3'
-import { EXIT_STATUS, StopError } from '../../errors.ts'
-import { INSTALLATION } from '../../installation.ts'
+import { EXIT_STATUS, StopError } from '../../base/errors.ts'
+import { INSTALLATION } from '../../base/installation.ts'
 import type { Sqlite } from './sqlite-types.ts'
 
 type Library = typeof BetterSqlite

@@ -1,8 +1,8 @@
-import type { Clock } from '../../clock.ts'
-import type { FileWatch } from '../file/identity.ts'
-import type { Checkpoints } from '../maintenance/wal-checkpoints.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { FileWatch } from '../disk/identity.ts'
 import { databaseError } from './sqlite-errors.ts'
 import type { Sqlite } from './sqlite-types.ts'
+import type { Checkpoints } from './wal-checkpoints.ts'
 import { whileBusy } from './while-busy.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import { isBusy } from './sqlite-errors.ts'
 
 /** How long to try again while another program holds the lock. Transactions are short, but there may be many. */

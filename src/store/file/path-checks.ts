@@ -1,10 +1,9 @@
 import { type Stats, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { isoInstant } from '../../clock.ts'
-import { errorCode } from '../../error-code.ts'
-import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { errorCode } from '../../base/error-code.ts'
+import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import { databaseError } from '../database/sqlite-errors.ts'
-import { isMountPoint, mountTable } from './location.ts'
+import { isMountPoint, mountTable } from '../disk/location.ts'
 
 /**
  * The file at the path of a database; undefined when there is none yet. `existsSync` would also be false for a path
@@ -51,9 +50,4 @@ function secondNameError(message: string, hint: string): StopError {
     hint,
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })
-}
-
-/** An instant for a file name, such as `2026-01-31T034700Z`. The text order of such names is their time order. */
-export function timeStamp(ms: number): string {
-  return isoInstant(ms).replace(/:|\.\d+/g, '')
 }

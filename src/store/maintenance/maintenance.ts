@@ -1,6 +1,6 @@
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
+import { createRequests } from '../file/handed-over.ts'
 import { createDays } from '../sync/days.ts'
-import { createRequests } from '../sync/handed-over.ts'
 import { createMinutes } from '../sync/minutes.ts'
 import { createPublications } from '../sync/publications.ts'
 

@@ -1,5 +1,5 @@
 import { constants, setPriority } from 'node:os'
-import { leaveSignalsToParent } from '../../process-signals.ts'
+import { leaveSignalsToParent } from '../../base/process-signals.ts'
 import { openSqlite } from '../database/sqlite.ts'
 import type { RebuildInput } from './rebuild.ts'
 

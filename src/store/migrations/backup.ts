@@ -1,10 +1,11 @@
 import { chmodSync, existsSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { upgradeCopiesOf, upgradeCopyPath } from '../copies/copy-names.ts'
+import { renameDurably, writeWholeCopy } from '../copies/whole-copy.ts'
+import { contentBytes } from '../database/pages.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
-import { upgradeCopiesOf, upgradeCopyPath } from '../file/copy-names.ts'
-import { requireSpace } from '../file/disk-space.ts'
-import { contentBytes, freeOnDisk } from '../file/size.ts'
-import { renameDurably, writeWholeCopy } from '../file/whole-copy.ts'
+import { requireSpace } from '../disk/disk-space.ts'
+import { freeOnDisk } from '../disk/size.ts'
 
 /** The copy of a database that is written before an upgrade. Only the newest copy is kept. */
 

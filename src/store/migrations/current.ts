@@ -1,4 +1,4 @@
-import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { appliedMigrations, newestMigration } from './journal.ts'
 

@@ -45,17 +45,6 @@ export function dropDependentObjects(db: Sqlite, own: OwnObjects): () => LeftOut
   }
 }
 
-/** Replaces a view and keeps its triggers, which parley did not create. */
-export function replaceView(db: Sqlite, { name, sql }: { name: string; sql: string }): void {
-  const triggers = db
-    .prepare<unknown[], string>("SELECT sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?")
-    .pluck()
-    .all(name)
-  db.exec(`DROP VIEW IF EXISTS ${quote(name)}`)
-  db.exec(sql)
-  for (const trigger of triggers) db.exec(trigger)
-}
-
 function recreate(db: Sqlite, object: SchemaObject): LeftOut[] {
   try {
     db.transaction(() => db.exec(object.sql))()

@@ -1,9 +1,10 @@
-import { errorCode } from '../../error-code.ts'
-import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { errorCode } from '../../base/error-code.ts'
+import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import { readCrmTableStates, tablesOf } from '../crm/table-state.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import { openReader } from '../database/reader.ts'
 import { quote } from '../database/sql.ts'
+import { databaseError } from '../database/sqlite-errors.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { SEARCH_INDICES } from '../search/schema.ts'
 import { type OwnObjects, ownObjects } from './own-objects.ts'
@@ -51,11 +52,17 @@ function tablesOfParley(db: Sqlite, own: OwnObjects): ReadonlySet<string> {
 const isOwn = (type: ForeignObject['type'], name: string, { indices }: OwnObjects): boolean =>
   type === 'index' ? indices.has(name) : SEARCH_INDICES.some(({ objects }) => objects.has(name))
 
+/** As `databaseError`, and for a write that failed because of an object that parley did not create, a StopError (73). */
+export function writeError(error: unknown, file: string): unknown {
+  const known = databaseError(error, file)
+  return known instanceof Error ? (foreignObjectError(known, file) ?? known) : known
+}
+
 /**
  * The error of a write that failed because of an object that parley did not create; undefined when it had another
  * cause. Reads the schema through a separate connection.
  */
-export function foreignObjectError(error: Error, file: string): StopError | undefined {
+function foreignObjectError(error: Error, file: string): StopError | undefined {
   if (!/^SQLITE_(ERROR|CONSTRAINT|MISMATCH)/.test(errorCode(error) ?? '')) return undefined
   let objects: readonly ForeignObject[]
   try {

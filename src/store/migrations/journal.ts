@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { readInstalled } from '../../installation.ts'
+import { readInstalled } from '../../base/installation.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 

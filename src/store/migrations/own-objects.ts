@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { readInstalled } from '../../installation.ts'
+import { readInstalled } from '../../base/installation.ts'
 import { openSqlite } from '../database/sqlite.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { FOLDER, type Migration, migrationsIn } from './journal.ts'

@@ -1,15 +1,16 @@
 import { chmodSync, chownSync, existsSync, linkSync, renameSync, rmSync, statSync } from 'node:fs'
-import { errorCode } from '../../error-code.ts'
-import { StopError } from '../../errors.ts'
+import { errorCode } from '../../base/error-code.ts'
+import { StopError } from '../../base/errors.ts'
+import { asidePath, keptByRestores } from '../copies/copy-names.ts'
+import { renameDurably } from '../copies/whole-copy.ts'
 import { closeDatabase } from '../database/close.ts'
-import { openDatabase } from '../database/open.ts'
-import { databaseError, isBusy, openElsewhere } from '../database/sqlite-errors.ts'
+import { isBusy, openElsewhere } from '../database/sqlite-errors.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
-import { type Workspace, workspaceOf } from '../database/workspace.ts'
-import { asidePath, keptByRestores } from '../file/copy-names.ts'
-import { identityOf, isSameFile } from '../file/identity.ts'
-import { renameDurably } from '../file/whole-copy.ts'
+import { identityOf, isSameFile } from '../disk/identity.ts'
+import { openDatabase } from '../file/open.ts'
+import { type Workspace, workspaceOf } from '../file/workspace.ts'
 import { openWritableFile } from '../file/writable.ts'
+import { writeError } from '../migrations/foreign-objects.ts'
 import { META, NOTE_DAMAGED, readMeta, readNote } from '../sync/meta.ts'
 import type { RequestsToday } from '../sync/requests-today.ts'
 import { type CarriedNotes, NOTHING_CARRIED } from './carried-values.ts'
@@ -51,7 +52,7 @@ export function takeOutOfUse(database: string, now: number): CurrentDatabase {
   try {
     return takeReadable(database, aside)
   } catch (error) {
-    const fault = databaseError(error, database)
+    const fault = writeError(error, database)
     if (isDamaged(fault)) return takeUnreadable(database, aside)
     throw fault
   }

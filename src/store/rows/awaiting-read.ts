@@ -1,4 +1,4 @@
-import type { ItemFeed } from '../../catalog/resource.ts'
+import type { ItemFeed } from '../../declare/resource.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'

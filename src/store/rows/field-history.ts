@@ -1,5 +1,5 @@
-import type { History } from '../../catalog/resource.ts'
-import { decodeJson, encodeJson, exactNumber, isJsonObject } from '../../json.ts'
+import { decodeJson, encodeJson, exactNumber, isJsonObject } from '../../base/json.ts'
+import type { History } from '../../declare/resource.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { sameJson } from './payload-writer.ts'

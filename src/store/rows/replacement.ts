@@ -1,6 +1,6 @@
-import type { Cell } from '../../catalog/parsed-item.ts'
-import type { Column } from '../../catalog/resource.ts'
-import { decodeJson, isJsonObject, isSameValue } from '../../json.ts'
+import { decodeJson, isJsonObject, isSameValue } from '../../base/json.ts'
+import type { Cell } from '../../declare/parsed-item.ts'
+import type { Column } from '../../declare/resource.ts'
 
 /**
  * Decides what sets `_changed_at`: a stored value that is replaced by another or removed. A value where there was none

@@ -1,5 +1,5 @@
 import { tableNamed } from '../../catalog/catalog.ts'
-import type { ParsedRow } from '../../catalog/parsed-item.ts'
+import type { ParsedRow } from '../../declare/parsed-item.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 

@@ -1,5 +1,5 @@
 import { CATALOG, tableNamed } from '../../catalog/catalog.ts'
-import type { ParsedItem } from '../../catalog/parsed-item.ts'
+import type { ParsedItem } from '../../declare/parsed-item.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import type { PurgeQueue } from '../deletions/purge-queue.ts'
 import { keyOfRow, type Suspicions } from '../deletions/suspicions.ts'

@@ -1,11 +1,12 @@
-import type { Clock } from '../../clock.ts'
-import { StopError } from '../../errors.ts'
-import type { OpenStore } from '../store.ts'
+import type { Clock } from '../../base/clock.ts'
+import { StopError } from '../../base/errors.ts'
+import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
+import type { Transaction } from '../database/transaction.ts'
 import { createSearchIndices, type SearchProgress } from './indices.ts'
 import { SEARCH_REBUILT } from './objects.ts'
 
 export interface BuildOptions {
-  store: Pick<OpenStore, 'db' | 'prepare' | 'transaction'>
+  store: { db: Sqlite; prepare: Prepare; transaction: Transaction }
   clock: Clock
   /** The setting `search.enabled`: false drops the indices. */
   isWanted: boolean

@@ -1,5 +1,5 @@
+import { safeText } from '../../base/safe-text.ts'
 import { tableNamed } from '../../catalog/catalog.ts'
-import { safeText } from '../../safe-text.ts'
 import { literal } from '../database/sql.ts'
 import { formsOf, globOf, runsOf, trigramsOf } from './forms.ts'
 import { meetingOf, type SearchTable } from './schema.ts'

@@ -1,8 +1,6 @@
 import { hasTable } from '../database/existing-tables.ts'
-import { readDatabase } from '../database/open.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
-import { noWarehouseError, requireWarehouse } from '../status/status.ts'
 import {
   type Access,
   indicesFor,
@@ -27,21 +25,16 @@ export interface SearchAnswer {
 }
 
 /**
- * Searches a warehouse without writing to it. Another process may write meanwhile.
+ * Searches a warehouse that is open for reading. Another process may write meanwhile.
  * @param options `run: false` only builds the statement
- * @throws StopError (73) when there is no warehouse at this path, or it cannot be read
  */
-export function readSearch(path: string, question: SearchQuestion, options: { run: boolean }): SearchAnswer {
-  requireWarehouse(path)
-  return readDatabase({ path }, db => {
-    db.pragma('temp_store = MEMORY')
-    // One read transaction, so that the marks match the content of the indices.
-    return db.transaction(() => search(db, question, options.run))()
-  })
+export function runSearch(db: Sqlite, question: SearchQuestion, options: { run: boolean }): SearchAnswer {
+  db.pragma('temp_store = MEMORY')
+  // One read transaction, so that the marks match the content of the indices.
+  return db.transaction(() => search(db, question, options.run))()
 }
 
 function search(db: Sqlite, question: SearchQuestion, run: boolean): SearchAnswer {
-  if (!hasTable(db, 'messages')) throw noWarehouseError(db.name)
   const marks = marksOf(db)
   const found = new Map(
     indicesFor(question.kinds).map(name => {

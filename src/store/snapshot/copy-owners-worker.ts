@@ -1,4 +1,4 @@
-import { leaveSignalsToParent } from '../../process-signals.ts'
+import { leaveSignalsToParent } from '../../base/process-signals.ts'
 import { ownerOf } from './copy-owner.ts'
 import type { OwnersInput } from './copy-owners.ts'
 

@@ -1,4 +1,4 @@
-import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import { runProgram } from '../database/child-program.ts'
 import type { StatusRow } from '../status/status.ts'
 

@@ -1,13 +1,14 @@
 import { dirname, sep } from 'node:path'
-import { type Clock, isoInstant } from '../../clock.ts'
-import { EXIT_STATUS, StopError } from '../../errors.ts'
-import { readDatabase } from '../database/open.ts'
+import { type Clock, isoInstant } from '../../base/clock.ts'
+import { EXIT_STATUS, StopError } from '../../base/errors.ts'
+import { partialPath } from '../copies/copy-names.ts'
+import { removePartial, removePartials } from '../copies/partial-copies.ts'
+import { contentBytes } from '../database/pages.ts'
 import { databaseBusy, databaseError } from '../database/sqlite-errors.ts'
-import { partialPath } from '../file/copy-names.ts'
-import { type FreeBytes, requireSpace } from '../file/disk-space.ts'
-import { resolvedPath } from '../file/location.ts'
-import { removePartial, removePartials } from '../file/partial-copies.ts'
-import { contentBytes, databaseSizes, freeOnSlowDisk } from '../file/size.ts'
+import { type FreeBytes, requireSpace } from '../disk/disk-space.ts'
+import { resolvedPath } from '../disk/location.ts'
+import { databaseSizes, freeOnSlowDisk } from '../disk/size.ts'
+import { readDatabase } from '../file/open.ts'
 import {
   isWarehouse,
   noWarehouseError,

@@ -1,9 +1,9 @@
 import { chmod, chown, lstat, open, rename, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { errorCode, isMissingFile } from '../../error-code.ts'
-import { EXIT_STATUS, ParleyError, StopError } from '../../errors.ts'
-import { APPLICATION_ID } from '../database/open.ts'
+import { errorCode, isMissingFile } from '../../base/error-code.ts'
+import { EXIT_STATUS, ParleyError, StopError } from '../../base/errors.ts'
 import { databaseFault } from '../database/sqlite-errors.ts'
+import { APPLICATION_ID } from '../file/open.ts'
 
 /**
  * The target path of a snapshot: whether it may be replaced, and its mode and group. All calls are asynchronous, since

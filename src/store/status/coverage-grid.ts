@@ -1,4 +1,4 @@
-import type { ResourceName } from '../../catalog/resource-names.ts'
+import type { ResourceName } from '../../declare/resource-names.ts'
 
 /** Which months of which resource are complete. Pure. */
 

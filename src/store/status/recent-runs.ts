@@ -1,4 +1,4 @@
-import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource-names.ts'
+import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import type { RunOutcome } from '../sync/runs.ts'
 

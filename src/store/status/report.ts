@@ -1,13 +1,12 @@
 import { resolve } from 'node:path'
-import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource-names.ts'
-import { MINUTE_MS } from '../../clock.ts'
+import { MINUTE_MS } from '../../base/clock.ts'
+import { reasonWithHint } from '../../base/errors.ts'
+import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.ts'
 import type { ResourceStateName } from '../../dictionary/sync-tables.ts'
-import { reasonWithHint } from '../../errors.ts'
 import { databaseError } from '../database/sqlite-errors.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
-import type { Workspace } from '../database/workspace.ts'
-import { LARGE_WAL_BYTES, type LockHolder, walReaders } from '../file/lock-holders.ts'
-import { type WriterState, writerOf } from '../file/writer.ts'
+import { LARGE_WAL_BYTES, type LockHolder, walReaders } from '../disk/lock-holders.ts'
+import type { Workspace } from '../file/workspace.ts'
 import type { LagSummary } from '../sync/arrivals.ts'
 import { META, readNote } from '../sync/meta.ts'
 import type { PublicationAttempt, PublicationHistory, PublishingNote } from '../sync/publications.ts'
@@ -22,6 +21,7 @@ import {
   type StatusRow,
   type UncountedRow,
 } from './status.ts'
+import { type WriterState, writerOf } from './writer.ts'
 
 /** What `parley status --json` prints and the daemon's `/status` answers, field by field. */
 export interface StatusReport<Row = ResourceReport> {

@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads'
-import type { Clock } from '../../clock.ts'
-import { databaseSizes } from '../file/size.ts'
+import type { Clock } from '../../base/clock.ts'
+import { databaseSizes } from '../disk/size.ts'
 import type { CountedStatus } from './overview.ts'
 
 /**

@@ -1,4 +1,4 @@
-import { HOUR_MS, isoInstant, MINUTE_MS } from '../../clock.ts'
+import { HOUR_MS, isoInstant, MINUTE_MS } from '../../base/clock.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 
 /** The traffic of one span of time, from `sync_minutes`. */

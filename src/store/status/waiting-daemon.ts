@@ -1,6 +1,6 @@
 import { closeDatabase } from '../database/close.ts'
-import { workspaceOf } from '../database/workspace.ts'
-import { requireStillThere } from '../file/identity.ts'
+import { requireStillThere } from '../disk/identity.ts'
+import { workspaceOf } from '../file/workspace.ts'
 import { openWritableFile } from '../file/writable.ts'
 import { createMeta, META, type Meta } from '../sync/meta.ts'
 import type { DaemonState } from './report.ts'

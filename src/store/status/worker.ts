@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { leaveSignalsToParent } from '../../process-signals.ts'
+import { leaveSignalsToParent } from '../../base/process-signals.ts'
 import { openSqlite } from '../database/sqlite.ts'
 import { type CountedStatus, readCounted } from './overview.ts'
 import type { StartCountedRead } from './thread.ts'

@@ -1,6 +1,6 @@
 import type { RowOf } from '../../catalog/bookkeeping/table-declaration.ts'
 import type { ARRIVAL_TABLE } from '../../catalog/bookkeeping/tables.ts'
-import type { ResourceName } from '../../catalog/resource-names.ts'
+import type { ResourceName } from '../../declare/resource-names.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 

@@ -1,7 +1,7 @@
 import { openBriefWriter } from '../database/brief-writer.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
-import { resolvedPath } from '../file/location.ts'
+import { resolvedPath } from '../disk/location.ts'
 
 /**
  * The folders that the warehouse was exported to, one value of `sync_meta` for each. They tell which exports may still

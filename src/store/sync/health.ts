@@ -1,5 +1,5 @@
-import type { ResourceName } from '../../catalog/resource-names.ts'
-import { safeText } from '../../safe-text.ts'
+import { safeText } from '../../base/safe-text.ts'
+import type { ResourceName } from '../../declare/resource-names.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 
 /** Records whether each resource is healthy, failing or unavailable, for `sync_status`. */

@@ -1,4 +1,4 @@
-import { EXIT_STATUS, StopError } from '../../errors.ts'
+import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 

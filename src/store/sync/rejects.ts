@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { encodeJson } from '../../json.ts'
+import { encodeJson } from '../../base/json.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 
 /** Items that could not be stored, and spans of event time that the API fails to list. */

@@ -1,6 +1,6 @@
 import type { RowOf } from '../../catalog/bookkeeping/table-declaration.ts'
 import type { RESOURCE_TABLE } from '../../catalog/bookkeeping/tables.ts'
-import { RESOURCE_NAMES, type ResourceName } from '../../catalog/resource-names.ts'
+import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import { createResourceHealth, type ResourceHealth } from './health.ts'

@@ -1,4 +1,4 @@
-import type { ResourceName } from '../../catalog/resource-names.ts'
+import type { ResourceName } from '../../declare/resource-names.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import type { State } from './resource-state.ts'
 

@@ -1,6 +1,6 @@
 import type { RowOf } from '../../catalog/bookkeeping/table-declaration.ts'
 import type { RUN_TABLE } from '../../catalog/bookkeeping/tables.ts'
-import type { ResourceName } from '../../catalog/resource-names.ts'
+import type { ResourceName } from '../../declare/resource-names.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 
 /** The counts of a run, as `sync_runs` has them. */

@@ -1,5 +1,5 @@
 import { type DeclaredFeed, itemsOf, type ListFeed, listsOf } from '../../catalog/feeds.ts'
-import type { ItemFeed, Resource } from '../../catalog/resource.ts'
+import type { ItemFeed, Resource } from '../../declare/resource.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'

@@ -1,8 +1,8 @@
 import { sqlComment } from '../../dictionary/described-table.ts'
 import { describedTable } from '../../dictionary/dictionary.ts'
 import { tableNames } from '../database/existing-tables.ts'
+import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
-import { replaceView } from '../migrations/dependent-objects.ts'
 
 /** Creates the views that are missing and replaces those whose SQL differs. Returns whether it wrote any. */
 export function replaceViews(db: Sqlite, views: readonly View[]): boolean {
@@ -34,4 +34,15 @@ function withComment({ name, sql }: View): View {
   const about = describedTable(name)?.about
   if (about === undefined) return { name, sql }
   return { name, sql: sql.replace(/^CREATE VIEW \S+/, head => `${head} ${sqlComment(about)}`) }
+}
+
+/** Replaces a view and keeps its triggers, which parley did not create. */
+function replaceView(db: Sqlite, { name, sql }: View): void {
+  const triggers = db
+    .prepare<unknown[], string>("SELECT sql FROM sqlite_master WHERE type = 'trigger' AND tbl_name = ?")
+    .pluck()
+    .all(name)
+  db.exec(`DROP VIEW IF EXISTS ${quote(name)}`)
+  db.exec(sql)
+  for (const trigger of triggers) db.exec(trigger)
 }

@@ -1,6 +1,6 @@
 import { tableNamed } from '../../catalog/catalog.ts'
 import { feedsOf } from '../../catalog/feeds.ts'
-import type { Feed, Resource, StatusSource } from '../../catalog/resource.ts'
+import type { Feed, Resource, StatusSource } from '../../declare/resource.ts'
 import { quote } from '../database/sql.ts'
 import { META } from '../sync/meta.ts'
 

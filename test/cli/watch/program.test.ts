@@ -1,6 +1,6 @@
 import { request as send } from 'node:http'
 import { expect, test } from 'vitest'
-import { EXIT_STATUS } from '../../../src/errors.ts'
+import { EXIT_STATUS } from '../../../src/base/errors.ts'
 import { until } from '../../support/until.ts'
 import { parley, startParley } from '../parley.ts'
 import { api, placeFor, type Test, workspace } from '../workspace.ts'

@@ -1,12 +1,12 @@
 import { EventEmitter } from 'node:events'
 import { describe, expect, test } from 'vitest'
+import { EXIT_STATUS, StopError } from '../../../src/base/errors.ts'
 import {
   pauseAfterRead,
   type Watch,
   type WatchRead,
   watchStatus,
 } from '../../../src/commands/status/watch.ts'
-import { EXIT_STATUS, StopError } from '../../../src/errors.ts'
 import { createFullScreen } from '../../../src/terminal/full-screen.ts'
 import { virtualClock } from '../../api/virtual-clock.ts'
 import { NOW, report } from '../../health/report.ts'

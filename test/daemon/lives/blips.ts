@@ -1,5 +1,5 @@
 import type { Fault } from '../../../src/simulator/faults/faults.ts'
-import { routeTemplates } from '../../../src/simulator/http/routes.ts'
+import { routeTemplates } from '../../../src/simulator/operations/routes.ts'
 import { createDraw, type Draw } from '../../torture/draw.ts'
 import { type DaemonTrial, SCALES, startDaemonTrial } from '../daemon-trial.ts'
 import { WRONG_ANSWERS } from './hostile-answers.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import type { Fault, Faults } from '../../../src/simulator/faults/faults.ts'
-import { routeTemplates } from '../../../src/simulator/http/routes.ts'
+import { routeTemplates } from '../../../src/simulator/operations/routes.ts'
 import type { TruthKind } from '../../../src/simulator/world/truth.ts'
 import { openSqlite } from '../../../src/store/database/sqlite.ts'
 import { newFolder } from '../../support/parley-process.ts'

@@ -1,6 +1,6 @@
+import { isoInstant } from '../../../src/base/clock.ts'
 import { CATALOG } from '../../../src/catalog/catalog.ts'
-import type { ResourceName } from '../../../src/catalog/resource-names.ts'
-import { isoInstant } from '../../../src/clock.ts'
+import type { ResourceName } from '../../../src/declare/resource-names.ts'
 import { resourceWithParts } from '../../../src/store/sync/resync.ts'
 import { type RunOptions, startTrial, type Trial } from '../../engine/trial-backfill.ts'
 import { refused, type ScriptedAnswer } from '../../support/scripted-api.ts'

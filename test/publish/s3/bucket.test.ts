@@ -1,8 +1,8 @@
 import { readdirSync, statSync, truncateSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { expect, onTestFinished, test } from 'vitest'
-import { EXIT_STATUS, type StopError } from '../../../src/errors.ts'
-import type { S3Options } from '../../../src/publish/storage/s3/s3.ts'
+import { EXIT_STATUS, type StopError } from '../../../src/base/errors.ts'
+import type { S3Options } from '../../../src/publish/storage/s3.ts'
 import { virtualClock } from '../../api/virtual-clock.ts'
 import { until } from '../../support/until.ts'
 import {

@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { EXIT_STATUS } from '../../../src/errors.ts'
+import { EXIT_STATUS } from '../../../src/base/errors.ts'
 import { emptyFolder, parley, parleyProcess, startParley } from '../../cli/parley.ts'
 import { type TemporaryStore, temporaryStore } from '../../store/temporary-store.ts'
 import { until } from '../../support/until.ts'

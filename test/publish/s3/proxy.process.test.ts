@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { systemClock } from '../../../src/clock.ts'
-import { EXIT_STATUS } from '../../../src/errors.ts'
+import { systemClock } from '../../../src/base/clock.ts'
+import { EXIT_STATUS } from '../../../src/base/errors.ts'
 import { openTargetReader } from '../../../src/publish/storage/open.ts'
 import { parley } from '../../cli/parley.ts'
 import { PUBLISH_DEFAULTS } from '../../daemon/publish-settings.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { EXIT_STATUS } from '../../../src/errors.ts'
+import { EXIT_STATUS } from '../../../src/base/errors.ts'
 import type { PublishSummary } from '../../../src/publish/publish.ts'
 import { pathIn, readSnapshotFiles, readTarget } from '../../../src/publish/published-state.ts'
 import { openFolder } from '../../../src/publish/storage/folder.ts'

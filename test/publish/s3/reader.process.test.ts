@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { systemClock } from '../../../src/clock.ts'
+import { systemClock } from '../../../src/base/clock.ts'
 import { createCatalogue } from '../../../src/publish/catalogue/catalogue.ts'
 import { temporaryStore } from '../../store/temporary-store.ts'
 import { fakeS3 } from './fake-s3.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { EXIT_STATUS } from '../../../src/errors.ts'
+import { EXIT_STATUS } from '../../../src/base/errors.ts'
 import { readLastPublication } from '../../../src/publish/catalogue/complete-publication.ts'
 import { readTarget } from '../../../src/publish/published-state.ts'
 import { type TemporaryStore, temporaryStore } from '../../store/temporary-store.ts'

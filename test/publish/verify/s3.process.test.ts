@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { systemClock } from '../../../src/clock.ts'
+import { systemClock } from '../../../src/base/clock.ts'
 import type { TargetReader } from '../../../src/publish/storage/target-reader.ts'
 import { verifyTarget } from '../../../src/publish/verify/verify.ts'
 import { temporaryStore } from '../../store/temporary-store.ts'

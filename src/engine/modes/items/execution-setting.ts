@@ -1,12 +1,12 @@
 import { readSingle } from '../../../api/paging.ts'
-import type { ReadRequest } from '../../../catalog/resource.ts'
-import { encodeJson } from '../../../json.ts'
+import { encodeJson } from '../../../base/json.ts'
+import type { ReadRequest } from '../../../declare/resource.ts'
 import type { PartColumn } from '../../../store/rows/part-columns.ts'
 import { sameJson } from '../../../store/rows/payload-writer.ts'
-import type { EngineContext } from '../../context.ts'
+import type { EngineContext } from '../../context/context.ts'
+import { DAY, WEEK } from '../../context/intervals.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { partColumnOf } from '../../deletions/row-parts.ts'
-import { DAY, WEEK } from '../../due/intervals.ts'
 import { type ItemHandler, type ItemWork, readAgain, recheckAfter, rowOf } from './item-handler.ts'
 
 /** The answer is a document of unknown shape, stored in one column of its playbook. */

@@ -1,4 +1,4 @@
-import type { ItemFeed } from '../../../catalog/resource.ts'
+import type { ItemFeed } from '../../../declare/resource.ts'
 import { settingAnswer } from './execution-setting.ts'
 import type { ItemHandler } from './item-handler.ts'
 import { bodyAnswer } from './message-body.ts'

@@ -1,11 +1,11 @@
 import { readDataList } from '../../../api/paging.ts'
 import { tableNamed } from '../../../catalog/catalog.ts'
-import type { Cell } from '../../../catalog/parsed-item.ts'
-import type { EngineContext } from '../../context.ts'
+import type { Cell } from '../../../declare/parsed-item.ts'
+import type { EngineContext } from '../../context/context.ts'
+import type { Reply } from '../../context/job.ts'
 import type { Verdict } from '../../deletions/deletion-states.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { writeRows } from '../../follow-ups/write.ts'
-import type { Reply } from '../../requests/job.ts'
 import {
   askDetail,
   dropIfGone,

@@ -1,21 +1,16 @@
 import { PAGING, readPage } from '../../../api/paging.ts'
 import { feedNamed } from '../../../catalog/feeds.ts'
-import type { ItemFeed } from '../../../catalog/resource.ts'
+import type { ItemFeed } from '../../../declare/resource.ts'
 import { columnsOfRow, type RowKey } from '../../../store/deletions/suspicions.ts'
 import type { AssociationsOfRecord } from '../../../store/rows/links.ts'
 import type { Store } from '../../../store/store.ts'
 import type { TasksOfRecords } from '../../../store/sync/tasks/associations.ts'
 import type { TaskKey } from '../../../store/sync/tasks/task.ts'
-import type { EngineContext } from '../../context.ts'
+import type { EngineContext } from '../../context/context.ts'
+import { DAY, WEEK } from '../../context/intervals.ts'
+import type { Batches, Reply } from '../../context/job.ts'
 import { noteDenial } from '../../deletions/denial.ts'
-import { DAY, WEEK } from '../../due/intervals.ts'
-import { keyOf } from '../../parse/key.ts'
-import { UUID_GLOB } from '../../parse/uuid.ts'
-import type { Batches, Reply } from '../../requests/job.ts'
-import { byRange } from '../../scheduler/batch-plan.ts'
-import { deadCursorError } from '../pass.ts'
-import type { ScopeList } from '../refused-scope.ts'
-import { type AssociationPlan, isPlanned, lastPlan, savePlan } from './association-plan.ts'
+import { type AssociationPlan, isPlanned, lastPlan, savePlan } from '../../follow-ups/association-plan.ts'
 import {
   type AssociationKind,
   type Direction,
@@ -24,7 +19,12 @@ import {
   isForward,
   opposite,
   scopeOf,
-} from './associations.ts'
+} from '../../follow-ups/associations.ts'
+import { keyOf } from '../../parse/key.ts'
+import { UUID_GLOB } from '../../parse/uuid.ts'
+import { byRange } from '../../scheduler/batch-plan.ts'
+import { deadCursorError } from '../pass.ts'
+import type { ScopeList } from '../refused-scope.ts'
 import { type ItemHandler, type ItemWork, readAgain, recheckAfter, rejectScope } from './item-handler.ts'
 
 /**

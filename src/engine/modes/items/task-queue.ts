@@ -1,4 +1,4 @@
-import type { Clock } from '../../../clock.ts'
+import type { Clock } from '../../../base/clock.ts'
 import type { Task } from '../../../store/sync/tasks/task.ts'
 
 /**

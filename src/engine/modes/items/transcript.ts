@@ -1,14 +1,14 @@
 import { readDataList } from '../../../api/paging.ts'
 import { tableNamed } from '../../../catalog/catalog.ts'
-import { entity, requestKey, type Table } from '../../../catalog/resource.ts'
+import { entity, requestKey, type Table } from '../../../declare/resource.ts'
 import type { Denial } from '../../../store/deletions/suspicions.ts'
 import { STATE_AFTER } from '../../../store/rows/transcripts.ts'
-import type { EngineContext } from '../../context.ts'
+import type { EngineContext } from '../../context/context.ts'
+import { HOUR } from '../../context/intervals.ts'
+import type { Reply } from '../../context/job.ts'
 import { CONFIRM_AFTER_MS } from '../../deletions/deletion-states.ts'
 import { endSuspicions, noteDenial } from '../../deletions/denial.ts'
-import { HOUR } from '../../due/intervals.ts'
 import { compileParser, type ItemParser } from '../../parse/parse.ts'
-import type { Reply } from '../../requests/job.ts'
 import {
   askDetail,
   dropIfGone,

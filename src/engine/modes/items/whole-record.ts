@@ -1,11 +1,11 @@
 import { columnAt } from '../../../catalog/catalog.ts'
 import type { RowState } from '../../../store/rows/row-state.ts'
-import type { EngineContext } from '../../context.ts'
+import type { EngineContext } from '../../context/context.ts'
+import { DAY, MINUTE } from '../../context/intervals.ts'
+import type { Reply } from '../../context/job.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { isUnlisted } from '../../deletions/unlisted.ts'
-import { DAY, MINUTE } from '../../due/intervals.ts'
 import { writeRows } from '../../follow-ups/write.ts'
-import type { Reply } from '../../requests/job.ts'
 import {
   type ItemHandler,
   type ItemWork,

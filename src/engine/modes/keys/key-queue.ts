@@ -1,7 +1,7 @@
 import type { FeedName } from '../../../catalog/feeds.ts'
 import type { TaskBounds } from '../../../store/sync/tasks/due.ts'
 import type { Task } from '../../../store/sync/tasks/task.ts'
-import type { EngineContext } from '../../context.ts'
+import type { EngineContext } from '../../context/context.ts'
 import { KEY_REQUESTS, type KeyEvidence, MOST_IDS } from './key-requests.ts'
 
 /** The due tasks of a feed that is read by key. Those that have been due the longest come first. */

@@ -1,6 +1,6 @@
 import { PAGING, readPage, readSingle } from '../../../api/paging.ts'
 import { type ApiRequest, fillPath, type Query } from '../../../api/request.ts'
-import type { Evidence, Expected } from '../../../catalog/resource.ts'
+import type { Evidence, Expected } from '../../../declare/resource.ts'
 import type { Task } from '../../../store/sync/tasks/task.ts'
 import { isUuid } from '../../parse/uuid.ts'
 import { wrongIdentityError } from '../refusals.ts'

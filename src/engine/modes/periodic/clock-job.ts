@@ -1,10 +1,10 @@
+import { isoInstant } from '../../../base/clock.ts'
 import type { DeclaredFeed } from '../../../catalog/feeds.ts'
-import type { PeriodicFeed } from '../../../catalog/resource.ts'
-import { isoInstant } from '../../../clock.ts'
-import type { EngineContext } from '../../context.ts'
+import type { PeriodicFeed } from '../../../declare/resource.ts'
+import type { EngineContext } from '../../context/context.ts'
+import { HOUR } from '../../context/intervals.ts'
+import type { Job } from '../../context/job.ts'
 import { backOff } from '../../due/back-off.ts'
-import { HOUR } from '../../due/intervals.ts'
-import type { Job } from '../../requests/job.ts'
 import { handleRefusal } from '../refusals.ts'
 
 /**

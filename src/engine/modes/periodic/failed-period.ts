@@ -1,11 +1,11 @@
+import { isoInstant } from '../../../base/clock.ts'
+import type { ParleyError } from '../../../base/errors.ts'
 import type { DeclaredFeed } from '../../../catalog/feeds.ts'
-import { isoInstant } from '../../../clock.ts'
-import type { ParleyError } from '../../../errors.ts'
 import { NO_PASS, type Segment } from '../../../store/sync/segments.ts'
-import type { EngineContext } from '../../context.ts'
-import { putOffList } from '../../due/put-off.ts'
+import type { EngineContext } from '../../context/context.ts'
 import { aloneBackoffMs, nextForPeriod } from '../narrowing.ts'
 import { cutFailed } from '../pass.ts'
+import { putOffList } from '../put-off.ts'
 import { noteUnread } from '../unread-spans.ts'
 
 export interface FailedPeriod {

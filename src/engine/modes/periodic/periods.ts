@@ -1,7 +1,7 @@
-import { isoInstant } from '../../../clock.ts'
+import { isoInstant } from '../../../base/clock.ts'
 import type { Segment, Segments } from '../../../store/sync/segments.ts'
-import type { EngineContext } from '../../context.ts'
-import { DAY, HOUR, scaled } from '../../due/intervals.ts'
+import type { EngineContext } from '../../context/context.ts'
+import { DAY, HOUR, scaled } from '../../context/intervals.ts'
 import { SHORTEST_PERIOD_MS } from '../narrowing.ts'
 
 /** Which periods of a log are read: their bounds, and when the next ones are added. */

@@ -1,9 +1,9 @@
-import type { ParsedItem } from '../../../catalog/parsed-item.ts'
-import type { PeriodicFeed } from '../../../catalog/resource.ts'
-import { DAY_MS, isoInstant } from '../../../clock.ts'
+import { DAY_MS, isoInstant } from '../../../base/clock.ts'
+import type { ParsedItem } from '../../../declare/parsed-item.ts'
+import type { PeriodicFeed } from '../../../declare/resource.ts'
 import type { StoredItem } from '../../../store/rows/write-items.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
-import type { EngineContext } from '../../context.ts'
+import type { EngineContext } from '../../context/context.ts'
 
 /**
  * The API may list an entry of a log without its time, by mistake in one answer or always. Only a second reading of the

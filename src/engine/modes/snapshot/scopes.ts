@@ -1,5 +1,5 @@
-import type { SnapshotFeed } from '../../../catalog/resource.ts'
-import type { EngineContext } from '../../context.ts'
+import type { SnapshotFeed } from '../../../declare/resource.ts'
+import type { EngineContext } from '../../context/context.ts'
 
 /** The scopes of a list, such as the objects of the record lists. A list without scopes has the scope ''. */
 export interface Scopes {

@@ -1,5 +1,5 @@
 import { PAGING } from '../../../api/paging.ts'
-import type { TimelineFeed } from '../../../catalog/resource.ts'
+import type { TimelineFeed } from '../../../declare/resource.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { Query } from '../pass.ts'
 

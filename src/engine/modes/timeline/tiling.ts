@@ -1,9 +1,9 @@
+import { isoInstant } from '../../../base/clock.ts'
 import type { DeclaredFeed } from '../../../catalog/feeds.ts'
-import type { TimelineFeed } from '../../../catalog/resource.ts'
-import { isoInstant } from '../../../clock.ts'
+import type { TimelineFeed } from '../../../declare/resource.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
-import type { EngineContext } from '../../context.ts'
-import { DAY, MINUTE } from '../../due/intervals.ts'
+import type { EngineContext } from '../../context/context.ts'
+import { DAY, MINUTE } from '../../context/intervals.ts'
 import { isNewEnough } from '../../due/segment-conditions.ts'
 import { cutOff } from '../pass.ts'
 

@@ -1,8 +1,8 @@
 import { columnAt, keyAt } from '../../../catalog/catalog.ts'
 import type { DeclaredFeed } from '../../../catalog/feeds.ts'
-import type { ParsedItem } from '../../../catalog/parsed-item.ts'
-import type { TimelineFeed } from '../../../catalog/resource.ts'
-import type { EngineContext } from '../../context.ts'
+import type { ParsedItem } from '../../../declare/parsed-item.ts'
+import type { TimelineFeed } from '../../../declare/resource.ts'
+import type { EngineContext } from '../../context/context.ts'
 import type { Missing } from '../../deletions/probe-later.ts'
 
 /**

@@ -1,7 +1,7 @@
-import { mix, mixBelow } from '../../random.ts'
+import { mix, mixBelow } from '../../base/random.ts'
+import { SALT, type Scene } from '../../base/scene.ts'
 import type { Customers } from '../crm/customers.ts'
 import type { RelatedRecords } from '../crm/related.ts'
-import { SALT, type Scene } from '../scene.ts'
 import type { ContextType, Origin } from './origins.ts'
 
 export interface Link {

@@ -1,7 +1,7 @@
+import type { Scene } from '../../base/scene.ts'
 import type { DealHistory } from '../crm/deals.ts'
 import type { Meetings } from '../meetings/meetings.ts'
 import type { Messages } from '../messages/messages.ts'
-import type { Scene } from '../scene.ts'
 
 export const SOURCE_TYPES = ['MESSAGE', 'MEETING', 'OBJECT_CHANGE_EVENT'] as const
 export const CONTEXT_TYPES = ['company', 'contact', 'deal'] as const

@@ -1,7 +1,7 @@
+import { createItems, type Items } from '../../base/items.ts'
+import { mix } from '../../base/random.ts'
+import { SALT, type Scene } from '../../base/scene.ts'
 import { companyName, personName } from '../../content/people.ts'
-import { createItems, type Items } from '../../items.ts'
-import { mix } from '../../random.ts'
-import { SALT, type Scene } from '../scene.ts'
 import { type CustomerLinks, type CustomerObject, createCustomerLinks } from './links.ts'
 
 /** Companies, contacts and deals, and the links between them. */

@@ -1,7 +1,7 @@
+import { coarsen } from '../../base/instants.ts'
+import { mixBelow } from '../../base/random.ts'
+import { SALT, type Scene, spread } from '../../base/scene.ts'
 import { STAGES } from '../../content/objects.ts'
-import { coarsen } from '../../instants.ts'
-import { mixBelow } from '../../random.ts'
-import { SALT, type Scene, spread } from '../scene.ts'
 import type { Customers } from './customers.ts'
 
 /** The moves of deals through stages and pipelines. */

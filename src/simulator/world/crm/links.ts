@@ -1,5 +1,5 @@
-import { mix, mixBelow } from '../../random.ts'
-import { SALT, type Scene } from '../scene.ts'
+import { mix, mixBelow } from '../../base/random.ts'
+import { SALT, type Scene } from '../../base/scene.ts'
 
 export type CustomerObject = 'company' | 'contact' | 'deal'
 

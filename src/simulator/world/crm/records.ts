@@ -1,3 +1,7 @@
+import { coarsen, formatInstant } from '../../base/instants.ts'
+import { createItems, type Items } from '../../base/items.ts'
+import { mix } from '../../base/random.ts'
+import { quote, quoteOrNull, SALT, type Scene, spread } from '../../base/scene.ts'
 import {
   type FieldDefinition,
   type ObjectDefinition,
@@ -5,13 +9,9 @@ import {
   objectDefinitions,
   PIPELINES,
 } from '../../content/objects.ts'
-import { coarsen, formatInstant } from '../../instants.ts'
-import { createItems, type Items } from '../../items.ts'
-import { mix } from '../../random.ts'
-import type { People } from '../people.ts'
-import { quote, quoteOrNull, SALT, type Scene, spread } from '../scene.ts'
 import type { Customers } from './customers.ts'
 import { STAGE_ROWS } from './deals.ts'
+import type { People } from './people.ts'
 import { createFieldValues, type RecordParts } from './values.ts'
 
 export interface Records {

@@ -1,3 +1,7 @@
+import { DAY, formatDay, formatInstant } from '../../base/instants.ts'
+import type { Items } from '../../base/items.ts'
+import { at, createDraw, type Draw } from '../../base/random.ts'
+import { quote, SALT, type Scene, spread } from '../../base/scene.ts'
 import {
   DEAL_TOPICS,
   type FieldDefinition,
@@ -5,13 +9,9 @@ import {
   OPTION_VALUES,
   PIPELINES,
 } from '../../content/objects.ts'
-import { DAY, formatDay, formatInstant } from '../../instants.ts'
-import type { Items } from '../../items.ts'
-import { at, createDraw, type Draw } from '../../random.ts'
-import type { People } from '../people.ts'
-import { quote, SALT, type Scene, spread } from '../scene.ts'
 import type { Customers } from './customers.ts'
 import { type DealHistory, STAGE_ROWS } from './deals.ts'
+import type { People } from './people.ts'
 
 export interface RecordParts {
   people: People

@@ -1,8 +1,8 @@
-import { mixBelow } from '../../random.ts'
+import { mixBelow } from '../../base/random.ts'
+import { SALT, type Scene } from '../../base/scene.ts'
 import type { Customers } from '../crm/customers.ts'
+import type { People } from '../crm/people.ts'
 import type { RelatedRecords } from '../crm/related.ts'
-import type { People } from '../people.ts'
-import { SALT, type Scene } from '../scene.ts'
 import {
   contactsIn,
   hasCrmItem,

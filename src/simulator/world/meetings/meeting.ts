@@ -1,9 +1,9 @@
-import { coarsen, MINUTE } from '../../instants.ts'
-import { mix, mixBelow } from '../../random.ts'
+import { coarsen, MINUTE } from '../../base/instants.ts'
+import { mix, mixBelow } from '../../base/random.ts'
+import { SALT, type Scene, spread } from '../../base/scene.ts'
 import type { Customers } from '../crm/customers.ts'
+import type { People } from '../crm/people.ts'
 import { NO_RECORDS, type RelatedRecords, recordsOfCompany } from '../crm/related.ts'
-import type { People } from '../people.ts'
-import { SALT, type Scene, spread } from '../scene.ts'
 
 /** The parts of the workspace that a meeting names. */
 export interface Surroundings {

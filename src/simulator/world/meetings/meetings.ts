@@ -1,9 +1,9 @@
-import { SECOND } from '../../instants.ts'
-import { createItems, type Items } from '../../items.ts'
-import { mix } from '../../random.ts'
-import { createTimeline, type Timeline } from '../../timeline.ts'
+import { SECOND } from '../../base/instants.ts'
+import { createItems, type Items } from '../../base/items.ts'
+import { mix } from '../../base/random.ts'
+import { SALT } from '../../base/scene.ts'
+import { createTimeline, type Timeline } from '../../base/timeline.ts'
 import type { RelatedRecords } from '../crm/related.ts'
-import { SALT } from '../scene.ts'
 import { detailOf } from './detail.ts'
 import {
   durationOf,

@@ -1,8 +1,8 @@
+import { createIds } from '../../base/ids.ts'
+import { DAY, formatDay } from '../../base/instants.ts'
+import { createDraw } from '../../base/random.ts'
+import { SALT, type Scene } from '../../base/scene.ts'
 import { actionText, chapterItem, chapterTitle } from '../../content/meetings.ts'
-import { createIds } from '../../ids.ts'
-import { DAY, formatDay } from '../../instants.ts'
-import { createDraw } from '../../random.ts'
-import { SALT, type Scene } from '../scene.ts'
 import { durationOf, type Meeting } from './meeting.ts'
 
 /** An edit adds an action item and completes the first one. */

@@ -1,5 +1,5 @@
-import { mix } from '../../random.ts'
-import { SALT, type Scene } from '../scene.ts'
+import { mix } from '../../base/random.ts'
+import { SALT, type Scene } from '../../base/scene.ts'
 
 /** Which meetings have an overview and a transcript. */
 export interface Readiness {

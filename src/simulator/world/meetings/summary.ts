@@ -1,7 +1,7 @@
+import { formatInstant } from '../../base/instants.ts'
+import { at, createDraw, mix } from '../../base/random.ts'
+import { SALT } from '../../base/scene.ts'
 import { meetingTitle } from '../../content/meetings.ts'
-import { formatInstant } from '../../instants.ts'
-import { at, createDraw, mix } from '../../random.ts'
-import { SALT } from '../scene.ts'
 import { durationOf, type Meeting, meetingRecords, type Surroundings } from './meeting.ts'
 
 const PLATFORMS = ['ZOOM', 'GOOGLE_MEET', 'TEAMS', 'IN_PERSON'] as const

@@ -1,6 +1,6 @@
+import { at, createDraw } from '../../base/random.ts'
+import { quote, quoteOrNull, SALT } from '../../base/scene.ts'
 import { spokenLine } from '../../content/meetings.ts'
-import { at, createDraw } from '../../random.ts'
-import { quote, quoteOrNull, SALT } from '../scene.ts'
 import { type Surroundings, speakersOf } from './meeting.ts'
 
 /** The entries as a JSON array, as text: a transcript has thousands of words. */

@@ -1,7 +1,7 @@
-import { coarsen, DAY, HOUR, MINUTE, SECOND } from '../../instants.ts'
-import { mix, mixBelow } from '../../random.ts'
-import { sortedByTime } from '../../timeline.ts'
-import { SALT, type Scene } from '../scene.ts'
+import { coarsen, DAY, HOUR, MINUTE, SECOND } from '../../base/instants.ts'
+import { mix, mixBelow } from '../../base/random.ts'
+import { SALT, type Scene } from '../../base/scene.ts'
+import { sortedByTime } from '../../base/timeline.ts'
 
 const COPY_COUNTS = [1, 1, 1, 1, 1, 1, 2, 2, 2, 3] as const
 

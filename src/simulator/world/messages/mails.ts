@@ -1,4 +1,4 @@
-import type { Scene } from '../scene.ts'
+import type { Scene } from '../../base/scene.ts'
 import type { Layout } from './layout.ts'
 
 /** The e-mail that a message is a copy of. */

@@ -1,7 +1,7 @@
-import { mix, mixBelow } from '../../random.ts'
+import { mix, mixBelow } from '../../base/random.ts'
+import { SALT, type Scene } from '../../base/scene.ts'
 import type { Customers } from '../crm/customers.ts'
 import { NO_RECORDS, type RelatedRecords, recordsOfCompany } from '../crm/related.ts'
-import { SALT, type Scene } from '../scene.ts'
 import type { MailCopy } from './mails.ts'
 
 /** What the content of a message depends on. */

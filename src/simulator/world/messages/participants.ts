@@ -1,7 +1,7 @@
-import { mix } from '../../random.ts'
+import { mix } from '../../base/random.ts'
+import { quote, quoteOrNull, SALT, type Scene } from '../../base/scene.ts'
 import type { Customers } from '../crm/customers.ts'
-import { compare, type People, WORKSPACE_DOMAIN } from '../people.ts'
-import { quote, quoteOrNull, SALT, type Scene } from '../scene.ts'
+import { compare, type People, WORKSPACE_DOMAIN } from '../crm/people.ts'
 import { isGroupMail, isSentBy, type MailMessage, threadMember } from './message.ts'
 
 interface Party {

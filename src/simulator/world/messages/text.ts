@@ -1,9 +1,9 @@
+import { formatInstant } from '../../base/instants.ts'
+import { createDraw, mix } from '../../base/random.ts'
+import { quoteOrNull, SALT, type Scene } from '../../base/scene.ts'
 import { mailBody, mailSubject } from '../../content/mail.ts'
-import { formatInstant } from '../../instants.ts'
-import { createDraw, mix } from '../../random.ts'
 import type { Customers } from '../crm/customers.ts'
-import { type People, WORKSPACE_DOMAIN } from '../people.ts'
-import { quoteOrNull, SALT, type Scene } from '../scene.ts'
+import { type People, WORKSPACE_DOMAIN } from '../crm/people.ts'
 import { isContentHidden, isGroupMail, isSentBy, type MailMessage } from './message.ts'
 
 /** The JSON object of a message without its text and its last brace. */

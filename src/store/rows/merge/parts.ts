@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { tableNamed } from '../../../catalog/catalog.ts'
-import type { Cell } from '../../../catalog/parsed-item.ts'
-import type { Derivation } from '../../../catalog/resource.ts'
+import type { Cell } from '../../../declare/parsed-item.ts'
+import type { Derivation } from '../../../declare/resource.ts'
 import { isRow, placeholders, quote } from '../../database/sql.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
 

@@ -1,4 +1,4 @@
-import type { Derivation, SourceRow } from '../../../catalog/resource.ts'
+import type { Derivation, SourceRow } from '../../../declare/resource.ts'
 import { quote } from '../../database/sql.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
 

@@ -1,4 +1,4 @@
-import { DAY_MS, isoInstant } from '../../../clock.ts'
+import { DAY_MS, isoInstant } from '../../../base/clock.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
 import { BY_DUE_TIME, TASK_COLUMNS, type Task, type TaskRow, toTask } from './task.ts'
 

@@ -1,4 +1,4 @@
-import type { TimelineFeed } from '../../../catalog/resource.ts'
+import type { TimelineFeed } from '../../../declare/resource.ts'
 import { quote } from '../../database/sql.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
 import { onlyRow } from '../../database/statements.ts'

@@ -1,10 +1,10 @@
 import { movedBack } from '../../database/sql.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
 import { onlyRow } from '../../database/statements.ts'
-import { inRange, type KeyRange } from '../../deletions/seen-keys.ts'
 import { createTaskDemands, type TaskDemands } from './demands.ts'
 import { createDueTasks, type DueTasks } from './due.ts'
 import { createTaskResults, type TaskResults } from './results.ts'
+import { inRange, type KeyRange } from './seen-keys.ts'
 import { BY_DUE_TIME, TASK_COLUMNS, type Task, type TaskKey, type TaskRow, toTask } from './task.ts'
 
 export interface Tasks extends TaskDemands, DueTasks, TaskResults {

@@ -1,0 +1,26 @@
+import { resolve } from 'node:path'
+import { errorCode } from './error-code.ts'
+import { EXIT_STATUS, StopError } from './errors.ts'
+
+/** The folder of the program: that of a clone or of the installed package. */
+export const INSTALLATION = resolve(import.meta.dirname, '../..')
+
+/**
+ * Reads a file or folder that comes with parley. Without this function, a failed read would be reported as an error of
+ * the database.
+ * @throws StopError (1) when it is missing, unreadable or damaged
+ */
+export function readInstalled<T>(path: string, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    const code = errorCode(error) ?? (error instanceof SyntaxError ? error.name : undefined)
+    if (code === undefined) throw error
+    throw new StopError(`The installation of parley is broken: cannot read ${path} (${code})`, {
+      code: 'installation-broken',
+      hint: 'Install parley again, with its folder drizzle next to dist.',
+      cause: error,
+      exitStatus: EXIT_STATUS.fault,
+    })
+  }
+}

@@ -1,0 +1,127 @@
+import { type Argument, type Command, Option } from 'commander'
+import type { CheckStatus, ExitStatus } from '../../base/errors.ts'
+import {
+  type ApiSettings,
+  type Environment,
+  type LoadedSettings,
+  loadSettings,
+  type SettingFlags,
+  type SettingsRequest,
+} from '../../config/load-settings.ts'
+import { SETTING_LIST, type SettingKey, settingNamed } from '../../config/settings.ts'
+import type { Keyboard } from '../../terminal/ask.ts'
+import type { Output } from '../../terminal/output.ts'
+
+/** What a command may use of its process. */
+export interface CommandContext {
+  env: Environment
+  cwd: string
+  /** Results. */
+  stdout: Output
+  /** Progress and logs. */
+  stderr: Output
+  /** Log lines. Default: standard error, written synchronously. */
+  log?: { write(text: string): unknown }
+  /** For questions to a person. */
+  stdin: Keyboard
+  /** Aborted by the first SIGTERM or SIGINT. The reason is a StopError of status 75, which a command may throw. */
+  signal: AbortSignal
+  /** Calls the listener on every such signal. Without a listener SIGHUP ends the process, and SIGUSR1 does nothing. */
+  onSignal(name: 'SIGHUP' | 'SIGUSR1', listener: () => void): void
+  /** The version of parley. */
+  version: string
+}
+
+export interface CommandInput<Options extends object> {
+  /** The arguments in order; required ones are present. */
+  args: readonly string[]
+  /** The definition's options as parsed by commander. */
+  options: Options
+  /** The settings given as flags. */
+  flags: SettingFlags
+}
+
+/**
+ * A command: data and one function. Heavy modules are imported inside `run`, so that help is quick.
+ * `run` resolves to the exit status or throws. A StopError gives its own status, a RetryError or ResourceError 69, an
+ * AbortError after a signal 75, and any other error 1.
+ */
+export interface CommandDefinition<Options extends object = object> {
+  /** The paragraph under the usage line. */
+  description: string
+  arguments?: readonly Argument[]
+  /** The settings that have a flag. When there are any, `--config` is added. */
+  settings: readonly SettingKey[]
+  options: readonly Option[]
+  /** Command lines, each with what it does. */
+  examples: readonly (readonly [line: string, does: string])[]
+  run(context: CommandContext, input: CommandInput<Options>): Promise<ExitStatus | CheckStatus>
+}
+
+/** The keys of all settings in these sections. */
+export function settingsOfSections(...sections: readonly string[]): SettingKey[] {
+  return SETTING_LIST.map(([key]) => key).filter(key => sections.includes(key.slice(0, key.indexOf('.'))))
+}
+
+/** Applies the definition to commander's command, except its action. */
+export function configureCommand(command: Command, definition: CommandDefinition): Command {
+  command.description(definition.description)
+  for (const argument of definition.arguments ?? []) command.addArgument(argument)
+  for (const option of definition.options) command.addOption(option)
+  addSettingFlags(command, definition.settings)
+  return command.addHelpText('after', examplesText(definition.examples))
+}
+
+export const examplesText = (examples: CommandDefinition['examples']): string =>
+  `\nExamples:\n${examples.map(([line, does]) => `  $ ${line}\n      ${does}`).join('\n')}`
+
+const CONFIG_OPTION = new Option('--config <file>', 'the settings file; default config/parley.toml')
+
+function addSettingFlags(command: Command, keys: readonly SettingKey[]): void {
+  if (keys.length > 0) command.addOption(CONFIG_OPTION)
+  for (const key of keys) command.addOption(settingOption(key))
+}
+
+/** The values of these settings' flags as parsed by commander. */
+export function flagValues(command: Command, keys: readonly SettingKey[]): SettingFlags {
+  const values = command.opts<Record<string, string | undefined>>()
+  const flags = keys.map(key => [key, values[settingOption(key).attributeName()]])
+  return { ...Object.fromEntries(flags), config: values[CONFIG_OPTION.attributeName()] }
+}
+
+/** The flag of a setting, with the first sentence of the description as its help. The flag of a secret takes a file. */
+function settingOption(key: SettingKey): Option {
+  const { flag, placeholder, secret, description, default: usual } = settingNamed(key)
+  const meaning = secret
+    ? `File that contains ${secret} (no flag takes the value itself, since other users could see it)`
+    : description.replace(/\.( .*)?$/s, '').replaceAll('`', '')
+  const note = usual === undefined ? key : `${key}, default ${usual}`
+  return new Option(`${flag} <${placeholder}>`, `${meaning} (${note})`).helpGroup('Settings:')
+}
+
+/** For commands that only read the warehouse: an invalid setting other than `database.path` is only a warning. */
+export const DATABASE_ONLY = {
+  requireApi: false,
+  used: ['database.path'],
+} as const satisfies Partial<SettingsRequest>
+
+/** Loads the settings and prints the warnings on standard error. */
+export function loadCommandSettings(
+  context: CommandContext,
+  input: CommandInput<object>,
+  need: { requireApi: true; resourceNames?: readonly string[]; tableNames?: readonly string[] },
+): LoadedSettings<ApiSettings>
+export function loadCommandSettings(
+  context: CommandContext,
+  input: CommandInput<object>,
+  need: Pick<SettingsRequest, 'requireApi' | 'resourceNames' | 'used' | 'secrets'>,
+): LoadedSettings
+export function loadCommandSettings(
+  { env, cwd, stderr }: CommandContext,
+  { flags }: CommandInput<object>,
+  need: Pick<SettingsRequest, 'requireApi' | 'resourceNames' | 'used' | 'secrets'>,
+): LoadedSettings {
+  const loaded = loadSettings({ flags, env, cwd, ...need })
+  for (const warning of loaded.warnings) stderr.write(`parley: Warning: ${warning}\n`)
+  return loaded
+}

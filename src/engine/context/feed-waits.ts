@@ -1,0 +1,132 @@
+import { type Backoff, backoffMs } from '../../base/backoff.ts'
+
+/** Feeds that wait after a failure, and how long. A failure does not affect other feeds: each has its own backoff. */
+export interface FeedBackoffs {
+  /** Makes a feed wait, longer after each failure in a row. `scope`: one scope of the feed, or '' for all of it. */
+  failed(feed: string, scope: string): void
+  /** Makes an unavailable feed wait. If it was available before, the first wait is shorter. */
+  unavailable(feed: string, scope: string, why: Unavailability): void
+  isWaiting(feed: string, scope?: string): boolean
+  /** How long the feed, or one scope of it, still waits, in ms; infinite when it waits until the end of the run. */
+  waitMs(feed: string, scope?: string): number
+  /** Whether the whole feed ('') or one scope of it has failed and not been read since. */
+  hasFailed(feed: string, scope: string): boolean
+  /** The scopes of a feed that wait separately. */
+  waitingScopes(feed: string): string[]
+  /** Ends the backoff of a scope and of the whole feed, after a usable answer. */
+  answered(feed: string, scope?: string): void
+  /** Whether any feed of the resource, or a scope of one, waits after a failure. */
+  hasFailedFeed(resource: string): boolean
+  /** When the first of a resource's waiting feeds may be read again, by `elapsed`; undefined when none waits. */
+  waitsUntil(resource: string): number | undefined
+  /** Why a feed of the resource was unavailable at its last request; undefined when none was. */
+  reason(resource: string): string | undefined
+}
+
+export interface Unavailability {
+  reason: string
+  /** True when the list was read before: a single refusal may then be an error of the API. */
+  wasOffered: boolean
+}
+
+/** Jitter shortens a wait by half at most, so that a feed that fails is never requested every second. */
+const AFTER_FAILURE: Backoff = { firstMs: 5_000, mostMs: 15 * 60_000, jitter: 0.5 }
+
+export interface GrowingBackoffDeps {
+  /** Monotonic milliseconds. */
+  elapsed: () => number
+  /** A number from 0 up to 1, for jitter. */
+  random: () => number
+  /** The waits of a failed feed. */
+  failed?: Backoff
+  /** The longest wait of an unavailable feed. */
+  unavailableMs: number
+  /** The first wait of an unavailable feed that was available before. */
+  refusedMs: number
+}
+
+interface Wait {
+  until: number
+  failures: number
+  /** Why the feed is unavailable; absent after a failure. */
+  reason?: string
+}
+
+/** For the daemon: the wait grows with every failure in a row. */
+export function growingBackoff({
+  elapsed,
+  random,
+  failed = AFTER_FAILURE,
+  unavailableMs,
+  refusedMs,
+}: GrowingBackoffDeps): FeedBackoffs {
+  const waits = new Map<string, Wait>()
+  const leftMs = (name: string) =>
+    Math.max(0, (waits.get(name)?.until ?? Number.NEGATIVE_INFINITY) - elapsed())
+  const isWaiting = (name: string) => leftMs(name) > 0
+  const waitMs = (feed: string, scope = '') => Math.max(leftMs(nameOf(feed, '')), leftMs(nameOf(feed, scope)))
+  const waitsOf = (resource: string) =>
+    [...waits].flatMap(([name, one]) => (name.startsWith(`${resource}.`) ? [one] : []))
+  const inProgress = (resource: string) => waitsOf(resource).filter(({ until }) => until > elapsed())
+  const refused: Backoff = { firstMs: refusedMs, mostMs: unavailableMs, jitter: 0 }
+  /** Begins a wait, unless one is in progress: requests that were in flight at its start may fail too. */
+  const begin = (name: string, waitMs: (failures: number) => number, reason?: string) => {
+    if (isWaiting(name)) return
+    const failures = (waits.get(name)?.failures ?? 0) + 1
+    waits.set(name, {
+      until: elapsed() + waitMs(failures),
+      failures,
+      ...(reason !== undefined && { reason }),
+    })
+  }
+  return {
+    failed(feed, scope) {
+      begin(nameOf(feed, scope), failures => backoffMs(failed, failures, random))
+    },
+    unavailable(feed, scope, { reason, wasOffered }) {
+      const waitMs = (failures: number) => (wasOffered ? backoffMs(refused, failures, random) : unavailableMs)
+      begin(nameOf(feed, scope), waitMs, reason)
+    },
+    isWaiting: (feed, scope) => waitMs(feed, scope) > 0,
+    waitMs,
+    hasFailed(feed, scope) {
+      const noted = waits.get(nameOf(feed, scope))
+      return noted !== undefined && noted.reason === undefined
+    },
+    waitingScopes(feed) {
+      const prefix = nameOf(feed, '')
+      const names = [...waits.keys()].filter(name => name.startsWith(prefix) && isWaiting(name))
+      return names.map(name => name.slice(prefix.length)).filter(scope => scope !== '')
+    },
+    answered(feed, scope = '') {
+      for (const name of [nameOf(feed, ''), nameOf(feed, scope)]) waits.delete(name)
+    },
+    hasFailedFeed: resource => inProgress(resource).some(({ reason }) => reason === undefined),
+    waitsUntil(resource) {
+      const ends = inProgress(resource).map(({ until }) => until)
+      return ends.length === 0 ? undefined : Math.min(...ends)
+    },
+    reason: resource => waitsOf(resource).find(({ reason }) => reason !== undefined)?.reason,
+  }
+}
+
+/** For a backfill: a failed feed waits until the next run, which may request it at once. */
+export function backoffForTheRun(): FeedBackoffs {
+  const unending = Number.POSITIVE_INFINITY
+  const backoffs = growingBackoff({
+    elapsed: () => 0,
+    random: () => 0,
+    failed: { firstMs: unending, mostMs: unending, jitter: 0 },
+    unavailableMs: unending,
+    refusedMs: unending,
+  })
+  return {
+    ...backoffs,
+    answered: () => undefined,
+    waitsUntil: resource => (backoffs.hasFailedFeed(resource) ? 0 : undefined),
+  }
+}
+
+function nameOf(feed: string, scope: string): string {
+  return `${feed}\u0000${scope}`
+}

@@ -1,0 +1,96 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Log } from '../../base/log.ts'
+
+/**
+ * The server's clock, from the `Date` header of its answers. This machine's clock may be wrong by minutes and may jump,
+ * so it is used only until the first answer.
+ */
+export interface ServerClock {
+  /** In ms since the epoch. */
+  now(): number
+  /** True after the first answer with a `Date` header, and after `assume`. */
+  isKnown(): boolean
+  /** As `now`, but undefined before the first answer. */
+  nowIfKnown(): number | undefined
+  /** Converts an instant of this machine's clock to the server's. */
+  from(ms: number): number
+  /** Uses this machine's clock instead, since an answer had no `Date` header. `nowIfKnown` stays undefined. */
+  assume(): void
+  /** Learns from an answer that was received just now, `tookMs` after its request was sent. */
+  observe(serverMs: number, tookMs: number): void
+}
+
+/** Bounds of how far the server's clock is ahead of `elapsed`, which does not jump. */
+interface Lead {
+  least: number
+  most: number
+}
+
+/** A `Date` header is cut to the second. */
+const CUT_MS = 1000
+/** The bounds of two correct answers may disagree by this much: some servers update `Date` only once a second. */
+const SLACK_MS = 1000
+/** How fast the two clocks may drift apart: 1e-4 is about 9 seconds a day. */
+const DRIFT = 1e-4
+/** A larger difference is logged. */
+const WARN_MS = 30_000
+
+export function createServerClock(clock: Clock, log: Log): ServerClock {
+  let known: (Lead & { at: number }) | undefined
+  /**
+   * The bounds of an answer that contradicts all earlier answers. A single such answer may be wrong. When a second one
+   * agrees with it, the bounds of the second replace `known`.
+   */
+  let doubted: Lead | undefined
+  let warned = false
+  let isAssumed = false
+
+  const now = () => (known ? clock.elapsed() + known.least : clock.now())
+
+  const warn = () => {
+    const apart = now() - clock.now()
+    if (Math.abs(apart) > WARN_MS && !warned) {
+      log.warn("The clock of this machine differs from the API's clock; correct it, for example with NTP", {
+        offset_ms: Math.round(apart),
+      })
+    }
+    warned = Math.abs(apart) > WARN_MS
+  }
+
+  return {
+    now,
+    isKnown: () => known !== undefined || isAssumed,
+    assume() {
+      isAssumed = true
+    },
+    nowIfKnown: () => (known ? now() : undefined),
+    from: ms => ms + now() - clock.now(),
+    observe(serverMs, tookMs) {
+      const at = clock.elapsed()
+      const seen = { least: serverMs - at, most: serverMs + CUT_MS - (at - tookMs) }
+      const before = known && widened(known, (at - known.at) * DRIFT)
+      if (before && !agree(before, seen) && !(doubted && agree(doubted, seen))) {
+        doubted = seen
+        return
+      }
+      known = { ...(before && agree(before, seen) ? narrowed(before, seen) : seen), at }
+      doubted = undefined
+      warn()
+    },
+  }
+}
+
+function agree(one: Lead, other: Lead): boolean {
+  return one.least <= other.most + SLACK_MS && other.least <= one.most + SLACK_MS
+}
+
+/** The overlap of the two ranges; the newer range when they do not overlap. */
+function narrowed(before: Lead, seen: Lead): Lead {
+  const least = Math.max(before.least, seen.least)
+  const most = Math.min(before.most, seen.most)
+  return least <= most ? { least, most } : seen
+}
+
+function widened({ least, most }: Lead, by: number): Lead {
+  return { least: least - by, most: most + by }
+}

@@ -1,0 +1,56 @@
+import { isoInstant } from '../../base/clock.ts'
+import type { ParleyError } from '../../base/errors.ts'
+import type { FeedName } from '../../catalog/feeds.ts'
+import type { Segment } from '../../store/sync/segments.ts'
+import type { Task } from '../../store/sync/tasks/task.ts'
+import type { EngineContext } from '../context/context.ts'
+import { aloneBackoffMs, pageBackoffMs } from './narrowing.ts'
+import { segmentAfterFailure } from './pass.ts'
+
+/**
+ * Puts off keys that could not be read, and reports the failure. Each key stays a task with its own backoff, so a
+ * restart does not lose it, and other keys do not wait for it.
+ */
+export function putOff(
+  context: EngineContext,
+  where: FeedName,
+  tasks: readonly Task[],
+  error: ParleyError,
+): void {
+  for (const task of tasks) {
+    context.store.tasks.putOff(task, {
+      round: context.rounds.number(where.resource),
+      dueAt: context.after(aloneBackoffMs(task.failures + 1)),
+      sortAt: task.sortAt,
+    })
+  }
+  const isUnread = () => tasks.some(task => (context.store.tasks.find(task)?.failures ?? 0) > 0)
+  context.runs.fail(where, error, { isUnread })
+}
+
+/**
+ * Puts off a segment that could not be read, and reports the failure. The wait is stored in the segment, so other
+ * segments of the list do not wait for it. The checkpoint stays unless its cursor is dead, so the pass continues there.
+ */
+export function putOffList(
+  context: EngineContext,
+  where: FeedName,
+  segment: Segment,
+  error: ParleyError,
+): void {
+  const { store, schedule, clock } = context
+  const attempts = segment.attempts + 1
+  // In a backfill the wait is hours long, so usually the next run reads the segment again, not this one.
+  const retryAt = schedule.isTimed
+    ? isoInstant(clock.now() + pageBackoffMs(attempts))
+    : context.after(aloneBackoffMs(attempts))
+  const kept = segmentAfterFailure(segment, error)
+  store.segments.save({ ...kept, ...(kept.cursor === null && { query: null }), attempts, retryAt })
+  failList(context, where, error)
+}
+
+/** Reports that a part of a list could not be read. */
+export function failList(context: EngineContext, where: FeedName, error: ParleyError): void {
+  const isUnread = () => context.store.segments.of(where.feed).some(({ retryAt }) => retryAt !== null)
+  context.runs.fail(where, error, { isUnread })
+}

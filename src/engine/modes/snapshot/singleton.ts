@@ -1,0 +1,100 @@
+import { readSingle } from '../../../api/paging.ts'
+import { encodeJson } from '../../../base/json.ts'
+import { tableNamed } from '../../../catalog/catalog.ts'
+import type { DeclaredFeed } from '../../../catalog/feeds.ts'
+import type { ParsedItem } from '../../../declare/parsed-item.ts'
+import type { SingletonFeed } from '../../../declare/resource.ts'
+import type { EngineContext } from '../../context/context.ts'
+import type { Job, Reply, Source } from '../../context/job.ts'
+import { noteDenial } from '../../deletions/denial.ts'
+import { backOff } from '../../due/back-off.ts'
+import { partsOf } from '../../due/due.ts'
+import { writeRows } from '../../follow-ups/write.ts'
+import { handleRefusal } from '../refusals.ts'
+
+/** Reads a resource that is one document. The document is stored in one row, with the id 1. */
+export function createSingleton(context: EngineContext, document: DeclaredFeed<SingletonFeed>): Source {
+  const { store, schedule } = context
+  const { resource, id, feed } = document
+  const where = { resource, feed: id }
+  let underWay = false
+
+  const due = () => partsOf(context, document).some(({ waitMs }) => waitMs === 0)
+
+  /** Handles a 404 for a stored document: a second 404, minutes later, confirms that it is gone. */
+  const denyDocument = (status: number, message: string) => {
+    const row = { table: feed.table, scope: '', key: '1' }
+    if (noteDenial(context, row).state === 'suspected') return
+    for (const segment of store.segments.of(id)) store.segments.remove(segment)
+    handleRefusal(context, where, feed.expected, status, message)
+  }
+
+  const noteRead = (reply: Reply) => {
+    const segment =
+      store.segments.of(id, '')[0] ?? store.segments.add({ feed: id, scope: '', from: null, to: null })
+    context.demandedLists.passBegan(id, segment.id, reply.ticket)
+    store.segments.save({
+      ...segment,
+      listedAt: reply.serverSentAt,
+      listedRound: context.rounds.number(resource),
+    })
+    store.state.fresh(resource, reply.serverSentAt)
+  }
+
+  const job: Job = {
+    ...where,
+    expected: feed.expected,
+    request: { route: feed.read.path, path: feed.read.path },
+    answer(value, reply) {
+      const item = toItem(context, document, value)
+      if (item) {
+        const filled = feed.stores === 'document' ? ['id', 'document'] : ['id']
+        writeRows(context, where, feed.table, [item], { ticket: reply.ticket, now: context.now(), filled })
+      }
+      noteRead(reply)
+    },
+    refused(status, message) {
+      const isStored = store.stored.state({ table: feed.table, scope: '', key: '1' }) === 'open'
+      if (status === 404 && isStored && feed.expected?.[404]) denyDocument(status, message)
+      else handleRefusal(context, where, feed.expected, status, message)
+    },
+    failed(error) {
+      backOff(context, where, error)
+    },
+    over() {
+      underWay = false
+    },
+  }
+
+  return {
+    ...where,
+    get lane() {
+      return schedule.laneOf(document, undefined)
+    },
+    next() {
+      if (underWay || !due()) return undefined
+      underWay = true
+      return job
+    },
+    finished: () => !underWay && !due(),
+  }
+}
+
+function toItem(
+  context: EngineContext,
+  { resource, id, feed }: DeclaredFeed<SingletonFeed>,
+  value: unknown,
+): ParsedItem | undefined {
+  const record = readSingle(value, feed.read.placement)
+  const columns = Object.keys(tableNamed(feed.table).columns)
+  const item =
+    feed.stores === 'document'
+      ? { cells: columns.map(() => null), extra: null, children: new Map(), feedFields: {} }
+      : context.parsing.parser(feed.table)(record, context.parsing.report({ resource, feed: id }, ''))
+  if (!item) return undefined
+  const cells = columns.map((column, index) => {
+    if (column === 'id') return 1
+    return column === 'document' ? encodeJson(record) : (item.cells[index] ?? null)
+  })
+  return { ...item, cells }
+}

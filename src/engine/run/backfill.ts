@@ -1,0 +1,196 @@
+import type { Resource } from '../../declare/resource.ts'
+import type { ResourceName } from '../../declare/resource-names.ts'
+import type { RunCounts } from '../../store/sync/runs.ts'
+import { createContext, type EngineContext } from '../context/context.ts'
+import type { EngineDeps } from '../context/engine-options.ts'
+import { backoffForTheRun } from '../context/feed-waits.ts'
+import { byRounds } from '../due/by-rounds.ts'
+import { noteNextDue } from '../due/due.ts'
+import { noProgress, type SchedulerProgress, trafficOf } from '../requests/request-counts.ts'
+import { createScheduler, type Scheduler } from '../scheduler/scheduler.ts'
+import { type ChosenResources, chooseResources } from './chosen-resources.ts'
+import { createClockFollower, noteClock } from './clock-follower.ts'
+import { createConfirmationWait } from './confirmation-wait.ts'
+import { processRequests } from './handed-over.ts'
+import { recordMinutes } from './minute-recorder.ts'
+import { applyDeletionsOf, beginRounds, closeRuns, endRound, type ResourceResult } from './rounds.ts'
+
+/** Reads the chosen resources once completely, or the rest of an interrupted backfill. */
+export interface Backfill {
+  run(): Promise<BackfillResult>
+  progress(): BackfillProgress
+  /** The server's clock, in ms since the epoch; undefined before the first answer. */
+  serverTime(): number | undefined
+}
+
+export interface BackfillProgress extends SchedulerProgress {
+  /** True once the first requests may be sent. */
+  begun: boolean
+  /** End of the wait to confirm suspected deletions, in ms since the epoch; undefined when there is no wait. */
+  confirmingUntil: number | undefined
+  resources: readonly ResourceProgress[]
+}
+
+export interface ResourceProgress {
+  resource: ResourceName
+  counts: Readonly<RunCounts>
+  /** True when no request of the resource is left. */
+  finished: boolean
+  /** True when a part of the resource could not be read, or the workspace does not offer the resource. */
+  isUnread: boolean
+}
+
+export interface BackfillResult {
+  /** True when every chosen resource was read completely. */
+  complete: boolean
+  /** True when the run ended before every resource was read: after a signal, or because new reads kept falling due. */
+  interrupted: boolean
+  resources: readonly ResourceResult[]
+  requests: number
+  throttled: number
+}
+
+export interface BackfillDeps extends EngineDeps {
+  giveUpMs: number
+}
+
+export function createBackfill(deps: BackfillDeps): Backfill {
+  const { store, clock, log, options, stopNew, pollMs } = deps
+  const chosen = chooseResources(deps.resources)
+  const { resources, sourcesOf } = chosen
+  const isFinished = (name: ResourceName): boolean => {
+    const resource = resources.find(candidate => candidate.name === name)
+    return resource === undefined || (resource.parents.every(isFinished) && chosen.isIdle(name))
+  }
+  const context = createContext({
+    store,
+    clock,
+    log,
+    options,
+    backoffs: backoffForTheRun(),
+    schedule: byRounds,
+    isFinished,
+  })
+  let scheduler: Scheduler | undefined
+  const confirmation = createConfirmationWait({
+    context,
+    resources: deps.resources,
+    stopNew,
+    onWaited: ms => scheduler?.excludeWait(ms),
+  })
+
+  const finishedNow = () => resources.filter(({ name }) => isFinished(name))
+
+  /**
+   * Applies the deletions of the finished resources. Returns true when that makes other reads due, for example the text
+   * of an e-mail's next copy.
+   */
+  const applyDeletions = () =>
+    store.transaction(() => {
+      if (stopNew.aborted) return false
+      const done = finishedNow()
+      for (const resource of done) applyDeletionsOf(context, resource)
+      return done.some(({ name }) => !isFinished(name))
+    })
+
+  /**
+   * Runs until nothing is due, or `MOST_REPEATS` is reached. Returns the finished resources. The next run reads
+   * whatever falls due later.
+   */
+  const readAll = async (running: Scheduler): Promise<readonly Resource[]> => {
+    for (let repeats = 0; ; ) {
+      await running.run()
+      if ((await confirmation.wait()) || (await applyDeletions())) continue
+      const finished = finishedNow()
+      if (stopNew.aborted || repeats >= MOST_REPEATS || finished.length === resources.length) return finished
+      repeats += 1
+    }
+  }
+
+  return {
+    progress: () => ({
+      ...(scheduler?.progress ?? noProgress()),
+      begun: scheduler !== undefined,
+      confirmingUntil: confirmation.until(),
+      resources: resources.map(({ name }) => ({
+        resource: name,
+        counts: context.runs.counts(name),
+        finished: chosen.sources().length > 0 && isFinished(name),
+        isUnread: isUnread(context, name),
+      })),
+    }),
+    serverTime: context.server.nowIfKnown,
+    async run() {
+      const runs = await begin(context, chosen)
+      scheduler = createScheduler({
+        ...deps,
+        context,
+        resources,
+        sources: chosen.sources(),
+        // A person may wait for this run, so lost access ends the run at once. Lost access never causes deletions.
+        access: { againAfterMs: 0, wasAnswered: false, wasLost: false },
+      })
+      const { progress } = scheduler
+      const ending = new AbortController()
+      const recording = recordMinutes(deps, () => trafficOf(progress, context), ending.signal)
+      let stopped: unknown
+      let finished: readonly Resource[] | undefined
+      try {
+        finished = await readAll(scheduler)
+        await store.crmTables.finish(stopNew)
+      } catch (error) {
+        stopped = error
+      }
+      ending.abort()
+      await recording
+      const interrupted = stopped !== undefined || stopNew.aborted
+      const ended = await store.transaction(() => {
+        const read = finished ?? finishedNow()
+        return resources.map(resource => endRound(context, resource, { interrupted, read }))
+      })
+      await store.transaction(() => {
+        closeRuns(context, runs, ended, stopped)
+        noteNextDue(context, { resources, sourcesOf, isFinished, pollMs })
+      })
+      if (stopped !== undefined) throw stopped
+      return resultOf(ended, progress)
+    },
+  }
+}
+
+/** Begins a round and a run of each resource, and creates its sources. Returns the ids of the runs. */
+async function begin(
+  context: EngineContext,
+  { resources, createSources }: ChosenResources,
+): Promise<ReadonlyMap<ResourceName, number>> {
+  const { store } = context
+  await createClockFollower(context)()
+  await noteClock(context)
+  const runs = await store.transaction(() => {
+    processRequests(context)
+    return beginRounds(context, resources)
+  })
+  await store.transaction(() => createSources(context))
+  return runs
+}
+
+function isUnread({ runs, backoffs }: EngineContext, name: ResourceName): boolean {
+  if (runs.failure(name) !== undefined) return true
+  return backoffs.reason(name) !== undefined && runs.counts(name).rowsRead === 0
+}
+
+function resultOf(
+  ended: readonly ResourceResult[],
+  { requests, throttled }: SchedulerProgress,
+): BackfillResult {
+  return {
+    complete: ended.every(({ outcome }) => outcome === 'complete' || outcome === 'unavailable'),
+    interrupted: ended.some(({ outcome }) => outcome === 'stopped'),
+    resources: ended,
+    requests,
+    throttled,
+  }
+}
+
+/** The most times that `scheduler.run` is called again because new reads have fallen due. */
+const MOST_REPEATS = 3

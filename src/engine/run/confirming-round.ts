@@ -1,0 +1,34 @@
+import { isoInstant } from '../../base/clock.ts'
+import { ITEM_FEEDS } from '../../catalog/feeds.ts'
+import type { ResourceName } from '../../declare/resource-names.ts'
+import type { EngineContext } from '../context/context.ts'
+import { tablesOf } from '../deletions/apply.ts'
+import { confirmAfterMs } from '../deletions/denial.ts'
+import { ITEM_ANSWERS } from '../modes/items/handlers.ts'
+
+/**
+ * Prepares the confirming round after a hold of the mass-deletion guard (deletions/apply.ts). That round must find every missing
+ * row by itself, so all suspicions of the resource end here. The round reads these again:
+ *
+ * - every list of the resource;
+ * - each row that has a single read and that its list does not show (deletions/unlisted.ts);
+ * - each row that only single reads deny, such as a transcript. Its suspicion starts again now.
+ *
+ * round-end.ts begins the round in the daemon, rounds.ts in a backfill.
+ */
+export function suspectAgain(context: EngineContext, resource: ResourceName): void {
+  const { store, server, clock } = context
+  const since = isoInstant(server.now())
+  const dueAt = isoInstant(clock.now() + confirmAfterMs(context))
+  for (const { name: table } of tablesOf(resource)) {
+    const denied = store.suspicions.confirmedRows(table).map(row => ({ ...row, table }))
+    const reads = ITEM_FEEDS.filter(({ feed }) => feed.table === table)
+    store.suspicions.endAll(table)
+    for (const row of denied) {
+      const [task] = reads.flatMap(read => ITEM_ANSWERS[read.feed.stores].taskOf?.(store, read, row) ?? [])
+      if (!task) continue
+      store.suspicions.note(row, { since, means: row.means })
+      store.tasks.askAt({ ...task, dueAt })
+    }
+  }
+}

@@ -1,0 +1,164 @@
+import { isoInstant } from '../../base/clock.ts'
+import { type DeclaredFeed, feedsOf, type ListFeed, listsOf } from '../../catalog/feeds.ts'
+import type { Resource } from '../../declare/resource.ts'
+import type { ResourceName } from '../../declare/resource-names.ts'
+import type { Segment } from '../../store/sync/segments.ts'
+import type { EngineContext } from '../context/context.ts'
+import { DAY, scaled } from '../context/intervals.ts'
+import { applyDeletions, isHoldOver } from '../deletions/apply.ts'
+import { hasFirstReads } from '../due/first-reads.ts'
+import { latenessOf } from '../due/lateness.ts'
+import { isNewEnough } from '../due/segment-conditions.ts'
+import { isSteppedOver } from '../modes/narrowing.ts'
+import { suspectAgain } from './confirming-round.ts'
+
+/** The end of a resource's run, and of its round: deletions, state and rejects. */
+
+/**
+ * The feeds that a complete round reads completely. A reject of such a feed that did not occur again in the round is
+ * resolved. This includes rejects from before `sync.since` or from a closed period: no later pass would resolve them,
+ * and a reject stores the content of its item. If the item is listed again, it is rejected again.
+ */
+export function feedsReadWhole(resource: Resource): string[] {
+  return listsOf(resource).map(({ id }) => id)
+}
+
+export type ResourceOutcome = 'complete' | 'failed' | 'unavailable'
+
+/**
+ * Applies deletions, records the resource's state, and ends the round if it is complete. Called when nothing more of
+ * the resource is due, or when its round can end during a run (`isFullyRead`).
+ * @param trusted false while a refusal does not show that a row is gone: no deletions are applied
+ */
+export function recordOutcome(context: EngineContext, resource: Resource, trusted: boolean): ResourceOutcome {
+  const { name } = resource
+  const { state } = context.store
+  const roundStartedAt = state.get(name).roundStartedAt ?? context.now()
+  const isComplete = isRoundComplete(context, resource)
+  if (trusted) settleInTime(context, name, isComplete)
+  const now = context.now()
+  const hasFailed = context.runs.failure(name) !== undefined
+  const reason = context.backoffs.reason(name)
+  const whole = !hasFailed && reason !== undefined && isWhollyWaiting(context, resource)
+  const isHeldBack = state.get(name).heldSince !== null
+  if (!hasFailed) state.succeeded(name, now)
+  if (whole) state.unavailable(name, reason, now)
+  else if (!hasFailed && !isHeldBack && isReadAsDue(context, resource)) noteHealthy(context, name)
+  // The round can be complete without a failed part that waits separately (`isLeftOut`).
+  if ((isComplete || whole) && !isHeldBack) {
+    resolveRejects(context, resource, roundStartedAt)
+    const asOf = isoInstant(context.server.from(Date.parse(roundStartedAt)))
+    context.rounds.end(name, {
+      complete: true,
+      asOf,
+      now,
+      deletionsSince: isoInstant(context.clock.now() - scaled(DAY, context.options)),
+    })
+    context.rounds.begin(name, 'timed')
+  }
+  if (hasFailed) return 'failed'
+  return whole ? 'unavailable' : 'complete'
+}
+
+/**
+ * Whether the round may end during a run: every list was read since the round began, and no first read is due. Under a
+ * tight rate limit some read is always due, so the run itself may never end.
+ */
+export function isFullyRead(context: EngineContext, resource: Resource): boolean {
+  return isRoundComplete(context, resource) && !hasFirstReads(context, resource)
+}
+
+/** Clears the failure in the resource's state, during a long run, once the failed part was read. */
+export function noteRecovery(context: EngineContext, resource: Resource): void {
+  const { state } = context.store
+  const { failingSince, heldSince } = state.get(resource.name)
+  if (failingSince === null || heldSince !== null || !context.runs.hasRecovered(resource.name)) return
+  if (isReadAsDue(context, resource)) noteHealthy(context, resource.name)
+}
+
+/** Clears the failure in the resource's state, and logs that. Late resources are logged separately. */
+export function noteHealthy(
+  { store, backoffs, late, log, now }: Pick<EngineContext, 'store' | 'backoffs' | 'late' | 'log' | 'now'>,
+  name: ResourceName,
+): void {
+  const { failingSince } = store.state.get(name)
+  store.state.healthy(name, backoffs.reason(name) ?? null)
+  if (failingSince === null || late.has(name)) return
+  const duration = Math.max(0, Date.parse(now()) - Date.parse(failingSince))
+  log.info('Resource is read again', { resource: name, duration_ms: duration })
+}
+
+/** Resolves the rejects that did not recur since the round began. Rejects of lists that could not be read stay. */
+function resolveRejects(context: EngineContext, resource: Resource, before: string): void {
+  const { segments, rejects } = context.store
+  for (const feed of feedsReadWhole(resource)) {
+    const all = segments.of(feed)
+    const read = all.filter(one => !isPutOff(context, feed, one))
+    // In a list without scopes, a reject has the key of its row as its scope, which says nothing about the segment.
+    const isScoped = read.every(({ scope }) => scope !== '')
+    if (read.length === all.length) rejects.resolve(feed, null, before, context.now())
+    else if (isScoped) for (const { scope } of read) rejects.resolve(feed, scope, before, context.now())
+  }
+}
+
+function isReadAsDue(context: EngineContext, resource: Resource): boolean {
+  const hasFailed = context.backoffs.hasFailedFeed(resource.name)
+  return !hasFailed && !hasPutOff(context, resource) && latenessOf(context, resource) === undefined
+}
+
+/** Applies deletions. When a hold of the mass-deletion guard is over, it begins the confirming round instead. */
+export function settleInTime(context: EngineContext, name: ResourceName, isRoundComplete: boolean): void {
+  if (isHoldOver(context, name) && !context.rounds.isConfirming(name)) {
+    suspectAgain(context, name)
+    context.rounds.begin(name, 'timed', { confirming: true })
+    return
+  }
+  applyDeletions(context, name, isRoundComplete)
+}
+
+/** Whether every list was read completely since the round began, and every parent was complete at least once. */
+function isRoundComplete(context: EngineContext, resource: Resource): boolean {
+  return resource.parents.every(context.rounds.wasComplete) && areListsRead(context, resource)
+}
+
+/** Whether every list was read completely since the round began, regardless of single reads. */
+export function areListsRead(context: EngineContext, resource: Resource): boolean {
+  const round = context.rounds.number(resource.name)
+  const segments = listsOf(resource).map(list => {
+    const all = context.store.segments.of(list.id).filter(one => !isLeftOut(context, list, one))
+    return all.filter(one => isNewEnough(list, one, context.options))
+  })
+  return segments.every(all => all.length > 0 && all.every(one => one.closed || one.listedRound >= round))
+}
+
+/** Whether the round can be complete without this segment: it is unavailable or stepped over, or its scope failed. */
+function isLeftOut(
+  context: EngineContext,
+  { id, feed: { mode } }: DeclaredFeed<ListFeed>,
+  segment: Segment,
+): boolean {
+  const { unavailableSince, scope } = segment
+  if (unavailableSince !== null || (scope !== '' && isPutOff(context, id, segment))) return true
+  return (mode === 'timeline' || mode === 'periodic') && isSteppedOver(mode, segment)
+}
+
+/** Whether a part of a list failed and waits for its next try. */
+function isPutOff({ backoffs }: EngineContext, feed: string, { scope, retryAt }: Segment): boolean {
+  return retryAt !== null || backoffs.hasFailed(feed, scope)
+}
+
+/** Whether a part of any list was put off. */
+function hasPutOff({ store }: EngineContext, resource: Resource): boolean {
+  return feedsOf(resource).some(({ id }) => store.segments.of(id).some(({ retryAt }) => retryAt !== null))
+}
+
+/** Whether every feed waits. A list with scopes also counts as waiting when all its scopes are unavailable. */
+function isWhollyWaiting({ backoffs, store }: EngineContext, resource: Resource): boolean {
+  return feedsOf(resource).every(({ id, feed }) => {
+    const isScoped = feed.mode === 'snapshot' && feed.scope !== undefined
+    return (
+      backoffs.isWaiting(id) ||
+      (isScoped && store.segments.of(id).every(one => one.unavailableSince !== null))
+    )
+  })
+}

@@ -1,0 +1,238 @@
+import type { Sent } from '../../api/client.ts'
+import type { ApiRequest } from '../../api/request.ts'
+import { untilNext } from '../../base/clock.ts'
+import type { ResourceName } from '../../declare/resource-names.ts'
+import { createContext, type EngineContext } from '../context/context.ts'
+import type { EngineDeps } from '../context/engine-options.ts'
+import { growingBackoff } from '../context/feed-waits.ts'
+import { DAY, MINUTE, scaled } from '../context/intervals.ts'
+import type { Job, Lane } from '../context/job.ts'
+import { byTime } from '../due/by-time.ts'
+import { type Backlog, dueNow, nextDueMs, noteNextDue } from '../due/due.ts'
+import { adoptLateness, noteLateness } from '../due/lateness.ts'
+import { noProgress, type SchedulerProgress, trafficOf } from '../requests/request-counts.ts'
+import { type AccessBefore, createScheduler, type Scheduler } from '../scheduler/scheduler.ts'
+import { chooseResources } from './chosen-resources.ts'
+import { processRequests } from './handed-over.ts'
+import { recordMinutes } from './minute-recorder.ts'
+import { createOpenRuns } from './open-runs.ts'
+
+/**
+ * One session of the daemon: everything from the settings to the scheduler is built once and runs until it is stopped
+ * or fails. Checkpoints and tasks are in the database, so the next session or process continues where this one stopped.
+ */
+export interface Session {
+  /** Resolves when `stopNew` is aborted and the requests in flight have ended. @throws the StopError that ended it */
+  run(): Promise<void>
+  progress(): SchedulerProgress
+  /** The server's clock, in ms since the epoch. */
+  serverNow(): number
+  /** As `serverNow`, but undefined before the first answer. */
+  serverTime(): number | undefined
+  backlog(): Backlog
+  /** Makes these lists and keys due at once. Keys without a scope are read in the lane `head`. */
+  readFirst(reads: UrgentReads): Promise<void>
+}
+
+export interface UrgentReads {
+  /** `resource.feed` */
+  lists: readonly string[]
+  keys: readonly { feed: string; scope?: string; key: string }[]
+}
+
+export interface SessionDeps extends EngineDeps {
+  /** The access to the API before this session. */
+  access: Omit<AccessBefore, 'againAfterMs'>
+  observer: SessionObserver
+}
+
+/** Receives requests and runs, for metrics. */
+export interface SessionObserver {
+  onRequest(request: { route: string; lane: Lane; status: SentStatus; durationMs: number }): void
+  onRunEnd(run: { resource: ResourceName; lane: Lane; outcome: string }): void
+}
+
+/** The HTTP status, or the reason why there is none. */
+export type SentStatus = number | 'timeout' | 'transport'
+
+/** Access counts as lost when all lists are refused again this long after access came into doubt. */
+const ACCESS_AGAIN_MS = 5 * MINUTE
+
+/** An unavailable feed is requested again after this time. */
+const UNAVAILABLE_MS = 0.75 * DAY
+
+/** The first wait of an unavailable feed that was available before. */
+const REFUSED_MS = MINUTE
+
+export function createSession(deps: SessionDeps): Session {
+  const { store, options, pollMs, observer } = deps
+  const chosen = chooseResources(deps.resources)
+  const { resources, sourcesOf, isIdle } = chosen
+  const context = createSessionContext(deps, isIdle)
+  let scheduler: Scheduler | undefined
+
+  /** Stores `next_run_at` of all resources when a session begins and ends. The stored times may be outdated by then. */
+  const noteAllDue = () => noteNextDue(context, { resources, sourcesOf, isFinished: isIdle, pollMs })
+
+  const runs = createOpenRuns({
+    context,
+    resources,
+    sourcesOf,
+    isIdle,
+    isTrusted: () => scheduler?.progress.turnedAwayInARow === 0,
+    onRunEnd: observer.onRunEnd,
+  })
+
+  const afterJob = (job: Job) => {
+    const work = runs.afterJob(job)
+    if (work) void store.transaction(work).catch(error => scheduler?.stop(error))
+  }
+
+  let reviewed = { commits: -1, looks: 0 }
+  const review = async () => {
+    const commits = store.transaction.commits()
+    const looks = commits === reviewed.commits ? reviewed.looks + 1 : 0
+    reviewed = { commits, looks }
+    if (looks % QUIET_LOOKS !== 0) return
+    const hasEnded = await store.transaction.aside(() => {
+      const ended = resources.filter(runs.review)
+      noteLateness(context, resources)
+      return ended.length > 0
+    })
+    // Deletions may have been applied, and other lists may be due: this commit counts.
+    if (hasEnded) await store.transaction(() => undefined)
+  }
+
+  const idleMs = () => {
+    const waits = resources.map(resource => nextDueMs(context, resource, sourcesOf(resource.name)))
+    return idleWaitMs(Math.min(...waits), pollMs)
+  }
+
+  const prepare = () => {
+    processRequests(context)
+    for (const { name } of resources) adoptRound(context, name)
+    adoptLateness(context, resources)
+    chosen.createSources(context)
+    noteAllDue()
+  }
+
+  return {
+    progress: () => scheduler?.progress ?? noProgress(),
+    serverNow: context.server.now,
+    serverTime: context.server.nowIfKnown,
+    backlog: () => dueNow(context, resources),
+    readFirst: reads => store.transaction(() => demand(context, reads)),
+    async run() {
+      await store.transaction(prepare)
+      const running = createScheduler({
+        ...deps,
+        context,
+        sources: chosen.sources(),
+        resources,
+        giveUpMs: Number.POSITIVE_INFINITY,
+        access: { ...deps.access, againAfterMs: scaled(ACCESS_AGAIN_MS, options) },
+        endless: { idleMs, onApply: runs.open, onEnd: afterJob, onSent: sentTo(observer) },
+      })
+      scheduler = running
+      let stopped: unknown
+      const ended = new AbortController()
+      const recording = recordMinutes(deps, () => trafficOf(running.progress, context), ended.signal)
+      const watching = watchSchedule(context, review, ended.signal).catch(error => scheduler?.stop(error))
+      try {
+        await running.run()
+      } catch (error) {
+        stopped = error
+      }
+      ended.abort()
+      await Promise.all([watching, recording])
+      // On a full disk the outcomes of the runs are lost, but not what they stored.
+      const ending = () => {
+        runs.closeAll(stopped)
+        noteAllDue()
+      }
+      await store.transaction(ending).catch(error => (stopped ??= error))
+      if (stopped !== undefined) throw stopped
+    },
+  }
+}
+
+function createSessionContext(
+  { store, clock, log, random, options, pollMs }: SessionDeps,
+  isIdle: (resource: ResourceName) => boolean,
+): EngineContext {
+  const context = createContext({
+    store,
+    clock,
+    log,
+    options,
+    backoffs: growingBackoff({
+      elapsed: clock.elapsed,
+      random,
+      unavailableMs: scaled(UNAVAILABLE_MS, options),
+      refusedMs: scaled(REFUSED_MS, options),
+    }),
+    schedule: made => byTime(made, { pollMs }),
+    // Once a parent has been complete, its rows are stored, so its children need not wait until it is idle.
+    isFinished: name => context.rounds.wasComplete(name) || isIdle(name),
+  })
+  return context
+}
+
+function sentTo({ onRequest }: SessionObserver) {
+  return (request: ApiRequest, lane: Lane, sent: Sent): void =>
+    onRequest({ route: request.route, lane, status: statusOf(sent), durationMs: sent.durationMs })
+}
+
+/** The longest wait while a due read waits for another one, such as a list for its parent. */
+const BLOCKED_SLEEP_MS = 1000
+
+/** How often the schedule and the ends of runs and rounds are checked; scaled by `intervalScale`. */
+const LOOK_MS = MINUTE
+
+/** While nothing is stored, lists can only become late, so one check in this many suffices. */
+const QUIET_LOOKS = 5
+
+/** A check reads the state of every list, so it must not run more often. */
+const LEAST_LOOK_MS = 200
+
+/** Reviews the runs and the schedule at intervals, even while there are no jobs. */
+async function watchSchedule(
+  { clock, options }: EngineContext,
+  review: () => Promise<void>,
+  until: AbortSignal,
+): Promise<void> {
+  const everyMs = Math.max(scaled(LOOK_MS, options), LEAST_LOOK_MS)
+  for (;;) {
+    await clock.sleep(untilNext(everyMs, clock.now()), until)
+    if (until.aborted) return
+    await review()
+  }
+}
+
+/** The wait while no source has a job, in ms. Pure. @param dueMs time until the first source is due */
+function idleWaitMs(dueMs: number, pollMs: number): number {
+  if (dueMs === 0) return Math.min(pollMs / 10, BLOCKED_SLEEP_MS)
+  // Timers cut fractions off, and waking early would cost another sleep.
+  return Math.ceil(dueMs) + 1
+}
+
+function demand(context: EngineContext, { lists, keys }: UrgentReads): void {
+  for (const list of lists) context.demandedLists.add(list)
+  for (const { feed, scope = '', key } of keys) {
+    context.store.tasks.demand({ feed, scope, key, dueAt: context.now() })
+    if (scope === '') context.urgent.inLane('head', () => context.urgent.add(feed, key))
+  }
+}
+
+/** The result of a request in the metrics. */
+function statusOf(sent: Sent): SentStatus {
+  if (sent.kind === 'unauthorized') return 401
+  if (sent.kind === 'answer') return 200
+  return sent.status ?? (sent.kind === 'retry' && sent.cause === 'timeout' ? 'timeout' : 'transport')
+}
+
+/** Begins a round of the daemon if there is no round yet, or if a backfill has left its round open. */
+function adoptRound(context: EngineContext, name: ResourceName): void {
+  const { round, roundOpen } = context.store.state.get(name)
+  if (round === 0 || roundOpen) context.rounds.begin(name, 'timed')
+}

@@ -1,0 +1,63 @@
+import { type DeclaredFeed, feedsOf } from '../../catalog/feeds.ts'
+import type { Feed, Resource } from '../../declare/resource.ts'
+import type { EngineContext } from '../context/context.ts'
+import type { Source } from '../context/job.ts'
+import { createItems } from '../modes/items/items.ts'
+import { createChanges } from '../modes/keys/announced-records.ts'
+import { createProbes } from '../modes/keys/probes.ts'
+import { createLookup } from '../modes/keys/referenced-ids.ts'
+import { createPeriodic } from '../modes/periodic/periodic.ts'
+import { createNewestKeys } from '../modes/snapshot/newest-keys.ts'
+import { createSingleton } from '../modes/snapshot/singleton.ts'
+import { createSnapshot } from '../modes/snapshot/snapshot.ts'
+import { tileByAge } from '../modes/timeline/tiling.ts'
+import { createTimeline, tileAxis } from '../modes/timeline/timeline.ts'
+
+type ModeOf<M extends Feed['mode']> = Extract<Feed, { mode: M }>
+
+type Factories = {
+  [M in Feed['mode']]: (
+    context: EngineContext,
+    declared: DeclaredFeed<ModeOf<M>>,
+    resource: Resource,
+  ) => (Source | undefined)[]
+}
+
+/** By mode: the sources that read a feed, and those that check or look up single rows for it. */
+const SOURCES: Factories = {
+  timeline(context, list) {
+    const { lookup } = list.feed
+    tileAxis(context, list.id)
+    if (context.schedule.isTimed) tileByAge(context, list, new Set())
+    const lanes = createTimeline(context, list)
+    const others = lookup ? [lookup.resource] : []
+    const isListed = () => lanes.every(lane => lane.finished()) && others.every(context.isFinished)
+    return [...lanes, createProbes(context, list), createLookup(context, list, isListed)]
+  },
+  snapshot: (context, list, resource) => [
+    createSnapshot(context, list, resource),
+    createNewestKeys(context, list),
+    createProbes(context, list),
+    createChanges(context, list),
+  ],
+  item: createItems,
+  periodic: (context, log) => [createPeriodic(context, log)],
+  singleton: (context, document) => [createSingleton(context, document)],
+}
+
+export function createSources(context: EngineContext, resource: Resource): Source[] {
+  // Every backfill retries failed lists at once.
+  if (!context.schedule.isTimed) for (const { id } of feedsOf(resource)) context.store.segments.retryNow(id)
+  return feedsOf(resource)
+    .flatMap(declared => createFeed(context, declared, resource))
+    .filter(source => source !== undefined)
+}
+
+function createFeed<M extends Feed['mode']>(
+  context: EngineContext,
+  declared: DeclaredFeed<ModeOf<M>>,
+  resource: Resource,
+): (Source | undefined)[] {
+  const create: Factories[M] = SOURCES[declared.feed.mode as M]
+  return create(context, declared, resource)
+}

@@ -1,0 +1,406 @@
+import { setMaxListeners } from 'node:events'
+import { Readable } from 'node:stream'
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  ListObjectsV2Command,
+  type ListObjectsV2CommandOutput,
+  PutObjectCommand,
+  S3Client,
+} from '@aws-sdk/client-s3'
+import type { Dispatcher } from 'undici'
+import { type Backoff, backoffMs } from '../../base/backoff.ts'
+import { type Clock, SECOND_MS } from '../../base/clock.ts'
+import { StopError } from '../../base/errors.ts'
+import { createHttpPool, type HttpPool } from '../../base/http-pool.ts'
+import { isLoopbackUrl, isReadableOnTheWay } from '../../base/loopback.ts'
+import { NO_PROXIES, type ProxyRules } from '../../base/proxies.ts'
+import type { BucketEndpoint } from './s3-address.ts'
+import { type BucketFailure, credentialsError, failureOf, isTemporary, plainHttpError } from './s3-faults.ts'
+
+/**
+ * One bucket, through the S3 client of AWS, which finds credentials and the address of the API, signs requests and reads
+ * answers. This file adds what the client lacks. A try ends when nothing was sent or received for a time, its answer counts only as a
+ * whole, and it is repeated also when its body is a file; a wait before the next try ends with the signal. Redirects
+ * are not followed: another address may belong to someone else.
+ */
+export interface BucketClient {
+  /** @param range a part of the object, which is empty behind its end */
+  get(key: string, range?: ByteRange): Promise<BucketAnswer<Buffer>>
+  /** @param ifAbsent refused with 412 where there is such an object, with 409 while another process writes it */
+  put(key: string, content: ObjectContent, ifAbsent?: boolean): Promise<BucketAnswer<unknown>>
+  remove(key: string): Promise<BucketAnswer<unknown>>
+  /** The output is undefined when it is not that of an S3 API. */
+  list(below: string, most: number, token: string | undefined): Promise<BucketAnswer<ListedPage | undefined>>
+  /** The address of the API, as far as it is known. */
+  url(): string
+  close(): void
+}
+
+/** The last of at most `ATTEMPTS` answers. Every verb throws the reason of the signal once it is aborted. */
+export type BucketAnswer<Output> = { output: Output } | BucketFailure
+
+export interface ByteRange {
+  from: number
+  bytes: number
+}
+
+export type ObjectContent = Buffer | FileContent
+
+export interface FileContent {
+  bytes: number
+  /** In hex. S3 refuses content that differs. */
+  sha256: string
+  /** For one try. */
+  read(): Readable
+}
+
+export interface ListedPage {
+  /** `ageMs`: by the clock of the server; 0 when that is unknown. */
+  objects: readonly { key: string; ageMs: number }[]
+  /** For the next page; undefined after the last one. */
+  token: string | undefined
+}
+
+export interface BucketCredentials {
+  accessKeyId: string
+  secretAccessKey: string
+  sessionToken: string | undefined
+}
+
+export interface BucketClientOptions extends BucketEndpoint {
+  bucket: string
+  /** Undefined: those of the environment, profile or role that the client of AWS finds. */
+  credentials: BucketCredentials | undefined
+  /** How messages name the target. */
+  name: string
+  /** Default: none. */
+  proxies?: ProxyRules
+  clock: Clock
+  /** Stops every request and every wait. */
+  signal: AbortSignal
+  /** Returns a number from 0 to below 1. */
+  random: () => number
+}
+
+export const ATTEMPTS = 6
+const BACKOFF: Backoff = { firstMs: 500, mostMs: 30 * SECOND_MS, jitter: 1 }
+/** Requests in progress. Most are small, so each takes about one round trip. */
+const CONNECTIONS = 32
+const CONNECT_TIMEOUT_MS = 10 * SECOND_MS
+/** A request of which nothing was sent or received for this time is given up, at the latest after twice the time. */
+const IDLE_TIMEOUT_MS = 60 * SECOND_MS
+/** What is read into memory is metadata, or a piece of a file. */
+const MAX_BODY_BYTES = 256 * 2 ** 20
+
+// The client would print that versions of 2027 need a newer Node. The version here is pinned.
+process.env['AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED'] = 'true'
+
+/** The client would print some of its warnings. They may name accounts and roles. */
+const SILENT = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
+
+export function createBucketClient(options: BucketClientOptions): BucketClient {
+  const { bucket: Bucket, endpoint, region, pathStyle, credentials, clock, signal, random, name } = options
+  // Each of many requests may wait for its next try.
+  setMaxListeners(0, signal)
+  const connections = createConnections(options)
+  const client = new S3Client({
+    region,
+    ...(endpoint !== undefined && { endpoint }),
+    forcePathStyle: pathStyle ?? endpoint !== undefined,
+    ...(credentials && { credentials: withoutUndefined(credentials) }),
+    requestHandler: { ...connections, updateHttpClientConfig() {}, httpHandlerConfigs: () => ({}) },
+    maxAttempts: 1,
+    // Checksums of the newest kind, which other storage than AWS may refuse.
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    expectContinueHeader: false,
+    customUserAgent: 'parley',
+    logger: SILENT,
+  })
+  const authenticate = async () => {
+    const before = connections.lastLoss()
+    try {
+      await client.config.credentials()
+    } catch (error) {
+      if (error instanceof StopError) throw error
+      // Credentials may come from a service such as STS, which may be out of reach as the bucket may be.
+      const loss = connections.lastLoss()
+      throw loss === before ? credentialsError(name) : loss
+    }
+  }
+  const attempt = async <Output>(call: () => Promise<Output>): Promise<BucketAnswer<Output>> => {
+    try {
+      await authenticate()
+      return { output: await call() }
+    } catch (error) {
+      if (signal.aborted) throw signal.reason
+      if (error instanceof StopError) throw error
+      return failureOf(error)
+    }
+  }
+  const ask = async <Output>(call: () => Promise<Output>): Promise<BucketAnswer<Output>> => {
+    for (let failures = 1; ; failures += 1) {
+      signal.throwIfAborted()
+      const answer = await attempt(call)
+      if ('output' in answer || !isTemporary(answer) || failures === ATTEMPTS) return answer
+      await clock.sleep(backoffMs(BACKOFF, failures, random), signal)
+    }
+  }
+  return {
+    get: (Key, range) =>
+      ask(async () => {
+        const Range = range && `bytes=${range.from}-${range.from + range.bytes - 1}`
+        const command = new GetObjectCommand({ Bucket, Key, ...(Range !== undefined && { Range }) })
+        const { Body, ContentRange, $metadata } = await client.send(command)
+        const bytes = Buffer.from((await Body?.transformToByteArray()) ?? [])
+        // A server without ranges sends the whole object.
+        if (range && $metadata.httpStatusCode === 200)
+          return bytes.subarray(range.from, range.from + range.bytes)
+        refuseShort(bytes, ContentRange)
+        return bytes
+      }),
+    put: (Key, content, ifAbsent = false) =>
+      ask(() => {
+        const condition = ifAbsent && { IfNoneMatch: '*' }
+        if (Buffer.isBuffer(content))
+          return client.send(new PutObjectCommand({ Bucket, Key, Body: content, ...condition }))
+        const { bytes: ContentLength, sha256 } = content
+        const command = new PutObjectCommand({
+          Bucket,
+          Key,
+          Body: content.read(),
+          ContentLength,
+          ...condition,
+        })
+        // The client computes the digest of content in memory only.
+        command.middlewareStack.add(
+          next => args => {
+            Object.assign((args.request as HandledRequest).headers, { 'x-amz-content-sha256': sha256 })
+            return next(args)
+          },
+          { step: 'build' },
+        )
+        return client.send(command)
+      }),
+    remove: Key => ask(() => client.send(new DeleteObjectCommand({ Bucket, Key }))),
+    list: (Prefix, MaxKeys, token) =>
+      ask(async () => {
+        const ContinuationToken = token !== undefined && { ContinuationToken: token }
+        const query = { Bucket, Prefix, MaxKeys, EncodingType: 'url', ...ContinuationToken } as const
+        return listedPage(await client.send(new ListObjectsV2Command(query)), connections.serverTime())
+      }),
+    url: () => connections.origin() ?? endpoint ?? `https://s3.${region}.amazonaws.com`,
+    close() {
+      client.destroy()
+      connections.destroy()
+    },
+  }
+}
+
+function withoutUndefined({ sessionToken, ...key }: BucketCredentials) {
+  return sessionToken === undefined ? key : { ...key, sessionToken }
+}
+
+/** A body that ends early is an answer that was lost, also where the server does not announce its length. */
+function refuseShort(bytes: Buffer, contentRange: string | undefined): void {
+  const [, from, to] = /^bytes (\d+)-(\d+)\//.exec(contentRange ?? '')?.map(Number) ?? []
+  if (from === undefined || to === undefined || bytes.length === to - from + 1) return
+  throw Object.assign(new Error('The answer is too short'), { code: 'ECONNRESET' })
+}
+
+function listedPage(
+  listing: ListObjectsV2CommandOutput,
+  serverTime: number | undefined,
+): ListedPage | undefined {
+  const { Name, KeyCount, Contents = [], EncodingType, IsTruncated = false } = listing
+  const token = IsTruncated ? listing.NextContinuationToken : undefined
+  // Every listing has its name, and one with more objects says how to get them.
+  if ((Name === undefined && KeyCount === undefined) || (IsTruncated && !token)) return undefined
+  const objects = Contents.map(({ Key, LastModified }) => ({
+    key: decodedKey(Key, EncodingType === 'url'),
+    ageMs: serverTime === undefined || !LastModified ? 0 : serverTime - LastModified.getTime(),
+  }))
+  const isReadable = objects.every(
+    (object): object is { key: string; ageMs: number } => object.key !== undefined,
+  )
+  return isReadable ? { objects, token } : undefined
+}
+
+function decodedKey(text: string | undefined, isEncoded: boolean): string | undefined {
+  if (!isEncoded) return text
+  try {
+    return text && decodeURIComponent(text.replaceAll('+', ' '))
+  } catch {
+    return undefined
+  }
+}
+
+interface HandledRequest {
+  protocol: string
+  hostname: string
+  port?: number
+  method: string
+  path: string
+  query?: Record<string, string | string[] | null>
+  headers: Record<string, string>
+  body?: unknown
+}
+
+interface HandledResponse {
+  statusCode: number
+  headers: Record<string, string>
+  body: Readable
+}
+
+/** How the client of AWS sends requests: those to the bucket, and those for credentials, such as to STS. */
+interface Connections {
+  handle(request: HandledRequest): Promise<{ response: HandledResponse }>
+  /** To which the newest request went. */
+  origin(): string | undefined
+  /** In the newest answer that had it, in ms since the epoch. */
+  serverTime(): number | undefined
+  /** The error of the newest request that got no complete answer. */
+  lastLoss(): unknown
+  destroy(): void
+}
+
+function createConnections({
+  bucket,
+  clock,
+  signal,
+  proxies = NO_PROXIES,
+}: BucketClientOptions): Connections {
+  const pools = new Map<string, HttpPool>()
+  let origin: string | undefined
+  let serverTime: number | undefined
+  let loss: unknown
+  const poolOf = (to: string): HttpPool => {
+    // The bucket may be the first part of the host, as in bucket.localhost.
+    const server = to.replace(`//${bucket}.`, '//')
+    // The answer has the signature of the request only, but the content and a session token are not encrypted.
+    if (isReadableOnTheWay(server)) throw plainHttpError(to)
+    const pool = pools.get(to) ?? openPool(to, isLoopbackUrl(server) ? NO_PROXIES : proxies)
+    pools.set(to, pool)
+    return pool
+  }
+  return {
+    async handle(request) {
+      const { protocol, hostname, port, method, headers, body } = request
+      origin = `${protocol}//${hostname}${port === undefined ? '' : `:${port}`}`
+      const pool = poolOf(origin)
+      const limit = startIdleLimit(clock, signal)
+      try {
+        const response = await pool.request({
+          method: method as Dispatcher.HttpMethod,
+          path: targetOf(request),
+          headers,
+          body: sentBody(body, limit),
+          signal: limit.signal,
+        })
+        const content = await readContent(response, limit)
+        const answer = answerOf(response, content)
+        const date = Date.parse(answer.headers['date'] ?? '')
+        if (!Number.isNaN(date)) serverTime = date
+        return { response: answer }
+      } catch (error) {
+        loss = limit.hasExpired()
+          ? Object.assign(new Error('No answer in time'), { code: 'ETIMEDOUT' })
+          : error
+        throw loss
+      } finally {
+        limit.end()
+      }
+    },
+    origin: () => origin,
+    serverTime: () => serverTime,
+    lastLoss: () => loss,
+    destroy() {
+      for (const pool of pools.values()) void pool.destroy()
+    },
+  }
+}
+
+const openPool = (origin: string, proxies: ProxyRules): HttpPool =>
+  createHttpPool(origin, {
+    connections: CONNECTIONS,
+    proxies,
+    connectMs: CONNECT_TIMEOUT_MS,
+    // The idle limit replaces both. It also sees a request of which the body cannot be sent.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  })
+
+function targetOf({ path, query = {} }: HandledRequest): string {
+  const pairs = Object.entries(query).flatMap(([name, values]) =>
+    [values ?? ''].flat().map(value => `${encodedText(name)}=${encodedText(value)}`),
+  )
+  return pairs.length === 0 ? path : `${path}?${pairs.join('&')}`
+}
+
+/** As the signature wants it: everything but unreserved characters is encoded. */
+const encodedText = (text: string): string =>
+  encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    character => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
+
+function sentBody(body: unknown, limit: IdleLimit): Readable | Uint8Array | string | null {
+  if (body instanceof Readable) return Readable.from(watched<Buffer>(body, limit), { objectMode: false })
+  return body instanceof Uint8Array || typeof body === 'string' ? body : null
+}
+
+function answerOf({ statusCode, headers }: Dispatcher.ResponseData, content: Buffer): HandledResponse {
+  const flat = Object.entries(headers).map(([name, value]) => [name, String(value ?? '')])
+  return { statusCode, headers: Object.fromEntries(flat), body: Readable.from([content]) }
+}
+
+/** Returning early destroys the connection, so that the rest is never received. */
+async function readContent({ body }: Dispatcher.ResponseData, limit: IdleLimit): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  for await (const chunk of watched<Buffer>(body, limit)) {
+    bytes += chunk.length
+    if (bytes > MAX_BODY_BYTES) throw Object.assign(new Error('The answer is too large'), { code: 'EFBIG' })
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}
+
+async function* watched<Chunk>(chunks: AsyncIterable<Chunk>, limit: IdleLimit) {
+  for await (const chunk of chunks) {
+    limit.restart()
+    yield chunk
+  }
+}
+
+interface IdleLimit {
+  /** Aborted when nothing has happened for the time, or with the signal of the caller. */
+  signal: AbortSignal
+  restart(): void
+  hasExpired(): boolean
+  end(): void
+}
+
+function startIdleLimit(clock: Clock, outer: AbortSignal): IdleLimit {
+  const over = new AbortController()
+  const expired = new AbortController()
+  let steps = 0
+  const watch = async () => {
+    for (let seen = -1; seen !== steps; ) {
+      seen = steps
+      await clock.sleep(IDLE_TIMEOUT_MS, over.signal)
+      if (over.signal.aborted) return
+    }
+    expired.abort()
+  }
+  void watch()
+  return {
+    signal: AbortSignal.any([outer, expired.signal]),
+    restart() {
+      steps += 1
+    },
+    hasExpired: () => expired.signal.aborted,
+    end: () => over.abort(),
+  }
+}

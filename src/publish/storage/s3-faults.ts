@@ -1,0 +1,259 @@
+import { errorCode } from '../../base/error-code.ts'
+import { EXIT_STATUS, StopError } from '../../base/errors.ts'
+import { ProxyError } from '../../base/proxies.ts'
+
+/** What a failure of a bucket means. Of the text of an answer, only known words and checked values are used. Pure. */
+
+export type BucketFailure = BucketRefusal | LostAnswer
+
+/** An answer with an error. */
+export interface BucketRefusal {
+  status: number
+  /** The error code of S3, if it is a known one. */
+  code: BucketErrorCode | undefined
+  /** The region of the bucket, if the answer names it. */
+  region: string | undefined
+  /** The clock of this machine was wrong. The next request is signed with the time of the server. */
+  isClockCorrected: boolean
+}
+
+/** A request without a complete answer. It may have had its effect. */
+export interface LostAnswer {
+  /** An error code such as `ECONNREFUSED`, or a few words. */
+  lost: string
+}
+
+/** The codes that may be shown. */
+const KNOWN_CODES = [
+  'AccessDenied',
+  'AllAccessDisabled',
+  'AuthorizationHeaderMalformed',
+  'BadDigest',
+  'ConditionalRequestConflict',
+  'EntityTooLarge',
+  'ExpiredToken',
+  'IllegalLocationConstraintException',
+  'IncompleteBody',
+  'InternalError',
+  'InvalidAccessKeyId',
+  'InvalidBucketName',
+  'InvalidObjectState',
+  'InvalidRequest',
+  'InvalidToken',
+  'KeyTooLongError',
+  'MethodNotAllowed',
+  'MissingContentLength',
+  'NoSuchBucket',
+  'NoSuchKey',
+  'NotImplemented',
+  'PermanentRedirect',
+  'PreconditionFailed',
+  'QuotaExceeded',
+  'RequestTimeTooSkewed',
+  'RequestTimeout',
+  'ServiceUnavailable',
+  'SignatureDoesNotMatch',
+  'SlowDown',
+  'TemporaryRedirect',
+  'XAmzContentSHA256Mismatch',
+  'XMinioStorageFull',
+] as const
+
+export type BucketErrorCode = (typeof KNOWN_CODES)[number]
+
+/** Codes that a later try may not get, although their status says that the request was wrong. */
+const TEMPORARY_CODES: readonly (string | undefined)[] = [
+  'ConditionalRequestConflict',
+  'IncompleteBody',
+  'RequestTimeout',
+  'SlowDown',
+]
+
+/** What the S3 client of AWS adds to an error that is an answer. */
+interface ErrorOfClient {
+  name?: unknown
+  Region?: unknown
+  $metadata?: { httpStatusCode?: number; clockSkewCorrected?: boolean }
+  $response?: { statusCode?: number; headers?: Readonly<Record<string, string>> }
+}
+
+export function failureOf(error: unknown): BucketFailure {
+  const { name, Region, $metadata, $response }: ErrorOfClient = error instanceof Error ? error : {}
+  const status = $metadata?.httpStatusCode ?? $response?.statusCode
+  if (status === undefined || status < 300) return { lost: lostReason(error) }
+  const region = $response?.headers?.['x-amz-bucket-region'] ?? Region
+  return {
+    status,
+    code: KNOWN_CODES.find(known => known === name),
+    region: typeof region === 'string' && /^[a-z\d-]{1,63}$/.test(region) ? region : undefined,
+    isClockCorrected: $metadata?.clockSkewCorrected ?? false,
+  }
+}
+
+/** The code of the system, of TLS or of undici; never the text of an error, which may quote the answer. */
+function lostReason(error: unknown): string {
+  if (error instanceof ProxyError) return error.message
+  const code = errorCode(error) ?? errorCode(error instanceof Error ? error.cause : undefined)
+  return code !== undefined && /^[A-Z][A-Z\d_]{2,60}$/.test(code) ? code : 'the connection failed'
+}
+
+/** Whether the same request may succeed later. A 501 says that it never will. */
+export function isTemporary(failure: BucketFailure): boolean {
+  if ('lost' in failure) return true
+  const { status, code, isClockCorrected } = failure
+  if (code === 'RequestTimeTooSkewed') return isClockCorrected
+  return (status >= 500 && status !== 501) || status === 429 || TEMPORARY_CODES.includes(code)
+}
+
+/** The bucket as the user named it, for messages. */
+export interface BucketWords {
+  /** `s3://bucket/prefix` */
+  name: string
+  bucket: string
+  region: string
+  /** The address of the API. */
+  url: string
+}
+
+interface BucketFault {
+  code: string
+  problem: string
+  hint: string
+}
+
+/** The error for an answer that was not wanted, with what to do. It has no text of the answer. */
+export function bucketError(words: BucketWords, answer: BucketFailure): StopError {
+  const { code, problem, hint } = faultOf(words, answer)
+  return new StopError(problem, { code, hint, exitStatus: EXIT_STATUS.databaseUnavailable })
+}
+
+function faultOf(words: BucketWords, answer: BucketFailure): BucketFault {
+  if ('lost' in answer) return unreachable(words, answer)
+  const status = answer.code === undefined ? `HTTP ${answer.status}` : `HTTP ${answer.status}, ${answer.code}`
+  const known = (answer.code && faultsByCode(words)[answer.code]) ?? elsewhere(words, answer)
+  const { code, problem, hint } = known ?? byStatus(words, answer)
+  return { code, problem: `${problem} (${status})`, hint }
+}
+
+const unreachable = ({ url }: BucketWords, { lost }: LostAnswer): BucketFault => ({
+  code: 'publish-unreachable',
+  problem: `${url} cannot be reached: ${lost}`,
+  hint: 'Check publish.s3_endpoint, publish.s3_region and the network of this machine. Readers still see the last publication.',
+})
+
+function faultsByCode({ name, bucket, url }: BucketWords): {
+  readonly [Code in BucketErrorCode]?: BucketFault
+} {
+  const clock = {
+    code: 'publish-clock',
+    problem: `The S3 API at ${url} refuses the time of this machine`,
+    hint: 'Set the clock of this machine, for example by NTP. S3 allows a difference of 15 minutes.',
+  }
+  const token = {
+    code: 'publish-token',
+    problem: `The session token for ${name} is not valid any more`,
+    hint: 'Get new temporary credentials, and set publish.s3_access_key_id, publish.s3_secret_access_key and publish.s3_session_token together.',
+  }
+  return {
+    NoSuchBucket: {
+      code: 'publish-no-bucket',
+      problem: `There is no bucket ${bucket} at ${url}`,
+      hint: 'Create the bucket, or check its name and publish.s3_endpoint.',
+    },
+    InvalidAccessKeyId: {
+      code: 'publish-unknown-key',
+      problem: `The S3 API at ${url} does not know the access key`,
+      hint: 'Check publish.s3_access_key_id and publish.s3_endpoint.',
+    },
+    SignatureDoesNotMatch: {
+      code: 'publish-signature',
+      problem: `The S3 API at ${url} refuses the signature`,
+      hint: 'Check publish.s3_secret_access_key, and the clock of this machine.',
+    },
+    RequestTimeTooSkewed: clock,
+    ExpiredToken: token,
+    InvalidToken: token,
+    NotImplemented: withoutConditions(url),
+  }
+}
+
+const withoutConditions = (url: string): BucketFault => ({
+  code: 'publish-no-condition',
+  problem: `The S3 API at ${url} does not support If-None-Match for PUT`,
+  hint: 'Without it, two publications at the same time could mix. Use storage that supports it, or publish to a folder and copy that.',
+})
+
+export function conditionError({ url }: BucketWords): StopError {
+  const { code, problem, hint } = withoutConditions(url)
+  return new StopError(problem, { code, hint, exitStatus: EXIT_STATUS.databaseUnavailable })
+}
+
+/** A redirect, or a refusal that names another region. */
+function elsewhere({ bucket, region, url }: BucketWords, answer: BucketRefusal): BucketFault | undefined {
+  const { status, code: refused, region: other } = answer
+  const isRedirect = (status >= 300 && status < 400) || refused === 'IllegalLocationConstraintException'
+  const isNamed = other !== undefined && other !== region
+  if (!isRedirect && !(status === 400 && isNamed)) return undefined
+  const code = 'publish-region'
+  return isNamed
+    ? {
+        code,
+        problem: `The bucket ${bucket} is in the region ${other}, not in ${region}`,
+        hint: `Set publish.s3_region to "${other}".`,
+      }
+    : {
+        code,
+        problem: `The S3 API at ${url} redirects to another address, which parley does not follow`,
+        hint: 'Check publish.s3_endpoint, publish.s3_region and publish.s3_path_style.',
+      }
+}
+
+function byStatus({ name, url }: BucketWords, { status }: BucketRefusal): BucketFault {
+  if (status === 401 || status === 403)
+    return {
+      code: 'publish-denied',
+      problem: `Access to ${name} is denied`,
+      hint: 'The access key needs s3:ListBucket for the bucket, and s3:GetObject, s3:PutObject and s3:DeleteObject for the objects below the prefix. Some servers also answer like this to a wrong secret, and to a session token that has expired.',
+    }
+  if (status >= 500 || status === 429)
+    return {
+      code: 'publish-failing',
+      problem: `The S3 API at ${url} kept failing`,
+      hint: 'Run parley publish again later; it continues with what was published. Readers still see the last publication.',
+    }
+  return {
+    code: 'publish-refused',
+    problem: `The S3 API at ${url} refuses a request for ${name}`,
+    hint: 'Check publish.s3_endpoint, publish.s3_region and publish.s3_path_style.',
+  }
+}
+
+/** For an answer with a 2xx that S3 would not give. */
+export function noBucketError({ url }: BucketWords): StopError {
+  return new StopError(`The answer of ${url} is not that of an S3 API`, {
+    code: 'publish-no-api',
+    hint: 'Check publish.s3_endpoint. A web console has another port than the API.',
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+}
+
+/** @param name of the target */
+export function credentialsError(name: string): StopError {
+  return new StopError(
+    `There are no credentials for ${name}: publish.s3_access_key_id and publish.s3_secret_access_key are not set, and the environment, the profile and the role of this machine give none`,
+    {
+      code: 'bad-settings',
+      hint: 'Set both (the secret by publish.s3_secret_access_key_file), or check AWS_PROFILE and the role with: aws sts get-caller-identity. A session of AWS SSO may have to be renewed: aws sso login.',
+      exitStatus: EXIT_STATUS.settings,
+    },
+  )
+}
+
+/** For an address that does not come from `publish.s3_endpoint`, which is checked where settings are read. */
+export function plainHttpError(url: string): StopError {
+  return new StopError(`${url} is not encrypted, and not on this machine`, {
+    code: 'bad-settings',
+    hint: 'Use an https address in AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_S3 and endpoint_url of the profile.',
+    exitStatus: EXIT_STATUS.settings,
+  })
+}

@@ -1,0 +1,73 @@
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fsyncSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  type Stats,
+  writeFileSync,
+} from 'node:fs'
+import { errorCode } from '../../base/error-code.ts'
+
+/**
+ * Creates files and folders where other users may write too, such as on a share or in /tmp. Another user may have put a
+ * link there, which leads to files that only this user may write. So a file is always a new one, a folder in a target is
+ * never a link, and a mode is set on what was opened and not on a path.
+ */
+
+/**
+ * Opens a new file, which only this user can read until it gets another mode.
+ * @throws EEXIST where anything has this name, even a link that leads nowhere
+ */
+export const createFile = (path: string): number => openSync(path, 'wx', 0o600)
+
+/** Writes a new file, and syncs it to the disk. @throws as `createFile` */
+export function writeNewFile(path: string, content: string | Uint8Array, mode: number): void {
+  const file = createFile(path)
+  try {
+    writeFileSync(file, content)
+    fchmodSync(file, mode)
+    fsyncSync(file)
+  } finally {
+    closeSync(file)
+  }
+}
+
+const FOLDER_ITSELF = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
+
+/**
+ * Creates a folder unless there is one, which keeps its mode. Users who may read files of this mode may enter the folder.
+ * @throws ELOOP for a link, EEXIST for anything else that is no folder
+ */
+export function makeFolder(path: string, mode: number): void {
+  if (folderStats(path) || !createFolder(path)) return
+  const folder = openSync(path, FOLDER_ITSELF)
+  try {
+    fchmodSync(folder, mode | ((mode & 0o444) >> 2))
+  } finally {
+    closeSync(folder)
+  }
+}
+
+/** @returns false when another process has created it meanwhile */
+export function createFolder(path: string): boolean {
+  try {
+    mkdirSync(path)
+    return true
+  } catch (error) {
+    if (errorCode(error) !== 'EEXIST' || !folderStats(path)) throw error
+    return false
+  }
+}
+
+/** Undefined where there is nothing. @throws ELOOP for a link, EEXIST for anything else that is no folder */
+export function folderStats(path: string): Stats | undefined {
+  const found = lstatSync(path, { throwIfNoEntry: false })
+  if (found === undefined || found.isDirectory()) return found
+  throw Object.assign(new Error('It is not a folder'), {
+    code: found.isSymbolicLink() ? 'ELOOP' : 'EEXIST',
+    path,
+  })
+}

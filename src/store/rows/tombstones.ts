@@ -1,0 +1,124 @@
+import { tableNamed } from '../../catalog/catalog.ts'
+import { ITEM_FEEDS } from '../../catalog/feeds.ts'
+import type { Cascade, Derivation, Table } from '../../declare/resource.ts'
+import { isLive, isRow, quote } from '../database/sql.ts'
+import type { Prepare } from '../database/sqlite-types.ts'
+import { onlyRow } from '../database/statements.ts'
+import type { PurgeQueue } from '../deletions/purge-queue.ts'
+import { keyOfRow, type Suspicions } from '../deletions/suspicions.ts'
+import type { Freshness } from './freshness.ts'
+import type { Group, MessageMerge } from './merge/messages.ts'
+
+export interface TombstoneDeps {
+  prepare: Prepare
+  suspicions: Pick<Suspicions, 'hasAny' | 'end'>
+  /** By table: how its rows are merged into another table. */
+  merges: ReadonlyMap<string, Pick<Derivation, 'into' | 'groupBy'> & { merge: MessageMerge }>
+  purgeQueue: PurgeQueue
+  freshness: Freshness
+}
+
+export interface Tombstones {
+  /**
+   * Marks rows as deleted, cascades included; rows of a link table are removed. Returns how many of the given rows were
+   * live before.
+   */
+  tombstone(table: string, keys: readonly (readonly string[])[], now: string): number
+  /** Marks rows as existing but not readable, and adds those that are not stored. Returns how many rows changed. */
+  withhold(table: string, keys: readonly (readonly string[])[], now: string): number
+}
+
+export function createTombstones(deps: TombstoneDeps): Tombstones {
+  const { prepare, suspicions, merges, purgeQueue, freshness } = deps
+
+  const tombstone: Tombstones['tombstone'] = (name, keys, now) => {
+    const table = tableNamed(name)
+    if (table.kind === 'link') return removeLinks(table, keys)
+    const where = isRow(table.key)
+    const mark = prepare(`UPDATE ${quote(name)} SET _deleted_at = ? WHERE ${where} AND _deleted_at IS NULL`)
+    const merged = merges.get(name)
+    const isSuspected = suspicions.hasAny(name)
+    const groups: Group[] = []
+    let count = 0
+    for (const key of keys) {
+      if (isSuspected) suspicions.end(keyOfRow(name, key))
+      if (mark.run(now, ...key).changes === 0) continue
+      count += 1
+      purgeQueue.note(name, key, now)
+      freshness.close(name, key.join('\u0000'))
+      forgetFirstRead(name, key)
+      const row = onlyRow(prepare<TombstoneRow>(`SELECT * FROM ${quote(name)} WHERE ${where}`), ...key)
+      for (const cascade of table.cascades) apply(cascade, row, now)
+      if (merged) groups.push({ key: String(row[merged.groupBy]), isReplaced: true })
+    }
+    merged?.merge.refresh(groups, now)
+    if (merged) purgeQueue.updateMerged(merged, new Set(groups.map(({ key }) => key)))
+    return count
+  }
+
+  const removeLinks = (table: Table, keys: readonly (readonly string[])[]): number => {
+    const remove = prepare(`DELETE FROM ${quote(table.name)} WHERE ${isRow(table.key)}`)
+    const isSuspected = suspicions.hasAny(table.name)
+    let count = 0
+    for (const key of keys) {
+      count += remove.run(...key).changes
+      if (isSuspected) suspicions.end(keyOfRow(table.name, key))
+    }
+    return count
+  }
+
+  const withhold: Tombstones['withhold'] = (name, keys, now) => {
+    if (keys.length === 0) return 0
+    const table = tableNamed(name)
+    const mark = prepare(
+      `INSERT INTO ${quote(name)} (id, access, transcript_state, _first_seen_at, _synced_at)
+       VALUES (@key, 'withheld', 'withheld', @now, @now)
+       ON CONFLICT DO UPDATE SET access = 'withheld', transcript_state = 'withheld', _synced_at = @now,
+         _changed_at = iif(access = 'open', @now, _changed_at), _deleted_at = NULL
+       WHERE access IS NOT 'withheld' OR _deleted_at IS NOT NULL`,
+    )
+    const find = prepare<TombstoneRow>(`SELECT * FROM ${quote(name)} WHERE id = ?`)
+    let count = 0
+    for (const [key = ''] of keys) {
+      if (mark.run({ key, now }).changes === 0) continue
+      count += 1
+      purgeQueue.note(name, [key], now)
+      for (const cascade of table.cascades) apply(cascade, onlyRow(find, key), now)
+    }
+    return count
+  }
+
+  /** Removes the tasks of a row: if it comes back, its first read must not wait for a task that was put off. */
+  const forgetFirstRead = (name: string, key: readonly string[]) => {
+    for (const feed of FIRST_READS.get(name) ?? []) {
+      prepare("DELETE FROM sync_tasks WHERE feed = ? AND scope = '' AND key = ?").run(feed, key.at(-1))
+    }
+  }
+
+  const apply = (cascade: Cascade, row: TombstoneRow, now: string) => {
+    const table = tableNamed(cascade.table)
+    const gone = prepare<string[]>(
+      `SELECT ${table.key.map(quote).join(', ')} FROM ${quote(table.name)}
+       WHERE ${isRow(Object.keys(cascade.on))} AND ${isLive(table)}`,
+    ).raw()
+    const values = Object.values(cascade.on).map(mine => row[mine])
+    tombstone(table.name, gone.all(...values), now)
+  }
+
+  return { tombstone, withhold }
+}
+
+/** By table: the item feeds that read its pending rows. */
+const FIRST_READS: ReadonlyMap<string, readonly string[]> = firstReads()
+
+function firstReads(): Map<string, string[]> {
+  const reads = new Map<string, string[]>()
+  for (const { id, feed } of ITEM_FEEDS) {
+    if (!feed.pending) continue
+    const { table } = feed.pending
+    reads.set(table, [...(reads.get(table) ?? []), id])
+  }
+  return reads
+}
+
+type TombstoneRow = Record<string, string | number | null>

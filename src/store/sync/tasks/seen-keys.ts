@@ -1,0 +1,80 @@
+import { tableNamed } from '../../../catalog/catalog.ts'
+import type { Table } from '../../../declare/resource.ts'
+import { isLive, quote } from '../../database/sql.ts'
+import type { Prepare } from '../../database/sqlite-types.ts'
+
+/**
+ * Keys that a pass over a list has seen, kept until the rows that it did not see are known. A list may have a million
+ * rows, so every function but `note` and `hasAny` handles a bounded number of keys.
+ */
+export interface Seen {
+  note(feed: string, scope: string, key: string): void
+  hasAny(feed: string, scope: string): boolean
+  /** Forgets up to `atMost` keys. Returns whether there may be more. */
+  forget(feed: string, scope: string, atMost: number): boolean
+  /** The last key of the range of `size` rows after `after`; undefined when fewer are left. */
+  rangeEnd(rows: ListedRows, after: string, size: number): string | undefined
+  /** Keys, within a range, of live rows that the pass has not seen. */
+  unseen(feed: string, rows: ListedRows, range: KeyRange): string[]
+}
+
+/** The rows that a list shows: those of one scope, or a whole table whose key has one column. */
+export interface ListedRows {
+  table: string
+  scope: string
+}
+
+/** Keys greater than `after`, up to and including `upTo`. When `upTo` is undefined, up to the last key. */
+export interface KeyRange {
+  after: string
+  upTo: string | undefined
+}
+
+export function createSeen(prepare: Prepare): Seen {
+  const note = prepare('INSERT OR IGNORE INTO sync_seen (feed, scope, key) VALUES (?, ?, ?)')
+  const any = prepare('SELECT 1 FROM sync_seen WHERE feed = ? AND scope = ? LIMIT 1')
+  const forget = prepare(
+    `DELETE FROM sync_seen WHERE feed = @feed AND scope = @scope AND key IN (
+       SELECT key FROM sync_seen WHERE feed = @feed AND scope = @scope LIMIT +@atMost)`,
+  )
+  return {
+    note: (feed, scope, key) => {
+      note.run(feed, scope, key)
+    },
+    hasAny: (feed, scope) => any.get(feed, scope) !== undefined,
+    forget: (feed, scope, atMost) => forget.run({ feed, scope, atMost }).changes === atMost,
+    rangeEnd({ table, scope }, after, size) {
+      const { name, key, inScope } = keysOf(tableNamed(table))
+      const end = prepare<string>(
+        `SELECT ${key} FROM ${name} WHERE ${inScope} AND ${key} > @after ORDER BY ${key} LIMIT 1 OFFSET @rest`,
+      )
+      return end.pluck().get({ scope, after, rest: size - 1 })
+    },
+    unseen(feed, { table, scope }, range) {
+      const { name, key, inScope, live } = keysOf(tableNamed(table))
+      // Finds the unseen keys through an index in the order of `sync_seen`, and reads only the rows of these keys.
+      const unseen = prepare<string>(
+        `WITH unseen AS MATERIALIZED (
+           SELECT ${key} AS key FROM ${name} t WHERE ${inScope} AND ${inRange(key, range)}
+             AND NOT EXISTS (SELECT 1 FROM sync_seen s WHERE s.feed = @feed AND s.scope = @scope AND s.key = t.${key}))
+         SELECT u.key FROM unseen u JOIN ${name} ON ${key} = u.key WHERE ${inScope} AND ${live}`,
+      )
+      return unseen.pluck().all({ feed, scope, ...range })
+    },
+  }
+}
+
+/** SQL condition on a key, with the range's values bound by name. With OR, SQLite would not stop at the range's end. */
+export function inRange(key: string, { upTo }: KeyRange): string {
+  return upTo === undefined ? `${key} > @after` : `${key} > @after AND ${key} <= @upTo`
+}
+
+function keysOf(table: Table) {
+  const { name, key } = table
+  return {
+    name: quote(name),
+    key: quote(key.at(-1) ?? ''),
+    inScope: key.length > 1 ? `${quote(key[0] ?? '')} = @scope` : "@scope = ''",
+    live: isLive(table),
+  }
+}
