@@ -12,8 +12,7 @@
  */
 
 import { readFileSync } from 'node:fs'
-import { errorCode } from './base/error-code.ts'
-import { EXIT_STATUS, StopError } from './base/errors.ts'
+import { EXIT_STATUS, errorCode, StopError } from './base/errors.ts'
 import { keepDebuggerClosed } from './base/process-signals.ts'
 import { runCommandLine } from './command-line/command-line.ts'
 

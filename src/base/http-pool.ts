@@ -5,7 +5,7 @@ import type { buildConnector, Dispatcher, Pool } from 'undici'
 import sendRequest from 'undici/lib/api/api-request.js'
 import UndiciPool from 'undici/lib/dispatcher/pool.js'
 import { systemClock } from './clock.ts'
-import { errorCode } from './error-code.ts'
+import { errorCode } from './errors.ts'
 import { hostOf } from './loopback.ts'
 import { type HttpProxy, ProxyError, type ProxyRules, proxyFor, shownProxy } from './proxies.ts'
 

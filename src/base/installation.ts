@@ -1,6 +1,5 @@
 import { resolve } from 'node:path'
-import { errorCode } from './error-code.ts'
-import { EXIT_STATUS, StopError } from './errors.ts'
+import { EXIT_STATUS, errorCode, StopError } from './errors.ts'
 
 /** The folder of the program: that of a clone or of the installed package. */
 export const INSTALLATION = resolve(import.meta.dirname, '../..')

@@ -11,8 +11,8 @@ import { checkApi, routeFindings } from '../doctor/api.ts'
 import { createFinder, type Finding } from '../doctor/finding.ts'
 import { checkMachine, type MachineContext, openForChecks, uncheckedFinding } from '../doctor/machine.ts'
 import { publishingFindings } from '../doctor/publishing.ts'
-import { statusServerFindings } from '../doctor/status-server.ts'
 import { type RunningWriter, runningWriter } from '../doctor/writer.ts'
+import { needsToken } from '../server/access/access-token.ts'
 import { META, readMeta, readNote } from '../store/sync/meta.ts'
 import { readRequestsToday } from '../store/sync/requests-today.ts'
 import { hasColours, styledText } from '../terminal/colours.ts'
@@ -277,4 +277,15 @@ function findingText({ mark, check, found }: Finding, hint: string, hasColour: b
 function summaryText(wrong: number, warnings: number): string {
   const warned = warnings === 0 ? '' : `, ${countText(warnings, 'warning')}`
   return wrong === 0 ? `No problems found${warned}.` : `${countText(wrong, 'problem')} found${warned}.`
+}
+
+/** A finding when the daemon would not start its status server. */
+function statusServerFindings({ listen, token }: ApiSettings['http']): Finding[] {
+  if (!needsToken(listen) || token !== undefined) return []
+  return [
+    createFinder('status server').warning(
+      `the daemon runs without it, since other machines can reach ${listen.host} and http.token is not set`,
+      'Set http.token, or listen on 127.0.0.1 in http.listen.',
+    ),
+  ]
 }

@@ -1,7 +1,6 @@
 import { once } from 'node:events'
 import { InvalidArgumentError, Option } from 'commander'
-import { errorCode } from '../base/error-code.ts'
-import { EXIT_STATUS, StopError } from '../base/errors.ts'
+import { EXIT_STATUS, errorCode, StopError } from '../base/errors.ts'
 import { jsonLine } from '../base/safe-text.ts'
 import { FAULT_KINDS, type Fault } from '../simulator/faults/faults.ts'
 import type { LimitModel, LimitRule } from '../simulator/faults/limits.ts'

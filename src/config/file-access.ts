@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { isMissingFile } from '../base/error-code.ts'
+import { isMissingFile } from '../base/errors.ts'
 
 /** Decides who may read and change a file. */
 

@@ -5,7 +5,7 @@
 
 import { type ExecFileException, execFile } from 'node:child_process'
 import type { Clock } from '../base/clock.ts'
-import { errorCode } from '../base/error-code.ts'
+import { errorCode } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import type { Environment } from '../config/load-settings.ts'
 

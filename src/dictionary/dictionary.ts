@@ -1,6 +1,5 @@
 import { CONVENIENCE_VIEWS } from './convenience-views.ts'
-import type { DescribedTable } from './described-table.ts'
-import { meaning } from './described-table.ts'
+import { type DescribedTable, meaning } from './described-table.ts'
 import { liveViews, resourceTables } from './resource-tables.ts'
 import { DICTIONARY_TABLES, SYNC_TABLES } from './sync-tables.ts'
 

@@ -1,7 +1,6 @@
 import { PAGING, type PagingStyle, readDataList, readPage, readSingle } from '../api/paging.ts'
 import type { ApiReader, ReaderReply } from '../api/reader.ts'
-import type { Query } from '../api/request.ts'
-import { fillPath } from '../api/request.ts'
+import { fillPath, type Query } from '../api/request.ts'
 import { EXIT_STATUS, RetryError } from '../base/errors.ts'
 import { CATALOG, tableNamed } from '../catalog/catalog.ts'
 import type { Expected, Feed, ListRequest, ReadRequest } from '../declare/resource.ts'

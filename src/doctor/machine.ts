@@ -1,7 +1,6 @@
 import { accessSync, constants, type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { errorCode } from '../base/error-code.ts'
-import { EXIT_STATUS, StopError } from '../base/errors.ts'
+import { EXIT_STATUS, errorCode, StopError } from '../base/errors.ts'
 import { sizeText } from '../base/size-text.ts'
 import { BOOKKEEPING } from '../catalog/bookkeeping/tables.ts'
 import { TABLES } from '../catalog/catalog.ts'

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { type Clock, SECOND_MS } from '../base/clock.ts'
-import { errorCode } from '../base/error-code.ts'
+import { errorCode } from '../base/errors.ts'
 import { jsonLine } from '../base/safe-text.ts'
 import type { Environment } from '../config/load-settings.ts'
 import { environmentName, fileEnvironmentName, SECRETS } from '../config/settings.ts'

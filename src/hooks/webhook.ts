@@ -1,5 +1,5 @@
 import { type Clock, SECOND_MS } from '../base/clock.ts'
-import { errorCode } from '../base/error-code.ts'
+import { errorCode } from '../base/errors.ts'
 import { createHttpPool } from '../base/http-pool.ts'
 import { ProxyError, type ProxyRules } from '../base/proxies.ts'
 import type { HookPayload } from './call.ts'

@@ -1,6 +1,5 @@
 import { systemClock } from '../base/clock.ts'
-import { errorCode } from '../base/error-code.ts'
-import { exitStatusOf, ParleyError } from '../base/errors.ts'
+import { errorCode, exitStatusOf, ParleyError } from '../base/errors.ts'
 import { lowerPriority } from '../base/lower-priority.ts'
 import { leaveSignalsToParent } from '../base/process-signals.ts'
 import { publishOnce } from './publish-once.ts'

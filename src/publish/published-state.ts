@@ -1,5 +1,4 @@
-import { errorCode } from '../base/error-code.ts'
-import { EXIT_STATUS, StopError } from '../base/errors.ts'
+import { EXIT_STATUS, errorCode, StopError } from '../base/errors.ts'
 import { type DataFile, decodeManifest, decodeManifestList } from './iceberg/manifest.ts'
 import { currentSnapshot, type TableMetadata } from './iceberg/metadata.ts'
 import { inParallel } from './in-parallel.ts'

@@ -1,6 +1,6 @@
 import { readdir, stat, utimes } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
-import { errorCode, isMissingFile } from '../base/error-code.ts'
+import { errorCode, isMissingFile } from '../base/errors.ts'
 import type { Log, LogFields } from '../base/log.ts'
 import type { Settings } from '../config/load-settings.ts'
 import { keptByRestores, snapshotInstant, upgradeCopiesOf } from '../store/copies/copy-names.ts'

@@ -5,9 +5,10 @@ import type { Clock } from '../base/clock.ts'
 import { StopError } from '../base/errors.ts'
 import type { Log } from '../base/log.ts'
 import { jsonLine } from '../base/safe-text.ts'
+import { createSecretCheck } from './access/secret-check.ts'
+import { createAllowance } from './access/token-bucket.ts'
 import type { Metrics } from './metrics.ts'
 import { type Nudge, readNudge } from './nudge.ts'
-import { createNudgeGate } from './nudge-gate.ts'
 
 export interface PageAnswer {
   /** 503: the database is not available, and the page says so. */
@@ -177,4 +178,26 @@ export function refuse(reply: FastifyReply, status: number, error: string): Fast
   const { method } = reply.request
   if (method !== 'GET' && method !== 'HEAD') reply.header('connection', 'close')
   return reply.code(status).type('application/json; charset=utf-8').send({ error })
+}
+
+/** Decides whether a webhook is accepted, before its body is read. */
+interface NudgeGate {
+  /** @param given the secret in the request */
+  admit(given: string | undefined): 'admitted' | 'wrong-secret' | 'too-many'
+}
+
+const REQUESTS = { perSecond: 10, burst: 50 }
+
+function createNudgeGate(secret: string, clock: Clock): NudgeGate {
+  const isSecret = createSecretCheck(secret)
+  // Two allowances, so that guesses at the secret do not use up the allowance of the right sender.
+  const withSecret = createAllowance({ ...REQUESTS, clock })
+  const withoutSecret = createAllowance({ ...REQUESTS, clock })
+  return {
+    admit(given) {
+      const isRight = isSecret(given)
+      if (!(isRight ? withSecret : withoutSecret).take()) return 'too-many'
+      return isRight ? 'admitted' : 'wrong-secret'
+    },
+  }
 }

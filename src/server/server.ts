@@ -1,15 +1,21 @@
-import { chmod } from 'node:fs/promises'
-import type { IncomingMessage } from 'node:http'
-import { createServer, type RequestListener, type Server, type ServerOptions } from 'node:http'
-import type { Socket } from 'node:net'
+import { chmod, lstat, stat, unlink } from 'node:fs/promises'
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerOptions,
+} from 'node:http'
+import { connect, type Socket } from 'node:net'
+import { dirname } from 'node:path'
 import type { FastifyInstance } from 'fastify'
+import { errorCode } from '../base/errors.ts'
 import { isLoopback, isLoopbackHeader } from '../base/loopback.ts'
 import type { Listen } from '../config/kinds.ts'
 import { ASK_FOR_TOKEN, createTokenCheck, needsToken } from './access/access-token.ts'
 import { createAllowance, WRONG_TOKENS } from './access/token-bucket.ts'
 import { addCatalogue, type CatalogueAccess } from './catalogue/requests.ts'
 import { type Answers, addRoutes, isOpenPath, refuse } from './routes.ts'
-import { clearSocketPath, codeOf } from './socket-file.ts'
 
 /** The status server: health, metrics and status over HTTP, and a route for webhooks. Only this file loads Fastify. */
 
@@ -232,4 +238,44 @@ async function createApp(deps: StatusServerDeps): Promise<FastifyInstance> {
   }
   addRoutes(app, deps)
   return app
+}
+
+/** The limit of Linux for a socket's path. Node would cut a longer path without an error. */
+const MAX_PATH_BYTES = 107
+
+/**
+ * Removes a socket file that a dead process left at the path.
+ * @returns the system error code when no process can listen there; undefined when the path is free
+ */
+async function clearSocketPath(path: string): Promise<string | undefined> {
+  if (Buffer.byteLength(path) > MAX_PATH_BYTES) return 'ENAMETOOLONG'
+  // The folder is checked first, since Node reports EACCES for a missing folder.
+  const folder = await stat(dirname(path)).catch(codeOf)
+  if (typeof folder === 'string') return folder
+  const found = await lstat(path).catch(codeOf)
+  if (typeof found === 'string') return found === 'ENOENT' ? undefined : found
+  if (!found.isSocket()) return 'EEXIST'
+  const answer = await connectError(path)
+  if (answer === undefined) return 'EADDRINUSE'
+  if (answer !== 'ECONNREFUSED') return answer
+  return unlink(path).then(() => undefined, codeOf)
+}
+
+/** The error code of a connection attempt; undefined when a process accepts the connection. */
+function connectError(path: string): Promise<string | undefined> {
+  return new Promise(resolve => {
+    const socket = connect(path)
+    socket.once('connect', () => {
+      socket.destroy()
+      resolve(undefined)
+    })
+    socket.once('error', error => resolve(codeOf(error)))
+  })
+}
+
+/** @throws the error itself when it is not a system error */
+function codeOf(error: unknown): string {
+  const code = errorCode(error)
+  if (code === undefined) throw error
+  return code
 }

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { errorCode } from '../../src/base/error-code.ts'
+import { errorCode } from '../../src/base/errors.ts'
 import { createHttpPool, type HttpPoolOptions } from '../../src/base/http-pool.ts'
 import { ProxyError, type ProxyRules } from '../../src/base/proxies.ts'
 import {

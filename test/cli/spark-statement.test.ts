@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { sparkStatement } from '../../src/commands/schema/spark-statement.ts'
+import { sparkStatement } from '../../src/commands/schema/engine-dialects.ts'
 
 test('a statement whose quotes are closed stays as it is', () => {
   const sql = "SELECT t.`odd` AS `a \"b\" 'c'`\nFROM t\nWHERE o = 'it''s; -- /*' -- it's\n"

@@ -1,7 +1,6 @@
 import { existsSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
-import type { TestContext } from 'vitest'
-import { expect, test } from 'vitest'
+import { expect, type TestContext, test } from 'vitest'
 import { parley } from '../cli/parley.ts'
 import { placeFor, workspace } from '../cli/workspace.ts'
 import { type LogLine, loaded, seen, startDaemon } from './cli-daemon.ts'

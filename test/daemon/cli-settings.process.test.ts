@@ -1,7 +1,6 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { TestContext } from 'vitest'
-import { expect, test } from 'vitest'
+import { expect, type TestContext, test } from 'vitest'
 import { type Place, placeFor, workspace } from '../cli/workspace.ts'
 import { until } from '../support/until.ts'
 import { type DaemonProcess, loaded, runCommand, seen, startDaemon } from './cli-daemon.ts'

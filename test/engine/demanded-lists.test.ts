@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createDemandedLists } from '../../src/engine/context/demanded-lists.ts'
+import { createDemandedLists } from '../../src/engine/context/context.ts'
 import { createFreshness } from '../../src/store/rows/freshness.ts'
 import { numberedPage, startScriptedApi } from '../support/scripted-api.ts'
 import { startCrm } from './crm-world.ts'

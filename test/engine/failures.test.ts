@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { ResourceError, RetryError, StopError } from '../../src/base/errors.ts'
 import type { LogFields } from '../../src/base/log.ts'
-import { createFailureLog } from '../../src/engine/context/failure-log.ts'
-import { handlerError, withRequest } from '../../src/engine/requests/job-errors.ts'
+import { createFailureLog } from '../../src/engine/context/counts-and-failures.ts'
+import { handlerError, withRequest } from '../../src/engine/requests/outcome.ts'
 
 describe('the error of a request', () => {
   const request = {

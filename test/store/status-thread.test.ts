@@ -2,9 +2,12 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { readOverview } from '../../src/store/status/overview.ts'
-import { countedReadInProcess } from '../../src/store/status/process.ts'
 import { readStatus } from '../../src/store/status/status.ts'
-import { type CountedStatusReaderOptions, createCountedStatusReader } from '../../src/store/status/thread.ts'
+import {
+  type CountedStatusReaderOptions,
+  countedReadInProcess,
+  createCountedStatusReader,
+} from '../../src/store/status/thread.ts'
 import { temporaryStore } from './temporary-store.ts'
 
 /** Threads can only run compiled programs. */

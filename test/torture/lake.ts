@@ -5,8 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
 import avro from 'avsc'
 import { asyncBufferFromFile, parquetReadObjects } from 'hyparquet'
-import type { Cell } from '../support/published-cells.ts'
-import { rowText } from '../support/published-cells.ts'
+import { type Cell, rowText } from '../support/published-cells.ts'
 
 /**
  * A reader of published tables that shares no code with parley: it follows Iceberg's specification from the metadata to

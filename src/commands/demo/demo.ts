@@ -1,17 +1,19 @@
 import { once } from 'node:events'
+import { existsSync, rmSync } from 'node:fs'
 import { basename, join, relative, resolve } from 'node:path'
 import { Option } from 'commander'
 import { DAY_MS, isoInstant, systemClock } from '../../base/clock.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../../base/errors.ts'
 import { INSTALLATION } from '../../base/installation.ts'
 import { wholeNumber } from '../../base/whole-number.ts'
+import { type Question, questionFile, readQuestions } from '../../dictionary/questions.ts'
 import type { Sqlite } from '../../store/database/sqlite-types.ts'
+import { readMeta } from '../../store/sync/meta.ts'
 import { hasColours, styledText } from '../../terminal/colours.ts'
 import { table } from '../../terminal/table.ts'
 import { shortText } from '../../terminal/wording.ts'
 import type { CommandContext, CommandDefinition } from '../base/command.ts'
 import { passDays } from './daily-changes.ts'
-import { createDemoDatabase } from './demo-database.ts'
 import {
   CLI,
   type DemoSizes,
@@ -23,7 +25,6 @@ import {
   startSimulator,
   waitForService,
 } from './processes.ts'
-import { type DemoQuestion, demoQuestions } from './questions.ts'
 
 export interface DemoOptions {
   database: string
@@ -267,4 +268,66 @@ For your own workspace:
   ${parley} init            asks for the API key and writes a settings file
   ${parley} backfill        reads everything; run it again to bring the file up to date
 `
+}
+
+/** A choice of the questions that come with parley, about different parts of the warehouse. */
+const NAMES = [
+  'freshness',
+  'open-deals-by-stage',
+  'deals-where-a-term-was-said',
+  'who-talks-to-whom',
+  'external-domains',
+  'response-times-by-month',
+  'coverage-of-a-month',
+] as const
+
+export interface DemoQuestion extends Pick<Question, 'question' | 'sql'> {
+  /** The file with the statement, which the SQLite shell runs from version 3.38 on. */
+  file: string
+}
+
+export function demoQuestions(): DemoQuestion[] {
+  const all = readQuestions()
+  return NAMES.flatMap(name => {
+    const found = all.find(each => each.name === name)
+    return found ? [{ question: found.question, sql: found.sql, file: questionFile(name) }] : []
+  })
+}
+
+const MADE_FOR = 'made_for'
+const DEMO = 'demo'
+const MODE = 0o600
+
+/**
+ * Creates an empty warehouse that is marked as created by a demo. Replaces a file with that mark, or an empty database.
+ * @throws StopError 64 when the file is any other database; the file is not changed
+ */
+async function createDemoDatabase(file: string): Promise<void> {
+  const [{ readDatabase }, { lockDatabase }, { openStoreInTurn }] = await Promise.all([
+    import('../../store/file/open.ts'),
+    import('../../store/file/lock.ts'),
+    import('../../store/store.ts'),
+  ])
+  const clock = systemClock()
+  if (existsSync(file)) {
+    if (!readDatabase({ path: file }, isEmptyOrMarked)) throw notDemoFile(file)
+    lockDatabase(file, clock, MODE).release()
+    for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true })
+  }
+  const store = await openStoreInTurn({ path: file, mode: MODE, command: DEMO, pid: process.pid, clock })
+  await store.transaction(() => store.state.setMeta(MADE_FOR, DEMO))
+  store.close()
+}
+
+function isEmptyOrMarked(db: Sqlite): boolean {
+  if (db.prepare('SELECT count(*) FROM sqlite_master').pluck().get() === 0) return true
+  return readMeta(db, MADE_FOR) === DEMO
+}
+
+function notDemoFile(file: string): StopError {
+  return new StopError(`${file} already exists, and parley demo did not create it`, {
+    code: 'demo-database-exists',
+    exitStatus: EXIT_STATUS.usage,
+    hint: 'The file was not changed. Name another one with --database, or move it away.',
+  })
 }

@@ -1,14 +1,17 @@
 import { isoInstant } from '../../base/clock.ts'
 import { safeText } from '../../base/safe-text.ts'
+import { wholeNumber } from '../../base/whole-number.ts'
 import { databaseProblem, problemsOf } from '../../health/problems.ts'
 import { problemVerdict, verdictOf } from '../../health/verdict.ts'
-import { fileSizesText } from '../../health/wording.ts'
+import { fileSizesText, limitSentence, NOTHING_WRITTEN, trafficSummary } from '../../health/wording.ts'
+import type { Overview } from '../../store/status/overview.ts'
+import type { RateReport } from '../../store/status/report.ts'
+import type { TrafficSpan } from '../../store/status/traffic-history.ts'
 import { cutToWidth } from '../../terminal/text-width.ts'
 import { ageText, foldText } from '../../terminal/wording.ts'
 import { resourceLines, resourceTable, runLegend } from './resources.ts'
-import { limitLines, todayLines, trafficChart, trafficFigures } from './traffic.ts'
 import { problemLines, verdictLines } from './verdict.ts'
-import type { DisplayScreen, WatchedStatus } from './view.ts'
+import { type DisplayScreen, painted, type WatchedStatus } from './view.ts'
 
 /** The display of `parley status --watch`: lines that fit the screen, the most important ones first. Pure. */
 export function statusDisplay(watched: WatchedStatus, screen: DisplayScreen): string[] {
@@ -89,4 +92,51 @@ function withBlanks(blocks: readonly (readonly string[])[], rows: number): strin
   const full = blocks.filter(block => block.length > 0)
   const spare = rows - full.flat().length
   return full.flatMap((block, index) => (index > 0 && index <= spare ? ['', ...block] : block))
+}
+
+/** What the lines of the chart begin with. The chart has a character for each minute. */
+const LABEL = 'Requests/min '
+const REFUSALS_LABEL = 'refused/failed '
+
+/** The requests of each of the last minutes, and below them the minutes with refusals or failures, if any. */
+function trafficChart(hour: readonly TrafficSpan[], screen: DisplayScreen): string[] {
+  const width = REFUSALS_LABEL.length
+  const minutes = hour.slice(-Math.max(1, screen.columns - width))
+  const bars = sparkline(minutes.map(span => (span.minutes === 0 ? undefined : span.requests)))
+  const refusals = minutes.map(({ throttled, errors }) => (throttled + errors > 0 ? 'x' : ' ')).join('')
+  const chart = cutToWidth(`${LABEL.padEnd(width)}${bars}`, screen.columns)
+  if (refusals.trim() === '') return [chart]
+  const marks = cutToWidth(`${REFUSALS_LABEL}${refusals}`.trimEnd(), screen.columns)
+  return [chart, painted('yellow', marks, screen)]
+}
+
+function trafficFigures(hour: readonly TrafficSpan[], { columns }: DisplayScreen): string[] {
+  const most = Math.max(0, ...hour.map(({ requests }) => requests))
+  const busiest = most === 0 ? '' : `; at most ${wholeNumber(most)} in a minute`
+  return foldText(`Last hour: ${trafficSummary(hour)}${busiest}`, columns)
+}
+
+function limitLines(rate: RateReport | null, { columns }: DisplayScreen): string[] {
+  return foldText(limitSentence(rate), columns)
+}
+
+function todayLines({ today }: Pick<Overview, 'today'>, { columns }: DisplayScreen): string[] {
+  if (today.length === 0) return foldText(NOTHING_WRITTEN, columns)
+  const sum = (figure: 'rows_new' | 'rows_changed' | 'rows_deleted') =>
+    wholeNumber(today.reduce((all, day) => all + day[figure], 0))
+  const text = `Today (UTC): ${sum('rows_new')} rows new, ${sum('rows_changed')} changed, ${sum('rows_deleted')} deleted`
+  return foldText(text, columns)
+}
+
+const BLOCKS = '▁▂▃▄▅▆▇█'
+
+/** One character for each value: a blank for undefined, a dot for 0, else a block relative to the largest value. Pure. */
+function sparkline(values: readonly (number | undefined)[]): string {
+  const most = Math.max(1, ...values.map(value => value ?? 0))
+  return values.map(value => character(value, most)).join('')
+}
+
+function character(value: number | undefined, most: number): string {
+  if (value === undefined) return ' '
+  return value === 0 ? '.' : BLOCKS.charAt(Math.ceil((value / most) * BLOCKS.length) - 1)
 }

@@ -1,7 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
-import { errorCode } from '../../base/error-code.ts'
-import { type CheckStatus, EXIT_STATUS, reasonOf, StopError } from '../../base/errors.ts'
+import { type CheckStatus, EXIT_STATUS, errorCode, reasonOf, StopError } from '../../base/errors.ts'
 import { singleLine } from '../../base/safe-text.ts'
 import { sizeText } from '../../base/size-text.ts'
 import { type Environment, loadSettings, type SettingFlags } from '../../config/load-settings.ts'

@@ -1,13 +1,11 @@
 import { type Clock, SECOND_MS } from '../../base/clock.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../../base/errors.ts'
 import { readOverviewAt } from '../../store/status/overview.ts'
-import { countedReadInProcess } from '../../store/status/process.ts'
 import { readStatusReport } from '../../store/status/report.ts'
-import { createCountedStatusReader } from '../../store/status/thread.ts'
+import { countedReadInProcess, createCountedStatusReader } from '../../store/status/thread.ts'
 import type { Keyboard } from '../../terminal/ask.ts'
 import type { FullScreen } from '../../terminal/full-screen.ts'
 import type { Output } from '../../terminal/output.ts'
-import { listenForQuit } from '../../terminal/quit-keys.ts'
 import { statusDisplay } from './display.ts'
 import type { WatchedStatus } from './view.ts'
 
@@ -119,5 +117,29 @@ export function createWatchRead(path: string, clock: Clock, signal: AbortSignal)
     const report = readStatusReport({ path, now, ...(known && { rows: known.rows }) })
     const overview = known?.overview ?? readOverviewAt(path, now)
     return { report, overview, readMs: clock.elapsed() - startedAt }
+  }
+}
+
+/** `q`, Ctrl-C and Ctrl-D. In raw mode Ctrl-C is a character and sends no signal. */
+const QUIT_KEYS = 'qQ\u0003\u0004'
+const ESCAPE = '\u001b'
+
+/**
+ * Calls `quit` when one of the keys is pressed that end a display. Nothing typed is shown.
+ * @returns a function that gives the keyboard back
+ */
+function listenForQuit(keyboard: Keyboard, quit: () => void): () => void {
+  const listen = (typed: Buffer | string) => {
+    const text = String(typed)
+    // Arrows and function keys send an escape sequence, which may contain any letter.
+    if (!text.startsWith(ESCAPE) && [...text].some(key => QUIT_KEYS.includes(key))) quit()
+  }
+  keyboard.setRawMode?.(true)
+  keyboard.on('data', listen)
+  keyboard.resume()
+  return () => {
+    keyboard.off('data', listen)
+    keyboard.setRawMode?.(false)
+    keyboard.pause()
   }
 }

@@ -1,18 +1,20 @@
 import { type Clock, isoInstant } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
+import { ITEM_FEEDS } from '../../catalog/feeds.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
+import type { Freshness } from '../../store/rows/freshness.ts'
+import type { StoredItem } from '../../store/rows/write-items.ts'
 import type { Store } from '../../store/store.ts'
 import type { Rounds } from '../../store/sync/rounds.ts'
 import { createParsing, type Parsing } from '../parse/parsers.ts'
 import { createRunRecords, type RunRecords } from './counts-and-failures.ts'
-import { createDemandedLists, type DemandedLists } from './demanded-lists.ts'
 import type { EngineOptions } from './engine-options.ts'
 import type { FeedBackoffs } from './feed-waits.ts'
 import { scaled } from './intervals.ts'
+import type { Lane } from './job.ts'
 import { createMissedRows, type MissedRows } from './missed-rows.ts'
 import type { Schedule } from './schedule.ts'
 import { createServerClock, type ServerClock } from './server-clock.ts'
-import { createUrgent, type Urgent } from './urgent-keys.ts'
 
 /** What the sync modes share. A function that needs only some of these parts names them with `Pick`. */
 export interface EngineContext {
@@ -78,4 +80,93 @@ export function createContext(deps: ContextDeps): EngineContext {
   }
   const schedule = deps.schedule(context)
   return context
+}
+
+/**
+ * Lists that the daemon reads at once, whatever their interval: in a timeline the newest segment, else every segment
+ * (due/by-time.ts). They are kept in memory, so they are lost when the session ends. Demands for single reads are tasks in
+ * the database (`sync_tasks`).
+ */
+export interface DemandedLists {
+  add(list: string): void
+  /** Whether the segment has to be read because of a demand. */
+  isDemanded(list: string, segment: number): boolean
+  /**
+   * Called when the first page of a pass over a segment was answered. This meets the demand for this segment, unless
+   * the demand came after the request: the answer may then be too old.
+   */
+  passBegan(list: string, segment: number, ticket: number): void
+}
+
+interface Demand {
+  /** The ticket of the last request that was sent before the demand. */
+  after: number
+  /** Segments over which a pass has begun since. */
+  met: Set<number>
+}
+
+export function createDemandedLists(freshness: Pick<Freshness, 'latest'>): DemandedLists {
+  const demands = new Map<string, Demand>()
+  return {
+    add(list) {
+      demands.set(list, { after: freshness.latest(), met: new Set() })
+    },
+    isDemanded: (list, segment) => demands.get(list)?.met.has(segment) === false,
+    passBegan(list, segment, ticket) {
+      const demand = demands.get(list)
+      if (demand && ticket > demand.after) demand.met.add(segment)
+    },
+  }
+}
+
+/** By table, the feed that reads its rows one by one. */
+const READS_ROWS_OF: ReadonlyMap<string, string> = new Map(
+  ITEM_FEEDS.flatMap(({ id, feed: { pending } }) => (pending ? [[pending.table, id] as const] : [])),
+)
+
+/** Urgent keys per feed. Further keys are read in the usual order. */
+const MOST_URGENT = 1000
+
+interface Urgent {
+  /** Keys from recent answers of the head lane, by the item feed that reads them. */
+  keys: ReadonlyMap<string, Set<string>>
+  /** Sets the lane of the answer that `work` applies. */
+  inLane<T>(lane: Lane, work: () => T): T
+  /** Makes a key urgent if the answer came in the head lane. */
+  add(feed: string, key: string): void
+  /** Makes a new row urgent for the feed that reads it, under the same condition. */
+  addNewRow(table: string, entry: StoredItem): void
+}
+
+/**
+ * Keys from the newest end are read before all others. They are kept in memory only: each is also in the database as a
+ * task or a pending row, so a restart loses only its priority.
+ */
+function createUrgent(): Urgent {
+  const keys = new Map<string, Set<string>>()
+  let lane: Lane | undefined
+  const addKey = (feed: string, key: string) => {
+    const known = keys.get(feed) ?? new Set()
+    if (known.size < MOST_URGENT) keys.set(feed, known.add(key))
+  }
+  return {
+    keys,
+    inLane(which, work) {
+      lane = which
+      try {
+        return work()
+      } finally {
+        lane = undefined
+      }
+    },
+    add(feed, key) {
+      if (lane === 'head') addKey(feed, key)
+    },
+    addNewRow(table, { item, written }) {
+      const feed = READS_ROWS_OF.get(table)
+      if (lane !== 'head' || feed === undefined || written.status !== 'inserted') return
+      const [key] = item.cells
+      if (typeof key === 'string') addKey(feed, key)
+    },
+  }
 }

@@ -1,11 +1,11 @@
 import { columnAt, tableNamed } from '../../catalog/catalog.ts'
-import type { FeedName } from '../../catalog/feeds.ts'
+import { type FeedName, feedNamed } from '../../catalog/feeds.ts'
 import type { ParsedItem, ReadCell } from '../../declare/parsed-item.ts'
 import type { FollowUp, RecordFollowUp } from '../../declare/resource.ts'
 import type { StoredItem, WriteOptions } from '../../store/rows/write-items.ts'
+import type { Store } from '../../store/store.ts'
 import type { EngineContext } from '../context/context.ts'
 import { writeRecordTasks } from './changed-records.ts'
-import { writeTask } from './tasks.ts'
 
 /** Stores rows and counts them for the run. Call it in the transaction of the answer. */
 export function storeRows(
@@ -71,4 +71,27 @@ export function writeRows(
   const stored = storeRows(context, where, table, items, options)
   writeFollowUps(context, table, stored, followUps)
   return stored
+}
+
+/** Whether the row that a feed reads is suspected, withheld or deleted. */
+function isDenied({ stored, suspicions }: Store, feed: string, key: string): boolean {
+  const row = { table: feedNamed(feed).feed.table, scope: '', key }
+  const state = stored.state(row)
+  return state === 'withheld' || state === 'deleted' || suspicions.find(row) !== undefined
+}
+
+function writeTask(
+  store: Store,
+  followUp: FollowUp,
+  cell: ReadCell,
+  now: string,
+  addUrgent: (feed: string, key: string) => void,
+): void {
+  const key = cell(followUp.key)
+  if (typeof key !== 'string' || key === '') return
+  const sortAt = followUp.sort === undefined ? null : (cell(followUp.sort) as string | null)
+  // A denied row that another row now names may have come back, so it is read at once.
+  const how = followUp.how === 'add' && isDenied(store, followUp.feed, key) ? 'demand' : followUp.how
+  store.tasks[how]({ feed: followUp.feed, key, sortAt, dueAt: now })
+  addUrgent(followUp.feed, key)
 }

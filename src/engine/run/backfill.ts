@@ -4,16 +4,16 @@ import type { RunCounts } from '../../store/sync/runs.ts'
 import { createContext, type EngineContext } from '../context/context.ts'
 import type { EngineDeps } from '../context/engine-options.ts'
 import { backoffForTheRun } from '../context/feed-waits.ts'
+import { confirmationMs } from '../deletions/recheck.ts'
 import { byRounds } from '../due/by-rounds.ts'
 import { noteNextDue } from '../due/due.ts'
 import { noProgress, type SchedulerProgress, trafficOf } from '../requests/request-counts.ts'
 import { createScheduler, type Scheduler } from '../scheduler/scheduler.ts'
-import { type ChosenResources, chooseResources } from './chosen-resources.ts'
 import { createClockFollower, noteClock } from './clock-follower.ts'
-import { createConfirmationWait } from './confirmation-wait.ts'
 import { processRequests } from './handed-over.ts'
 import { recordMinutes } from './minute-recorder.ts'
 import { applyDeletionsOf, beginRounds, closeRuns, endRound, type ResourceResult } from './rounds.ts'
+import { type ChosenResources, chooseResources } from './sources.ts'
 
 /** Reads the chosen resources once completely, or the rest of an interrupted backfill. */
 export interface Backfill {
@@ -194,3 +194,49 @@ function resultOf(
 
 /** The most times that `scheduler.run` is called again because new reads have fallen due. */
 const MOST_REPEATS = 3
+
+/**
+ * A backfill requests suspected rows once more, minutes later. Until then no other request is left, so the run waits.
+ */
+interface ConfirmationWait {
+  /** Waits if suspected rows need it. Returns whether more requests are due. */
+  wait(): Promise<boolean>
+  /** End of the wait, in ms since the epoch; undefined when there is no wait. */
+  until(): number | undefined
+}
+
+interface ConfirmationWaitDeps {
+  context: EngineContext
+  resources: readonly ResourceName[]
+  stopNew: AbortSignal
+  /** Called with the length of each wait, in ms. */
+  onWaited(ms: number): void
+}
+
+/** If replicas of the API disagree, suspicions may arise indefinitely. After this many waits, the next run decides. */
+const MOST_WAITS = 4
+
+function createConfirmationWait({
+  context,
+  resources,
+  stopNew,
+  onWaited,
+}: ConfirmationWaitDeps): ConfirmationWait {
+  const { clock, log } = context
+  let waits = 0
+  let until: number | undefined
+  return {
+    async wait() {
+      const ms = confirmationMs(context, resources)
+      if (ms === undefined || waits >= MOST_WAITS || stopNew.aborted) return false
+      waits += 1
+      until = clock.now() + ms
+      log.info('Waiting to confirm suspected deletions', { wait_ms: Math.round(ms) })
+      await clock.sleep(ms, stopNew)
+      onWaited(ms)
+      until = undefined
+      return !stopNew.aborted
+    },
+    until: () => until,
+  }
+}

@@ -12,10 +12,10 @@ import { type Backlog, dueNow, nextDueMs, noteNextDue } from '../due/due.ts'
 import { adoptLateness, noteLateness } from '../due/lateness.ts'
 import { noProgress, type SchedulerProgress, trafficOf } from '../requests/request-counts.ts'
 import { type AccessBefore, createScheduler, type Scheduler } from '../scheduler/scheduler.ts'
-import { chooseResources } from './chosen-resources.ts'
 import { processRequests } from './handed-over.ts'
 import { recordMinutes } from './minute-recorder.ts'
 import { createOpenRuns } from './open-runs.ts'
+import { chooseResources } from './sources.ts'
 
 /**
  * One session of the daemon: everything from the settings to the scheduler is built once and runs until it is stopped

@@ -1,5 +1,4 @@
-import { errorCode } from '../../base/error-code.ts'
-import { EXIT_STATUS, StopError } from '../../base/errors.ts'
+import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
 import { ProxyError } from '../../base/proxies.ts'
 
 /** What a failure of a bucket means. Of the text of an answer, only known words and checked values are used. Pure. */

@@ -1,8 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { open, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { errorCode } from '../../base/error-code.ts'
-import { EXIT_STATUS, StopError } from '../../base/errors.ts'
+import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
 
 /** The objects of a target. Paths are relative to it, with `/`. */
 export interface TargetContent {

@@ -1,5 +1,4 @@
-import { errorCode } from '../../base/error-code.ts'
-import { StopError } from '../../base/errors.ts'
+import { errorCode, StopError } from '../../base/errors.ts'
 import { createFingerprint } from '../../export/fingerprint.ts'
 import { fileChecksum } from '../../export/parquet-file.ts'
 import type { ExportKind, StoredCell } from '../../export/parquet-types.ts'

@@ -1,7 +1,7 @@
 import { readdir, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { HOUR_MS } from '../../base/clock.ts'
-import { errorCode } from '../../base/error-code.ts'
+import { errorCode } from '../../base/errors.ts'
 import { wholeName } from './copy-names.ts'
 
 /** Removes partial and old copies. All calls are asynchronous, since the disk of a copy may be slow or not answer. */

@@ -1,4 +1,4 @@
-import { errorCode } from '../../base/error-code.ts'
+import { errorCode } from '../../base/errors.ts'
 import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'

@@ -1,4 +1,4 @@
-import { errorCode } from '../../base/error-code.ts'
+import { errorCode } from '../../base/errors.ts'
 import { nameFor } from './metadata.ts'
 import type { CrmTableState, TypedTable } from './table-state.ts'
 

@@ -1,4 +1,4 @@
-import { errorCode } from '../../base/error-code.ts'
+import { errorCode } from '../../base/errors.ts'
 import { openSqlite } from './sqlite.ts'
 import type { Sqlite } from './sqlite-types.ts'
 

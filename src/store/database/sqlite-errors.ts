@@ -1,7 +1,6 @@
 import { accessSync, constants, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { errorCode } from '../../base/error-code.ts'
-import { EXIT_STATUS, StopError } from '../../base/errors.ts'
+import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
 import { sizeText } from '../../base/size-text.ts'
 import { fileSystemOf, resolvedPath, SHARE_ADVICE, shareOf } from '../disk/location.ts'
 import { holdersHint, holdersText, otherHolders } from '../disk/lock-holders.ts'

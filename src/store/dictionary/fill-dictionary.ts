@@ -1,6 +1,9 @@
+import { createHash } from 'node:crypto'
 import { type CrmObjectDescription, crmTables } from '../../dictionary/crm-tables.ts'
 import type { DescribedTable } from '../../dictionary/described-table.ts'
 import { DICTIONARY, type DictionaryRow, dictionaryRows } from '../../dictionary/dictionary.ts'
+import { duckdbSql } from '../../dictionary/duckdb-sql.ts'
+import { readQuestions } from '../../dictionary/questions.ts'
 import {
   createCrmDictionary,
   DIGEST_KEY_RANGE,
@@ -85,4 +88,31 @@ export function readCrmObjectsAt(path: string): CrmObjectDescription[] {
   return readDatabase({ path }, db =>
     hasColumn(db, 'crm_fields', 'column_name') ? readCrmObjects(sql => db.prepare(sql)) : [],
   )
+}
+
+/** Rewrites `parley_questions` when the questions of this version differ. Call inside a transaction. */
+export function fillQuestions(prepare: Prepare, state: Pick<State, 'meta' | 'setMeta'>): void {
+  installed ??= installedQuestions()
+  const { questions, digest } = installed
+  if (state.meta(META.questions) === digest) return
+  prepare('DELETE FROM parley_questions').run()
+  const insert = prepare(
+    'INSERT INTO parley_questions (name, question, parameters, sql, duckdb_sql) VALUES (?, ?, ?, ?, ?)',
+  )
+  for (const { name, question, parameters, sql, duckdbSql: forDuckdb } of questions) {
+    insert.run(name, question, JSON.stringify(parameters), sql, forDuckdb)
+  }
+  state.setMeta(META.questions, digest)
+}
+
+/** They are the same for every warehouse that this process opens, so only the first one waits for the translations. */
+let installed: ReturnType<typeof installedQuestions> | undefined
+
+function installedQuestions() {
+  const questions = readQuestions().map(question => ({
+    ...question,
+    duckdbSql: duckdbSql(question.sql, DICTIONARY),
+  }))
+  const digest = createHash('sha256').update(JSON.stringify(questions)).digest('hex')
+  return { questions, digest }
 }

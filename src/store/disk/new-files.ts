@@ -9,7 +9,7 @@ import {
   type Stats,
   writeFileSync,
 } from 'node:fs'
-import { errorCode } from '../../base/error-code.ts'
+import { errorCode } from '../../base/errors.ts'
 
 /**
  * Creates files and folders where other users may write too, such as on a share or in /tmp. Another user may have put a

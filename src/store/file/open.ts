@@ -1,6 +1,5 @@
 import { resolve } from 'node:path'
-import { errorCode } from '../../base/error-code.ts'
-import { EXIT_STATUS, StopError } from '../../base/errors.ts'
+import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
 import { closeKeepingWal } from '../database/close.ts'
 import { openReader } from '../database/reader.ts'
 import { databaseError, isBusy, openElsewhere } from '../database/sqlite-errors.ts'

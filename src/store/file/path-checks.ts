@@ -1,7 +1,6 @@
 import { type Stats, statSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { errorCode } from '../../base/error-code.ts'
-import { EXIT_STATUS, StopError } from '../../base/errors.ts'
+import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
 import { databaseError } from '../database/sqlite-errors.ts'
 import { isMountPoint, mountTable } from '../disk/location.ts'
 

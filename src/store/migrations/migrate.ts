@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
-import { errorCode } from '../../base/error-code.ts'
-import { EXIT_STATUS, StopError } from '../../base/errors.ts'
+import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { queueEarlierDeletions } from '../deletions/purge-queue.ts'

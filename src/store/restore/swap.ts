@@ -1,6 +1,5 @@
 import { chmodSync, chownSync, existsSync, linkSync, renameSync, rmSync, statSync } from 'node:fs'
-import { errorCode } from '../../base/error-code.ts'
-import { StopError } from '../../base/errors.ts'
+import { errorCode, StopError } from '../../base/errors.ts'
 import { asidePath, keptByRestores } from '../copies/copy-names.ts'
 import { renameDurably } from '../copies/whole-copy.ts'
 import { closeDatabase } from '../database/close.ts'

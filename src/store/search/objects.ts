@@ -1,5 +1,4 @@
-import { errorCode } from '../../base/error-code.ts'
-import { EXIT_STATUS, StopError } from '../../base/errors.ts'
+import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import { renameTable } from '../database/rename-table.ts'
 import { quote } from '../database/sql.ts'

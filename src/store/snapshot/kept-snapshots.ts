@@ -1,7 +1,6 @@
 import { chmod, mkdir, readdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
-import { errorCode } from '../../base/error-code.ts'
-import { EXIT_STATUS, StopError } from '../../base/errors.ts'
+import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
 import { snapshotInstant, snapshotName } from '../copies/copy-names.ts'
 import { type Removal, removeFiles } from '../copies/partial-copies.ts'
 import { requireWarehouse } from '../status/status.ts'

@@ -1,7 +1,6 @@
 import { chmod, chown, lstat, open, rename, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { errorCode, isMissingFile } from '../../base/error-code.ts'
-import { EXIT_STATUS, ParleyError, StopError } from '../../base/errors.ts'
+import { EXIT_STATUS, errorCode, isMissingFile, ParleyError, StopError } from '../../base/errors.ts'
 import { databaseFault } from '../database/sqlite-errors.ts'
 import { APPLICATION_ID } from '../file/open.ts'
 

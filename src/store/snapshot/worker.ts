@@ -1,5 +1,5 @@
 import { rmSync, statSync } from 'node:fs'
-import { errorCode } from '../../base/error-code.ts'
+import { errorCode } from '../../base/errors.ts'
 import { lowerPriority } from '../../base/lower-priority.ts'
 import { leaveSignalsToParent } from '../../base/process-signals.ts'
 import { writeWholeCopy } from '../copies/whole-copy.ts'

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../../base/clock.ts'
+import { runProgram } from '../database/child-program.ts'
 import { databaseSizes } from '../disk/size.ts'
 import type { CountedStatus } from './overview.ts'
 
@@ -82,4 +83,20 @@ function readInThread(
       resolve(undefined)
     }
   })
+}
+
+/**
+ * Reads in a child process that the signal kills. A thread that is inside SQLite cannot be terminated, so the end of a
+ * command would wait for it.
+ * @returns a function that never rejects. Its result is undefined when the process was killed or could not read
+ */
+export function countedReadInProcess(signal: AbortSignal, program: URL = PROGRAM): StartCountedRead {
+  return async input => {
+    try {
+      const noAnswerError = (how: string) => new Error(how)
+      return await runProgram<CountedStatus>({ program, input, signal, noAnswerError })
+    } catch {
+      return undefined
+    }
+  }
 }

@@ -1,4 +1,4 @@
-import { errorCode } from '../../base/error-code.ts'
+import { errorCode } from '../../base/errors.ts'
 import { isLocked } from '../file/lock.ts'
 import { META, readNote } from '../sync/meta.ts'
 import type { Writer } from '../sync/writer-note.ts'

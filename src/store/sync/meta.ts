@@ -54,7 +54,7 @@ export const META = {
   announcedProblems: 'announced_problems',
   /** The newest openings by a writer; see `store/changes/openings.ts`. */
   openings: 'openings',
-  /** By table: the greatest `_id` whose row was noted as new; see `store/changes/new-rows.ts`. */
+  /** By table: the greatest `_id` whose row was noted as new; see `store/changes/noted-changes.ts`. */
   notedRows: 'noted_rows',
 } as const
 

@@ -1,9 +1,9 @@
+import { safeText } from '../../base/safe-text.ts'
 import type { RowOf } from '../../catalog/bookkeeping/table-declaration.ts'
 import type { RESOURCE_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
-import { createResourceHealth, type ResourceHealth } from './health.ts'
 import { createMeta, META } from './meta.ts'
 
 /** The state of a resource: a row of `sync_resources`. */
@@ -105,4 +105,38 @@ export function createState(prepare: Prepare): State {
 export function seedResources(prepare: Prepare): void {
   const insert = prepare('INSERT OR IGNORE INTO sync_resources (resource) VALUES (?)')
   for (const resource of RESOURCE_NAMES) insert.run(resource)
+}
+
+/** Records whether each resource is healthy, failing or unavailable, for `sync_status`. */
+interface ResourceHealth {
+  /** Records a run without a failure. */
+  succeeded(resource: ResourceName, now: string): void
+  fresh(resource: ResourceName, asOf: string): void
+  failing(resource: ResourceName, reason: string, now: string): void
+  unavailable(resource: ResourceName, reason: string, now: string): void
+  /** Records that the resource is neither failing nor unavailable. `reason` is a remark that `sync_status` shows. */
+  healthy(resource: ResourceName, reason?: string | null): void
+}
+
+function createResourceHealth(prepare: Prepare): ResourceHealth {
+  const succeeded = prepare('UPDATE sync_resources SET last_success_at = ? WHERE resource = ?')
+  const fresh = prepare('UPDATE sync_resources SET fresh_as_of = ? WHERE resource = ?')
+  const failing = prepare(
+    'UPDATE sync_resources SET failing_since = coalesce(failing_since, ?), reason = ? WHERE resource = ?',
+  )
+  const unavailable = prepare(
+    `UPDATE sync_resources SET unavailable_since = coalesce(unavailable_since, ?), failing_since = NULL, reason = ?
+     WHERE resource = ?`,
+  )
+  const healthy = prepare(
+    'UPDATE sync_resources SET unavailable_since = NULL, failing_since = NULL, reason = ? WHERE resource = ?',
+  )
+  return {
+    succeeded: (resource, now) => void succeeded.run(now, resource),
+    fresh: (resource, asOf) => void fresh.run(asOf, resource),
+    failing: (resource, reason, now) => void failing.run(now, safeText(reason), resource),
+    unavailable: (resource, reason, now) => void unavailable.run(now, safeText(reason), resource),
+    healthy: (resource, reason = null) =>
+      void healthy.run(reason === null ? null : safeText(reason), resource),
+  }
 }

@@ -1,17 +1,18 @@
 import { PAGING } from '../../../api/paging.ts'
-import { ResourceError } from '../../../base/errors.ts'
+import { isoInstant } from '../../../base/clock.ts'
+import { type ParleyError, ResourceError } from '../../../base/errors.ts'
 import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { PeriodicFeed } from '../../../declare/resource.ts'
-import type { Segment } from '../../../store/sync/segments.ts'
+import { NO_PASS, type Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
 import { DAY, scaled } from '../../context/intervals.ts'
 import type { Job } from '../../context/job.ts'
 import { applyPage } from '../apply-page.ts'
-import { ATTEMPTS_OF_A_PART } from '../narrowing.ts'
-import { type LoopGuards, type Query, restartPass } from '../pass.ts'
+import { ATTEMPTS_OF_A_PART, aloneBackoffMs, nextForPeriod } from '../narrowing.ts'
+import { cutFailed, type LoopGuards, type Query, restartPass } from '../pass.ts'
+import { putOffList } from '../put-off.ts'
 import { handleRefusal } from '../refusals.ts'
-import { resolveUnread } from '../unread-spans.ts'
-import { narrowPeriod } from './failed-period.ts'
+import { noteUnread, resolveUnread } from '../unread-spans.ts'
 import { periodSteps } from './page.ts'
 import type { UndatedEntries } from './undated-entries.ts'
 
@@ -96,4 +97,39 @@ function endParameterError(parameter: string): ResourceError {
     code: 'end-parameter',
     hint: 'Set access_log.end_parameter to the name that the API uses. Until then, periods are read without an end.',
   })
+}
+
+interface FailedPeriod {
+  list: DeclaredFeed
+  period: Segment
+  error: ParleyError
+  feedFailures: number
+  isAnswered: boolean
+}
+
+/** Carries out the step that `nextForPeriod` chooses, so that one bad entry does not make a month unreadable. */
+function narrowPeriod(context: EngineContext, failed: FailedPeriod): void {
+  const { list, period, error, feedFailures, isAnswered } = failed
+  const { segments } = context.store
+  const attempts = period.attempts + 1
+  const next = nextForPeriod({
+    attempts,
+    limit: 0,
+    code: error.code,
+    mayPass: context.schedule.isTimed,
+    from: period.from,
+    to: period.to,
+    feedFailures,
+    isAnswered,
+  })
+  if (next.step === 'wait') putOffList(context, { resource: list.resource, feed: list.id }, period, error)
+  else if (next.step === 'cut') {
+    const { passStartedAt, passRound } = period
+    const unread = { ...period, ...NO_PASS, passStartedAt, passRound }
+    for (const part of cutFailed(segments, unread, isoInstant(next.at)))
+      segments.save({ ...part, attempts, retryAt: null })
+  } else {
+    segments.save({ ...period, ...NO_PASS, attempts, retryAt: context.after(aloneBackoffMs(attempts)) })
+    noteUnread(context, list, period, error)
+  }
 }

@@ -10,7 +10,6 @@ import { createLoopGuards } from '../pass.ts'
 import type { PassDuration } from './page.ts'
 import { pageJob } from './page-job.ts'
 import { forgetSeen } from './pass-end.ts'
-import { type Scopes, updateScopes } from './scopes.ts'
 
 /**
  * Reads the whole list in every pass, with one pass for each scope. The pass notes the keys that it sees. Rows that it
@@ -87,4 +86,27 @@ export function createSnapshot(
       scopes = undefined
     },
   }
+}
+
+/** The scopes of a list, such as the objects of the record lists. A list without scopes has the scope ''. */
+interface Scopes {
+  asked: readonly string[]
+  /** The scopes that were backing off when the scopes were collected. */
+  waiting: readonly string[]
+}
+
+/** Adds a segment for each new scope, and removes the segments of scopes that no longer exist. */
+function updateScopes({ store, backoffs }: EngineContext, id: string, { scope }: SnapshotFeed): Scopes {
+  const wanted = scope
+    ? [...new Set([...(scope.always ?? []), ...store.stored.liveValues(scope.table, scope.column)])]
+    : ['']
+  const passes = store.segments.of(id)
+  for (const pass of passes) if (!wanted.includes(pass.scope)) store.segments.remove(pass)
+  const waiting = wanted.filter(one => backoffs.isWaiting(id, one))
+  const asked = wanted.filter(one => !waiting.includes(one))
+  for (const one of asked) {
+    if (passes.some(pass => pass.scope === one)) continue
+    store.segments.add({ feed: id, scope: one, from: null, to: null })
+  }
+  return { asked, waiting }
 }

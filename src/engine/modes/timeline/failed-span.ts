@@ -4,7 +4,8 @@ import type { DeclaredFeed, FeedName } from '../../../catalog/feeds.ts'
 import type { TimelineFeed } from '../../../declare/resource.ts'
 import { NO_PASS, type Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
-import { probeUnread } from '../../deletions/probe-unread.ts'
+import { newRowGraceMs } from '../../deletions/denial.ts'
+import { UUID_GLOB } from '../../parse/uuid.ts'
 import { aloneBackoffMs, isSteppedOver, nextForPage } from '../narrowing.ts'
 import { canCutAtEdge, cutFailed, cutOff, passOfRest, type Query } from '../pass.ts'
 import { putOffList } from '../put-off.ts'
@@ -88,4 +89,40 @@ function unreadPart({ store: { segments } }: EngineContext, { segment }: FailedS
   const isCut = edgeAt !== null && canCutAtEdge(segment)
   const rest = isCut ? cutOff(segments, segment, edgeAt) : { ...segment, ...NO_PASS }
   return { ...rest, ...passOfRest(segment) }
+}
+
+/** Probes rows that their list cannot show, because requests for their span fail. */
+
+/** The most rows to probe each time a span is stepped over: thousands of rows may have the same instant. */
+const MOST_AT_ONCE = 50
+
+interface UnreadSpan {
+  /** Both ends are included. */
+  from: string | null
+  to: string | null
+  /** Keys to leave out, since the list has shown them. */
+  but: readonly string[]
+}
+
+/**
+ * Writes probes for stored rows in a span that is stepped over, because one unreadable row keeps the list from showing
+ * the other rows there. The probed rows do not become suspected, since no complete pass has missed them. A row that its
+ * probe finds is due again after a week. Meanwhile further calls probe other rows.
+ */
+function probeUnread(
+  context: EngineContext,
+  { id, feed }: DeclaredFeed<TimelineFeed>,
+  span: UnreadSpan,
+): void {
+  const { store, clock } = context
+  const probe = `${id}.probe`
+  const now = context.now()
+  const rows = store.rowTimes.unasked(feed, probe, {
+    ...span,
+    keys: feed.evidence.by === 'ids' ? UUID_GLOB : '*',
+    before: isoInstant(clock.now() - newRowGraceMs(context)),
+    now,
+    limit: MOST_AT_ONCE,
+  })
+  for (const { key, at } of rows) store.tasks.demand({ feed: probe, key, sortAt: at, dueAt: now })
 }

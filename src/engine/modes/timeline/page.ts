@@ -8,7 +8,7 @@ import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
 import type { Reply } from '../../context/job.ts'
 import { newRowGraceMs } from '../../deletions/denial.ts'
-import { probeLater } from '../../deletions/probe-later.ts'
+import { type Missing, probeLater } from '../../deletions/probe-later.ts'
 import { storeRows, writeFollowUps } from '../../follow-ups/write.ts'
 import { type PageSteps, type ParsedPage, segmentAfterPage } from '../apply-page.ts'
 import { isAskable } from '../keys/key-requests.ts'
@@ -26,7 +26,6 @@ import {
 import { resolveUnread } from '../unread-spans.ts'
 import { baseQuery, fullLimit, isPart } from './query.ts'
 import { tileByAge } from './tiling.ts'
-import { missingUndated, noteUndated } from './undated.ts'
 
 /** What the steps of a page need besides the page itself. */
 export interface TimelineWork {
@@ -244,4 +243,35 @@ function denyMissing(context: EngineContext, { list }: TimelineWork, edge: Edge,
     { table: feed.table, probe: `${id}.probe`, scope: '' },
     [...candidates, ...undated].filter(({ key }) => !edge.seen.has(key) && isAskable(feed.evidence, key)),
   )
+}
+
+/**
+ * An undated row of a timeline has no time, or one that cannot be parsed. It belongs to no segment, so its key is noted
+ * whenever a page shows it. Between two passes over the oldest segment, every other segment is read at least once. So
+ * an undated row whose key is not noted when a pass over the oldest segment ends is missing.
+ */
+
+function noteUndated(
+  { store }: EngineContext,
+  { id, feed: { table, time } }: DeclaredFeed<TimelineFeed>,
+  items: readonly ParsedItem[],
+): void {
+  const [timeIndex, keyIndex] = [columnAt(table, time), keyAt(table)]
+  for (const { cells } of items) {
+    if (cells[timeIndex] === null) store.seen.note(id, '', String(cells[keyIndex]))
+  }
+}
+
+/** How many noted keys one statement removes. There are few undated rows. */
+const FORGOTTEN_AT_ONCE = 1000
+
+/** Call it when a pass over the oldest segment ends. It removes all notes, so later notes count for the next pass. */
+function missingUndated(
+  { store, now }: EngineContext,
+  { id, feed }: DeclaredFeed<TimelineFeed>,
+  sentAt: string,
+): Missing[] {
+  const keys = store.rowTimes.undated(feed, id, { before: sentAt, now: now() })
+  while (store.seen.forget(id, '', FORGOTTEN_AT_ONCE));
+  return keys.map(key => ({ key, at: null }))
 }

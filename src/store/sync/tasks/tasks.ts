@@ -1,9 +1,7 @@
 import { movedBack } from '../../database/sql.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
 import { onlyRow } from '../../database/statements.ts'
-import { createTaskDemands, type TaskDemands } from './demands.ts'
 import { createDueTasks, type DueTasks } from './due.ts'
-import { createTaskResults, type TaskResults } from './results.ts'
 import { inRange, type KeyRange } from './seen-keys.ts'
 import { BY_DUE_TIME, TASK_COLUMNS, type Task, type TaskKey, type TaskRow, toTask } from './task.ts'
 
@@ -67,5 +65,92 @@ export function createTasks(prepare: Prepare): Tasks {
     keepOnly: (feed, scope, keys, range) =>
       void keepOnly(range).run({ feed, scope, keys: JSON.stringify(keys), ...range }),
     moveBack: (ms, now) => void moveBack.run(movedBack(ms), now),
+  }
+}
+
+/** The ways to make a key due. They differ in what they do to a task that the key has already. */
+interface TaskDemands {
+  /** Adds a first read. An existing task stays as it is. */
+  add(task: TaskKey & { sortAt?: string | null; dueAt: string; attempts?: number }): void
+  /** Makes a key due because of an event at `sortAt`. A task with the same or a later `sortAt` stays as it is. */
+  announce(task: TaskKey & { sortAt: string | null; dueAt: string }): void
+  /**
+   * Makes a key due at `dueAt`, whether it was read before or not. A backfill of an `everyRound` feed reads it without
+   * waiting for `dueAt`.
+   */
+  demand(task: TaskKey & { sortAt?: string | null; dueAt: string }): void
+  /** Makes a key due at `dueAt`, whether it was read before or not. No round of a backfill reads it earlier. */
+  askAt(task: TaskKey & { dueAt: string }): void
+}
+
+function createTaskDemands(prepare: Prepare): TaskDemands {
+  const add = prepare(
+    'INSERT OR IGNORE INTO sync_tasks (feed, scope, key, sort_at, due_at, attempts) VALUES (?, ?, ?, ?, ?, ?)',
+  )
+  const announce = prepare(
+    `INSERT INTO sync_tasks (feed, scope, key, sort_at, due_at) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET round = 0, attempts = 0, sort_at = excluded.sort_at, due_at = excluded.due_at
+     WHERE sort_at IS NULL OR excluded.sort_at > sort_at`,
+  )
+  const demand = prepare(
+    `INSERT INTO sync_tasks (feed, scope, key, sort_at, due_at) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET round = 0, due_at = excluded.due_at, sort_at = coalesce(excluded.sort_at, sort_at)`,
+  )
+  const askAt = prepare(
+    `INSERT INTO sync_tasks (feed, scope, key, due_at, round) VALUES (?, ?, ?, ?, ${BY_DUE_TIME})
+     ON CONFLICT DO UPDATE SET round = excluded.round, due_at = excluded.due_at, waiting = 0, failures = 0`,
+  )
+  return {
+    add: ({ feed, scope = '', key, sortAt = null, dueAt, attempts = 0 }) =>
+      void add.run(feed, scope, key, sortAt, dueAt, attempts),
+    announce: ({ feed, scope = '', key, sortAt, dueAt }) =>
+      void announce.run(feed, scope, key, sortAt, dueAt),
+    demand: ({ feed, scope = '', key, sortAt = null, dueAt }) =>
+      void demand.run(feed, scope, key, sortAt, dueAt),
+    askAt: ({ feed, scope = '', key, dueAt }) => void askAt.run(feed, scope, key, dueAt),
+  }
+}
+
+/** Records the result of a request in the tasks that it was sent for. */
+interface TaskResults {
+  /** Records that a key was read in a round, and when it is due again. */
+  done(task: TaskKey, next: Reread): void
+  /** Records one more failed request for a key in a round, and when it is due again. Leaves `attempts` unchanged. */
+  putOff(task: TaskKey, next: Pick<Reread, 'round' | 'dueAt' | 'sortAt'>): void
+  /** Skips all tasks of a scope in a round, and sets when they are due again. */
+  skipScope(feed: string, scope: string, next: Pick<Reread, 'round' | 'dueAt'>): void
+}
+
+interface Reread {
+  round: number
+  dueAt: string
+  attempts?: number
+  deadline?: string | null
+  waiting?: boolean
+  sortAt?: string | null
+}
+
+function createTaskResults(prepare: Prepare): TaskResults {
+  const done = prepare(
+    `INSERT INTO sync_tasks (feed, scope, key, round, due_at, attempts, deadline, waiting, sort_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET round = excluded.round, due_at = excluded.due_at, attempts = excluded.attempts, failures = 0,
+       deadline = excluded.deadline, waiting = excluded.waiting, sort_at = coalesce(excluded.sort_at, sort_at)`,
+  )
+  const putOff = prepare(
+    `INSERT INTO sync_tasks (feed, scope, key, round, due_at, sort_at, waiting, failures) VALUES (?, ?, ?, ?, ?, ?, 1, 1)
+     ON CONFLICT DO UPDATE SET round = excluded.round, due_at = excluded.due_at, waiting = 1, failures = failures + 1`,
+  )
+  const skip = prepare(
+    'UPDATE sync_tasks SET round = ?, due_at = ?, failures = 0 WHERE feed = ? AND scope = ?',
+  )
+  return {
+    done: ({ feed, scope = '', key }, next) => {
+      const { round, dueAt, attempts = 0, deadline = null, sortAt = null } = next
+      done.run(feed, scope, key, round, dueAt, attempts, deadline, next.waiting ? 1 : 0, sortAt)
+    },
+    putOff: ({ feed, scope = '', key }, { round, dueAt, sortAt = null }) =>
+      void putOff.run(feed, scope, key, round, dueAt, sortAt),
+    skipScope: (feed, scope, { round, dueAt }) => void skip.run(round, dueAt, feed, scope),
   }
 }
