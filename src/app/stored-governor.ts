@@ -17,7 +17,7 @@ export interface StoredGovernor {
 }
 
 export function createStoredGovernor(
-  { state, transaction }: Pick<OpenStore, 'state' | 'transaction'>,
+  { state, dueClock, transaction }: Pick<OpenStore, 'state' | 'dueClock' | 'transaction'>,
   clock: Clock,
   ceilings: GovernorOptions['ceilings'],
 ): StoredGovernor {
@@ -44,7 +44,7 @@ export function createStoredGovernor(
     transaction.aside(() => {
       noteRate()
       noteUsed(today(), used())
-      state.setMeta(META.clock, isoInstant(clock.now()))
+      dueClock.note()
     })
   return {
     governor,

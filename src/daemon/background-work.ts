@@ -2,7 +2,6 @@ import type { App } from '../app/app.ts'
 import { type Clock, MINUTE_MS, SECOND_MS, untilNext } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { ApiSettings, Environment } from '../config/load-settings.ts'
-import { createClockFollower, noteClock } from '../engine/run/clock-follower.ts'
 import { isMaintenanceDue } from '../retention/maintain.ts'
 import { maintainNightly } from './nightly.ts'
 import { publishRegularly } from './publications.ts'
@@ -52,7 +51,6 @@ export function startBackgroundWork({
    * are handled only between two sessions.
    */
   const listen = async () => {
-    await followClock()
     if (store.requests.changedByOthers() && store.requests.open().length > 0) endSession()
   }
   /** Logs a failure, such as a full disk. The work runs again when it is next due. */
@@ -63,12 +61,7 @@ export function startBackgroundWork({
       log.warn('Background work failed; it is tried again when it is next due', { error })
     }
   }
-  const followClock = createClockFollower(app)
   const duties = [
-    followClock()
-      .then(() => noteClock(app))
-      // This fails on a full disk. The writes of the session then fail too, and the next session calls this again.
-      .catch(() => undefined),
     every(clock, KEEP_LEARNED_MS, signal, loggingFailures(app.saveLearned)),
     every(clock, LISTEN_MS, signal, loggingFailures(listen)),
     maintainNightly({ store, clock, log, settings, signal }, { serverTime, endSession }),

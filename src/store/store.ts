@@ -43,6 +43,7 @@ import { createHistories, createMerges, createWrite, type Write } from './rows/w
 import { withoutDamagedSearch } from './search/objects.ts'
 import { type Arrivals, createArrivals } from './sync/arrivals.ts'
 import { createDays, type Days } from './sync/days.ts'
+import { createDueClock, type DueClock } from './sync/due-clock.ts'
 import { META } from './sync/meta.ts'
 import { createMinutes, type Minutes } from './sync/minutes.ts'
 import { createPublications, type Publications } from './sync/publications.ts'
@@ -67,6 +68,7 @@ export interface Store {
   /** The database file. */
   path: string
   freshness: Freshness
+  dueClock: DueClock
   segments: Segments
   seen: Seen
   tasks: Tasks
@@ -290,6 +292,7 @@ function createStore({
     db,
     prepare,
     freshness,
+    dueClock: createDueClock(clock, state),
     suspicions,
     rows,
     rowTimes: createRowTimes(prepare),

@@ -50,36 +50,3 @@ test('a failed maintenance stops nothing, and the work of each minute is retried
   ending.abort()
   await ended
 })
-
-test('due times that were noted under a clock ahead move back with it, even when the process was killed early', async () => {
-  const store = temporaryStore()
-  const log = await createLog({ level: 'silent' })
-  const live = async (now: number, during: () => Promise<void>) => {
-    const clock = virtualClock(now)
-    const ending = new AbortController()
-    const { ended } = startBackgroundWork({
-      app: { clock, store, saveLearned: async () => undefined },
-      settings: settingsFor(store.path),
-      log,
-      signal: ending.signal,
-      env: {},
-      version: '1.2.3',
-      serverTime: () => undefined,
-      endSession: () => undefined,
-    })
-    await during()
-    ending.abort()
-    await ended
-  }
-  const dueAt = () => String(store.column('SELECT due_at FROM sync_tasks')[0])
-  const ahead = NIGHT + 40 * 86_400_000
-  const noted = () => store.state.meta(META.clock)
-  await live(ahead, async () => {
-    await until(noted, clock => clock !== undefined)
-    store.tasks.add({ feed: 'meetings.detail', key: 'a', dueAt: new Date(ahead + 3_600_000).toISOString() })
-  })
-  await live(NIGHT, async () => {
-    await until(dueAt, at => at < new Date(ahead).toISOString())
-  })
-  expect(dueAt()).toBe(new Date(NIGHT + 3_600_000).toISOString())
-})

@@ -1,13 +1,6 @@
 import { expect, test } from 'vitest'
 import { message, startTrial, type Trial, uuid } from '../engine/trial-backfill.ts'
-import {
-  numberedPage,
-  refused,
-  type ScriptedAnswer,
-  startScriptedApi,
-  v1Page,
-  v2Page,
-} from '../support/scripted-api.ts'
+import { refused, type ScriptedAnswer, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
 
 const DAY = 86_400_000
 
@@ -145,19 +138,4 @@ test('a result that is deleted with its meeting is no longer suspected', async (
   })
   expect(trial.column('SELECT id FROM live_playbook_results')).toEqual([])
   expect(store.suspicions.find(result)).toBeUndefined()
-})
-
-test('a probe that was postponed under a clock years ahead is made when the list misses the row again', async () => {
-  const api = await startScriptedApi()
-  let teams = ['a', 'b']
-  api.on('/v1/teams', () => numberedPage(teams.map(id => ({ id, name: id, member_ids: [] }))))
-  const trial = await startTrial(api)
-  await trial.run(['teams'])
-  teams = ['b']
-  const ahead = new Date(trial.clock.now() + 3000 * DAY).toISOString()
-  await trial.store.transaction(() => {
-    trial.store.tasks.askAt({ feed: 'teams.list.probe', key: 'a', dueAt: ahead })
-  })
-  await trial.run(['teams'])
-  expect(trial.column('SELECT id FROM live_teams')).toEqual(['b'])
 })

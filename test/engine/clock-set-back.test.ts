@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { createClockFollower } from '../../src/engine/run/clock-follower.ts'
 import { startScriptedApi, v2Page } from '../support/scripted-api.ts'
 import { message, startTrial } from './trial-backfill.ts'
 
@@ -26,24 +25,4 @@ test('reads that a backfill postponed while the clock was ahead are made when th
   await trial.run(['messages', 'message_bodies'])
   expect(asked()).toBe(2)
   expect(trial.column('SELECT text_state FROM live_messages')).toEqual(['present'])
-})
-
-test('a clock that was set back moves the due times even when the first attempt cannot be stored', async () => {
-  const trial = await startTrial(await startScriptedApi())
-  const { store, clock } = trial
-  const dueAt = new Date(clock.now() + HOUR).toISOString()
-  await store.transaction(() => store.tasks.demand({ feed: 'messages.list.probe', key: 'a', dueAt }))
-  let isFull = true
-  const transaction = Object.assign(
-    <T>(work: () => T): Promise<T> =>
-      isFull ? Promise.reject(new Error('the disk is full')) : store.transaction(work),
-    store.transaction,
-  )
-  const follow = createClockFollower({ clock, store: { ...store, transaction } })
-  trial.moveClock(-DAYS)
-  await expect(follow()).rejects.toThrow('the disk is full')
-  isFull = false
-  await follow()
-  const [due] = trial.column('SELECT due_at FROM sync_tasks')
-  expect(Date.parse(String(due))).toBeLessThan(clock.now() + 2 * HOUR)
 })

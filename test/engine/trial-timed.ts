@@ -12,6 +12,7 @@ import { byTime } from '../../src/engine/due/by-time.ts'
 import { nextDueMs } from '../../src/engine/due/due.ts'
 import { settleInTime } from '../../src/engine/run/round-end.ts'
 import { createSources } from '../../src/engine/run/sources.ts'
+import { createDueClock } from '../../src/store/sync/due-clock.ts'
 import type { ScriptedApi } from '../support/scripted-api.ts'
 import { API_KEY, type Trial } from './trial-backfill.ts'
 
@@ -57,9 +58,9 @@ export async function startTimed(
   resources: readonly ResourceName[],
   { intervalScale = 1, pollMs = Number.POSITIVE_INFINITY, since, clock: given }: TimedOptions = {},
 ): Promise<TimedSources> {
-  const { store } = trial
   let moved = 0
   const clock: Clock = given ? { ...given, now: () => given.now() + moved } : trial.clock
+  const store = { ...trial.store, dueClock: createDueClock(clock, trial.store.state) }
   const log = await createLog({ level: 'trace', stream: { write: () => true } })
   const client = createClient({
     baseUrl: api.url,

@@ -107,15 +107,8 @@ async function startWorld(scale: number) {
     startTimed(api, trial, RESOURCES, { clock, intervalScale: scale, pollMs: MINUTE * scale })
   let timed = await start()
 
-  const setClock = async (whose: keyof typeof off, byMs: number) => {
-    const behindMs = off[whose] - byMs
+  const setClock = (whose: keyof typeof off, byMs: number) => {
     off[whose] = byMs
-    if (whose === 'server' || behindMs <= 0) return
-    // As the daemon's duties do when this machine's clock was set back.
-    const { store } = trial
-    await store.transaction(() => {
-      for (const noted of [store.tasks, store.segments]) noted.moveBack(behindMs, isoInstant(clock.now()))
-    })
   }
 
   const pass = async (ms: number) => {
@@ -144,7 +137,7 @@ async function startWorld(scale: number) {
         }
       } else if (what.kind === 'pause') await pass(what.ms)
       else if (what.kind === 'answer') answers.set(what.of, what.answer)
-      else if (what.kind === 'clock') await setClock(what.whose, what.byMs * scale)
+      else if (what.kind === 'clock') setClock(what.whose, what.byMs * scale)
       else {
         const asked = await timed.askAfter(what.after)
         if (what.kind === 'kill') timed = await start()
@@ -156,8 +149,8 @@ async function startWorld(scale: number) {
     },
     async mend() {
       answers.clear()
-      await setClock('machine', 0)
-      await setClock('server', 0)
+      setClock('machine', 0)
+      setClock('server', 0)
     },
   }
 }

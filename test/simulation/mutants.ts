@@ -91,8 +91,8 @@ export const MUTANTS: readonly Mutant[] = [
       answers(5 * HOUR, 3 * HOUR, { kind: 'status', status: 400, route: '/v1/members' }),
     ),
     file: 'engine/modes/put-off.ts',
-    from: '? isoInstant(clock.now() + pageBackoffMs(attempts))',
-    to: '? isoInstant(clock.now() + 6 * 86_400_000)',
+    from: '? store.dueClock.after(pageBackoffMs(attempts))',
+    to: '? store.dueClock.after(6 * 86_400_000)',
   },
   {
     does: 'keeps due times that a fast clock has written',
@@ -102,9 +102,9 @@ export const MUTANTS: readonly Mutant[] = [
       { kind: 'clock', atMs: 5.5 * HOUR, offMs: 40 * DAY, forMs: 4 * HOUR },
       change(10 * HOUR, { kind: 'completeTranscript', count: 9 }),
     ),
-    file: 'engine/run/clock-follower.ts',
-    from: 'if (behindMs >= JUMP_MS) {',
-    to: 'if (behindMs >= Number.POSITIVE_INFINITY) {',
+    file: 'store/sync/due-clock.ts',
+    from: 'if (behindMs >= JUMP_MS)',
+    to: 'if (behindMs >= Number.POSITIVE_INFINITY)',
   },
   {
     does: 'polls the newest events a tenth as often',

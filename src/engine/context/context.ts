@@ -40,7 +40,7 @@ export interface EngineContext {
   /** True when reads that depend on the resource need not wait for it. */
   isFinished(resource: ResourceName): boolean
   now(): string
-  /** The instant `ms` milliseconds from now, with `ms` scaled by `intervalScale`. */
+  /** The due time of a read that may be made in `ms`, scaled by `intervalScale`. */
   after(ms: number): string
 }
 
@@ -76,7 +76,7 @@ export function createContext(deps: ContextDeps): EngineContext {
     demandedLists: createDemandedLists(store.freshness),
     late: new Set<ResourceName>(),
     urgent: createUrgent(),
-    after: ms => isoInstant(clock.now() + scaled(ms, options)),
+    after: ms => store.dueClock.after(scaled(ms, options)),
   }
   const schedule = deps.schedule(context)
   return context

@@ -1,6 +1,4 @@
-import { isoInstant } from '../../base/clock.ts'
 import type { EngineContext } from '../context/context.ts'
-import { longestWaitMs } from '../context/intervals.ts'
 import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from '../context/missed-rows.ts'
 import { noteDenial } from './denial.ts'
 
@@ -27,9 +25,7 @@ export function probeLater(
   before = 0,
 ): number {
   const { tasks } = context.store
-  // Only a clock that was ahead stores a later due time than this. Such a task does not count.
-  const latest = isoInstant(context.clock.now() + longestWaitMs(context.options))
-  const isAsked = (key: string) => (tasks.find({ feed: probe, scope, key })?.dueAt ?? '~') <= latest
+  const isAsked = (key: string) => tasks.find({ feed: probe, scope, key }) !== undefined
   const suspects = missing.flatMap(row => {
     if (isAsked(row.key)) return []
     const verdict = noteDenial(context, { table, scope, key: row.key }, { confirms: false })
@@ -37,7 +33,7 @@ export function probeLater(
   })
   const isMany = before + suspects.length > MANY_MISSING
   for (const { key, at, askAgainMs } of suspects) {
-    const dueAt = isMany ? context.after(CONFIRM_MANY_AFTER_MS) : isoInstant(context.clock.now() + askAgainMs)
+    const dueAt = isMany ? context.after(CONFIRM_MANY_AFTER_MS) : context.store.dueClock.after(askAgainMs)
     tasks.demand({ feed: probe, scope, key, sortAt: at, dueAt })
   }
   return suspects.length

@@ -1,4 +1,3 @@
-import { isoInstant } from '../../base/clock.ts'
 import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import type { Segment } from '../../store/sync/segments.ts'
@@ -79,13 +78,12 @@ export function confirmationMs(
  * up to a second.
  */
 function askedMs(
-  { store, clock, options }: EngineContext,
+  { store: { tasks, dueClock }, options }: EngineContext,
   resources: readonly ResourceName[],
 ): number | undefined {
-  const now = clock.now()
-  const soon = { after: isoInstant(now), upTo: isoInstant(now + confirmAfterMs({ options })) }
-  const dueAt = store.tasks.latestAsked(resources, soon)
-  return dueAt === undefined ? undefined : Date.parse(dueAt) - now
+  const soon = { after: dueClock.now(), upTo: dueClock.after(confirmAfterMs({ options })) }
+  const dueAt = tasks.latestAsked(resources, soon)
+  return dueAt === undefined ? undefined : dueClock.waitMs(dueAt)
 }
 
 /**

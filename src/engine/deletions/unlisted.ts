@@ -25,12 +25,13 @@ export function noteUnlisted(
   keys: readonly string[],
   range: KeyRange,
 ): { key: string; isNew: boolean }[] {
-  const { store, now } = context
+  const { store } = context
   const feed = noteFeed(resource)
   store.tasks.keepOnly(feed, '', keys, range)
   const due = keys.flatMap(key => {
     const known = store.tasks.find({ feed, key })
-    const isDue = known === undefined || known.dueAt <= now() || context.rounds.isConfirming(resource)
+    const isDue =
+      known === undefined || known.dueAt <= store.dueClock.now() || context.rounds.isConfirming(resource)
     return isDue ? { key, isNew: known === undefined } : []
   })
   for (const { key } of due) {

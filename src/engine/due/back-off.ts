@@ -20,7 +20,7 @@ const NEVER = '~'
 
 /** Records that the feed, or one scope of it, has failed. The resource is failing until this part is read. */
 export function backOff(
-  { store, backoffs, runs, demandedLists, now }: EngineContext,
+  { store, backoffs, runs, demandedLists }: EngineContext,
   where: FeedName,
   error: ParleyError,
   { scope, tasks }: FailedPart = { scope: '' },
@@ -28,7 +28,7 @@ export function backOff(
   backoffs.failed(where.feed, scope)
   // The list is due as soon as its backoff ends, since the resource stays failing until the list is read.
   if (scope === '') demandedLists.add(where.feed)
-  const isDue = (task: Task) => (store.tasks.find(task)?.dueAt ?? NEVER) <= now()
+  const isDue = (task: Task) => (store.tasks.find(task)?.dueAt ?? NEVER) <= store.dueClock.now()
   // A whole feed may have failed before it has any segment.
   const hasList = () => scope === '' || store.segments.of(where.feed, scope).length > 0
   const isLeft = () => tasks?.some(isDue) ?? hasList()

@@ -23,7 +23,7 @@ export function byRounds(context: EngineContext): Schedule {
     overdue: () => 0,
     laneOf: ({ resource }) => (context.rounds.wasComplete(resource) ? 'audit' : 'history'),
     dueTasks: ({ resource, ...query }) =>
-      store.tasks.due({ ...query, round: context.rounds.number(resource), now: context.now() }),
+      store.tasks.due({ ...query, round: context.rounds.number(resource), now: store.dueClock.now() }),
     isLong: () => false,
     isAwaited: () => true,
     isTimed: false,

@@ -61,7 +61,7 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
       const isRest = segment.passStartedAt !== null && segment.cursor === null
       return isRest ? 'history' : 'audit'
     },
-    dueTasks: query => store.tasks.dueBy({ ...query, now: context.now() }),
+    dueTasks: query => store.tasks.dueBy({ ...query, now: store.dueClock.now() }),
     isLong: ({ to, passStartedAt }) =>
       to === null && passStartedAt !== null && server.now() - Date.parse(passStartedAt) > pollMs,
     isAwaited: ({ listedAt, to }) => listedAt === null || (to !== null && listedAt < to),

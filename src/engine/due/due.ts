@@ -60,8 +60,8 @@ export function dueNow(context: EngineContext, resources: readonly Resource[]): 
   return due
 }
 
-function dueKeys({ store, now }: EngineContext, { id, feed: { pending } }: DeclaredFeed<ItemFeed>): number {
-  const tasks = store.tasks.countDue(id, now())
+function dueKeys({ store }: EngineContext, { id, feed: { pending } }: DeclaredFeed<ItemFeed>): number {
+  const tasks = store.tasks.countDue(id, store.dueClock.now())
   return pending ? tasks + store.pending.count(pending) : tasks
 }
 
@@ -80,10 +80,10 @@ export function nextDueMs(context: EngineContext, resource: Resource, sources: r
 }
 
 /** How long until the first task of a feed is due, in ms. Tasks do not count while their scope backs off. */
-function tasksWaitMs({ store, backoffs, clock }: EngineContext, feed: string, bounds?: TaskBounds): number {
+function tasksWaitMs({ store, backoffs }: EngineContext, feed: string, bounds?: TaskBounds): number {
   if (backoffs.isWaiting(feed)) return Number.POSITIVE_INFINITY
   const dueAt = store.tasks.nextDue(feed, backoffs.waitingScopes(feed), bounds)
-  return dueAt === undefined ? Number.POSITIVE_INFINITY : Date.parse(dueAt) - clock.now()
+  return dueAt === undefined ? Number.POSITIVE_INFINITY : store.dueClock.waitMs(dueAt)
 }
 
 export interface NextDueOf {

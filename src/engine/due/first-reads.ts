@@ -9,12 +9,12 @@ import { HOUR } from '../context/intervals.ts'
 
 /** Whether a first read of the resource is due, or a read that a demand or an event made due again. */
 export function hasFirstReads(context: EngineContext, resource: Resource): boolean {
-  const { store, backoffs, options, now } = context
+  const { store, backoffs, options } = context
   return itemsOf(resource).some(({ id, feed }) => {
     if (backoffs.isWaiting(id)) return false
     const since = feed.boundBySince ? options.since : null
     return (
-      store.tasks.hasFirst(id, now(), backoffs.waitingScopes(id), since) ||
+      store.tasks.hasFirst(id, store.dueClock.now(), backoffs.waitingScopes(id), since) ||
       firstReads(context, id, feed, 1).length > 0
     )
   })

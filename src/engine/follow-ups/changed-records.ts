@@ -57,7 +57,7 @@ function demandChanged(
   for (const { object, id } of referencedRecords(followUp, cell, item)) {
     if (!isNewerThanList(context, { list: followUp.feed, table: feed.table }, { object, id }, at)) continue
     const task = { feed: changedFeed(followUp.feed), scope: object, key: id }
-    context.store.tasks.announce({ ...task, sortAt: at, dueAt: context.now() })
+    context.store.tasks.announce({ ...task, sortAt: at, dueAt: context.store.dueClock.after(0) })
   }
 }
 
@@ -86,7 +86,7 @@ function demandAssociations(
       isPlanned(context.store, followUp.feed, direction)
     for (const direction of directions.filter(isAskable)) {
       const task = { feed: followUp.feed, scope: scopeOf(direction), key: one.id }
-      context.store.tasks.demand({ ...task, sortAt: at, dueAt: context.now() })
+      context.store.tasks.demand({ ...task, sortAt: at, dueAt: context.store.dueClock.after(0) })
     }
   }
 }

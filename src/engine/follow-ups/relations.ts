@@ -47,7 +47,7 @@ export function followRelations(
       if (context.store.stored.has(feed.table, [target.object, id])) continue
       // A task without an event time has no retries, so its `attempts` counts steps.
       const task = { feed: changedFeed(list), scope: target.object, key: id }
-      context.store.tasks.add({ ...task, dueAt: context.now(), attempts: step + 1 })
+      context.store.tasks.add({ ...task, dueAt: context.store.dueClock.after(0), attempts: step + 1 })
     }
   }
 }

@@ -40,7 +40,7 @@ export function writeFollowUps(
     for (const followUp of followUps) {
       if (!followUp.on.includes(status) || !isMet(followUp, cell)) continue
       if ('records' in followUp) writeRecordTasks(context, followUp, cell, entry)
-      else writeTask(store, followUp, cell, context.now(), urgent.add)
+      else writeTask(store, followUp, cell, store.dueClock.after(0), urgent.add)
     }
   }
 }

@@ -1,4 +1,3 @@
-import { isoInstant } from '../../base/clock.ts'
 import type { FeedName } from '../../catalog/feeds.ts'
 import type { Task } from '../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../context/context.ts'
@@ -12,7 +11,7 @@ const ASKED_AGAIN_AFTER_MS = [5_000, 30_000, 5 * MINUTE]
  * accepted. `waiting`: a backfill reads it once in each round, without regard to its due time.
  */
 export function askLaggingAgain(
-  { store, clock, rounds }: EngineContext,
+  { store, rounds }: EngineContext,
   { resource }: Pick<FeedName, 'resource'>,
   task: Task,
   { waiting = false } = {},
@@ -24,7 +23,7 @@ export function askLaggingAgain(
   }
   store.tasks.done(task, {
     round: rounds.number(resource),
-    dueAt: isoInstant(clock.now() + afterMs),
+    dueAt: store.dueClock.after(afterMs),
     attempts: task.attempts + 1,
     waiting,
   })

@@ -1,4 +1,3 @@
-import { isoInstant } from '../../base/clock.ts'
 import type { ParleyError } from '../../base/errors.ts'
 import type { FeedName } from '../../catalog/feeds.ts'
 import type { Segment } from '../../store/sync/segments.ts'
@@ -38,11 +37,11 @@ export function putOffList(
   segment: Segment,
   error: ParleyError,
 ): void {
-  const { store, schedule, clock } = context
+  const { store, schedule } = context
   const attempts = segment.attempts + 1
   // In a backfill the wait is hours long, so usually the next run reads the segment again, not this one.
   const retryAt = schedule.isTimed
-    ? isoInstant(clock.now() + pageBackoffMs(attempts))
+    ? store.dueClock.after(pageBackoffMs(attempts))
     : context.after(aloneBackoffMs(attempts))
   const kept = segmentAfterFailure(segment, error)
   store.segments.save({ ...kept, ...(kept.cursor === null && { query: null }), attempts, retryAt })

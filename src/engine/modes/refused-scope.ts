@@ -104,7 +104,8 @@ function parentOf({ feed, scope }: ScopeList): RowKey | undefined {
 function readAgainAtOnce(context: EngineContext, { table, key }: RowKey): void {
   for (const { id, feed } of FEEDS.filter(({ feed }) => feed.table === table)) {
     if (feed.mode !== 'item') context.demandedLists.add(id)
-    else if (feed.stores === 'row') context.store.tasks.demand({ feed: id, key, dueAt: context.now() })
+    else if (feed.stores === 'row')
+      context.store.tasks.demand({ feed: id, key, dueAt: context.store.dueClock.after(0) })
   }
 }
 

@@ -9,7 +9,6 @@ import { byRounds } from '../due/by-rounds.ts'
 import { noteNextDue } from '../due/due.ts'
 import { noProgress, type SchedulerProgress, trafficOf } from '../requests/request-counts.ts'
 import { createScheduler, type Scheduler } from '../scheduler/scheduler.ts'
-import { createClockFollower, noteClock } from './clock-follower.ts'
 import { processRequests } from './handed-over.ts'
 import { recordMinutes } from './minute-recorder.ts'
 import { applyDeletionsOf, beginRounds, closeRuns, endRound, type ResourceResult } from './rounds.ts'
@@ -164,9 +163,8 @@ async function begin(
   { resources, createSources }: ChosenResources,
 ): Promise<ReadonlyMap<ResourceName, number>> {
   const { store } = context
-  await createClockFollower(context)()
-  await noteClock(context)
   const runs = await store.transaction(() => {
+    store.dueClock.note()
     processRequests(context)
     return beginRounds(context, resources)
   })

@@ -17,9 +17,9 @@ import { ITEM_ANSWERS } from '../modes/items/handlers.ts'
  * round-end.ts begins the round in the daemon, rounds.ts in a backfill.
  */
 export function suspectAgain(context: EngineContext, resource: ResourceName): void {
-  const { store, server, clock } = context
+  const { store, server } = context
   const since = isoInstant(server.now())
-  const dueAt = isoInstant(clock.now() + confirmAfterMs(context))
+  const dueAt = store.dueClock.after(confirmAfterMs(context))
   for (const { name: table } of tablesOf(resource)) {
     const denied = store.suspicions.confirmedRows(table).map(row => ({ ...row, table }))
     const reads = ITEM_FEEDS.filter(({ feed }) => feed.table === table)

@@ -23,8 +23,8 @@ type RequestHandler = (
 ) => Readonly<Record<string, number>>
 
 const HANDLERS: Readonly<Record<RequestKind, RequestHandler>> = {
-  resync({ store, now }, resource) {
-    store.resync(resourceWithParts(resource), now())
+  resync({ store }, resource) {
+    store.resync(resourceWithParts(resource), store.dueClock.after(0))
     return {}
   },
   'accept-deletions': (context, resource) => ({ rows: acceptDeletions(context, resource)?.rows ?? 0 }),

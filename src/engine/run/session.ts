@@ -219,7 +219,7 @@ function idleWaitMs(dueMs: number, pollMs: number): number {
 function demand(context: EngineContext, { lists, keys }: UrgentReads): void {
   for (const list of lists) context.demandedLists.add(list)
   for (const { feed, scope = '', key } of keys) {
-    context.store.tasks.demand({ feed, scope, key, dueAt: context.now() })
+    context.store.tasks.demand({ feed, scope, key, dueAt: context.store.dueClock.after(0) })
     if (scope === '') context.urgent.inLane('head', () => context.urgent.add(feed, key))
   }
 }

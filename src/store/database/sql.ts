@@ -23,8 +23,3 @@ export function isRow(columns: readonly string[]): string {
 export function isLive({ kind }: Pick<Table, 'kind'>): string {
   return kind === 'entity' ? '_deleted_at IS NULL' : 'true'
 }
-
-/** A modifier of SQLite's date functions that moves an instant back. */
-export function movedBack(ms: number): string {
-  return `-${(ms / 1000).toFixed(3)} seconds`
-}

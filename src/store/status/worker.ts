@@ -4,7 +4,7 @@ import { openSqlite } from '../database/sqlite.ts'
 import { type CountedStatus, readCounted } from './overview.ts'
 import type { StartCountedRead } from './thread.ts'
 
-/** The program of the thread in thread.ts and of the process in thread.ts. It reads once, answers and exits. */
+/** The program of the thread and of the process in thread.ts. It reads once, answers and exits. */
 
 /** How long to wait for another process that is closing the database. */
 const BUSY_TIMEOUT_MS = 5000

@@ -26,6 +26,8 @@ export const META = {
   unreachable: 'unreachable',
   /** The clock of the writer's machine. Each process stores it when it starts to read; the daemon also each minute. */
   clock: 'clock',
+  /** By how many milliseconds the clock of due times is ahead of the machine's; see `store/sync/due-clock.ts`. */
+  dueAhead: 'due_ahead',
   /** When the last maintenance ended. Stored only while this machine's clock agreed with the API's. */
   maintainedAt: 'maintained_at',
   /** When the first maintenance began. Earlier instants in the database may have been recorded under a wrong clock. */

@@ -1,6 +1,5 @@
 import type { RowOf } from '../../catalog/bookkeeping/table-declaration.ts'
 import { SEGMENT_TABLE } from '../../catalog/bookkeeping/tables.ts'
-import { movedBack } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 
@@ -45,7 +44,7 @@ export interface Segment {
   unavailableSince: string | null
   /** Failed requests since a page was last read with the usual `limit`. */
   attempts: number
-  /** After a failure, the segment is not read before this instant, by this machine's clock. */
+  /** After a failure, the segment is not read before this time of the due clock. */
   retryAt: string | null
   /** Duration of the latest pass that a single process read completely; null when there is none. */
   passMs: number | null
@@ -66,8 +65,6 @@ export interface Segments {
   cut(segment: Segment, at: string): Segment
   /** Ends the waits after failures. */
   retryNow(feed: string): void
-  /** Moves every `retryAt` after `now` to an instant `ms` earlier, because this machine's clock was set back. */
-  moveBack(ms: number, now: string): void
   /** Joins two neighbours and returns the result, which has the earlier `listedAt` of the two. */
   join(newer: Segment, older: Segment): Segment
   /**
@@ -180,9 +177,6 @@ export function createSegments(prepare: Prepare): Segments {
   )
   const selectOne = prepare<SegmentRow>('SELECT * FROM sync_segments WHERE id = ?')
   const remove = prepare('DELETE FROM sync_segments WHERE id = ?')
-  const moveBack = prepare(
-    "UPDATE sync_segments SET retry_at = strftime('%Y-%m-%dT%H:%M:%fZ', retry_at, ?) WHERE retry_at > ?",
-  )
   const retryNow = prepare('UPDATE sync_segments SET retry_at = NULL WHERE feed = ? AND retry_at IS NOT NULL')
 
   const isUnchanged = createWriteWatch(prepare)
@@ -234,9 +228,6 @@ export function createSegments(prepare: Prepare): Segments {
     },
     retryNow: feed => {
       retryNow.run(feed)
-    },
-    moveBack: (ms, now) => {
-      moveBack.run(movedBack(ms), now)
     },
     listedDownTo(feed) {
       let reached: string | null | undefined

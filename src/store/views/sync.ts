@@ -74,11 +74,15 @@ FROM (
     ${unreachable("json_extract(m.value, '$.kind')")} AS unreachable, ${UNREACHABLE_REASON} AS unreachable_reason
   FROM sync_resources r WHERE resource = '${name}' LIMIT 1
 ) s JOIN (
-  SELECT coalesce(sum(waiting AND failures = 0 AND coalesce(deadline, '~') > strftime('%Y-%m-%dT%H:%M:%fZ', 'now')), 0) AS waiting,
+  SELECT coalesce(sum(waiting AND failures = 0 AND coalesce(deadline, '~') > ${DUE_NOW}), 0) AS waiting,
     count(*) AS open
   FROM sync_tasks WHERE feed >= '${name}.' AND feed < '${name}/' AND (waiting OR round = 0)
 ) w`
 }
+
+/** What the clock of due times shows now (`store/sync/due-clock.ts`). */
+const DUE_NOW = `strftime('%Y-%m-%dT%H:%M:%fZ', 'now',
+    (coalesce((SELECT value FROM sync_meta WHERE key = '${META.dueAhead}'), 0) / 1000.0) || ' seconds')`
 
 const counted = (table: string, where?: string) =>
   `(SELECT count(*) FROM ${quote(table)}${where === undefined ? '' : ` WHERE ${where}`})`

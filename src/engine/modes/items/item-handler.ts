@@ -1,6 +1,5 @@
 import { readSingle } from '../../../api/paging.ts'
 import { longestBackoffMs } from '../../../base/backoff.ts'
-import { isoInstant } from '../../../base/clock.ts'
 import { type DeclaredFeed, feedNamed } from '../../../catalog/feeds.ts'
 import type { ItemFeed, ReadRequest } from '../../../declare/resource.ts'
 import type { RowKey, Suspicion } from '../../../store/deletions/suspicions.ts'
@@ -98,7 +97,7 @@ const NOT_READY = { firstMs: 10 * MINUTE, mostMs: DAY }
 export function recheckAfter(context: EngineContext, { task }: ItemWork, afterMs: number): void {
   context.store.tasks.done(task, {
     round: BY_DUE_TIME,
-    dueAt: isoInstant(context.clock.now() + afterMs),
+    dueAt: context.store.dueClock.after(afterMs),
     attempts: task.attempts + 1,
     sortAt: task.sortAt,
   })
@@ -108,7 +107,7 @@ export function recheckAfter(context: EngineContext, { task }: ItemWork, afterMs
 export function waitUntilReady(context: EngineContext, work: ItemWork): void {
   const attempts = work.task.attempts + 1
   const deadline = work.task.deadline ?? context.after(WEEK)
-  const past = context.now() > deadline
+  const past = context.store.dueClock.now() > deadline
   const afterMs = past ? WEEK : longestBackoffMs(NOT_READY, attempts)
   scheduleRead(context, work, { afterMs, attempts, deadline, waiting: true })
 }
@@ -120,9 +119,9 @@ export function rereadAfterMs({ clock }: EngineContext, happenedAt: string | nul
 }
 
 /** After the first refusal of a part, makes the read of its parent row due. The answer shows what the refusal means. */
-export function askDetail({ store, now }: EngineContext, { feed, task }: ItemWork): void {
+export function askDetail({ store }: EngineContext, { feed, task }: ItemWork): void {
   if (feed.partOf !== undefined && task.attempts === 0)
-    store.tasks.demand({ feed: feed.partOf, key: task.key, dueAt: now() })
+    store.tasks.demand({ feed: feed.partOf, key: task.key, dueAt: store.dueClock.after(0) })
 }
 
 /**

@@ -157,7 +157,7 @@ function urgentTask(
   key: string,
 ): Task | undefined {
   const task = context.store.tasks.find({ feed: id, key })
-  if (task) return task.dueAt <= context.now() ? task : undefined
+  if (task) return task.dueAt <= context.store.dueClock.now() ? task : undefined
   if (!pending) return undefined
   const row = context.store.pending.find(pending, key)
   return row && firstRead(id, row)

@@ -66,7 +66,9 @@ export function readJob(context: EngineContext, reads: ItemReads, work: ItemWork
  * The stored task, if the key has become due again since this task was taken. The answer may be older than the reason
  * for that, so the key is read once more.
  */
-function newDemand({ store, now }: EngineContext, task: Task): Task | undefined {
+function newDemand({ store }: EngineContext, task: Task): Task | undefined {
   const current = store.tasks.find(task)
-  return current && current.dueAt !== task.dueAt && current.dueAt <= now() ? current : undefined
+  return current && current.dueAt !== task.dueAt && current.dueAt <= store.dueClock.now()
+    ? current
+    : undefined
 }

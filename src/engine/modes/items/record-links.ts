@@ -75,7 +75,10 @@ function* planLinks(context: EngineContext, id: string): Batches {
     const after = last.scopes.includes(scopeOf(direction)) ? last.upTo : 0
     // The API refuses an id that is no UUID (spec: related_id).
     yield* byRange(after, upTo, range =>
-      associationTasks.addRange(tasksOf(direction), range, { keys: UUID_GLOB, dueAt: now() }),
+      associationTasks.addRange(tasksOf(direction), range, {
+        keys: UUID_GLOB,
+        dueAt: store.dueClock.after(0),
+      }),
     )
   }
   for (const direction of kinds.flatMap(directionsOf))

@@ -1,4 +1,3 @@
-import { isoInstant } from '../../../base/clock.ts'
 import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { SnapshotFeed, TimelineFeed } from '../../../declare/resource.ts'
 import type { RowKey } from '../../../store/deletions/suspicions.ts'
@@ -18,7 +17,7 @@ export function createProbes(
   { resource, id, feed }: DeclaredFeed<TimelineFeed | SnapshotFeed>,
 ): Source | undefined {
   const { evidence } = feed
-  const { store, clock } = context
+  const { store } = context
   if (evidence.by !== 'single' && evidence.by !== 'ids') return undefined
   const where = { resource, feed: `${id}.probe` }
   return createKeySource(context, feed, evidence, {
@@ -41,7 +40,7 @@ export function createProbes(
       }
       const verdict = noteDenial(context, row)
       if (verdict.state === 'confirmed') store.tasks.remove(task)
-      else store.tasks.askAt({ ...task, dueAt: isoInstant(clock.now() + verdict.askAgainMs) })
+      else store.tasks.askAt({ ...task, dueAt: store.dueClock.after(verdict.askAgainMs) })
     },
   })
 }

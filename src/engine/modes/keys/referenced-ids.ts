@@ -45,17 +45,17 @@ export function createLookup(
 
 /** Plans look-ups for the other table's rows since the last plan. Returns the highest rowid of that table. */
 function* planLookup(
-  { store, now }: EngineContext,
+  { store }: EngineContext,
   id: string,
   { table, lookup, evidence }: TimelineFeed & { lookup: NonNullable<TimelineFeed['lookup']> },
   after: number,
 ): Generator<undefined, number, undefined> {
-  const { lookupTasks, tasks } = store
+  const { lookupTasks, tasks, dueClock } = store
   const upTo = lookupTasks.newestRow(lookup)
   lookupTasks.removeKnown(id, table)
   yield* byRange(after, upTo, range => {
     for (const key of lookupTasks.unknownKeys(table, lookup, range)) {
-      if (isAskable(evidence, key)) tasks.add({ feed: id, key, dueAt: now() })
+      if (isAskable(evidence, key)) tasks.add({ feed: id, key, dueAt: dueClock.after(0) })
     }
   })
   return upTo

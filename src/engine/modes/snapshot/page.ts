@@ -127,7 +127,7 @@ function readListed(
 ): void {
   const { tasks } = context.store
   const feed = `${resource}.detail`
-  const dueAt = context.now()
+  const dueAt = context.store.dueClock.after(0)
   const keys = listed.map(({ key }) => key)
   const deniedKeys = new Set([
     ...endAbsences(context, table, keys),

@@ -1,4 +1,3 @@
-import { isoInstant } from '../../../base/clock.ts'
 import { tableNamed } from '../../../catalog/catalog.ts'
 import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { SnapshotFeed } from '../../../declare/resource.ts'
@@ -49,7 +48,7 @@ export function* endPass(context: EngineContext, ended: EndedPass): Batches {
   missedRows.note(pass.id, missed)
   missedRows.passEnded(pass.id, missed > 0)
   for (const key of feed.always ?? [])
-    store.tasks.add({ feed: `${resource}.detail`, key, dueAt: context.now() })
+    store.tasks.add({ feed: `${resource}.detail`, key, dueAt: store.dueClock.after(0) })
   store.segments.save(segmentAfterPass(pass))
   if (pass.passStartedAt && !feed.scope) store.state.fresh(resource, pass.passStartedAt)
   yield* forgetSeen(context, id, pass.scope)
@@ -122,10 +121,10 @@ function readUnlisted(
     const task = { feed: `${resource}.detail`, key }
     // A backfill does not wait to confirm: it reads every row in its round anyway, and most unlisted rows still exist.
     if (!schedule.isTimed || verdict?.state !== 'suspected')
-      store.tasks.demand({ ...task, dueAt: context.now() })
+      store.tasks.demand({ ...task, dueAt: store.dueClock.after(0) })
     else {
       const askAgainMs = isMany ? scaled(CONFIRM_MANY_AFTER_MS, context.options) : verdict.askAgainMs
-      store.tasks.askAt({ ...task, dueAt: isoInstant(context.clock.now() + askAgainMs) })
+      store.tasks.askAt({ ...task, dueAt: store.dueClock.after(askAgainMs) })
     }
   }
   return due.length

@@ -124,5 +124,6 @@ function probeUnread(
     now,
     limit: MOST_AT_ONCE,
   })
-  for (const { key, at } of rows) store.tasks.demand({ feed: probe, key, sortAt: at, dueAt: now })
+  for (const { key, at } of rows)
+    store.tasks.demand({ feed: probe, key, sortAt: at, dueAt: store.dueClock.after(0) })
 }

@@ -1,4 +1,3 @@
-import { DAY_MS, isoInstant } from '../../../base/clock.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
 import { BY_DUE_TIME, TASK_COLUMNS, type Task, type TaskRow, toTask } from './task.ts'
 
@@ -37,9 +36,6 @@ export interface DueTasks {
   hasFirst(feed: string, now: string, exceptScopes: readonly string[], since: string | null): boolean
 }
 
-/** Longer than any interval after scaling by `sync.interval_scale`. */
-const LONGEST_DELAY_MS = 10 * 365 * DAY_MS
-
 const ORDERS: Readonly<Record<TaskOrder, string>> = { newest: 'sort_at DESC', 'longest-due': 'due_at' }
 
 const IS_ASKED = `(@since IS NULL OR sort_at IS NULL OR sort_at >= @since) AND (@keys IS NULL OR key GLOB @keys)
@@ -70,9 +66,7 @@ export function createDueTasks(prepare: Prepare): DueTasks {
       range('by_due', `due_at <= @now AND round < @round AND (NOT waiting OR ${isByTime})`),
     ),
   )
-  // A due time after @never is further ahead than any wait. A clock that was far ahead stored it, so the task is due.
-  const dueIn = (order: TaskOrder) =>
-    prepare<TaskRow>(firstOf(order, range('by_due', 'due_at <= @now'), range('by_due', 'due_at > @never')))
+  const dueIn = (order: TaskOrder) => prepare<TaskRow>(firstOf(order, range('by_due', 'due_at <= @now')))
   const dueBy = { newest: dueIn('newest'), 'longest-due': dueIn('longest-due') }
   const nextDue = prepare<string>(
     `SELECT due_at FROM sync_tasks INDEXED BY sync_tasks_by_due
@@ -86,10 +80,7 @@ export function createDueTasks(prepare: Prepare): DueTasks {
   return {
     due: ({ everyRound, ...query }) =>
       (everyRound ? everyOne : waitingOrDue).all(parametersOf(query)).map(toTask),
-    dueBy: ({ first, ...query }) => {
-      const never = isoInstant(Date.parse(query.now) + LONGEST_DELAY_MS)
-      return dueBy[first].all({ ...parametersOf(query), never }).map(toTask)
-    },
+    dueBy: ({ first, ...query }) => dueBy[first].all(parametersOf(query)).map(toTask),
     nextDue: (feed, exceptScopes, bounds) => nextDue.get(parametersOf({ feed, exceptScopes, ...bounds })),
     hasFirst: (feed, now, exceptScopes, since) =>
       first.get(parametersOf({ feed, now, exceptScopes, since })) !== undefined,

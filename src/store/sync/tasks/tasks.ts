@@ -1,4 +1,3 @@
-import { movedBack } from '../../database/sql.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
 import { onlyRow } from '../../database/statements.ts'
 import { createDueTasks, type DueTasks } from './due.ts'
@@ -17,8 +16,6 @@ export interface Tasks extends TaskDemands, DueTasks, TaskResults {
   removeAll(feed: string, scope: string, keys: readonly string[]): string[]
   /** Removes the tasks of a range whose keys are not among `keys`. */
   keepOnly(feed: string, scope: string, keys: readonly string[], range: KeyRange): void
-  /** Moves every due time after `now` to an instant `ms` earlier, because this machine's clock was set back. */
-  moveBack(ms: number, now: string): void
 }
 
 export function createTasks(prepare: Prepare): Tasks {
@@ -41,9 +38,6 @@ export function createTasks(prepare: Prepare): Tasks {
       `DELETE FROM sync_tasks WHERE feed = @feed AND scope = @scope AND ${inRange('key', range)}
          AND key NOT IN (SELECT value FROM json_each(@keys))`,
     )
-  const moveBack = prepare(
-    "UPDATE sync_tasks SET due_at = strftime('%Y-%m-%dT%H:%M:%fZ', due_at, ?) WHERE due_at > ?",
-  )
 
   return {
     ...createTaskDemands(prepare),
@@ -64,7 +58,6 @@ export function createTasks(prepare: Prepare): Tasks {
     },
     keepOnly: (feed, scope, keys, range) =>
       void keepOnly(range).run({ feed, scope, keys: JSON.stringify(keys), ...range }),
-    moveBack: (ms, now) => void moveBack.run(movedBack(ms), now),
   }
 }
 

@@ -1,0 +1,62 @@
+import { type Clock, isoInstant, MINUTE_MS } from '../../base/clock.ts'
+import { META } from './meta.ts'
+import type { State } from './resource-state.ts'
+
+/**
+ * The clock of due times: this machine's clock, and ahead of it by as much as that was ever set back. So it never goes
+ * back, and a due time that was stored while the machine's clock was wrong comes no later than it should. A jump changes
+ * one number in `sync_meta` and no due time.
+ */
+export interface DueClock {
+  /** Now, to compare with due times. */
+  now(): string
+  /** The due time of a read that may be made in `ms`. Call it in the transaction that stores it. */
+  after(ms: number): string
+  /** How long until a due time, in ms; 0 when it has passed. */
+  waitMs(dueAt: string): number
+  /** Stores what the clocks show, so that a later process sees that the clock was set back. Call it in a transaction. */
+  note(): void
+}
+
+/** A smaller step back is an ordinary correction of the clock. */
+const JUMP_MS = 5000
+
+/** Due times may be stored while the noted time is at most this old. The daemon notes it each minute. */
+const MOST_NOTE_AGE_MS = 5 * MINUTE_MS
+
+export function createDueClock(clock: Clock, { meta, setMeta }: Pick<State, 'meta' | 'setMeta'>): DueClock {
+  const noted = meta(META.clock)
+  /** What this machine's clock showed at `measuredAt`; at first what the previous process noted. */
+  let shown = noted === undefined ? clock.now() : Date.parse(noted)
+  let measuredAt = clock.elapsed()
+  let aheadMs = Number(meta(META.dueAhead) ?? 0)
+
+  const now = () => {
+    const [read, elapsed] = [clock.now(), clock.elapsed()]
+    const behindMs = shown + elapsed - measuredAt - read
+    if (behindMs >= JUMP_MS) aheadMs += Math.round(behindMs)
+    shown = read
+    measuredAt = elapsed
+    return read + aheadMs
+  }
+  const note = () => {
+    now()
+    setMeta(META.clock, isoInstant(shown))
+    setMeta(META.dueAhead, String(aheadMs))
+  }
+  /** Read from the database each time, since the transaction of an earlier note may have been rolled back. */
+  const isNoted = () =>
+    meta(META.dueAhead) === String(aheadMs) &&
+    Math.abs(shown - Date.parse(meta(META.clock) ?? '')) <= MOST_NOTE_AGE_MS
+
+  return {
+    now: () => isoInstant(now()),
+    after(ms) {
+      const dueAt = now() + ms
+      if (!isNoted()) note()
+      return isoInstant(dueAt)
+    },
+    waitMs: dueAt => Math.max(0, Date.parse(dueAt) - now()),
+    note,
+  }
+}
