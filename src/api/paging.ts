@@ -98,9 +98,11 @@ function readV1Page(items: readonly unknown[], paging: PagingFields, sent: Query
   const page = Number(sent['page'] ?? wholeNumber(own(paging, 'page')) ?? 1)
   const totalSize = wholeNumber(own(paging, 'total_size'))
   const limit = wholeNumber(own(paging, 'limit')) ?? Number(sent['limit'] ?? 0)
+  const totalPages = wholeNumber(own(paging, 'total_pages'))
   const bySize = totalSize !== undefined && limit > 0 ? Math.ceil(totalSize / limit) : undefined
-  const totalPages = wholeNumber(own(paging, 'total_pages')) ?? bySize
-  const more = totalPages === undefined ? items.length > 0 : page < totalPages
+  const isUnknown = totalPages === undefined && bySize === undefined
+  // The totals may contradict each other. An empty page ends the list unless `total_pages` says otherwise.
+  const more = page < (totalPages ?? 0) || (items.length > 0 && (isUnknown || page < (bySize ?? 0)))
   return {
     items,
     next: more ? { page: String(page + 1) } : null,

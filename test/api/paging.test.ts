@@ -122,12 +122,28 @@ describe('a page of v1 by number', () => {
     ['no total_pages and the limit sent', { total_size: 5 }, { page: '2', limit: '2' }, { page: '3' }],
     ['no total at all', {}, { page: '7' }, { page: '8' }],
     ['nothing', { total_size: 0, total_pages: 0 }, {}, null],
+    [
+      'fewer pages than its size has',
+      { limit: 2, total_size: 5, total_pages: 1 },
+      { page: '1' },
+      { page: '2' },
+    ],
+    [
+      'more pages than its size has',
+      { limit: 2, total_size: 2, total_pages: 3 },
+      { page: '2' },
+      { page: '3' },
+    ],
   ])('a page with %s leads to the right next one', (_, pagination, sent, next) => {
     expect(page(pagination, sent).next).toEqual(next)
   })
 
   it('an empty page without a total is the last one', () => {
     expect(page({}, { page: '9' }, []).next).toBeNull()
+  })
+
+  it('an empty page is the last one where only the size says that there is more', () => {
+    expect(page({ limit: 2, total_size: 5, total_pages: 1 }, { page: '2' }, []).next).toBeNull()
   })
 
   it('a numbered page has the size of the list', () => {

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { ResourceName } from '../../src/declare/resource-names.ts'
 import { probeLater } from '../../src/engine/deletions/probe-later.ts'
 import { confirmationMs } from '../../src/engine/deletions/recheck.ts'
@@ -11,6 +11,7 @@ import { numberedPage, refused, startScriptedApi, v1Page, v2Page } from '../supp
 const SECOND = 1000
 const MINUTE = 60 * SECOND
 const DAY = 24 * 60 * MINUTE
+const WEEK = 7 * DAY
 
 const activity = {
   id: uuid(1),
@@ -153,7 +154,12 @@ test('rows whose deletion is confirmed and held back do not count as newly misse
   const api = await startScriptedApi()
   const trial = await startTrial(api)
   const { context } = await startTimed(api, trial, ['messages'])
-  const place = { table: 'message_copies', probe: 'messages.list.probe', scope: '' }
+  const place = {
+    resource: 'messages',
+    table: 'message_copies',
+    probe: 'messages.list.probe',
+    scope: '',
+  } as const
   const missing = [1, 2, 3].map(number => ({ key: uuid(number), at: null }))
   await trial.store.transaction(() => {
     for (const { key } of missing.slice(1)) {
@@ -162,5 +168,62 @@ test('rows whose deletion is confirmed and held back do not count as newly misse
       context.store.suspicions.confirm(row)
     }
     expect(probeLater(context, place, missing)).toBe(1)
+  })
+})
+
+describe('a row that a probe has found although no list shows it', () => {
+  const place = {
+    resource: 'messages',
+    table: 'message_copies',
+    probe: 'messages.list.probe',
+    scope: '',
+  } as const
+  const key = uuid(1)
+
+  /** How many rows are suspected by a list that misses the row some days after its probe has found it the n-th time. */
+  const suspectedAfter = async (days: number, found: number) => {
+    const trial = await startTrial(await startScriptedApi())
+    const { context } = await startTimed(await startScriptedApi(), trial, ['messages'])
+    let count: number | undefined
+    await trial.store.transaction(() => {
+      const { tasks } = trial.store
+      tasks.done({ feed: place.probe, key }, { round: 1, dueAt: context.after(WEEK), attempts: found })
+    })
+    trial.passTime(days * DAY)
+    await trial.store.transaction(() => {
+      count = probeLater(context, place, [{ key, at: null }])
+    })
+    return count
+  }
+
+  test.each([
+    [0.9, 1, 0],
+    [1.1, 1, 1],
+    [1.9, 2, 0],
+    [2.1, 2, 1],
+    [6.9, 9, 0],
+    [7.1, 9, 1],
+  ])(
+    '%d days after it was found the %dth time, a list that misses it suspects %d rows',
+    async (days, found, rows) => {
+      expect(await suspectedAfter(days, found)).toBe(rows)
+    },
+  )
+
+  test('a list that misses it suspects it in the next backfill, and only once in each', async () => {
+    const api = await startScriptedApi()
+    const old = { ...activity, occurred_at: minutesBack(600) }
+    let isThere = true
+    let listed = [old]
+    api.on('/v2/activities', () => v2Page(listed))
+    api.on('/v2/activities/{id}', () => (isThere ? { body: old } : refused(404)))
+    const trial = await startTrial(api)
+    await trial.run(['activities'])
+    listed = []
+    await trial.run(['activities'])
+    expect(trial.column('SELECT id FROM live_activities')).toEqual([uuid(1)])
+    isThere = false
+    await trial.run(['activities'])
+    expect(trial.column('SELECT id FROM live_activities')).toEqual([])
   })
 })

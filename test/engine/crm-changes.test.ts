@@ -87,6 +87,18 @@ describe('an activity that reports a changed record', () => {
     expect(tasks(trial)).toEqual([])
   })
 
+  test.each([
+    [-14, ['deal 1']],
+    [-16, []],
+  ])('an activity of %d minutes before the list of records was read has %j read', async (minutes, read) => {
+    const world = await startCrm({ deal: { 1: deal(-60) } })
+    const { poll } = await watch(world)
+    world.records['deal'] = { 1: deal(minutes, { stage: 'second' }) }
+    world.activities.push(event(1, minutes, ['deal 1']))
+    await poll()
+    expect(world.asked()).toEqual(read)
+  })
+
   test('an unknown record is read, however old the change is', async () => {
     const world = await startCrm({ deal: { 1: deal(-60) } })
     const { trial, poll } = await watch(world)

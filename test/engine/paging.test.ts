@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { refused, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
 import { scriptedList } from '../support/scripted-lists.ts'
-import { message, minutesBack, outcomeOf, startTrial, stateOf, uuid } from './trial-backfill.ts'
+import { message, minutesBack, outcomeOf, startTrial, stateOf, type Trial, uuid } from './trial-backfill.ts'
 
 const BOUNDS = { time: 'received_at', from: 'received_from', to: 'received_to' } as const
+
+const reasonOf = (trial: Trial, resource: string) =>
+  String(trial.column(`SELECT reason FROM sync_status WHERE resource = '${resource}'`)[0])
 
 const ids = 'SELECT id FROM message_copies ORDER BY id'
 const uuids = (...numbers: number[]) => numbers.map(uuid)
@@ -28,6 +31,36 @@ describe('the end of a list', () => {
     expect((await trial.run(['messages'])).complete).toBe(true)
     expect(trial.column(ids)).toEqual(uuids(1))
   })
+
+  test.each([
+    ['messages', '/v2/messages', (cursor: string) => v2Page([], cursor), v2Page([message(1)])],
+    [
+      'collections',
+      '/v1/collections',
+      (cursor: string) => v1Page([], cursor),
+      v1Page([{ id: 'a', name: 'A' }]),
+    ],
+  ] as const)(
+    'a pass over %s with twenty pages in a row without an item waits, and goes on at its cursor',
+    async (resource, route, empty, last) => {
+      const api = await startScriptedApi()
+      api.on(route, ({ query }) => {
+        const page = Number(query['cursor'] ?? 0)
+        return page < 50 ? empty(String(page + 1)) : last
+      })
+      const trial = await startTrial(api)
+      const cursors = () => api.requests.map(({ query }) => Number(query['cursor'] ?? 0))
+      await trial.run([resource])
+      expect(cursors()).toEqual(Array.from({ length: 20 }, (_, page) => page))
+      expect(reasonOf(trial, resource)).toMatch(/20 pages in a row without an item/)
+      for (let run = 2; run <= 3; run += 1) {
+        trial.passTime(8 * 86_400_000)
+        await trial.run([resource])
+      }
+      expect(cursors().slice(20, 51)).toEqual(Array.from({ length: 31 }, (_, page) => 20 + page))
+      expect(trial.column(`SELECT rows_live FROM sync_status WHERE resource = '${resource}'`)).toEqual([1])
+    },
+  )
 
   test('has_next_page without a cursor is an error: the resource fails and the checkpoint stays', async () => {
     const api = await startScriptedApi()

@@ -27,7 +27,7 @@ async function startNearEnd(): Promise<Watched> {
   const page = (number: number): ScriptedAnswer => ({
     body: {
       data: [{ id: `page ${number}`, name: 'Aiko', email: null, role: null }],
-      pagination: { page: number, limit: 200, total_size: ROWS, total_pages: 2 },
+      pagination: { page: number, limit: 200, total_size: 2, total_pages: 2 },
     },
   })
   api.on('/v1/members', () => numberedPage([]))
@@ -68,7 +68,7 @@ async function compare(watched: Watched, batches: number): Promise<unknown[][]> 
   const { resource, id, feed } = feedNamed(FEED)
   const [pass] = trial.store.segments.of(FEED)
   if (feed.mode !== 'snapshot' || !pass) throw new Error('members have no pass')
-  const work = endPass(timed.context, { resource, id, feed, pass, resized: false })
+  const work = endPass(timed.context, { resource, id, feed, pass, isPartial: false })
   const denied: unknown[][] = []
   for (let done = 0; done < batches; done += 1) {
     const before = suspects(watched)

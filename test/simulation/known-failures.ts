@@ -113,19 +113,6 @@ export const KNOWN_FAILURES: readonly (readonly [fault: string, life: Life, said
     /access_logs .* is missing/,
   ],
   [
-    'a list that states fewer pages than it has loses what is on the others',
-    life(
-      { resources: ['members'], workspace: { ...WORKSPACE, members: 250 } },
-      answers(0, DAY, {
-        kind: 'rewrite',
-        route: '/v1/members',
-        from: '"total_pages":2',
-        to: '"total_pages":1',
-      }),
-    ),
-    /members .* is missing, though members is complete/,
-  ],
-  [
     'a replica that lags takes a record back, and the history tells of it',
     life(
       { ...CRM, pollSeconds: 300 },
@@ -151,18 +138,6 @@ export const KNOWN_FAILURES: readonly (readonly [fault: string, life: Life, said
       }),
     ),
     /\/v2\/activities was not asked for 930 s/,
-  ],
-  [
-    'empty pages without an end are read without a pause',
-    life(
-      { resources: ['activities'], pollSeconds: 900 },
-      answers(HOUR, HOUR, {
-        kind: 'body',
-        route: '/v2/activities',
-        to: '{"data":[],"page_info":{"end_cursor":"c{n}","has_next_page":true}}',
-      }),
-    ),
-    /\/v2\/activities was asked \d+ times on a day/,
   ],
   [
     'all rows that are dated in the future are read at each poll',
@@ -252,16 +227,6 @@ export const KNOWN_FAILURES: readonly (readonly [fault: string, life: Life, said
     /message_copies .* is missing, though messages is complete as of 2026-08/,
   ],
   [
-    'a change that is published after its list was read, by an event from before, waits for the next pass',
-    life(
-      { ...CRM, pollSeconds: 900 },
-      nature(0, { kind: 'lag', delayMs: 10 * MINUTE }),
-      dealEdited(6 * HOUR - 3 * MINUTE),
-      look(10 * HOUR),
-    ),
-    /crm_records \["deal",.* and an activity has told of its change/,
-  ],
-  [
     'a field without a column that differs each time has everything about its meeting read again',
     life(
       { resources: ['activities', 'meetings', 'transcripts', 'playbook_results'] },
@@ -289,17 +254,6 @@ export const KNOWN_FAILURES: readonly (readonly [fault: string, life: Life, said
       polls(4 * MINUTE, 21_600),
     ),
     /\/v2\/activities was not asked for 60 s, with polls of 1 s, and nothing says so/,
-  ],
-  [
-    'a row that was found by its probe and then deleted stays, whatever complete backfills show',
-    life(
-      { resources: ['activities'], workspace: { ...WORKSPACE, messages: 60 } },
-      answers(HOUR, 20 * MINUTE, { kind: 'partial', route: '/v2/activities' }),
-      backfill(HOUR + MINUTE),
-      change(HOUR + 21 * MINUTE, { kind: 'delete', resource: 'messages', count: 20 }),
-      backfill(HOUR + 30 * MINUTE),
-    ),
-    /a complete backfill has left: activities .*: should not be there/,
   ],
   [
     'a replica with a clock that is ahead has lists read again and again',

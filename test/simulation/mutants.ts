@@ -138,7 +138,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: 'does not follow a change that an event has told of',
     life: life({ ...CRM, pollSeconds: 1800 }, edited(HOUR, 'crm_records'), look(5 * HOUR)),
     file: 'engine/follow-ups/changed-records.ts',
-    from: 'return (at !== null && at > listedAt) ||',
+    from: 'return mayBeLater ||',
     to: 'return',
   },
   {
@@ -265,8 +265,8 @@ export const MUTANTS: readonly Mutant[] = [
     does: 'notices no row that a whole list lacks',
     life: life({ resources: ['members'] }, change(HOUR, { kind: 'delete', resource: 'members' })),
     file: 'engine/modes/snapshot/pass-end.ts',
-    from: 'if (!resized) {',
-    to: 'if (resized === undefined) {',
+    from: 'if (!isPartial) {',
+    to: 'if (isPartial === undefined) {',
   },
   {
     does: 'leaves the rows below a deleted row',

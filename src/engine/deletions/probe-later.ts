@@ -1,4 +1,7 @@
+import type { ResourceName } from '../../declare/resource-names.ts'
+import type { Task } from '../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../context/context.ts'
+import { DAY, WEEK } from '../context/intervals.ts'
 import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from '../context/missed-rows.ts'
 import { noteDenial } from './denial.ts'
 
@@ -12,20 +15,25 @@ export interface Missing {
 }
 
 /**
- * Marks the missing rows as suspected and writes a probe for each, which is due minutes later. Rows that already have a
- * probe are skipped: they are suspected, or an earlier probe found them although no list shows them. Returns how many
- * rows are newly suspected.
+ * Marks the missing rows as suspected and writes a probe for each, which is due minutes later. Rows are skipped that are
+ * suspected already, or that an earlier probe has found lately although no list shows them. Returns how many rows are
+ * newly suspected.
  *
  * @param before how many rows the same pass has marked as suspected before this call
  */
 export function probeLater(
   context: EngineContext,
-  { table, probe, scope }: { table: string; probe: string; scope: string },
+  { resource, table, probe, scope }: { resource: ResourceName; table: string; probe: string; scope: string },
   missing: readonly Missing[],
   before = 0,
 ): number {
-  const { tasks } = context.store
-  const isAsked = (key: string) => tasks.find({ feed: probe, scope, key }) !== undefined
+  const { tasks, suspicions } = context.store
+  const isAsked = (key: string) => {
+    const task = tasks.find({ feed: probe, scope, key })
+    return (
+      task && (suspicions.find({ table, scope, key }) !== undefined || isRefuted(context, resource, task))
+    )
+  }
   const suspects = missing.flatMap(row => {
     if (isAsked(row.key)) return []
     const verdict = noteDenial(context, { table, scope, key: row.key }, { confirms: false })
@@ -37,4 +45,19 @@ export function probeLater(
     tasks.demand({ feed: probe, scope, key, sortAt: at, dueAt })
   }
   return suspects.length
+}
+
+/**
+ * Whether the answer of a probe that found its row still counts, so that a list that does not show the row casts no doubt
+ * on it. In a backfill it counts for the round. In the daemon it counts for a day, and twice as long after each further
+ * one, up to a week: some rows exist that no list shows.
+ */
+function isRefuted(
+  context: EngineContext,
+  resource: ResourceName,
+  { round, dueAt, attempts }: Task,
+): boolean {
+  if (!context.schedule.isTimed) return round >= context.rounds.number(resource)
+  const countsForMs = Math.min(DAY * 2 ** (attempts - 1), WEEK)
+  return dueAt > context.after(WEEK - countsForMs)
 }

@@ -31,6 +31,7 @@ export function firstRead(feed: string, { key, at }: PendingRow): Task {
     deadline: null,
     waiting: false,
     failures: 0,
+    round: 0,
   }
 }
 

@@ -1,9 +1,11 @@
+import { isoInstant } from '../../base/clock.ts'
 import { columnAt } from '../../catalog/catalog.ts'
 import { feedNamed } from '../../catalog/feeds.ts'
 import type { ParsedItem, ParsedRow, ReadCell } from '../../declare/parsed-item.ts'
 import type { ItemFeed, RecordFollowUp, SnapshotFeed } from '../../declare/resource.ts'
 import type { StoredItem } from '../../store/rows/write-items.ts'
 import type { EngineContext } from '../context/context.ts'
+import { MINUTE } from '../context/intervals.ts'
 import { isOffered } from '../modes/refused-scope.ts'
 import { isUuid } from '../parse/uuid.ts'
 import { isPlanned } from './association-plan.ts'
@@ -138,9 +140,13 @@ function childRows(child: string, { children }: ParsedItem): ReadCell[] {
   return (children.get(child) ?? []).map(reader)
 }
 
+/** The API may show a change some minutes after the event that it names, so a list that was read meanwhile lacks it. */
+const PUBLISHED_WITHIN_MS = 15 * MINUTE
+
 /**
- * Whether a record may have changed since its list was last read: the event is newer, or the record is not stored. Both
- * times are by the server's clock. False for a list that was never read, since its first pass will show the record.
+ * Whether a record may have changed since its list was last read: the event is newer or little older, or the record is
+ * not stored. Both times are by the server's clock. False for a list that was never read, since its first pass will show
+ * the record.
  */
 function isNewerThanList(
   context: EngineContext,
@@ -150,7 +156,8 @@ function isNewerThanList(
 ): boolean {
   const listedAt = lastListedAt(context, list, record.object)
   if (listedAt === null) return false
-  return (at !== null && at > listedAt) || !context.store.stored.has(table, [record.object, record.id])
+  const mayBeLater = at !== null && at > isoInstant(Date.parse(listedAt) - PUBLISHED_WITHIN_MS)
+  return mayBeLater || !context.store.stored.has(table, [record.object, record.id])
 }
 
 export function lastListedAt({ store }: EngineContext, list: string, scope: string): string | null {

@@ -1,4 +1,4 @@
-import { type CursorGuard, createCursorGuard } from '../../api/paging.ts'
+import { type CursorGuard, createCursorGuard, type Page } from '../../api/paging.ts'
 import type { Query } from '../../api/request.ts'
 import { type ParleyError, ResourceError } from '../../base/errors.ts'
 import type { FeedName } from '../../catalog/feeds.ts'
@@ -62,6 +62,11 @@ export interface LoopGuards {
   asking(segment: Segment): void
   /** Whether this pass has already requested the next page. */
   repeats(segment: Segment, next: Query | null): boolean
+  /**
+   * Counts the pages without an item, and says whether there were so many in a row that the pass has to wait. In the
+   * daemon, it then waits after each further one.
+   */
+  isStuck(segment: Segment, page: Pick<Page, 'items' | 'next'>): boolean
   ended(segment: Segment): void
 }
 
@@ -69,8 +74,9 @@ export interface LoopGuards {
  * Detects passes whose cursors form a loop. The cursors are kept in memory: after a restart, a loop is read at most
  * once more. A page that is requested again because its answer was lost is no loop.
  */
-export function createLoopGuards(): LoopGuards {
+export function createLoopGuards({ isTimed }: { isTimed: boolean }): LoopGuards {
   const guards = new Map<number, CursorGuard>()
+  const empty = new Map<number, number>()
   return {
     asking({ id, cursor }) {
       if (cursor === null) guards.delete(id)
@@ -80,10 +86,30 @@ export function createLoopGuards(): LoopGuards {
     },
     ended: ({ id }) => {
       guards.delete(id)
+      empty.delete(id)
+    },
+    isStuck({ id, attempts }, page) {
+      const inARow = isEmptyPage(page) ? (empty.get(id) ?? 0) + 1 : 0
+      const isTooMany = inARow > 0 && inARow >= (isTimed && attempts > 0 ? 1 : MOST_EMPTY_PAGES)
+      empty.set(id, isTooMany ? 0 : inARow)
+      return isTooMany
     },
     repeats: ({ id }, next) => next !== null && guards.get(id)?.wasSent(JSON.stringify(next)) === true,
   }
 }
+
+/** The page does not count as a success after failures: it may be one of many without an item. */
+export const isEmptyPage = ({ items, next }: Pick<Page, 'items' | 'next'>): boolean =>
+  items.length === 0 && next !== null
+
+/** A list that is filtered at the server may have some. More look like a fault, and are read ever more slowly. */
+const MOST_EMPTY_PAGES = 20
+
+export const emptyPagesError = (): ResourceError =>
+  new ResourceError(`The API returned ${MOST_EMPTY_PAGES} pages in a row without an item`, {
+    code: 'paging-empty',
+    hint: 'parley goes on with the next page later. If the error persists, report it to the provider of the API.',
+  })
 
 /** Why a cursor leads to no new page. */
 export type DeadCursor = 'refused' | 'repeated'

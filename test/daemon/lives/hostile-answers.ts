@@ -49,6 +49,7 @@ export const ODD_ANSWERS: readonly [Fault, ...Fault[]] = [
   { kind: 'rewrite', from: '"data":\\[\\{', to: '"data":["no item",null,[],7,{' },
   { kind: 'rewrite', from: '"(received_at|occurred_at)":"[^"]*"', to: '"$1":null', probability: 0.3 },
   { kind: 'rewrite', from: ':59(\\.\\d+)?Z"', to: ':60$1Z"' },
+  { kind: 'rewrite', from: '"total_pages":\\d+', to: '"total_pages":1' },
 ]
 
 /** A fault as a readable line. */

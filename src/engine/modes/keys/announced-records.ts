@@ -43,7 +43,7 @@ export function createChanges(context: EngineContext, list: DeclaredFeed<Snapsho
     missing(asked) {
       const task = store.tasks.find(asked) ?? asked
       if (store.stored.state({ table: feed.table, scope: task.scope, key: task.key }) === 'open') {
-        probeLater(context, { table: feed.table, probe: `${id}.probe`, scope: task.scope }, [
+        probeLater(context, { resource, table: feed.table, probe: `${id}.probe`, scope: task.scope }, [
           { key: task.key, at: null },
         ])
         if (!isDueAgain(task, asked)) store.tasks.remove(task)

@@ -27,10 +27,11 @@ export function createProbes(
     everyRound: false,
     isReady: () => true,
     isWanted: () => true,
-    // The row exists although no list shows it. It is requested again after a week.
+    // The row exists although no list shows it. It is requested again after a week, or sooner (`isRefuted`).
     found(task) {
       store.suspicions.end(rowOf(feed, task))
-      store.tasks.done(task, { round: context.rounds.number(resource), dueAt: context.after(WEEK) })
+      const round = context.rounds.number(resource)
+      store.tasks.done(task, { round, dueAt: context.after(WEEK), attempts: task.attempts + 1 })
     },
     missing(task) {
       const row = rowOf(feed, task)

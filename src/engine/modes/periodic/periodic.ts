@@ -23,7 +23,7 @@ export function createPeriodic(context: EngineContext, list: DeclaredFeed<Period
   const { store, backoffs, schedule } = context
   const { resource, id, feed } = list
   const where = { resource, feed: id }
-  const guards = createLoopGuards()
+  const guards = createLoopGuards(context.schedule)
   const undated = createUndatedEntries(context, feed, timeColumn(feed))
   const turns = createTurns<Segment>(period => schedule.overdue(list, period))
   const reads: PeriodReads = {

@@ -32,7 +32,7 @@ export function createNewestKeys(
   const steps = snapshotSteps(context, {
     ...list,
     unlimited: new Set(),
-    guards: createLoopGuards(),
+    guards: createLoopGuards(context.schedule),
     durations: new Map(),
   })
 

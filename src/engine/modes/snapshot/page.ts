@@ -15,7 +15,15 @@ import { forgetUnlisted } from '../../deletions/unlisted.ts'
 import { storeRows, writeFollowUps } from '../../follow-ups/write.ts'
 import { keyOf } from '../../parse/key.ts'
 import { type ListPage, type PageSteps, segmentAfterPage } from '../apply-page.ts'
-import { type LoopGuards, NOT_FAILED, restartPass, segmentToRestart } from '../pass.ts'
+import {
+  emptyPagesError,
+  isEmptyPage,
+  type LoopGuards,
+  NOT_FAILED,
+  restartPass,
+  segmentToRestart,
+} from '../pass.ts'
+import { putOffList } from '../put-off.ts'
 import { endPass } from './pass-end.ts'
 
 /** What the steps of a page need besides the page itself. All requests of a feed share it, except `rest`. */
@@ -145,7 +153,7 @@ const MOST_RESIZES = 3
 function advance(context: EngineContext, work: SnapshotWork, { page, segment }: ListPage): void {
   const { segments } = context.store
   const { resource, id, feed } = work
-  const pass = { ...segment, ...NOT_FAILED }
+  const pass = { ...segment, ...(isEmptyPage(page) ? {} : NOT_FAILED) }
   const limit = largerLimit(page, pass, work.unlimited)
   const totalSize = sizeAfterPage(pass, page)
   const resized = totalSize === SIZE_CHANGED
@@ -161,13 +169,32 @@ function advance(context: EngineContext, work: SnapshotWork, { page, segment }: 
   } else if (resized && pass.restarts < MOST_RESIZES) {
     segments.save({ ...segmentToRestart(pass), query: pass.query })
   } else if (page.next === null) {
-    const batches = endPass(context, { resource, id, feed, pass: reached, resized })
+    const isPartial = resized || isCut(context, work, reached)
+    const batches = endPass(context, { resource, id, feed, pass: reached, isPartial })
     work.rest = batches.next().done ? undefined : batches
   } else if (work.guards.repeats(pass, page.next)) {
     restartPass(segments, pass, 'repeated', { query: pass.query })
+  } else if (work.guards.isStuck(pass, page)) {
+    putOffList(context, { resource, feed: id }, reached, emptyPagesError())
   } else {
     segments.save(reached)
   }
+}
+
+/** Whether the pass has shown fewer rows than the list states to have. Rows that it did not show may still be there. */
+function isCut(
+  context: EngineContext,
+  { resource, id }: SnapshotWork,
+  { scope, totalSize }: Segment,
+): boolean {
+  const isWhole = totalSize === null || context.store.seen.hasAtLeast(id, scope, totalSize)
+  if (!isWhole) {
+    context.log.warn('List shows fewer rows than it states to have, so none of its rows counts as missing', {
+      resource,
+      total: totalSize,
+    })
+  }
+  return !isWhole
 }
 
 /** Once two pages have stated different sizes, the result is `SIZE_CHANGED`, even if later pages agree again. */

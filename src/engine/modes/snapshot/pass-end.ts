@@ -20,10 +20,10 @@ const KEYS_AT_ONCE = 2000
 export interface EndedPass extends DeclaredFeed<SnapshotFeed> {
   pass: Segment
   /**
-   * The list's size changed during the pass. A row may have moved to a page that was already read, so no row counts as
-   * missing.
+   * The list's size changed during the pass, so a row may have moved to a page that was already read; or the pass showed
+   * fewer rows than the list states to have. No row counts as missing then.
    */
-  resized: boolean
+  isPartial: boolean
 }
 
 /**
@@ -33,11 +33,11 @@ export interface EndedPass extends DeclaredFeed<SnapshotFeed> {
  */
 export function* endPass(context: EngineContext, ended: EndedPass): Batches {
   const { store, missedRows } = context
-  const { resource, id, feed, pass, resized } = ended
+  const { resource, id, feed, pass, isPartial } = ended
   const rows = { table: feed.table, scope: pass.scope }
   let missed = 0
   let upTo: string | undefined
-  if (!resized) {
+  if (!isPartial) {
     do {
       if (upTo !== undefined) yield
       const after: string = upTo ?? ''
@@ -71,7 +71,7 @@ function denyUnseen(context: EngineContext, ended: EndedPass, range: KeyRange, b
   if (evidence.by === 'second-pass') return denyByPass(context, ended, keys)
   return probeLater(
     context,
-    { table, probe: `${id}.probe`, scope: pass.scope },
+    { resource: ended.resource, table, probe: `${id}.probe`, scope: pass.scope },
     keys.filter(key => isAskable(evidence, key)).map(key => ({ key, at: null })),
     before,
   )

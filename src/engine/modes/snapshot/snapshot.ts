@@ -24,7 +24,7 @@ export function createSnapshot(
   const { resource, id, feed } = list
   const where = { resource, feed: id }
   const underWay = new Set<string>()
-  const guards = createLoopGuards()
+  const guards = createLoopGuards(context.schedule)
   const turns = createTurns<Segment>(pass => schedule.overdue(list, pass))
   const durations = new Map<string, PassDuration>()
   const reads = { ...list, unlimited: new Set<string>(), guards, durations }

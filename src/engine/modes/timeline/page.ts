@@ -16,6 +16,8 @@ import { isNarrowest, limitAfter } from '../narrowing.ts'
 import {
   canCutAtEdge,
   cutOff,
+  emptyPagesError,
+  isEmptyPage,
   type LoopGuards,
   NOT_FAILED,
   passOfRest,
@@ -23,6 +25,7 @@ import {
   recoverFromDeadCursor,
   segmentAfterPass,
 } from '../pass.ts'
+import { putOffList } from '../put-off.ts'
 import { resolveUnread } from '../unread-spans.ts'
 import { baseQuery, fullLimit, isPart } from './query.ts'
 import { tileByAge } from './tiling.ts'
@@ -85,7 +88,7 @@ function advance(
     ...segmentAfterPage(segment, page, page.items.length - edge.beyond),
     ...(isAlone ? {} : { retryAt: null }),
     query: base,
-    ...(isPart(list.feed, base) || isAlone ? {} : NOT_FAILED),
+    ...(isPart(list.feed, base) || isAlone || isEmptyPage(page) ? {} : NOT_FAILED),
     edgeAt: edge.reached,
     edgeKeys: edge.keysAtEdge,
   }
@@ -95,6 +98,8 @@ function advance(
   else if (limit > Number(base['limit']) && edge.reached !== null && canCutAtEdge(reached))
     enlargePages(context, work, { segment, reached, at: edge.reached, limit })
   else if (work.guards.repeats(segment, page.next)) recoverFromDeadCursor(segments, reached, 'repeated')
+  else if (work.guards.isStuck(segment, page))
+    putOffList(context, { resource: list.resource, feed: list.id }, reached, emptyPagesError())
   else if (edge.reached !== null && edge.reached > (segment.from ?? '') && context.schedule.isLong(segment)) {
     const rest = cutOff(segments, reached, edge.reached)
     // The rest belongs to the current pass of the newest segment, so it is due at once, even if it was listed recently.
@@ -232,7 +237,7 @@ function passEdge(
  */
 function denyMissing(context: EngineContext, { list }: TimelineWork, edge: Edge, reply: Reply): number {
   const { store, now } = context
-  const { id, feed } = list
+  const { resource, id, feed } = list
   if (edge.reached === null && !edge.isEnd) return 0
   const knownBefore = isoInstant(Date.parse(reply.sentAt) - newRowGraceMs(context))
   const candidates = store.rowTimes.within(feed, edge, { before: knownBefore, now: now() })
@@ -240,7 +245,7 @@ function denyMissing(context: EngineContext, { list }: TimelineWork, edge: Edge,
   const undated = isOldestEnd ? missingUndated(context, list, knownBefore) : []
   return probeLater(
     context,
-    { table: feed.table, probe: `${id}.probe`, scope: '' },
+    { resource, table: feed.table, probe: `${id}.probe`, scope: '' },
     [...candidates, ...undated].filter(({ key }) => !edge.seen.has(key) && isAskable(feed.evidence, key)),
   )
 }

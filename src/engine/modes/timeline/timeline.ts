@@ -26,7 +26,7 @@ export function createTimeline(context: EngineContext, list: DeclaredFeed<Timeli
   const { resource, id, feed } = list
   const where = { resource, feed: id }
   const underWay = new Set<number>()
-  const guards = createLoopGuards()
+  const guards = createLoopGuards(context.schedule)
   let feedFailures = 0
   const splitter = createPassSplitter(context, list)
 

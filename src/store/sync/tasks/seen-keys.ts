@@ -5,11 +5,13 @@ import type { Prepare } from '../../database/sqlite-types.ts'
 
 /**
  * Keys that a pass over a list has seen, kept until the rows that it did not see are known. A list may have a million
- * rows, so every function but `note` and `hasAny` handles a bounded number of keys.
+ * rows, so every function but the first three handles a bounded number of keys.
  */
 export interface Seen {
   note(feed: string, scope: string, key: string): void
   hasAny(feed: string, scope: string): boolean
+  /** Whether the pass has seen at least so many keys. */
+  hasAtLeast(feed: string, scope: string, count: number): boolean
   /** Forgets up to `atMost` keys. Returns whether there may be more. */
   forget(feed: string, scope: string, atMost: number): boolean
   /** The last key of the range of `size` rows after `after`; undefined when fewer are left. */
@@ -33,6 +35,7 @@ export interface KeyRange {
 export function createSeen(prepare: Prepare): Seen {
   const note = prepare('INSERT OR IGNORE INTO sync_seen (feed, scope, key) VALUES (?, ?, ?)')
   const any = prepare('SELECT 1 FROM sync_seen WHERE feed = ? AND scope = ? LIMIT 1')
+  const nth = prepare('SELECT 1 FROM sync_seen WHERE feed = ? AND scope = ? LIMIT 1 OFFSET ?')
   const forget = prepare(
     `DELETE FROM sync_seen WHERE feed = @feed AND scope = @scope AND key IN (
        SELECT key FROM sync_seen WHERE feed = @feed AND scope = @scope LIMIT +@atMost)`,
@@ -42,6 +45,7 @@ export function createSeen(prepare: Prepare): Seen {
       note.run(feed, scope, key)
     },
     hasAny: (feed, scope) => any.get(feed, scope) !== undefined,
+    hasAtLeast: (feed, scope, count) => count <= 0 || nth.get(feed, scope, count - 1) !== undefined,
     forget: (feed, scope, atMost) => forget.run({ feed, scope, atMost }).changes === atMost,
     rangeEnd({ table, scope }, after, size) {
       const { name, key, inScope } = keysOf(tableNamed(table))

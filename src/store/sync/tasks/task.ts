@@ -9,12 +9,17 @@ export interface Task {
   /** Event time of the record, to read the newest first. */
   sortAt: string | null
   dueAt: string
-  /** Consecutive answers that were not final yet. For a read that follows a relation: the number of its step. */
+  /**
+   * Consecutive answers that were not final yet. For a probe: how often it has found its row. For a read that follows a
+   * relation: the number of its step.
+   */
   attempts: number
   deadline: string | null
   waiting: boolean
   /** Consecutive failed requests. */
   failures: number
+  /** The round in which it was read last; 0 when it was never read, or is wanted again. */
+  round: number
 }
 
 export interface TaskKey {
@@ -27,9 +32,9 @@ export interface TaskKey {
 export const BY_DUE_TIME = -1
 
 /** The columns of a `TaskRow`, for a SELECT. */
-export const TASK_COLUMNS = 'feed, scope, key, sort_at, due_at, attempts, deadline, waiting, failures'
+export const TASK_COLUMNS = 'feed, scope, key, sort_at, due_at, attempts, deadline, waiting, failures, round'
 
-export type TaskRow = Omit<RowOf<typeof TASK_TABLE>, 'round'>
+export type TaskRow = RowOf<typeof TASK_TABLE>
 
 export const toTask = (row: TaskRow): Task => ({
   feed: row.feed,
@@ -41,4 +46,5 @@ export const toTask = (row: TaskRow): Task => ({
   deadline: row.deadline,
   waiting: row.waiting === 1,
   failures: row.failures,
+  round: row.round,
 })
