@@ -231,6 +231,9 @@ test('the deletions of several passes within a day count together', async () => 
     await goOn(timed, 'members', CONFIRM_AFTER_MS)
   }
   expect(trial.column('SELECT count(*) FROM live_members')).toEqual([82])
+  expect(trial.column("SELECT reason FROM sync_status WHERE resource = 'members'")[0]).toMatch(
+    /^Deletion of 18 more rows of members \(36 within a day\) is held back/,
+  )
 })
 
 const members = (count: number) =>

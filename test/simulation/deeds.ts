@@ -106,8 +106,12 @@ const LIMITS: readonly [LimitModel, ...LimitModel[]] = [
   { kind: 'concurrency', max: 1 },
 ]
 
-/** Brings nothing and says that there is more. */
-const EMPTY_PAGE = '{"data":[],"page_info":{"end_cursor":"c{n}","has_next_page":true}}'
+/** Pages that bring nothing and say that there are more, without an end. */
+const EMPTY_PAGES: Fault = {
+  kind: 'body',
+  route: '/v2/activities',
+  to: '{"data":[],"page_info":{"end_cursor":"c{n}","has_next_page":true}}',
+}
 
 /** What disturbs the daemon, each kind as often as it stands here. */
 const POOL: readonly [Make, ...Make[]] = [
@@ -118,12 +122,10 @@ const POOL: readonly [Make, ...Make[]] = [
   answers(draw => [{ kind: 'late', probability: 0.4, delayMs: 1 + draw.below(3000) }]),
   answers(draw => [{ kind: 'lag', probability: 0.5, delayMs: 300 + draw.below(4000) }]),
   answers(draw => [draw.pick(ODD_ANSWERS)]),
-  (draw, resources) => ({
-    kind: 'answers',
-    faults: [{ kind: 'partial', route: draw.pick(routesOf(resources)) }],
-    forMs: 20 * MINUTE,
-  }),
-  answers(draw => [{ kind: 'body', route: draw.pick(['/v2/activities', '/v2/messages']), to: EMPTY_PAGE }]),
+  (draw, resources) => {
+    const part: Fault = { kind: 'partial', route: draw.pick(routesOf(resources)) }
+    return { kind: 'answers', faults: [draw.pick([part, EMPTY_PAGES])], forMs: 20 * MINUTE }
+  },
   draw => ({ kind: 'limit', limit: draw.pick(LIMITS), forMs: aWhile(draw) }),
   draw => ({ kind: 'refuse', forMs: aWhile(draw) }),
   draw => ({ kind: 'kill', statement: 1 + draw.below(4000), downMs: aWhile(draw) }),

@@ -265,15 +265,21 @@ function partsOf({ followUps = [] }: ItemFeed): SingleRead['parts'] {
 const HELD_REASON = 'Deletion of '
 
 /** @param loss the loss to report. Its table may be one that the deletions affect indirectly, as by a cascade. */
-function reportHold(context: EngineContext, resource: ResourceName, { table, rows }: Loss): void {
+function reportHold(context: EngineContext, resource: ResourceName, loss: Loss): void {
   const { store, options } = context
+  const { table, rows, confirmed } = loss
   const { heldSince } = store.state.get(resource)
+  // The guard also counts what was deleted within a day, and only the sum may be beyond its limit.
+  const what =
+    confirmed > rows
+      ? `${rows} more rows of ${table} (${confirmed} within a day)`
+      : `${rows} rows of ${table}`
   const command = `parley accept-deletions ${resource}`
   const until = new Date(Date.parse(heldSince ?? context.now()) + scaled(HOLD_MS, options)).toISOString()
   context.runs.fail(
     { resource, feed: `${resource}.round` },
     new ResourceError(
-      `${HELD_REASON}${rows} rows of ${table} is held back until a complete pass after ${dateTimeText(until)} confirms it (limit: 20 rows and 20 %). To delete them now: ${command}`,
+      `${HELD_REASON}${what} is held back until a complete pass after ${dateTimeText(until)} confirms it (limit: 20 rows and 20 %). To delete them now: ${command}`,
       { code: 'mass-deletion' },
     ),
     {
