@@ -329,6 +329,24 @@ describe('a record that is missing from its answer', () => {
   })
 })
 
+test('a record whose id cannot be requested is deleted by a backfill whose list lacks it twice', async () => {
+  const world = await startCrm({ deal: { 1: deal(-60) } })
+  let shown = ['won', 'lost']
+  world.instead['deal'] = () => ({
+    body: {
+      data: shown.map(id => ({ id, object: 'deal', updated_at: at(-60) })),
+      page_info: { has_next_page: false },
+    },
+  })
+  const trial = await startTrial(world.api)
+  await trial.run(RESOURCES)
+  expect(liveRecords(trial)).toEqual(['lost', 'won'])
+  shown = ['lost']
+  expect((await trial.run(RESOURCES)).complete).toBe(true)
+  expect(liveRecords(trial)).toEqual(['lost'])
+  expect(world.api.requests.filter(({ query }) => query['ids'])).toEqual([])
+})
+
 describe('an object whose records are refused', () => {
   test('an unknown object that answers 404 is forgotten', async () => {
     const world = await startCrm({ deal: { 1: deal(-60) } })

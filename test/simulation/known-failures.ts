@@ -65,16 +65,6 @@ export const KNOWN_FAILURES: readonly (readonly [fault: string, life: Life, said
     /playbooks .* is deleted, though the API answers for it/,
   ],
   [
-    'the deletion of a record whose id is no UUID is never seen',
-    life(
-      { resources: ['crm_objects', 'crm_records'] },
-      nature(0, { kind: 'rewrite', from: recordOf('stage'), to: 'stage_won' }),
-      change(HOUR, { kind: 'delete', resource: 'crm_records', object: 'stage', id: recordOf('stage') }),
-      backfill(2 * HOUR),
-    ),
-    /complete backfill has left: crm_records \["stage","stage_won"\]: should not be there/,
-  ],
-  [
     'e-mails with a blank Message-ID are taken for one',
     life(
       { resources: ['messages', 'message_bodies'] },

@@ -4,14 +4,15 @@ import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context/context.ts'
 import { scaled } from '../context/intervals.ts'
 import { CONFIRM_MANY_AFTER_MS } from '../context/missed-rows.ts'
+import { UUID_GLOB } from '../parse/uuid.ts'
 import { tablesOf } from './apply.ts'
 import { confirmAfterMs, confirmableAt, undecidedSince } from './denial.ts'
 
 /** Decides when a list is read again before its interval is over, to confirm the rows that it has denied. */
 
 /**
- * When to read the list again early, by the server's clock in ms; undefined when it waits for its interval. If the rows
- * of the list can be requested by key, the list is read early only after a pass that missed many rows.
+ * When to read the list again early, by the server's clock in ms; undefined when it waits for its interval. If all its
+ * suspected rows can be requested by key, the list is read early only after a pass that missed many rows.
  */
 export function recheckAt(
   context: EngineContext,
@@ -21,9 +22,11 @@ export function recheckAt(
   const { missedRows, store, server, clock } = context
   const missedAt = missedRows.recheckAt(segment.id)
   if (missedAt !== undefined) return server.now() + missedAt - clock.elapsed()
-  if (feed.mode !== 'snapshot' || feed.evidence.by !== 'second-pass') return undefined
+  if (feed.mode !== 'snapshot' || !['second-pass', 'ids'].includes(feed.evidence.by)) return undefined
   const scope = feed.scope === undefined ? undefined : segment.scope
-  const since = store.suspicions.earliestUndecided(feed.table, undecidedSince(context), scope)
+  // The others are requested by key.
+  const butKeys = feed.evidence.by === 'ids' ? UUID_GLOB : undefined
+  const since = store.suspicions.earliestUndecided(feed.table, undecidedSince(context), { scope, butKeys })
   return since === undefined ? undefined : confirmableAt(context, since, missedRows.waitFactor(segment.id))
 }
 

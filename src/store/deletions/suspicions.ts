@@ -44,11 +44,17 @@ export interface Suspicions {
   confirmedRows(table: string): (Pick<RowKey, 'scope' | 'key'> & { means: Denial })[]
   /** Number of suspected rows, not confirmed, that were first denied at an instant or later. */
   countUndecided(table: string, since: string): number
-  /** The earliest time of denial of the rows that `countUndecided` counts; with `scope`, only of rows in this scope. */
-  earliestUndecided(table: string, since: string, scope?: string): string | undefined
+  /** The earliest time of denial of the rows that `countUndecided` counts; with `of`, only of those. */
+  earliestUndecided(table: string, since: string, of?: RowsOf): string | undefined
   latestUndecided(table: string): string | undefined
   /** Number of a table's rows that analysts see as live, counted no further than `atMost`. */
   liveRows(table: string, atMost: number): number
+}
+
+/** Rows in a scope, or without the keys that match a GLOB pattern; default all. */
+interface RowsOf {
+  scope?: string | null | undefined
+  butKeys?: string | null | undefined
 }
 
 export function keyOfRow(table: string, columns: readonly string[]): RowKey {
@@ -77,7 +83,8 @@ export function createSuspicions(prepare: Prepare): Suspicions {
     'SELECT scope, key, means FROM sync_absences WHERE table_name = ? AND confirmed = 1',
   )
   const undecided = `FROM sync_absences
-    WHERE table_name = @table AND (@scope IS NULL OR scope = @scope) AND confirmed = 0 AND missing_since >= @since`
+    WHERE table_name = @table AND (@scope IS NULL OR scope = @scope) AND confirmed = 0 AND missing_since >= @since
+      AND (@butKeys IS NULL OR key NOT GLOB @butKeys)`
   const count = prepare<number>(`SELECT count(*) ${undecided}`).pluck()
   const earliest = prepare<string | null>(`SELECT min(missing_since) ${undecided}`).pluck()
   const latest = prepare<string | null>(
@@ -110,9 +117,9 @@ export function createSuspicions(prepare: Prepare): Suspicions {
     },
     hasAny: table => any.get(table) === 1,
     confirmedRows: table => confirmed.all(table),
-    countUndecided: (table, since) => onlyRow(count, { table, since, scope: null }),
-    earliestUndecided: (table, since, scope) =>
-      earliest.get({ table, since, scope: scope ?? null }) ?? undefined,
+    countUndecided: (table, since) => onlyRow(count, { table, since, scope: null, butKeys: null }),
+    earliestUndecided: (table, since, { scope = null, butKeys = null } = {}) =>
+      earliest.get({ table, since, scope, butKeys }) ?? undefined,
     latestUndecided: table => latest.get(table) ?? undefined,
     liveRows(table, atMost) {
       const live = `SELECT 1 FROM ${quote(table)} WHERE ${isLive(tableNamed(table))} LIMIT +?`

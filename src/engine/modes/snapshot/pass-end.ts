@@ -69,12 +69,17 @@ function denyUnseen(context: EngineContext, ended: EndedPass, range: KeyRange, b
   const keys = context.store.seen.unseen(id, { table, scope: pass.scope }, range)
   if (evidence.by === 'detail') return readUnlisted(context, ended, { range, keys, before })
   if (evidence.by === 'second-pass') return denyByPass(context, ended, keys)
-  return probeLater(
+  const askable = keys.filter(key => isAskable(evidence, key))
+  const place = { resource: ended.resource, table, probe: `${id}.probe`, scope: pass.scope }
+  const suspected = probeLater(
     context,
-    { resource: ended.resource, table, probe: `${id}.probe`, scope: pass.scope },
-    keys.filter(key => isAskable(evidence, key)).map(key => ({ key, at: null })),
+    place,
+    askable.map(key => ({ key, at: null })),
     before,
   )
+  // A key that cannot be requested is denied by a second pass.
+  const others = keys.filter(key => !isAskable(evidence, key))
+  return suspected + denyByPass(context, ended, others)
 }
 
 /** Denies the rows with these keys. The pass confirms only suspicions that are older than its start. */
