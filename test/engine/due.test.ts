@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import { createLog } from '../../src/base/log.ts'
 import { growingBackoff } from '../../src/engine/context/feed-waits.ts'
-import { auditInterval, passInterval } from '../../src/engine/context/intervals.ts'
+import { auditInterval, auditIntervalFrom, passInterval } from '../../src/engine/context/intervals.ts'
 import { createServerClock } from '../../src/engine/context/server-clock.ts'
+import { dueAt } from '../../src/engine/due/by-time.ts'
 import { cutAt, fits } from '../../src/engine/modes/timeline/tiling.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { refused, startScriptedApi } from '../support/scripted-api.ts'
@@ -26,6 +27,55 @@ describe('the time until a span of event time is listed again', () => {
     ['in the future', -DAY, 5 * MINUTE],
   ])('a span of event time from %s has its interval', (_, age, interval) => {
     expect(auditInterval(age)).toBe(interval)
+  })
+})
+
+describe('the time until a span is listed again, from its age when it was listed', () => {
+  test.each([
+    [HOUR, 1],
+    [10 * DAY, 1],
+    [10 * DAY, 0.01],
+    [10 * DAY, 4],
+    [400 * DAY, 1],
+  ])(
+    'a span that was %d ms old falls due at its interval by its age then, with intervals scaled by %d',
+    (age, intervalScale) => {
+      const interval = auditIntervalFrom(age, { intervalScale })
+      expect(interval).toBeCloseTo(intervalScale * auditInterval(age + interval), 3)
+    },
+  )
+
+  test('with intervals scaled by more than eight, it is the scaled week', () => {
+    expect(auditIntervalFrom(HOUR, { intervalScale: 10 })).toBe(70 * DAY)
+  })
+})
+
+describe('when a segment is due', () => {
+  const [AT_ONCE, NEVER] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]
+  const listed = { closed: false, listedAt: ago(HOUR), passStartedAt: null, unavailableSince: null }
+  const facts = { now: NOW, intervalMs: 3 * HOUR, isNewEnough: true, isWanted: false }
+  test.each<[string, Partial<typeof listed> | object, object, number]>([
+    ['its interval after its last pass', {}, {}, NOW + 2 * HOUR],
+    ['at once when it was never read', { listedAt: null }, {}, AT_ONCE],
+    ['at once while a pass is in progress', { passStartedAt: ago(MINUTE) }, {}, AT_ONCE],
+    ['at once when it was unavailable', { unavailableSince: ago(DAY) }, {}, AT_ONCE],
+    ['at once when it is wanted', {}, { isWanted: true }, AT_ONCE],
+    ['at once when a clock far ahead noted its pass', { listedAt: ago(-DAY) }, {}, AT_ONCE],
+    ['never when it is closed, though it is wanted', { closed: true }, { isWanted: true }, NEVER],
+    ['never before the start of what is read', { listedAt: null }, { isNewEnough: false }, NEVER],
+    ['earlier, to confirm what it has denied', {}, { recheckAt: NOW + MINUTE }, NOW + MINUTE],
+    ['no later for a confirmation', {}, { recheckAt: NOW + DAY }, NOW + 2 * HOUR],
+    [
+      'after its wait for a failure, though it is wanted',
+      {},
+      { isWanted: true, retryAt: NOW + HOUR },
+      NOW + HOUR,
+    ],
+    ['at its interval when that is later than the wait', {}, { retryAt: NOW + HOUR }, NOW + 2 * HOUR],
+    ['when a read can confirm, not earlier', { listedAt: null }, { confirmAt: NOW + HOUR }, NOW + HOUR],
+    ['after its wait when that ends later', {}, { confirmAt: NOW, retryAt: NOW + HOUR }, NOW + HOUR],
+  ])('a segment is due %s', (_, segment, more, due) => {
+    expect(dueAt({ ...listed, ...segment }, { ...facts, ...more })).toBe(due)
   })
 })
 

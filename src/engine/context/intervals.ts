@@ -34,6 +34,19 @@ export function auditInterval(ageMs: number): number {
 
 const SHORTEST_AUDIT_MS = 5 * MINUTE
 
+/**
+ * The same by the age at its last listing, scaled: it falls due when its age then is eight times what has passed. So
+ * passing time changes no due time. Pure.
+ */
+export function auditIntervalFrom(
+  listedAgeMs: number,
+  options: Pick<EngineOptions, 'intervalScale'>,
+): number {
+  const { intervalScale } = options
+  const dueAgeMs = intervalScale < 8 ? (8 * listedAgeMs) / (8 - intervalScale) : Number.POSITIVE_INFINITY
+  return scaled(auditInterval(dueAgeMs), options)
+}
+
 /** Passes over a whole list may take at most this share of the time. */
 const MOST_SHARE = 1 / 20
 

@@ -1,46 +1,80 @@
 import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context/context.ts'
-import { auditInterval, MINUTE, passInterval, scaled, usualIntervalMs } from '../context/intervals.ts'
+import { auditIntervalFrom, MINUTE, passInterval, scaled, usualIntervalMs } from '../context/intervals.ts'
 import type { Schedule } from '../context/schedule.ts'
 import { confirmingReadMs, recheckAt } from '../deletions/recheck.ts'
 import { isNewEnough, putOffMs } from './segment-conditions.ts'
 
+/** What the due time of a segment depends on, next to the segment itself. Times are in ms by the API's clock. */
+export interface DueFacts {
+  now: number
+  /** From one pass to the next. */
+  intervalMs: number
+  /** False when it lies entirely before `sync.since`. */
+  isNewEnough: boolean
+  /** True when it is read at once: its scope has failed, something demands its list, or a round has to confirm it. */
+  isWanted: boolean
+  /** Not before this time, after a failure. */
+  retryAt?: number | undefined
+  /** Before its interval is over, to confirm what it has denied. */
+  recheckAt?: number | undefined
+  /** For a suspected document: when a read can confirm its deletion. It is not read before. */
+  confirmAt?: number | undefined
+}
+
+/** When a segment is read next. Pure. @returns -Infinity for at once, Infinity for never */
+export function dueAt(
+  { closed, listedAt, passStartedAt, unavailableSince }: DueSegment,
+  facts: DueFacts,
+): number {
+  const { intervalMs, isNewEnough, isWanted, recheckAt = Number.POSITIVE_INFINITY, confirmAt } = facts
+  const earliest = facts.retryAt ?? Number.NEGATIVE_INFINITY
+  if (closed || !isNewEnough) return Number.POSITIVE_INFINITY
+  if (confirmAt !== undefined) return Math.max(earliest, confirmAt)
+  const isUnread = listedAt === null || passStartedAt !== null || unavailableSince !== null
+  if (isUnread || isWanted || isInFuture(listedAt, facts.now)) return earliest
+  return Math.max(earliest, Math.min(Date.parse(listedAt) + intervalMs, recheckAt))
+}
+
+type DueSegment = Pick<Segment, 'closed' | 'listedAt' | 'passStartedAt' | 'unavailableSince'>
+
+/** True when a clock that was ahead stored this time. Without this check, the list would not be read until then. */
+const isInFuture = (listedAt: string, now: number): boolean => Date.parse(listedAt) > now + MINUTE
+
 /** The schedule of the daemon: lists fall due at intervals, single reads at the time stored in their task. */
 export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): Schedule {
-  const { store, server, options, backoffs } = context
+  const { store, server, options, backoffs, demandedLists, rounds } = context
   const intervalMs = ({ feed }: DeclaredFeed<ListFeed>, segment: Segment) => {
     if (feed.mode === 'snapshot')
       return passInterval(scaled(usualIntervalMs(feed), options), segment, options)
     if (feed.mode !== 'timeline') return scaled(usualIntervalMs(feed), options)
     if (segment.to === null) return pollMs
-    return scaled(auditInterval(server.now() - Date.parse(segment.to)), options)
+    const listedAt = segment.listedAt === null ? server.now() : Date.parse(segment.listedAt)
+    return auditIntervalFrom(listedAt - Date.parse(segment.to), options)
   }
-  /** By the server's clock, in ms. */
-  const dueAgainAt = (list: DeclaredFeed<ListFeed>, segment: Segment, listedAt: string): number =>
-    Math.min(
-      Date.parse(listedAt) + intervalMs(list, segment),
-      recheckAt(context, list, segment) ?? Number.POSITIVE_INFINITY,
-    )
-  /** True when a clock that was ahead stored this time. Without this check, the list would not be read until then. */
-  const isInFuture = (listedAt: string) => Date.parse(listedAt) > server.now() + MINUTE
+  const factsOf = (list: DeclaredFeed<ListFeed>, segment: Segment): DueFacts => {
+    const { id, resource, feed } = list
+    const now = server.now()
+    const confirmMs = confirmingReadMs(context, list)
+    const isDemanded =
+      (feed.mode !== 'timeline' || segment.to === null) && demandedLists.isDemanded(id, segment.id)
+    const isUnconfirmed = rounds.isConfirming(resource) && segment.listedRound < rounds.number(resource)
+    return {
+      now,
+      intervalMs: intervalMs(list, segment),
+      isNewEnough: isNewEnough(list, segment, options),
+      // A failed scope is due as soon as its backoff ends: the round may end without it, but the resource stays failing.
+      isWanted: isDemanded || isUnconfirmed || backoffs.hasFailed(id, segment.scope),
+      retryAt: segment.retryAt === null ? undefined : now + putOffMs(segment, context),
+      recheckAt: recheckAt(context, list, segment),
+      confirmAt: confirmMs === undefined ? undefined : now + confirmMs,
+    }
+  }
   /** How long until a segment is due, in ms, regardless of its feed's backoff. */
   const ownWaitMs = (list: DeclaredFeed<ListFeed>, segment: Segment): number => {
-    const { closed, listedAt, listedRound, passStartedAt, unavailableSince, to } = segment
-    if (closed || !isNewEnough(list, segment, options)) return Number.POSITIVE_INFINITY
-    const putOff = putOffMs(segment, context)
-    const confirmMs = confirmingReadMs(context, list)
-    if (putOff > 0 || confirmMs !== undefined) return Math.max(putOff, confirmMs ?? 0)
-    if (listedAt === null || passStartedAt !== null || unavailableSince !== null) return 0
-    if (isInFuture(listedAt)) return 0
-    // A failed scope is due as soon as its backoff ends: the round may end without it, but the resource stays failing.
-    if (backoffs.hasFailed(list.id, segment.scope)) return 0
-    const isUrgent =
-      (list.feed.mode !== 'timeline' || to === null) && context.demandedLists.isDemanded(list.id, segment.id)
-    const isUnconfirmed =
-      context.rounds.isConfirming(list.resource) && listedRound < context.rounds.number(list.resource)
-    if (isUrgent || isUnconfirmed) return 0
-    return Math.max(0, dueAgainAt(list, segment, listedAt) - server.now())
+    const facts = factsOf(list, segment)
+    return Math.max(0, dueAt(segment, facts) - facts.now)
   }
 
   return {
@@ -48,9 +82,13 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
     intervalMs,
     overdue(list, segment) {
       const { listedAt } = segment
-      if (listedAt === null || isInFuture(listedAt)) return Number.POSITIVE_INFINITY
-      const lateMs = server.now() - dueAgainAt(list, segment, listedAt)
-      return lateMs > 0 ? lateMs / intervalMs(list, segment) : 0
+      const facts = factsOf(list, segment)
+      if (listedAt === null || isInFuture(listedAt, facts.now)) return Number.POSITIVE_INFINITY
+      const dueAgainAt = Math.min(
+        Date.parse(listedAt) + facts.intervalMs,
+        facts.recheckAt ?? Number.POSITIVE_INFINITY,
+      )
+      return Math.max(0, facts.now - dueAgainAt) / facts.intervalMs
     },
     laneOf(list, segment) {
       if (list.feed.mode !== 'timeline')

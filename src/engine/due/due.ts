@@ -14,7 +14,7 @@ import { byTime } from './by-time.ts'
  * Computes when each list and key is read next. The work of the modes, the sleep of an idle daemon, `next_run_at`, the
  * backlog and the check for late lists all derive from it.
  *
- * The due time of a segment is computed from its stored state whenever it is needed (`Schedule.waitMs`). It is not
+ * The due time of a segment is computed from its stored state whenever it is needed (`dueAt` in by-time.ts). It is not
  * stored, because it also depends on settings, rounds, suspicions and backoffs. If one of these changed without an
  * update of the stored time, the list might never be read again. Single reads are due at the time stored in their task.
  */
