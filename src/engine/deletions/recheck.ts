@@ -1,3 +1,4 @@
+import { isoInstant } from '../../base/clock.ts'
 import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import type { Segment } from '../../store/sync/segments.ts'
@@ -84,8 +85,9 @@ function askedMs(
   { store: { tasks, dueClock }, options }: EngineContext,
   resources: readonly ResourceName[],
 ): number | undefined {
-  const soon = { after: dueClock.now(), upTo: dueClock.after(confirmAfterMs({ options })) }
-  const dueAt = tasks.latestAsked(resources, soon)
+  const after = dueClock.now()
+  const upTo = isoInstant(Date.parse(after) + confirmAfterMs({ options }))
+  const dueAt = tasks.latestAsked(resources, { after, upTo })
   return dueAt === undefined ? undefined : dueClock.waitMs(dueAt)
 }
 

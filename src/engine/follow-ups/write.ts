@@ -31,6 +31,7 @@ export function writeFollowUps(
   followUps: readonly (FollowUp | RecordFollowUp)[] = [],
 ): void {
   const { store, urgent } = context
+  let dueAt: string | undefined
   for (const entry of stored) {
     const { status, isExtraAlone } = entry.written
     if (status === 'unchanged') continue
@@ -40,7 +41,10 @@ export function writeFollowUps(
     for (const followUp of followUps) {
       if (!followUp.on.includes(status) || !isMet(followUp, cell)) continue
       if ('records' in followUp) writeRecordTasks(context, followUp, cell, entry)
-      else writeTask(store, followUp, cell, store.dueClock.after(0), urgent.add)
+      else {
+        dueAt ??= store.dueClock.after(0)
+        writeTask(store, followUp, cell, dueAt, urgent.add)
+      }
     }
   }
 }
@@ -84,7 +88,7 @@ function writeTask(
   store: Store,
   followUp: FollowUp,
   cell: ReadCell,
-  now: string,
+  dueAt: string,
   addUrgent: (feed: string, key: string) => void,
 ): void {
   const key = cell(followUp.key)
@@ -92,6 +96,6 @@ function writeTask(
   const sortAt = followUp.sort === undefined ? null : (cell(followUp.sort) as string | null)
   // A denied row that another row now names may have come back, so it is read at once.
   const how = followUp.how === 'add' && isDenied(store, followUp.feed, key) ? 'demand' : followUp.how
-  store.tasks[how]({ feed: followUp.feed, key, sortAt, dueAt: now })
+  store.tasks[how]({ feed: followUp.feed, key, sortAt, dueAt })
   addUrgent(followUp.feed, key)
 }
