@@ -11,7 +11,7 @@ import { until } from '../support/until.ts'
 
 /** A new resource is a single file. Here it is added to a copy of the source, which is built and run. */
 
-const ROOMS = `import { child, entity, parent, resource, text } from '../catalog/resource.ts'
+const ROOMS = `import { child, entity, parent, resource, text } from '../declare/resource.ts'
 
 const features = child('room_features', {
   about: 'What each room has.',
