@@ -28,7 +28,8 @@ test('the child processes are found by their names', () => {
 test.each(CHILDREN)('%s handles SIGUSR1 before it takes its order', async program => {
   const child = fork(join(BUILT, program), [], { execArgv: ['--import', REPORT], env: {} })
   onTestFinished(() => void child.kill('SIGKILL'))
-  const [handlers] = await once(child, 'message')
+  const ended = once(child, 'exit').then(([status]) => [`it ended with ${status}`])
+  const [handlers] = await Promise.race([once(child, 'message'), ended])
   expect(handlers).toBe(1)
 })
 
