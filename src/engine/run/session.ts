@@ -2,6 +2,7 @@ import type { Sent } from '../../api/client.ts'
 import type { ApiRequest } from '../../api/request.ts'
 import { untilNext } from '../../base/clock.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
+import { writeError } from '../../store/migrations/foreign-objects.ts'
 import { createContext, type EngineContext } from '../context/context.ts'
 import type { EngineDeps } from '../context/engine-options.ts'
 import { growingBackoff } from '../context/feed-waits.ts'
@@ -84,8 +85,13 @@ export function createSession(deps: SessionDeps): Session {
   })
 
   const afterJob = (job: Job) => {
-    const work = runs.afterJob(job)
-    if (work) void store.transaction(work).catch(error => scheduler?.stop(error))
+    try {
+      const work = runs.afterJob(job)
+      if (work) void store.transaction(work).catch(error => scheduler?.stop(error))
+    } catch (error) {
+      // To see whether the resource is idle, its sources may plan, which writes: the disk may be full.
+      scheduler?.stop(writeError(error, store.path))
+    }
   }
 
   let reviewed = { commits: -1, looks: 0 }
