@@ -70,7 +70,7 @@ test('a correction of a few seconds changes no due time by more than that', () =
   expect(waitOf(due, at)).toBe(51)
 })
 
-test('what is due while a machine sleeps is due when it wakes', () => {
+test('a read that falls due while the machine sleeps is due when it wakes', () => {
   const { start, setClock } = machine()
   const due = start()
   const at = due.after(HOUR)

@@ -20,6 +20,8 @@ export interface MissedRows {
    * rows became suspected: if the replicas of the API disagree, every pass may miss some rows.
    */
   waitFactor(segment: number): number
+  /** Whether rows became suspected in the last pass. */
+  isSuspecting(segment: number): boolean
   /** The earliest `recheckAt` of all segments; undefined when there is none. */
   nextRecheckAt(): number | undefined
 }
@@ -61,6 +63,7 @@ export function createMissedRows(clock: Clock, options: EngineOptions): MissedRo
     },
     recheckAt: segment => rechecks.get(segment)?.at,
     waitFactor: segment => 2 ** Math.min(Math.max((suspecting.get(segment) ?? 1) - 1, 0), MOST_DOUBLINGS),
+    isSuspecting: segment => suspecting.has(segment),
     nextRecheckAt() {
       const times = [...rechecks.values()].map(({ at }) => at)
       return times.length === 0 ? undefined : Math.min(...times)

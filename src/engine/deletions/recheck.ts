@@ -25,6 +25,8 @@ export function recheckAt(
   if (missedAt !== undefined) return server.now() + missedAt - clock.elapsed()
   if (feed.mode !== 'snapshot' || !['second-pass', 'ids'].includes(feed.evidence.by)) return undefined
   const scope = feed.scope === undefined ? undefined : segment.scope
+  // Each look for due work asks for each scope, so the database is asked only after a pass that missed something.
+  if (feed.evidence.by === 'ids' && !missedRows.isSuspecting(segment.id)) return undefined
   // The others are requested by key.
   const butKeys = feed.evidence.by === 'ids' ? UUID_GLOB : undefined
   const since = store.suspicions.earliestUndecided(feed.table, undecidedSince(context), { scope, butKeys })

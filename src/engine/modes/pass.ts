@@ -63,8 +63,8 @@ export interface LoopGuards {
   /** Whether this pass has already requested the next page. */
   repeats(segment: Segment, next: Query | null): boolean
   /**
-   * Counts the pages without an item, and says whether there were so many in a row that the pass has to wait. In the
-   * daemon, it then waits after each further one.
+   * Counts the pages without an item. True when the pass has to wait, because too many came in a row. In the daemon, it
+   * then waits after each further one.
    */
   isStuck(segment: Segment, page: Pick<Page, 'items' | 'next'>): boolean
   ended(segment: Segment): void

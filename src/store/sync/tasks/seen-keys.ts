@@ -10,7 +10,7 @@ import type { Prepare } from '../../database/sqlite-types.ts'
 export interface Seen {
   note(feed: string, scope: string, key: string): void
   hasAny(feed: string, scope: string): boolean
-  /** Whether the pass has seen at least so many keys. */
+  /** Whether the pass has seen at least `count` keys. */
   hasAtLeast(feed: string, scope: string, count: number): boolean
   /** Forgets up to `atMost` keys. Returns whether there may be more. */
   forget(feed: string, scope: string, atMost: number): boolean
