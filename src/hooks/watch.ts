@@ -51,6 +51,7 @@ export interface HookWatchDeps extends CommandDeps {
   random?(): number
 }
 
+/** While there is a hook. A reload may bring one. */
 const LOOK_MS = 15 * SECOND_MS
 const END_LIMIT_MS = 10 * SECOND_MS
 
@@ -68,6 +69,11 @@ export function watchProblems(deps: HookWatchDeps): HookWatch {
   const closing = new AbortController()
   void lookRepeatedly()
 
+  function hasHooks(): boolean {
+    const { onProblem, onRecovered } = hooks()
+    return onProblem !== undefined || onRecovered !== undefined
+  }
+
   function send(target: HookTarget, call: HookCall, signal: AbortSignal): Promise<string | undefined> {
     const payload = payloadOf(call)
     return target.by === 'command'
@@ -78,14 +84,13 @@ export function watchProblems(deps: HookWatchDeps): HookWatch {
   async function lookRepeatedly(): Promise<void> {
     let hasFailed = false
     for (;;) {
-      await clock.sleep(LOOK_MS, closing.signal)
+      await clock.sleep(hasHooks() ? LOOK_MS : MINUTE_MS, closing.signal)
       if (closing.signal.aborted) return
-      const { onProblem, onRecovered, waitMinutes } = hooks()
-      if (onProblem === undefined && onRecovered === undefined) continue
+      if (!hasHooks()) continue
       try {
         const seen = await look()
         if (closing.signal.aborted) return
-        if (seen) act(seen, waitMinutes * MINUTE_MS)
+        if (seen) act(seen, hooks().waitMinutes * MINUTE_MS)
         hasFailed = false
       } catch (error) {
         if (!hasFailed && !closing.signal.aborted)

@@ -82,6 +82,7 @@ const literal = (node: ts.Node | undefined, typeOnly: boolean): Import | undefin
 function useOf(node: ts.Node): string | undefined {
   if (isDeferredTransaction(node)) return 'a deferred transaction'
   if (hasBoundLimit(node)) return 'a bound LIMIT'
+  if (writesSegments(node)) return 'a write to sync_segments'
   if (ts.isPropertyAccessExpression(node)) return `${node.expression.getText()}.${node.name.text}`
   if (ts.isElementAccessExpression(node) && ts.isStringLiteralLike(node.argumentExpression)) {
     return `${node.expression.getText()}.${node.argumentExpression.text}`
@@ -93,6 +94,10 @@ function useOf(node: ts.Node): string | undefined {
   const isProperty = ts.isPropertyAccessExpression(parent) && parent.name === node
   return isProperty || ts.isImportSpecifier(parent) ? undefined : node.text
 }
+
+const writesSegments = (node: ts.Node): boolean =>
+  (ts.isStringLiteralLike(node) || ts.isTemplateExpression(node)) &&
+  /\b(INTO|UPDATE|DELETE FROM) sync_segments\b/.test(node.getText())
 
 /** `db.transaction(work)()`, in place of `db.transaction(work).immediate()`. */
 function isDeferredTransaction(node: ts.Node): boolean {

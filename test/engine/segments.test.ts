@@ -238,7 +238,9 @@ describe('the newest end of a timeline', () => {
     expect(await poll()).toBe(1)
     expect(stored(trial)).toContain(uuid(5000))
     timed.moveClock(86_400_000)
-    trial.store.prepare("UPDATE sync_segments SET listed_at = '2026-01-01T00:00:00.000Z'").run()
+    const { segments } = trial.store
+    for (const segment of segments.of('messages.list'))
+      segments.save({ ...segment, listedAt: '2026-01-01T00:00:00.000Z' })
     await timed.drain()
     expect(stored(trial)).toContain(uuid(5001))
   })

@@ -8,10 +8,9 @@ const FEED = 'messages.list'
 const rowsOf = ({ segments }: TemporaryStore) => segments.of(FEED).map(({ rows }) => rows)
 
 const WRITES: [by: string, write: (store: TemporaryStore, segment: Segment) => void][] = [
-  ['the segments themselves', ({ segments }, segment) => segments.save({ ...segment, rows: 1 })],
-  ['a statement of this connection', ({ db }) => void db.exec('UPDATE sync_segments SET rows = 1')],
+  ['this one', ({ segments }, segment) => segments.save({ ...segment, rows: 1 })],
   [
-    'another connection',
+    'another program',
     ({ path }) => {
       const other = openSqlite(path)
       other.exec('UPDATE sync_segments SET rows = 1')
@@ -38,6 +37,14 @@ test('segments that were read within a transaction are not those after its rollb
   })
   expect(undone).toThrow('undone')
   expect(rowsOf(store)).toEqual([0])
+})
+
+test('segments that were removed are not those that were read before', () => {
+  const store = temporaryStore()
+  store.segments.add({ feed: FEED, scope: '', from: null, to: null })
+  expect(rowsOf(store)).toEqual([0])
+  store.segments.removeAll(FEED)
+  expect(rowsOf(store)).toEqual([])
 })
 
 test('segments of a scope and those of its list are not confused', () => {

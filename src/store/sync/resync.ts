@@ -56,7 +56,7 @@ export function createResync(deps: ResyncDeps): Resync {
 
 /** A timeline gets one new segment without bounds, since its segments must cover the whole time axis. */
 function forgetLists({ prepare, segments }: ResyncDeps, id: string, feed: Feed): void {
-  prepare('DELETE FROM sync_segments WHERE feed = ?').run(id)
+  segments.removeAll(id)
   prepare('DELETE FROM sync_seen WHERE feed = ?').run(id)
   if (feed.mode === 'timeline') segments.add({ feed: id, scope: '', from: null, to: null })
 }

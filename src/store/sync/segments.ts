@@ -58,6 +58,7 @@ export interface Segments {
   add(segment: Pick<Segment, 'feed' | 'scope' | 'from' | 'to'>): Segment
   save(segment: Segment): void
   remove(segment: Segment): void
+  removeAll(feed: string): void
   /**
    * Cuts a segment at an instant within it. The segment keeps the newer part. Returns the older part, which is a new
    * segment. Both parts include the instant.
@@ -148,21 +149,6 @@ export const NO_PASS = {
   totalSize: null,
 } satisfies Partial<Segment>
 
-/**
- * Returns a function that says whether nothing was written since its last call, by this connection or another one. Each
- * look for due work reads the segments of every list, far more often than anything is written.
- */
-function createWriteWatch(prepare: Prepare): () => boolean {
-  const own = prepare<number>('SELECT total_changes()').pluck()
-  const others = prepare<number>('PRAGMA data_version').pluck()
-  let seen = ''
-  return () => {
-    const before = seen
-    seen = `${own.get()} ${others.get()}`
-    return seen === before
-  }
-}
-
 export function createSegments(prepare: Prepare): Segments {
   const names = Object.keys(SEGMENT_TABLE.columns).filter(name => name !== 'id')
   const insert = prepare<SegmentRow>(
@@ -177,25 +163,33 @@ export function createSegments(prepare: Prepare): Segments {
   )
   const selectOne = prepare<SegmentRow>('SELECT * FROM sync_segments WHERE id = ?')
   const remove = prepare('DELETE FROM sync_segments WHERE id = ?')
+  const removeAll = prepare('DELETE FROM sync_segments WHERE feed = ?')
   const retryNow = prepare('UPDATE sync_segments SET retry_at = NULL WHERE feed = ? AND retry_at IS NOT NULL')
 
-  const isUnchanged = createWriteWatch(prepare)
+  /** Each look for due work reads the segments of every list, far more often than one is written. */
   const known = new Map<string, readonly Segment[]>()
+  const dataVersion = prepare<number>('PRAGMA data_version').pluck()
+  let version: number | undefined
 
   const segmentsOf = (feed: string, scope?: string) => {
-    const read = () => select.all(feed, scope ?? null).map(fromRow)
-    // Within a transaction, a rollback would undo what is read.
-    if (select.database.inTransaction) return read()
-    if (!isUnchanged()) known.clear()
+    const before = version
+    version = dataVersion.get()
+    // Another program has written.
+    if (version !== before) known.clear()
     const key = scope === undefined ? feed : `${feed} ${scope}`
-    const segments = known.get(key) ?? read()
-    known.set(key, segments)
+    const segments = known.get(key) ?? select.all(feed, scope ?? null).map(fromRow)
+    // What a transaction has written, a rollback would undo.
+    if (!select.database.inTransaction) known.set(key, segments)
     return [...segments]
   }
-  const add: Segments['add'] = ({ feed, scope, from, to }) => fromRow(onlyRow(insert, feed, scope, from, to))
-  const save: Segments['save'] = segment => {
-    update.run(toRow(segment))
+  /** Every write of the table goes through this. */
+  const writing = <T>(write: () => T): T => {
+    known.clear()
+    return write()
   }
+  const add: Segments['add'] = ({ feed, scope, from, to }) =>
+    writing(() => fromRow(onlyRow(insert, feed, scope, from, to)))
+  const save: Segments['save'] = segment => writing(() => void update.run(toRow(segment)))
 
   return {
     of: segmentsOf,
@@ -205,9 +199,8 @@ export function createSegments(prepare: Prepare): Segments {
     },
     add,
     save,
-    remove: segment => {
-      remove.run(segment.id)
-    },
+    remove: segment => writing(() => void remove.run(segment.id)),
+    removeAll: feed => writing(() => void removeAll.run(feed)),
     cut(segment, at) {
       save({ ...segment, from: at })
       return add({ feed: segment.feed, scope: segment.scope, from: segment.from, to: at })
@@ -222,13 +215,11 @@ export function createSegments(prepare: Prepare): Segments {
         listedAt,
         listedRound: Math.min(newer.listedRound, older.listedRound, listedRound),
       }
-      remove.run(older.id)
+      writing(() => remove.run(older.id))
       save(joined)
       return joined
     },
-    retryNow: feed => {
-      retryNow.run(feed)
-    },
+    retryNow: feed => writing(() => void retryNow.run(feed)),
     listedDownTo(feed) {
       let reached: string | null | undefined
       for (const segment of segmentsOf(feed)) {
