@@ -1,12 +1,8 @@
 import { expect, test } from 'vitest'
-import { runs } from '../support/effort.ts'
 import { lifeOf, live } from './life.ts'
 
-/** Each group of resources and each kind of deed has its part in some of them. The cheap ones come first. */
-const SEEDS = [26, 8, 21, 1, 16, 15, 6, 13, 2, 3, 4, 9, 10, 11, 12, 14, 17, 19, 20, 23].slice(
-  0,
-  Math.max(8, runs(20)),
-)
+/** The cheapest of the first thirty that have each group of resources and each kind of deed in some of them. */
+const SEEDS = [17, 9, 11, 10, 8, 4, 7, 18, 2, 12, 16, 24, 21, 14, 22, 19, 30, 32, 1, 26]
 
 test.each(SEEDS)(
   'the warehouse says nothing untrue on any day, and equals the API once it rests, in the life of seed %i',
