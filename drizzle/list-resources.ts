@@ -27,8 +27,8 @@ ${names.map(name => `  '${name}',`).join('\n')}
 export type ResourceName = (typeof RESOURCE_NAMES)[number]
 `
 
-const declarationsFile = `${imports.join('\n')}
-import type { Resource } from './resource.ts'
+const declarationsFile = `import type { Resource } from '../declare/resource.ts'
+${imports.join('\n')}
 
 ${HEAD}
 export const DECLARATIONS: readonly Resource[] = [

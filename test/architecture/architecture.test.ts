@@ -205,7 +205,7 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
     ['store/page.ts uses a bound LIMIT: only store/search/ and store/status/recent-runs.ts may'],
   ],
   [
-    { 'store/page.ts': 'db.prepare(`UPDATE sync_segments SET pages = ${pages}`); // UPDATE sync_segments' },
+    { 'store/page.ts': 'db.exec(`UPDATE sync_segments SET pages = 1`); // DELETE FROM sync_segments' },
     ['store/page.ts uses a write to sync_segments: only store/sync/segments.ts may'],
   ],
   [

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { ResourceName } from '../../src/declare/resource-names.ts'
 import { probeLater } from '../../src/engine/deletions/probe-later.ts'
 import { confirmationMs } from '../../src/engine/deletions/recheck.ts'
+import { wantList } from '../../src/engine/due/wants.ts'
 import { message, minutesBack, startTrial, uuid } from '../engine/trial-backfill.ts'
 import { startTimed } from '../engine/trial-timed.ts'
 import { numberedPage, refused, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
@@ -48,7 +49,7 @@ async function startHiding(resource: ResourceName, isThere = true) {
     },
     poll: async (afterMs: number) => {
       timed.passTime(afterMs)
-      timed.context.demandedLists.add(`${resource}.list`)
+      wantList(timed.context, `${resource}.list`)
       await timed.drain()
       await timed.settle(resource)
     },
@@ -117,7 +118,7 @@ test.each(['teams', 'activities'] as const)(
     await trial.run([resource])
     const timed = await startTimed(api, trial, [resource])
     timed.passTime(8 * DAY)
-    timed.context.demandedLists.add(`${resource}.list`)
+    wantList(timed.context, `${resource}.list`)
     isEmpty = true
     await timed.drain()
     isEmpty = false
@@ -140,7 +141,7 @@ test('a backfill waits until the confirming read is due, although the clock of t
   await trial.run(['teams'])
   const timed = await startTimed(api, trial, ['teams'])
   timed.passTime(10 * MINUTE)
-  timed.context.demandedLists.add('teams.list')
+  wantList(timed.context, 'teams.list')
   teams = []
   await timed.drain()
   const [dueAt] = trial.column("SELECT due_at FROM sync_tasks WHERE feed = 'teams.list.probe'")

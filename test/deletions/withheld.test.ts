@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { CONFIRM_AFTER_MS } from '../../src/engine/deletions/deletion-states.ts'
+import { wantList } from '../../src/engine/due/wants.ts'
 import { startTrial } from '../engine/trial-backfill.ts'
 import { startTimed } from '../engine/trial-timed.ts'
 import { refused, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
@@ -24,7 +25,7 @@ test('a list that shows only the key of a meeting does not end the suspicion tha
   await timed.drain()
   for (let parts = 0; parts < 3; parts += 1) {
     timed.passTime(CONFIRM_AFTER_MS / 3)
-    timed.context.demandedLists.add('meetings.list')
+    wantList(timed.context, 'meetings.list')
     await timed.drain()
   }
   await timed.settle('meetings')

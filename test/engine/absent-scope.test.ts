@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
 import { CONFIRM_AFTER_MS } from '../../src/engine/deletions/deletion-states.ts'
+import { wantList } from '../../src/engine/due/wants.ts'
 import { recordOutcome } from '../../src/engine/run/round-end.ts'
 import { refused, startScriptedApi, v1Page } from '../support/scripted-api.ts'
 import { outcomeOf, startTrial, stateOf } from './trial-backfill.ts'
@@ -33,7 +34,7 @@ async function startCollections() {
     })
     for (const name of CHOSEN) timed.context.runs.begin(name)
   }
-  const demand = () => timed.context.demandedLists.add('collection_meetings.list')
+  const demand = () => wantList(timed.context, 'collection_meetings.list')
   const meetings = () => trial.column('SELECT meeting_id FROM live_collection_meetings ORDER BY 1')
   return { world, trial, timed, run, demand, meetings }
 }

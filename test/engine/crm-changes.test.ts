@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { CONFIRM_AFTER_MS } from '../../src/engine/deletions/deletion-states.ts'
+import { wantList } from '../../src/engine/due/wants.ts'
 import { refused } from '../support/scripted-api.ts'
 import { at, type CrmWorld, event, linkTo, startCrm } from './crm-world.ts'
 import { outcomeOf, startTrial, stateOf, type Trial, uuid } from './trial-backfill.ts'
@@ -22,7 +23,7 @@ async function watch({ api }: CrmWorld, options?: TimedOptions): Promise<Watched
   expect((await trial.run(RESOURCES)).complete).toBe(true)
   const timed = await startTimed(api, trial, RESOURCES, options)
   const poll = async () => {
-    timed.context.demandedLists.add('activities.list')
+    wantList(timed.context, 'activities.list')
     await timed.drain()
   }
   return { trial, timed, poll }
@@ -256,14 +257,14 @@ describe('a record that does not show its change yet', () => {
   test('the record is read again at once when it changed while the answer was on its way', async () => {
     const world = await startCrm({ deal: { 1: deal(-60) } })
     const { trial, timed } = await watch(world)
-    timed.context.demandedLists.add('activities.list')
+    wantList(timed.context, 'activities.list')
     world.activities.push(event(1, 1, ['deal 1']))
     await (await timed.ask('activities.list')).apply()
     world.records['deal'] = { 1: deal(1, { stage: 'second' }) }
     const answer = await timed.ask('crm_records.list.changed')
     world.records['deal'] = { 1: deal(2, { stage: 'third' }) }
     world.activities.push(event(2, 2, ['deal 1']))
-    timed.context.demandedLists.add('activities.list')
+    wantList(timed.context, 'activities.list')
     await (await timed.ask('activities.list')).apply()
     await answer.apply()
     await timed.drain()
@@ -445,7 +446,7 @@ describe('the records that a changed record points at', () => {
     const { trial, timed } = await watch(world)
     world.records['deal'] = { 1: deal(1, { stage_id: uuid(32) }) }
     world.publish()
-    timed.context.rounds.begin('crm_records', 'timed', { confirming: true })
+    timed.readAgain('crm_records')
     await timed.drain()
     expect(trial.column("SELECT count(*) FROM crm_record_changes WHERE field = 'stage_id'")).toEqual([1])
     expect(world.asked()).toEqual([])

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { CONFIRM_AFTER_MS } from '../../src/engine/deletions/deletion-states.ts'
+import { wantList } from '../../src/engine/due/wants.ts'
 import { refused, v2Page } from '../support/scripted-api.ts'
 import { type CrmWorld, event, startCrm } from './crm-world.ts'
 import { startTrial, type Trial, uuid } from './trial-backfill.ts'
@@ -23,9 +24,9 @@ async function watch(world: CrmWorld): Promise<Watched> {
   const timed = await startTimed(world.api, trial, RESOURCES)
   const read = async (list?: string) => {
     const before = world.askedLinks().length
-    if (list === 'activities.list') timed.context.demandedLists.add(list)
+    if (list === 'activities.list') wantList(timed.context, list)
     // A confirming round reads every list of a resource.
-    if (list === 'crm_records.list') timed.context.rounds.begin('crm_records', 'timed', { confirming: true })
+    if (list === 'crm_records.list') timed.readAgain('crm_records')
     await timed.drain()
     return world.askedLinks().slice(before).sort()
   }
@@ -205,7 +206,7 @@ describe('the links that are read again', () => {
     const trial = await startTrial(world.api)
     const timed = await startTimed(world.api, trial, RESOURCES)
     await timed.drain()
-    timed.context.demandedLists.add('activities.list')
+    wantList(timed.context, 'activities.list')
     world.activities.push(event(2, 2, ['contact 21']))
     await timed.drain()
     expect(world.askedLinks()).toHaveLength(2 + 2 + 3)
@@ -449,7 +450,7 @@ describe('answers from both sides of an association', () => {
     const { timed } = watched
     const tell = async (number: number) => {
       world.activities.push(event(number, number, ['contact 22', 'company 12'], { source_type: 'MESSAGE' }))
-      timed.context.demandedLists.add('activities.list')
+      wantList(timed.context, 'activities.list')
       await (await timed.ask('activities.list')).apply()
     }
     await tell(1)

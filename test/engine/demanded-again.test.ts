@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { wantList } from '../../src/engine/due/wants.ts'
 import { refused, type ScriptedAnswer, startScriptedApi, v1Page } from '../support/scripted-api.ts'
 import { event, startCrm } from './crm-world.ts'
 import { startTrial, uuid } from './trial-backfill.ts'
@@ -52,7 +53,7 @@ test('a record without a time of its change is read again when it is announced w
   const timed = await startTimed(world.api, trial, resources)
   const announce = async (number: number) => {
     world.activities.push(event(number, number, ['deal 1']))
-    timed.context.demandedLists.add('activities.list')
+    wantList(timed.context, 'activities.list')
     await (await timed.ask('activities.list')).apply()
   }
   world.records['deal'] = { 1: { updated: null, stage: 'won' } }

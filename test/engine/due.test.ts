@@ -53,22 +53,21 @@ describe('the time until a span is listed again, from its age when it was listed
 describe('when a segment is due', () => {
   const [AT_ONCE, NEVER] = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY]
   const listed = { closed: false, listedAt: ago(HOUR), passStartedAt: null, unavailableSince: null }
-  const facts = { now: NOW, intervalMs: 3 * HOUR, isNewEnough: true, isWanted: false }
+  const facts = { now: NOW, intervalMs: 3 * HOUR, isNewEnough: true }
   test.each<[string, Partial<typeof listed> | object, object, number]>([
     ['its interval after its last pass', {}, {}, NOW + 2 * HOUR],
     ['at once when it was never read', { listedAt: null }, {}, AT_ONCE],
     ['at once while a pass is in progress', { passStartedAt: ago(MINUTE) }, {}, AT_ONCE],
     ['at once when it was unavailable', { unavailableSince: ago(DAY) }, {}, AT_ONCE],
-    ['at once when it is wanted', {}, { isWanted: true }, AT_ONCE],
     ['at once when a clock far ahead noted its pass', { listedAt: ago(-DAY) }, {}, AT_ONCE],
-    ['never when it is closed, though it is wanted', { closed: true }, { isWanted: true }, NEVER],
+    ['never when it is closed, though it is wanted', { closed: true }, { wantedAt: NOW }, NEVER],
     ['never before the start of what is read', { listedAt: null }, { isNewEnough: false }, NEVER],
-    ['earlier, to confirm what it has denied', {}, { recheckAt: NOW + MINUTE }, NOW + MINUTE],
-    ['no later for a confirmation', {}, { recheckAt: NOW + DAY }, NOW + 2 * HOUR],
+    ['when it is wanted', {}, { wantedAt: NOW + MINUTE }, NOW + MINUTE],
+    ['no later when it is wanted later', {}, { wantedAt: NOW + DAY }, NOW + 2 * HOUR],
     [
       'after its wait for a failure, though it is wanted',
       {},
-      { isWanted: true, retryAt: NOW + HOUR },
+      { wantedAt: NOW, retryAt: NOW + HOUR },
       NOW + HOUR,
     ],
     ['at its interval when that is later than the wait', {}, { retryAt: NOW + HOUR }, NOW + 2 * HOUR],

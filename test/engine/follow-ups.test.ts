@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { wantList } from '../../src/engine/due/wants.ts'
 import { refused, type ScriptedAnswer, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
 import { message, startTrial, uuid } from './trial-backfill.ts'
 import { startTimed } from './trial-timed.ts'
@@ -20,7 +21,7 @@ describe('a field that two endpoints show differently', () => {
     const trial = await startTrial(api)
     const { context, drain } = await startTimed(api, trial, ['messages', 'message_bodies'])
     const poll = async () => {
-      context.demandedLists.add('messages.list')
+      wantList(context, 'messages.list')
       await drain()
     }
     for (let polls = 0; polls < 4; polls += 1) await poll()
@@ -74,7 +75,7 @@ describe('a message that has changed', () => {
     })
     await drain()
     now = 1
-    context.demandedLists.add('messages.list')
+    wantList(context, 'messages.list')
     await drain()
     for (let minute = 0; minute < 10; minute += 1) {
       passTime(60_000)
@@ -147,7 +148,7 @@ describe('texts that wait', () => {
   test('new texts are read soon after they arrive, whatever was waiting before', async () => {
     const { api, trial, timed, listed } = await startWaiting()
     listed.push(message(61), message(62))
-    timed.context.demandedLists.add('messages.list')
+    wantList(timed.context, 'messages.list')
     await (await timed.ask('messages.list')).apply()
     trial.passTime(2000)
     const before = api.asked('/v2/messages/{id}').length
@@ -159,7 +160,7 @@ describe('texts that wait', () => {
   test('new texts take every second turn only, however slow the reads are', async () => {
     const { api, trial, timed, listed } = await startWaiting()
     for (let number = 61; number <= 90; number += 1) listed.push(message(number))
-    timed.context.demandedLists.add('messages.list')
+    wantList(timed.context, 'messages.list')
     await (await timed.ask('messages.list')).apply()
     const before = api.asked('/v2/messages/{id}').length
     for (let asked = 0; asked < 10; asked += 1) {
@@ -192,7 +193,7 @@ test('a withheld meeting that a new activity names is read again at once', async
 
   answer = { body: { data: { meeting_id: id, overview_status: 'COMPLETED' } } }
   activities = [named(2), named(1)]
-  context.demandedLists.add('activities.list')
+  wantList(context, 'activities.list')
   await drain()
   expect(trial.column('SELECT access FROM meetings')).toEqual(['open'])
 })

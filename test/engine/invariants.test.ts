@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { wantList } from '../../src/engine/due/wants.ts'
 import { createFreshness } from '../../src/store/rows/freshness.ts'
 import {
   numberedPage,
@@ -103,12 +104,12 @@ describe('an older answer that arrives late', () => {
     const trial = await startTrial(api)
     expect((await trial.run(['members'])).complete).toBe(true)
     const timed = await startTimed(api, trial, ['members'])
-    timed.context.demandedLists.add('members.list')
+    wantList(timed.context, 'members.list')
     const early = await timed.ask('members.list')
     await trial.store.transaction(() => trial.store.tombstone('members', [['a']], timed.context.now()))
     await early.apply()
     expect(trial.column('SELECT count(*) FROM live_members')).toEqual([0])
-    timed.context.rounds.begin('members', 'timed', { confirming: true })
+    timed.readAgain('members')
     await timed.drain()
     expect(trial.column('SELECT count(*) FROM live_members')).toEqual([1])
   })

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
+import { wantList } from '../../src/engine/due/wants.ts'
 import { recordOutcome } from '../../src/engine/run/round-end.ts'
 import { runs } from '../support/effort.ts'
 import {
@@ -459,7 +460,7 @@ describe('a workspace with bad rows anywhere', () => {
           const id = size + polls
           const receivedAt = new Date(NEWEST + 1_000 * (polls + 1)).toISOString()
           world.list.rows.push(message(id, { received_at: receivedAt }))
-          timed.context.demandedLists.add('messages.list')
+          wantList(timed.context, 'messages.list')
           await timed.drain()
           timed.moveClock(10_000)
           // A bad row on the newest page is found first.

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { feedNamed } from '../../src/catalog/feeds.ts'
+import { wantList } from '../../src/engine/due/wants.ts'
 import { endPass } from '../../src/engine/modes/snapshot/pass-end.ts'
 import { numberedPage, type ScriptedAnswer, startScriptedApi } from '../support/scripted-api.ts'
 import { startTrial, type Trial } from './trial-backfill.ts'
@@ -40,7 +41,7 @@ async function startNearEnd(): Promise<Watched> {
   async function restart() {
     watched.timed = await startTimed(api, trial, ['members'])
   }
-  watched.timed.context.demandedLists.add(FEED)
+  wantList(watched.timed.context, FEED)
   await (await watched.timed.ask(FEED)).apply()
   const { store } = trial
   await store.transaction(() => {
@@ -131,7 +132,7 @@ test('the seen keys of an abandoned pass count for no other pass', async () => {
   const [pass] = store.segments.of(FEED)
   if (!pass) throw new Error('members have no pass')
   await store.transaction(() => store.segments.save({ ...pass, cursor: null, pages: 0, passStartedAt: null }))
-  watched.timed.context.demandedLists.add(FEED)
+  wantList(watched.timed.context, FEED)
   await watched.timed.drain()
   // No request is made until all seen keys are forgotten, which continues by itself.
   while (seen(watched) > 0) await store.transaction(() => undefined)

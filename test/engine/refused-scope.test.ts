@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
+import { wantList } from '../../src/engine/due/wants.ts'
 import { recordOutcome } from '../../src/engine/run/round-end.ts'
 import { refused, type ScriptedRequest } from '../support/scripted-api.ts'
 import { type CrmWorld, event, startCrm } from './crm-world.ts'
@@ -24,8 +25,8 @@ async function watch(world: CrmWorld): Promise<Watched> {
   expect((await trial.run(RESOURCES)).complete).toBe(true)
   const timed = await startTimed(world.api, trial, RESOURCES)
   const run = async (list?: string) => {
-    if (list === 'activities.list') timed.context.demandedLists.add(list)
-    if (list === 'crm_records.list') timed.context.rounds.begin('crm_records', 'timed', { confirming: true })
+    if (list === 'activities.list') wantList(timed.context, list)
+    if (list === 'crm_records.list') timed.readAgain('crm_records')
     await timed.drain()
     await trial.store.transaction(() => {
       for (const name of RESOURCES) recordOutcome(timed.context, resourceNamed(name), true)
@@ -116,10 +117,10 @@ describe('a single 404 for an object that has records', () => {
 
   test('a 404 for a missing record no longer counts once a list shows the record', async () => {
     const { world, watched, refuse } = await startChanging()
-    const { context, drain, moveClock } = watched.timed
+    const { context, drain, moveClock, readAgain } = watched.timed
     const readLists = async () => {
       world.publish()
-      context.rounds.begin('crm_records', 'timed', { confirming: true })
+      readAgain('crm_records')
       await drain()
     }
     const found = world.records['deal'] ?? {}

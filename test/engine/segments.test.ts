@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { wantList } from '../../src/engine/due/wants.ts'
 import { runs } from '../support/effort.ts'
 import { type ScriptedApi, type ScriptedRequest, startScriptedApi } from '../support/scripted-api.ts'
 import { type ScriptedList, scriptedList } from '../support/scripted-lists.ts'
@@ -196,7 +197,7 @@ describe('segments in the daemon', () => {
     const timed = await startTimed(api, trial, ['messages'])
     await timed.drain()
     const before = segmentsOf(trial).length
-    timed.context.rounds.begin('messages', 'timed', { confirming: true })
+    timed.readAgain('messages')
     let most = 0
     for (let page = 0; page < 40; page += 1) {
       const asked = await timed.ask('messages.list')
@@ -209,6 +210,17 @@ describe('segments in the daemon', () => {
 })
 
 describe('the newest end of a timeline', () => {
+  test('only the newest segment of a timeline that is wanted is read, also by the next session', async () => {
+    const { api, pages } = await startSlowList(messages(200, number => number * 3000))
+    const trial = await startTrial(api)
+    const first = await startTimed(api, trial, ['messages'])
+    await first.drain()
+    wantList(first.context, 'messages.list')
+    const [before, newest] = [api.requests.length, segmentsOf(trial)[0]?.from]
+    await (await startTimed(api, trial, ['messages'])).drain()
+    expect([...new Set(pages(before).map(({ query }) => query['received_from']))]).toEqual([newest])
+  })
+
   test('each poll reads one page, also when more rows than a page share an instant', async () => {
     const older = messages(120).map(row => ({
       ...row,
@@ -222,7 +234,7 @@ describe('the newest end of a timeline', () => {
     await timed.drain()
     const poll = async () => {
       const before = api.requests.length
-      timed.context.demandedLists.add('messages.list')
+      wantList(timed.context, 'messages.list')
       await timed.drain()
       return pages(before).length
     }

@@ -3,13 +3,15 @@ import { createClient, type Sent } from '../../src/api/client.ts'
 import { type Clock, isoInstant } from '../../src/base/clock.ts'
 import { ParleyError, ResourceError, RetryError } from '../../src/base/errors.ts'
 import { createLog } from '../../src/base/log.ts'
-import { CATALOG } from '../../src/catalog/catalog.ts'
+import { CATALOG, resourceNamed } from '../../src/catalog/catalog.ts'
+import { listsOf } from '../../src/catalog/feeds.ts'
 import type { ResourceName } from '../../src/declare/resource-names.ts'
 import { createContext, type EngineContext } from '../../src/engine/context/context.ts'
 import { growingBackoff } from '../../src/engine/context/feed-waits.ts'
 import type { Job, Source } from '../../src/engine/context/job.ts'
 import { byTime } from '../../src/engine/due/by-time.ts'
 import { nextDueMs } from '../../src/engine/due/due.ts'
+import { wantSegment } from '../../src/engine/due/wants.ts'
 import { settleInTime } from '../../src/engine/run/round-end.ts'
 import { createSources } from '../../src/engine/run/sources.ts'
 import { createDueClock } from '../../src/store/sync/due-clock.ts'
@@ -29,6 +31,8 @@ export interface TimedSources {
   nextDueMs(): number
   /** Reports that the API would take more requests than there are. */
   share(): void
+  /** Makes every list of the resource due. */
+  readAgain(resource: ResourceName): void
   /** Applies confirmed deletions, as the daemon does for an idle resource. */
   settle(resource: ResourceName): Promise<void>
   /** Moves the wall clock of the trial; the server's stays. */
@@ -161,6 +165,10 @@ export async function startTimed(
     },
     share() {
       for (const source of sources) source.share?.()
+    },
+    readAgain(resource) {
+      for (const { id } of listsOf(resourceNamed(resource)))
+        for (const segment of store.segments.of(id)) wantSegment(context, segment, 0)
     },
     settle: resource => store.transaction(() => settleInTime(context, resource, false)),
     moveClock(ms) {

@@ -8,7 +8,7 @@ import { createLog, type Log } from '../../src/base/log.ts'
 import { createContext, type EngineContext } from '../../src/engine/context/context.ts'
 import { backoffForTheRun } from '../../src/engine/context/feed-waits.ts'
 import { byRounds } from '../../src/engine/due/by-rounds.ts'
-import { recoverFromDeadCursor, segmentAfterPass, splitPass } from '../../src/engine/modes/pass.ts'
+import { endPassOf, recoverFromDeadCursor, splitPass } from '../../src/engine/modes/pass.ts'
 import { tileAxis } from '../../src/engine/modes/timeline/timeline.ts'
 import type { Segment } from '../../src/store/sync/segments.ts'
 import { openAt, type TemporaryStore, withShortcuts } from '../store/temporary-store.ts'
@@ -113,7 +113,7 @@ function take(change: Step, isListed: boolean[]): void {
   const pass = segment.passStartedAt === null ? { ...segment, passStartedAt: at(0), passRound: 1 } : segment
   if (change.kind === 'end') {
     isListed.fill(true, lower(segment), upper(segment))
-    store.segments.save(segmentAfterPass(pass))
+    endPassOf(store.segments, pass)
     return
   }
   const edge = pass.edgeAt === null ? END : instantOf(pass.edgeAt)

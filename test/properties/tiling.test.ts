@@ -8,7 +8,7 @@ import { createContext } from '../../src/engine/context/context.ts'
 import { growingBackoff } from '../../src/engine/context/feed-waits.ts'
 import { auditInterval } from '../../src/engine/context/intervals.ts'
 import { byTime } from '../../src/engine/due/by-time.ts'
-import { segmentAfterPass } from '../../src/engine/modes/pass.ts'
+import { endPassOf } from '../../src/engine/modes/pass.ts'
 import { tileByAge } from '../../src/engine/modes/timeline/tiling.ts'
 import { tileAxis } from '../../src/engine/modes/timeline/timeline.ts'
 import type { Segment } from '../../src/store/sync/segments.ts'
@@ -102,9 +102,7 @@ describe('the segments of the daemon', () => {
                 .filter(segment => context.schedule.waitMs(list, segment) === 0)
               for (const segment of due.filter((_, index) => ((change.failing >> index) & 1) === 0)) {
                 for (const at of PROBES) if (covers(segment, at)) known.set(at, now)
-                store.segments.save(
-                  segmentAfterPass({ ...segment, passStartedAt: isoInstant(now), passRound: 1 }),
-                )
+                endPassOf(store.segments, { ...segment, passStartedAt: isoInstant(now), passRound: 1 })
               }
               tileByAge(context, list, new Set())
             }
@@ -156,7 +154,7 @@ describe('the segments of the daemon', () => {
     tileAxis(context, FEED)
     const [whole] = store.segments.of(FEED, '')
     if (!whole) throw new Error('there is no segment')
-    store.segments.save(segmentAfterPass({ ...whole, passStartedAt: isoInstant(START), passRound: 1 }))
+    endPassOf(store.segments, { ...whole, passStartedAt: isoInstant(START), passRound: 1 })
     tileByAge(context, list, new Set())
     const segments = store.segments.of(FEED, '')
     expect(segments[0]?.from).toBe(isoInstant(START - 50 * 10_000))

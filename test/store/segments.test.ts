@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Segment } from '../../src/store/sync/segments.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
@@ -53,4 +53,47 @@ test('segments of a scope and those of its list are not confused', () => {
   store.segments.add({ feed: FEED, scope: '', from: null, to: null })
   const scopes = (scope?: string) => store.segments.of(FEED, scope).map(one => one.scope)
   expect([scopes(), scopes('a'), scopes(''), scopes()]).toEqual([['', 'a'], ['a'], [''], ['', 'a']])
+})
+
+describe('a segment that is wanted', () => {
+  const [early, late] = ['2026-03-04T05:00:00.000Z', '2026-03-04T06:00:00.000Z']
+  const wanted = (...times: readonly string[]) => {
+    const { segments } = temporaryStore()
+    const { id } = segments.add({ feed: FEED, scope: '', from: null, to: null })
+    for (const at of times) segments.want(id, at)
+    const now = () => segments.find(id) as Segment
+    return { segments, now }
+  }
+
+  test('a second want makes it due no later', () => {
+    expect(wanted(late, early).now().wantedAt).toBe(early)
+    expect((wanted(early, late).now().wantedAt ?? '') < late).toBe(true)
+  })
+
+  test('its pass ends the want that was there when it began, and no other', () => {
+    const { segments, now } = wanted(early)
+    const begun = { ...now(), passWantedAt: now().wantedAt }
+    segments.want(begun.id, early)
+    segments.met(begun)
+    expect(now().wantedAt).not.toBeNull()
+    segments.met({ ...begun, passWantedAt: now().wantedAt })
+    expect(now().wantedAt).toBeNull()
+  })
+
+  test('its state is saved without a change to the want that came meanwhile', () => {
+    const { segments, now } = wanted()
+    const read = now()
+    segments.want(read.id, early)
+    segments.save({ ...read, pages: 1 })
+    expect(now().wantedAt).toBe(early)
+  })
+
+  test('both parts of a cut are wanted, and so is a whole of which one part was', () => {
+    const { segments, now } = wanted(early)
+    const older = segments.cut(now(), '2026-01-01T00:00:00.000Z')
+    expect([now().wantedAt, older.wantedAt]).toEqual([early, early])
+    segments.met({ ...now(), passWantedAt: early })
+    segments.join(now(), older)
+    expect(now().wantedAt).toBe(early)
+  })
 })

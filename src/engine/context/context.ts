@@ -2,7 +2,6 @@ import { type Clock, isoInstant } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import { ITEM_FEEDS } from '../../catalog/feeds.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
-import type { Freshness } from '../../store/rows/freshness.ts'
 import type { StoredItem } from '../../store/rows/write-items.ts'
 import type { Store } from '../../store/store.ts'
 import type { Rounds } from '../../store/sync/rounds.ts'
@@ -33,7 +32,6 @@ export interface EngineContext {
   parsing: Parsing
   missedRows: MissedRows
   server: ServerClock
-  demandedLists: DemandedLists
   /** The resources that were last logged as not read on schedule (due/lateness.ts). */
   late: Set<ResourceName>
   urgent: Urgent
@@ -71,52 +69,14 @@ export function createContext(deps: ContextDeps): EngineContext {
     rounds: store.rounds,
     runs: createRunRecords({ store, log, now }),
     parsing: createParsing({ store, log, now }),
-    missedRows: createMissedRows(clock, options),
+    missedRows: createMissedRows(options),
     server: createServerClock(clock, log),
-    demandedLists: createDemandedLists(store.freshness),
     late: new Set<ResourceName>(),
     urgent: createUrgent(),
     after: ms => store.dueClock.after(scaled(ms, options)),
   }
   const schedule = deps.schedule(context)
   return context
-}
-
-/**
- * Lists that the daemon reads at once, whatever their interval: in a timeline the newest segment, else every segment
- * (due/by-time.ts). They are kept in memory, so they are lost when the session ends. Demands for single reads are tasks in
- * the database (`sync_tasks`).
- */
-export interface DemandedLists {
-  add(list: string): void
-  /** Whether the segment has to be read because of a demand. */
-  isDemanded(list: string, segment: number): boolean
-  /**
-   * Called when the first page of a pass over a segment was answered. This meets the demand for this segment, unless
-   * the demand came after the request: the answer may then be too old.
-   */
-  passBegan(list: string, segment: number, ticket: number): void
-}
-
-interface Demand {
-  /** The ticket of the last request that was sent before the demand. */
-  after: number
-  /** Segments over which a pass has begun since. */
-  met: Set<number>
-}
-
-export function createDemandedLists(freshness: Pick<Freshness, 'latest'>): DemandedLists {
-  const demands = new Map<string, Demand>()
-  return {
-    add(list) {
-      demands.set(list, { after: freshness.latest(), met: new Set() })
-    },
-    isDemanded: (list, segment) => demands.get(list)?.met.has(segment) === false,
-    passBegan(list, segment, ticket) {
-      const demand = demands.get(list)
-      if (demand && ticket > demand.after) demand.met.add(segment)
-    },
-  }
 }
 
 /** By table, the feed that reads its rows one by one. */

@@ -1,4 +1,3 @@
-import type { Clock } from '../../base/clock.ts'
 import type { EngineOptions } from './engine-options.ts'
 import { MINUTE, scaled } from './intervals.ts'
 
@@ -11,19 +10,17 @@ import { MINUTE, scaled } from './intervals.ts'
 export interface MissedRows {
   /** Adds newly suspected rows to the count of the current pass. */
   note(segment: number, rows: number): void
-  /** Ends the count of a pass. `isSuspecting`: rows became suspected in this pass. */
-  passEnded(segment: number, isSuspecting?: boolean): void
-  /** When, by `elapsed`, to read the segment again because a pass missed many rows; undefined when no pass did. */
-  recheckAt(segment: number): number | undefined
+  /**
+   * Ends the count of a pass. Returns the time in ms after which the segment is read again because a pass missed many
+   * rows; undefined when no pass did.
+   * @param isSuspecting whether rows became suspected in this pass
+   */
+  passEnded(segment: number, isSuspecting?: boolean): number | undefined
   /**
    * The factor for the usual wait before the pass that confirms. It doubles with each further pass in a row in which
    * rows became suspected: if the replicas of the API disagree, every pass may miss some rows.
    */
   waitFactor(segment: number): number
-  /** Whether rows became suspected in the last pass. */
-  isSuspecting(segment: number): boolean
-  /** The earliest `recheckAt` of all segments; undefined when there is none. */
-  nextRecheckAt(): number | undefined
 }
 
 /** When a pass misses more rows than this, its list is read again. */
@@ -37,13 +34,9 @@ export const CONFIRM_MANY_AFTER_MS = (RECHECKS + 1) * RECHECK_AFTER_MS
 
 const MOST_DOUBLINGS = 6
 
-interface Recheck {
-  left: number
-  at: number
-}
-
-export function createMissedRows(clock: Clock, options: EngineOptions): MissedRows {
-  const rechecks = new Map<number, Recheck>()
+export function createMissedRows(options: EngineOptions): MissedRows {
+  /** By segment: how often it is still read again. */
+  const rechecks = new Map<number, number>()
   const missed = new Map<number, number>()
   /** By segment: the number of passes in a row in which rows became suspected. */
   const suspecting = new Map<number, number>()
@@ -56,17 +49,14 @@ export function createMissedRows(clock: Clock, options: EngineOptions): MissedRo
       else suspecting.delete(segment)
       const isMany = (missed.get(segment) ?? 0) > MANY_MISSING
       missed.delete(segment)
-      const left = rechecks.get(segment)?.left ?? (isMany ? RECHECKS : 0)
-      const at = clock.elapsed() + scaled(RECHECK_AFTER_MS, options)
-      if (left > 0) rechecks.set(segment, { left: left - 1, at })
-      else rechecks.delete(segment)
+      const left = rechecks.get(segment) ?? (isMany ? RECHECKS : 0)
+      if (left === 0) {
+        rechecks.delete(segment)
+        return undefined
+      }
+      rechecks.set(segment, left - 1)
+      return scaled(RECHECK_AFTER_MS, options)
     },
-    recheckAt: segment => rechecks.get(segment)?.at,
     waitFactor: segment => 2 ** Math.min(Math.max((suspecting.get(segment) ?? 1) - 1, 0), MOST_DOUBLINGS),
-    isSuspecting: segment => suspecting.has(segment),
-    nextRecheckAt() {
-      const times = [...rechecks.values()].map(({ at }) => at)
-      return times.length === 0 ? undefined : Math.min(...times)
-    },
   }
 }

@@ -1,5 +1,7 @@
 import { isoInstant } from '../../base/clock.ts'
-import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
+import { resourceNamed } from '../../catalog/catalog.ts'
+import { type DeclaredFeed, type ListFeed, listsOf } from '../../catalog/feeds.ts'
+import type { SnapshotFeed } from '../../declare/resource.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context/context.ts'
@@ -12,25 +14,21 @@ import { confirmAfterMs, confirmableAt, undecidedSince } from './denial.ts'
 /** Decides when a list is read again before its interval is over, to confirm the rows that it has denied. */
 
 /**
- * When to read the list again early, by the server's clock in ms; undefined when it waits for its interval. If all its
- * suspected rows can be requested by key, the list is read early only after a pass that missed many rows.
+ * After a pass: how long until the pass that can confirm the rows that this one has denied, in ms; undefined when there
+ * is none, or when all of them can be requested by key.
  */
-export function recheckAt(
+export function confirmingPassMs(
   context: EngineContext,
-  { feed }: DeclaredFeed<ListFeed>,
-  segment: Segment,
+  { feed, pass }: { feed: SnapshotFeed; pass: Segment },
 ): number | undefined {
-  const { missedRows, store, server, clock } = context
-  const missedAt = missedRows.recheckAt(segment.id)
-  if (missedAt !== undefined) return server.now() + missedAt - clock.elapsed()
-  if (feed.mode !== 'snapshot' || !['second-pass', 'ids'].includes(feed.evidence.by)) return undefined
-  const scope = feed.scope === undefined ? undefined : segment.scope
-  // Each look for due work asks for each scope, so the database is asked only after a pass that missed something.
-  if (feed.evidence.by === 'ids' && !missedRows.isSuspecting(segment.id)) return undefined
+  const { missedRows, store, server } = context
+  if (!['second-pass', 'ids'].includes(feed.evidence.by)) return undefined
+  const scope = feed.scope === undefined ? undefined : pass.scope
   // The others are requested by key.
   const butKeys = feed.evidence.by === 'ids' ? UUID_GLOB : undefined
   const since = store.suspicions.earliestUndecided(feed.table, undecidedSince(context), { scope, butKeys })
-  return since === undefined ? undefined : confirmableAt(context, since, missedRows.waitFactor(segment.id))
+  if (since === undefined) return undefined
+  return Math.max(0, confirmableAt(context, since, missedRows.waitFactor(pass.id)) - server.now())
 }
 
 /**
@@ -47,15 +45,6 @@ export function confirmingReadMs(
   return since === undefined ? undefined : Math.max(0, confirmableAt(context, since) - context.server.now())
 }
 
-export function isRecheckDue(
-  context: EngineContext,
-  list: DeclaredFeed<ListFeed>,
-  segment: Segment,
-): boolean {
-  const at = recheckAt(context, list, segment)
-  return at !== undefined && at <= context.server.now()
-}
-
 /**
  * How long a backfill with no other request left waits, in ms, until the suspicions of these resources can be
  * confirmed. Undefined when it need not wait.
@@ -64,12 +53,11 @@ export function confirmationMs(
   context: EngineContext,
   resources: readonly ResourceName[],
 ): number | undefined {
-  const { missedRows, clock, options } = context
-  const recheckMs = missedRows.nextRecheckAt()
+  const { options } = context
   const waits = [
     latestMs(context, resources, confirmAfterMs(context)),
     askedMs(context, resources),
-    recheckMs === undefined ? undefined : recheckMs - clock.elapsed(),
+    wantedMs(context, resources),
   ].filter(wait => wait !== undefined)
   const ms =
     waits.length > 0
@@ -91,6 +79,16 @@ function askedMs(
   const upTo = isoInstant(Date.parse(after) + confirmAfterMs({ options }))
   const dueAt = tasks.latestAsked(resources, { after, upTo })
   return dueAt === undefined ? undefined : dueClock.waitMs(dueAt)
+}
+
+/** Time until the first of the lists is wanted again, in ms; undefined when none is, or when it can be read now. */
+function wantedMs({ store }: EngineContext, resources: readonly ResourceName[]): number | undefined {
+  const waits = resources
+    .flatMap(name => listsOf(resourceNamed(name)))
+    .flatMap(({ id }) => store.segments.of(id))
+    .flatMap(({ wantedAt }) => (wantedAt === null ? [] : [store.dueClock.waitMs(wantedAt)]))
+    .filter(ms => ms > 0)
+  return waits.length === 0 ? undefined : Math.min(...waits)
 }
 
 /**

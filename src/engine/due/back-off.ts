@@ -3,6 +3,7 @@ import { safeText } from '../../base/safe-text.ts'
 import type { FeedName } from '../../catalog/feeds.ts'
 import type { Task } from '../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../context/context.ts'
+import { wantList } from './wants.ts'
 
 /** Makes a feed, or one scope of a feed, wait, and records why. */
 
@@ -20,14 +21,15 @@ const NEVER = '~'
 
 /** Records that the feed, or one scope of it, has failed. The resource is failing until this part is read. */
 export function backOff(
-  { store, backoffs, runs, demandedLists }: EngineContext,
+  context: EngineContext,
   where: FeedName,
   error: ParleyError,
   { scope, tasks }: FailedPart = { scope: '' },
 ): void {
+  const { store, backoffs, runs } = context
   backoffs.failed(where.feed, scope)
   // The list is due as soon as its backoff ends, since the resource stays failing until the list is read.
-  if (scope === '') demandedLists.add(where.feed)
+  if (scope === '') wantList(context, where.feed)
   const isDue = (task: Task) => (store.tasks.find(task)?.dueAt ?? NEVER) <= store.dueClock.now()
   // A whole feed may have failed before it has any segment.
   const hasList = () => scope === '' || store.segments.of(where.feed, scope).length > 0

@@ -1,11 +1,14 @@
+import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context/context.ts'
 import type { Schedule } from '../context/schedule.ts'
-import { confirmingReadMs, isRecheckDue } from '../deletions/recheck.ts'
+import { confirmingReadMs } from '../deletions/recheck.ts'
 import { isDueInRound, isNewEnough, putOffMs } from './segment-conditions.ts'
 
 /** The schedule of a backfill: each list and key is due once per round, and the run ends when none is left. */
 export function byRounds(context: EngineContext): Schedule {
   const { store, backoffs } = context
+  const isWanted = ({ closed, wantedAt }: Segment) =>
+    !closed && wantedAt !== null && store.dueClock.waitMs(wantedAt) === 0
   return {
     waitMs(list, segment) {
       if (backoffs.isWaiting(list.id, segment.scope)) return Number.POSITIVE_INFINITY
@@ -14,8 +17,7 @@ export function byRounds(context: EngineContext): Schedule {
         confirmMs === undefined
           ? isNewEnough(list, segment, context.options) &&
             putOffMs(segment, context) === 0 &&
-            (isDueInRound(segment, context.rounds.number(list.resource)) ||
-              isRecheckDue(context, list, segment))
+            (isDueInRound(segment, context.rounds.number(list.resource)) || isWanted(segment))
           : confirmMs === 0
       return isDue ? 0 : Number.POSITIVE_INFINITY
     },

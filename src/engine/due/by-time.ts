@@ -3,8 +3,8 @@ import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context/context.ts'
 import { auditIntervalFrom, MINUTE, passInterval, scaled, usualIntervalMs } from '../context/intervals.ts'
 import type { Schedule } from '../context/schedule.ts'
-import { confirmingReadMs, recheckAt } from '../deletions/recheck.ts'
-import { isNewEnough, putOffMs } from './segment-conditions.ts'
+import { confirmingReadMs } from '../deletions/recheck.ts'
+import { isNewEnough } from './segment-conditions.ts'
 
 /** What the due time of a segment depends on, next to the segment itself. Times are in ms by the API's clock. */
 export interface DueFacts {
@@ -13,12 +13,10 @@ export interface DueFacts {
   intervalMs: number
   /** False when it lies entirely before `sync.since`. */
   isNewEnough: boolean
-  /** True when it is read at once: its scope has failed, something demands its list, or a round has to confirm it. */
-  isWanted: boolean
   /** Not before this time, after a failure. */
   retryAt?: number | undefined
-  /** Before its interval is over, to confirm what it has denied. */
-  recheckAt?: number | undefined
+  /** At this time, though its interval is not over. */
+  wantedAt?: number | undefined
   /** For a suspected document: when a read can confirm its deletion. It is not read before. */
   confirmAt?: number | undefined
 }
@@ -28,13 +26,13 @@ export function dueAt(
   { closed, listedAt, passStartedAt, unavailableSince }: DueSegment,
   facts: DueFacts,
 ): number {
-  const { intervalMs, isNewEnough, isWanted, recheckAt = Number.POSITIVE_INFINITY, confirmAt } = facts
+  const { intervalMs, isNewEnough, wantedAt = Number.POSITIVE_INFINITY, confirmAt } = facts
   const earliest = facts.retryAt ?? Number.NEGATIVE_INFINITY
   if (closed || !isNewEnough) return Number.POSITIVE_INFINITY
   if (confirmAt !== undefined) return Math.max(earliest, confirmAt)
   const isUnread = listedAt === null || passStartedAt !== null || unavailableSince !== null
-  if (isUnread || isWanted || isInFuture(listedAt, facts.now)) return earliest
-  return Math.max(earliest, Math.min(Date.parse(listedAt) + intervalMs, recheckAt))
+  if (isUnread || isInFuture(listedAt, facts.now)) return earliest
+  return Math.max(earliest, Math.min(Date.parse(listedAt) + intervalMs, wantedAt))
 }
 
 type DueSegment = Pick<Segment, 'closed' | 'listedAt' | 'passStartedAt' | 'unavailableSince'>
@@ -44,7 +42,7 @@ const isInFuture = (listedAt: string, now: number): boolean => Date.parse(listed
 
 /** The schedule of the daemon: lists fall due at intervals, single reads at the time stored in their task. */
 export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): Schedule {
-  const { store, server, options, backoffs, demandedLists, rounds } = context
+  const { store, server, options, backoffs } = context
   const intervalMs = ({ feed }: DeclaredFeed<ListFeed>, segment: Segment) => {
     if (feed.mode === 'snapshot')
       return passInterval(scaled(usualIntervalMs(feed), options), segment, options)
@@ -54,20 +52,16 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
     return auditIntervalFrom(listedAt - Date.parse(segment.to), options)
   }
   const factsOf = (list: DeclaredFeed<ListFeed>, segment: Segment): DueFacts => {
-    const { id, resource, feed } = list
     const now = server.now()
     const confirmMs = confirmingReadMs(context, list)
-    const isDemanded =
-      (feed.mode !== 'timeline' || segment.to === null) && demandedLists.isDemanded(id, segment.id)
-    const isUnconfirmed = rounds.isConfirming(resource) && segment.listedRound < rounds.number(resource)
+    const { retryAt, wantedAt } = segment
+    const until = (dueAt: string | null) => (dueAt === null ? undefined : now + store.dueClock.waitMs(dueAt))
     return {
       now,
       intervalMs: intervalMs(list, segment),
       isNewEnough: isNewEnough(list, segment, options),
-      // A failed scope is due as soon as its backoff ends: the round may end without it, but the resource stays failing.
-      isWanted: isDemanded || isUnconfirmed || backoffs.hasFailed(id, segment.scope),
-      retryAt: segment.retryAt === null ? undefined : now + putOffMs(segment, context),
-      recheckAt: recheckAt(context, list, segment),
+      retryAt: until(retryAt),
+      wantedAt: until(wantedAt),
       confirmAt: confirmMs === undefined ? undefined : now + confirmMs,
     }
   }
@@ -86,7 +80,7 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
       if (listedAt === null || isInFuture(listedAt, facts.now)) return Number.POSITIVE_INFINITY
       const dueAgainAt = Math.min(
         Date.parse(listedAt) + facts.intervalMs,
-        facts.recheckAt ?? Number.POSITIVE_INFINITY,
+        facts.wantedAt ?? Number.POSITIVE_INFINITY,
       )
       return Math.max(0, facts.now - dueAgainAt) / facts.intervalMs
     },

@@ -5,6 +5,7 @@ import type { Cell } from '../../declare/parsed-item.ts'
 import type { SnapshotFeed } from '../../declare/resource.ts'
 import type { StoredItem } from '../../store/rows/write-items.ts'
 import type { EngineContext } from '../context/context.ts'
+import { wantList } from '../due/wants.ts'
 import { isUuid } from '../parse/uuid.ts'
 import { changedFeed, lastListedAt } from './changed-records.ts'
 
@@ -40,7 +41,7 @@ export function followRelations(
     if (rowsList) {
       // Former members are on no list; without this check each change of their records would trigger a re-read.
       if (value !== before.get(name) && !context.store.stored.has(rowsList.feed.table, [value]))
-        context.demandedLists.add(rowsList.id)
+        wantList(context, rowsList.id)
     } else if (target.object !== null && isUuid(value) && step < MOST_STEPS) {
       const id = value.toLowerCase()
       if (lastListedAt(context, list, target.object) === null) continue

@@ -10,29 +10,32 @@ import type { Reply } from '../context/job.ts'
 
 export type { Query }
 
-/** Adds the start of the pass, by the server's clock, and its round to the segment. Only the first page sets them. */
+/**
+ * Adds the start of the pass, by the server's clock, its round, and the want that it meets. Only the first page sets them.
+ * @param segment as it was when the page was requested, at least its `wantedAt`
+ */
 export function segmentInPass(
   segment: Segment,
   context: EngineContext,
   feed: FeedName,
   reply: Reply,
 ): Segment {
-  // Only the first page meets a demand: later pages do not show the records that were published since the pass began.
-  if (segment.cursor === null) context.demandedLists.passBegan(feed.feed, segment.id, reply.ticket)
   return {
     ...segment,
     unavailableSince: null,
     passStartedAt: segment.passStartedAt ?? reply.serverSentAt,
     passRound: segment.passRound ?? context.rounds.number(feed.resource),
+    // Later pages do not show the records that were published since the pass began.
+    passWantedAt: segment.cursor === null ? segment.wantedAt : segment.passWantedAt,
   }
 }
 
 /** State of a segment whose last request was answered. */
 export const NOT_FAILED = { attempts: 0, retryAt: null } satisfies Partial<Segment>
 
-/** The segment after its pass has reached the end. */
-export function segmentAfterPass(segment: Segment): Segment {
-  return {
+/** Saves the segment after its pass has reached the end. Returns it. @param more changes to it */
+export function endPassOf(segments: Segments, segment: Segment, more: Partial<Segment> = {}): Segment {
+  const ended = {
     ...segment,
     ...NO_PASS,
     ...NOT_FAILED,
@@ -40,7 +43,11 @@ export function segmentAfterPass(segment: Segment): Segment {
     restarts: 0,
     listedAt: segment.passStartedAt,
     listedRound: segment.passRound ?? 0,
+    ...more,
   }
+  segments.save(ended)
+  segments.met(segment)
+  return ended
 }
 
 /** The segment with no pass, so that the next request begins again from the top. Stored rows stay. */
@@ -141,7 +148,7 @@ export function cutOff(segments: Segments, segment: Segment, at: string): Segmen
   const { listedAt, listedRound } = segment
   const older = { ...segments.cut(segment, at), listedAt, listedRound }
   segments.save(older)
-  if (segment.edgeAt !== null) segments.save({ ...segmentAfterPass(segment), from: at })
+  if (segment.edgeAt !== null) endPassOf(segments, segment, { from: at })
   return older
 }
 

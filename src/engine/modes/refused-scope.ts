@@ -5,6 +5,7 @@ import type { Task } from '../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../context/context.ts'
 import { DAY } from '../context/intervals.ts'
 import { backOff, markUnavailable } from '../due/back-off.ts'
+import { wantList } from '../due/wants.ts'
 import { accessLostError } from './refusals.ts'
 
 /**
@@ -103,7 +104,7 @@ function parentOf({ feed, scope }: ScopeList): RowKey | undefined {
 /** Makes the single read of a row due at once if there is one, and in the daemon the lists of its table. */
 function readAgainAtOnce(context: EngineContext, { table, key }: RowKey): void {
   for (const { id, feed } of FEEDS.filter(({ feed }) => feed.table === table)) {
-    if (feed.mode !== 'item') context.demandedLists.add(id)
+    if (feed.mode !== 'item') wantList(context, id)
     else if (feed.stores === 'row')
       context.store.tasks.demand({ feed: id, key, dueAt: context.store.dueClock.after(0) })
   }

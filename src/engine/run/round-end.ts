@@ -1,4 +1,5 @@
 import { isoInstant } from '../../base/clock.ts'
+import { resourceNamed } from '../../catalog/catalog.ts'
 import { type DeclaredFeed, feedsOf, type ListFeed, listsOf } from '../../catalog/feeds.ts'
 import type { Resource } from '../../declare/resource.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
@@ -9,6 +10,7 @@ import { applyDeletions, isHoldOver } from '../deletions/apply.ts'
 import { hasFirstReads } from '../due/first-reads.ts'
 import { latenessOf } from '../due/lateness.ts'
 import { isNewEnough } from '../due/segment-conditions.ts'
+import { wantSegment } from '../due/wants.ts'
 import { isSteppedOver } from '../modes/narrowing.ts'
 import { suspectAgain } from './confirming-round.ts'
 
@@ -111,6 +113,8 @@ export function settleInTime(context: EngineContext, name: ResourceName, isRound
   if (isHoldOver(context, name) && !context.rounds.isConfirming(name)) {
     suspectAgain(context, name)
     context.rounds.begin(name, 'timed', { confirming: true })
+    for (const { id } of listsOf(resourceNamed(name)))
+      for (const segment of context.store.segments.of(id)) wantSegment(context, segment, 0)
     return
   }
   applyDeletions(context, name, isRoundComplete)

@@ -11,6 +11,7 @@ import type { Job, Lane } from '../context/job.ts'
 import { byTime } from '../due/by-time.ts'
 import { type Backlog, dueNow, nextDueMs, noteNextDue } from '../due/due.ts'
 import { adoptLateness, noteLateness } from '../due/lateness.ts'
+import { wantList } from '../due/wants.ts'
 import { noProgress, type SchedulerProgress, trafficOf } from '../requests/request-counts.ts'
 import { type AccessBefore, createScheduler, type Scheduler } from '../scheduler/scheduler.ts'
 import { processRequests } from './handed-over.ts'
@@ -223,7 +224,7 @@ function idleWaitMs(dueMs: number, pollMs: number): number {
 }
 
 function demand(context: EngineContext, { lists, keys }: UrgentReads): void {
-  for (const list of lists) context.demandedLists.add(list)
+  for (const list of lists) wantList(context, list)
   for (const { feed, scope = '', key } of keys) {
     context.store.tasks.demand({ feed, scope, key, dueAt: context.store.dueClock.after(0) })
     if (scope === '') context.urgent.inLane('head', () => context.urgent.add(feed, key))

@@ -1,3 +1,4 @@
+import { isoInstant } from '../../base/clock.ts'
 import type { RowOf } from '../../catalog/bookkeeping/table-declaration.ts'
 import { SEGMENT_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
@@ -25,6 +26,8 @@ export interface Segment {
    * earlier round does not count for the current one.
    */
   passRound: number | null
+  /** What `wantedAt` was when the first page of the pass was requested: the want that its end meets. */
+  passWantedAt: string | null
   pages: number
   rows: number
   /** Event time of the last row that the pass has read, and the keys of the rows that it read with this time. */
@@ -46,6 +49,8 @@ export interface Segment {
   attempts: number
   /** After a failure, the segment is not read before this time of the due clock. */
   retryAt: string | null
+  /** It is read at this time of the due clock, though its interval is not over. Only `want` and `met` change it. */
+  wantedAt: string | null
   /** Duration of the latest pass that a single process read completely; null when there is none. */
   passMs: number | null
 }
@@ -64,6 +69,13 @@ export interface Segments {
    * segment. Both parts include the instant.
    */
   cut(segment: Segment, at: string): Segment
+  /**
+   * Makes a segment due at a time of the due clock, or earlier when it is wanted earlier. It is then read by a pass whose
+   * first page is requested later than this.
+   */
+  want(id: number, at: string): void
+  /** Ends the want that the segment's pass has met. A want that came since its first page was requested stays. */
+  met(segment: Pick<Segment, 'id' | 'passWantedAt'>): void
   /** Ends the waits after failures. */
   retryNow(feed: string): void
   /** Joins two neighbours and returns the result, which has the earlier `listedAt` of the two. */
@@ -89,6 +101,7 @@ function fromRow(row: SegmentRow): Segment {
     cursor: json(row.cursor),
     passStartedAt: row.pass_started_at,
     passRound: row.pass_round,
+    passWantedAt: row.pass_wanted_at,
     pages: row.pages,
     rows: row.rows,
     edgeAt: row.edge_at,
@@ -102,10 +115,11 @@ function fromRow(row: SegmentRow): Segment {
     attempts: row.attempts,
     retryAt: row.retry_at,
     passMs: row.pass_ms,
+    wantedAt: row.wanted_at,
   }
 }
 
-function toRow(segment: Segment): SegmentRow {
+function toRow(segment: Segment): Omit<SegmentRow, 'wanted_at'> {
   const json = (value: object | null) => (value === null ? null : JSON.stringify(value))
   return {
     id: segment.id,
@@ -117,6 +131,7 @@ function toRow(segment: Segment): SegmentRow {
     cursor: json(segment.cursor),
     pass_started_at: segment.passStartedAt,
     pass_round: segment.passRound,
+    pass_wanted_at: segment.passWantedAt,
     pages: segment.pages,
     rows: segment.rows,
     edge_at: segment.edgeAt,
@@ -142,6 +157,7 @@ export const NO_PASS = {
   cursor: null,
   passStartedAt: null,
   passRound: null,
+  passWantedAt: null,
   pages: 0,
   rows: 0,
   edgeAt: null,
@@ -150,9 +166,9 @@ export const NO_PASS = {
 } satisfies Partial<Segment>
 
 export function createSegments(prepare: Prepare): Segments {
-  const names = Object.keys(SEGMENT_TABLE.columns).filter(name => name !== 'id')
+  const names = Object.keys(SEGMENT_TABLE.columns).filter(name => !['id', 'wanted_at'].includes(name))
   const insert = prepare<SegmentRow>(
-    'INSERT INTO sync_segments (feed, scope, from_at, to_at) VALUES (?, ?, ?, ?) RETURNING *',
+    'INSERT INTO sync_segments (feed, scope, from_at, to_at, wanted_at) VALUES (?, ?, ?, ?, ?) RETURNING *',
   )
   const update = prepare(
     `UPDATE sync_segments SET ${names.map(name => `${name} = @${name}`).join(', ')} WHERE id = @id`,
@@ -161,6 +177,8 @@ export function createSegments(prepare: Prepare): Segments {
     `SELECT * FROM sync_segments WHERE feed = ? AND scope = coalesce(?, scope)
      ORDER BY scope, to_at IS NOT NULL, to_at DESC, id`,
   )
+  const want = prepare('UPDATE sync_segments SET wanted_at = ? WHERE id = ?')
+  const met = prepare('UPDATE sync_segments SET wanted_at = NULL WHERE id = ? AND wanted_at = ?')
   const selectOne = prepare<SegmentRow>('SELECT * FROM sync_segments WHERE id = ?')
   const remove = prepare('DELETE FROM sync_segments WHERE id = ?')
   const removeAll = prepare('DELETE FROM sync_segments WHERE feed = ?')
@@ -187,23 +205,32 @@ export function createSegments(prepare: Prepare): Segments {
     known.clear()
     return write()
   }
-  const add: Segments['add'] = ({ feed, scope, from, to }) =>
-    writing(() => fromRow(onlyRow(insert, feed, scope, from, to)))
+  const find: Segments['find'] = id => {
+    const row = selectOne.get(id)
+    return row && fromRow(row)
+  }
+  const add = ({ feed, scope, from, to }: Parameters<Segments['add']>[0], wantedAt: string | null = null) =>
+    writing(() => fromRow(onlyRow(insert, feed, scope, from, to, wantedAt)))
   const save: Segments['save'] = segment => writing(() => void update.run(toRow(segment)))
+  const wantAt: Segments['want'] = (id, at) => {
+    const before = find(id)?.wantedAt ?? null
+    // Another time than before, since a pass under way may be about to meet that.
+    const next = before === null || before > at ? at : isoInstant(Date.parse(before) + 1)
+    writing(() => want.run(next, id))
+  }
 
   return {
     of: segmentsOf,
-    find(id) {
-      const row = selectOne.get(id)
-      return row && fromRow(row)
-    },
-    add,
+    find,
+    add: segment => add(segment),
     save,
+    want: wantAt,
+    met: ({ id, passWantedAt }) => writing(() => void met.run(id, passWantedAt)),
     remove: segment => writing(() => void remove.run(segment.id)),
     removeAll: feed => writing(() => void removeAll.run(feed)),
     cut(segment, at) {
       save({ ...segment, from: at })
-      return add({ feed: segment.feed, scope: segment.scope, from: segment.from, to: at })
+      return add({ ...segment, to: at }, find(segment.id)?.wantedAt)
     },
     join(newer, older) {
       const sooner = (older.listedAt ?? '') < (newer.listedAt ?? '') ? older : newer
@@ -217,6 +244,7 @@ export function createSegments(prepare: Prepare): Segments {
       }
       writing(() => remove.run(older.id))
       save(joined)
+      if (older.wantedAt !== null) wantAt(newer.id, older.wantedAt)
       return joined
     },
     retryNow: feed => writing(() => void retryNow.run(feed)),

@@ -8,7 +8,7 @@ import type { EngineContext } from '../../context/context.ts'
 import { HOUR, scaled } from '../../context/intervals.ts'
 import { storeRows } from '../../follow-ups/write.ts'
 import { type PageSteps, type ParsedPage, segmentAfterPage } from '../apply-page.ts'
-import { type LoopGuards, NOT_FAILED, restartPass, segmentAfterPass } from '../pass.ts'
+import { endPassOf, type LoopGuards, NOT_FAILED, restartPass } from '../pass.ts'
 import { continuePeriods } from './periods.ts'
 import type { UndatedEntries } from './undated-entries.ts'
 
@@ -143,10 +143,9 @@ function endPeriod(
 ): void {
   const { store } = context
   guards.ended(period)
-  const ended = segmentAfterPass(period)
   const settledAt = Date.parse(period.to ?? '') + scaled(SETTLED_AFTER_MS, context.options)
-  const isSettled = Date.parse(ended.listedAt ?? '') >= settledAt
-  store.segments.save({ ...ended, closed: undated.ended(period) && isSettled })
+  const isSettled = Date.parse(period.passStartedAt ?? '') >= settledAt
+  const ended = endPassOf(store.segments, period, { closed: undated.ended(period) && isSettled })
   const [newest] = store.segments.of(id, '')
   if (newest?.id === period.id && ended.listedAt) store.state.fresh(resource, ended.listedAt)
   continuePeriods(context, id)

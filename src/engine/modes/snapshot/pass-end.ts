@@ -9,9 +9,11 @@ import type { Batches } from '../../context/job.ts'
 import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from '../../context/missed-rows.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { probeLater } from '../../deletions/probe-later.ts'
+import { confirmingPassMs } from '../../deletions/recheck.ts'
 import { noteUnlisted } from '../../deletions/unlisted.ts'
+import { wantSegment } from '../../due/wants.ts'
 import { isAskable } from '../keys/key-requests.ts'
-import { segmentAfterPass } from '../pass.ts'
+import { endPassOf } from '../pass.ts'
 
 /** How many keys one transaction compares or forgets. */
 const KEYS_AT_ONCE = 2000
@@ -46,10 +48,11 @@ export function* endPass(context: EngineContext, ended: EndedPass): Batches {
     } while (upTo !== undefined)
   }
   missedRows.note(pass.id, missed)
-  missedRows.passEnded(pass.id, missed > 0)
   for (const key of feed.always ?? [])
     store.tasks.add({ feed: `${resource}.detail`, key, dueAt: store.dueClock.after(0) })
-  store.segments.save(segmentAfterPass(pass))
+  endPassOf(store.segments, pass)
+  const againMs = missedRows.passEnded(pass.id, missed > 0) ?? confirmingPassMs(context, ended)
+  if (againMs !== undefined) wantSegment(context, pass, againMs)
   if (pass.passStartedAt && !feed.scope) store.state.fresh(resource, pass.passStartedAt)
   yield* forgetSeen(context, id, pass.scope)
 }

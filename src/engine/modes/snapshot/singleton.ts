@@ -18,6 +18,8 @@ export function createSingleton(context: EngineContext, document: DeclaredFeed<S
   const { resource, id, feed } = document
   const where = { resource, feed: id }
   let underWay = false
+  /** What was wanted when the document was requested. */
+  let wantedAt: string | null = null
 
   const due = () => partsOf(context, document).some(({ waitMs }) => waitMs === 0)
 
@@ -32,12 +34,12 @@ export function createSingleton(context: EngineContext, document: DeclaredFeed<S
   const noteRead = (reply: Reply) => {
     const segment =
       store.segments.of(id, '')[0] ?? store.segments.add({ feed: id, scope: '', from: null, to: null })
-    context.demandedLists.passBegan(id, segment.id, reply.ticket)
     store.segments.save({
       ...segment,
       listedAt: reply.serverSentAt,
       listedRound: context.rounds.number(resource),
     })
+    store.segments.met({ id: segment.id, passWantedAt: wantedAt })
     store.state.fresh(resource, reply.serverSentAt)
   }
 
@@ -74,6 +76,7 @@ export function createSingleton(context: EngineContext, document: DeclaredFeed<S
     next() {
       if (underWay || !due()) return undefined
       underWay = true
+      wantedAt = store.segments.of(id, '')[0]?.wantedAt ?? null
       return job
     },
     finished: () => !underWay && !due(),

@@ -9,6 +9,7 @@ import type { EngineContext } from '../../context/context.ts'
 import type { Reply } from '../../context/job.ts'
 import { newRowGraceMs } from '../../deletions/denial.ts'
 import { type Missing, probeLater } from '../../deletions/probe-later.ts'
+import { wantSegment } from '../../due/wants.ts'
 import { storeRows, writeFollowUps } from '../../follow-ups/write.ts'
 import { type PageSteps, type ParsedPage, segmentAfterPage } from '../apply-page.ts'
 import { isAskable } from '../keys/key-requests.ts'
@@ -17,13 +18,13 @@ import {
   canCutAtEdge,
   cutOff,
   emptyPagesError,
+  endPassOf,
   isEmptyPage,
   type LoopGuards,
   NOT_FAILED,
   passOfRest,
   type Query,
   recoverFromDeadCursor,
-  segmentAfterPass,
 } from '../pass.ts'
 import { putOffList } from '../put-off.ts'
 import { resolveUnread } from '../unread-spans.ts'
@@ -156,9 +157,10 @@ function endTimelinePass(
   reached: Segment,
 ): void {
   const { store, schedule, log } = context
-  store.segments.save(segmentAfterPass(reached))
+  endPassOf(store.segments, reached)
   guards.ended(reached)
-  context.missedRows.passEnded(reached.id)
+  const againMs = context.missedRows.passEnded(reached.id)
+  if (againMs !== undefined) wantSegment(context, reached, againMs)
   if (reached.to === null) markFresh(context, list, reached)
   log.debug('A span of event time was listed to its end', {
     resource: list.resource,

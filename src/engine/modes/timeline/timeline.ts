@@ -43,7 +43,7 @@ export function createTimeline(context: EngineContext, list: DeclaredFeed<Timeli
       request: { route: feed.list.path, path: feed.list.path, query },
       ...(isPart(feed, base) ? { attempts: ATTEMPTS_OF_A_PART } : {}),
       answer(value, reply) {
-        const segment = current()
+        const segment = { ...current(), wantedAt: asked.wantedAt }
         const steps = timelineSteps(context, { list, base, guards, underWay })
         const page = { where, paging: feed.list.paging, query, segment }
         if (applyPage(context, page, { value, reply }, steps)) {

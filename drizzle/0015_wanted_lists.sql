@@ -1,0 +1,3 @@
+ALTER TABLE `sync_segments` ADD `pass_wanted_at` text;
+--> statement-breakpoint
+ALTER TABLE `sync_segments` ADD `wanted_at` text;

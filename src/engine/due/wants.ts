@@ -1,0 +1,23 @@
+import { feedNamed } from '../../catalog/feeds.ts'
+import type { Segment } from '../../store/sync/segments.ts'
+import type { EngineContext } from '../context/context.ts'
+
+/**
+ * A want makes a list due before its interval is over. It is a column of the segment, so a restart keeps it, and it ends
+ * with the pass that began after it. Single reads are wanted by their tasks (`demand` in `store/sync/tasks/tasks.ts`).
+ */
+
+/** Makes a segment due in `ms`. Call it in a transaction. */
+export function wantSegment({ store }: Pick<EngineContext, 'store'>, { id }: Segment, ms: number): void {
+  store.segments.want(id, store.dueClock.after(ms))
+}
+
+/**
+ * In the daemon, makes a list due at once: the newest segment of a timeline, else every segment. A backfill reads each
+ * list once in any case. Call it in a transaction.
+ */
+export function wantList(context: EngineContext, list: string): void {
+  if (!context.schedule.isTimed) return
+  for (const segment of context.store.segments.of(list))
+    if (segment.to === null || feedNamed(list).feed.mode !== 'timeline') wantSegment(context, segment, 0)
+}
