@@ -161,7 +161,8 @@ export type NextStep =
 const DOUBTFUL_FAILURES = 5
 /** The doubt is confirmed when this many further routes fail. */
 const CONFIRMATIONS = 2
-const AWAY: Backoff = { firstMs: 1000, mostMs: 60_000, jitter: 0.5 }
+/** Of an outage. It has lasted at least as long as the next trial waits. */
+const AWAY: Backoff = { firstMs: 1000, mostMs: 15 * 60_000, jitter: 0.5 }
 
 /** This many undeclared refusals since the last answer put access in doubt. */
 const DOUBTFUL_REFUSALS = 4
@@ -169,7 +170,7 @@ const REFUSED: Backoff = { firstMs: 1000, mostMs: 15_000, jitter: 0.5 }
 
 /** Failures in a row that make a route rest. They must be for two different paths: a single path may always fail. */
 const ROUTE_FAILURES = 3
-const ROUTE: Backoff = { firstMs: 1000, mostMs: 5 * 60_000, jitter: 0.5 }
+const ROUTE: Backoff = { firstMs: 1000, mostMs: 15 * 60_000, jitter: 0.5 }
 
 /** Replaces a longer `giveUpMs` until a request has connected. */
 export const FIRST_CONNECTION_MS = 10_000

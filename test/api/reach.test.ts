@@ -155,7 +155,7 @@ describe('an API that does not answer', () => {
       'teams',
     ])
     const gaps = done.slice(1).map(([at], index) => at - (done[index]?.[0] ?? 0))
-    expect(gaps.slice(0, 9)).toEqual([0, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000])
+    expect(gaps.slice(0, 9)).toEqual([0, 1000, 2000, 4000, 8000, 16_000, 32_000, 64_000, 128_000])
     expect(troubleOf(reach)).toMatchObject({ kind: 'silent', since: 0, reason: 'why' })
   })
 

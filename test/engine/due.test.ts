@@ -137,6 +137,31 @@ describe('the backoff of a feed', () => {
     expect(Math.max(...waits)).toBe(15 * MINUTE)
   })
 
+  test('once a wait is over, one request tries, and others wait for its result', () => {
+    let elapsed = 0
+    const backoffs = growingBackoff({
+      elapsed: () => elapsed,
+      random: () => 1,
+      unavailableMs: DAY,
+      refusedMs: MINUTE,
+    })
+    const isWaiting = () => ['deal', 'company'].map(scope => backoffs.isWaiting('crm_records.list', scope))
+    backoffs.trying('crm_records.list', 'deal')
+    expect(isWaiting()).toEqual([false, false])
+    backoffs.failed('crm_records.list', 'deal')
+    elapsed = HOUR
+    const isOver = backoffs.trying('crm_records.list', 'deal')
+    expect(isWaiting()).toEqual([true, false])
+    isOver()
+    backoffs.failed('crm_records.list', '')
+    elapsed = 2 * HOUR
+    const isOverForAll = backoffs.trying('crm_records.list', 'deal')
+    expect(isWaiting()).toEqual([true, true])
+    backoffs.answered('crm_records.list', 'deal')
+    isOverForAll()
+    expect(isWaiting()).toEqual([false, false])
+  })
+
   test('the backoff starts again with short times after an answer', () => {
     let elapsed = 0
     const backoffs = growingBackoff({

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { refused, startScriptedApi } from '../support/scripted-api.ts'
+import { refused, startScriptedApi, v1Page } from '../support/scripted-api.ts'
 import { scriptedList } from '../support/scripted-lists.ts'
 import { message, startTrial, uuid } from './trial-backfill.ts'
 import { startTimed } from './trial-timed.ts'
@@ -61,4 +61,33 @@ describe.each([
     await poll()
     expect(trial.column(`SELECT count(*) FROM message_copies WHERE id = '${uuid(1000)}'`)).toEqual([1])
   })
+})
+
+test('of twenty collections whose route is broken, one tries for all, and all are read once it answers', async () => {
+  const api = await startScriptedApi()
+  const collections = Array.from({ length: 20 }, (_, number) => ({ id: `c${number}` }))
+  let isBroken = false
+  api.on('/v1/collections', () => v1Page(collections))
+  api.on('/v1/collections/{id}', ({ params: [id] }) => ({ body: { data: { id } } }))
+  api.on('/v1/meetings', ({ query }) =>
+    isBroken ? refused(500) : v1Page([{ meeting_id: `of ${query['collection_id']}` }]),
+  )
+  const trial = await startTrial(api)
+  const chosen = ['collections', 'collection_meetings'] as const
+  await trial.run(chosen)
+  const timed = await startTimed(api, trial, chosen)
+  const asked = async (work: () => Promise<void>) => {
+    const before = api.asked('/v1/meetings').length
+    await work()
+    return api.asked('/v1/meetings').length - before
+  }
+  isBroken = true
+  timed.readAgain('collection_meetings')
+  // Each is tried with a smaller page too.
+  expect(await asked(timed.drain)).toBeLessThan(2 * 5)
+  timed.moveClock(10 * MINUTE)
+  expect(await asked(timed.drain)).toBe(1)
+  isBroken = false
+  timed.moveClock(20 * MINUTE)
+  expect(await asked(timed.drain)).toBe(20)
 })

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   aloneBackoffMs,
+  attemptsOfPage,
   FAILURES_OF_ONE_PAGE,
   type FailedTimelinePage,
   halves,
@@ -176,4 +177,13 @@ test('halving the keys of a request finds every bad key, whatever their number',
 test('a bad key is retried after growing waits, finally once a week', () => {
   const hours = [1, 2, 3, 7, 8, 100].map(failures => aloneBackoffMs(failures) / 3_600_000)
   expect(hours).toEqual([2, 4, 8, 128, 168, 168])
+})
+
+test.each([
+  ['that has never failed', { isTimed: true, isPart: false, failures: 0 }, {}],
+  ['that has failed', { isTimed: true, isPart: false, failures: 1 }, { attempts: 1 }],
+  ['of part of what failed', { isTimed: true, isPart: true, failures: 3 }, { attempts: 2 }],
+  ['that has failed in a backfill', { isTimed: false, isPart: false, failures: 1 }, {}],
+])('a page %s has its number of attempts', (_, page, attempts) => {
+  expect(attemptsOfPage(page)).toEqual(attempts)
 })

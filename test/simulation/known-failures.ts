@@ -194,14 +194,6 @@ export const KNOWN_FAILURES: readonly (readonly [fault: string, life: Life, said
     /\/v2\/messages was not asked for 60 s, with polls of 1 s/,
   ],
   [
-    'each of many collections tries a broken route on its own',
-    life(
-      { resources: ['collections', 'collection_meetings'], workspace: { ...WORKSPACE, collections: 20 } },
-      answers(0, DAY, { kind: 'status', status: 500, route: '/v1/meetings', requestHas: 'collection_id' }),
-    ),
-    /\/v1\/meetings was asked \d+ times on a day/,
-  ],
-  [
     'a row without a time that appears later is never seen',
     life(
       { resources: ['messages'], workspace: { ...WORKSPACE, messages: 130 }, quietDays: 9 },
@@ -253,30 +245,6 @@ export const KNOWN_FAILURES: readonly (readonly [fault: string, life: Life, said
       polls(2 * HOUR, 3600),
     ),
     /\/v1\/meetings was asked \d+ times on a day/,
-  ],
-  [
-    'a page of a route that fails is tried dozens of times in half an hour, smaller and smaller',
-    life(
-      { resources: ['activities'], quietDays: 2 },
-      answers(30 * HOUR, 20 * HOUR, { kind: 'reset', route: '/v2/activities' }),
-    ),
-    /\/v2\/activities was asked \d+ times on a day on which \d+ times were enough/,
-  ],
-  [
-    'a document that the API cannot answer is asked for more than ten times an hour',
-    life(
-      { resources: ['bot_definition', 'members'], quietDays: 2 },
-      answers(30 * HOUR, 20 * HOUR, { kind: 'status', route: '/v1/bot-definition' }),
-    ),
-    /\/v1\/bot-definition was asked \d+ times on a day on which \d+ times were enough/,
-  ],
-  [
-    'each of many objects whose name is no text is tried on its own, six times in seconds',
-    life(
-      { resources: ['crm_objects', 'crm_records', 'crm_record_links'], pollSeconds: 21_600 },
-      answers(HOUR, 20 * HOUR, { kind: 'rewrite', from: '"name":"', to: '"name":"\\ud83d' }),
-    ),
-    /\/v2\/objects\/\{object\} was asked \d+ times on a day/,
   ],
   [
     'e-mails whose times come and go have their texts read again at each poll',

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { lifeOf, live } from './life.ts'
 
-/** The cheapest of the first thirty that have each group of resources and each kind of deed in some of them. */
-const SEEDS = [17, 9, 11, 10, 8, 4, 7, 18, 2, 12, 16, 24, 21, 14, 22, 19, 30, 32, 1, 26]
+/** Cheap ones, with each group of resources and each kind of deed in some of them. */
+const SEEDS = [37, 17, 9, 41, 11, 44, 46, 10, 8, 4, 7, 42, 43, 51, 18, 55, 80, 2, 12, 16]
 
 test.each(SEEDS)(
   'the warehouse says nothing untrue on any day, and equals the API once it rests, in the life of seed %i',

@@ -112,7 +112,8 @@ export function createMachine({ seed, start, servers, files }: MachineOptions): 
   let offMs = 0
   const now = () => start + time.performance.now() + sleptMs
   // In reverse: the names that modules import follow what they were exported from, the timers of node:timers among them.
-  const undo: (() => void)[] = [syncBuiltinESMExports, () => time.uninstall()]
+  // A context that is not disabled costs each later promise a little.
+  const undo: (() => void)[] = [syncBuiltinESMExports, () => time.uninstall(), () => context.disable()]
   const replace = <O extends object, K extends keyof O>(object: O, key: K, value: O[K]) => {
     const before = Object.getOwnPropertyDescriptor(object, key)
     Object.defineProperty(object, key, { value, configurable: true, writable: true, enumerable: true })

@@ -7,6 +7,11 @@ export interface FeedBackoffs {
   /** Makes an unavailable feed wait. If it was available before, the first wait is shorter. */
   unavailable(feed: string, scope: string, why: Unavailability): void
   isWaiting(feed: string, scope?: string): boolean
+  /**
+   * Called when a request of the feed is sent. If the feed or the scope has not been answered since its wait, others wait
+   * until this one has its result: call the returned function then.
+   */
+  trying(feed: string, scope?: string): () => void
   /** How long the feed, or one scope of it, still waits, in ms; infinite when it waits until the end of the run. */
   waitMs(feed: string, scope?: string): number
   /** Whether the whole feed ('') or one scope of it has failed and not been read since. */
@@ -50,6 +55,8 @@ interface Wait {
   failures: number
   /** Why the feed is unavailable; absent after a failure. */
   reason?: string
+  /** Whether a request tries whether the wait may end. */
+  isTried?: boolean
 }
 
 /** For the daemon: the wait grows with every failure in a row. */
@@ -64,6 +71,7 @@ export function growingBackoff({
   const leftMs = (name: string) =>
     Math.max(0, (waits.get(name)?.until ?? Number.NEGATIVE_INFINITY) - elapsed())
   const isWaiting = (name: string) => leftMs(name) > 0
+  const isTried = (name: string) => waits.get(name)?.isTried === true
   const waitMs = (feed: string, scope = '') => Math.max(leftMs(nameOf(feed, '')), leftMs(nameOf(feed, scope)))
   const waitsOf = (resource: string) =>
     [...waits].flatMap(([name, one]) => (name.startsWith(`${resource}.`) ? [one] : []))
@@ -87,7 +95,17 @@ export function growingBackoff({
       const waitMs = (failures: number) => (wasOffered ? backoffMs(refused, failures, random) : unavailableMs)
       begin(nameOf(feed, scope), waitMs, reason)
     },
-    isWaiting: (feed, scope) => waitMs(feed, scope) > 0,
+    isWaiting: (feed, scope = '') =>
+      waitMs(feed, scope) > 0 || isTried(nameOf(feed, '')) || isTried(nameOf(feed, scope)),
+    trying(feed, scope = '') {
+      const tried = [waits.get(nameOf(feed, '')), waits.get(nameOf(feed, scope))].filter(
+        wait => wait !== undefined,
+      )
+      for (const wait of tried) wait.isTried = true
+      return () => {
+        for (const wait of tried) wait.isTried = false
+      }
+    },
     waitMs,
     hasFailed(feed, scope) {
       const noted = waits.get(nameOf(feed, scope))

@@ -14,6 +14,24 @@ export const MOST_FAILURES_IN_A_ROW = 10
 /** Attempts of a request for a part of what failed. Few, since one part is expected to fail and is divided further. */
 export const ATTEMPTS_OF_A_PART = 2
 
+/**
+ * The attempts of a request for a page. In the daemon, a page that has failed has one, and so have the other pages of a
+ * list of which one has: they wait longer after each try.
+ * @param failures of this page, or of the list since it was last answered
+ */
+export function attemptsOfPage({
+  isTimed,
+  isPart,
+  failures,
+}: {
+  isTimed: boolean
+  isPart: boolean
+  failures: number
+}): { attempts?: number } {
+  if (isPart) return { attempts: ATTEMPTS_OF_A_PART }
+  return isTimed && failures > 0 ? { attempts: 1 } : {}
+}
+
 type Growth = Omit<Backoff, 'jitter'>
 
 /** The wait of a key, or of a span that cannot be divided further. */

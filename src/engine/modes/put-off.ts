@@ -3,7 +3,7 @@ import type { FeedName } from '../../catalog/feeds.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { Task } from '../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../context/context.ts'
-import { aloneBackoffMs, pageBackoffMs } from './narrowing.ts'
+import { aloneBackoffMs, FAILURES_OF_ONE_PAGE, pageBackoffMs } from './narrowing.ts'
 import { segmentAfterFailure } from './pass.ts'
 
 /**
@@ -30,12 +30,14 @@ export function putOff(
 /**
  * Puts off a segment that could not be read, and reports the failure. The wait is stored in the segment, so other
  * segments of the list do not wait for it. The checkpoint stays unless its cursor is dead, so the pass continues there.
+ * @param options `ofList`: failures of the list in a row
  */
 export function putOffList(
   context: EngineContext,
   where: FeedName,
   segment: Segment,
   error: ParleyError,
+  { ofList = 0 }: { ofList?: number } = {},
 ): void {
   const { store, schedule } = context
   const attempts = segment.attempts + 1
@@ -45,6 +47,8 @@ export function putOffList(
     : context.after(aloneBackoffMs(attempts))
   const kept = segmentAfterFailure(segment, error)
   store.segments.save({ ...kept, ...(kept.cursor === null && { query: null }), attempts, retryAt })
+  // Then one part of the list tries for all.
+  if (schedule.isTimed && ofList > FAILURES_OF_ONE_PAGE) context.backoffs.failed(where.feed, '')
   failList(context, where, error)
 }
 

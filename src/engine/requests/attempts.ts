@@ -44,7 +44,8 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
     const { job, lane } = tried
     const ticket = store.freshness.begin()
     try {
-      const sent = await send(job, lane, permit)
+      const isOver = context.backoffs.trying(job.feed, job.scope)
+      const sent = await send(job, lane, permit).finally(isOver)
       await settle(tried, sent, ticket)
     } catch (error) {
       permit.settle(CUT_OFF)
@@ -96,6 +97,13 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
     return progress.accepted === 0 && !acceptsRefusals && isDeclaredRefusal(job, sent)
   }
 
+  /** In the daemon, what has failed waits longer after each try, so one request is a try. */
+  const attemptsOf = ({ feed, scope = '', attempts = Number.POSITIVE_INFINITY }: Job) => {
+    const { schedule, backoffs } = context
+    const hasFailed = backoffs.hasFailed(feed, '') || backoffs.hasFailed(feed, scope)
+    return schedule.isTimed && hasFailed ? 1 : attempts
+  }
+
   const retryLater = (tried: Attempt, cause: RetryCause, waitMs: number | undefined) => {
     const { job, attempt } = tried
     if (reachability.isAway()) {
@@ -103,7 +111,7 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
       pending.delay(tried, 0)
       return true
     }
-    if (cause !== 'throttled' && attempt >= (job.attempts ?? Number.POSITIVE_INFINITY)) return false
+    if (cause !== 'throttled' && attempt >= attemptsOf(job)) return false
     const decision = retryDecision({ cause, attempt, waitMs }, deps.random)
     if (!decision.retry) return false
     log.debug('Request is retried', {

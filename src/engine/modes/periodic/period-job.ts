@@ -8,7 +8,7 @@ import type { EngineContext } from '../../context/context.ts'
 import { DAY, scaled } from '../../context/intervals.ts'
 import type { Job } from '../../context/job.ts'
 import { applyPage } from '../apply-page.ts'
-import { ATTEMPTS_OF_A_PART, aloneBackoffMs, nextForPeriod } from '../narrowing.ts'
+import { aloneBackoffMs, attemptsOfPage, nextForPeriod } from '../narrowing.ts'
 import { cutFailed, type LoopGuards, type Query, restartPass } from '../pass.ts'
 import { putOffList } from '../put-off.ts'
 import { handleRefusal } from '../refusals.ts'
@@ -56,7 +56,11 @@ export function periodJob(
     ...where,
     expected: feed.expected,
     request: { route: feed.list.path, path: feed.list.path, query },
-    ...(period.attempts > 0 ? { attempts: ATTEMPTS_OF_A_PART } : {}),
+    ...attemptsOfPage({
+      isTimed: context.schedule.isTimed,
+      isPart: !context.schedule.isTimed && period.attempts > 0,
+      failures: period.attempts + reads.feedFailures,
+    }),
     answer(value, reply) {
       resolveUnread(context, list, period)
       reads.feedFailures = 0
@@ -122,7 +126,8 @@ function narrowPeriod(context: EngineContext, failed: FailedPeriod): void {
     feedFailures,
     isAnswered,
   })
-  if (next.step === 'wait') putOffList(context, { resource: list.resource, feed: list.id }, period, error)
+  if (next.step === 'wait')
+    putOffList(context, { resource: list.resource, feed: list.id }, period, error, { ofList: feedFailures })
   else if (next.step === 'cut') {
     const { passStartedAt, passRound } = period
     const unread = { ...period, ...NO_PASS, passStartedAt, passRound }

@@ -21,16 +21,18 @@ export function isNewestOpen([newest]: readonly Segment[]): boolean {
 
 /** Adds periods from the end of the newest one until now; if there is none, for the last hour and 31 days before it. */
 export function planPeriods(context: EngineContext, id: string): void {
-  const { store, schedule, options } = context
+  const { store, schedule, options, backoffs } = context
   const end = Math.floor(context.server.now())
   dropFuture(context, id, end)
   const periods = store.segments.of(id, '')
   const newest = periods[0]?.to
   const start = newest ? Date.parse(newest) : end - HOUR - LONGEST_PERIOD_MS
   const isLoading = isNewestOpen(periods) && periods.some(isUnread)
+  // While the whole log fails, one period grows in place of one an hour, which would all be read once it is answered.
+  const isTooEarly = isLoading && (end - start < HOUR || backoffs.hasFailed(id, ''))
   // Two periods that are read minutes apart, as after late answers, would each have another one follow it every hour.
   const isFollowed = schedule.isTimed && newest != null && end - start < scaled(LEAST_PERIOD_MS, options)
-  if (end > start && !isFollowed && !(isLoading && end - start < HOUR)) {
+  if (end > start && !isFollowed && !isTooEarly) {
     const bounds = [end]
     for (let at = end - HOUR; at > start; at -= LONGEST_PERIOD_MS) bounds.push(at)
     bounds.push(start)

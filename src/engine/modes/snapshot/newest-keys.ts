@@ -32,6 +32,7 @@ export function createNewestKeys(
   const steps = snapshotSteps(context, {
     ...list,
     unlimited: new Set(),
+    failing: new Set(),
     guards: createLoopGuards(context.schedule),
     durations: new Map(),
   })

@@ -6,7 +6,7 @@ import { NO_PASS, type Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
 import type { Job } from '../../context/job.ts'
 import { applyPage } from '../apply-page.ts'
-import { nextForPass } from '../narrowing.ts'
+import { attemptsOfPage, nextForPass } from '../narrowing.ts'
 import { NOT_FAILED, type Query, restartPass } from '../pass.ts'
 import { putOffList } from '../put-off.ts'
 import { handleRefusal } from '../refusals.ts'
@@ -38,7 +38,15 @@ export function pageJob(
       path: fillPath(feed.list.path, { scope: pass.scope }),
       query,
     },
+    ...attemptsOfPage({
+      isTimed: context.schedule.isTimed,
+      isPart: false,
+      failures: pass.attempts + work.failing.size,
+    }),
     answer(value, reply) {
+      work.failing.clear()
+      // The other scopes have waited for this one.
+      if (context.backoffs.hasFailed(id, '')) context.store.segments.retryNow(id)
       const page = { where, paging: feed.list.paging, query, segment: pass }
       applyPage(context, page, { value, reply }, snapshotSteps(context, work))
     },
@@ -72,12 +80,12 @@ function limitQuery({ list }: SnapshotFeed, pass: Segment): Query {
   return { limit: pass.query?.['limit'] ?? String(PAGING[list.paging].maxLimit) }
 }
 
+/** When so many scopes fail in a row that did not fail before, the whole list is at fault: one scope tries for all. */
+const FAILING_SCOPES = 3
+
 /** After a failed request, restarts the pass with smaller pages, or puts off this scope alone. */
-function failPass(
-  context: EngineContext,
-  { work: { resource, id }, pass, query }: AskedPage,
-  error: ParleyError,
-): void {
+function failPass(context: EngineContext, { work, pass, query }: AskedPage, error: ParleyError): void {
+  const { resource, id } = work
   const attempts = pass.attempts + 1
   const next = nextForPass({
     attempts,
@@ -85,6 +93,10 @@ function failPass(
     code: error.code,
     mayPass: context.schedule.isTimed,
   })
+  if (pass.attempts === 0) work.failing.add(pass.scope)
+  const { backoffs, schedule } = context
+  if (schedule.isTimed && (work.failing.size >= FAILING_SCOPES || backoffs.hasFailed(id, '')))
+    backoffs.failed(id, '')
   if (next.step === 'wait') putOffList(context, { resource, feed: id }, pass, error)
   else {
     const smaller = { ...pass.query, limit: String(next.limit) }

@@ -31,6 +31,8 @@ export interface SnapshotWork extends DeclaredFeed<SnapshotFeed> {
   /** Scopes that are read without `limit`, which the API refused. For lists whose parameters the spec does not show. */
   unlimited: Set<string>
   guards: LoopGuards
+  /** Scopes that have failed since the list was last answered, and that had not failed before. */
+  failing: Set<string>
   /** By scope, for passes that this process began. */
   durations: Map<string, PassDuration>
   /** The batches of `endPass` after the first, which runs in the transaction of the final page. */

@@ -27,7 +27,7 @@ export function createSnapshot(
   const guards = createLoopGuards(context.schedule)
   const turns = createTurns<Segment>(pass => schedule.overdue(list, pass))
   const durations = new Map<string, PassDuration>()
-  const reads = { ...list, unlimited: new Set<string>(), guards, durations }
+  const reads = { ...list, unlimited: new Set<string>(), failing: new Set<string>(), guards, durations }
   let scopes: Scopes | undefined
 
   const isReady = () => parents.every(parent => !feed.scope || context.isFinished(parent))

@@ -44,7 +44,8 @@ export function narrowSpan(context: EngineContext, span: FailedSpan): void {
     reason: next.step,
     attempt: attempts,
   })
-  if (next.step === 'wait') putOffList(context, whereOf(span), span.segment, error)
+  if (next.step === 'wait')
+    putOffList(context, whereOf(span), span.segment, error, { ofList: span.feedFailures })
   else if (next.step === 'shrink') shrink(context, span, attempts, next.limit)
   else if (next.step === 'cut') cut(context, span, attempts, next.at)
   else stepOver(context, span, attempts)

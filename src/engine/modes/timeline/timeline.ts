@@ -7,7 +7,7 @@ import type { Job, Source } from '../../context/job.ts'
 import { dueSegments } from '../../due/due.ts'
 import { createTurns } from '../../due/overload-order.ts'
 import { applyPage } from '../apply-page.ts'
-import { ATTEMPTS_OF_A_PART, FAILURES_OF_ONE_PAGE, isNarrowest } from '../narrowing.ts'
+import { attemptsOfPage, FAILURES_OF_ONE_PAGE, isNarrowest } from '../narrowing.ts'
 import { createLoopGuards, cutOff, recoverFromDeadCursor, splitPass } from '../pass.ts'
 import { handleRefusal } from '../refusals.ts'
 import { nextCut } from './cuts.ts'
@@ -41,7 +41,11 @@ export function createTimeline(context: EngineContext, list: DeclaredFeed<Timeli
       ...where,
       expected: feed.expected,
       request: { route: feed.list.path, path: feed.list.path, query },
-      ...(isPart(feed, base) ? { attempts: ATTEMPTS_OF_A_PART } : {}),
+      ...attemptsOfPage({
+        isTimed: schedule.isTimed,
+        isPart: isPart(feed, base),
+        failures: asked.attempts + feedFailures,
+      }),
       answer(value, reply) {
         const segment = { ...current(), wantedAt: asked.wantedAt }
         const steps = timelineSteps(context, { list, base, guards, underWay })
