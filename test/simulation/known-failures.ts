@@ -158,14 +158,6 @@ export const KNOWN_FAILURES: readonly (readonly [fault: string, life: Life, said
     /\/v2\/activities was asked \d+ times on a day/,
   ],
   [
-    'a meeting that no user may read is asked for each day',
-    life(
-      { resources: ['activities', 'meetings'], workspace: { ...WORKSPACE, meetings: 30 }, quietDays: 10 },
-      change(0, { kind: 'hide', resource: 'meetings', count: 24 }),
-    ),
-    /2026-07-0[1-3].* \/v1\/meetings\/\{meetingId\} was asked \d+ times on a day/,
-  ],
-  [
     'ids in upper case make a second row of everything',
     life(
       { resources: ['activities'] },
@@ -207,20 +199,6 @@ export const KNOWN_FAILURES: readonly (readonly [fault: string, life: Life, said
       { kind: 'suspend', atMs: DAY, forMs: 31 * DAY },
     ),
     /message_copies .* is missing, though messages is complete as of 2026-08/,
-  ],
-  [
-    'a field without a column that differs each time has everything about its meeting read again',
-    life(
-      { resources: ['activities', 'meetings', 'transcripts', 'playbook_results'] },
-      change(0, { kind: 'publish', resource: 'meetings', count: 4 }),
-      answers(0, 2 * DAY, {
-        kind: 'rewrite',
-        route: '/v1/meetings/{meetingId}',
-        from: '"meeting_id":',
-        to: '"views":{n},"meeting_id":',
-      }),
-    ),
-    /\/v1\/meetings\/\{meetingId\}\/(transcript|playbook-results) was asked \d+ times on a day/,
   ],
   [
     'one refusal with a Retry-After stops a list for a minute, and nothing says so',

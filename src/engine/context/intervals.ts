@@ -11,8 +11,10 @@ import type { EngineOptions } from './engine-options.ts'
 export const MINUTE = 60_000
 export const HOUR = 60 * MINUTE
 export const DAY = 24 * HOUR
-/** The longest interval between two reads of a list. */
+/** The longest interval between two reads of a list, and of a row that can be read. */
 export const WEEK = 7 * DAY
+/** The longest interval between two reads of what could not be read. */
+export const MONTH = 30 * DAY
 
 /** An interval scaled by `intervalScale`; at least a second. */
 export function scaled(ms: number, { intervalScale }: { intervalScale: number }): number {

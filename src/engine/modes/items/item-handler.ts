@@ -6,7 +6,7 @@ import type { RowKey, Suspicion } from '../../../store/deletions/suspicions.ts'
 import type { Store } from '../../../store/store.ts'
 import { BY_DUE_TIME, type Task, type TaskKey } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context/context.ts'
-import { DAY, HOUR, MINUTE, WEEK } from '../../context/intervals.ts'
+import { DAY, HOUR, MINUTE, MONTH, WEEK } from '../../context/intervals.ts'
 import type { Batches, Reply } from '../../context/job.ts'
 import { tableOfPart } from '../../deletions/row-parts.ts'
 import { wrongIdentityError } from '../refusals.ts'
@@ -113,9 +113,21 @@ export function waitUntilReady(context: EngineContext, work: ItemWork): void {
 }
 
 /** The interval for an item that may still change: a tenth of its age, from an hour to a week. */
-export function rereadAfterMs({ clock }: EngineContext, happenedAt: string | null): number {
-  const age = happenedAt === null ? WEEK : clock.now() - Date.parse(happenedAt)
-  return Math.min(Math.max(age / 10, HOUR), WEEK)
+export function rereadAfterMs(context: EngineContext, happenedAt: string | null): number {
+  return Math.min(Math.max(ageOf(context, happenedAt) / 10, HOUR), WEEK)
+}
+
+/** The same for an item whose content the API withholds: a quarter of its age, from an hour to 30 days. */
+export function withheldRereadAfterMs(context: EngineContext, happenedAt: string | null): number {
+  return Math.min(Math.max(ageOf(context, happenedAt) / 4, HOUR), MONTH)
+}
+
+const ageOf = ({ clock }: EngineContext, happenedAt: string | null): number =>
+  happenedAt === null ? WEEK : clock.now() - Date.parse(happenedAt)
+
+/** The same for a part of a row, such as a transcript. A change of its row makes it due at once, so a day is soon enough. */
+export function rereadPartAfterMs(context: EngineContext, happenedAt: string | null): number {
+  return Math.max(rereadAfterMs(context, happenedAt), DAY)
 }
 
 /** After the first refusal of a part, makes the read of its parent row due. The answer shows what the refusal means. */

@@ -13,7 +13,7 @@ import {
   type ItemWork,
   readAgain,
   recheckAfter,
-  rereadAfterMs,
+  rereadPartAfterMs,
   waitUntilReady,
   whereOf,
 } from './item-handler.ts'
@@ -39,7 +39,7 @@ function storeResults(context: EngineContext, work: ItemWork, value: unknown, re
   const verdict = denyMissing(context, work, new Set(items.map(({ cells }) => cells[0])))
   if (verdict?.state === 'suspected') recheckAfter(context, work, verdict.askAgainMs)
   else if (items.length === 0) waitUntilReady(context, work)
-  else readAgain(context, work, rereadAfterMs(context, task.sortAt))
+  else readAgain(context, work, rereadPartAfterMs(context, task.sortAt))
 }
 
 /** The API has no results: not yet, or no longer. The meeting's detail shows whether the meeting still exists. */

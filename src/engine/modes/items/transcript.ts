@@ -15,7 +15,7 @@ import {
   type ItemHandler,
   type ItemWork,
   readAgain,
-  rereadAfterMs,
+  rereadPartAfterMs,
   rowOf,
   scheduleRead,
   waitUntilReady,
@@ -60,7 +60,7 @@ function storeTranscript(context: EngineContext, work: ItemWork, value: unknown,
     if (isNew) counts.rowsNew += rows.length
   }
   store.transcripts.setState(task.key, 'present', context.now())
-  readAgain(context, work, rereadAfterMs(context, task.sortAt))
+  readAgain(context, work, rereadPartAfterMs(context, task.sortAt))
 }
 
 /** An answer without entries is a denial if entries are stored. Otherwise it sets the transcript's state. */

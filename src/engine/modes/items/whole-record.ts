@@ -1,7 +1,8 @@
+import { longestBackoffMs } from '../../../base/backoff.ts'
 import { columnAt } from '../../../catalog/catalog.ts'
 import type { RowState } from '../../../store/rows/row-state.ts'
 import type { EngineContext } from '../../context/context.ts'
-import { DAY, MINUTE } from '../../context/intervals.ts'
+import { DAY, MINUTE, MONTH } from '../../context/intervals.ts'
 import type { Reply } from '../../context/job.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { isUnlisted } from '../../deletions/unlisted.ts'
@@ -17,6 +18,7 @@ import {
   scheduleRead,
   waitUntilReady,
   whereOf,
+  withheldRereadAfterMs,
 } from './item-handler.ts'
 
 /** The answer is the whole payload of the requested row: meetings, playbooks, CRM objects. */
@@ -108,7 +110,7 @@ function noteWithheld(context: EngineContext, work: ItemWork): void {
 }
 
 function readWithheldAgain(context: EngineContext, work: ItemWork): void {
-  readAgain(context, work, Math.min(rereadAfterMs(context, work.task.sortAt), DAY))
+  readAgain(context, work, withheldRereadAfterMs(context, work.task.sortAt))
 }
 
 /** Schedules a read for when a second refusal counts. Later reads come at growing intervals until the list decides. */
@@ -117,7 +119,10 @@ function askAgain(context: EngineContext, work: ItemWork, askAgainMs: number): v
   else recheckAfter(context, work, askAgainMs)
 }
 
+/** Each wait is as long as all before it. */
+const UNKNOWN = { firstMs: 10 * MINUTE, mostMs: MONTH }
+
 function askGrowing(context: EngineContext, work: ItemWork): void {
   const attempts = work.task.attempts + 1
-  scheduleRead(context, work, { afterMs: Math.min(5 * MINUTE * 2 ** attempts, DAY), attempts, waiting: true })
+  scheduleRead(context, work, { afterMs: longestBackoffMs(UNKNOWN, attempts), attempts, waiting: true })
 }
