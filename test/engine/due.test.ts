@@ -248,11 +248,35 @@ describe('the estimate of the server’s clock', () => {
     expect(server.now()).toBe(clock.now())
   })
 
-  test('two answers that agree move the server’s clock, after a wrong first answer or a clock change', async () => {
+  test.each([
+    ['back', 9000, 1],
+    ['ahead, after a wrong first answer', -9000, 1],
+    ['back, after answers that agreed', 9000, 5],
+  ])('two answers that agree move the server’s clock %s', async (_, apartMs, before) => {
     const { clock, server } = await started(0)
-    server.observe(clock.now() + 9000, 0)
+    for (let answers = 0; answers < before; answers += 1) server.observe(clock.now() + apartMs, 0)
     for (let answers = 0; answers < 2; answers += 1) server.observe(clock.now(), 0)
     expect(server.now()).toBe(clock.now())
+  })
+
+  test('the server’s clock moves ahead after fifteen answers in a row, as when it is set', async () => {
+    const { clock, server, answer } = await started(0)
+    for (let answers = 0; answers < 3; answers += 1) answer()
+    for (let answers = 0; answers < 14; answers += 1) server.observe(clock.now() + HOUR, 0)
+    expect(server.now()).toBe(clock.now())
+    server.observe(clock.now() + HOUR, 0)
+    expect(server.now()).toBe(clock.now() + HOUR)
+  })
+
+  test('replicas whose clock is ahead do not move it, whatever their share', async () => {
+    const { clock, server, answer } = await started(0)
+    answer()
+    for (let answers = 0; answers < 100; answers += 1) {
+      if (answers % 10 === 0) answer()
+      else server.observe(clock.now() + HOUR, 0)
+      await clock.advance(1000)
+    }
+    expect(Math.abs(server.now() - clock.now())).toBeLessThan(1000)
   })
 
   test('slow answers do not disturb the server’s clock', async () => {

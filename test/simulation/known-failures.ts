@@ -216,15 +216,6 @@ export const KNOWN_FAILURES: readonly (readonly [fault: string, life: Life, said
     /\/v2\/activities was not asked for 60 s, with polls of 1 s, and nothing says so/,
   ],
   [
-    'a replica with a clock that is ahead has lists read again and again',
-    life(
-      { resources: ['activities', 'messages', 'meetings', 'access_logs'], pollSeconds: 60 },
-      answers(0, 2 * HOUR, { kind: 'ahead', probability: 0.5 }),
-      polls(2 * HOUR, 3600),
-    ),
-    /\/v1\/meetings was asked \d+ times on a day/,
-  ],
-  [
     'e-mails whose times come and go have their texts read again at each poll',
     life(
       {

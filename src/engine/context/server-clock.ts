@@ -32,16 +32,18 @@ const CUT_MS = 1000
 const SLACK_MS = 1000
 /** How fast the two clocks may drift apart: 1e-4 is about 9 seconds a day. */
 const DRIFT = 1e-4
+/**
+ * A clock further ahead is believed when so many answers in a row contradict the known one and two of them agree. Some
+ * replicas may be ahead for good, and what was read by their clock would look as if it lay in the future.
+ */
+const AHEAD_ANSWERS = 15
 /** A larger difference is logged. */
 const WARN_MS = 30_000
 
 export function createServerClock(clock: Clock, log: Log): ServerClock {
-  let known: (Lead & { at: number }) | undefined
-  /**
-   * The bounds of an answer that contradicts all earlier answers. A single such answer may be wrong. When a second one
-   * agrees with it, the bounds of the second replace `known`.
-   */
-  let doubted: Lead | undefined
+  let known: (Lead & { at: number; isConfirmed: boolean }) | undefined
+  /** The bounds of the answers since the last that agreed with `known`. A single answer may be wrong. */
+  let contradicting: readonly Lead[] = []
   let warned = false
   let isAssumed = false
 
@@ -69,12 +71,19 @@ export function createServerClock(clock: Clock, log: Log): ServerClock {
       const at = clock.elapsed()
       const seen = { least: serverMs - at, most: serverMs + CUT_MS - (at - tookMs) }
       const before = known && widened(known, (at - known.at) * DRIFT)
-      if (before && !agree(before, seen) && !(doubted && agree(doubted, seen))) {
-        doubted = seen
-        return
+      if (known === undefined || before === undefined) known = { ...seen, at, isConfirmed: false }
+      else if (agree(before, seen)) known = { ...narrowed(before, seen), at, isConfirmed: true }
+      else {
+        const others = [...contradicting, seen].slice(-AHEAD_ANSWERS)
+        const isConfirmed = contradicting.some(other => agree(other, seen))
+        const isAhead = seen.least > before.most
+        if (!isConfirmed || (isAhead && known.isConfirmed && others.length < AHEAD_ANSWERS)) {
+          contradicting = others
+          return
+        }
+        known = { ...seen, at, isConfirmed }
       }
-      known = { ...(before && agree(before, seen) ? narrowed(before, seen) : seen), at }
-      doubted = undefined
+      contradicting = []
       warn()
     },
   }
