@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { feedNamed } from '../../src/catalog/feeds.ts'
 import {
   aloneBackoffMs,
   attemptsOfPage,
@@ -13,6 +14,7 @@ import {
   nextForPass,
   nextForPeriod,
 } from '../../src/engine/modes/narrowing.ts'
+import { baseQuery } from '../../src/engine/modes/timeline/query.ts'
 
 const NOW = Date.parse('2026-03-04T12:00:00.000Z')
 const at = (ms: number) => new Date(NOW + ms).toISOString()
@@ -186,4 +188,18 @@ test.each([
   ['that has failed in a backfill', { isTimed: false, isPart: false, failures: 1 }, {}],
 ])('a page %s has its number of attempts', (_, page, attempts) => {
   expect(attemptsOfPage(page)).toEqual(attempts)
+})
+
+test.each([
+  [
+    'a span that ends at an instant ends a millisecond later',
+    '2026-03-04T05:06:07.123Z',
+    '2026-03-04T05:06:07.124Z',
+  ],
+  ['a span that ends with the year 9999 has no end', '9999-12-31T23:59:59.999Z', undefined],
+  ['a span without an end has none', null, undefined],
+])('in a query %s', (_, to, asked) => {
+  const { feed } = feedNamed('activities.list')
+  if (feed.mode !== 'timeline') throw new TypeError('activities are no timeline')
+  expect(baseQuery(feed, { from: null, to })[feed.bounds.to]).toBe(asked)
 })

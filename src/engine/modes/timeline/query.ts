@@ -9,11 +9,11 @@ export function fullLimit({ list }: TimelineFeed): number {
 }
 
 /** The query of a new pass over a segment. */
-export function baseQuery({ list, bounds }: TimelineFeed, { from, to }: Segment): Query {
+export function baseQuery({ list, bounds }: TimelineFeed, { from, to }: Pick<Segment, 'from' | 'to'>): Query {
   return {
     limit: String(PAGING[list.paging].maxLimit),
     ...(from === null ? {} : { [bounds.from]: from }),
-    ...(to === null ? {} : { [bounds.to]: nextMillisecond(to) }),
+    ...(to === null || to >= LAST_INSTANT ? {} : { [bounds.to]: nextMillisecond(to) }),
   }
 }
 
@@ -21,6 +21,9 @@ export function baseQuery({ list, bounds }: TimelineFeed, { from, to }: Segment)
 export function isPart(feed: TimelineFeed, base: Query): boolean {
   return Number(base['limit']) < fullLimit(feed)
 }
+
+/** The year after it has five digits, which the API refuses. No row is later. */
+const LAST_INSTANT = '9999-12-31T23:59:59.999Z'
 
 /** The API cuts bounds to the millisecond, but event times are finer. So a query rounds its upper bound up. */
 function nextMillisecond(instant: string): string {
