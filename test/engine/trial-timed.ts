@@ -11,7 +11,7 @@ import { growingBackoff } from '../../src/engine/context/feed-waits.ts'
 import type { Job, Source } from '../../src/engine/context/job.ts'
 import { byTime } from '../../src/engine/due/by-time.ts'
 import { nextDueMs } from '../../src/engine/due/due.ts'
-import { wantSegment } from '../../src/engine/due/wants.ts'
+import { openSegments, wantSegment } from '../../src/engine/due/wants.ts'
 import { settleInTime } from '../../src/engine/run/round-end.ts'
 import { createSources } from '../../src/engine/run/sources.ts'
 import { createDueClock } from '../../src/store/sync/due-clock.ts'
@@ -168,7 +168,7 @@ export async function startTimed(
     },
     readAgain(resource) {
       for (const { id } of listsOf(resourceNamed(resource)))
-        for (const segment of store.segments.of(id)) wantSegment(context, segment, 0)
+        for (const segment of openSegments(context, id)) wantSegment(context, segment, 0)
     },
     settle: resource => store.transaction(() => settleInTime(context, resource, false)),
     moveClock(ms) {

@@ -113,6 +113,18 @@ const EMPTY_PAGES: Fault = {
   to: '{"data":[],"page_info":{"end_cursor":"c{n}","has_next_page":true}}',
 }
 
+/** Half of the replicas have a clock that is ahead; a field without a column is another one at each read; a log seems empty. */
+const LONG_FAULTS: readonly [Fault, ...Fault[]] = [
+  { kind: 'ahead', probability: 0.5 },
+  {
+    kind: 'rewrite',
+    route: '/v1/meetings/{meetingId}',
+    from: '"meeting_id":',
+    to: '"views":{n},"meeting_id":',
+  },
+  { kind: 'empty', route: '/v1/public-api-access-logs' },
+]
+
 /** What disturbs the daemon, each kind as often as it stands here. */
 const POOL: readonly [Make, ...Make[]] = [
   answers(faults),
@@ -126,6 +138,7 @@ const POOL: readonly [Make, ...Make[]] = [
     const part: Fault = { kind: 'partial', route: draw.pick(routesOf(resources)) }
     return { kind: 'answers', faults: [draw.pick([part, EMPTY_PAGES])], forMs: 20 * MINUTE }
   },
+  answers(draw => [draw.pick(LONG_FAULTS)]),
   draw => ({ kind: 'limit', limit: draw.pick(LIMITS), forMs: aWhile(draw) }),
   draw => ({ kind: 'refuse', forMs: aWhile(draw) }),
   draw => ({ kind: 'kill', statement: 1 + draw.below(4000), downMs: aWhile(draw) }),

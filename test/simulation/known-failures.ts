@@ -95,14 +95,6 @@ export const KNOWN_FAILURES: readonly (readonly [fault: string, life: Life, said
     /message_copies .*: text_state is "present", expected "empty"/,
   ],
   [
-    'an empty answer of the access log closes its periods for good',
-    life(
-      { resources: ['access_logs'] },
-      answers(0, 10 * MINUTE, { kind: 'empty', route: '/v1/public-api-access-logs' }),
-    ),
-    /access_logs .* is missing/,
-  ],
-  [
     'a replica that lags takes a record back, and the history tells of it',
     life(
       { ...CRM, pollSeconds: 300 },

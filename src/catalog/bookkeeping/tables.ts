@@ -58,6 +58,7 @@ export const SEGMENT_TABLE = bookkeepingTable({
     restarts: { kind: 'integer', default: 0 },
     listed_at: { kind: 'timestamp' },
     listed_round: { kind: 'integer', default: 0 },
+    listed_rows: { kind: 'integer' },
     closed: { kind: 'boolean', default: 0 },
     unavailable_since: { kind: 'timestamp' },
     attempts: { kind: 'integer', default: 0 },

@@ -81,13 +81,14 @@ function askedMs(
   return dueAt === undefined ? undefined : dueClock.waitMs(dueAt)
 }
 
-/** Time until the first of the lists is wanted again, in ms; undefined when none is, or when it can be read now. */
-function wantedMs({ store }: EngineContext, resources: readonly ResourceName[]): number | undefined {
+/** Time until the first of the lists is read again to confirm, in ms; undefined when none is, or when it can be read now. */
+function wantedMs(context: EngineContext, resources: readonly ResourceName[]): number | undefined {
+  const { store } = context
   const waits = resources
     .flatMap(name => listsOf(resourceNamed(name)))
     .flatMap(({ id }) => store.segments.of(id))
     .flatMap(({ wantedAt }) => (wantedAt === null ? [] : [store.dueClock.waitMs(wantedAt)]))
-    .filter(ms => ms > 0)
+    .filter(ms => ms > 0 && ms <= confirmAfterMs(context))
   return waits.length === 0 ? undefined : Math.min(...waits)
 }
 

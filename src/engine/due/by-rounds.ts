@@ -7,8 +7,7 @@ import { isDueInRound, isNewEnough, putOffMs } from './segment-conditions.ts'
 /** The schedule of a backfill: each list and key is due once per round, and the run ends when none is left. */
 export function byRounds(context: EngineContext): Schedule {
   const { store, backoffs } = context
-  const isWanted = ({ closed, wantedAt }: Segment) =>
-    !closed && wantedAt !== null && store.dueClock.waitMs(wantedAt) === 0
+  const isWanted = ({ wantedAt }: Segment) => wantedAt !== null && store.dueClock.waitMs(wantedAt) === 0
   return {
     waitMs(list, segment) {
       if (backoffs.isWaiting(list.id, segment.scope)) return Number.POSITIVE_INFINITY

@@ -28,7 +28,8 @@ export function dueAt(
 ): number {
   const { intervalMs, isNewEnough, wantedAt = Number.POSITIVE_INFINITY, confirmAt } = facts
   const earliest = facts.retryAt ?? Number.NEGATIVE_INFINITY
-  if (closed || !isNewEnough) return Number.POSITIVE_INFINITY
+  if (!isNewEnough) return Number.POSITIVE_INFINITY
+  if (closed) return Math.max(earliest, wantedAt)
   if (confirmAt !== undefined) return Math.max(earliest, confirmAt)
   const isUnread = listedAt === null || passStartedAt !== null || unavailableSince !== null
   if (isUnread || isInFuture(listedAt, facts.now)) return earliest

@@ -7,6 +7,10 @@ import type { EngineContext } from '../context/context.ts'
  * with the pass that began after it. Single reads are wanted by their tasks (`demand` in `store/sync/tasks/tasks.ts`).
  */
 
+/** The segments of a list that are read again and again. */
+export const openSegments = ({ store }: Pick<EngineContext, 'store'>, list: string): Segment[] =>
+  store.segments.of(list).filter(({ closed }) => !closed)
+
 /** Makes a segment due in `ms`. Call it in a transaction. */
 export function wantSegment({ store }: Pick<EngineContext, 'store'>, { id }: Segment, ms: number): void {
   store.segments.want(id, store.dueClock.after(ms))
@@ -18,6 +22,6 @@ export function wantSegment({ store }: Pick<EngineContext, 'store'>, { id }: Seg
  */
 export function wantList(context: EngineContext, list: string): void {
   if (!context.schedule.isTimed) return
-  for (const segment of context.store.segments.of(list))
+  for (const segment of openSegments(context, list))
     if (segment.to === null || feedNamed(list).feed.mode !== 'timeline') wantSegment(context, segment, 0)
 }

@@ -10,7 +10,7 @@ import { applyDeletions, isHoldOver } from '../deletions/apply.ts'
 import { hasFirstReads } from '../due/first-reads.ts'
 import { latenessOf } from '../due/lateness.ts'
 import { isNewEnough } from '../due/segment-conditions.ts'
-import { wantSegment } from '../due/wants.ts'
+import { openSegments, wantSegment } from '../due/wants.ts'
 import { isSteppedOver } from '../modes/narrowing.ts'
 import { suspectAgain } from './confirming-round.ts'
 
@@ -114,7 +114,7 @@ export function settleInTime(context: EngineContext, name: ResourceName, isRound
     suspectAgain(context, name)
     context.rounds.begin(name, 'timed', { confirming: true })
     for (const { id } of listsOf(resourceNamed(name)))
-      for (const segment of context.store.segments.of(id)) wantSegment(context, segment, 0)
+      for (const segment of openSegments(context, id)) wantSegment(context, segment, 0)
     return
   }
   applyDeletions(context, name, isRoundComplete)

@@ -41,7 +41,12 @@ export interface Segment {
   listedAt: string | null
   /** The round in which that pass began. */
   listedRound: number
-  /** True for a period of a log that was read long enough after its end. It is not read again. */
+  /** For a period of a log: how many entries that pass read. */
+  listedRows: number | null
+  /**
+   * True for a period of a log of which two passes, the later one long enough after its end, had as many entries. It is
+   * read again only when it is wanted.
+   */
   closed: boolean
   /** Since when the list is unavailable. Meanwhile the resource can be complete without it. */
   unavailableSince: string | null
@@ -110,6 +115,7 @@ function fromRow(row: SegmentRow): Segment {
     restarts: row.restarts,
     listedAt: row.listed_at,
     listedRound: row.listed_round,
+    listedRows: row.listed_rows,
     closed: row.closed === 1,
     unavailableSince: row.unavailable_since,
     attempts: row.attempts,
@@ -140,6 +146,7 @@ function toRow(segment: Segment): Omit<SegmentRow, 'wanted_at'> {
     restarts: segment.restarts,
     listed_at: segment.listedAt,
     listed_round: segment.listedRound,
+    listed_rows: segment.listedRows,
     closed: segment.closed ? 1 : 0,
     unavailable_since: segment.unavailableSince,
     attempts: segment.attempts,
@@ -239,6 +246,8 @@ export function createSegments(prepare: Prepare): Segments {
         ...newer,
         from: older.from,
         rows: newer.rows + older.rows,
+        listedRows:
+          newer.listedRows === null || older.listedRows === null ? null : newer.listedRows + older.listedRows,
         listedAt,
         listedRound: Math.min(newer.listedRound, older.listedRound, listedRound),
       }

@@ -133,7 +133,10 @@ function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 32)
 }
 
-/** A period is closed, and not read again, once it was read at least this long after its end. */
+/**
+ * A period is closed, and not read again, once it was read at least this long after its end, and a pass at least as much
+ * earlier had as many entries: one answer without entries, or with a part of them, closes none.
+ */
 const SETTLED_AFTER_MS = HOUR
 
 function endPeriod(
@@ -143,9 +146,13 @@ function endPeriod(
 ): void {
   const { store } = context
   guards.ended(period)
-  const settledAt = Date.parse(period.to ?? '') + scaled(SETTLED_AFTER_MS, context.options)
-  const isSettled = Date.parse(period.passStartedAt ?? '') >= settledAt
-  const ended = endPassOf(store.segments, period, { closed: undated.ended(period) && isSettled })
+  const { listedAt, listedRows, rows } = period
+  const settledMs = scaled(SETTLED_AFTER_MS, context.options)
+  const isAfter = (at: string | null) =>
+    Date.parse(period.passStartedAt ?? '') >= Date.parse(at ?? '') + settledMs
+  const isSettled = isAfter(period.to) && listedRows === rows && isAfter(listedAt)
+  const closed = undated.ended(period) && isSettled
+  const ended = endPassOf(store.segments, period, { closed, listedRows: rows })
   const [newest] = store.segments.of(id, '')
   if (newest?.id === period.id && ended.listedAt) store.state.fresh(resource, ended.listedAt)
   continuePeriods(context, id)

@@ -1,7 +1,8 @@
 import { isoInstant } from '../../../base/clock.ts'
 import type { Segment, Segments } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
-import { DAY, HOUR, scaled } from '../../context/intervals.ts'
+import { DAY, HOUR, MONTH, scaled } from '../../context/intervals.ts'
+import { wantSegment } from '../../due/wants.ts'
 import { SHORTEST_PERIOD_MS } from '../narrowing.ts'
 
 /** Which periods of a log are read: their bounds, and when the next ones are added. */
@@ -80,9 +81,19 @@ function isUnread({ listedAt, from, to }: Segment): boolean {
   return listedAt === null && !(spanMs(from, to) <= SHORTEST_PERIOD_MS)
 }
 
+/** The oldest periods without entries are read again after this time: what ends a log for good may be a fault. Scaled. */
+const EMPTY_AGAIN_MS = MONTH
+
+function wantEmpty(context: EngineContext, periods: readonly Segment[]): void {
+  for (const period of periods.slice(-EMPTY_IN_A_ROW))
+    if (period.closed && period.rows === 0 && period.wantedAt === null)
+      wantSegment(context, period, scaled(EMPTY_AGAIN_MS, context.options))
+}
+
 /** Once the oldest period was read, adds the one before it, until a span of three full periods has no entries. */
 function extendBack(context: EngineContext, id: string): void {
   const periods = context.store.segments.of(id, '')
+  wantEmpty(context, periods)
   const last = periods.at(-1)
   if (!last?.from || isUnread(last)) return
   const to = Date.parse(last.from)
