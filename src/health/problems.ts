@@ -10,7 +10,7 @@ import type {
   StatusReport,
   UnreachableReport,
 } from '../store/status/report.ts'
-import { clockText, dueText } from '../terminal/wording.ts'
+import { clockText, countText, dueText } from '../terminal/wording.ts'
 
 /** What is wrong with a warehouse, for people: the page, `parley status --check` and hooks share it. Pure. */
 
@@ -41,6 +41,7 @@ export function problemsOf(report: StatusReport<ResourceFacts>, now: number): He
     ...apiProblems(report, now),
     ...report.resources.flatMap(row => failingProblems(row, report, now)),
     ...report.resources.flatMap(heldProblems),
+    ...report.resources.flatMap(row => rejectedProblems(row, now)),
   ]
   const problems = [
     ...causes.filter(({ id }) => id.startsWith('api:')),
@@ -257,6 +258,25 @@ function heldProblems({ resource, reason, deletions_held_since: since }: Resourc
       what: `An unusual number of ${resource} is missing at the API; parley has deleted none of them`,
       detail: reason === null ? null : withoutStop(reason),
       todo: `Look in the product. If they are gone there, do nothing: a later complete read confirms it. If not, correct the key or the workspace before.${isSaid ? '' : ` To delete them now: ${command}.`}`,
+      since,
+    },
+  ]
+}
+
+/** A failing resource may have a reject for each part that it could not read, which the failure says already. */
+function rejectedProblems(
+  { resource, rejected, rejected_since: since, failing_since: failingSince }: ResourceFacts,
+  now: number,
+): HealthProblem[] {
+  if (since === null || failingSince !== null) return []
+  const acting =
+    'The table sync_rejects has each item and its reason: look there, and report it to the provider of the API.'
+  return [
+    {
+      id: `rejected:${resource}`,
+      what: `${rejected === undefined ? 'Items' : countText(rejected, 'item')} of ${resource} could not be stored`,
+      detail: null,
+      ...waitThenAct(since, now, acting),
       since,
     },
   ]

@@ -21,6 +21,26 @@ describe('the problems of a warehouse', () => {
     expect(problems()).toEqual([])
   })
 
+  test('items that could not be stored are one, which needs a person after an hour', () => {
+    const at = (minutes: number) => new Date(NOW - minutes * 60_000).toISOString()
+    expect(
+      [1, 59, 60].flatMap(minutes => problems({}, { rejected: 2, rejected_since: at(minutes) })),
+    ).toEqual([
+      `wait rejected:members ${at(1)}`,
+      `wait rejected:members ${at(59)}`,
+      `act rejected:members ${at(60)}`,
+    ])
+    const row = { rejected: 1, rejected_since: at(60) }
+    expect(problemsOf(report({}, row), NOW)[0]?.what).toBe('1 item of members could not be stored')
+    const uncounted = report({}, row).resources.map(({ rejected: _, ...facts }) => facts)
+    expect(problemsOf({ ...report(), resources: uncounted }, NOW)[0]?.what).toBe(
+      'Items of members could not be stored',
+    )
+    expect(problems({}, { ...row, failing_since: SINCE, state: 'failing' })).toEqual([
+      `wait failing:members ${SINCE}`,
+    ])
+  })
+
   test.each<[string, Partial<StatusReport>, string]>([
     ['an API that refuses access', { api: REFUSED }, `act api:refused ${SINCE}`],
     ['an API that is silent', { api: { ...REFUSED, kind: 'silent' } }, `wait api:silent ${SINCE}`],

@@ -45,14 +45,6 @@ const timeless = (...ids: readonly string[]): readonly Fault[] => {
  */
 export const KNOWN_FAILURES: readonly (readonly [fault: string, life: Life, said: RegExp])[] = [
   [
-    'an item that could not be stored is left out of what is called complete',
-    life(
-      { resources: ['activities'] },
-      answers(0, DAY, { kind: 'rewrite', route: '/v2/activities', from: '"id":', to: '"identifier":' }),
-    ),
-    /is missing, though activities is complete/,
-  ],
-  [
     'a row that only its single read shows stays deleted once that read has failed for a while',
     life(
       { resources: ['playbooks'] },

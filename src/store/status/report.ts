@@ -151,6 +151,8 @@ interface ResourceHistory {
   failed_in_a_row: number | null
   /** Since when the mass-deletion guard holds deletions back; null when it holds none. */
   deletions_held_since: string | null
+  /** Since when it has items that could not be stored; null when it has none. */
+  rejected_since: string | null
   /** Null when no row ever appeared in a span of time that had already been listed. */
   arrival_lag: LagReport | null
 }
@@ -203,7 +205,7 @@ function reportOf<Row extends UncountedRow>(
   { now, daemon }: Pick<StatusQuestion, 'now' | 'daemon'>,
 ): StatusReport<Row & ResourceHistory> {
   const writer = writerOf(status) ?? null
-  const { database, resources, failing, held, arrivals, requests } = status
+  const { database, resources, failing, held, rejected, arrivals, requests } = status
   const state = daemon ?? daemonOf(status, writer, now)
   return {
     database: database.path,
@@ -227,6 +229,7 @@ function reportOf<Row extends UncountedRow>(
       ...row,
       state: state?.state === 'waiting' && STOPS.includes(row.state) ? 'on hold' : row.state,
       deletions_held_since: held.get(row.resource) ?? null,
+      rejected_since: rejected.get(row.resource) ?? null,
       failing_since: failing.get(row.resource)?.since ?? null,
       failed_in_a_row: failing.get(row.resource)?.inARow ?? null,
       arrival_lag: lagOf(arrivals.get(row.resource)),

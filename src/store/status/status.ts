@@ -23,6 +23,8 @@ export interface Status<Row = StatusRow> {
   failing: ReadonlyMap<ResourceName, Failing>
   /** Since when the mass-deletion guard holds deletions back, for the resources where it does. */
   held: ReadonlyMap<ResourceName, string>
+  /** Since when a resource has items that could not be stored. */
+  rejected: ReadonlyMap<ResourceName, string>
   /** How late rows appeared, for the resources that ever had late rows. */
   arrivals: ReadonlyMap<ResourceName, LagSummary>
   /** Pending requests of other processes. */
@@ -182,6 +184,12 @@ function readHeld(db: Sqlite): ReadonlyMap<ResourceName, string> {
   return new Map(db.prepare<unknown[], [ResourceName, string]>(sql).raw().all())
 }
 
+function readRejected(db: Sqlite): ReadonlyMap<ResourceName, string> {
+  const sql =
+    'SELECT resource, min(first_seen_at) FROM sync_rejects WHERE resolved_at IS NULL GROUP BY resource'
+  return new Map(db.prepare<unknown[], [ResourceName, string]>(sql).raw().all())
+}
+
 function readAll<Row>(db: Sqlite, file: string, read: (db: Sqlite) => readonly Row[]): Status<Row> {
   if (!isWarehouse(db)) throw noWarehouseError(file)
   const values = db.prepare<unknown[], [string, string]>('SELECT key, value FROM sync_meta').raw().all()
@@ -192,6 +200,7 @@ function readAll<Row>(db: Sqlite, file: string, read: (db: Sqlite) => readonly R
     resources: read(db),
     failing: readFailing(db),
     held: readHeld(db),
+    rejected: readRejected(db),
     arrivals: readArrivals(db),
     requests: readRequests(db),
     publishing: readPublishing(db, meta),
