@@ -47,6 +47,30 @@ test('segments that were removed are not those that were read before', () => {
   expect(rowsOf(store)).toEqual([])
 })
 
+test('what failures have made smaller is whole again, unless a cursor needs it', () => {
+  const { segments } = temporaryStore()
+  const failed = { query: { limit: '1' }, attempts: 3, retryAt: '2026-03-04T05:00:00.000Z' }
+  const add = (change: Partial<Segment>) => {
+    const segment = segments.add({ feed: FEED, scope: '', from: null, to: null })
+    segments.save({ ...segment, ...change })
+    return () => {
+      const { query, attempts, retryAt } = segments.find(segment.id) as Segment
+      return [query, attempts, retryAt]
+    }
+  }
+  const [between, within, other] = [
+    add(failed),
+    add({ ...failed, cursor: { cursor: 'c' } }),
+    add({ query: { limit: '1' } }),
+  ]
+  segments.retryWhole(FEED)
+  expect([between(), within(), other()]).toEqual([
+    [null, 0, null],
+    [{ limit: '1' }, 3, null],
+    [{ limit: '1' }, 0, null],
+  ])
+})
+
 test('segments of a scope and those of its list are not confused', () => {
   const store = temporaryStore()
   store.segments.add({ feed: FEED, scope: 'a', from: null, to: null })

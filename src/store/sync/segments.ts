@@ -83,6 +83,8 @@ export interface Segments {
   met(segment: Pick<Segment, 'id' | 'passWantedAt'>): void
   /** Ends the waits after failures. */
   retryNow(feed: string): void
+  /** The same, and forgets what the failures have made smaller, where no cursor needs its query. */
+  retryWhole(feed: string): void
   /** Joins two neighbours and returns the result, which has the earlier `listedAt` of the two. */
   join(newer: Segment, older: Segment): Segment
   /**
@@ -189,6 +191,10 @@ export function createSegments(prepare: Prepare): Segments {
   const selectOne = prepare<SegmentRow>('SELECT * FROM sync_segments WHERE id = ?')
   const remove = prepare('DELETE FROM sync_segments WHERE id = ?')
   const removeAll = prepare('DELETE FROM sync_segments WHERE feed = ?')
+  const retryWhole = prepare(
+    `UPDATE sync_segments SET retry_at = NULL, attempts = iif(cursor IS NULL, 0, attempts), query = iif(cursor IS NULL, NULL, query)
+     WHERE feed = ? AND attempts > 0`,
+  )
   const retryNow = prepare('UPDATE sync_segments SET retry_at = NULL WHERE feed = ? AND retry_at IS NOT NULL')
 
   /** Each look for due work reads the segments of every list, far more often than one is written. */
@@ -256,6 +262,7 @@ export function createSegments(prepare: Prepare): Segments {
       if (older.wantedAt !== null) wantAt(newer.id, older.wantedAt)
       return joined
     },
+    retryWhole: feed => writing(() => void retryWhole.run(feed)),
     retryNow: feed => writing(() => void retryNow.run(feed)),
     listedDownTo(feed) {
       let reached: string | null | undefined

@@ -51,8 +51,8 @@ export function createTimeline(context: EngineContext, list: DeclaredFeed<Timeli
         const steps = timelineSteps(context, { list, base, guards, underWay })
         const page = { where, paging: feed.list.paging, query, segment }
         if (applyPage(context, page, { value, reply }, steps)) {
-          // The whole list had failed and can be read again, so its other segments end their waits.
-          if (feedFailures > FAILURES_OF_ONE_PAGE) store.segments.retryNow(id)
+          // The whole list had failed and can be read again, so no row of the other segments was at fault.
+          if (feedFailures > FAILURES_OF_ONE_PAGE) store.segments.retryWhole(id)
           feedFailures = 0
         }
         splitter.notePage(segment)
