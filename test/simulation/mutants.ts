@@ -124,8 +124,8 @@ export const MUTANTS: readonly Mutant[] = [
     does: 'reads transcripts hourly, however old',
     life: life({ resources: MEETINGS }),
     file: 'engine/modes/items/item-handler.ts',
-    from: 'return Math.min(Math.max(age / 10, HOUR), WEEK)',
-    to: 'return age < 0 ? WEEK : HOUR',
+    from: 'return Math.max(rereadAfterMs(context, happenedAt), DAY)',
+    to: 'return HOUR',
   },
   {
     does: 'reads whole lists twelve times as often',
@@ -222,8 +222,8 @@ export const MUTANTS: readonly Mutant[] = [
       answers(0, 2 * DAY, { kind: 'lag', delayMs: 3 * HOUR, route: '/v1/public-api-access-logs' }),
     ),
     file: 'engine/modes/periodic/page.ts',
-    from: 'closed: undated.ended(period) && isSettled })',
-    to: 'closed: undated.ended(period) })',
+    from: 'const closed = undated.ended(period) && isSettled',
+    to: 'const closed = undated.ended(period)',
   },
   {
     does: 'takes keys of an earlier pass for those of this pass',
