@@ -35,7 +35,19 @@ export interface FailedAttempt {
 export type RetryDecision = { retry: true; delayMs: number } | { retry: false }
 
 /**
- * The delay is the wait that the API asked for, plus an exponential backoff with full jitter. For a throttled request
+ * What is believed of a wait that a server or a gateway asked for with one failed request: a short one, and a long one
+ * only as far as the next tries fail too.
+ */
+function believedMs(waitMs: number, attempt: number): number {
+  if (waitMs <= LONG_WAIT_MS) return waitMs
+  return attempt === 1 ? FIRST_TRIAL_MS : LONG_WAIT_MS
+}
+
+const FIRST_TRIAL_MS = 5000
+const LONG_WAIT_MS = 20_000
+
+/**
+ * The delay is the wait that the API asked for, as far as it is believed, plus an exponential backoff with full jitter. For a throttled request
  * the delay is 0, since the governor waits instead.
  * @param random returns a number from 0 to below 1
  */
@@ -45,6 +57,6 @@ export function retryDecision(
 ): RetryDecision {
   const { attempts, backoff } = RETRY_POLICIES[cause]
   if (attempt >= attempts) return { retry: false }
-  const asked = cause === 'throttled' ? 0 : waitMs
+  const asked = cause === 'throttled' ? 0 : believedMs(waitMs, attempt)
   return { retry: true, delayMs: Math.round(asked + backoffMs(backoff, attempt, random)) }
 }

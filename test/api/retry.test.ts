@@ -37,11 +37,12 @@ describe('a failed request', () => {
     expect(retryDecision({ cause: 'server', attempt: 3 }, () => 0.5)).toEqual({ retry: true, delayMs: 1000 })
   })
 
-  it('the wait is never shorter than the API asked for', () => {
-    expect(retryDecision({ cause: 'server', attempt: 1, waitMs: 60_000 }, () => 0)).toEqual({
-      retry: true,
-      delayMs: 60_000,
-    })
+  it.each([
+    ['a short wait that the API asked for is kept', 1, 20_000, 20_000],
+    ['after a long one, a first trial follows after 5 s', 1, 3_600_000, 5000],
+    ['after a long one, further trials follow after 20 s', 2, 3_600_000, 20_000],
+  ])('%s', (_, attempt, waitMs, delayMs) => {
+    expect(retryDecision({ cause: 'server', attempt, waitMs }, () => 0)).toEqual({ retry: true, delayMs })
   })
 
   it('the governor decides the wait after a 429', () => {

@@ -113,7 +113,10 @@ const EMPTY_PAGES: Fault = {
   to: '{"data":[],"page_info":{"end_cursor":"c{n}","has_next_page":true}}',
 }
 
-/** Half of the replicas have a clock that is ahead; a field without a column is another one at each read; a log seems empty. */
+/**
+ * Half of the replicas have a clock that is ahead; a field without a column is another one at each read; a log seems empty;
+ * one answer asks to wait for an hour.
+ */
 const LONG_FAULTS: readonly [Fault, ...Fault[]] = [
   { kind: 'ahead', probability: 0.5 },
   {
@@ -123,6 +126,7 @@ const LONG_FAULTS: readonly [Fault, ...Fault[]] = [
     to: '"views":{n},"meeting_id":',
   },
   { kind: 'empty', route: '/v1/public-api-access-logs' },
+  { kind: 'status', status: 503, retryAfter: 3600, atMost: 1 },
 ]
 
 /** What disturbs the daemon, each kind as often as it stands here. */

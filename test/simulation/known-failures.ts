@@ -185,21 +185,6 @@ export const KNOWN_FAILURES: readonly (readonly [fault: string, life: Life, said
     /message_copies .* is missing, though messages is complete as of 2026-08/,
   ],
   [
-    'one refusal with a Retry-After stops a list for a minute, and nothing says so',
-    life(
-      { resources: ['activities'], pollSeconds: 1 },
-      answers(5 * SECOND, 3 * MINUTE, {
-        kind: 'status',
-        status: 503,
-        retryAfter: 3600,
-        route: '/v2/activities',
-        atMost: 1,
-      }),
-      polls(4 * MINUTE, 21_600),
-    ),
-    /\/v2\/activities was not asked for 60 s, with polls of 1 s, and nothing says so/,
-  ],
-  [
     'e-mails whose times come and go have their texts read again at each poll',
     life(
       {
