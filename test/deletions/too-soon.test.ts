@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ResourceName } from '../../src/declare/resource-names.ts'
-import { probeLater } from '../../src/engine/deletions/probe-later.ts'
+import { endProbes, probeLater } from '../../src/engine/deletions/probe-later.ts'
 import { confirmationMs } from '../../src/engine/deletions/recheck.ts'
 import { wantList } from '../../src/engine/due/wants.ts'
 import { message, minutesBack, startTrial, uuid } from '../engine/trial-backfill.ts'
@@ -182,7 +182,7 @@ describe('a row that a probe has found although no list shows it', () => {
   const key = uuid(1)
 
   /** How many rows are suspected by a list that misses the row some days after its probe has found it the n-th time. */
-  const suspectedAfter = async (days: number, found: number) => {
+  const suspectedAfter = async (days: number, found: number, { isShown = false } = {}) => {
     const trial = await startTrial(await startScriptedApi())
     const { context } = await startTimed(await startScriptedApi(), trial, ['messages'])
     let count: number | undefined
@@ -192,6 +192,7 @@ describe('a row that a probe has found although no list shows it', () => {
     })
     trial.passTime(days * DAY)
     await trial.store.transaction(() => {
+      if (isShown) endProbes(context, place, [key])
       count = probeLater(context, place, [{ key, at: null }])
     })
     return count
@@ -208,6 +209,18 @@ describe('a row that a probe has found although no list shows it', () => {
     '%d days after it was found the %dth time, a list that misses it suspects %d rows',
     async (days, found, rows) => {
       expect(await suspectedAfter(days, found)).toBe(rows)
+    },
+  )
+
+  test.each([
+    [0.9, 1, 0],
+    [1.1, 1, 1],
+    [3.4, 9, 0],
+    [3.6, 9, 1],
+  ])(
+    '%d days after it was found the %dth time, a list that has shown it since and misses it suspects %d rows',
+    async (days, found, rows) => {
+      expect(await suspectedAfter(days, found, { isShown: true })).toBe(rows)
     },
   )
 

@@ -115,7 +115,7 @@ const EMPTY_PAGES: Fault = {
 
 /**
  * Half of the replicas have a clock that is ahead; a field without a column is another one at each read; a log seems empty;
- * one answer asks to wait for an hour.
+ * one answer asks to wait for an hour; a list shows half of its rows.
  */
 const LONG_FAULTS: readonly [Fault, ...Fault[]] = [
   { kind: 'ahead', probability: 0.5 },
@@ -127,6 +127,7 @@ const LONG_FAULTS: readonly [Fault, ...Fault[]] = [
   },
   { kind: 'empty', route: '/v1/public-api-access-logs' },
   { kind: 'status', status: 503, retryAfter: 3600, atMost: 1 },
+  { kind: 'partial', route: '/v2/activities' },
 ]
 
 /** What disturbs the daemon, each kind as often as it stands here. */

@@ -153,14 +153,6 @@ export const KNOWN_FAILURES: readonly (readonly [fault: string, life: Life, said
     /a complete backfill has left: activities \["[^a-z]*"\]: should not be there/,
   ],
   [
-    'a list that shows half of its rows costs single reads without bound',
-    life(
-      { resources: ['activities'], workspace: { ...WORKSPACE, messages: 60 }, pollSeconds: 900 },
-      answers(HOUR, 2 * DAY, { kind: 'partial', route: '/v2/activities' }),
-    ),
-    /\/v2\/activities\/\{activityId\} was asked \d+ times on a day/,
-  ],
-  [
     'four answers that do not end keep the newest events from being read for a minute',
     life(
       { resources: ['messages', 'message_bodies'], pollSeconds: 1 },

@@ -48,6 +48,18 @@ export function probeLater(
 }
 
 /**
+ * Ends the probes of rows that a list shows. Where a probe has found its row lately, that is remembered: a list that
+ * shows a random part of its rows would have each of them probed each time that it leaves it out.
+ */
+export function endProbes(
+  context: EngineContext,
+  { resource, probe, scope }: { resource: ResourceName; probe: string; scope: string },
+  shown: readonly string[],
+): void {
+  context.store.tasks.removeAll(probe, scope, shown, task => !isRefuted(context, resource, task, WEEK / 2))
+}
+
+/**
  * Whether the answer of a probe that found its row still counts, so that a list that does not show the row casts no doubt
  * on it. In a backfill it counts for the round. In the daemon it counts for a day, and twice as long after each further
  * one, up to a week: some rows exist that no list shows.
@@ -56,8 +68,9 @@ function isRefuted(
   context: EngineContext,
   resource: ResourceName,
   { round, dueAt, attempts }: Task,
+  mostMs = WEEK,
 ): boolean {
   if (!context.schedule.isTimed) return round >= context.rounds.number(resource)
-  const countsForMs = Math.min(DAY * 2 ** (attempts - 1), WEEK)
+  const countsForMs = Math.min(DAY * 2 ** (attempts - 1), mostMs)
   return dueAt > context.after(WEEK - countsForMs)
 }

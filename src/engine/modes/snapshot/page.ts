@@ -11,6 +11,7 @@ import type { EngineContext } from '../../context/context.ts'
 import { MINUTE } from '../../context/intervals.ts'
 import type { Batches } from '../../context/job.ts'
 import { endAbsences, endSuspicions } from '../../deletions/denial.ts'
+import { endProbes } from '../../deletions/probe-later.ts'
 import { forgetUnlisted } from '../../deletions/unlisted.ts'
 import { storeRows, writeFollowUps } from '../../follow-ups/write.ts'
 import { keyOf } from '../../parse/key.ts'
@@ -78,7 +79,7 @@ export function snapshotSteps(context: EngineContext, work: SnapshotWork): PageS
     },
     findMissingRows({ parsed, segment: { scope } }) {
       const keys = parsed.keys.map(({ key }) => key)
-      if (isOfRows(feed)) store.tasks.removeAll(`${id}.probe`, scope, keys)
+      if (isOfRows(feed)) endProbes(context, { resource, probe: `${id}.probe`, scope }, keys)
       for (const key of keys) store.seen.note(id, scope, key)
     },
     advance(read) {

@@ -8,7 +8,7 @@ import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
 import type { Reply } from '../../context/job.ts'
 import { newRowGraceMs } from '../../deletions/denial.ts'
-import { type Missing, probeLater } from '../../deletions/probe-later.ts'
+import { endProbes, type Missing, probeLater } from '../../deletions/probe-later.ts'
 import { wantSegment } from '../../due/wants.ts'
 import { storeRows, writeFollowUps } from '../../follow-ups/write.ts'
 import { type PageSteps, type ParsedPage, segmentAfterPage } from '../apply-page.ts'
@@ -46,7 +46,6 @@ export function timelineSteps(
   context: EngineContext,
   work: TimelineWork,
 ): PageSteps<readonly ParsedItem[], Edge, boolean> {
-  const { store } = context
   const { resource, id, feed } = work.list
   const where = { resource, feed: id }
   return {
@@ -67,7 +66,7 @@ export function timelineSteps(
     },
     findMissingRows(read) {
       const edge = passEdge(work, read)
-      store.tasks.removeAll(`${id}.probe`, '', [...edge.seen])
+      endProbes(context, { ...where, probe: `${id}.probe`, scope: '' }, [...edge.seen])
       context.missedRows.note(read.segment.id, denyMissing(context, work, edge, read.reply))
       return edge
     },

@@ -12,8 +12,8 @@ export interface Tasks extends TaskDemands, DueTasks, TaskResults {
   /** Number of tasks whose content the API has not finished. Leaves out tasks whose last request failed. */
   countWaiting(feed: string): number
   remove(task: TaskKey): void
-  /** Removes the tasks of these keys. Returns the keys that had one. */
-  removeAll(feed: string, scope: string, keys: readonly string[]): string[]
+  /** Removes the tasks of these keys, or those of them for which `isToGo` is true. Returns the keys of the removed ones. */
+  removeAll(feed: string, scope: string, keys: readonly string[], isToGo?: (task: Task) => boolean): string[]
   /** Removes the tasks of a range whose keys are not among `keys`. */
   keepOnly(feed: string, scope: string, keys: readonly string[], range: KeyRange): void
 }
@@ -39,22 +39,27 @@ export function createTasks(prepare: Prepare): Tasks {
          AND key NOT IN (SELECT value FROM json_each(@keys))`,
     )
 
+  const findTask: Tasks['find'] = ({ feed, scope = '', key }) => {
+    const row = find.get(feed, scope, key)
+    return row && toTask(row)
+  }
+
   return {
     ...createTaskDemands(prepare),
     ...createDueTasks(prepare),
     ...createTaskResults(prepare),
-    find: ({ feed, scope = '', key }) => {
-      const row = find.get(feed, scope, key)
-      return row && toTask(row)
-    },
+    find: findTask,
     latestAsked: (resources, span) =>
       latestAsked.get({ ...span, resources: JSON.stringify(resources) }) ?? undefined,
     countDue: (feed, now) => onlyRow(countDue, feed, now),
     countWaiting: feed => onlyRow(countWaiting, feed),
     remove: ({ feed, scope = '', key }) => void remove.run(feed, scope, key),
-    removeAll: (feed, scope, keys) => {
+    removeAll: (feed, scope, keys, isToGo = () => true) => {
       if (any.get(feed, scope) === undefined) return []
-      return keys.filter(key => remove.run(feed, scope, key).changes > 0)
+      return keys.filter(key => {
+        const task = findTask({ feed, scope, key })
+        return task !== undefined && isToGo(task) && remove.run(feed, scope, key).changes > 0
+      })
     },
     keepOnly: (feed, scope, keys, range) =>
       void keepOnly(range).run({ feed, scope, keys: JSON.stringify(keys), ...range }),
