@@ -118,14 +118,12 @@ describe('segments by age', () => {
 })
 
 describe('the backoff of a feed', () => {
+  const started = (elapsed: () => number) =>
+    growingBackoff({ elapsed, random: () => 1, unavailableMs: DAY, refusedMs: MINUTE })
+
   test('a failing feed waits longer each time, up to 15 minutes, and other feeds do not wait', () => {
     let elapsed = 0
-    const backoffs = growingBackoff({
-      elapsed: () => elapsed,
-      random: () => 1,
-      unavailableMs: DAY,
-      refusedMs: MINUTE,
-    })
+    const backoffs = started(() => elapsed)
     const waits: number[] = []
     for (let failure = 0; failure < 10; failure += 1) {
       backoffs.failed('members.list', '')
@@ -140,12 +138,7 @@ describe('the backoff of a feed', () => {
 
   test('once a wait is over, one request tries, and others wait for its result', () => {
     let elapsed = 0
-    const backoffs = growingBackoff({
-      elapsed: () => elapsed,
-      random: () => 1,
-      unavailableMs: DAY,
-      refusedMs: MINUTE,
-    })
+    const backoffs = started(() => elapsed)
     const isWaiting = () => ['deal', 'company'].map(scope => backoffs.isWaiting('crm_records.list', scope))
     backoffs.trying('crm_records.list', 'deal')
     expect(isWaiting()).toEqual([false, false])
@@ -165,12 +158,7 @@ describe('the backoff of a feed', () => {
 
   test('the backoff starts again with short times after an answer', () => {
     let elapsed = 0
-    const backoffs = growingBackoff({
-      elapsed: () => elapsed,
-      random: () => 1,
-      unavailableMs: DAY,
-      refusedMs: MINUTE,
-    })
+    const backoffs = started(() => elapsed)
     for (let failure = 0; failure < 5; failure += 1) backoffs.failed('members.list', '')
     elapsed = HOUR
     backoffs.answered('members.list')
@@ -179,12 +167,7 @@ describe('the backoff of a feed', () => {
   })
 
   test('a failing scope delays no other scope, and a failing feed delays all of them', () => {
-    const backoffs = growingBackoff({
-      elapsed: () => 0,
-      random: () => 0,
-      unavailableMs: DAY,
-      refusedMs: MINUTE,
-    })
+    const backoffs = started(() => 0)
     backoffs.unavailable('crm_records.list', 'deal', { reason: 'the API answers 404', wasOffered: false })
     expect([
       backoffs.isWaiting('crm_records.list', 'deal'),

@@ -1,61 +1,65 @@
 import { expect, test } from 'vitest'
-import { refused, startScriptedApi, v1Page } from '../support/scripted-api.ts'
+import { refused, type ScriptedAnswer, startScriptedApi, v1Page } from '../support/scripted-api.ts'
 import { startTrial } from './trial-backfill.ts'
 import { startTimed } from './trial-timed.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
 
+interface Place {
+  age: number
+  /** Asked at each read of the meeting, with the number of requests before it. */
+  detail?: (meeting: object, requests: number) => ScriptedAnswer
+  /** Whether the list shows the time of the meeting. */
+  isDated?: boolean
+}
+
+/** A workspace with one meeting, read once. Returns functions that let time pass and count the reads of a route. */
+async function startMeeting({ age, detail, isDated = false }: Place) {
+  const api = await startScriptedApi()
+  const start_time = new Date(Date.now() - age).toISOString()
+  const meeting = { meeting_id: 'm', overview_status: 'COMPLETED', start_time }
+  api.on('/v1/meetings', () => v1Page([{ meeting_id: 'm', ...(isDated && { start_time }) }]))
+  api.on('/v1/meetings/{id}', () => detail?.(meeting, api.requests.length) ?? { body: { data: meeting } })
+  api.on('/v1/meetings/{id}/transcript', () => ({ body: { data: [{ text: 'word' }] } }))
+  const trial = await startTrial(api)
+  const resources = ['meetings', 'transcripts'] as const
+  await trial.run(resources)
+  const timed = await startTimed(api, trial, resources)
+  return {
+    async pass(ms: number) {
+      timed.passTime(ms)
+      await timed.drain()
+    },
+    reads: (route: string) => api.asked(route).length,
+  }
+}
+
 test.each([
   ['an hour', HOUR, HOUR],
   ['ten days', 10 * DAY, DAY],
   ['a year', 365 * DAY, 7 * DAY],
 ])('a meeting of %s ago that only a list of keys shows is read again by its own age', async (_, age, due) => {
-  const api = await startScriptedApi()
-  const detail = {
-    meeting_id: 'm',
-    overview_status: 'COMPLETED',
-    start_time: new Date(Date.now() - age).toISOString(),
-  }
-  api.on('/v1/meetings', () => v1Page([{ meeting_id: 'm' }]))
-  api.on('/v1/meetings/{id}', () => ({ body: { data: detail } }))
-  const trial = await startTrial(api)
-  await trial.run(['meetings'])
-  const timed = await startTimed(api, trial, ['meetings'])
-  const reads = () => api.asked('/v1/meetings/{id}').length
-  timed.passTime(0.9 * due)
-  await timed.drain()
-  expect(reads()).toBe(1)
-  timed.passTime(0.2 * due)
-  await timed.drain()
-  expect(reads()).toBe(2)
+  const { pass, reads } = await startMeeting({ age })
+  await pass(0.9 * due)
+  expect(reads('/v1/meetings/{id}')).toBe(1)
+  await pass(0.2 * due)
+  expect(reads('/v1/meetings/{id}')).toBe(2)
 })
 
 test.each([
   ['an hour', HOUR, DAY],
   ['a year', 365 * DAY, 7 * DAY],
 ])('the transcript of a meeting of %s ago is read again after a day or more', async (_, age, due) => {
-  const api = await startScriptedApi()
-  const detail = {
-    meeting_id: 'm',
-    overview_status: 'COMPLETED',
-    start_time: new Date(Date.now() - age).toISOString(),
-  }
-  api.on('/v1/meetings', () => v1Page([{ meeting_id: 'm' }]))
-  api.on('/v1/meetings/{id}', () => ({ body: { data: { ...detail, views: api.requests.length } } }))
-  api.on('/v1/meetings/{id}/transcript', () => ({ body: { data: [{ text: 'word' }] } }))
-  const trial = await startTrial(api)
-  await trial.run(['meetings', 'transcripts'])
-  const timed = await startTimed(api, trial, ['meetings', 'transcripts'])
-  const reads = () => api.asked('/v1/meetings/{id}/transcript').length
-  timed.passTime(0.5 * due)
-  await timed.drain()
-  timed.passTime(0.4 * due)
-  await timed.drain()
-  expect(reads()).toBe(1)
-  timed.passTime(0.2 * due)
-  await timed.drain()
-  expect(reads()).toBe(2)
+  const { pass, reads } = await startMeeting({
+    age,
+    detail: (meeting, requests) => ({ body: { data: { ...meeting, views: requests } } }),
+  })
+  await pass(0.5 * due)
+  await pass(0.4 * due)
+  expect(reads('/v1/meetings/{id}/transcript')).toBe(1)
+  await pass(0.2 * due)
+  expect(reads('/v1/meetings/{id}/transcript')).toBe(2)
 })
 
 test.each([
@@ -65,19 +69,10 @@ test.each([
 ])(
   'a meeting of %s ago that may not be read is asked for again after a quarter of its age',
   async (_, age, due) => {
-    const api = await startScriptedApi()
-    const start_time = new Date(Date.now() - age).toISOString()
-    api.on('/v1/meetings', () => v1Page([{ meeting_id: 'm', start_time }]))
-    api.on('/v1/meetings/{id}', () => refused(403))
-    const trial = await startTrial(api)
-    await trial.run(['meetings'])
-    const timed = await startTimed(api, trial, ['meetings'])
-    const reads = () => api.asked('/v1/meetings/{id}').length
-    timed.passTime(0.9 * due)
-    await timed.drain()
-    expect(reads()).toBe(1)
-    timed.passTime(0.2 * due)
-    await timed.drain()
-    expect(reads()).toBe(2)
+    const { pass, reads } = await startMeeting({ age, detail: () => refused(403), isDated: true })
+    await pass(0.9 * due)
+    expect(reads('/v1/meetings/{id}')).toBe(1)
+    await pass(0.2 * due)
+    expect(reads('/v1/meetings/{id}')).toBe(2)
   },
 )
