@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
+import { planPeriods } from '../../src/engine/modes/periodic/periods.ts'
 import { recordOutcome } from '../../src/engine/run/round-end.ts'
 import {
   type Handler,
@@ -140,6 +141,31 @@ describe('the entries of the access log', () => {
     expect(later.length).toBeLessThan(12)
     for (const { query } of later)
       expect(Date.parse(query['from'] ?? '')).toBeGreaterThan(trial.clock.now() - 10 * HOUR)
+  })
+
+  test('while the whole log fails, no further period is added', async () => {
+    const api = await startScriptedApi()
+    api.on(
+      ROUTE,
+      log(() => [entry(DAY, 'a')], 50),
+    )
+    const trial = await startTrial(api)
+    await trial.run(['access_logs'])
+    const timed = await startTimed(api, trial, ['access_logs'])
+    const periods = () => trial.column('SELECT id FROM sync_segments').length
+    const plan = () => trial.store.transaction(() => planPeriods(timed.context, 'access_logs.log'))
+    timed.passTime(3 * HOUR)
+    await plan()
+    const before = periods()
+    for (let hour = 0; hour < 20; hour += 1) {
+      timed.passTime(HOUR)
+      timed.context.backoffs.failed('access_logs.log', '')
+      await plan()
+    }
+    expect(periods()).toBe(before)
+    timed.context.backoffs.answered('access_logs.log')
+    await plan()
+    expect(periods()).toBeGreaterThan(before)
   })
 
   test('a log that seems empty at first is read once more, and its oldest periods again after 30 days', async () => {

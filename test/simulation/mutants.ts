@@ -128,6 +128,26 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'return HOUR',
   },
   {
+    does: 'tries six times in a row, at each try, what has failed for hours',
+    life: life(
+      { resources: ['bot_definition', 'members'], quietDays: 2 },
+      answers(30 * HOUR, 20 * HOUR, { kind: 'status', route: '/v1/bot-definition' }),
+    ),
+    file: 'engine/requests/attempts.ts',
+    from: 'return schedule.isTimed && hasFailed ? 1 : attempts',
+    to: 'return attempts',
+  },
+  {
+    does: 'tries each part of a list that fails as a whole',
+    life: life(
+      { resources: ['activities'], workspace: MANY, quietDays: 2 },
+      answers(6 * HOUR, 40 * HOUR, { kind: 'status', route: '/v2/activities' }),
+    ),
+    file: 'engine/modes/put-off.ts',
+    from: "if (schedule.isTimed && ofList > FAILURES_OF_ONE_PAGE) context.backoffs.failed(where.feed, '')",
+    to: '',
+  },
+  {
     does: 'reads whole lists twelve times as often',
     life: life({ resources: ['members'] }),
     file: 'engine/context/intervals.ts',

@@ -33,7 +33,7 @@ const SLACK_MS = 1000
 /** How fast the two clocks may drift apart: 1e-4 is about 9 seconds a day. */
 const DRIFT = 1e-4
 /**
- * A clock further ahead is believed when so many answers in a row contradict the known one and two of them agree. Some
+ * A clock that is further ahead is believed once this many answers in a row contradict the known one. Some
  * replicas may be ahead for good, and what was read by their clock would look as if it lay in the future.
  */
 const AHEAD_ANSWERS = 15

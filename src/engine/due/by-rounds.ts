@@ -1,13 +1,12 @@
-import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context/context.ts'
 import type { Schedule } from '../context/schedule.ts'
 import { confirmingReadMs } from '../deletions/recheck.ts'
-import { isDueInRound, isNewEnough, putOffMs } from './segment-conditions.ts'
+import { isDueInRound, isNewEnough } from './segment-conditions.ts'
 
 /** The schedule of a backfill: each list and key is due once per round, and the run ends when none is left. */
 export function byRounds(context: EngineContext): Schedule {
   const { store, backoffs } = context
-  const isWanted = ({ wantedAt }: Segment) => wantedAt !== null && store.dueClock.waitMs(wantedAt) === 0
+  const hasCome = (dueAt: string | null) => dueAt !== null && store.dueClock.waitMs(dueAt) === 0
   return {
     waitMs(list, segment) {
       if (backoffs.isWaiting(list.id, segment.scope)) return Number.POSITIVE_INFINITY
@@ -15,8 +14,8 @@ export function byRounds(context: EngineContext): Schedule {
       const isDue =
         confirmMs === undefined
           ? isNewEnough(list, segment, context.options) &&
-            putOffMs(segment, context) === 0 &&
-            (isDueInRound(segment, context.rounds.number(list.resource)) || isWanted(segment))
+            (segment.retryAt === null || hasCome(segment.retryAt)) &&
+            (isDueInRound(segment, context.rounds.number(list.resource)) || hasCome(segment.wantedAt))
           : confirmMs === 0
       return isDue ? 0 : Number.POSITIVE_INFINITY
     },

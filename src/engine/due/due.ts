@@ -14,9 +14,9 @@ import { byTime } from './by-time.ts'
  * Computes when each list and key is read next. The work of the modes, the sleep of an idle daemon, `next_run_at`, the
  * backlog and the check for late lists all derive from it.
  *
- * The due time of a segment is computed from its stored state whenever it is needed (`dueAt` in by-time.ts). It is not
- * stored, because it also depends on settings, rounds, suspicions and backoffs. If one of these changed without an
- * update of the stored time, the list might never be read again. Single reads are due at the time stored in their task.
+ * The due time of a segment is computed from its row and the settings whenever it is needed (`dueAt` in by-time.ts). It
+ * is not stored: a change that did not update the stored time would silence the list. Single reads are due at the time
+ * stored in their task.
  */
 
 /** A segment of a list and how long until it is read, in ms. A list that was never read is one part without segment. */

@@ -1,15 +1,9 @@
 import type { DeclaredFeed } from '../../catalog/feeds.ts'
 import type { Segment } from '../../store/sync/segments.ts'
-import type { EngineContext } from '../context/context.ts'
 import type { EngineOptions } from '../context/engine-options.ts'
 
 export function isDueInRound({ closed, listedRound }: Segment, round: number): boolean {
   return !closed && listedRound < round
-}
-
-/** How long a segment still waits after a failure, in ms; 0 when it does not wait. */
-export function putOffMs({ retryAt }: Segment, { store }: EngineContext): number {
-  return retryAt === null ? 0 : store.dueClock.waitMs(retryAt)
 }
 
 /** False for a segment that lies entirely before `sync.since`. It is not read. */

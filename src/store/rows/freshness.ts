@@ -5,8 +5,6 @@
  */
 export interface Freshness {
   begin(): number
-  /** The ticket of the request that started last; 0 before the first request. */
-  latest(): number
   end(ticket: number): void
   /** Requires one more `end` for this ticket: an answer in several pages keeps the ticket of its first page. */
   prolong(ticket: number): void
@@ -41,7 +39,6 @@ export function createFreshness(): Freshness {
       underWay.set(last, 1)
       return last
     },
-    latest: () => last,
     prolong(ticket) {
       underWay.set(ticket, (underWay.get(ticket) ?? 0) + 1)
     },

@@ -117,7 +117,7 @@ export function rereadAfterMs(context: EngineContext, happenedAt: string | null)
   return Math.min(Math.max(ageOf(context, happenedAt) / 10, HOUR), WEEK)
 }
 
-/** The same for an item whose content the API withholds: a quarter of its age, from an hour to 30 days. */
+/** As `rereadAfterMs`, for an item whose content the API withholds: a quarter of its age, from an hour to 30 days. */
 export function withheldRereadAfterMs(context: EngineContext, happenedAt: string | null): number {
   return Math.min(Math.max(ageOf(context, happenedAt) / 4, HOUR), MONTH)
 }
@@ -125,7 +125,7 @@ export function withheldRereadAfterMs(context: EngineContext, happenedAt: string
 const ageOf = ({ clock }: EngineContext, happenedAt: string | null): number =>
   happenedAt === null ? WEEK : clock.now() - Date.parse(happenedAt)
 
-/** The same for a part of a row, such as a transcript. A change of its row makes it due at once, so a day is soon enough. */
+/** As `rereadAfterMs`, for a part of a row, such as a transcript. A change of its row makes it due at once, so a day is soon enough. */
 export function rereadPartAfterMs(context: EngineContext, happenedAt: string | null): number {
   return Math.max(rereadAfterMs(context, happenedAt), DAY)
 }
