@@ -20,7 +20,8 @@ async function acceptOrHandOver(resource: ResourceName, order: HandOverOptions):
   const handled = await runOrHandOver(order, { kind: 'accept-deletions', resource }, store => {
     const counts = { requests: 0, throttled: 0, rowsRead: 0, rowsChanged: 0, rowsNew: 0, rowsDeleted: 0 }
     const now = () => isoInstant(order.clock.now())
-    return acceptDeletions({ store, now, runs: { counts: () => counts } }, resource)
+    const { after } = store.dueClock
+    return acceptDeletions({ store, now, after, runs: { counts: () => counts } }, resource)
   })
   if ('writer' in handled) {
     return [

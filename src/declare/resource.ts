@@ -103,6 +103,8 @@ export interface Table {
   children: readonly Child[]
   /** Payload fields that the handler of the feed stores. They have no column and do not go to `_extra`. */
   feedFields: readonly string[]
+  /** The column that says when the API last changed the row. An answer with an earlier time is older than the row. */
+  changedAt?: string
   /** True where two endpoints return different sets of fields. `_extra` then keeps the unknown fields of both. */
   mergesExtra: boolean
   /**
@@ -242,6 +244,7 @@ function table(kind: Table['kind'], name: string, options: TableOptions): Table 
     children: options.children ?? [],
     feedFields: options.feedFields ?? [],
     mergesExtra: options.mergesExtra ?? false,
+    ...(options.changedAt === undefined ? {} : { changedAt: options.changedAt }),
     cascades: options.cascades ?? [],
     content: options.content ?? false,
     ...(options.nullMeans === undefined ? {} : { nullMeans: options.nullMeans }),

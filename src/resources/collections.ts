@@ -3,6 +3,7 @@ import { entity, resource, text, timestamp } from '../declare/resource.ts'
 const collections = entity('collections', {
   about: 'Published, active collections of meetings.',
   key: ['id'],
+  changedAt: 'updated_at',
   columns: {
     id: text('Collection id.'),
     name: text('Name of the collection.', { content: true }),

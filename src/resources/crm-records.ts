@@ -8,6 +8,7 @@ const records = entity('crm_records', {
     { table: 'crm_record_links', on: { related_object: 'object', related_id: 'id' } },
   ],
   storage: 'rowid',
+  changedAt: 'updated_at',
   columns: {
     object: requestKey('Object (`crm_objects.name`).', { from: 'object', refersTo: ['crm_objects.name'] }),
     id: text('Record id.'),

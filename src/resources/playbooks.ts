@@ -30,6 +30,7 @@ const talkPoints = child('playbook_talk_points', {
 const playbooks = entity('playbooks', {
   about: 'Templates of questions that are answered for meetings.',
   key: ['id'],
+  changedAt: 'updated_at',
   columns: {
     id: text('Playbook id.'),
     name: text('Name of the playbook.', { content: true }),

@@ -47,6 +47,9 @@ const QUIET_DAYS = 1
 /** Rows of `sync_minutes` are kept for this time. */
 const MINUTES_DAYS = 14
 
+/** Notes of older answers are kept for this time. A row that is listed has an answer at least each week. */
+const OLDER_ANSWERS_DAYS = 30
+
 /** Rows of `sync_days` are kept for this time. */
 const YEAR_DAYS = 366
 
@@ -109,6 +112,7 @@ export async function maintain(deps: MaintainDeps): Promise<void> {
         runsBefore: isoInstant(daysAgo(runsDays)),
         quietBefore: isoInstant(daysAgo(QUIET_DAYS)),
         minutesBefore: isoInstant(daysAgo(MINUTES_DAYS)),
+        olderAnswersBefore: isoInstant(daysAgo(OLDER_ANSWERS_DAYS)),
         daysBefore: utcDay(daysAgo(YEAR_DAYS)),
         rejectsBefore: isoInstant(Math.max(before ?? 0, daysAgo(runsDays))),
         limit: BATCH_ROWS,

@@ -34,6 +34,7 @@ import { createRowTimes, type RowTimes } from './rows/event-times.ts'
 import { createFreshness, type Freshness } from './rows/freshness.ts'
 import { createLinks, type Links } from './rows/links.ts'
 import type { MessageMerge } from './rows/merge/messages.ts'
+import { createOlderAnswers } from './rows/older-answers.ts'
 import { createPartColumns, type PartColumns } from './rows/part-columns.ts'
 import { createRowWriters, type RowWriters } from './rows/payload-writer.ts'
 import { createStoredRows, type StoredRows } from './rows/row-state.ts'
@@ -285,7 +286,18 @@ function createStore({
     return done
   }
 
-  const write = createWrite({ suspicions, purgeQueue, freshness, rows, merges, histories, stored, claim })
+  const olderAnswers = createOlderAnswers(prepare)
+  const write = createWrite({
+    suspicions,
+    olderAnswers,
+    purgeQueue,
+    freshness,
+    rows,
+    merges,
+    histories,
+    stored,
+    claim,
+  })
 
   return {
     path: db.name,

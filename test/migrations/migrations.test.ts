@@ -143,13 +143,13 @@ describe('the migrations of the schema', () => {
       for (const [table, number] of rows) {
         const still = migrated.prepare('SELECT 1 FROM sqlite_master WHERE name = ?').get(table)
         if (!still) continue
-        expect([
-          table,
-          migrated
-            .prepare(`SELECT count(*) FROM ${quote(table)}`)
-            .pluck()
-            .get(),
-        ]).toEqual([table, number])
+        const count = migrated
+          .prepare(`SELECT count(*) FROM ${quote(table)}`)
+          .pluck()
+          .get()
+        // A migration may make reads due.
+        if (table === 'sync_tasks') expect(count).toBeGreaterThanOrEqual(number)
+        else expect([table, count]).toEqual([table, number])
       }
       expect(migrated.pragma('foreign_key_check')).toEqual([])
       expect(migrated.pragma('integrity_check', { simple: true })).toBe('ok')

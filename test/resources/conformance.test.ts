@@ -85,8 +85,8 @@ describe.each(payloadFeeds)('the example of $name', ({ feed, example }) => {
       return [name]
     })
     const write = createRowWriter(store.prepare, table, createShownFields(store.prepare), { filled: own })
-    expect(write(item, '2026-01-01T00:00:00.000Z').status).toBe('inserted')
-    expect(write(item, '2026-01-02T00:00:00.000Z').status).toBe('unchanged')
+    expect(write(item, '2026-01-01T00:00:00.000Z')?.status).toBe('inserted')
+    expect(write(item, '2026-01-02T00:00:00.000Z')?.status).toBe('unchanged')
     expect(store.column(`SELECT count(*) FROM live_${table.name}`)).toEqual([1])
   })
 

@@ -28,6 +28,8 @@ export interface Witness {
   isSaid(resource: string): boolean
   /** Resources that are not well or have no next read, and single reads that are overdue. */
   unwell(): string[]
+  /** Single reads of what is not stored and what nothing names, however rarely it is asked for. */
+  unnamed(): string[]
   /** @param requests of the day */
   sizes(requests: number): Sizes
 }
@@ -132,6 +134,7 @@ export function createWitness({ api, database, resources, now, nature }: Witness
         true,
       ),
     unwell: () => within(db => [...unwell(db, read), ...overdue(db, read, now())], []),
+    unnamed: () => within(unnamed, []),
     sizes: requests => within(db => sizesOf(db, database, requests), {}),
   }
 }
@@ -225,6 +228,23 @@ function overdue(db: Sqlite, resources: readonly string[], now: number): string[
   return rows
     .filter(({ feed }) => resources.includes(String(feed.split('.')[0])))
     .map(({ feed, number, since }) => `${number} reads of ${feed} are due since ${since}`)
+}
+
+/** Some seconds after its week is over, a webhook names nothing any more; a list names its keys every day. */
+const NAMED_FOR_MS = 8 * 24 * 3_600_000
+
+function unnamed(db: Sqlite): string[] {
+  const rows = db
+    .prepare(
+      `SELECT feed, key FROM sync_tasks
+       WHERE feed IN ('meetings.detail', 'playbook_results.read', 'transcripts.read')
+         AND key NOT IN (SELECT id FROM meetings)
+         AND key NOT IN (SELECT source_id FROM activities WHERE _deleted_at IS NULL AND source_id IS NOT NULL)
+         AND key NOT IN (SELECT meeting_id FROM collection_meetings)
+         AND unixepoch(coalesce(named_at, '1970-01-01')) * 1000 < unixepoch('now') * 1000 - ?`,
+    )
+    .all(NAMED_FOR_MS) as { feed: string; key: string }[]
+  return rows.map(({ feed, key }) => `sync_tasks: ${feed} asks for ${key}, which nothing names`)
 }
 
 function truthOf({ world }: IdleSimulator, altered: (line: string) => string): Truth {

@@ -128,6 +128,8 @@ const LONG_FAULTS: readonly [Fault, ...Fault[]] = [
   { kind: 'empty', route: '/v1/public-api-access-logs' },
   { kind: 'status', status: 503, retryAfter: 3600, atMost: 1 },
   { kind: 'partial', route: '/v2/activities' },
+  { kind: 'status', status: 404, route: '/v1/playbooks/{playbookId}' },
+  { kind: 'lag', route: '/v2/objects/{object}/records', delayMs: HOUR },
 ]
 
 /** What disturbs the daemon, each kind as often as it stands here. */

@@ -2,19 +2,7 @@ import type { Fault } from '../../src/simulator/faults/faults.ts'
 import { createSimulator } from '../../src/simulator/server.ts'
 import type { Deed } from './deeds.ts'
 import type { Life } from './life.ts'
-import {
-  answers,
-  backfill,
-  change,
-  DAY,
-  HOUR,
-  life,
-  look,
-  MINUTE,
-  nature,
-  SECOND,
-  WORKSPACE,
-} from './scripted.ts'
+import { answers, backfill, change, DAY, HOUR, life, MINUTE, nature, SECOND, WORKSPACE } from './scripted.ts'
 
 const polls = (atMs: number, pollSeconds: number): Deed => ({ kind: 'reload', atMs, pollSeconds })
 
@@ -23,13 +11,6 @@ const [message = '', hidden = ''] = [
     .world.truth()
     .items('messages'),
 ].map(({ id }) => String(id))
-const records = [...createSimulator(WORKSPACE).world.truth().items('crm_records')]
-const recordOf = (object: string) => String(records.find(record => record['object'] === object)?.['id'])
-
-const CRM = { resources: ['activities', 'crm_objects', 'crm_records'] } as const
-const dealEdited = (atMs: number): Deed =>
-  change(atMs, { kind: 'edit', resource: 'crm_records', object: 'deal', id: recordOf('deal') })
-
 /** Items without a time, which no list with bounds of time shows. */
 const timeless = (...ids: readonly string[]): readonly Fault[] => {
   const item = `\\{"id":"(?:${ids.join('|')})"[^]*?\\]\\}`
@@ -44,18 +25,6 @@ const timeless = (...ids: readonly string[]): readonly Fault[] => {
  * with these words: a mend removes its line, and its deed joins those that are drawn.
  */
 export const KNOWN_FAILURES: readonly (readonly [fault: string, life: Life, said: RegExp])[] = [
-  [
-    'a row that only its single read shows stays deleted once that read has failed for a while',
-    life(
-      { resources: ['playbooks'] },
-      change(HOUR, { kind: 'hide', resource: 'playbooks' }),
-      answers(8 * HOUR, 40 * MINUTE, { kind: 'status', status: 404, route: '/v1/playbooks/{playbookId}' }),
-      backfill(8 * HOUR + MINUTE),
-      backfill(8 * HOUR + 20 * MINUTE),
-      backfill(10 * HOUR),
-    ),
-    /playbooks .* is deleted, though the API answers for it/,
-  ],
   [
     'e-mails with a blank Message-ID are taken for one',
     life(
@@ -85,20 +54,6 @@ export const KNOWN_FAILURES: readonly (readonly [fault: string, life: Life, said
       { kind: 'suspend', atMs: 2 * HOUR, forMs: 120 * DAY },
     ),
     /message_copies .*: text_state is "present", expected "empty"/,
-  ],
-  [
-    'a replica that lags takes a record back, and the history tells of it',
-    life(
-      { ...CRM, pollSeconds: 300 },
-      dealEdited(6 * HOUR - 20 * MINUTE),
-      answers(6 * HOUR - 5 * MINUTE, 20 * MINUTE, {
-        kind: 'lag',
-        route: '/v2/objects/{object}/records',
-        delayMs: HOUR,
-      }),
-      look(7 * HOUR),
-    ),
-    /crm_record_changes tells of .* of deal .* which has never happened/,
   ],
   [
     'the limit of one route stops the others',

@@ -85,6 +85,8 @@ const RESTARTS: Readonly<Record<number, number>> = { 69: 10_000, 73: 10_000, 75:
 /** The longest interval of a week, and the time for confirming a deletion that is held back. */
 const MOST_QUIET_DAYS = 10
 /** What did not fit and has no key is resolved at the end of the first round that began after it: at most two rounds. */
+/** In this time each key is asked for that is asked for at all. */
+const ALL_ASKED_DAYS = 45
 const MOST_REJECT_DAYS = 15
 const MOST_FINDINGS = 5
 
@@ -367,7 +369,7 @@ export async function live(life: Life): Promise<Lived> {
       )
       if (left.length === 0 && day >= life.restDays) break
     }
-    find(...grown(rest))
+    find(...grown(rest), ...(life.restDays >= ALL_ASKED_DAYS ? witness.unnamed() : []))
   } catch (error) {
     find(error instanceof Error ? (error.stack ?? error.message) : String(error))
   }

@@ -45,7 +45,7 @@ export const MUTANTS: readonly Mutant[] = [
     does: 'wants no single read for a row that a list shows for the first time',
     life: life({ resources: ['playbooks'] }),
     file: 'engine/modes/snapshot/page.ts',
-    from: 'else tasks.add({ feed, key, sortAt, dueAt })',
+    from: 'else tasks.name({ feed, key, sortAt, dueAt, unlessSince })',
     to: '',
   },
   {

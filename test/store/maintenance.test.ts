@@ -9,6 +9,7 @@ const DAY = { old: '2026-01-01', quiet: '2026-03-01', young: '2026-04-01' }
 const BOUNDS: PruneBounds = {
   runsBefore: '2026-02-01T00:00:00.000Z',
   quietBefore: '2026-03-25T00:00:00.000Z',
+  olderAnswersBefore: '2026-03-01T00:00:00.000Z',
   minutesBefore: '2026-03-01T00:00:00.000Z',
   daysBefore: '2026-03-01',
   rejectsBefore: '2026-02-01T00:00:00.000Z',

@@ -131,6 +131,100 @@ describe('a row that is written again', () => {
   })
 })
 
+describe('an answer whose time of change is before that of the stored row', () => {
+  const at = (minutes: number) => new Date(Date.parse(FIRST) + minutes * 60_000).toISOString()
+  /** @param answers when they come, in minutes, and the value of which day they show */
+  const storedAfter = (answers: readonly (readonly [minutes: number, day: number])[]) => {
+    const store = temporaryStore()
+    for (const [minutes, day] of answers) {
+      const changed = record({ day }, { updated_at: `2025-12-0${day}T00:00:00Z` })
+      store.put('crm_records', [changed], {
+        requested: 'deal',
+        now: at(minutes),
+        olderSince: at(minutes - 60),
+      })
+    }
+    return {
+      day: store.column("SELECT fields ->> '$.day' FROM crm_records")[0],
+      changes: store.column('SELECT old_value || new_value FROM crm_record_changes ORDER BY observed_at'),
+      notes: store.column('SELECT count(*) FROM sync_older_answers')[0],
+    }
+  }
+
+  test.each([
+    {
+      answers: 'one of them',
+      told: [
+        [0, 2],
+        [1, 1],
+      ],
+      day: 2,
+      changes: [],
+      notes: 1,
+    },
+    {
+      answers: 'two within an hour',
+      told: [
+        [0, 2],
+        [1, 1],
+        [60, 1],
+      ],
+      day: 2,
+      changes: [],
+      notes: 1,
+    },
+    {
+      answers: 'two an hour apart',
+      told: [
+        [0, 2],
+        [1, 1],
+        [61, 1],
+      ],
+      day: 1,
+      changes: ['21'],
+      notes: 0,
+    },
+    {
+      answers: 'two an hour apart with a newer one between them',
+      told: [
+        [0, 2],
+        [1, 1],
+        [30, 3],
+        [61, 1],
+      ],
+      day: 3,
+      changes: ['23'],
+      notes: 1,
+    },
+    {
+      answers: 'two an hour apart with the stored one between them',
+      told: [
+        [0, 2],
+        [1, 1],
+        [30, 2],
+        [61, 1],
+      ],
+      day: 2,
+      changes: [],
+      notes: 1,
+    },
+  ] as const)('after $answers, day $day is stored', ({ told, day, changes, notes }) => {
+    expect(storedAfter(told)).toEqual({ day, changes, notes })
+  })
+
+  test('a deleted row is live again with what the answer shows', () => {
+    const store = temporaryStore()
+    const put = (day: number) =>
+      store.put('crm_records', [record({ day }, { updated_at: `2025-12-0${day}T00:00:00Z` })], {
+        requested: 'deal',
+      })
+    put(2)
+    store.exec("UPDATE crm_records SET _deleted_at = '2026-01-01T00:00:00.000Z'")
+    put(1)
+    expect(store.column("SELECT fields ->> '$.day' FROM live_crm_records")).toEqual([1])
+  })
+})
+
 describe('a child that cannot be stored', () => {
   test('the child becomes a reject, and its parent and siblings are stored', () => {
     const store = temporaryStore()

@@ -31,6 +31,7 @@ export interface PutOptions {
   filled?: readonly string[]
   shownBy?: 'list' | 'single'
   keepsLive?: boolean
+  olderSince?: string
 }
 
 export const REJECTS_NOTHING = { drift: () => undefined, reject: () => undefined }

@@ -93,6 +93,7 @@ export const TASK_TABLE = bookkeepingTable({
     deadline: { kind: 'timestamp' },
     waiting: { kind: 'boolean', default: 0 },
     failures: { kind: 'integer', default: 0 },
+    named_at: { kind: 'timestamp' },
   },
   key: ['feed', 'scope', 'key'],
   storage: 'clustered',
@@ -315,6 +316,19 @@ export const REJECT_TABLE = bookkeepingTable({
   indices: { digest: { on: ['resource', '_digest'], unique: true } },
 })
 
+export const OLDER_ANSWER_TABLE = bookkeepingTable({
+  name: 'sync_older_answers',
+  about: 'Rows of which the API last sent an older state than the stored one.',
+  columns: {
+    table_name: { kind: 'text' },
+    scope: { kind: 'text', default: '' },
+    key: { kind: 'text' },
+    since: { kind: 'timestamp', notNull: true },
+  },
+  key: ['table_name', 'scope', 'key'],
+  storage: 'clustered',
+})
+
 export const PURGE_TABLE = bookkeepingTable({
   name: 'sync_erasures',
   about: 'Deleted or withheld rows whose content is not purged yet.',
@@ -458,6 +472,7 @@ export const BOOKKEEPING: readonly BookkeepingTable[] = [
   DAY_TABLE,
   PUBLICATION_TABLE,
   REJECT_TABLE,
+  OLDER_ANSWER_TABLE,
   PURGE_TABLE,
   ARRIVAL_TABLE,
   REQUEST_TABLE,

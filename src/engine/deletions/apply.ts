@@ -23,7 +23,9 @@ import { tableOfPart } from './row-parts.ts'
 const HOLD_MS = DAY
 
 /** The part of the context that `acceptDeletions` needs, so that a command can call it without an engine. */
-export type ApplyContext = Pick<EngineContext, 'store' | 'now'> & { runs: Pick<RunRecords, 'counts'> }
+export type ApplyContext = Pick<EngineContext, 'store' | 'now' | 'after'> & {
+  runs: Pick<RunRecords, 'counts'>
+}
 
 type Confirmed = ReturnType<EngineContext['store']['suspicions']['confirmedRows']>[number]
 
@@ -218,12 +220,12 @@ function remove(
 }
 
 /**
- * Removes the tasks of a deleted row, and the tasks for the parts of a deleted or withheld row. A list or an activity
- * that names the row again writes the tasks again. Also ends the suspicions of the parts, since they are deleted or
- * withheld with the row.
+ * Removes the tasks for the parts of a deleted or withheld row. Also ends the suspicions of the parts, since they are
+ * deleted or withheld with the row. A deleted row keeps its single read, which may find it again
+ * (`askDeleted` in modes/items/whole-record.ts).
  */
 function removeTasks(
-  { store }: ApplyContext,
+  { store, after }: ApplyContext,
   resource: ResourceName,
   key: string,
   means: Confirmed['means'],
@@ -233,7 +235,8 @@ function removeTasks(
       store.tasks.remove({ feed: part.feed, key })
       store.suspicions.end({ table: part.table, scope: '', key })
     }
-    if (means === 'absent') store.tasks.remove({ feed, key })
+    if (means !== 'absent') continue
+    store.tasks.done({ feed, key }, { round: store.state.get(resource).round, dueAt: after(DAY) })
   }
 }
 

@@ -32,6 +32,7 @@ export function firstRead(feed: string, { key, at }: PendingRow): Task {
     waiting: false,
     failures: 0,
     round: 0,
+    namedAt: null,
   }
 }
 

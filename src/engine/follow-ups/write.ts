@@ -1,3 +1,4 @@
+import { isoInstant } from '../../base/clock.ts'
 import { columnAt, tableNamed } from '../../catalog/catalog.ts'
 import { type FeedName, feedNamed } from '../../catalog/feeds.ts'
 import type { ParsedItem, ReadCell } from '../../declare/parsed-item.ts'
@@ -5,6 +6,7 @@ import type { FollowUp, RecordFollowUp } from '../../declare/resource.ts'
 import type { StoredItem, WriteOptions } from '../../store/rows/write-items.ts'
 import type { Store } from '../../store/store.ts'
 import type { EngineContext } from '../context/context.ts'
+import { HOUR, scaled } from '../context/intervals.ts'
 import { writeRecordTasks } from './changed-records.ts'
 
 /** Stores rows and counts them for the run. Call it in the transaction of the answer. */
@@ -13,9 +15,10 @@ export function storeRows(
   { resource }: FeedName,
   table: string,
   items: readonly ParsedItem[],
-  options: WriteOptions,
+  options: Omit<WriteOptions, 'olderSince'>,
 ): StoredItem[] {
-  const stored = context.store.write(table, items, options)
+  const olderSince = isoInstant(context.clock.now() - scaled(HOUR, context.options))
+  const stored = context.store.write(table, items, { ...options, olderSince })
   const counts = context.runs.counts(resource)
   counts.rowsRead += items.length
   counts.rowsChanged += stored.filter(({ written }) => written.status !== 'unchanged').length
@@ -69,7 +72,7 @@ export function writeRows(
   where: FeedName,
   table: string,
   items: readonly ParsedItem[],
-  options: WriteOptions,
+  options: Omit<WriteOptions, 'olderSince'>,
   followUps: readonly (FollowUp | RecordFollowUp)[] = [],
 ): StoredItem[] {
   const stored = storeRows(context, where, table, items, options)

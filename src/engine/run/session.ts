@@ -226,7 +226,8 @@ function idleWaitMs(dueMs: number, pollMs: number): number {
 function demand(context: EngineContext, { lists, keys }: UrgentReads): void {
   for (const list of lists) wantList(context, list)
   for (const { feed, scope = '', key } of keys) {
-    context.store.tasks.demand({ feed, scope, key, dueAt: context.store.dueClock.after(0) })
+    const now = context.store.dueClock.after(0)
+    context.store.tasks.demand({ feed, scope, key, dueAt: now, namedAt: now })
     if (scope === '') context.urgent.inLane('head', () => context.urgent.add(feed, key))
   }
 }

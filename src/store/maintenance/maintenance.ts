@@ -1,5 +1,6 @@
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { createRequests } from '../file/handed-over.ts'
+import { createOlderAnswers } from '../rows/older-answers.ts'
 import { createDays } from '../sync/days.ts'
 import { createMinutes } from '../sync/minutes.ts'
 import { createPublications } from '../sync/publications.ts'
@@ -19,6 +20,7 @@ export interface PruneBounds {
   /** As `runsBefore`, but only for successful runs without changes. The newest run of a resource and lane stays. */
   quietBefore: string
   minutesBefore: string
+  olderAnswersBefore: string
   /** A day, such as `2026-03-04`. */
   daysBefore: string
   /** Rejects that were resolved before this instant are deleted. */
@@ -48,6 +50,7 @@ type PruneBatch = (bounds: PruneBounds) => boolean
 function createPruner(prepare: Prepare): PruneBatch {
   const requests = createRequests(prepare)
   const minutes = createMinutes(prepare)
+  const olderAnswers = createOlderAnswers(prepare)
   const days = createDays(prepare)
   const publications = createPublications(prepare)
   const tables: readonly PruneBatch[] = [createRunPruner(prepare), createRejectPruner(prepare)]
@@ -56,6 +59,7 @@ function createPruner(prepare: Prepare): PruneBatch {
     if (current === 0) {
       requests.forget(bounds.runsBefore)
       minutes.forget(bounds.minutesBefore)
+      olderAnswers.forget(bounds.olderAnswersBefore)
       days.forget(bounds.daysBefore)
       publications.forget(bounds.runsBefore)
     }

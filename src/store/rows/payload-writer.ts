@@ -43,7 +43,16 @@ export interface WriterOptions {
   shownBy?: ShownBy | undefined
 }
 
-export type RowWriter = (item: ParsedItem, now: string) => Written
+/**
+ * Stores a row. Returns undefined, and stores nothing, when the stored row is live and was changed later than the item
+ * says.
+ * @param mayBeOlder stores it in any case
+ */
+export type RowWriter = (
+  item: ParsedItem,
+  now: string,
+  options?: { mayBeOlder: boolean },
+) => Written | undefined
 
 interface ChildWriter {
   name: string
@@ -65,6 +74,9 @@ export function createRowWriter(
     .filter(({ name, column }) => column.source.from !== 'parley' || filled.includes(name))
   const keyIndexes = table.key.map(name => all.findIndex(([column]) => column === name))
   const rootKeyIndex = keyIndexes.at(-1) ?? 0
+  const changedAt = all.findIndex(([name]) => name === table.changedAt)
+  const isOlder = (given: Cell | undefined, stored: Cell | undefined) =>
+    typeof given === 'string' && typeof stored === 'string' && given < stored
   const sql = rowSql(
     table,
     written.map(({ name }) => name),
@@ -76,7 +88,7 @@ export function createRowWriter(
 
   const extras = createExtras(table, shown, shownBy)
 
-  return (item, now) => {
+  return (item, now, { mayBeOlder } = { mayBeOlder: false }) => {
     if (table.mergesExtra) extras.note(item.extra)
     const values = written.map(({ index }) => item.cells[index] ?? null)
     if (insert.run(...values, item.extra, now, now).changes === 1) {
@@ -95,6 +107,7 @@ export function createRowWriter(
       update.run(...kept, extra, now, isReplaced ? now : null, ...key)
       return { status: 'changed', isReplaced, isExtraAlone: true, before: found }
     }
+    if (!mayBeOlder && !deleted && isOlder(item.cells[changedAt], found[changedAt])) return undefined
     const extra = table.mergesExtra ? extras.merged(foundExtra, item.extra) : item.extra
     const rootKey = item.cells[rootKeyIndex] ?? null
     const compared = children.map(child => child.compare(rootKey, item.children.get(child.name) ?? []))

@@ -1,4 +1,5 @@
-import { tableNamed } from '../../catalog/catalog.ts'
+import { TABLES, tableNamed } from '../../catalog/catalog.ts'
+import type { Table } from '../../declare/resource.ts'
 import { isLive, isRow, quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
@@ -16,6 +17,10 @@ export interface StoredRows {
   state(row: RowKey): RowState
   /** Whether a row with this key is stored, deleted or not. */
   has(table: string, key: readonly string[]): boolean
+  /** Those of these keys whose rows are deleted. `table` has one key column. */
+  deletedAmong(table: string, keys: readonly string[]): string[]
+  /** Whether a live row of another table refers to this row, which need not be stored. `table` has one key column. */
+  isNamed(row: Pick<RowKey, 'table' | 'key'>): boolean
   /** Whether an entity table has a live row with this key. */
   isLive(table: string, key: readonly unknown[]): boolean
   /** Whether a table has live rows of a scope. The first column of the table's key has the scope. */
@@ -39,6 +44,20 @@ export interface Dependants {
   on: Readonly<Record<string, string>>
 }
 
+/** By table: the columns of other tables that refer to the key of its rows. */
+const NAMED_BY: ReadonlyMap<string, readonly { table: Table; column: string }[]> = new Map(
+  [...TABLES.values()].map(({ table: { name, key } }) => [
+    name,
+    [...TABLES.values()]
+      .filter(({ table, root }) => root === undefined && table.name !== name)
+      .flatMap(({ table }) =>
+        Object.entries(table.columns)
+          .filter(([, { refersTo }]) => refersTo?.includes(`${name}.${key[0]}`))
+          .map(([column]) => ({ table, column })),
+      ),
+  ]),
+)
+
 export function createStoredRows(prepare: Prepare): StoredRows {
   const find = (table: string, condition = 'true') =>
     prepare(`SELECT 1 FROM ${quote(table)} WHERE ${isRow(tableNamed(table).key)} AND ${condition}`)
@@ -52,6 +71,19 @@ export function createStoredRows(prepare: Prepare): StoredRows {
       return state.pluck().get(...columnsOfRow(row)) ?? 'unknown'
     },
     has: (table, key) => find(table).get(...key) !== undefined,
+    deletedAmong(table, keys) {
+      const { name, key } = tableNamed(table)
+      const deleted = prepare<string>(
+        `SELECT value FROM json_each(?)
+         WHERE EXISTS (SELECT 1 FROM ${quote(name)} WHERE ${quote(key[0] ?? '')} = value AND _deleted_at IS NOT NULL)`,
+      )
+      return deleted.pluck().all(JSON.stringify(keys))
+    },
+    isNamed: ({ table, key }) =>
+      (NAMED_BY.get(table) ?? []).some(by => {
+        const naming = `SELECT 1 FROM ${quote(by.table.name)} WHERE ${quote(by.column)} = ? AND ${isLive(by.table)}`
+        return prepare(`${naming} LIMIT 1`).get(key) !== undefined
+      }),
     isLive: (table, key) => find(table, '_deleted_at IS NULL').get(...key) !== undefined,
     hasLiveOf(table, scope) {
       const { name, key } = tableNamed(table)

@@ -8,6 +8,7 @@ import type { PurgeQueue } from '../deletions/purge-queue.ts'
 import { keyOfRow, type Suspicions } from '../deletions/suspicions.ts'
 import type { Freshness } from './freshness.ts'
 import { createMessageMerge, type Group, type MessageMerge } from './merge/messages.ts'
+import type { OlderAnswers } from './older-answers.ts'
 import { type RowWriters, sameJson, type Written } from './payload-writer.ts'
 import type { StoredRows } from './row-state.ts'
 import type { ShownBy } from './shown-fields.ts'
@@ -21,6 +22,11 @@ export interface WriteOptions {
   /** Ticket of the request that brought the items: an older answer never overwrites a newer one. */
   ticket: number
   now: string
+  /**
+   * An item that is older than its stored row is believed if the row had such an item before this instant, and no other
+   * since. Default: never.
+   */
+  olderSince?: string
   /** Columns that parley fills and for which the items have values. */
   filled?: readonly string[]
   /** The kind of endpoint that sent the items; default a list. */
@@ -30,13 +36,14 @@ export interface WriteOptions {
 }
 
 /**
- * Stores items of one table and returns the stored ones. Leaves out items that a later request has already written, and
- * items that belong to a deleted or withheld row.
+ * Stores items of one table and returns the stored ones. Leaves out items that a later request has already written, items
+ * that are older than their row, and items that belong to a deleted or withheld row.
  */
 export type Write = (table: string, items: readonly ParsedItem[], options: WriteOptions) => StoredItem[]
 
 export interface WriteDeps {
   suspicions: Pick<Suspicions, 'hasAny' | 'end'>
+  olderAnswers: OlderAnswers
   purgeQueue: PurgeQueue
   freshness: Freshness
   rows: RowWriters
@@ -49,8 +56,8 @@ export interface WriteDeps {
 }
 
 export function createWrite(deps: WriteDeps): Write {
-  const { suspicions, purgeQueue, freshness, rows, merges, histories } = deps
-  return (name, items, { ticket, now, filled, shownBy, keepsLive = false }) => {
+  const { suspicions, olderAnswers, purgeQueue, freshness, rows, merges, histories } = deps
+  return (name, items, { ticket, now, olderSince = '', filled, shownBy, keepsLive = false }) => {
     if (items.length > 0) deps.claim()
     const table = tableNamed(name)
     const columns = Object.keys(table.columns)
@@ -59,6 +66,7 @@ export function createWrite(deps: WriteDeps): Write {
     const merged = merges.get(name)
     const history = histories.get(name)
     const isSuspected = suspicions.hasAny(name)
+    let hasOlder = olderAnswers.hasAny(name)
     const isBlocked = purgeQueue.insertBlocker(name)
     const stored: StoredItem[] = []
     const groups: Group[] = []
@@ -70,10 +78,20 @@ export function createWrite(deps: WriteDeps): Write {
       // item outdated only if that answer changed the row. Otherwise, frequent polls would keep a slow single read from
       // ever being stored.
       if (keepsColumns && freshness.isOutdated(ticket, `${name} changed`, row)) continue
-      if (!freshness.admits(ticket, keepsColumns ? `${name} without columns` : name, row)) continue
+      const part = keepsColumns ? `${name} without columns` : name
+      if (freshness.isOutdated(ticket, part, row)) continue
       if (isBlocked?.(column => item.cells[columns.indexOf(column)] ?? null)) continue
-      const written = write(item, now)
-      if (isSuspected) suspicions.end(keyOfRow(name, key.map(String)))
+      const rowKey = keyOfRow(name, key.map(String))
+      if (isSuspected) suspicions.end(rowKey)
+      let written = write(item, now)
+      if (written === undefined) {
+        hasOlder = true
+        if (!olderAnswers.isBelieved(rowKey, { now, since: olderSince })) continue
+        written = write(item, now, { mayBeOlder: true })
+      }
+      if (written === undefined) continue
+      if (hasOlder) olderAnswers.end(rowKey)
+      freshness.admits(ticket, part, row)
       if (written.status !== 'unchanged') {
         if (!keepsColumns) freshness.admits(ticket, `${name} changed`, row)
         if (written.status !== 'inserted') purgeQueue.forget(name, key.map(String))

@@ -139,12 +139,19 @@ export function askDetail({ store }: EngineContext, { feed, task }: ItemWork): v
 /**
  * Removes the task of a part whose row is deleted or withheld. This may have happened after the request was sent.
  * Returns whether it has: the answer must then not be stored. When the row comes back, its parts are read again.
+ * @param options `isRefused`: the API has no such part. If no read of the row itself is left, nothing names it any more.
  */
-export function dropIfGone({ store }: EngineContext, { feed, task }: ItemWork): boolean {
+export function dropIfGone(
+  { store }: EngineContext,
+  { feed, task: { key }, task }: ItemWork,
+  { isRefused = false } = {},
+): boolean {
   if (feed.partOf === undefined) return false
   const { table } = feedNamed(feed.partOf).feed
-  const state = store.stored.state({ table, scope: '', key: task.key })
-  const isGone = state === 'deleted' || state === 'withheld'
+  const state = store.stored.state({ table, scope: '', key })
+  const isUnnamed =
+    isRefused && state === 'unknown' && store.tasks.find({ feed: feed.partOf, key }) === undefined
+  const isGone = state === 'deleted' || state === 'withheld' || isUnnamed
   if (isGone) store.tasks.remove(task)
   return isGone
 }

@@ -44,7 +44,7 @@ function storeResults(context: EngineContext, work: ItemWork, value: unknown, re
 
 /** The API has no results: not yet, or no longer. The meeting's detail shows whether the meeting still exists. */
 function resultsAbsent(context: EngineContext, work: ItemWork): void {
-  if (dropIfGone(context, work)) return
+  if (dropIfGone(context, work, { isRefused: true })) return
   askDetail(context, work)
   const verdict = denyMissing(context, work, new Set())
   if (verdict?.state === 'suspected') recheckAfter(context, work, verdict.askAgainMs)

@@ -84,7 +84,7 @@ function withoutWords(entry: unknown): unknown {
 }
 
 function transcriptAbsent(context: EngineContext, work: ItemWork, means: 'absent' | 'withheld'): void {
-  if (dropIfGone(context, work)) return
+  if (dropIfGone(context, work, { isRefused: true })) return
   askDetail(context, work)
   refuseTranscript(context, work, means)
 }

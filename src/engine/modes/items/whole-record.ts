@@ -2,7 +2,7 @@ import { longestBackoffMs } from '../../../base/backoff.ts'
 import { columnAt } from '../../../catalog/catalog.ts'
 import type { RowState } from '../../../store/rows/row-state.ts'
 import type { EngineContext } from '../../context/context.ts'
-import { DAY, MINUTE, MONTH } from '../../context/intervals.ts'
+import { DAY, MINUTE, MONTH, scaled, WEEK } from '../../context/intervals.ts'
 import type { Reply } from '../../context/job.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { isUnlisted } from '../../deletions/unlisted.ts'
@@ -69,13 +69,10 @@ const REFUSED: Readonly<
   Record<'absent' | 'withheld', Record<RowState, (context: EngineContext, work: ItemWork) => void>>
 > = {
   absent: {
-    // Only the key of the row is known. The row may be published later.
-    unknown: (context, work) =>
-      work.feed.readyWhen ? askGrowing(context, work) : readAgain(context, work, DAY),
+    unknown: askUnknown,
     open: denyAbsent,
     withheld: denyAbsent,
-    // The task comes back when a list or an activity names the row again.
-    deleted: (context, work) => context.store.tasks.remove(work.task),
+    deleted: askDeleted,
   },
   withheld: {
     unknown: noteWithheld,
@@ -119,10 +116,36 @@ function askAgain(context: EngineContext, work: ItemWork, askAgainMs: number): v
   else recheckAfter(context, work, askAgainMs)
 }
 
-/** Each wait is as long as all before it. */
-const UNKNOWN = { firstMs: 10 * MINUTE, mostMs: MONTH }
-
+/** Each wait is as long as all before it. An item that takes minutes to be ready is read soon. */
 function askGrowing(context: EngineContext, work: ItemWork): void {
   const attempts = work.task.attempts + 1
-  scheduleRead(context, work, { afterMs: longestBackoffMs(UNKNOWN, attempts), attempts, waiting: true })
+  const firstMs = work.feed.readyWhen ? 10 * MINUTE : DAY
+  const afterMs = longestBackoffMs({ firstMs, mostMs: MONTH }, attempts)
+  scheduleRead(context, work, { afterMs, attempts, waiting: true })
 }
+
+/** A list or a webhook that named a key this long ago may have been wrong, or the row is gone. */
+const NAMED_FOR_MS = WEEK
+
+/** Only the key of the row is known. The row may be published later, as long as anything names it. */
+function askUnknown(context: EngineContext, work: ItemWork): void {
+  const { tasks, dueClock } = context.store
+  const { namedAt } = tasks.find(work.task) ?? work.task
+  const isListed = namedAt !== null && namedAt > dueClock.after(-scaled(NAMED_FOR_MS, context.options))
+  if (isListed || isNamed(context, work)) askGrowing(context, work)
+  else tasks.remove(work.task)
+}
+
+/**
+ * A deleted row is read again a day after its deletion, a week and a month later, since no list may show it when it
+ * comes back. While a live row names it, it is read every week.
+ */
+function askDeleted(context: EngineContext, work: ItemWork): void {
+  const attempts = work.task.attempts + 1
+  const afterMs = isNamed(context, work) ? WEEK : [WEEK, MONTH][attempts - 1]
+  if (afterMs === undefined) context.store.tasks.remove(work.task)
+  else scheduleRead(context, work, { afterMs, attempts })
+}
+
+const isNamed = ({ store }: EngineContext, { feed: { table }, task: { key } }: ItemWork): boolean =>
+  store.stored.isNamed({ table, key })

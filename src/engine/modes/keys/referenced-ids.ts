@@ -1,15 +1,19 @@
+import { longestBackoffMs } from '../../../base/backoff.ts'
 import { columnAt } from '../../../catalog/catalog.ts'
 import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { TimelineFeed } from '../../../declare/resource.ts'
 import type { Task } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context/context.ts'
-import { DAY } from '../../context/intervals.ts'
+import { DAY, MONTH } from '../../context/intervals.ts'
 import type { Source } from '../../context/job.ts'
 import { byRange, createBatchPlan } from '../../scheduler/batch-plan.ts'
 import { isAskable } from './key-requests.ts'
 import { createKeySource } from './key-source.ts'
 
-/** Requests ids that rows of another table name and the list did not show: once each round, in the daemon daily. */
+/**
+ * Requests ids that rows of another table name and the list did not show: once each round, in the daemon a day after and
+ * then ever more rarely.
+ */
 export function createLookup(
   context: EngineContext,
   { resource, id, feed }: DeclaredFeed<TimelineFeed>,
@@ -20,8 +24,12 @@ export function createLookup(
   const where = { resource, feed: `${id}.lookup` }
   const timeIndex = columnAt(feed.table, feed.time)
   const { since } = context.options
-  const readTomorrow = (task: Task) =>
-    context.store.tasks.done(task, { round: context.rounds.number(resource), dueAt: context.after(DAY) })
+  const readLater = ({ attempts, ...task }: Task) =>
+    context.store.tasks.done(task, {
+      round: context.rounds.number(resource),
+      dueAt: context.after(longestBackoffMs(HIDDEN, attempts + 1)),
+      attempts: attempts + 1,
+    })
   let plannedUpTo = 0
   const plan = createBatchPlan(context, {
     canBegin: isListed,
@@ -37,11 +45,14 @@ export function createLookup(
     isReady: plan.isReady,
     // Rows older than `sync.since` are not stored here. The list brings them when the bound is lifted.
     isWanted: ({ cells }) => since === null || String(cells[timeIndex] ?? since) >= since,
-    found: readTomorrow,
-    missing: readTomorrow,
+    found: readLater,
+    missing: readLater,
   })
   return { ...source, replan: plan.invalidate }
 }
+
+/** The waits for a row that no list shows. */
+const HIDDEN = { firstMs: DAY, mostMs: MONTH }
 
 /** Plans look-ups for the other table's rows since the last plan. Returns the highest rowid of that table. */
 function* planLookup(
@@ -52,10 +63,14 @@ function* planLookup(
 ): Generator<undefined, number, undefined> {
   const { lookupTasks, tasks, dueClock } = store
   const upTo = lookupTasks.newestRow(lookup)
-  lookupTasks.removeKnown(id, table)
+  lookupTasks.removeSettled(id, table, lookup)
   yield* byRange(after, upTo, range => {
     for (const key of lookupTasks.unknownKeys(table, lookup, range)) {
-      if (isAskable(evidence, key)) tasks.add({ feed: id, key, dueAt: dueClock.after(0) })
+      if (!isAskable(evidence, key)) continue
+      const task = { feed: id, key, dueAt: dueClock.after(0) }
+      // The first plan of a session sees the rows of earlier ones too. Later plans see new rows only.
+      if (after === 0) tasks.add(task)
+      else tasks.demand(task)
     }
   })
   return upTo

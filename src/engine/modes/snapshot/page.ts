@@ -1,7 +1,7 @@
 import { PAGING, type Page } from '../../../api/paging.ts'
 import { canonicalInstant } from '../../../base/instant.ts'
-import { keyAt, tableNamed } from '../../../catalog/catalog.ts'
-import type { DeclaredFeed } from '../../../catalog/feeds.ts'
+import { keyAt, TABLES, tableNamed } from '../../../catalog/catalog.ts'
+import { type DeclaredFeed, feedNamed, ITEM_FEEDS } from '../../../catalog/feeds.ts'
 import type { ParsedItem } from '../../../declare/parsed-item.ts'
 import type { SnapshotFeed } from '../../../declare/resource.ts'
 import type { ResourceName } from '../../../declare/resource-names.ts'
@@ -25,7 +25,7 @@ import {
   segmentToRestart,
 } from '../pass.ts'
 import { putOffList } from '../put-off.ts'
-import { endPass } from './pass-end.ts'
+import { dayAgo, endPass } from './pass-end.ts'
 
 /** What the steps of a page need besides the page itself. All requests of a feed share it, except `rest`. */
 export interface SnapshotWork extends DeclaredFeed<SnapshotFeed> {
@@ -123,6 +123,8 @@ function addMembers(
 ): void {
   const keys = listed.map(({ key }) => key)
   endSuspicions(context, table, scope, keys)
+  const named = MEMBER_READS.get(table)
+  if (named) demandDeleted(context, named, listed)
   const added = context.store.links.addMembers(table, scope, keys)
   const counts = context.runs.counts(resource)
   counts.rowsChanged += added
@@ -136,9 +138,10 @@ function readListed(
   { table }: SnapshotFeed,
   listed: readonly ListedKey[],
 ): void {
-  const { tasks } = context.store
+  const { tasks, dueClock } = context.store
   const feed = `${resource}.detail`
-  const dueAt = context.store.dueClock.after(0)
+  const dueAt = dueClock.after(0)
+  const unlessSince = dayAgo(context)
   const keys = listed.map(({ key }) => key)
   const deniedKeys = new Set([
     ...endAbsences(context, table, keys),
@@ -146,9 +149,42 @@ function readListed(
   ])
   for (const { key, sortAt } of listed) {
     if (deniedKeys.has(key)) tasks.demand({ feed, key, sortAt, dueAt })
-    else tasks.add({ feed, key, sortAt, dueAt })
+    else tasks.name({ feed, key, sortAt, dueAt, unlessSince })
+  }
+  demandDeleted(context, feedNamed(feed), listed)
+}
+
+/** Makes the single reads of deleted rows due that an answer names: at once, and then once a day. */
+function demandDeleted(
+  context: EngineContext,
+  { id: feed, feed: { table } }: DeclaredFeed,
+  listed: readonly ListedKey[],
+): void {
+  const { tasks, dueClock, stored } = context.store
+  const namedAt = dueClock.after(0)
+  const deleted = new Set(
+    stored.deletedAmong(
+      table,
+      listed.map(({ key }) => key),
+    ),
+  )
+  for (const { key, sortAt } of listed) {
+    if (!deleted.has(key)) continue
+    const before = tasks.find({ feed, key })?.namedAt ?? ''
+    if (before < dayAgo(context)) tasks.demand({ feed, key, sortAt, dueAt: namedAt, namedAt })
   }
 }
+
+/** By link table: the feed that reads the rows of its members one by one. */
+const MEMBER_READS: ReadonlyMap<string, DeclaredFeed> = new Map(
+  [...TABLES.values()].flatMap(({ table: { name, kind, key, columns } }) => {
+    const { refersTo = [] } = (kind === 'link' && columns[key.at(-1) ?? '']) || {}
+    return ITEM_FEEDS.filter(
+      ({ feed }) =>
+        feed.stores === 'row' && refersTo.includes(`${feed.table}.${tableNamed(feed.table).key[0]}`),
+    ).map(read => [name, read] as const)
+  }),
+)
 
 /** At most how often a pass over a page-numbered list restarts because the size of the list changed. */
 const MOST_RESIZES = 3

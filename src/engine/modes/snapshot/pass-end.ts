@@ -4,7 +4,7 @@ import type { SnapshotFeed } from '../../../declare/resource.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { KeyRange } from '../../../store/sync/tasks/seen-keys.ts'
 import type { EngineContext } from '../../context/context.ts'
-import { scaled } from '../../context/intervals.ts'
+import { DAY, scaled } from '../../context/intervals.ts'
 import type { Batches } from '../../context/job.ts'
 import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from '../../context/missed-rows.ts'
 import { noteDenial } from '../../deletions/denial.ts'
@@ -49,13 +49,22 @@ export function* endPass(context: EngineContext, ended: EndedPass): Batches {
   }
   missedRows.note(pass.id, missed)
   for (const key of feed.always ?? [])
-    store.tasks.add({ feed: `${resource}.detail`, key, dueAt: store.dueClock.after(0) })
+    store.tasks.name({
+      feed: `${resource}.detail`,
+      key,
+      dueAt: store.dueClock.after(0),
+      unlessSince: dayAgo(context),
+    })
   endPassOf(store.segments, pass)
   const againMs = missedRows.passEnded(pass.id, missed > 0) ?? confirmingPassMs(context, ended)
   if (againMs !== undefined) wantSegment(context, pass, againMs)
   if (pass.passStartedAt && !feed.scope) store.state.fresh(resource, pass.passStartedAt)
   yield* forgetSeen(context, id, pass.scope)
 }
+
+/** What names a key is noted, and makes a deleted row due, once a day. The first page of a list is read 1,440 times. */
+export const dayAgo = ({ store, options }: EngineContext): string =>
+  store.dueClock.after(-scaled(DAY, options))
 
 export function* forgetSeen({ store }: Pick<EngineContext, 'store'>, feed: string, scope: string): Batches {
   while (store.seen.forget(feed, scope, KEYS_AT_ONCE)) yield

@@ -15,8 +15,8 @@ export interface LookupTasks {
    * @param range rowids of the source greater than `after`, up to and including `upTo`
    */
   unknownKeys(table: string, source: LookupSource, range: { after: number; upTo: number }): string[]
-  /** Removes the feed's tasks for keys that the table has by now. */
-  removeKnown(feed: string, table: string): void
+  /** Removes the feed's tasks for keys that the table has by now, or that no live row of the source refers to any more. */
+  removeSettled(feed: string, table: string, source: LookupSource): void
 }
 
 export function createLookupTasks(prepare: Prepare): LookupTasks {
@@ -34,8 +34,13 @@ export function createLookupTasks(prepare: Prepare): LookupTasks {
       )
       return unknown.pluck().all(after, upTo)
     },
-    removeKnown(feed, table) {
-      prepare(`DELETE FROM sync_tasks WHERE feed = ? AND ${isKnown(table, 'sync_tasks.key')}`).run(feed)
+    removeSettled(feed, table, source) {
+      const column = `l.${quote(source.column)}`
+      const isNamed = `EXISTS (SELECT 1 FROM ${quote(source.table)} l
+        WHERE ${column} = sync_tasks.key AND ${source.where} AND l._deleted_at IS NULL)`
+      prepare(
+        `DELETE FROM sync_tasks WHERE feed = ? AND (${isKnown(table, 'sync_tasks.key')} OR NOT ${isNamed})`,
+      ).run(feed)
     },
   }
 }

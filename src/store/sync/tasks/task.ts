@@ -20,6 +20,8 @@ export interface Task {
   failures: number
   /** The round in which it was read last; 0 when it was never read, or is wanted again. */
   round: number
+  /** When a list or a webhook last named the key, noted at most once a day. Null when rows alone name it. */
+  namedAt: string | null
 }
 
 export interface TaskKey {
@@ -32,7 +34,8 @@ export interface TaskKey {
 export const BY_DUE_TIME = -1
 
 /** The columns of a `TaskRow`, for a SELECT. */
-export const TASK_COLUMNS = 'feed, scope, key, sort_at, due_at, attempts, deadline, waiting, failures, round'
+export const TASK_COLUMNS =
+  'feed, scope, key, sort_at, due_at, attempts, deadline, waiting, failures, round, named_at'
 
 export type TaskRow = RowOf<typeof TASK_TABLE>
 
@@ -47,4 +50,5 @@ export const toTask = (row: TaskRow): Task => ({
   waiting: row.waiting === 1,
   failures: row.failures,
   round: row.round,
+  namedAt: row.named_at,
 })

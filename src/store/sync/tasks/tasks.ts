@@ -70,13 +70,15 @@ export function createTasks(prepare: Prepare): Tasks {
 interface TaskDemands {
   /** Adds a first read. An existing task stays as it is. */
   add(task: TaskKey & { sortAt?: string | null; dueAt: string; attempts?: number }): void
+  /** The same for a key that a list has named. For a key that was never answered, it notes when. */
+  name(task: TaskKey & { sortAt?: string | null; dueAt: string; unlessSince: string }): void
   /** Makes a key due because of an event at `sortAt`. A task with the same or a later `sortAt` stays as it is. */
   announce(task: TaskKey & { sortAt: string | null; dueAt: string }): void
   /**
    * Makes a key due at `dueAt`, whether it was read before or not. A backfill of an `everyRound` feed reads it without
    * waiting for `dueAt`.
    */
-  demand(task: TaskKey & { sortAt?: string | null; dueAt: string }): void
+  demand(task: TaskKey & { sortAt?: string | null; dueAt: string; namedAt?: string | null }): void
   /** Makes a key due at `dueAt`, whether it was read before or not. No round of a backfill reads it earlier. */
   askAt(task: TaskKey & { dueAt: string }): void
 }
@@ -85,14 +87,20 @@ function createTaskDemands(prepare: Prepare): TaskDemands {
   const add = prepare(
     'INSERT OR IGNORE INTO sync_tasks (feed, scope, key, sort_at, due_at, attempts) VALUES (?, ?, ?, ?, ?, ?)',
   )
+  const name = prepare(
+    `INSERT INTO sync_tasks (feed, scope, key, sort_at, due_at, named_at) VALUES (?, ?, ?, ?, @dueAt, @dueAt)
+     ON CONFLICT DO UPDATE SET named_at = excluded.named_at
+     WHERE waiting AND (named_at IS NULL OR named_at < @unlessSince)`,
+  )
   const announce = prepare(
     `INSERT INTO sync_tasks (feed, scope, key, sort_at, due_at) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET round = 0, attempts = 0, sort_at = excluded.sort_at, due_at = excluded.due_at
      WHERE sort_at IS NULL OR excluded.sort_at > sort_at`,
   )
   const demand = prepare(
-    `INSERT INTO sync_tasks (feed, scope, key, sort_at, due_at) VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET round = 0, due_at = excluded.due_at, sort_at = coalesce(excluded.sort_at, sort_at)`,
+    `INSERT INTO sync_tasks (feed, scope, key, sort_at, due_at, named_at) VALUES (?, ?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET round = 0, due_at = excluded.due_at, sort_at = coalesce(excluded.sort_at, sort_at),
+       named_at = coalesce(excluded.named_at, named_at)`,
   )
   const askAt = prepare(
     `INSERT INTO sync_tasks (feed, scope, key, due_at, round) VALUES (?, ?, ?, ?, ${BY_DUE_TIME})
@@ -101,10 +109,12 @@ function createTaskDemands(prepare: Prepare): TaskDemands {
   return {
     add: ({ feed, scope = '', key, sortAt = null, dueAt, attempts = 0 }) =>
       void add.run(feed, scope, key, sortAt, dueAt, attempts),
+    name: ({ feed, scope = '', key, sortAt = null, dueAt, unlessSince }) =>
+      void name.run(feed, scope, key, sortAt, { dueAt, unlessSince }),
     announce: ({ feed, scope = '', key, sortAt, dueAt }) =>
       void announce.run(feed, scope, key, sortAt, dueAt),
-    demand: ({ feed, scope = '', key, sortAt = null, dueAt }) =>
-      void demand.run(feed, scope, key, sortAt, dueAt),
+    demand: ({ feed, scope = '', key, sortAt = null, dueAt, namedAt = null }) =>
+      void demand.run(feed, scope, key, sortAt, dueAt, namedAt),
     askAt: ({ feed, scope = '', key, dueAt }) => void askAt.run(feed, scope, key, dueAt),
   }
 }

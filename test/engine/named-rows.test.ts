@@ -1,0 +1,172 @@
+import { describe, expect, test } from 'vitest'
+import { refused, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
+import { startTrial, uuid } from './trial-backfill.ts'
+import { startTimed } from './trial-timed.ts'
+
+const DAY = 86_400_000
+const MEETING = uuid(1)
+
+const activity = {
+  id: uuid(2),
+  source_type: 'MEETING',
+  source_id: MEETING,
+  occurred_at: '2026-01-01T00:00:00Z',
+}
+
+/** A workspace with one meeting, which its list, an activity and a collection may name. It counts days. */
+async function startNamed() {
+  const api = await startScriptedApi()
+  const world = { isListed: false, isNamed: false, isCollected: false, isThere: false }
+  api.on('/v2/activities', () => v2Page(world.isNamed ? [activity] : []))
+  api.on('/v2/activities/{id}', () => (world.isNamed ? { body: { data: activity } } : refused(404)))
+  api.on('/v1/collections', () => v1Page([{ id: 'c' }]))
+  api.on('/v1/meetings', ({ query }) => {
+    const shows = query['collection_id'] === undefined ? world.isListed : world.isCollected
+    return v1Page(shows ? [{ meeting_id: MEETING }] : [])
+  })
+  api.on('/v1/meetings/{id}', () =>
+    world.isThere ? { body: { data: { meeting_id: MEETING, overview_status: 'COMPLETED' } } } : refused(404),
+  )
+  api.on('/v1/meetings/{id}/playbook-results', () => refused(404))
+  const trial = await startTrial(api)
+  const chosen = ['activities', 'collections', 'meetings', 'collection_meetings', 'playbook_results'] as const
+  const timed = await startTimed(api, trial, chosen)
+  let day = 0
+  const asked = () => api.asked('/v1/meetings/{id}').length
+  /** On which days of the next ones the meeting was requested. */
+  const daysAsked = async (days: number) => {
+    const found: number[] = []
+    for (const end = day + days; day < end; ) {
+      day += 1
+      const before = asked()
+      timed.passTime(DAY)
+      await trial.store.transaction(() => timed.readAgain('activities'))
+      await timed.drain()
+      for (const name of ['activities', 'meetings'] as const) await timed.settle(name)
+      if (asked() > before) found.push(day)
+    }
+    return found
+  }
+  /** Stores the meeting, and deletes it. The days are counted from its deletion. */
+  const deleteMeeting = async () => {
+    world.isThere = true
+    world.isListed = true
+    await timed.drain()
+    world.isThere = false
+    world.isListed = false
+    while (trial.column('SELECT id FROM live_meetings').length > 0) await daysAsked(1)
+    day = 0
+  }
+  const tasks = () => trial.column("SELECT count(*) FROM sync_tasks WHERE feed = 'meetings.detail'")[0]
+  const nudge = () =>
+    trial.store.transaction(() => {
+      const now = trial.store.dueClock.after(0)
+      trial.store.tasks.demand({ feed: 'meetings.detail', key: MEETING, dueAt: now, namedAt: now })
+    })
+  return { world, trial, timed, daysAsked, deleteMeeting, tasks, nudge }
+}
+
+describe('a meeting that was never there', () => {
+  test('a meeting that a webhook has named is requested for a week, and then forgotten', async () => {
+    const { daysAsked, nudge, tasks } = await startNamed()
+    await nudge()
+    expect(await daysAsked(60)).toEqual([1, 2, 3, 4, 5, 6, 7])
+    expect(tasks()).toBe(0)
+  })
+
+  test('a meeting that a list names is requested for as long as it does, ever more rarely', async () => {
+    const { world, daysAsked, tasks } = await startNamed()
+    world.isListed = true
+    expect(await daysAsked(100)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 15, 23, 38, 67, 97])
+    world.isListed = false
+    await daysAsked(30)
+    expect(tasks()).toBe(0)
+  })
+
+  test('a meeting that an activity names is requested until the activity is deleted', async () => {
+    const { world, daysAsked, tasks } = await startNamed()
+    world.isNamed = true
+    expect(await daysAsked(40)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 15, 23, 38])
+    world.isNamed = false
+    await daysAsked(50)
+    expect(tasks()).toBe(0)
+  })
+})
+
+describe('a deleted meeting', () => {
+  test('a meeting that nothing names is requested a day, a week and a month after its deletion', async () => {
+    const { daysAsked, deleteMeeting, tasks } = await startNamed()
+    await deleteMeeting()
+    expect(await daysAsked(100)).toEqual([1, 8, 38])
+    expect(tasks()).toBe(0)
+  })
+
+  test('a meeting that an activity names is requested every week, and is live again once it answers', async () => {
+    const { world, trial, daysAsked, deleteMeeting } = await startNamed()
+    world.isNamed = true
+    await deleteMeeting()
+    expect(await daysAsked(40)).toEqual([1, 8, 15, 22, 29, 36])
+    world.isThere = true
+    await daysAsked(7)
+    expect(trial.column('SELECT id FROM live_meetings')).toEqual([MEETING])
+  })
+
+  test('a meeting that a list or a collection names again is requested once a day until it answers', async () => {
+    const { world, trial, daysAsked, deleteMeeting } = await startNamed()
+    await deleteMeeting()
+    await daysAsked(2)
+    world.isListed = true
+    expect(await daysAsked(3)).toEqual([3, 4, 5])
+    world.isListed = false
+    world.isCollected = true
+    expect(await daysAsked(3)).toEqual([6, 7, 8])
+    world.isThere = true
+    await daysAsked(1)
+    expect(trial.column('SELECT id FROM live_meetings')).toEqual([MEETING])
+  })
+})
+
+test('the results of a meeting that a webhook has named are forgotten with the meeting', async () => {
+  const { trial, timed, daysAsked, nudge } = await startNamed()
+  const now = trial.store.dueClock.after(0)
+  await nudge()
+  await trial.store.transaction(() =>
+    trial.store.tasks.demand({ feed: 'playbook_results.read', key: MEETING, dueAt: now, namedAt: now }),
+  )
+  timed.passTime(DAY)
+  await daysAsked(40)
+  expect(trial.column('SELECT feed FROM sync_tasks')).toEqual([])
+})
+
+test('an e-mail that only an activity names is requested ever more rarely, until the activity is deleted', async () => {
+  const api = await startScriptedApi()
+  const named = {
+    id: uuid(2),
+    source_type: 'MESSAGE',
+    source_id: uuid(1),
+    occurred_at: '2026-01-01T00:00:00Z',
+  }
+  let activities = [named]
+  api.on('/v2/activities', () => v2Page(activities))
+  api.on('/v2/activities/{id}', () => refused(404))
+  api.on('/v2/messages', () => v2Page([]))
+  const trial = await startTrial(api)
+  const timed = await startTimed(api, trial, ['activities', 'messages'])
+  const asked = () => api.asked('/v2/messages').filter(({ query }) => query['ids'] !== undefined).length
+  const daysAsked = async (days: number) => {
+    const found: number[] = []
+    for (let day = 1; day <= days; day += 1) {
+      const before = asked()
+      timed.passTime(DAY)
+      await trial.store.transaction(() => timed.readAgain('activities'))
+      await timed.drain()
+      await timed.settle('activities')
+      if (asked() > before) found.push(day)
+    }
+    return found
+  }
+  expect(await daysAsked(70)).toEqual([1, 2, 4, 8, 16, 32, 62])
+  activities = []
+  await daysAsked(3)
+  expect(trial.column("SELECT key FROM sync_tasks WHERE feed = 'messages.list.lookup'")).toEqual([])
+})
