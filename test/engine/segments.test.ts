@@ -256,4 +256,36 @@ describe('the newest end of a timeline', () => {
     await timed.drain()
     expect(stored(trial)).toContain(uuid(5001))
   })
+
+  test('rows that are dated in the future are read every hour, and each poll reads one page', async () => {
+    const now = Date.now()
+    const hours = (minutes: number) => new Date(now + (180 + 3 * minutes) * 60_000).toISOString()
+    const ahead = messages(300).map((row, minutes) => ({ ...row, received_at: hours(minutes) }))
+    const past = [400, 401, 402].map(number => message(number, { received_at: minutesBack(number) }))
+    const { api, list, pages } = await startSlowList([...ahead, ...past], 100)
+    const trial = await startTrial(api)
+    const timed = await startTimed(api, trial, ['messages'])
+    const pagesOf = async (work: () => unknown) => {
+      const before = api.requests.length
+      await work()
+      await timed.drain()
+      expectTiled(trial)
+      return pages(before).length
+    }
+    const poll = () => pagesOf(() => wantList(timed.context, 'messages.list'))
+    const hour = () => pagesOf(() => timed.passTime(3_660_000))
+    await timed.drain()
+    expect([await poll(), await poll()]).toEqual([1, 1])
+    list.rows = [message(500, { received_at: hours(100) }), ...list.rows]
+    await poll()
+    expect(stored(trial)).not.toContain(uuid(500))
+    expect(await hour()).toBeGreaterThan(3)
+    expect(stored(trial)).toContain(uuid(500))
+    for (let passed = 0; passed < 19; passed += 1) {
+      await hour()
+      expect(await poll()).toBe(1)
+    }
+    expect(segmentsOf(trial).filter(({ from }) => (from ?? '') > timed.context.now())).toEqual([])
+    expect(stored(trial)).toEqual(idsOf(list.rows))
+  })
 })

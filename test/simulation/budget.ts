@@ -67,10 +67,14 @@ export function budgetFor(truth: Truth, { scale, now }: { scale: number; now: nu
     const empty = [...truth.items(kind)].filter(item => (item[field] as unknown[]).length === 0).length
     return { once: items + TRIES_ON_THE_FIRST_DAY * empty, still: (items / 7 + empty) / scale }
   }
-  /** Older parts of the list are read again, the recent ones more often: together about twice a day. */
-  const timeline = (rows: number): Cost => {
-    const once = 1 + Math.floor(rows / 100)
-    return { once, still: (2 * once) / scale, poll: 1 }
+  /**
+   * Older parts of the list are read again, the recent ones more often: together about twice a day. What is dated in the
+   * future is read every hour.
+   */
+  const timeline = (kind: TruthKind, time: string): Cost => {
+    const once = 1 + Math.floor(count(kind) / 100)
+    const ahead = [...truth.items(kind)].filter(item => Date.parse(String(item[time])) > now).length
+    return { once, still: (2 * once + 24 * Math.ceil(ahead / 100)) / scale, poll: 1 }
   }
   const ages = [...truth.items('meetings')].map(
     ({ start_time }) => (now - Date.parse(String(start_time))) * scale,
@@ -98,9 +102,9 @@ export function budgetFor(truth: Truth, { scale, now }: { scale: number; now: nu
     '/v1/playbooks': whole(playbooks),
     '/v1/playbooks/{playbookId}': weekly(playbooks),
     '/v1/playbooks/{playbookId}/execution-setting': weekly(playbooks),
-    '/v2/activities': timeline(count('activities')),
+    '/v2/activities': timeline('activities', 'occurred_at'),
     '/v2/activities/{activityId}': weekly(count('activities', 'unlisted_activities')),
-    '/v2/messages': timeline(count('messages')),
+    '/v2/messages': timeline('messages', 'received_at'),
     '/v2/messages/{messageId}': weekly(count('messages')),
     '/v2/objects': whole(objects),
     '/v2/objects/{object}': { once: objects, still: (objects * PASSES_A_DAY) / scale },

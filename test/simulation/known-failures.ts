@@ -2,7 +2,7 @@ import type { Fault } from '../../src/simulator/faults/faults.ts'
 import { createSimulator } from '../../src/simulator/server.ts'
 import type { Deed } from './deeds.ts'
 import type { Life } from './life.ts'
-import { answers, backfill, change, DAY, HOUR, life, MINUTE, nature, SECOND, WORKSPACE } from './scripted.ts'
+import { answers, backfill, DAY, HOUR, life, MINUTE, nature, SECOND, WORKSPACE } from './scripted.ts'
 
 const polls = (atMs: number, pollSeconds: number): Deed => ({ kind: 'reload', atMs, pollSeconds })
 
@@ -67,34 +67,6 @@ export const KNOWN_FAILURES: readonly (readonly [fault: string, life: Life, said
       }),
     ),
     /\/v2\/activities was not asked for 930 s/,
-  ],
-  [
-    'all rows that are dated in the future are read at each poll',
-    life(
-      { resources: ['activities'], workspace: { ...WORKSPACE, messages: 500 }, pollSeconds: 300 },
-      ...[1, 2, 3, 4, 5, 6, 7, 8].map(day =>
-        change(0, {
-          kind: 'edit',
-          resource: 'activities',
-          count: 60,
-          at: Date.parse(`2026-08-0${day}T12:00:00Z`) * 1000,
-        }),
-      ),
-    ),
-    /\/v2\/activities was asked \d+ times on a day/,
-  ],
-  [
-    'a crowd of rows at one instant in the future is read without a pause',
-    life(
-      { resources: ['activities'], workspace: { ...WORKSPACE, messages: 500 } },
-      change(0, {
-        kind: 'edit',
-        resource: 'activities',
-        count: 420,
-        at: Date.parse('2026-08-30T12:00:00Z') * 1000,
-      }),
-    ),
-    /\/v2\/activities was asked \d+ times on a day/,
   ],
   [
     'ids in upper case make a second row of everything',

@@ -1,10 +1,17 @@
 import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context/context.ts'
-import { auditIntervalFrom, MINUTE, passInterval, scaled, usualIntervalMs } from '../context/intervals.ts'
+import {
+  auditIntervalFrom,
+  HOUR,
+  MINUTE,
+  passInterval,
+  scaled,
+  usualIntervalMs,
+} from '../context/intervals.ts'
 import type { Schedule } from '../context/schedule.ts'
 import { confirmingReadMs } from '../deletions/recheck.ts'
-import { isNewEnough } from './segment-conditions.ts'
+import { isFuture, isHead, isNewEnough } from './segment-conditions.ts'
 
 /** What the due time of a segment depends on, next to the segment itself. Times are in ms by the API's clock. */
 export interface DueFacts {
@@ -41,6 +48,9 @@ type DueSegment = Pick<Segment, 'closed' | 'listedAt' | 'passStartedAt' | 'unava
 /** True when a clock that was ahead stored this time. Without this check, the list would not be read until then. */
 const isInFuture = (listedAt: string, now: number): boolean => Date.parse(listedAt) > now + MINUTE
 
+/** How often the rows that are dated in the future are listed. */
+const FUTURE = HOUR
+
 /** The schedule of the daemon: lists fall due at intervals, single reads at the time stored in their task. */
 export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): Schedule {
   const { store, server, options, backoffs } = context
@@ -48,7 +58,8 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
     if (feed.mode === 'snapshot')
       return passInterval(scaled(usualIntervalMs(feed), options), segment, options)
     if (feed.mode !== 'timeline') return scaled(usualIntervalMs(feed), options)
-    if (segment.to === null) return pollMs
+    if (isFuture(segment, server.now())) return scaled(FUTURE, options)
+    if (isHead(segment, server.now()) || segment.to === null) return pollMs
     const listedAt = segment.listedAt === null ? server.now() : Date.parse(segment.listedAt)
     return auditIntervalFrom(listedAt - Date.parse(segment.to), options)
   }
@@ -89,15 +100,18 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
       if (list.feed.mode !== 'timeline')
         return context.rounds.wasComplete(list.resource) ? 'audit' : 'history'
       if (!segment || segment.listedAt === null) return 'history'
-      if (segment.to === null) return 'head'
+      if (isHead(segment, server.now())) return 'head'
       // A pass in progress without a cursor is the unread rest of a pass that was cut or restarted.
       const isRest = segment.passStartedAt !== null && segment.cursor === null
       return isRest ? 'history' : 'audit'
     },
     dueTasks: query => store.tasks.dueBy({ ...query, now: store.dueClock.now() }),
-    isLong: ({ to, passStartedAt }) =>
-      to === null && passStartedAt !== null && server.now() - Date.parse(passStartedAt) > pollMs,
-    isAwaited: ({ listedAt, to }) => listedAt === null || (to !== null && listedAt < to),
+    isLong: segment =>
+      isHead(segment, server.now()) &&
+      segment.passStartedAt !== null &&
+      server.now() - Date.parse(segment.passStartedAt) > pollMs,
+    isAwaited: ({ listedAt, to }) =>
+      listedAt === null || (to !== null && listedAt < to && Date.parse(to) <= server.now()),
     isTimed: true,
     // Keys that fall due during a batch alternate with its keys, so batches are short.
     batchSize: 100,

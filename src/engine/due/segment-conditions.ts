@@ -14,3 +14,11 @@ export function isNewEnough(
 ): boolean {
   return feed.mode !== 'timeline' || since === null || to === null || to > since
 }
+
+/** Whether a span has only rows that are dated in the future. @param now by the API's clock */
+export const isFuture = ({ from }: Pick<Segment, 'from'>, now: number): boolean =>
+  from !== null && Date.parse(from) > now
+
+/** Whether rows of this moment belong to a span, so that it is the one that is polled. */
+export const isHead = (span: Pick<Segment, 'from' | 'to'>, now: number): boolean =>
+  !isFuture(span, now) && (span.to === null || Date.parse(span.to) > now)

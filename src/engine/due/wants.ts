@@ -1,6 +1,7 @@
 import { feedNamed } from '../../catalog/feeds.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context/context.ts'
+import { isHead } from './segment-conditions.ts'
 
 /**
  * A want makes a list due before its interval is over. It is a column of the segment, so a restart keeps it, and it ends
@@ -17,11 +18,12 @@ export function wantSegment({ store }: Pick<EngineContext, 'store'>, { id }: Seg
 }
 
 /**
- * In the daemon, makes a list due at once: the newest segment of a timeline, else every segment. A backfill reads each
+ * In the daemon, makes a list due at once: of a timeline the segment that is polled, else every segment. A backfill reads each
  * list once in any case. Call it in a transaction.
  */
 export function wantList(context: EngineContext, list: string): void {
   if (!context.schedule.isTimed) return
   for (const segment of openSegments(context, list))
-    if (segment.to === null || feedNamed(list).feed.mode !== 'timeline') wantSegment(context, segment, 0)
+    if (feedNamed(list).feed.mode !== 'timeline' || isHead(segment, context.server.now()))
+      wantSegment(context, segment, 0)
 }

@@ -5,10 +5,10 @@ import { createUndatedRows, type TimeColumn, type UndatedRows } from './undated-
 
 /** Queries about the event times of a table's live rows. */
 export interface RowTimes extends UndatedRows {
-  /** Skips the `rows` newest rows, and returns the time of the next one; undefined when there is none. */
-  afterNewest(column: TimeColumn, rows: number): string | undefined
-  /** Whether more than `rows` rows have a time at or after `from`. Reads at most one row more than `rows`. */
-  isMoreThan(column: TimeColumn, rows: number, from: string): boolean
+  /** Skips the `rows` newest rows before an instant, and returns the time of the next one; undefined when there is none. */
+  afterNewest(column: TimeColumn, rows: number, before: string | null): string | undefined
+  /** Whether more than `rows` rows have a time of `from` or later and before `to`. Reads at most one row more. */
+  isMoreThan(column: TimeColumn, rows: number, span: { from: string; to: string | null }): boolean
   /** The number of rows with a time of `from` or later and before `to`. Null is unbounded. */
   count(column: TimeColumn, span: { from: string | null; to: string | null }): number
   /** The latest time up to an instant, deleted rows included; null when there is none. */
@@ -51,18 +51,19 @@ export interface Unasked {
 
 export function createRowTimes(prepare: Prepare): RowTimes {
   return {
-    afterNewest({ table, time }, rows) {
+    afterNewest({ table, time }, rows, before) {
       const at = prepare<string>(
-        `SELECT ${quote(time)} FROM ${quote(table)} WHERE _deleted_at IS NULL AND ${quote(time)} IS NOT NULL
+        `SELECT ${quote(time)} FROM ${quote(table)} WHERE _deleted_at IS NULL AND ${quote(time)} < ?
          ORDER BY ${quote(time)} DESC LIMIT 1 OFFSET ?`,
       )
-      return at.pluck().get(rows)
+      return at.pluck().get(before ?? '~', rows)
     },
-    isMoreThan({ table, time }, rows, from) {
+    isMoreThan({ table, time }, rows, { from, to }) {
       const next = prepare(
-        `SELECT 1 FROM ${quote(table)} WHERE _deleted_at IS NULL AND ${quote(time)} >= ? LIMIT 1 OFFSET ?`,
+        `SELECT 1 FROM ${quote(table)}
+         WHERE _deleted_at IS NULL AND ${quote(time)} >= ? AND ${quote(time)} < ? LIMIT 1 OFFSET ?`,
       )
-      return next.get(from, rows) !== undefined
+      return next.get(from, to ?? '~', rows) !== undefined
     },
     count({ table, time }, { from, to }) {
       const rows = prepare<number>(

@@ -9,6 +9,7 @@ import type { EngineContext } from '../../context/context.ts'
 import type { Reply } from '../../context/job.ts'
 import { newRowGraceMs } from '../../deletions/denial.ts'
 import { endProbes, type Missing, probeLater } from '../../deletions/probe-later.ts'
+import { isHead } from '../../due/segment-conditions.ts'
 import { wantSegment } from '../../due/wants.ts'
 import { storeRows, writeFollowUps } from '../../follow-ups/write.ts'
 import { type PageSteps, type ParsedPage, segmentAfterPage } from '../apply-page.ts'
@@ -160,7 +161,7 @@ function endTimelinePass(
   guards.ended(reached)
   const againMs = context.missedRows.passEnded(reached.id)
   if (againMs !== undefined) wantSegment(context, reached, againMs)
-  if (reached.to === null) markFresh(context, list, reached)
+  if (isHead(reached, context.server.now())) markFresh(context, list, reached)
   log.debug('A span of event time was listed to its end', {
     resource: list.resource,
     pages: reached.pages,

@@ -3,8 +3,8 @@ import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { TimelineFeed } from '../../../declare/resource.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
-import { DAY, MINUTE } from '../../context/intervals.ts'
-import { isNewEnough } from '../../due/segment-conditions.ts'
+import { DAY, HOUR, MINUTE } from '../../context/intervals.ts'
+import { isFuture, isHead, isNewEnough } from '../../due/segment-conditions.ts'
 import { cutOff } from '../pass.ts'
 
 /**
@@ -25,6 +25,12 @@ const HEAD_ROWS = 50
 /** The newest segment reaches back at least this far, even if rows are dated in the future. */
 const HEAD_MS = MINUTE
 
+/**
+ * While more rows than fit into the newest segment are dated further ahead than this, they have a segment of their own,
+ * which is not polled. It begins at most twice as far ahead.
+ */
+const FUTURE_MS = HOUR
+
 /** @param busy segments with a request in flight, which stay as they are */
 export function tileByAge(
   context: EngineContext,
@@ -41,8 +47,10 @@ export function tileByAge(
     segment.attempts === 0 &&
     !busy.has(segment.id)
 
-  const begins = headBegins(context, feed)
-  let [head, ...older] = segments.of(id, '')
+  tileFuture(context, list, movable)
+  const isPolled = (segment: Segment) => segment.to === null || isHead(segment, now)
+  let [head, ...older] = segments.of(id, '').filter(segment => !isFuture(segment, now))
+  const begins = head && headBegins(context, feed, head)
   // A newest segment that was cut because a page failed grows back.
   for (const next of older) {
     const isShort = head && head.from !== null && head.from > (begins ?? '')
@@ -53,6 +61,7 @@ export function tileByAge(
     cutOff(segments, head, begins)
   }
   for (const segment of segments.of(id, '')) {
+    if (isPolled(segment)) continue
     let rest = segment
     for (let at = cutAt(rest, now); at !== undefined && movable(rest); at = cutAt(rest, now)) {
       rest = cutOff(segments, rest, at)
@@ -60,8 +69,29 @@ export function tileByAge(
   }
   let newer: Segment | undefined
   for (const segment of segments.of(id, '')) {
-    const joins = newer && fits(newer, segment, now) && movable(newer) && movable(segment)
+    const joins = newer && !isPolled(newer) && fits(newer, segment, now) && movable(newer) && movable(segment)
     newer = newer && joins ? segments.join(newer, segment) : segment
+  }
+}
+
+/** Separates the rows that are dated in the future from the segment that is polled, and joins them again. */
+function tileFuture(
+  { store, server }: EngineContext,
+  { id, feed }: DeclaredFeed<TimelineFeed>,
+  movable: (segment: Segment) => boolean,
+): void {
+  const { segments, rowTimes } = store
+  const now = server.now()
+  const [newest, next] = segments.of(id, '')
+  if (newest?.to !== null || !movable(newest)) return
+  const bound = isoInstant(now + 2 * FUTURE_MS)
+  const isMany = rowTimes.isMoreThan(feed, HEAD_ROWS, { from: isoInstant(now + FUTURE_MS), to: null })
+  if (!isFuture(newest, now)) {
+    if (isMany) cutOff(segments, newest, bound)
+  } else if (next && movable(next)) {
+    if (!isMany) segments.join(newest, next)
+    else if ((newest.from ?? '') < isoInstant(now + FUTURE_MS))
+      segments.join(cutOff(segments, newest, bound), next)
   }
 }
 
@@ -90,11 +120,18 @@ function ageOf(at: string, now: number): number {
  * rows share this instant, the newest segment would not fit on a page, and each poll would list all these rows. Then
  * the instant goes to the older segment alone.
  */
-function headBegins({ store, server }: EngineContext, feed: TimelineFeed): string | undefined {
-  const at = store.rowTimes.afterNewest(feed, HEAD_ROWS)
+function headBegins(
+  { store, server }: EngineContext,
+  feed: TimelineFeed,
+  { from, to }: Segment,
+): string | undefined {
+  const at = store.rowTimes.afterNewest(feed, HEAD_ROWS, to)
   if (at === undefined) return undefined
-  const isCrowded = store.rowTimes.isMoreThan(feed, 2 * HEAD_ROWS, at)
+  const isCrowded = store.rowTimes.isMoreThan(feed, 2 * HEAD_ROWS, { from: at, to })
   const begins = isCrowded ? isoInstant(Date.parse(at) + 1) : at
-  const latest = isoInstant(server.now() - HEAD_MS)
-  return [begins, latest].sort()[0]
+  const now = server.now()
+  const latest = isoInstant(now - HEAD_MS)
+  if (begins <= latest) return begins
+  // It would move with each pass.
+  return from !== null && from > isoInstant(now - YOUNG_MS) ? from : latest
 }
