@@ -43,6 +43,7 @@ export async function openApp({ stopNew, cancel, ...opening }: AppOptions): Prom
     intervalScale: sync.intervalScale,
     accessLogEndParameter: settings.accessLog.endParameter,
     words: settings.transcripts.words,
+    requestsPerDay: api.maxRequestsPerDay,
   })
   const parts = {
     store,

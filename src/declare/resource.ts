@@ -317,6 +317,8 @@ export interface FollowUp {
   on: readonly ('inserted' | 'changed' | 'revived')[]
   /** Column → values: only rows that have one of these values write the task. */
   when?: Readonly<Record<string, readonly string[]>>
+  /** A change of these columns alone writes no task. */
+  unlessOnly?: readonly string[]
   /** Query parameters with which the list returns only the rows that write the task. */
   filter?: Readonly<Record<string, string>>
   /** `resource.feed` that gets the task. */
@@ -415,7 +417,15 @@ export interface ItemFeed {
    * Rows that still need their first read: those of `table` that meet `where`. A partial index serves the condition.
    * With `afterListOf`, a row waits until that resource's list has been read down to a day before the row's time.
    */
-  pending?: { table: string; key: string; where: string; time: string; afterListOf?: ResourceName }
+  pending?: {
+    table: string
+    key: string
+    where: string
+    time: string
+    afterListOf?: ResourceName
+    /** SQL condition for rows whose read has content, which may change without a change of the row. */
+    mayChange?: string
+  }
   /** True: every backfill reads all rows again. False: only rows that are missing, changed or due. */
   everyRound: boolean
   /** True: rows known to be older than `sync.since` are not read. */

@@ -19,6 +19,7 @@ export const messageBodiesResource = resource({
         where: '_text_due = 1 AND _deleted_at IS NULL',
         time: 'received_at',
         afterListOf: 'messages',
+        mayChange: "text_state = 'present' AND _deleted_at IS NULL",
       },
       everyRound: false,
       boundBySince: true,

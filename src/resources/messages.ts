@@ -250,6 +250,7 @@ export const messagesResource = resource({
       followUps: [
         {
           on: ['changed'],
+          unlessOnly: ['received_at'],
           when: { text_state: ['present', 'empty', 'gone'] },
           feed: 'message_bodies.read',
           key: 'id',

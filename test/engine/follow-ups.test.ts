@@ -37,6 +37,23 @@ describe('a field that two endpoints show differently', () => {
     expect(trial.column('SELECT subject FROM messages')).toEqual(['Changed'])
   })
 
+  test('a time that comes and goes makes no text due, and is stored as the list shows it', async () => {
+    const api = await startScriptedApi()
+    const [dated, undated] = [message(1), message(1, { received_at: null })]
+    let listed: typeof dated = dated
+    api.on('/v2/messages', () => v2Page([listed]))
+    api.on('/v2/messages/{id}', () => ({ body: { ...dated, text: 'words' } }))
+    const trial = await startTrial(api)
+    const { context, drain } = await startTimed(api, trial, ['messages', 'message_bodies'])
+    for (const shown of [dated, undated, dated, undated]) {
+      listed = shown
+      wantList(context, 'messages.list')
+      await drain()
+      expect(trial.column('SELECT received_at FROM message_copies')).toEqual([shown.received_at])
+    }
+    expect(api.asked('/v2/messages/{id}')).toHaveLength(1)
+  })
+
   test('the value of the single read is kept for a message that was deleted and is back', async () => {
     const api = await startScriptedApi()
     api.on('/v2/messages', () => v2Page([message(1)]))

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { refused, startScriptedApi, v2Page } from '../support/scripted-api.ts'
 import { minutesBack, startTrial, uuid } from './trial-backfill.ts'
+import { startTimed } from './trial-timed.ts'
 
 const activity = (number: number, occurred_at = minutesBack(number)) => ({
   id: uuid(number),
@@ -13,9 +14,10 @@ const activity = (number: number, occurred_at = minutesBack(number)) => ({
   links: [],
 })
 
-describe('a row whose time cannot be read', () => {
-  const live = 'SELECT id FROM live_activities ORDER BY id'
+const live = 'SELECT id FROM live_activities ORDER BY id'
+const DAY = 86_400_000
 
+describe('a row whose time cannot be read', () => {
   test('the deletion of such a row is found, and the row is not requested while the list shows it', async () => {
     const api = await startScriptedApi()
     let listed = [activity(1), activity(2, 'last Tuesday'), activity(3, 'soon'), activity(4)]
@@ -33,5 +35,38 @@ describe('a row whose time cannot be read', () => {
     for (let times = 0; times < 2; times += 1) expect((await trial.run(['activities'])).complete).toBe(true)
     expect(api.asked('/v2/activities/{id}').map(({ params: [id] }) => id)).toEqual([uuid(2)])
     expect(trial.column(live)).toEqual([1, 3, 4].map(uuid))
+  })
+})
+
+describe('a row without a time that appears later', () => {
+  test('such a row is found within 30 days, and lists are read within their bounds meanwhile', async () => {
+    const api = await startScriptedApi()
+    // So many that the newest ones are polled apart from the others.
+    const dated = Array.from({ length: 80 }, (_, number) => activity(100 + number))
+    const listed = [...dated, activity(2, 'last Tuesday')]
+    api.on('/v2/activities', ({ query }) => {
+      const isBounded = query['occurred_from'] !== undefined || query['occurred_to'] !== undefined
+      return v2Page(listed.filter(({ occurred_at }) => !isBounded || occurred_at.startsWith('2026')))
+    })
+    api.on('/v2/activities/{id}', ({ params: [id] }) => {
+      const row = listed.find(one => one.id === id)
+      return row ? { body: row } : refused(404)
+    })
+    const trial = await startTrial(api)
+    const resources = ['activities'] as const
+    await (await startTimed(api, trial, resources)).drain()
+    const unbounded = () => api.asked('/v2/activities').filter(({ query }) => !query['occurred_to']).length
+    const week = async () => {
+      const { drain, passTime } = await startTimed(api, trial, resources)
+      const before = unbounded()
+      passTime(7 * DAY)
+      await drain()
+      return unbounded() - before
+    }
+    listed.push(activity(4, 'soon'))
+    expect([await week(), await week(), await week(), await week()]).toEqual([0, 0, 0, 0])
+    expect(trial.column(live)).not.toContain(uuid(4))
+    expect(await week()).toBe(1)
+    expect(trial.column(live)).toContain(uuid(4))
   })
 })

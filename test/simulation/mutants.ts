@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import type { ChangedResource } from '../../src/simulator/changes/change.ts'
+import type { Fault } from '../../src/simulator/faults/faults.ts'
 import { createSimulator } from '../../src/simulator/server.ts'
 import type { Deed } from './deeds.ts'
 import type { Life } from './life.ts'
@@ -37,6 +38,21 @@ const CRM = { resources: ['activities', 'crm_objects', 'crm_records'] } as const
 const [member] = [...createSimulator(WORKSPACE).world.truth().items('members')].map(({ id }) => String(id))
 const NOT_A_MEMBER = '00000000-0000-4000-8000-000000000000'
 const edited = (atMs: number, resource: ChangedResource) => change(atMs, { kind: 'edit', resource })
+
+const [message = '', hidden = ''] = [
+  ...createSimulator({ ...WORKSPACE, messages: 130 })
+    .world.truth()
+    .items('messages'),
+].map(({ id }) => String(id))
+
+/** Items without a time, which no list with bounds of time shows. */
+const timeless = (...ids: readonly string[]): readonly Fault[] => {
+  const item = `\\{"id":"(?:${ids.join('|')})"[^]*?\\]\\}`
+  return [
+    { kind: 'rewrite', requestHas: 'received_', from: `${item},|,?${item}`, to: '' },
+    { kind: 'rewrite', from: `("id":"(?:${ids.join('|')})".*?"received_at":)"[^"]*"`, to: '$1null' },
+  ]
+}
 
 /** By subject. Only faults that a user would notice in time: parts of the program that only save requests are not here. */
 export const MUTANTS: readonly Mutant[] = [
@@ -126,6 +142,42 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'engine/modes/items/item-handler.ts',
     from: 'return Math.max(rereadAfterMs(context, happenedAt), DAY)',
     to: 'return HOUR',
+  },
+  {
+    does: 'reads no text a second time',
+    life: life(
+      {
+        resources: TEXTS,
+        workspace: { ...WORKSPACE, messages: 6 },
+        pollSeconds: 21_600,
+        quietDays: 3,
+      },
+      nature(HOUR, {
+        kind: 'rewrite',
+        route: '/v2/messages/{messageId}',
+        from: '"text":"(?:[^"\\\\]|\\\\.)*"',
+        to: '"text":null',
+      }),
+      ...Array.from(
+        { length: 16 },
+        (_, time): Deed => ({ kind: 'suspend', atMs: 2 * HOUR + time * 25 * 6 * HOUR, forMs: 6 * DAY }),
+      ),
+    ),
+    file: 'engine/run/session.ts',
+    from: 'return sweepTexts(context, deps.governor.state().ratePerSecond) || ended.length > 0',
+    to: 'return ended.length > 0',
+  },
+  {
+    does: 'never lists what has no time once it has listed it',
+    life: life(
+      { resources: TEXTS, workspace: MANY, quietDays: 9 },
+      nature(0, ...timeless(message, hidden)),
+      { kind: 'change', change: { kind: 'hide', resource: 'messages', id: hidden }, backMs: HOUR, atMs: 0 },
+      { kind: 'suspend', atMs: DAY, forMs: 31 * DAY },
+    ),
+    file: 'engine/modes/timeline/timeline.ts',
+    from: 'isWalkDue(context, list, asked) ? unboundedQuery(feed) : baseQuery(feed, asked)',
+    to: 'baseQuery(feed, asked)',
   },
   {
     does: 'tries six times in a row, at each try, what has failed for hours',
@@ -332,8 +384,8 @@ export const MUTANTS: readonly Mutant[] = [
     does: 'takes a row with other values for the same',
     life: life({ resources: ['members'] }, edited(HOUR, 'members')),
     file: 'store/rows/payload-writer.ts',
-    from: 'const same = !hasOtherChildren && !hasOtherCells && sameJson(foundExtra, extra)',
-    to: 'const same = !hasOtherChildren && sameJson(foundExtra, extra)',
+    from: 'if (!hasOtherChildren && !hasOtherCells && !hasOtherFields && !deleted) return',
+    to: 'if (!hasOtherChildren && !hasOtherFields && !deleted) return',
   },
   {
     does: 'tells of changes the wrong way round',

@@ -36,4 +36,6 @@ export interface EngineOptions {
   intervalScale: number
   accessLogEndParameter: string
   words: boolean
+  /** The ceiling of a day, if one is set. */
+  requestsPerDay?: number | undefined
 }

@@ -44,7 +44,7 @@ export function writeFollowUps(
     for (const followUp of followUps) {
       if (!followUp.on.includes(status) || !isMet(followUp, cell)) continue
       if ('records' in followUp) writeRecordTasks(context, followUp, cell, entry)
-      else {
+      else if (!isOfNoConcern(followUp, entry)) {
         dueAt ??= store.dueClock.after(0)
         writeTask(store, followUp, cell, dueAt, urgent.add)
       }
@@ -61,6 +61,9 @@ function cellsOf(table: string, { item, written }: StoredItem): ReadCell {
     return item.cells[at] ?? (isOurs ? written.before?.[at] : null) ?? null
   }
 }
+
+const isOfNoConcern = ({ unlessOnly }: FollowUp, { written }: StoredItem): boolean =>
+  unlessOnly !== undefined && written.onlyColumns?.every(column => unlessOnly.includes(column)) === true
 
 function isMet({ when = {} }: FollowUp | RecordFollowUp, cell: ReadCell): boolean {
   return Object.entries(when).every(([column, values]) => values.includes(String(cell(column))))

@@ -6,6 +6,9 @@ import { MINUTE } from '../context/intervals.ts'
 /** The API may show a change a little late. These waits are for retries, so `sync.interval_scale` does not apply. */
 const ASKED_AGAIN_AFTER_MS = [5_000, 30_000, 5 * MINUTE]
 
+/** The `attempts` of a task whose next answer is accepted. */
+export const ACCEPTED = ASKED_AGAIN_AFTER_MS.length
+
 /**
  * Schedules another read of a task whose answer does not show a known change. The answer that follows the last wait is
  * accepted. `waiting`: a backfill reads it once in each round, without regard to its due time.

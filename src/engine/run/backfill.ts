@@ -7,6 +7,7 @@ import { backoffForTheRun } from '../context/feed-waits.ts'
 import { confirmationMs } from '../deletions/recheck.ts'
 import { byRounds } from '../due/by-rounds.ts'
 import { noteNextDue } from '../due/due.ts'
+import { sweepTexts } from '../modes/items/text-sweep.ts'
 import { noProgress, type SchedulerProgress, trafficOf } from '../requests/request-counts.ts'
 import { createScheduler, type Scheduler } from '../scheduler/scheduler.ts'
 import { processRequests } from './handed-over.ts'
@@ -120,7 +121,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
     }),
     serverTime: context.server.nowIfKnown,
     async run() {
-      const runs = await begin(context, chosen)
+      const runs = await begin(context, chosen, deps.governor.state().ratePerSecond)
       scheduler = createScheduler({
         ...deps,
         context,
@@ -161,11 +162,13 @@ export function createBackfill(deps: BackfillDeps): Backfill {
 async function begin(
   context: EngineContext,
   { resources, createSources }: ChosenResources,
+  perSecond: number,
 ): Promise<ReadonlyMap<ResourceName, number>> {
   const { store } = context
   const runs = await store.transaction(() => {
     store.dueClock.note()
     processRequests(context)
+    sweepTexts(context, perSecond)
     return beginRounds(context, resources)
   })
   await store.transaction(() => createSources(context))

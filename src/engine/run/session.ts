@@ -12,6 +12,7 @@ import { byTime } from '../due/by-time.ts'
 import { type Backlog, dueNow, nextDueMs, noteNextDue } from '../due/due.ts'
 import { adoptLateness, noteLateness } from '../due/lateness.ts'
 import { wantList } from '../due/wants.ts'
+import { sweepTexts } from '../modes/items/text-sweep.ts'
 import { noProgress, type SchedulerProgress, trafficOf } from '../requests/request-counts.ts'
 import { type AccessBefore, createScheduler, type Scheduler } from '../scheduler/scheduler.ts'
 import { processRequests } from './handed-over.ts'
@@ -104,9 +105,9 @@ export function createSession(deps: SessionDeps): Session {
     const hasEnded = await store.transaction.aside(() => {
       const ended = resources.filter(runs.review)
       noteLateness(context, resources)
-      return ended.length > 0
+      return sweepTexts(context, deps.governor.state().ratePerSecond) || ended.length > 0
     })
-    // Deletions may have been applied, and other lists may be due: this commit counts.
+    // Deletions may have been applied, and other reads may be due: this commit counts.
     if (hasEnded) await store.transaction(() => undefined)
   }
 

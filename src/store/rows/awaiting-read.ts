@@ -19,6 +19,10 @@ export interface PendingRows {
   find(pending: Pending, key: string): PendingRow | undefined
   /** The number of pending rows, including rows with a task. */
   count(pending: Pending): number
+  /** The highest `_id` of the table; 0 when it is empty. */
+  newestId(pending: Pending): number
+  /** The rows that `mayChange`, by a range of `_id`: above `after`, up to and including `upTo`. */
+  read(pending: Pending, range: { after: number; upTo: number }): PendingRow[]
 }
 
 export interface PendingRange {
@@ -50,6 +54,15 @@ export function createPendingRows(prepare: Prepare): PendingRows {
         `SELECT ${quote(key)} AS key, ${quote(time)} AS at FROM ${quote(table)} WHERE ${quote(key)} = ? AND ${where}`,
       )
       return row.get(value)
+    },
+    newestId: ({ table }) =>
+      onlyRow(prepare<number>(`SELECT coalesce(max(_id), 0) FROM ${quote(table)}`).pluck()),
+    read({ table, key, time, mayChange = 'false' }, range) {
+      const rows = prepare<PendingRow>(
+        `SELECT ${quote(key)} AS key, ${quote(time)} AS at FROM ${quote(table)}
+         WHERE _id > @after AND _id <= @upTo AND ${mayChange}`,
+      )
+      return rows.all(range)
     },
     count({ table, where }) {
       return onlyRow(prepare<number>(`SELECT count(*) FROM ${quote(table)} WHERE ${where}`).pluck())

@@ -19,6 +19,8 @@ export interface Written {
   isReplaced: boolean
   /** Whether only fields without a column differ, such as a URL that the API signs again for each answer. */
   isExtraAlone: boolean
+  /** The columns that differ, when nothing else does; undefined when children or fields without a column do too. */
+  onlyColumns?: readonly string[]
   /** The stored cells before the write, in column order; undefined for a new row. */
   before?: readonly Cell[]
 }
@@ -112,11 +114,12 @@ export function createRowWriter(
     const rootKey = item.cells[rootKeyIndex] ?? null
     const compared = children.map(child => child.compare(rootKey, item.children.get(child.name) ?? []))
     const hasOtherChildren = compared.some(({ difference }) => difference !== 'none')
-    const hasOtherCells = written.some(
+    const otherColumns = written.filter(
       ({ column, index }, at) => !sameCell(column, found[index] ?? null, values[at] ?? null),
     )
-    const same = !hasOtherChildren && !hasOtherCells && sameJson(foundExtra, extra)
-    if (same && !deleted) return unchanged(found)
+    const hasOtherCells = otherColumns.length > 0
+    const hasOtherFields = !sameJson(foundExtra, extra)
+    if (!hasOtherChildren && !hasOtherCells && !hasOtherFields && !deleted) return unchanged(found)
     const isReplaced =
       compared.some(({ difference }) => difference === 'replaced') ||
       replacesExtra(foundExtra, extra) ||
@@ -126,7 +129,14 @@ export function createRowWriter(
     if (hasOtherChildren)
       for (const child of children) child.replace(rootKey, item.children.get(child.name) ?? [])
     const isExtraAlone = !deleted && !hasOtherCells && compared.every(each => each.isExtraAlone)
-    return { status: deleted ? 'revived' : 'changed', isReplaced, isExtraAlone, before: found }
+    const onlyColumns = hasOtherChildren || hasOtherFields ? undefined : otherColumns.map(({ name }) => name)
+    return {
+      status: deleted ? 'revived' : 'changed',
+      isReplaced,
+      isExtraAlone,
+      before: found,
+      ...(onlyColumns && { onlyColumns }),
+    }
   }
 }
 

@@ -28,6 +28,8 @@ export const META = {
   clock: 'clock',
   /** By how many milliseconds the clock of due times is ahead of the machine's; see `store/sync/due-clock.ts`. */
   dueAhead: 'due_ahead',
+  /** How far the texts were read again; see `engine/due/text-sweep.ts`. */
+  textSweep: 'text_sweep',
   /** When the last maintenance ended. Stored only while this machine's clock agreed with the API's. */
   maintainedAt: 'maintained_at',
   /** When the first maintenance began. Earlier instants in the database may have been recorded under a wrong clock. */

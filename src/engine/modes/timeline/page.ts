@@ -6,6 +6,7 @@ import type { TimelineFeed } from '../../../declare/resource.ts'
 import type { StoredItem } from '../../../store/rows/write-items.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
+import { MONTH } from '../../context/intervals.ts'
 import type { Reply } from '../../context/job.ts'
 import { newRowGraceMs } from '../../deletions/denial.ts'
 import { endProbes, type Missing, probeLater } from '../../deletions/probe-later.ts'
@@ -29,7 +30,7 @@ import {
 } from '../pass.ts'
 import { putOffList } from '../put-off.ts'
 import { resolveUnread } from '../unread-spans.ts'
-import { baseQuery, fullLimit, isPart } from './query.ts'
+import { baseQuery, fullLimit, isPart, isUnbounded, nextMillisecond } from './query.ts'
 import { tileByAge } from './tiling.ts'
 
 /** What the steps of a page need besides the page itself. */
@@ -153,11 +154,12 @@ function noteArrivals(
 
 function endTimelinePass(
   context: EngineContext,
-  { list, underWay, guards }: TimelineWork,
+  { list, base, underWay, guards }: TimelineWork,
   reached: Segment,
 ): void {
   const { store, schedule, log } = context
   endPassOf(store.segments, reached)
+  if (isUnbounded(list.feed, base)) noteWalk(context, list)
   guards.ended(reached)
   const againMs = context.missedRows.passEnded(reached.id)
   if (againMs !== undefined) wantSegment(context, reached, againMs)
@@ -193,7 +195,7 @@ interface Edge {
   keysAtEdge: readonly string[]
   /** The pass has read its whole segment. */
   isEnd: boolean
-  /** Number of rows on the page that belong to the older segment. */
+  /** Number of rows on the page that belong to other segments. */
   beyond: number
 }
 
@@ -215,6 +217,8 @@ function passEdge(
   // After a split, the query reaches back beyond its segment. The pass ends at the first row older than the segment.
   const bound = base[feed.bounds.from] === segment.from ? null : segment.from
   const isBeyond = (time: Cell | undefined) => bound !== null && typeof time === 'string' && time < bound
+  const isAbove = (time: Cell | undefined) =>
+    segment.to !== null && typeof time === 'string' && time > nextMillisecond(segment.to)
   const isEnd = page.next === null || isBeyond(reached)
   const atEdge = items
     .filter(({ cells }) => cells[timeIndex] === reached)
@@ -228,7 +232,7 @@ function passEdge(
     reached,
     keysAtEdge: reached === segment.edgeAt ? [...new Set([...segment.edgeKeys, ...atEdge])] : atEdge,
     isEnd,
-    beyond: items.filter(({ cells }) => isBeyond(cells[timeIndex])).length,
+    beyond: items.filter(({ cells }) => isBeyond(cells[timeIndex]) || isAbove(cells[timeIndex])).length,
   }
 }
 
@@ -271,6 +275,30 @@ function noteUndated(
 
 /** How many noted keys one statement removes. There are few undated rows. */
 const FORGOTTEN_AT_ONCE = 1000
+
+const walkOf = ({ id }: DeclaredFeed) => ({ feed: `${id}.walk`, key: '' })
+
+function noteWalk(context: EngineContext, list: DeclaredFeed<TimelineFeed>): void {
+  if (!context.store.rowTimes.hasUndated(list.feed)) return
+  const round = context.rounds.number(list.resource)
+  context.store.tasks.done(walkOf(list), { round, dueAt: context.after(MONTH) })
+}
+
+/**
+ * Whether the pass over the oldest segment lists the whole axis this time, without bounds: once in 30 days while any row
+ * without a time is stored. More of them may have appeared, and no other pass shows them. The task of a feed that no
+ * source reads says when.
+ */
+export function isWalkDue(
+  { store }: EngineContext,
+  list: DeclaredFeed<TimelineFeed>,
+  { from, to }: Segment,
+): boolean {
+  if (from !== null || to === null) return false
+  const walk = store.tasks.find(walkOf(list))
+  const isDue = walk === undefined || walk.dueAt <= store.dueClock.now()
+  return isDue && store.rowTimes.hasUndated(list.feed)
+}
 
 /** Call it when a pass over the oldest segment ends. It removes all notes, so later notes count for the next pass. */
 function missingUndated(

@@ -17,6 +17,13 @@ export function baseQuery({ list, bounds }: TimelineFeed, { from, to }: Pick<Seg
   }
 }
 
+/** The query that also shows the rows without an event time, which no bound of time does. */
+export const unboundedQuery = (feed: TimelineFeed): Query => ({ limit: String(fullLimit(feed)) })
+
+export function isUnbounded({ bounds }: TimelineFeed, query: Query): boolean {
+  return query[bounds.from] === undefined && query[bounds.to] === undefined
+}
+
 /** True for a pass with smaller pages than usual, which follows a failed page. */
 export function isPart(feed: TimelineFeed, base: Query): boolean {
   return Number(base['limit']) < fullLimit(feed)
@@ -26,6 +33,6 @@ export function isPart(feed: TimelineFeed, base: Query): boolean {
 const LAST_INSTANT = '9999-12-31T23:59:59.999Z'
 
 /** The API cuts bounds to the millisecond, but event times are finer. So a query rounds its upper bound up. */
-function nextMillisecond(instant: string): string {
+export function nextMillisecond(instant: string): string {
   return new Date(Date.parse(instant) + 1).toISOString()
 }

@@ -12,8 +12,8 @@ import { createLoopGuards, cutOff, recoverFromDeadCursor, splitPass } from '../p
 import { handleRefusal } from '../refusals.ts'
 import { nextCut } from './cuts.ts'
 import { narrowSpan } from './failed-span.ts'
-import { timelineSteps } from './page.ts'
-import { baseQuery, isPart } from './query.ts'
+import { isWalkDue, timelineSteps } from './page.ts'
+import { baseQuery, isPart, unboundedQuery } from './query.ts'
 
 /**
  * Reads lists that return the newest rows first and filter only on event time. Segments cover the time axis without
@@ -35,7 +35,8 @@ export function createTimeline(context: EngineContext, list: DeclaredFeed<Timeli
   const pageJob = (asked: Segment): Job => {
     // A split may have moved the older part of this pass to another segment while the request was in flight.
     const current = () => store.segments.find(asked.id) ?? asked
-    const base = asked.query ?? baseQuery(feed, asked)
+    const base =
+      asked.query ?? (isWalkDue(context, list, asked) ? unboundedQuery(feed) : baseQuery(feed, asked))
     const query = { ...base, ...asked.cursor }
     return {
       ...where,

@@ -1,0 +1,90 @@
+import { DAY_MS } from '../../../base/clock.ts'
+import { ITEM_FEEDS } from '../../../catalog/feeds.ts'
+import { META, readNote } from '../../../store/sync/meta.ts'
+import type { EngineContext } from '../../context/context.ts'
+import { DAY, HOUR, WEEK } from '../../context/intervals.ts'
+import { ACCEPTED } from '../lagging-answers.ts'
+
+/**
+ * A text that was read may be edited or hidden later, and no list shows that. So all texts are read again in the order
+ * of their rows, evenly over 90 days, or over as long as takes a fiftieth of the requests. The sweep has one position,
+ * not a due time for each text.
+ */
+export interface TextSweep {
+  /** `_id` of the last row of which the text was wanted again. A part of a row counts as well. */
+  row: number
+  /** Time of the due clock at which it was there, in ms. */
+  at: number
+}
+
+const SWEEP_MS = 90 * DAY
+const SHARE = 0.02
+
+/** After a longer pause, the sweep goes on as if it had been this long. */
+const LONGEST_STEP_MS = WEEK
+const SHORTEST_STEP_MS = HOUR
+
+export interface SweepFacts {
+  now: number
+  /** The highest `_id`. */
+  rows: number
+  /** Requests that the API allows. */
+  perSecond: number
+  requestsPerDay?: number | undefined
+  intervalScale: number
+}
+
+/** Where the sweep is now; the same position until a step is long enough. Beyond the last row it begins again. Pure. */
+export function sweepAfter(
+  before: TextSweep,
+  { now, rows, perSecond, requestsPerDay = Number.POSITIVE_INFINITY, intervalScale }: SweepFacts,
+): TextSweep {
+  const stepMs = now - before.at
+  if (stepMs < SHORTEST_STEP_MS * intervalScale || rows === 0) return before
+  const perMs = SHARE * Math.min(perSecond / 1000, requestsPerDay / DAY_MS)
+  const wholeMs = Math.max(SWEEP_MS * intervalScale, rows / perMs)
+  const row = before.row + (rows * Math.min(stepMs, LONGEST_STEP_MS * intervalScale)) / wholeMs
+  return { row: row < rows ? row : row - rows, at: now }
+}
+
+/** The rows between two positions, as ranges of `_id`. */
+function rangesOf({ row: from }: TextSweep, { row: to }: TextSweep, rows: number) {
+  const ranges =
+    to < from
+      ? [
+          [from, rows],
+          [0, to],
+        ]
+      : [[from, to]]
+  return ranges.map(([after = 0, upTo = 0]) => ({ after: Math.floor(after), upTo: Math.floor(upTo) }))
+}
+
+/**
+ * Makes the texts due that the sweep has come to. Returns whether there are any. Call it in a transaction.
+ * @param perSecond requests that the API allows
+ */
+export function sweepTexts({ store, options }: EngineContext, perSecond: number): boolean {
+  const dueAt = store.dueClock.after(0)
+  const now = Date.parse(dueAt)
+  let isAny = false
+  for (const { id: feed, pending } of SWEPT) {
+    const rows = store.pending.newestId(pending)
+    const noted = readNote<TextSweep>(store.state.meta, META.textSweep)
+    const before = noted ?? { row: 0, at: now }
+    const next = sweepAfter(before, { now, rows, perSecond, ...options })
+    if (next.at === noted?.at) continue
+    store.state.setMeta(META.textSweep, JSON.stringify(next))
+    for (const range of rangesOf(before, next, rows)) {
+      for (const { key, at } of store.pending.read(pending, range)) {
+        if (options.since !== null && at !== null && at < options.since) continue
+        store.tasks.add({ feed, key, sortAt: at, dueAt, attempts: ACCEPTED })
+        isAny = true
+      }
+    }
+  }
+  return isAny
+}
+
+const SWEPT = ITEM_FEEDS.flatMap(({ id, feed: { pending } }) =>
+  pending?.mayChange === undefined ? [] : [{ id, pending }],
+)
