@@ -58,6 +58,7 @@ function chosenFeeds(workload: readonly Workload[], perSecond: number): (string 
           return {
             resource: 'members',
             feed,
+            route: '/v1/members',
             lane: one.lane as Source['lane'],
             next: () => (number < one.busy && hasWork(one) ? jobOf(feed) : undefined),
             finished: () => true,
@@ -67,7 +68,7 @@ function chosenFeeds(workload: readonly Workload[], perSecond: number): (string 
   const lanes = createLanes(sources, {
     commits: () => at,
     elapsed: () => (at * 1000) / perSecond,
-    isParked: () => false,
+    untilMs: () => 0,
   })
   const retry = workload.find(({ lane }) => lane === 'retry')
   const retries = (lane: Lane): Attempt | undefined =>

@@ -1,8 +1,5 @@
-import type { Deed } from './deeds.ts'
 import type { Life } from './life.ts'
-import { answers, backfill, HOUR, life, MINUTE, nature, SECOND } from './scripted.ts'
-
-const polls = (atMs: number, pollSeconds: number): Deed => ({ kind: 'reload', atMs, pollSeconds })
+import { answers, backfill, HOUR, life, MINUTE, nature } from './scripted.ts'
 
 /**
  * Lives that fail today, each by a fault of the program that is known and not mended yet. The test expects them to fail
@@ -44,14 +41,5 @@ export const KNOWN_FAILURES: readonly (readonly [fault: string, life: Life, said
       backfill(5 * HOUR),
     ),
     /a complete backfill has left: activities \["[^a-z]*"\]: should not be there/,
-  ],
-  [
-    'four answers that do not end keep the newest events from being read for a minute',
-    life(
-      { resources: ['messages', 'message_bodies'], pollSeconds: 1 },
-      answers(0, 90 * SECOND, { kind: 'stall-in-body', route: '/v2/messages/{messageId}' }),
-      polls(3 * MINUTE, 21_600),
-    ),
-    /\/v2\/messages was not asked for 60 s, with polls of 1 s/,
   ],
 ]

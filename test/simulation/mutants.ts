@@ -180,6 +180,17 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'baseQuery(feed, asked)',
   },
   {
+    does: 'lets a route whose answers do not end have all requests in flight',
+    life: life(
+      { resources: TEXTS, pollSeconds: 1 },
+      answers(0, 90 * SECOND, { kind: 'stall-in-body', route: '/v2/messages/{messageId}' }),
+      { kind: 'reload', atMs: 3 * MINUTE, pollSeconds: 21_600 },
+    ),
+    file: 'engine/requests/route-slots.ts',
+    from: 'return inFlight === 0 && unanswered() < Math.max(1, most() / 2)',
+    to: 'return true',
+  },
+  {
     does: 'tries six times in a row, at each try, what has failed for hours',
     life: life(
       { resources: ['bot_definition', 'members'], quietDays: 2 },

@@ -61,6 +61,8 @@ export interface Attempt {
 export interface Source {
   resource: ResourceName
   feed: string
+  /** The route of all its requests. */
+  route: string
   readonly lane: Exclude<Lane, 'retry'>
   /** Which tasks of the feed are read; default all. The others never fall due. */
   readonly bounds?: TaskBounds

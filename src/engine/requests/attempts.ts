@@ -12,6 +12,7 @@ import { applyOutcome, failJob, finishJob, type OutcomeDeps } from './outcome.ts
 import type { PendingAttempts } from './pending-attempts.ts'
 import type { GovernorPause, Reachability } from './reachability.ts'
 import { countRequest, type SchedulerProgress } from './request-counts.ts'
+import type { RouteSlots } from './route-slots.ts'
 
 /** Sends requests, applies their outcomes and retries failures. */
 export interface RequestAttempts extends Pick<Sender, 'unanswered'> {
@@ -168,6 +169,7 @@ interface SenderDeps {
   context: EngineContext
   client: Client
   reachability: Reachability
+  slots: Pick<RouteSlots, 'begin'>
   progress: SchedulerProgress
   /** Present in the daemon. */
   endless: EndlessWork | undefined
@@ -182,10 +184,12 @@ function createSender(deps: SenderDeps): Sender {
   return {
     async send({ resource, feed, request, expected }, lane, permit) {
       unanswered += 1
+      const answered = deps.slots.begin(request.route)
       reachability.noteSending(request)
       const sent = await deps.client.send(request, deps.cancel).finally(() => {
         unanswered -= 1
       })
+      answered(sent.kind !== 'retry' || sent.status !== undefined)
       countRequest(context, progress, resource, sent)
       if ('serverTime' in sent && sent.serverTime !== undefined)
         context.server.observe(sent.serverTime, sent.durationMs)

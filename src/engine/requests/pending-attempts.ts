@@ -1,17 +1,13 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Attempt } from '../context/job.ts'
-import type { Reachability } from './reachability.ts'
 
 /**
- * The attempts that wait. A delayed attempt waits until its retry is due, a parked one while its route rests. An
- * unconfirmed attempt was refused while it was not clear whether there is access.
+ * The attempts that wait. A delayed attempt waits until its retry is due. An unconfirmed attempt was refused while it was
+ * not clear whether there is access.
  */
 export interface PendingAttempts {
   /** `ms`: 0 when the attempt may be sent as soon as its route does not rest. */
   delay(attempt: Attempt, ms: number): void
-  park(attempt: Attempt): void
-  /** Whether a request of this feed is parked. The feed then need not create another. */
-  isParked(feed: string): boolean
   addUnconfirmed(attempt: Attempt): void
   /** Retries the unconfirmed attempts. Returns their number. */
   retryUnconfirmed(): number
@@ -25,9 +21,8 @@ export interface PendingAttempts {
 
 export interface PendingAttemptsDeps {
   clock: Pick<Clock, 'elapsed'>
-  reachability: Pick<Reachability, 'restMs' | 'abandonedReason'>
-  /** True in a backfill: it fails requests on an abandoned route at once, so they do not wait. */
-  abandonsRoutes: boolean
+  /** Time until a request on this route may be sent, in ms; infinite while others have to end before. */
+  untilMs(route: string): number
 }
 
 interface Delayed extends Attempt {
@@ -35,20 +30,9 @@ interface Delayed extends Attempt {
   notBefore: number
 }
 
-export function createPendingAttempts({
-  clock,
-  reachability,
-  abandonsRoutes,
-}: PendingAttemptsDeps): PendingAttempts {
+export function createPendingAttempts({ clock, untilMs }: PendingAttemptsDeps): PendingAttempts {
   const delayed: Delayed[] = []
   const unconfirmed: Attempt[] = []
-  /** By feed, the route that it waits for. */
-  const parked = new Map<string, string>()
-
-  const restMs = ({ job: { request } }: Attempt) =>
-    abandonsRoutes && reachability.abandonedReason(request.route) !== undefined
-      ? 0
-      : reachability.restMs(request.route)
 
   const delay = (tried: Attempt, ms: number) => {
     delayed.push({ ...tried, notBefore: clock.elapsed() + ms })
@@ -56,17 +40,6 @@ export function createPendingAttempts({
 
   return {
     delay,
-    park(tried) {
-      parked.set(tried.job.feed, tried.job.request.route)
-      delay(tried, 0)
-    },
-    isParked(feed) {
-      const route = parked.get(feed)
-      if (route === undefined) return false
-      if (reachability.restMs(route) > 0) return true
-      parked.delete(feed)
-      return false
-    },
     addUnconfirmed: tried => {
       unconfirmed.push(tried)
     },
@@ -76,11 +49,17 @@ export function createPendingAttempts({
       return retried.length
     },
     takeDue() {
-      const due = delayed.findIndex(tried => tried.notBefore <= clock.elapsed() && restMs(tried) <= 0)
+      const due = delayed.findIndex(
+        ({ notBefore, job }) => notBefore <= clock.elapsed() && untilMs(job.request.route) <= 0,
+      )
       return due < 0 ? undefined : delayed.splice(due, 1)[0]
     },
     waitMs: () =>
-      Math.min(...delayed.map(tried => Math.max(tried.notBefore - clock.elapsed(), restMs(tried)))),
+      Math.min(
+        ...delayed.map(({ notBefore, job }) =>
+          Math.max(notBefore - clock.elapsed(), untilMs(job.request.route)),
+        ),
+      ),
     end() {
       for (const { job } of [...delayed, ...unconfirmed]) job.over()
     },

@@ -3,7 +3,6 @@ import type { Permit } from '../../api/governor/in-flight.ts'
 import type { HealthCheck } from '../../api/reach.ts'
 import type { Attempt, EndlessWork } from '../context/job.ts'
 import type { RequestAttempts } from '../requests/attempts.ts'
-import type { PendingAttempts } from '../requests/pending-attempts.ts'
 import type { Permits } from '../requests/permits.ts'
 import type { Reachability } from '../requests/reachability.ts'
 import type { SchedulerProgress } from '../requests/request-counts.ts'
@@ -12,8 +11,7 @@ import type { Lanes } from './lanes.ts'
 /** Sends the chosen requests concurrently. */
 export interface Dispatch {
   /**
-   * Sends the job's request. While its route rests, the job waits instead. If a backfill has abandoned the route, the
-   * job fails. In both cases the permit is kept.
+   * Sends the job's request. If a backfill has abandoned the route, the job fails instead, and the permit is kept.
    */
   start(chosen: Attempt, permit: Permit): Promise<void>
   /** Sends the health check as soon as there is a permit. */
@@ -24,8 +22,7 @@ export interface Dispatch {
 
 export interface DispatchDeps {
   attempts: Pick<RequestAttempts, 'perform' | 'sendHealthCheck' | 'refuse'>
-  pending: Pick<PendingAttempts, 'park'>
-  reachability: Pick<Reachability, 'abandonedReason' | 'restMs'>
+  reachability: Pick<Reachability, 'abandonedReason'>
   permits: Permits
   lanes: Pick<Lanes, 'askAgain'>
   progress: SchedulerProgress
@@ -35,7 +32,7 @@ export interface DispatchDeps {
 }
 
 export function createDispatch(deps: DispatchDeps): Dispatch {
-  const { attempts, pending, reachability, permits, lanes, progress, endless } = deps
+  const { attempts, reachability, permits, lanes, progress, endless } = deps
   const queue = new PQueue({ concurrency: Number.POSITIVE_INFINITY })
 
   const run = (work: () => Promise<void>, after: () => void = () => undefined) => {
@@ -56,11 +53,6 @@ export function createDispatch(deps: DispatchDeps): Dispatch {
         permits.keep(permit)
         await attempts.refuse(chosen, reason)
         lanes.askAgain(job.feed)
-        return
-      }
-      if (reachability.restMs(route) > 0) {
-        permits.keep(permit)
-        pending.park(chosen)
         return
       }
       run(

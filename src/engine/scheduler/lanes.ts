@@ -6,8 +6,8 @@ const SHARES: Readonly<Record<Lane, number>> = { head: 8, retry: 4, items: 3, hi
 export interface LanesDeps {
   commits: () => number
   elapsed: () => number
-  /** Whether requests of a feed wait for their route. The feed then need not create more. */
-  isParked: (feed: string) => boolean
+  /** Time until a request on this route may be sent, in ms; infinite while others have to end before. */
+  untilMs: (route: string) => number
 }
 
 /** How long to wait before asking an empty source again, while other sources have work and while none has. */
@@ -35,7 +35,7 @@ export interface Lanes {
  * passed since it was last asked. Asking all sources at every step would cost more than the work itself and delay the
  * chosen request.
  */
-export function createLanes(sources: readonly Source[], { commits, elapsed, isParked }: LanesDeps): Lanes {
+export function createLanes(sources: readonly Source[], { commits, elapsed, untilMs }: LanesDeps): Lanes {
   const used = new Map<Lane, number>(LANES.map(lane => [lane, 0]))
   const idle = new Map<Source, { commits: number; askedAt: number }>()
   const turns = new Map<Lane, number>()
@@ -54,7 +54,7 @@ export function createLanes(sources: readonly Source[], { commits, elapsed, isPa
     const turn = turns.get(lane) ?? 0
     for (let step = 0; step < sources.length; step += 1) {
       const source = sources[(turn + step) % sources.length]
-      const job = source?.lane === lane && !isParked(source.feed) ? ask(source, againMs) : undefined
+      const job = source?.lane === lane && untilMs(source.route) <= 0 ? ask(source, againMs) : undefined
       if (!job) continue
       turns.set(lane, (turn + step + 1) % sources.length)
       return { job, lane, attempt: 1 }
@@ -87,8 +87,10 @@ export function createLanes(sources: readonly Source[], { commits, elapsed, isPa
       for (const source of sources) if (source.feed === feed) idle.delete(source)
     },
     waitMs() {
-      const stale = [...idle.values()].filter(before => before.commits !== commits())
-      return Math.min(...stale.map(({ askedAt }) => askedAt + ASK_AGAIN_MS.idle - elapsed()))
+      const stale = [...idle].filter(
+        ([{ route }, before]) => before.commits !== commits() && untilMs(route) <= 0,
+      )
+      return Math.min(...stale.map(([, { askedAt }]) => askedAt + ASK_AGAIN_MS.idle - elapsed()))
     },
     askAll() {
       idle.clear()

@@ -43,7 +43,7 @@ export function decide({ reach, isSilentForGood, isFirst, inFlight, unanswered }
 export interface IdleState {
   inFlight: number
   unanswered: number
-  /** Whether a failed request waits for its next attempt. */
+  /** Whether a failed request waits for its next attempt, or a source for its route. */
   hasRetries: boolean
   /** True in the daemon, which continues when no work is left. */
   isEndless: boolean

@@ -11,6 +11,7 @@ import { createPendingAttempts } from '../requests/pending-attempts.ts'
 import { createPermits } from '../requests/permits.ts'
 import { createReachability } from '../requests/reachability.ts'
 import { noProgress, type SchedulerProgress } from '../requests/request-counts.ts'
+import { createRouteSlots } from '../requests/route-slots.ts'
 import { createDispatch } from './dispatch.ts'
 import { createLanes } from './lanes.ts'
 import { createStep } from './step.ts'
@@ -87,12 +88,20 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     ending.abort()
   }
 
-  const pending = createPendingAttempts({ clock, reachability, abandonsRoutes: endless === undefined })
+  /** A backfill fails requests on an abandoned route at once, so they do not wait. */
+  const restMs = (route: string) =>
+    endless === undefined && reachability.abandonedReason(route) !== undefined
+      ? 0
+      : reachability.restMs(route)
+  const slots = createRouteSlots(() => governor.state().concurrency, waits.wake)
+  const untilMs = (route: string) => (slots.mayTake(route) ? restMs(route) : Number.POSITIVE_INFINITY)
+  const pending = createPendingAttempts({ clock, untilMs })
   const attempts = createRequestAttempts({
     context,
     pending,
     client: deps.client,
     reachability,
+    slots,
     progress,
     random: deps.random,
     endless,
@@ -104,12 +113,11 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   const lanes = createLanes(sources, {
     commits: store.transaction.commits,
     elapsed: clock.elapsed,
-    isParked: pending.isParked,
+    untilMs,
   })
 
   const dispatch = createDispatch({
     attempts,
-    pending,
     reachability,
     permits,
     lanes,
@@ -130,6 +138,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     lanes,
     dispatch,
     waits,
+    restMs,
     stop,
   })
 

@@ -23,6 +23,8 @@ export interface StepDeps {
   lanes: Lanes
   dispatch: Dispatch
   waits: SchedulerWaits
+  /** Time until a request on this route may be sent, in ms, but for those in flight. */
+  restMs(route: string): number
   /** Ends the run with this error. */
   stop(error: unknown): void
 }
@@ -50,9 +52,18 @@ export function createStep(deps: StepDeps): () => Promise<boolean> {
   } = deps
   const { wake, wait } = deps.waits
 
+  /** Time until the first attempt that has failed, or the first source whose route rests, may go on, in ms. */
+  const laterMs = (): number => {
+    const rests = sources.flatMap(source => {
+      const ms = deps.restMs(source.route)
+      return ms > 0 && !source.finished() ? [ms] : []
+    })
+    return Math.min(pending.waitMs(), ...rests)
+  }
+
   /** Resolves when a job is over, a retry falls due, or `mostMs` have passed. In the last case it returns true. */
   const waitForChange = async (mostMs = Number.POSITIVE_INFINITY): Promise<boolean> => {
-    const nearest = Math.min(pending.waitMs(), reachability.patienceLeftMs(), mostMs, lanes.waitMs())
+    const nearest = Math.min(laterMs(), reachability.patienceLeftMs(), mostMs, lanes.waitMs())
     const isWoken = await wait(nearest)
     return !isWoken && nearest === mostMs
   }
@@ -103,7 +114,7 @@ export function createStep(deps: StepDeps): () => Promise<boolean> {
     const next = decideWithoutJob({
       inFlight: progress.inFlight,
       unanswered: attempts.unanswered(),
-      hasRetries: pending.waitMs() !== Number.POSITIVE_INFINITY,
+      hasRetries: laterMs() !== Number.POSITIVE_INFINITY,
       isEndless: endless !== undefined,
     })
     if (next === 'keep') {

@@ -65,6 +65,7 @@ export function createItems(
   return [
     {
       ...where,
+      route: feed.read.path,
       lane: 'head',
       bounds,
       next() {
@@ -83,6 +84,7 @@ export function createItems(
     },
     {
       ...where,
+      route: feed.read.path,
       lane: 'items',
       bounds,
       next() {

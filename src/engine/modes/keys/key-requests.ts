@@ -67,7 +67,7 @@ export const KEY_REQUESTS: Readonly<Record<KeyEvidence['by'], KeyRequest>> = {
   },
 }
 
-function pathOf(evidence: KeyEvidence): string {
+export function pathOf(evidence: KeyEvidence): string {
   return evidence.by === 'single' ? evidence.read.path : evidence.path
 }
 

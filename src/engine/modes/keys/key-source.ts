@@ -15,7 +15,14 @@ import { putOff } from '../put-off.ts'
 import { refusalError } from '../refusals.ts'
 import { refuseTasks } from '../refused-scope.ts'
 import { createKeyQueue } from './key-queue.ts'
-import { idOf, KEY_REQUESTS, type KeyEvidence, type NamedKeys, NOT_PUBLISHED } from './key-requests.ts'
+import {
+  idOf,
+  KEY_REQUESTS,
+  type KeyEvidence,
+  type NamedKeys,
+  NOT_PUBLISHED,
+  pathOf,
+} from './key-requests.ts'
 
 /**
  * Reads records of a list by key. Records that are found are stored; each use of these reads decides what a found or a
@@ -118,6 +125,7 @@ export function createKeySource(
 
   return {
     ...where,
+    route: pathOf(evidence),
     lane,
     bounds,
     next() {

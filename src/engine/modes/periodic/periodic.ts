@@ -47,6 +47,7 @@ export function createPeriodic(context: EngineContext, list: DeclaredFeed<Period
 
   return {
     ...where,
+    route: feed.list.path,
     get lane() {
       return schedule.laneOf(list, undefined)
     },

@@ -97,6 +97,7 @@ export function createNewestKeys(
 
   return {
     ...where,
+    route: feed.list.path,
     lane: 'audit',
     next() {
       if (underWay || !isDue()) return undefined

@@ -70,6 +70,7 @@ export function createSingleton(context: EngineContext, document: DeclaredFeed<S
 
   return {
     ...where,
+    route: feed.read.path,
     get lane() {
       return schedule.laneOf(document, undefined)
     },

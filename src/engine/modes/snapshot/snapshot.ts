@@ -69,6 +69,7 @@ export function createSnapshot(
 
   return {
     ...where,
+    route: feed.list.path,
     get lane() {
       return schedule.laneOf(list, undefined)
     },

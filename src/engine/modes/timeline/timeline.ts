@@ -79,6 +79,7 @@ export function createTimeline(context: EngineContext, list: DeclaredFeed<Timeli
     const turns = createTurns<Segment>(segment => schedule.overdue(list, segment))
     return {
       ...where,
+      route: feed.list.path,
       lane,
       next() {
         if (backoffs.isWaiting(id)) return undefined

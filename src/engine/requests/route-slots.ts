@@ -1,0 +1,47 @@
+/**
+ * How many requests of one route may be in flight, so that a route whose answers do not end leaves room for others. A
+ * route begins with one and has one more with each answer. After a time-out or a broken connection it has one again;
+ * such routes have at most half of all requests in flight together.
+ */
+export interface RouteSlots {
+  mayTake(route: string): boolean
+  /** A request is sent. Call the returned function when it had a response, or had none. */
+  begin(route: string): (wasAnswered: boolean) => void
+}
+
+interface Slots {
+  inFlight: number
+  /** Answers since the last request without one. */
+  answers: number
+}
+
+/**
+ * @param most the requests that may be in flight at once
+ * @param onEnd called when one has ended
+ */
+export function createRouteSlots(most: () => number, onEnd: () => void): RouteSlots {
+  const routes = new Map<string, Slots>()
+  const of = (route: string): Slots => {
+    const known = routes.get(route) ?? { inFlight: 0, answers: 0 }
+    routes.set(route, known)
+    return known
+  }
+  const unanswered = () =>
+    [...routes.values()].reduce((sum, { answers, inFlight }) => sum + (answers === 0 ? inFlight : 0), 0)
+  return {
+    mayTake(route) {
+      const { answers, inFlight } = of(route)
+      if (answers > 0) return inFlight <= answers
+      return inFlight === 0 && unanswered() < Math.max(1, most() / 2)
+    },
+    begin(route) {
+      const slots = of(route)
+      slots.inFlight += 1
+      return wasAnswered => {
+        slots.inFlight -= 1
+        slots.answers = wasAnswered ? slots.answers + 1 : 0
+        onEnd()
+      }
+    },
+  }
+}
