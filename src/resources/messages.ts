@@ -3,6 +3,7 @@ import {
   child,
   derived,
   entity,
+  id,
   link,
   own,
   parent,
@@ -27,7 +28,7 @@ const participants = child('message_copy_participants', {
     role: text('`FROM`, `TO`, `CC` or `BCC`.'),
     handle: text('E-mail address.'),
     display_name: text('Name as written in the e-mail.'),
-    contact_id: text('CRM contact (`crm_records.id`).', {
+    contact_id: id('CRM contact (`crm_records.id`).', {
       nullMeans: 'The API gave no contact.',
       refersTo: ['crm_records.id'],
       example: 'e4c3a8d6-2fa0-4179-9d5c-70913c4d5e6f',
@@ -41,11 +42,11 @@ const messageCopies = entity('message_copies', {
   key: ['id'],
   storage: 'rowid',
   columns: {
-    id: text("The API's message id; `activities.source_id` of a MESSAGE activity points here."),
+    id: id("The API's message id; `activities.source_id` of a MESSAGE activity points here."),
     header_message_id: text(
       'RFC 5322 Message-ID as sent by the API; may be NULL or empty. Join `messages` by `mail_id`.',
     ),
-    thread_id: text('Thread: e-mails of one conversation have the same id.', {
+    thread_id: id('Thread: e-mails of one conversation have the same id.', {
       nullMeans: 'The API could not obtain it.',
     }),
     subject: text('Subject line.', {
@@ -111,6 +112,7 @@ const messages = entity('messages', {
       },
     ),
     id: own('text', 'Id of the canonical copy: earliest `received_at`, then smallest id.', {
+      hasIds: true,
       nullMeans: NEVER,
       refersTo: ['message_copies.id'],
       apiField: 'id',
@@ -118,6 +120,7 @@ const messages = entity('messages', {
     }),
     copy_count: own('integer', 'Number of live copies.', { unit: 'copies', nullMeans: NEVER, example: '2' }),
     thread_id: own('text', 'Thread: e-mails of one conversation have the same id.', {
+      hasIds: true,
       nullMeans: NO_COPY,
       apiField: 'thread_id',
       example: 'thr_1',
@@ -197,6 +200,7 @@ const messageParticipants = link('message_participants', {
       example: 'Aiko Tanaka',
     }),
     contact_id: own('text', 'CRM contact (`crm_records.id`) from the first copy that has one.', {
+      hasIds: true,
       nullMeans: 'No copy has a contact.',
       refersTo: ['crm_records.id'],
       apiField: 'participants[].contact_id',
