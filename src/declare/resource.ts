@@ -476,6 +476,11 @@ export interface Derivation {
    * table is the key of its parent row. Each value comes from the first child row that has one.
    */
   parts: { from: string; into: string }
+  /**
+   * The child rows that name the sender of a row: those with these values, by this column. A row with another sender
+   * than the first row that has one keeps its text itself.
+   */
+  sender: { when: Readonly<Record<string, string>>; column: string }
   /** Canonical order of a group: earliest `time`, then smallest `key`. */
   time: string
   key: string
