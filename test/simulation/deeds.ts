@@ -113,9 +113,12 @@ const EMPTY_PAGES: Fault = {
   to: '{"data":[],"page_info":{"end_cursor":"c{n}","has_next_page":true}}',
 }
 
+const MESSAGE_ID = '"header_message_id":("[^"]*"|null)'
+
 /**
  * Half of the replicas have a clock that is ahead; a field without a column is another one at each read; a log seems empty;
- * one answer asks to wait for an hour; a list shows half of its rows.
+ * one answer asks to wait for an hour; a list shows half of its rows; ids are in upper case; all e-mails have a blank
+ * Message-ID, or the same one.
  */
 const LONG_FAULTS: readonly [Fault, ...Fault[]] = [
   { kind: 'ahead', probability: 0.5 },
@@ -128,6 +131,9 @@ const LONG_FAULTS: readonly [Fault, ...Fault[]] = [
   { kind: 'empty', route: '/v1/public-api-access-logs' },
   { kind: 'status', status: 503, retryAfter: 3600, atMost: 1 },
   { kind: 'partial', route: '/v2/activities' },
+  { kind: 'upper-case' },
+  { kind: 'rewrite', from: MESSAGE_ID, to: '"header_message_id":" "' },
+  { kind: 'rewrite', from: MESSAGE_ID, to: '"header_message_id":" <1>"' },
 ]
 
 /** What disturbs the daemon, each kind as often as it stands here. */

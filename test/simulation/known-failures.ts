@@ -57,18 +57,6 @@ export const KNOWN_FAILURES: readonly (readonly [fault: string, life: Life, said
     /playbooks .* is deleted, though the API answers for it/,
   ],
   [
-    'e-mails with a blank Message-ID are taken for one',
-    life(
-      { resources: ['messages', 'message_bodies'] },
-      nature(0, {
-        kind: 'rewrite',
-        from: '"header_message_id":("[^"]*"|null)',
-        to: '"header_message_id":" "',
-      }),
-    ),
-    /message_copies .*: mail_id is " ", expected "id:/,
-  ],
-  [
     'a text that the share settings hide stays live for months',
     life(
       {
@@ -140,17 +128,6 @@ export const KNOWN_FAILURES: readonly (readonly [fault: string, life: Life, said
       }),
     ),
     /\/v2\/activities was asked \d+ times on a day/,
-  ],
-  [
-    'ids in upper case make a second row of everything',
-    life(
-      { resources: ['activities'] },
-      answers(HOUR, 2 * HOUR, { kind: 'upper-case' }),
-      { kind: 'command', argv: ['resync', 'activities'], atMs: HOUR + MINUTE },
-      backfill(4 * HOUR),
-      backfill(5 * HOUR),
-    ),
-    /a complete backfill has left: activities \["[^a-z]*"\]: should not be there/,
   ],
   [
     'four answers that do not end keep the newest events from being read for a minute',
