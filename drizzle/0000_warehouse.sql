@@ -91,17 +91,17 @@ CREATE TABLE `activity_links` ( /* The public company, contact and deal records 
 --> statement-breakpoint
 CREATE INDEX `activity_links_by_context` ON `activity_links` (`context_type`,`context_id`);
 --> statement-breakpoint
-CREATE TABLE `message_copies` ( /* Every copy of every e-mail: one for each mailbox that it was imported from. The text is in `messages`. */
+CREATE TABLE `message_copies` ( /* Every copy of every e-mail: one for each mailbox that it was imported from. The text is in `messages`, that of a copy with another sender in `text`. */
 	`_id` integer PRIMARY KEY NOT NULL /* Internal: number of the row, used by other tables of the file. It changes when the file is rebuilt. */,
 	`id` text NOT NULL /* The API's message id; `activities.source_id` of a MESSAGE activity points here. */,
-	`header_message_id` text /* RFC 5322 Message-ID as sent by the API; may be NULL or empty. Join `messages` by `mail_id`. */,
+	`header_message_id` text /* RFC 5322 Message-ID as sent by the API; may be NULL or blank. Join `messages` by `mail_id`. */,
 	`thread_id` text /* Thread: e-mails of one conversation have the same id. NULL: the API could not obtain it. */,
 	`subject` text /* Subject line. NULL: the share settings hide it, or it is empty. The API does not state which, or the value was purged. */,
 	`received_at` text /* When the e-mail was sent or received. */,
 	`is_internal` integer /* 1 when every FROM, TO and CC is a member. */,
 	`is_group_email` integer /* 1 for mailing lists and group addresses. */,
 	`text_state` text DEFAULT 'pending' NOT NULL /* State of the text of this copy: `pending` (not read; final when another copy gave the text), `present`, `empty` (read, and null) or `gone` (404). For the e-mail use `messages.text_state`. */,
-	`_text_due` integer DEFAULT 1 /* Internal: 1 while this is the copy of its e-mail whose text is to be read next. NULL: the text of this copy is not to be read next. */,
+	`_text_due` integer DEFAULT 1 /* Internal: 1 while the text of this copy is to be read next. NULL: the text of this copy is not to be read next. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,
 	`_synced_at` text NOT NULL /* When the stored content last changed, including a text that was read later. A row that did not change is not rewritten. */,
 	`_deleted_at` text /* When the deletion was confirmed: the API no longer publishes the row. NULL: the row is live. */,
@@ -140,7 +140,7 @@ CREATE TABLE `messages` ( /* One row per e-mail: its live copies merged. */
 	`received_at` text /* When the e-mail was sent or received. NULL: no copy has a value. */,
 	`is_internal` integer /* 1 when every FROM, TO and CC is a member. NULL: no copy has a value. */,
 	`is_group_email` integer /* 1 for mailing lists and group addresses. NULL: no copy has a value. */,
-	`text` text /* Full plain text of the first copy that has one. NULL: `text_state` says why, or the value was purged. */,
+	`text` text /* Full plain text of the first copy that has one, of those with the sender of the e-mail. NULL: `text_state` says why, or the value was purged. */,
 	`text_state` text /* `present` when the text is known, otherwise the state of the canonical copy: `pending`, `empty` (hidden or really empty) or `gone`. NULL: it does not occur. */,
 	`_text_from` integer /* Internal: rowid of the copy that the text was read from. NULL: no text is known. */,
 	`_first_seen_at` text NOT NULL /* When the row was first stored. */,

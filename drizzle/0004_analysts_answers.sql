@@ -9,7 +9,7 @@ CREATE TABLE `message_participants` ( /* Senders and recipients of each live e-m
 --> statement-breakpoint
 DROP INDEX `message_copies_by_header`;
 --> statement-breakpoint
-ALTER TABLE `message_copies` ADD `mail_id` text GENERATED ALWAYS AS (coalesce(nullif(header_message_id, ''), 'id:' || id)) VIRTUAL /* E-mail that this is a copy of (`messages.header_message_id`): `header_message_id`, or `id:` followed by the copy’s id where that is NULL or empty. NULL: it does not occur. */;
+ALTER TABLE `message_copies` ADD `mail_id` text GENERATED ALWAYS AS (coalesce(nullif(header_message_id, ''), 'id:' || id)) VIRTUAL /* E-mail that this is a copy of (`messages.header_message_id`): `header_message_id` without blanks at its ends, or `id:` followed by the copy’s id where that leaves nothing. NULL: it does not occur. */;
 --> statement-breakpoint
 ALTER TABLE `message_copies` ADD `_changed_at` text /* When a value was last replaced or removed. A first value, such as a text that is read for the first time, completes the row and does not count. NULL: no value was ever replaced or removed. */;
 --> statement-breakpoint

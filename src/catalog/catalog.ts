@@ -29,6 +29,14 @@ const POSITIONS: ReadonlyMap<string, number> = new Map(
   ),
 )
 
+/** Whether a column has ids of the API. A child table repeats the key of the row that it belongs to. */
+export function hasIds({ table, root, parent }: PlacedTable, column: string): boolean {
+  const declared = table.columns[column]
+  if (declared?.source.from !== 'parent') return declared?.hasIds === true
+  const owner = TABLES.get((parent ?? root)?.name ?? table.livesWith?.table ?? '')
+  return owner !== undefined && hasIds(owner, declared.source.column)
+}
+
 /** The position of a column among the cells of a row; -1 when the table has no such column. */
 export function columnAt(table: string, column: string): number {
   return POSITIONS.get(`${table}.${column}`) ?? -1

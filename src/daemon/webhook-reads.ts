@@ -1,4 +1,4 @@
-import { isUuid } from '../engine/parse/uuid.ts'
+import { canonicalId, isUuid } from '../base/uuid.ts'
 import type { UrgentReads } from '../engine/run/session.ts'
 import type { Nudge } from '../server/nudge.ts'
 
@@ -7,17 +7,17 @@ export function readsFor({ meetings, playbooks, records, activities }: Nudge): U
   return {
     lists: activities ? ['activities.list'] : [],
     keys: [
-      ...meetings.flatMap(key => [
+      ...meetings.map(canonicalId).flatMap(key => [
         { feed: 'meetings.detail', key },
         { feed: 'playbook_results.read', key },
       ]),
-      ...playbooks.map(key => ({ feed: 'playbooks.detail', key })),
+      ...playbooks.map(canonicalId).map(key => ({ feed: 'playbooks.detail', key })),
       ...records
         .filter(({ id }) => isUuid(id))
         .map(({ object, id }) => ({
           feed: 'crm_records.list.changed',
           scope: object,
-          key: id.toLowerCase(),
+          key: canonicalId(id),
         })),
     ],
   }

@@ -53,6 +53,11 @@ export interface Column {
   unit?: string
   /** What NULL means, as a sentence. Default: the table's `nullMeans`. */
   nullMeans?: string
+  /**
+   * True for ids of the API, of this row or of others: a UUID is stored in lower case. In a `json` column, each string
+   * that is a UUID.
+   */
+  hasIds?: true
   /** `table.column` of the rows that the value identifies: soft references, not enforced. */
   refersTo?: readonly string[]
   /** A made-up value in its stored form. Needed where the resource's example payload has none. */
@@ -146,7 +151,7 @@ export interface Child {
 }
 
 interface ColumnOptions
-  extends Pick<Column, 'content' | 'unit' | 'nullMeans' | 'refersTo' | 'example' | 'apiField'> {
+  extends Pick<Column, 'content' | 'hasIds' | 'unit' | 'nullMeans' | 'refersTo' | 'example' | 'apiField'> {
   /** Dot-separated path in the payload. Default: the column's name. */
   from?: string
 }
@@ -159,6 +164,7 @@ const payloadColumn =
   name => ({ kind, about, source: { from: 'payload', path: (from ?? name).split('.') }, ...options })
 
 export const text = payloadColumn('text')
+export const id: ColumnBuilder = (about, options) => text(about, { ...options, hasIds: true })
 export const integer = payloadColumn('integer')
 export const real = payloadColumn('real')
 export const boolean = payloadColumn('boolean')
@@ -483,6 +489,11 @@ export interface Derivation {
    * table is the key of its parent row. Each value comes from the first child row that has one.
    */
   parts: { from: string; into: string }
+  /**
+   * The child rows that name the sender of a row: those with these values, by this column. A row with another sender
+   * than the first row that has one keeps its text itself.
+   */
+  sender: { when: Readonly<Record<string, string>>; column: string }
   /** Canonical order of a group: earliest `time`, then smallest `key`. */
   time: string
   key: string

@@ -1,4 +1,4 @@
-import { child, entity, parent, resource, text, timestamp } from '../declare/resource.ts'
+import { child, entity, id, parent, resource, text, timestamp } from '../declare/resource.ts'
 
 const activityLinks = child('activity_links', {
   about: 'The public company, contact and deal records that an activity belongs to.',
@@ -7,7 +7,7 @@ const activityLinks = child('activity_links', {
   columns: {
     activity_id: parent('id', 'text', 'Activity.'),
     context_type: text('`company`, `contact` or `deal`.'),
-    context_id: text('Id of the CRM record (`crm_records.id`).', { refersTo: ['crm_records.id'] }),
+    context_id: id('Id of the CRM record (`crm_records.id`).', { refersTo: ['crm_records.id'] }),
     origin: text(
       '`DIRECT`: the activity itself points at the record; `DERIVED`: inferred from another linked record.',
     ),
@@ -20,10 +20,10 @@ const activities = entity('activities', {
   key: ['id'],
   storage: 'rowid',
   columns: {
-    id: text('Activity id.'),
+    id: id('Activity id.'),
     type: text('Kind of activity; the API does not state its values.'),
     source_type: text('`MEETING`, `MESSAGE` or `OBJECT_CHANGE_EVENT`.'),
-    source_id: text(
+    source_id: id(
       'Id of the originating record: `meetings.id` for MEETING, `message_copies.id` for MESSAGE. For OBJECT_CHANGE_EVENT the API does not state what it identifies.',
       { refersTo: ['meetings.id', 'message_copies.id'] },
     ),
@@ -33,7 +33,7 @@ const activities = entity('activities', {
       example: 'EMAIL_SYNC',
     }),
     actor_kind: text('`member` or `system`.', { from: 'actor.kind', nullMeans: 'The API gives no actor.' }),
-    actor_id: text('`members.id` when the actor is a member.', {
+    actor_id: id('`members.id` when the actor is a member.', {
       from: 'actor.id',
       nullMeans: 'The actor is the system, or the API could not resolve the member.',
       refersTo: ['members.id'],

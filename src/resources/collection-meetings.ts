@@ -5,11 +5,13 @@ const collectionMeetings = link('collection_meetings', {
   key: ['collection_id', 'meeting_id'],
   columns: {
     collection_id: requestKey('Collection.', {
+      hasIds: true,
       refersTo: ['collections.id'],
       apiField: 'collection_id',
       example: 'col_1',
     }),
     meeting_id: requestKey('Meeting.', {
+      hasIds: true,
       refersTo: ['meetings.id'],
       apiField: 'meeting_id',
       example: 'mtg_1',

@@ -1,11 +1,11 @@
-import { entity, resource, text, timestamp } from '../declare/resource.ts'
+import { entity, id, resource, text, timestamp } from '../declare/resource.ts'
 
 const collections = entity('collections', {
   about: 'Published, active collections of meetings.',
   key: ['id'],
   changedAt: 'updated_at',
   columns: {
-    id: text('Collection id.'),
+    id: id('Collection id.'),
     name: text('Name of the collection.', { content: true }),
     description: text('Description of the collection.', { content: true }),
     visibility: text('Visibility. The API does not state its values.'),

@@ -7,11 +7,13 @@ const links = link('crm_record_links', {
   columns: {
     object: own('text', '`deal` or `company`.', { example: 'deal' }),
     record_id: own('text', 'Record.', {
+      hasIds: true,
       refersTo: ['crm_records.id'],
       example: 'c2a1e6b4-0d8e-4f57-9b3a-5e7f1a2b3c4d',
     }),
     related_object: own('text', '`company` or `contact`.', { apiField: 'object', example: 'company' }),
     related_id: own('text', 'Related record.', {
+      hasIds: true,
       refersTo: ['crm_records.id'],
       apiField: 'id',
       example: 'd3b2f7c5-1e9f-4068-8c4b-6f802b3c4d5e',

@@ -1,4 +1,4 @@
-import { entity, json, link, own, requestKey, resource, text, timestamp } from '../declare/resource.ts'
+import { entity, id, json, link, own, requestKey, resource, text, timestamp } from '../declare/resource.ts'
 
 const records = entity('crm_records', {
   about: 'Deals, companies, contacts and all other CRM records that are published to the workspace.',
@@ -11,7 +11,7 @@ const records = entity('crm_records', {
   changedAt: 'updated_at',
   columns: {
     object: requestKey('Object (`crm_objects.name`).', { from: 'object', refersTo: ['crm_objects.name'] }),
-    id: text('Record id.'),
+    id: id('Record id.'),
     visibility: text('`workspace` for everything that the API lists.'),
     fields: json('Field values by field name. Numbers keep every digit that the API sent.', {
       content: true,
@@ -33,6 +33,7 @@ const changes = link('crm_record_changes', {
   columns: {
     object: own('text', 'Object of the record (`crm_records.object`).', { example: 'deal' }),
     record_id: own('text', 'Record (`crm_records.id`).', {
+      hasIds: true,
       refersTo: ['crm_records.id'],
       example: 'c2a1e6b4-0d8e-4f57-9b3a-5e7f1a2b3c4d',
     }),

@@ -3,6 +3,7 @@ import {
   child,
   date,
   entity,
+  id,
   integer,
   json,
   NOT_STATED,
@@ -23,7 +24,7 @@ const ownerTeams = child('meeting_owner_teams', {
   key: ['meeting_id', 'team_id'],
   columns: {
     meeting_id: meetingId,
-    team_id: text('Team.', { refersTo: ['teams.id'] }),
+    team_id: id('Team.', { refersTo: ['teams.id'] }),
     name: text('Team name at that time.', { content: true }),
   },
 })
@@ -36,7 +37,7 @@ const attendeeTeams = child('meeting_attendee_teams', {
   columns: {
     meeting_id: parent('meeting_id', 'text', 'Meeting.'),
     attendee_position: parent('position', 'integer', 'Attendee (`meeting_attendees.position`).'),
-    team_id: text('Team.', { refersTo: ['teams.id'] }),
+    team_id: id('Team.', { refersTo: ['teams.id'] }),
     name: text('Team name at that time.', { content: true }),
   },
 })
@@ -53,7 +54,7 @@ const attendees = child('meeting_attendees', {
     email: text('E-mail address.', { from: 'attendee_user_email' }),
     is_workspace_member: boolean('1 for members of the workspace.'),
     is_internal: boolean("1 for people of the workspace's organisation."),
-    contact_id: text('CRM contact (`crm_records.id`).', {
+    contact_id: id('CRM contact (`crm_records.id`).', {
       nullMeans: 'The API gave no contact.',
       refersTo: ['crm_records.id'],
       example: 'e4c3a8d6-2fa0-4179-9d5c-70913c4d5e6f',
@@ -85,10 +86,13 @@ const relatedObjects = child('meeting_related_objects', {
     meeting_id: meetingId,
     position: position(),
     object_type: text('Type of the object, such as `company`.'),
-    object_id: text('Id of the object (`crm_records.id`).', { refersTo: ['crm_records.id'] }),
+    object_id: id('Id of the object (`crm_records.id`).', { refersTo: ['crm_records.id'] }),
     display_name: text('Name of the object.', { content: true }),
     is_internal: boolean("1 for an object of the workspace's organisation.", { from: 'fields.is_internal' }),
-    company_ids: json('Ids of the companies that the object belongs to.', { from: 'fields.company_ids' }),
+    company_ids: json('Ids of the companies that the object belongs to.', {
+      hasIds: true,
+      from: 'fields.company_ids',
+    }),
     crm_record_id: text('Id of the record in the CRM itself, as in `meeting_crm_records`.', {
       from: 'sync_crm_object.record_id',
     }),
@@ -151,7 +155,7 @@ const actionItems = child('meeting_action_items', {
   key: ['meeting_id', 'id'],
   columns: {
     meeting_id: meetingId,
-    id: text('Action item id.'),
+    id: id('Action item id.'),
     position: position(),
     text: text('The task.'),
     detail: text('Details of the task.'),
@@ -170,9 +174,9 @@ const meetings = entity('meetings', {
   key: ['id'],
   storage: 'rowid',
   columns: {
-    id: text('Meeting id.', { from: 'meeting_id' }),
+    id: id('Meeting id.', { from: 'meeting_id' }),
     url: text('Link to the meeting in the product.', { from: 'service_meeting_url', content: true }),
-    workspace_id: text('Id of the workspace; the same in every row.'),
+    workspace_id: id('Id of the workspace; the same in every row.'),
     title: text('Title.', { content: true }),
     platform: text('Conferencing platform.'),
     start_time: timestamp('When the meeting started.'),

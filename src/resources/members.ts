@@ -1,10 +1,10 @@
-import { entity, resource, text } from '../declare/resource.ts'
+import { entity, id, resource, text } from '../declare/resource.ts'
 
 const members = entity('members', {
   about: 'Members of the workspace. The API lists only active members.',
   key: ['id'],
   columns: {
-    id: text('Member id; `activities.actor_id` and `team_members.member_id` point here.'),
+    id: id('Member id; `activities.actor_id` and `team_members.member_id` point here.'),
     name: text('Display name.', { content: true }),
     email: text('E-mail address.', { content: true }),
     role: text('Role in the workspace; the API does not state its values.'),

@@ -3,6 +3,7 @@ import {
   child,
   derived,
   entity,
+  id,
   link,
   own,
   parent,
@@ -27,7 +28,7 @@ const participants = child('message_copy_participants', {
     role: text('`FROM`, `TO`, `CC` or `BCC`.'),
     handle: text('E-mail address.'),
     display_name: text('Name as written in the e-mail.'),
-    contact_id: text('CRM contact (`crm_records.id`).', {
+    contact_id: id('CRM contact (`crm_records.id`).', {
       nullMeans: 'The API gave no contact.',
       refersTo: ['crm_records.id'],
       example: 'e4c3a8d6-2fa0-4179-9d5c-70913c4d5e6f',
@@ -37,15 +38,15 @@ const participants = child('message_copy_participants', {
 
 const messageCopies = entity('message_copies', {
   about:
-    'Every copy of every e-mail: one for each mailbox that it was imported from. The text is in `messages`.',
+    'Every copy of every e-mail: one for each mailbox that it was imported from. The text is in `messages`, that of a copy with another sender in `text`.',
   key: ['id'],
   storage: 'rowid',
   columns: {
-    id: text("The API's message id; `activities.source_id` of a MESSAGE activity points here."),
+    id: id("The API's message id; `activities.source_id` of a MESSAGE activity points here."),
     header_message_id: text(
-      'RFC 5322 Message-ID as sent by the API; may be NULL or empty. Join `messages` by `mail_id`.',
+      'RFC 5322 Message-ID as sent by the API; may be NULL or blank. Join `messages` by `mail_id`.',
     ),
-    thread_id: text('Thread: e-mails of one conversation have the same id.', {
+    thread_id: id('Thread: e-mails of one conversation have the same id.', {
       nullMeans: 'The API could not obtain it.',
     }),
     subject: text('Subject line.', {
@@ -66,26 +67,29 @@ const messageCopies = entity('message_copies', {
       },
     ),
     // Most e-mails have one copy, so 1 is the default. The merge sets NULL where another copy is read first.
-    _text_due: own(
-      'integer',
-      'Internal: 1 while this is the copy of its e-mail whose text is to be read next.',
-      {
-        default: '1',
-        nullMeans: 'The text of this copy is not to be read next.',
-        example: '1',
-      },
-    ),
+    _text_due: own('integer', 'Internal: 1 while the text of this copy is to be read next.', {
+      default: '1',
+      nullMeans: 'The text of this copy is not to be read next.',
+      example: '1',
+    }),
     // A copy without a Message-ID is never merged with another.
     mail_id: derived(
       'text',
-      'E-mail that this is a copy of (`messages.header_message_id`): `header_message_id`, or `id:` followed by the copy’s id where that is NULL or empty.',
-      cell => cell('header_message_id') || `id:${cell('id')}`,
+      'E-mail that this is a copy of (`messages.header_message_id`): `header_message_id` without blanks at its ends, or `id:` followed by the copy’s id where that leaves nothing.',
+      cell => String(cell('header_message_id') ?? '').trim() || `id:${cell('id')}`,
       {
         nullMeans: NEVER,
         refersTo: ['messages.header_message_id'],
         example: '<CAF1=abc@mail.example.com>',
       },
     ),
+    text: own('text', 'Full plain text of a copy whose sender is not that of its e-mail.', {
+      content: true,
+      nullMeans:
+        'The text is in `messages`, since the copy has the sender of its e-mail or none; or `text_state` says why.',
+      apiField: 'text',
+      example: 'Dear Sam, …',
+    }),
   },
   indices: {
     by_mail: { on: ['mail_id'] },
@@ -111,6 +115,7 @@ const messages = entity('messages', {
       },
     ),
     id: own('text', 'Id of the canonical copy: earliest `received_at`, then smallest id.', {
+      hasIds: true,
       nullMeans: NEVER,
       refersTo: ['message_copies.id'],
       apiField: 'id',
@@ -118,6 +123,7 @@ const messages = entity('messages', {
     }),
     copy_count: own('integer', 'Number of live copies.', { unit: 'copies', nullMeans: NEVER, example: '2' }),
     thread_id: own('text', 'Thread: e-mails of one conversation have the same id.', {
+      hasIds: true,
       nullMeans: NO_COPY,
       apiField: 'thread_id',
       example: 'thr_1',
@@ -143,12 +149,16 @@ const messages = entity('messages', {
       apiField: 'is_group_email',
       example: '0',
     }),
-    text: own('text', 'Full plain text of the first copy that has one.', {
-      content: true,
-      nullMeans: '`text_state` says why.',
-      apiField: 'text',
-      example: 'Dear Sam, …',
-    }),
+    text: own(
+      'text',
+      'Full plain text of the first copy that has one, of those with the sender of the e-mail.',
+      {
+        content: true,
+        nullMeans: '`text_state` says why.',
+        apiField: 'text',
+        example: 'Dear Sam, …',
+      },
+    ),
     text_state: own(
       'text',
       '`present` when the text is known, otherwise the state of the canonical copy: `pending`, `empty` (hidden or really empty) or `gone`.',
@@ -197,6 +207,7 @@ const messageParticipants = link('message_participants', {
       example: 'Aiko Tanaka',
     }),
     contact_id: own('text', 'CRM contact (`crm_records.id`) from the first copy that has one.', {
+      hasIds: true,
       nullMeans: 'No copy has a contact.',
       refersTo: ['crm_records.id'],
       apiField: 'participants[].contact_id',
@@ -228,6 +239,7 @@ export const messagesResource = resource({
     into: 'messages',
     groupBy: 'mail_id',
     parts: { from: 'message_copy_participants', into: 'message_participants' },
+    sender: { when: { role: 'FROM' }, column: 'handle' },
     time: 'received_at',
     key: 'id',
     merge,

@@ -1,4 +1,4 @@
-import { child, entity, parent, requestKey, resource, text, timestamp } from '../declare/resource.ts'
+import { child, entity, id, parent, requestKey, resource, text, timestamp } from '../declare/resource.ts'
 
 const talkPointResults = child('talk_point_results', {
   content: true,
@@ -7,8 +7,8 @@ const talkPointResults = child('talk_point_results', {
   key: ['playbook_result_id', 'id'],
   columns: {
     playbook_result_id: parent('id', 'text', 'Result.'),
-    id: text('Id of the answer.'),
-    talk_point_id: text('Question (`playbook_talk_points.id`).', { refersTo: ['playbook_talk_points.id'] }),
+    id: id('Id of the answer.'),
+    talk_point_id: id('Question (`playbook_talk_points.id`).', { refersTo: ['playbook_talk_points.id'] }),
     question: text('The question at that time.'),
     answer: text('The answer from the meeting.'),
     created_at: timestamp('When the answer was created.'),
@@ -19,9 +19,14 @@ const playbookResults = entity('playbook_results', {
   about: 'The latest result of each playbook for each meeting.',
   key: ['id'],
   columns: {
-    id: text('Result id.'),
-    meeting_id: requestKey('Meeting.', { from: 'meeting_id', refersTo: ['meetings.id'], example: 'mtg_1' }),
-    playbook_id: text('Playbook.', { refersTo: ['playbooks.id'] }),
+    id: id('Result id.'),
+    meeting_id: requestKey('Meeting.', {
+      hasIds: true,
+      from: 'meeting_id',
+      refersTo: ['meetings.id'],
+      example: 'mtg_1',
+    }),
+    playbook_id: id('Playbook.', { refersTo: ['playbooks.id'] }),
     playbook_name: text('Name of the playbook at that time.', { content: true }),
     created_at: timestamp('When the result was created.'),
   },

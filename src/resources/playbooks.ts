@@ -2,6 +2,7 @@ import {
   boolean,
   child,
   entity,
+  id,
   integer,
   own,
   parent,
@@ -16,7 +17,7 @@ const talkPoints = child('playbook_talk_points', {
   key: ['playbook_id', 'id'],
   columns: {
     playbook_id: parent('id', 'text', 'Playbook.'),
-    id: text('Question id.'),
+    id: id('Question id.'),
     question: text('The question.', { content: true }),
     description: text('Explanation of the question.', { content: true }),
     order: integer('Position of the question within the playbook.'),
@@ -32,7 +33,7 @@ const playbooks = entity('playbooks', {
   key: ['id'],
   changedAt: 'updated_at',
   columns: {
-    id: text('Playbook id.'),
+    id: id('Playbook id.'),
     name: text('Name of the playbook.', { content: true }),
     active: boolean(
       '1 while in use. The API lists only active playbooks, but inactive ones can still be read.',

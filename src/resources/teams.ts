@@ -1,4 +1,4 @@
-import { child, entity, parent, resource, text } from '../declare/resource.ts'
+import { child, entity, id, parent, resource, text } from '../declare/resource.ts'
 
 const teamMembers = child('team_members', {
   about: 'The members of each team.',
@@ -7,7 +7,7 @@ const teamMembers = child('team_members', {
   key: ['team_id', 'member_id'],
   columns: {
     team_id: parent('id', 'text', 'Team.'),
-    member_id: text('Member. May be a former member, who is on no list any more.', {
+    member_id: id('Member. May be a former member, who is on no list any more.', {
       from: 'value',
       refersTo: ['members.id'],
     }),
@@ -18,7 +18,7 @@ const teamMembers = child('team_members', {
 const teams = entity('teams', {
   about: 'Teams of the workspace.',
   key: ['id'],
-  columns: { id: text('Team id.'), name: text('Team name.', { content: true }) },
+  columns: { id: id('Team id.'), name: text('Team name.', { content: true }) },
   children: [teamMembers],
 })
 

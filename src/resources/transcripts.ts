@@ -1,4 +1,4 @@
-import { child, NOT_STATED, parent, position, real, resource, text, tuples } from '../declare/resource.ts'
+import { child, id, NOT_STATED, parent, position, real, resource, text, tuples } from '../declare/resource.ts'
 
 const entries = child('transcript_entries', {
   content: true,
@@ -10,9 +10,9 @@ const entries = child('transcript_entries', {
   columns: {
     meeting_id: parent('id', 'text', 'Meeting.', { refersTo: ['meetings.id'] }),
     position: position(),
-    speaker_id: text('Id of the speaker within the meeting.'),
+    speaker_id: id('Id of the speaker within the meeting.'),
     speaker_name: text('Name of the speaker.'),
-    contact_id: text('CRM contact (`crm_records.id`).', {
+    contact_id: id('CRM contact (`crm_records.id`).', {
       nullMeans: 'The API gave no contact.',
       refersTo: ['crm_records.id'],
       example: 'e4c3a8d6-2fa0-4179-9d5c-70913c4d5e6f',

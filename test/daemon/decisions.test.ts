@@ -253,11 +253,11 @@ describe('the settings that changed', () => {
   })
 })
 
-test('the feeds that a webhook makes due are declared in the catalogue', () => {
+test('a webhook makes declared feeds due, for UUIDs in lower case and other ids as they are', () => {
   const { lists, keys } = readsFor({
     kind: 'meeting.completed.beta',
-    meetings: ['m1'],
-    playbooks: ['p1'],
+    meetings: ['M1'],
+    playbooks: ['D4C3F8D6-2FA0-4179-9D5C-70913C4D5E6F'],
     records: [
       { object: 'deal', id: 'C2A1E6B4-0D8E-4F57-9B3A-5E7F1A2B3C4D' },
       { object: 'deal', id: 'no-uuid-is-asked-for' },
@@ -267,9 +267,9 @@ test('the feeds that a webhook makes due are declared in the catalogue', () => {
   expect(
     keys.map(({ feed, scope, key }: { feed: string; scope?: string; key: string }) => [feed, scope, key]),
   ).toEqual([
-    ['meetings.detail', undefined, 'm1'],
-    ['playbook_results.read', undefined, 'm1'],
-    ['playbooks.detail', undefined, 'p1'],
+    ['meetings.detail', undefined, 'M1'],
+    ['playbook_results.read', undefined, 'M1'],
+    ['playbooks.detail', undefined, 'd4c3f8d6-2fa0-4179-9d5c-70913c4d5e6f'],
     ['crm_records.list.changed', 'deal', 'c2a1e6b4-0d8e-4f57-9b3a-5e7f1a2b3c4d'],
   ])
   for (const name of [...lists, ...keys.map(({ feed }) => feed)]) {

@@ -71,7 +71,7 @@ test('a text that is hidden or edited while its e-mail stays the same is hidden 
   texts.set(uuid(17), 'edited')
   for (let days = 0; days < 90; days += 1) await day()
   const stored = trial.all(
-    'SELECT id, text, m.text_state FROM live_messages m JOIN live_message_copies USING (id)',
+    'SELECT id, m.text, m.text_state FROM live_messages m JOIN live_message_copies USING (id)',
   )
   expect(stored.filter(({ text }) => text !== 'first')).toEqual([
     { id: uuid(3), text: null, text_state: 'empty' },

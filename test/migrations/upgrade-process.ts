@@ -1,14 +1,30 @@
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { migrate } from '../../src/store/migrations/migrate.ts'
 
-/** Upgrades a database by migrations that may call `die()`, which ends the process as kill -9 does. */
-const [path = '', migrations = ''] = process.argv.slice(2)
+/**
+ * Upgrades a database by migrations that may call `die()`, which ends the process as kill -9 does. With a number, it dies
+ * at that prepared statement. Prints how many prepared statements it has run.
+ */
+const [path = '', migrations = '', last = ''] = process.argv.slice(2)
 const db = openSqlite(path)
-db.function('die', { directOnly: false }, () => {
+db.pragma('foreign_keys = OFF')
+const die = () => {
   process.kill(process.pid, 'SIGKILL')
   // The signal arrives before the next statement, but perhaps after the end of this one.
   for (;;);
-})
+}
+db.function('die', { directOnly: false }, die)
+
+let statements = 0
+const prototype = Object.getPrototypeOf(db.prepare('SELECT 1'))
+for (const name of ['run', 'get', 'all']) {
+  const original = prototype[name]
+  prototype[name] = function (...args: unknown[]) {
+    statements += 1
+    if (statements === Number(last)) die()
+    return original.apply(this, args)
+  }
+}
 migrate(db, path, { migrations })
 db.close()
-process.stdout.write('upgraded\n')
+process.stdout.write(`${statements}\n`)

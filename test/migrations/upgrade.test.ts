@@ -15,6 +15,7 @@ import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_STATUS, StopError } from '../../src/base/errors.ts'
+import { currentPoint } from '../../src/store/changes/changes-since.ts'
 import { quote } from '../../src/store/database/sql.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
@@ -147,6 +148,14 @@ describe('a database of the first version', () => {
     expect(contentOf(copy)).toEqual(before)
     expect(rowsOf(path, copy)).toEqual(rowsOf(copy, copy))
     expect(rowsOf(path, copy)['meeting_attendee_teams']?.length).toBeGreaterThan(1000)
+  })
+
+  test('the next publication after the upgrade compares all rows, since what migrations change is not noted', () => {
+    const { path } = olderDatabase()
+    const older = openSqlite(path)
+    older.exec(`INSERT INTO sync_meta VALUES ('openings', '[["a",0]]')`)
+    older.close()
+    expect(currentPoint(upgraded(path))).toBe(undefined)
   })
 
   test('the copy of an upgrade is a complete database that can be upgraded itself', () => {

@@ -26,7 +26,7 @@ interface Known {
   text: { state: string; text?: string }
 }
 
-const keyOf = ({ header_message_id: header, id }: Copy): string => header || `id:${id}`
+const keyOf = ({ header_message_id: header, id }: Copy): string => header?.trim() || `id:${id}`
 
 function canonically(one: Known, other: Known): number {
   const [a, b] = [one.copy.received_at ?? '~', other.copy.received_at ?? '~']
@@ -75,7 +75,33 @@ function participantsModel(known: readonly Known[]): unknown[] {
   return [...rows].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, row]) => row)
 }
 
-/** The texts once everything that is due was read: canonical order until a copy gives one. */
+const senderOf = ({ participants }: Copy): string =>
+  [...new Set(participants.flatMap(({ role, handle }) => (role === 'FROM' ? handle.toLowerCase() : [])))]
+    .sort()
+    .join()
+
+/** Each copy of an e-mail whose sender is another than the first one's. @param sorted the copies of one e-mail */
+function strangersIn(sorted: readonly Known[]): readonly Known[] {
+  const sender = sorted.map(({ copy }) => senderOf(copy)).find(each => each !== '')
+  return sorted.filter(({ copy }) => ![sender, ''].includes(senderOf(copy)))
+}
+
+/** The texts that copies keep themselves, once everything that is due was read. */
+function ownTextModel(known: readonly Known[], texts: ReadonlyMap<string, TextResult>): unknown {
+  const groups = new Map<string, Known[]>()
+  for (const each of known.filter(({ live }) => live)) {
+    groups.set(keyOf(each.copy), [...(groups.get(keyOf(each.copy)) ?? []), each])
+  }
+  const kept = [...groups.values()].flatMap(copies => strangersIn(copies.sort(canonically)))
+  return Object.fromEntries(
+    kept.flatMap(({ copy: { id } }) => {
+      const result = texts.get(id)
+      return result?.state === 'present' ? [[id, result.text]] : []
+    }),
+  )
+}
+
+/** The texts once everything that is due was read: canonical order until a copy of the sender gives one. */
 function textModel(known: readonly Known[], texts: ReadonlyMap<string, TextResult>): Record<string, unknown> {
   const groups = new Map<string, Known[]>()
   for (const each of known.filter(({ live }) => live)) {
@@ -83,7 +109,8 @@ function textModel(known: readonly Known[], texts: ReadonlyMap<string, TextResul
   }
   return Object.fromEntries(
     [...groups].map(([header, copies]) => {
-      const sorted = copies.sort(canonically)
+      const all = copies.sort(canonically)
+      const sorted = all.filter(each => !strangersIn(all).includes(each))
       const giving = sorted.map(({ copy }) => texts.get(copy.id)).find(result => result?.state === 'present')
       if (giving?.state === 'present') return [header, { text_state: 'present', text: giving.text }]
       return [header, { text_state: texts.get(sorted[0]?.copy.id ?? '')?.state, text: null }]
@@ -95,7 +122,7 @@ const ids = ['a', 'ab', 'b', 'c', 'd']
 const copyOf = (id: string): fc.Arbitrary<Copy> =>
   fc.record({
     id: fc.constant(id),
-    header_message_id: fc.constantFrom('<1>', '<1>', '<2>', '', null),
+    header_message_id: fc.constantFrom('<1>', '<1>', ' <1>\n', '<2>', '', ' ', null),
     thread_id: fc.constantFrom('t1', 't2', null),
     subject: fc.constantFrom('s', null),
     received_at: fc.constantFrom('2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z', null),
@@ -103,7 +130,7 @@ const copyOf = (id: string): fc.Arbitrary<Copy> =>
     is_group_email: fc.boolean(),
     participants: fc.array(
       fc.record({
-        handle: fc.constantFrom('x@e', 'y@e'),
+        handle: fc.constantFrom('x@e', 'y@e', 'Y@e'),
         role: fc.constantFrom('FROM', 'TO'),
         display_name: fc.constantFrom('N', 'M', null),
         contact_id: fc.constantFrom('c1', null),
@@ -156,6 +183,8 @@ const MERGED = `SELECT header_message_id, id, copy_count, thread_id, subject, re
   FROM live_messages ORDER BY header_message_id`
 const PARTICIPANTS = `SELECT * FROM message_participants`
 const TEXTS = 'SELECT header_message_id, text_state, text FROM live_messages'
+const OWN_IDS = 'SELECT id FROM live_message_copies WHERE text IS NOT NULL'
+const OWN_TEXTS = 'SELECT id, text FROM live_message_copies WHERE text IS NOT NULL'
 
 function readDue(texts: ReadonlyMap<string, TextResult>, times: number): number {
   for (let read = 0; read < times; read += 1) {
@@ -199,9 +228,17 @@ function checkAlways(known: readonly Known[]): void {
   const lost = `SELECT id FROM message_copies c
     WHERE _deleted_at IS NULL AND NOT EXISTS (SELECT 1 FROM live_messages m WHERE m.header_message_id = c.mail_id)`
   expect(store.all(lost)).toEqual([])
-  const several = `SELECT mail_id FROM message_copies
-    WHERE _text_due = 1 AND _deleted_at IS NULL GROUP BY 1 HAVING count(*) > 1`
-  expect(store.all(several)).toEqual([])
+  const strangers = new Set(
+    [...new Set(known.filter(({ live }) => live).map(({ copy }) => keyOf(copy)))].flatMap(mail =>
+      strangersIn(known.filter(({ live, copy }) => live && keyOf(copy) === mail).sort(canonically)).map(
+        ({ copy }) => copy.id,
+      ),
+    ),
+  )
+  const due = store.all('SELECT id, mail_id FROM message_copies WHERE _text_due = 1 AND _deleted_at IS NULL')
+  const mails = due.flatMap(({ id, mail_id }) => (strangers.has(String(id)) ? [] : [mail_id]))
+  expect(new Set(mails).size).toBe(mails.length)
+  expect(store.column(OWN_IDS).filter(id => !strangers.has(String(id)))).toEqual([])
 }
 
 function inTransaction(work: () => void): void {
@@ -227,6 +264,8 @@ describe('the copies of an e-mail', () => {
             store.all(TEXTS).map(({ header_message_id: header, ...text }) => [header, text]),
           )
           expect(shown).toEqual(textModel(known, given))
+          const own = store.all(OWN_TEXTS).map(({ id, text }) => [id, text])
+          expect(Object.fromEntries(own)).toEqual(ownTextModel(known, given))
         })
       }),
       { numRuns: runs(250) },
@@ -258,6 +297,7 @@ describe('the copies of an e-mail', () => {
               rows = [
                 store.all(MERGED),
                 store.all(`${TEXTS} ORDER BY 1`),
+                store.all(`${OWN_TEXTS} ORDER BY 1`),
                 store.all(`${PARTICIPANTS} ORDER BY 1, 2, 3`),
               ]
             })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { CATALOG, TABLES, tableNamed } from '../../src/catalog/catalog.ts'
+import { CATALOG, hasIds, TABLES, tableNamed } from '../../src/catalog/catalog.ts'
 import { entity, type Feed, type Resource, requestKey, type Table } from '../../src/declare/resource.ts'
 import { compileParser } from '../../src/engine/parse/parse.ts'
 import { createRowWriter } from '../../src/store/rows/payload-writer.ts'
@@ -41,6 +41,10 @@ function scopeOf(table: Table, example: unknown): string {
   const fields = new Map(Object.entries(example as object))
   return String((path && fields.get(path)) ?? 'scope')
 }
+
+const UUID = /\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b/g
+const uuidOf = (id: string) =>
+  `abcdef00-0000-4000-8000-${Buffer.from(id).toString('hex').padStart(12, '0').slice(-12)}`
 
 describe.each(payloadFeeds)('the example of $name', ({ feed, example }) => {
   const table = tableNamed(feed.table)
@@ -114,6 +118,18 @@ describe.each(payloadFeeds)('the example of $name', ({ feed, example }) => {
     )
   })
 
+  test('the example is parsed equally with its UUIDs in upper case', () => {
+    const withUuids = JSON.stringify(example).replace(
+      /"((?!\d{4}-)[\w]+_\d)"/g,
+      (_, id: string) => `"${uuidOf(id)}"`,
+    )
+    const inUpperCase = withUuids.replace(UUID, uuid => uuid.toUpperCase())
+    const [lower, upper] = [JSON.parse(withUuids), JSON.parse(inUpperCase)]
+    // The values of a record are the CRM's.
+    if (feed.table === 'crm_records') upper.fields = lower.fields
+    expect(parse(upper)).toEqual(parse(lower))
+  })
+
   test('an unknown field of the example is kept and reported', () => {
     const { item, said } = parse({ ...(example as object), nobody_knows: { this: 1 } })
     expect(said).toEqual([`${table.name}.nobody_knows: unknown field`])
@@ -138,6 +154,33 @@ describe.each(listFeeds)('the example of $name', ({ feed, example }) => {
     expect(said).toEqual([])
     expect(rows?.map(({ extra }) => extra)).toEqual([null, null])
   })
+})
+
+/** Columns that are named or used like ids and are none of the API's, or whose case means something. */
+const NO_IDS: Readonly<Record<string, string>> = {
+  header_message_id: 'of the e-mail',
+  mail_id: 'follows from it',
+  record_id: 'of the CRM itself',
+  crm_record_id: 'of the CRM itself',
+  object: 'a name',
+  relation_target_object: 'a name',
+  id: 'a number, or a digest of the program',
+}
+
+describe('the columns', () => {
+  test.each([...TABLES.values()].map(placed => [placed.table.name, placed] as const))(
+    'every id in %s is declared as one',
+    (name, placed) => {
+      const undeclared = Object.entries(placed.table.columns).flatMap(([column, { refersTo = [] }]) => {
+        const isOne = /(^|_)ids?$/.test(column) || refersTo.some(target => target.endsWith('.id'))
+        return isOne && !hasIds(placed, column) ? [column] : []
+      })
+      expect(undeclared.filter(column => NO_IDS[column] === undefined)).toEqual([])
+      const withoutId = ['access_logs', 'bot_definition', 'integrations']
+      if (undeclared.includes('id')) expect(withoutId).toContain(name)
+      if (undeclared.includes('record_id')) expect(name).toBe('meeting_crm_records')
+    },
+  )
 })
 
 describe('the feeds', () => {

@@ -8,7 +8,7 @@ export const ENTITY_TABLES: Readonly<Record<string, string>> = {
   collections: '*id name description visibility created_at updated_at',
   activities: '*id type source_type source_id occurred_at created_via actor_kind actor_id',
   message_copies:
-    '*id header_message_id thread_id subject received_at is_internal is_group_email text_state mail_id',
+    '*id header_message_id thread_id subject received_at is_internal is_group_email text_state mail_id text',
   messages:
     '*header_message_id id copy_count thread_id subject received_at is_internal is_group_email text text_state',
   meetings:

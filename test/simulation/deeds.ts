@@ -126,9 +126,12 @@ const EMPTY_PAGES: Fault = {
   to: '{"data":[],"page_info":{"end_cursor":"c{n}","has_next_page":true}}',
 }
 
+const MESSAGE_ID = '"header_message_id":("[^"]*"|null)'
+
 /**
  * Half of the replicas have a clock that is ahead; a field without a column is another one at each read; a log seems empty;
- * one answer asks to wait for an hour; a list shows half of its rows.
+ * one answer asks to wait for an hour; a list shows half of its rows; ids are in upper case; all e-mails have a blank
+ * Message-ID, or the same one.
  */
 const LONG_FAULTS: readonly [Fault, ...Fault[]] = [
   { kind: 'ahead', probability: 0.5 },
@@ -143,6 +146,9 @@ const LONG_FAULTS: readonly [Fault, ...Fault[]] = [
   { kind: 'partial', route: '/v2/activities' },
   { kind: 'status', status: 404, route: '/v1/playbooks/{playbookId}' },
   { kind: 'lag', route: '/v2/objects/{object}/records', delayMs: HOUR },
+  { kind: 'upper-case', route: '/v2/activities' },
+  { kind: 'rewrite', from: MESSAGE_ID, to: '"header_message_id":" "' },
+  { kind: 'rewrite', from: MESSAGE_ID, to: '"header_message_id":" <1>"' },
 ]
 
 /** What disturbs the daemon, each kind as often as it stands here. */

@@ -36,6 +36,7 @@ const TEXTS = ['messages', 'message_bodies'] as const
 const MEETINGS = ['activities', 'meetings', 'transcripts', 'playbook_results'] as const
 const CRM = { resources: ['activities', 'crm_objects', 'crm_records'] } as const
 const [member] = [...createSimulator(WORKSPACE).world.truth().items('members')].map(({ id }) => String(id))
+const MESSAGE_ID = '"header_message_id":("[^"]*"|null)'
 const NOT_A_MEMBER = '00000000-0000-4000-8000-000000000000'
 const edited = (atMs: number, resource: ChangedResource) => change(atMs, { kind: 'edit', resource })
 
@@ -389,6 +390,40 @@ export const MUTANTS: readonly Mutant[] = [
     file: 'engine/modes/items/message-body.ts',
     from: "else if (denyText(context, work, 'empty')) return",
     to: '',
+  },
+  // Ids and Message-IDs
+  {
+    does: 'stores ids in the case of the answer',
+    life: life(
+      { resources: ['activities'] },
+      answers(HOUR, 2 * HOUR, { kind: 'upper-case' }),
+      { kind: 'command', argv: ['resync', 'activities'], atMs: HOUR + MINUTE },
+      backfill(4 * HOUR),
+      backfill(5 * HOUR),
+    ),
+    file: 'base/uuid.ts',
+    from: 'return isUuid(id) ? id.toLowerCase() : id',
+    to: 'return id',
+  },
+  {
+    does: 'takes e-mails with a blank Message-ID for one',
+    life: life(
+      { resources: TEXTS },
+      nature(0, { kind: 'rewrite', from: MESSAGE_ID, to: '"header_message_id":" "' }),
+    ),
+    file: 'resources/messages.ts',
+    from: "?? '').trim() ||",
+    to: "?? '') ||",
+  },
+  {
+    does: 'reads no text of a copy that has another sender',
+    life: life(
+      { resources: TEXTS },
+      nature(0, { kind: 'rewrite', from: MESSAGE_ID, to: '"header_message_id":"<1>"' }),
+    ),
+    file: 'store/rows/merge/texts.ts',
+    from: 'return ({ sender }) => sender !== undefined && sender !== first?.sender',
+    to: 'return ({ sender }) => sender === first',
   },
   // Rows
   {

@@ -294,7 +294,7 @@ describe('a deleted row that comes back', () => {
 
   test('a row that comes back is read in full: postponed reads are due, and purged parts are pending', () => {
     const { store, worlds } = openHere(1)
-    const { copy = '', meeting = '', rows = [] } = worlds[0] ?? {}
+    const { copy = '', otherCopy = '', meeting = '', rows = [] } = worlds[0] ?? {}
     store.tasks.add({ feed: 'message_bodies.read', key: copy, dueAt: '2027-01-01T00:00:00.000Z' })
     store.tasks.add({ feed: 'transcripts.read', key: meeting, dueAt: '2027-01-01T00:00:00.000Z' })
     deleteAll(store, rows)
@@ -302,7 +302,7 @@ describe('a deleted row that comes back', () => {
     expect(store.column('SELECT key FROM sync_tasks')).toEqual([])
     expect(pending(store)).toEqual({ bodies: [], transcripts: [] })
     worlds[0]?.writeRows(LATER)
-    expect(pending(store)).toEqual({ bodies: [copy], transcripts: [meeting] })
+    expect(pending(store)).toEqual({ bodies: [copy, otherCopy], transcripts: [meeting] })
   })
 
   test('another copy of the same e-mail makes the e-mail live again', () => {
@@ -371,11 +371,13 @@ describe('an answer that arrives late', () => {
 
   test('a late answer brings no text to an e-mail whose copies are all deleted', () => {
     const { store, worlds } = openHere(1)
-    const copy = worlds[0]?.copy ?? ''
-    store.tombstone('message_copies', [[copy]], DELETED_AT)
+    const { copy = '', otherCopy = '' } = worlds[0] ?? {}
+    store.tombstone('message_copies', [[copy], [otherCopy]], DELETED_AT)
     purge(store)
+    store.merge.applyText(otherCopy, { state: 'present', text: 'late' }, LATER)
     store.merge.applyText(copy, { state: 'present', text: 'late' }, LATER)
     expect(store.column('SELECT text FROM messages')).toEqual([null])
+    expect(store.column('SELECT text FROM message_copies')).toEqual([null, null])
     expect(store.column('SELECT _deleted_at FROM messages')).toEqual([DELETED_AT])
   })
 })

@@ -78,6 +78,8 @@ export interface World {
   rows: readonly MarkedRow[]
   meeting: string
   copy: string
+  /** The other copy of the e-mail, with another sender. */
+  otherCopy: string
 }
 
 type Fields = Record<string, unknown>
@@ -90,7 +92,7 @@ export function markedWorld(store: TemporaryStore, mark: (value: unknown) => unk
     teams: marked('teams', 'list'),
     collections: marked('collections', 'list'),
     activities: marked('activities', 'list'),
-    message_copies: marked('messages', 'list'),
+    message_copies: withSender(marked('messages', 'list')),
     meetings: marked('meetings', 'detail'),
     playbooks: marked('playbooks', 'detail'),
     playbook_results: marked('playbook_results', 'read'),
@@ -104,6 +106,12 @@ export function markedWorld(store: TemporaryStore, mark: (value: unknown) => unk
   const id = (table: keyof typeof payloads, field = 'id') => String(payloads[table][field])
   const meeting = id('meetings', 'meeting_id')
   const copy = id('message_copies')
+  const otherSender = {
+    ...withSender(marked('messages', 'list')),
+    header_message_id: payloads.message_copies['header_message_id'],
+  }
+  const otherCopy = String((otherSender as Fields)['id'])
+  const otherText = String(mark('text'))
   const record = [id('crm_records', 'object'), id('crm_records')]
   const object = id('crm_objects', 'name')
   const singletons = {
@@ -136,6 +144,7 @@ export function markedWorld(store: TemporaryStore, mark: (value: unknown) => unk
     for (const [table, payload] of Object.entries(others)) {
       store.put(table, [payload], { now, requested: requested.get(table) ?? '' })
     }
+    store.put('message_copies', [otherSender], { now })
     putOwn(store, { table: 'bot_definition', payload: singletons.bot_definition, own: { id: 1 }, now })
     const document = encodeJson(singletons.integrations)
     putOwn(store, { table: 'integrations', payload: {}, own: { id: 1, document }, now })
@@ -144,12 +153,14 @@ export function markedWorld(store: TemporaryStore, mark: (value: unknown) => unk
   return {
     meeting,
     copy,
+    otherCopy,
     rows: [
       ...(['members', 'teams', 'collections', 'activities', 'playbooks'] as const).map(table => ({
         table,
         key: [id(table)],
       })),
       { table: 'message_copies', key: [copy] },
+      { table: 'message_copies', key: [otherCopy] },
       { table: 'playbook_results', key: [id('playbook_results')] },
       { table: 'meetings', key: [meeting] },
       { table: 'crm_objects', key: [object] },
@@ -161,6 +172,7 @@ export function markedWorld(store: TemporaryStore, mark: (value: unknown) => unk
     write(now) {
       writeRows(now)
       store.merge.applyText(copy, { state: 'present', text }, now)
+      store.merge.applyText(otherCopy, { state: 'present', text: otherText }, now)
       store.prepare('UPDATE playbooks SET execution_setting = ? WHERE id = ?').run(setting, id('playbooks'))
       putTranscript(store, meeting, transcript)
     },
@@ -171,6 +183,12 @@ export function markedWorld(store: TemporaryStore, mark: (value: unknown) => unk
       }
     },
   }
+}
+
+/** The message with a sender: the roles of its participants are texts like any other. */
+function withSender(message: Fields): Fields {
+  const [first, ...others] = message['participants'] as Fields[]
+  return { ...message, participants: [{ ...first, role: 'FROM' }, ...others] }
 }
 
 function parsed(table: Table, payload: unknown, key = ''): ParsedItem {

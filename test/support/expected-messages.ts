@@ -29,7 +29,7 @@ export function expectedMessages(messages: readonly Fields[]): ExpectedTable[] {
         copies.map((copy, place) => ({
           ...copy.row,
           mail_id: mailKey(copy.row),
-          text_state: stateOf(copies, place),
+          ...ownText(copies, place),
         })),
       ),
     },
@@ -78,8 +78,8 @@ const plain = (cell: Cell | OneOf | undefined): Cell =>
 
 /** A blank or missing header id never merges two messages. */
 function mailKey(row: Row): string {
-  const header = String(plain(row['header_message_id']) ?? '')
-  return header.trim() === '' ? `id:${row['id']}` : header
+  const header = String(plain(row['header_message_id']) ?? '').replaceAll(/^\s+|\s+$/g, '')
+  return header === '' ? `id:${row['id']}` : header
 }
 
 /** Earliest first, then smallest id. */
@@ -88,18 +88,40 @@ function canonically({ row: a }: Copy, { row: b }: Copy): number {
   return place(a) < place(b) ? -1 : 1
 }
 
-/** Copies are read until one has a text; later ones may have been read or not. */
-function stateOf(copies: readonly Copy[], place: number): Cell | OneOf {
-  const giver = copies.findIndex(({ text }) => text !== null)
-  const own = copies[place]?.text === null ? 'empty' : 'present'
-  return giver >= 0 && place > giver ? { oneOf: ['pending', own] } : own
+/**
+ * The copies of the sender are read until one has a text; later ones may have been read or not. A copy of another
+ * sender is always read and has its text itself.
+ */
+function ownText(copies: readonly Copy[], place: number): Row {
+  const text = copies[place]?.text ?? null
+  const own = text === null ? 'empty' : 'present'
+  const [sender] = copies.map(senderOf).filter(each => each !== '')
+  const isOfSender = (copy: Copy | undefined) => [undefined, '', sender].includes(copy && senderOf(copy))
+  if (!isOfSender(copies[place])) return { text, text_state: own }
+  const giver = copies.findIndex(copy => copy.text !== null && isOfSender(copy))
+  return { text: null, text_state: giver >= 0 && place > giver ? { oneOf: ['pending', own] } : own }
+}
+
+/** The address, or all of them, after FROM. */
+function senderOf({ participants }: Copy): string {
+  const from = participants.filter(({ role }) => role === 'FROM')
+  const handles = from.map(({ handle }) =>
+    String(plain(handle) ?? '')
+      .toLowerCase()
+      .trim(),
+  )
+  return handles
+    .filter((handle, place) => handle !== '' && handles.indexOf(handle) === place)
+    .sort()
+    .join(' ')
 }
 
 const MERGED = ['thread_id', 'subject', 'is_internal', 'is_group_email'] as const
 
 function merged(key: string, copies: readonly Copy[]): Row {
   const first = (pick: (copy: Copy) => Cell): Cell => copies.map(pick).find(cell => cell !== null) ?? null
-  const text = first(copy => copy.text)
+  const [sender] = copies.map(senderOf).filter(each => each !== '')
+  const text = first(copy => (['', sender].includes(senderOf(copy)) ? copy.text : null))
   return {
     header_message_id: key,
     id: plain(copies[0]?.row['id']),

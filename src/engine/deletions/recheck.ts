@@ -1,4 +1,5 @@
 import { isoInstant } from '../../base/clock.ts'
+import { UUID_GLOB } from '../../base/uuid.ts'
 import { resourceNamed } from '../../catalog/catalog.ts'
 import { type DeclaredFeed, type ListFeed, listsOf } from '../../catalog/feeds.ts'
 import type { SnapshotFeed } from '../../declare/resource.ts'
@@ -7,7 +8,6 @@ import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context/context.ts'
 import { scaled } from '../context/intervals.ts'
 import { CONFIRM_MANY_AFTER_MS } from '../context/missed-rows.ts'
-import { UUID_GLOB } from '../parse/uuid.ts'
 import { tablesOf } from './apply.ts'
 import { confirmAfterMs, confirmableAt, undecidedSince } from './denial.ts'
 

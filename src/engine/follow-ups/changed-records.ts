@@ -1,4 +1,5 @@
 import { isoInstant } from '../../base/clock.ts'
+import { isUuid } from '../../base/uuid.ts'
 import { columnAt } from '../../catalog/catalog.ts'
 import { feedNamed } from '../../catalog/feeds.ts'
 import type { ParsedItem, ParsedRow, ReadCell } from '../../declare/parsed-item.ts'
@@ -7,7 +8,6 @@ import type { StoredItem } from '../../store/rows/write-items.ts'
 import type { EngineContext } from '../context/context.ts'
 import { MINUTE } from '../context/intervals.ts'
 import { isOffered } from '../modes/refused-scope.ts'
-import { isUuid } from '../parse/uuid.ts'
 import { isPlanned } from './association-plan.ts'
 import { type Direction, directionsFrom, directionsOf, scopeOf } from './associations.ts'
 
@@ -124,10 +124,7 @@ function referencedRecords({ records }: RecordFollowUp, cell: ReadCell, item: Pa
   )
   const named = (meant.length > 0 ? meant : rows).flatMap(cell => {
     const [object, id] = [cell(records.object), cell(records.key)]
-    // The API accepts ids in any case and returns them in lower case.
-    return typeof object === 'string' && typeof id === 'string' && isUuid(id)
-      ? [{ object, id: id.toLowerCase() }]
-      : []
+    return typeof object === 'string' && typeof id === 'string' && isUuid(id) ? [{ object, id }] : []
   })
   return [...new Map(named.map(one => [`${one.object}\u0000${one.id}`, one])).values()]
 }

@@ -1,4 +1,5 @@
 import { decodeJson } from '../../base/json.ts'
+import { isUuid } from '../../base/uuid.ts'
 import { columnAt } from '../../catalog/catalog.ts'
 import { type DeclaredFeed, LISTS } from '../../catalog/feeds.ts'
 import type { Cell } from '../../declare/parsed-item.ts'
@@ -6,7 +7,6 @@ import type { SnapshotFeed } from '../../declare/resource.ts'
 import type { StoredItem } from '../../store/rows/write-items.ts'
 import type { EngineContext } from '../context/context.ts'
 import { wantList } from '../due/wants.ts'
-import { isUuid } from '../parse/uuid.ts'
 import { changedFeed, lastListedAt } from './changed-records.ts'
 
 /** The most references to follow, one after another, from a record that changed. */
@@ -43,11 +43,10 @@ export function followRelations(
       if (value !== before.get(name) && !context.store.stored.has(rowsList.feed.table, [value]))
         wantList(context, rowsList.id)
     } else if (target.object !== null && isUuid(value) && step < MOST_STEPS) {
-      const id = value.toLowerCase()
       if (lastListedAt(context, list, target.object) === null) continue
-      if (context.store.stored.has(feed.table, [target.object, id])) continue
+      if (context.store.stored.has(feed.table, [target.object, value])) continue
       // A task without an event time has no retries, so its `attempts` counts steps.
-      const task = { feed: changedFeed(list), scope: target.object, key: id }
+      const task = { feed: changedFeed(list), scope: target.object, key: value }
       context.store.tasks.add({ ...task, dueAt: context.store.dueClock.after(0), attempts: step + 1 })
     }
   }

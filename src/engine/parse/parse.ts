@@ -1,5 +1,6 @@
 import { isDay, readInstant } from '../../base/instant.ts'
 import { encodeJson, exactNumber, isJsonObject } from '../../base/json.ts'
+import { canonicalId, withCanonicalIds } from '../../base/uuid.ts'
 import type { Cell, ParsedItem, ParsedRow, ReadCell } from '../../declare/parsed-item.ts'
 import type { Child, Column, ColumnKind, Table } from '../../declare/resource.ts'
 import { unknownFieldName } from './drift.ts'
@@ -209,7 +210,7 @@ function parseValue(node: PayloadNode, name: string, value: unknown, place: RowP
     place.lists.push(() => parseList(list, value, place))
     return PLACED
   }
-  if (node.requested !== undefined) return value === place.cells[node.requested] ? PLACED : value
+  if (node.requested !== undefined) return isSameId(value, place.cells[node.requested]) ? PLACED : value
   if (!isJsonObject(value)) return value
   return parseFields(node.fields, value, { ...place, path: `${place.path}${name}.` }) ?? PLACED
 }
@@ -217,8 +218,17 @@ function parseValue(node: PayloadNode, name: string, value: unknown, place: RowP
 function fillCell({ index, column }: Leaf, value: unknown, place: RowPlace): unknown {
   const converted = column.tuple ? toTuples(column.tuple, value) : CONVERT[column.kind](value)
   if (converted === undefined) return value
-  place.cells[index] = converted.cell
+  place.cells[index] = column.hasIds ? canonical(column.kind, converted.cell) : converted.cell
   return converted.exact ? PLACED : value
+}
+
+function canonical(kind: ColumnKind, cell: Cell): Cell {
+  if (typeof cell !== 'string') return cell
+  return kind === 'json' ? withCanonicalIds(cell) : canonicalId(cell)
+}
+
+function isSameId(value: unknown, requested: Cell | undefined): boolean {
+  return typeof value === 'string' && canonicalId(value) === requested
 }
 
 function parseList(compiled: CompiledChild, list: readonly unknown[], place: RowPlace): void {

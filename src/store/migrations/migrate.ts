@@ -1,15 +1,19 @@
 import { createHash } from 'node:crypto'
+import { isoInstant, systemClock } from '../../base/clock.ts'
 import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
-import { hasTable } from '../database/existing-tables.ts'
+import { hasColumn, hasTable } from '../database/existing-tables.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { queueEarlierDeletions } from '../deletions/purge-queue.ts'
 import { invalidateSearch } from '../search/objects.ts'
+import { META } from '../sync/meta.ts'
 import { ensureViews } from '../views/views.ts'
 import { plannedCopy, removeUnfinishedCopies, writeUpgradeCopy } from './backup.ts'
 import { brokenReferences } from './broken-references.ts'
 import { dropDependentObjects, type LeftOut } from './dependent-objects.ts'
 import { appliedMigrations, FOLDER, type Migration, migrationsIn } from './journal.ts'
+import { lowerCaseIds } from './lower-case-ids.ts'
 import { migrationSql, type OwnObjects, ownObjects } from './own-objects.ts'
+import { regroupMails } from './regrouped-mails.ts'
 
 /** A pending upgrade of a database that an older version wrote. */
 export interface Upgrade {
@@ -63,9 +67,11 @@ function applyMigrations(db: Sqlite, file: string, folder: string, pending: read
       db.exec(CREATE_JOURNAL_TABLE)
       invalidateSearch(db)
       const restore = dropDependentObjects(db, own)
-      const hadPurgeQueue = hasPurgeQueue(db)
+      const [hadPurgeQueue, hadCopyTexts] = [hasPurgeQueue(db), hasCopyTexts(db)]
       for (const migration of pending) applyOne(db, file, folder, migration)
       if (!hadPurgeQueue && hasPurgeQueue(db)) queueEarlierDeletions(db)
+      if (!hadCopyTexts && hasCopyTexts(db)) correctKeys(db)
+      if (hasTable(db, 'sync_meta')) forgetOpenings(db)
       const leftOut = restore()
       ensureViews(db)
       refuseOrphans(db, file, own)
@@ -79,6 +85,22 @@ function applyMigrations(db: Sqlite, file: string, folder: string, pending: read
 
 function hasPurgeQueue(db: Sqlite): boolean {
   return hasTable(db, 'sync_erasures')
+}
+
+/** What migrations change is not noted, so the next publication has to compare all rows. */
+function forgetOpenings(db: Sqlite): void {
+  db.prepare('DELETE FROM sync_meta WHERE key = ?').run(META.openings)
+}
+
+function hasCopyTexts(db: Sqlite): boolean {
+  return hasColumn(db, 'message_copies', 'text')
+}
+
+/** Earlier versions stored ids in the case of the answer, and took blank Message-IDs for the same one. */
+function correctKeys(db: Sqlite): void {
+  const now = isoInstant(systemClock().now())
+  regroupMails(db, now)
+  lowerCaseIds(db, now)
 }
 
 function applyOne(db: Sqlite, file: string, folder: string, migration: Migration): void {

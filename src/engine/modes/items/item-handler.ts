@@ -9,6 +9,7 @@ import type { EngineContext } from '../../context/context.ts'
 import { DAY, HOUR, MINUTE, MONTH, WEEK } from '../../context/intervals.ts'
 import type { Batches, Reply } from '../../context/job.ts'
 import { tableOfPart } from '../../deletions/row-parts.ts'
+import { keyOf } from '../../parse/key.ts'
 import { wrongIdentityError } from '../refusals.ts'
 import type { ScopeList } from '../refused-scope.ts'
 
@@ -65,8 +66,8 @@ export function rejectScope({ scope, key }: Pick<Task, 'scope' | 'key'>): string
 export function recordOf({ feed, task }: ItemWork, value: unknown): Record<string, unknown> {
   const read = feed.read as ReadRequest
   const record = readSingle(value, read.placement, read.identity)
-  if (!Array.isArray(record) && (read.identity === undefined || record[read.identity] === task.key))
-    return record
+  if (Array.isArray(record)) throw wrongIdentityError()
+  if (read.identity === undefined || keyOf(record, [read.identity]) === task.key) return record
   throw wrongIdentityError()
 }
 

@@ -1,4 +1,5 @@
 import { PAGING, readPage } from '../../../api/paging.ts'
+import { UUID_GLOB } from '../../../base/uuid.ts'
 import { feedNamed } from '../../../catalog/feeds.ts'
 import type { ItemFeed } from '../../../declare/resource.ts'
 import { columnsOfRow, type RowKey } from '../../../store/deletions/suspicions.ts'
@@ -21,7 +22,6 @@ import {
   scopeOf,
 } from '../../follow-ups/associations.ts'
 import { keyOf } from '../../parse/key.ts'
-import { UUID_GLOB } from '../../parse/uuid.ts'
 import { byRange } from '../../scheduler/batch-plan.ts'
 import { deadCursorError } from '../pass.ts'
 import type { ScopeList } from '../refused-scope.ts'

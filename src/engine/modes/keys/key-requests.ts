@@ -1,8 +1,8 @@
 import { PAGING, readPage, readSingle } from '../../../api/paging.ts'
 import { type ApiRequest, fillPath, type Query } from '../../../api/request.ts'
+import { canonicalId, isUuid } from '../../../base/uuid.ts'
 import type { Evidence, Expected } from '../../../declare/resource.ts'
 import type { Task } from '../../../store/sync/tasks/task.ts'
-import { isUuid } from '../../parse/uuid.ts'
 import { wrongIdentityError } from '../refusals.ts'
 
 /** The two requests that name keys: a single read of one key, and a list of up to 100 `ids`. Pure. */
@@ -48,7 +48,7 @@ export const KEY_REQUESTS: Readonly<Record<KeyEvidence['by'], KeyRequest>> = {
     read(evidence, value, { first: { key } }) {
       const record =
         evidence.by === 'single' && readSingle(value, evidence.read.placement, evidence.read.identity)
-      if (idOf(record) !== key.toLowerCase()) throw wrongIdentityError()
+      if (idOf(record) !== key) throw wrongIdentityError()
       return { records: [record], next: null }
     },
   },
@@ -71,8 +71,8 @@ export function pathOf(evidence: KeyEvidence): string {
   return evidence.by === 'single' ? evidence.read.path : evidence.path
 }
 
-/** The id of a record, in lower case. */
+/** The id of a record, as the warehouse has it. */
 export function idOf(record: unknown): string | undefined {
   if (typeof record !== 'object' || record === null || !('id' in record)) return undefined
-  return typeof record.id === 'string' ? record.id.toLowerCase() : undefined
+  return typeof record.id === 'string' ? canonicalId(record.id) : undefined
 }

@@ -1,3 +1,4 @@
+import { UUID_GLOB } from '../../../base/uuid.ts'
 import { keyAt } from '../../../catalog/catalog.ts'
 import type { FeedName } from '../../../catalog/feeds.ts'
 import type { ParsedItem } from '../../../declare/parsed-item.ts'
@@ -7,7 +8,6 @@ import type { Task } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context/context.ts'
 import type { Job, Reply, Source } from '../../context/job.ts'
 import { writeRows } from '../../follow-ups/write.ts'
-import { UUID_GLOB } from '../../parse/uuid.ts'
 import { nameOf } from '../items/task-queue.ts'
 import { ATTEMPTS_OF_A_PART, halves, MOST_FAILURES_IN_A_ROW } from '../narrowing.ts'
 import { deadCursorError } from '../pass.ts'
@@ -52,7 +52,7 @@ interface KeyWork {
   reads: KeyReads
 }
 
-/** The records of an answer, by their key in lower case; undefined for a record that was not stored. */
+/** The records of an answer, by their key; undefined for a record that was not stored. */
 type Present = ReadonlyMap<string, StoredItem | undefined>
 
 /** Some keys, and the page of the answer that is requested next. */
@@ -153,9 +153,7 @@ function storeAnswer(
   if (next !== null && next['cursor'] === page.cursor?.['cursor']) throw deadCursorError('repeated')
   if (next !== null) return { ...page, cursor: next, present }
   for (const task of page.tasks) {
-    // The API returns ids in lower case, whatever the case of the request.
-    const key = task.key.toLowerCase()
-    if (present.has(key)) reads.found(task, present.get(key))
+    if (present.has(task.key)) reads.found(task, present.get(task.key))
     else reads.missing(task)
   }
   return undefined
@@ -197,6 +195,6 @@ function storeRecords(
       const id = idOf(record)
       return id === undefined ? [] : [[id, undefined] as const]
     }),
-    ...stored.map(entry => [String(entry.item.cells[keyIndex]).toLowerCase(), entry] as const),
+    ...stored.map(entry => [String(entry.item.cells[keyIndex]), entry] as const),
   ])
 }

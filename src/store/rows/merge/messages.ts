@@ -1,3 +1,4 @@
+import { tableNamed } from '../../../catalog/catalog.ts'
 import type { Derivation } from '../../../declare/resource.ts'
 import { quote } from '../../database/sql.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
@@ -5,7 +6,7 @@ import { createPartsMerge } from './parts.ts'
 import { createMessageTexts, type MessageCopy, type TextResult } from './texts.ts'
 
 /**
- * Merges the live copies of an e-mail into one row, and chooses the copy whose text is read next. The result depends on
+ * Merges the live copies of an e-mail into one row, and chooses the copies whose texts are read next. The result depends on
  * the copies alone, not on the order in which they arrived.
  */
 export interface MessageMerge {
@@ -39,20 +40,24 @@ export function createMessageMerge(prepare: Prepare, derivation: Derivation): Me
   const source = quote(derivation.from)
   const target = quote(derivation.into)
   const parts = createPartsMerge(prepare, derivation.parts)
+  // A sender may give all of its e-mails one Message-ID, and their texts may be as large as the file.
+  const copyColumns = Object.keys(tableNamed(derivation.from).columns).filter(name => name !== 'text')
   const copiesOf = prepare<MessageCopy>(
-    `SELECT * FROM ${source} WHERE ${derivation.groupBy} = ? AND _deleted_at IS NULL
+    `SELECT _id, ${copyColumns.map(quote).join(', ')}, text IS NOT NULL AS has_text
+     FROM ${source} WHERE ${derivation.groupBy} = ? AND _deleted_at IS NULL
      ORDER BY ${derivation.time} IS NULL, ${derivation.time}, ${derivation.key}`,
   )
   const find = prepare<MergedRow>(
     `SELECT ${columns.join(', ')}, text_state, _text_from, _deleted_at FROM ${target} WHERE header_message_id = ?`,
   )
   const insert = prepare(
-    `INSERT INTO ${target} (header_message_id, ${columns.join(', ')}, text_state, _first_seen_at, _synced_at)
-     VALUES (?, ${columns.map(() => '?').join(', ')}, ?, ?, ?)`,
+    `INSERT INTO ${target} (header_message_id, ${columns.join(', ')}, text_state, _text_from, text, _first_seen_at,
+       _synced_at)
+     VALUES (?, ${columns.map(() => '?').join(', ')}, ?, ?, ?, ?, ?)`,
   )
   const update = prepare(
     `UPDATE ${target} SET ${columns.map(column => `${column} = ?`).join(', ')}, text_state = ?, _text_from = ?,
-       text = iif(? IS NULL, NULL, text), _synced_at = ?, _changed_at = coalesce(?, _changed_at), _deleted_at = NULL
+       text = iif(_text_from IS ?, text, ?), _synced_at = ?, _changed_at = coalesce(?, _changed_at), _deleted_at = NULL
      WHERE header_message_id = ?`,
   )
   const tombstone = prepare(
@@ -70,12 +75,12 @@ export function createMessageMerge(prepare: Prepare, derivation: Derivation): Me
     }
     const stored = find.get(key)
     const textFrom = (stored?.['_text_from'] ?? null) as number | null
-    const text = texts.plan(live, textFrom)
+    const text = texts.plan(key, live, textFrom)
     const merged = derivation.merge(live)
     const values = columns.map(column => merged[column] ?? null)
     const ids = live.map(({ id }) => id)
     if (!stored) {
-      insert.run(key, ...values, text.state, now, now)
+      insert.run(key, ...values, text.state, text.from, text.text ?? null, now, now)
       parts.insert(key, ids)
       return true
     }
@@ -93,7 +98,8 @@ export function createMessageMerge(prepare: Prepare, derivation: Derivation): Me
       (change === 'replaced' ||
         (textFrom !== null && text.from === null) ||
         replaced.some(column => !derivation.mergeMetadata.includes(column) && stored[column] !== null))
-    update.run(...values, text.state, text.from, text.from, now, isChange ? now : null, key)
+    const changedAt = isChange ? now : null
+    update.run(...values, text.state, text.from, text.from, text.text ?? null, now, changedAt, key)
     return true
   }
 

@@ -1,14 +1,22 @@
+import { tableNamed } from '../../../catalog/catalog.ts'
 import type { Derivation, SourceRow } from '../../../declare/resource.ts'
-import { quote } from '../../database/sql.ts'
+import { isRow, quote } from '../../database/sql.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
 
-/** The text of an e-mail. Its copies are read in canonical order until one has a text. */
+/**
+ * The texts of an e-mail. Its sender is that of the first copy that has one. The copies of this sender are read in
+ * canonical order until one has a text, which becomes the text of the e-mail. Every copy of another sender is read too,
+ * and keeps its text itself: senders may repeat a Message-ID.
+ */
 export interface MessageTexts {
   find(copyId: string): StoredCopy | undefined
   /** Stores the result of reading a copy. Returns whether anything changed. */
   store(copy: StoredCopy, result: TextResult, now: string): boolean
-  /** Plans the next copy to read, and sets `_text_due` for it alone. Returns source and state of the merged text. */
-  plan(live: readonly MessageCopy[], from: number | null): Pick<TextPlan, 'from'> & { state: string | null }
+  /**
+   * Plans the copies to read next, and sets `_text_due` for them alone. Returns source and state of the merged text, and
+   * the text itself when it was stored with a copy so far. Call it before the merged row is written.
+   */
+  plan(key: string, live: readonly MessageCopy[], from: number | null): MergedText
   /** Makes the text of a copy due again. */
   reset(copyId: string): void
 }
@@ -17,6 +25,8 @@ export interface MessageCopy extends SourceRow {
   _id: number
   id: string
   text_state: string
+  /** 1 when the copy keeps a text itself. */
+  has_text: number
   _text_due: number | null
 }
 
@@ -24,24 +34,55 @@ type StoredCopy = Pick<MessageCopy, '_id' | 'text_state'> & { group: string }
 
 export type TextResult = { state: 'present'; text: string } | { state: 'empty' | 'gone' }
 
-interface TextPlan {
-  /** `_id` of the copy whose text is stored; null when none is. */
+export interface MergedText {
+  /** `_id` of the copy whose text it is; null when none is known. */
   from: number | null
-  /** `_id` of the copy to read next. */
-  due: number | null
-  /** `_id` of a copy in state `present` whose text was not kept: it becomes `pending` again. */
-  reset: number | null
+  state: string | null
+  /** Undefined when the merged row has the text already. */
+  text?: string
 }
 
-/** Plans which copy is read next. Pure. */
-function planText(copies: readonly Pick<MessageCopy, '_id' | 'text_state'>[], from: number | null): TextPlan {
-  const at = copies.findIndex(copy => copy._id === from && copy.text_state === 'present')
-  const kept = at < 0 ? null : from
-  for (const copy of at < 0 ? copies : copies.slice(0, at)) {
-    if (copy.text_state === 'pending') return { from: kept, due: copy._id, reset: null }
-    if (copy.text_state === 'present') return { from: kept, due: copy._id, reset: copy._id }
+export interface CopyText extends Pick<MessageCopy, '_id' | 'text_state' | 'has_text'> {
+  /** Undefined when the API names no sender. */
+  sender: string | undefined
+}
+
+export interface TextPlan {
+  /** `_id` of the copy whose text is that of the e-mail; null when none is known. */
+  from: number | null
+  /** `_id` of the copies to read next. */
+  due: ReadonlySet<number>
+  /** `_id` of copies in state `present` whose text was not kept: they become `pending` again. */
+  reset: ReadonlySet<number>
+  /** `_id` of the copies that keep their text themselves. */
+  apart: ReadonlySet<number>
+}
+
+/** Plans which copies are read next. Pure. @param copies the live ones of an e-mail, in canonical order */
+export function planTexts(copies: readonly CopyText[], from: number | null): TextPlan {
+  const isApart = apartTest(copies)
+  const [apart, read] = [copies.filter(isApart), copies.filter(copy => !isApart(copy))]
+  const isKept = (copy: CopyText) =>
+    copy.text_state === 'present' && (copy._id === from || copy.has_text === 1)
+  const source = read.findIndex(isKept)
+  const next = (source < 0 ? read : read.slice(0, source)).find(isUnread)
+  const unread = [...(next ? [next] : []), ...apart.filter(copy => isUnread(copy) && !isKept(copy))]
+  return {
+    from: read[source]?._id ?? null,
+    due: idsOf(unread),
+    reset: idsOf(unread.filter(copy => copy.text_state === 'present')),
+    apart: idsOf(apart),
   }
-  return { from: kept, due: null, reset: null }
+}
+
+const isUnread = ({ text_state: state }: CopyText) => state === 'pending' || state === 'present'
+
+const idsOf = (copies: readonly CopyText[]): ReadonlySet<number> => new Set(copies.map(({ _id }) => _id))
+
+/** Whether a copy has another sender than the first that has one. */
+function apartTest(copies: readonly CopyText[]): (copy: CopyText) => boolean {
+  const first = copies.find(({ sender }) => sender !== undefined)
+  return ({ sender }) => sender !== undefined && sender !== first?.sender
 }
 
 export function createMessageTexts(
@@ -64,36 +105,83 @@ export function createMessageTexts(
      WHERE header_message_id = @key AND text IS NOT @text`,
   )
   const setTextFrom = prepare(`UPDATE ${target} SET _text_from = ? WHERE header_message_id = ?`)
+  const setOwnText = prepare(
+    `UPDATE ${source} SET text = @text, _synced_at = @now, _changed_at = iif(text IS NULL, _changed_at, @now)
+     WHERE _id = @copy AND text IS NOT @text`,
+  )
+  const takeText = prepare(
+    `UPDATE ${source} SET text = (SELECT text FROM ${target} WHERE header_message_id = ?) WHERE _id = ?`,
+  )
+  const ownText = prepare<string>(`SELECT text FROM ${source} WHERE _id = ?`).pluck()
+  const dropText = prepare(`UPDATE ${source} SET text = NULL WHERE _id = ?`)
   const reset = prepare(
     `UPDATE ${source} SET text_state = 'pending', _text_due = 1 WHERE ${derivation.key} = ? AND text_state <> 'pending'`,
   )
+  const sendersOf = createSenders(prepare, derivation)
+  const withSenders = (group: string, copies: readonly MessageCopy[]): CopyText[] => {
+    const senders = copies.length > 1 ? sendersOf(group) : undefined
+    return copies.map(({ _id, id, text_state, has_text }) => ({
+      _id,
+      text_state,
+      has_text,
+      sender: senders?.get(id),
+    }))
+  }
 
   return {
     find: copyId => find.get(copyId),
     store(copy, result, now) {
       const isNewState = setState.run(result.state, copy._id, result.state).changes > 0
-      if (result.state !== 'present' || !isTextSource(liveCopies(copy.group), copy._id)) return isNewState
+      const copies = withSenders(copy.group, liveCopies(copy.group))
+      const isApart = apartTest(copies)
+      if (copies.some(each => each._id === copy._id && isApart(each))) {
+        const text = result.state === 'present' ? result.text : null
+        return setOwnText.run({ text, copy: copy._id, now }).changes > 0 || isNewState
+      }
+      const first = copies.find(each => each.text_state === 'present' && !isApart(each))
+      if (result.state !== 'present' || first?._id !== copy._id) return isNewState
       const text = { text: result.text, copy: copy._id, key: copy.group, now }
       const isNewText = setText.run(text).changes > 0
       setTextFrom.run(copy._id, copy.group)
       return isNewState || isNewText
     },
-    plan(live, from) {
-      const plan = planText(live, from)
+    plan(key, live, from) {
+      const plan = planTexts(withSenders(key, live), from)
+      let text: string | undefined
       for (const copy of live) {
-        const due = copy._id === plan.due ? 1 : null
-        if (copy._id === plan.reset) setPending.run(copy._id)
+        const due = plan.due.has(copy._id) ? 1 : null
+        if (plan.reset.has(copy._id)) setPending.run(copy._id)
         else if (copy._text_due !== due) setDue.run(due, copy._id)
+        const isApart = plan.apart.has(copy._id)
+        if (isApart && copy._id === from && copy.text_state === 'present') takeText.run(key, copy._id)
+        if (isApart || copy.has_text === 0) continue
+        if (copy._id === plan.from) text = ownText.get(copy._id)
+        dropText.run(copy._id)
       }
       const first = live[0]
-      const firstState = first?._id === plan.reset ? 'pending' : first?.text_state
-      return { from: plan.from, state: plan.from === null ? (firstState ?? null) : 'present' }
+      const firstState = first && plan.reset.has(first._id) ? 'pending' : first?.text_state
+      const state = plan.from === null ? (firstState ?? null) : 'present'
+      return { from: plan.from, state, ...(text === undefined ? {} : { text }) }
     },
     reset: copyId => void reset.run(copyId),
   }
 }
 
-/** Whether this copy is the first in canonical order that has a text. */
-function isTextSource(copies: readonly MessageCopy[], id: number): boolean {
-  return copies.find(copy => copy.text_state === 'present')?._id === id
+/** Returns a function that reads the senders of an e-mail's copies: one address, or several in the order of the alphabet. */
+function createSenders(prepare: Prepare, { from, groupBy, key, parts, sender }: Derivation) {
+  const [owner = ''] = tableNamed(parts.from).key
+  const [when, values] = [Object.keys(sender.when), Object.values(sender.when)]
+  const handles = prepare<[copyId: string, handle: string]>(
+    `SELECT c.${quote(key)}, p.${quote(sender.column)}
+     FROM ${quote(from)} c CROSS JOIN ${quote(parts.from)} p ON p.${quote(owner)} = c.${quote(key)}
+     WHERE c.${quote(groupBy)} = ? AND ${isRow(when)} AND trim(p.${quote(sender.column)}) <> ''`,
+  ).raw()
+  return (group: string): ReadonlyMap<string, string> => {
+    const senders = new Map<string, Set<string>>()
+    for (const [copyId, handle] of handles.all(group, ...values)) {
+      const known = senders.get(copyId) ?? new Set()
+      senders.set(copyId, known.add(handle.trim().toLowerCase()))
+    }
+    return new Map([...senders].map(([copyId, all]) => [copyId, [...all].sort().join('\n')]))
+  }
 }

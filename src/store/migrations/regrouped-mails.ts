@@ -1,0 +1,80 @@
+import { tableNamed } from '../../catalog/catalog.ts'
+import type { Cell, ReadCell } from '../../declare/parsed-item.ts'
+import { literal, quote } from '../database/sql.ts'
+import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
+import { statementCache } from '../database/statements.ts'
+import { createMergedMails, type MergedMails } from './merged-mails.ts'
+
+/** How many e-mails, or copies of one, are handled at a time. */
+const BATCH = 500
+
+/** What `trim` removes in JavaScript. */
+const BLANKS =
+  '\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff'
+
+/**
+ * Gives the copies whose Message-ID is blank, or has blanks at its ends, the key that they would get now, and makes the
+ * texts of copies with other senders than their e-mail due.
+ */
+export function regroupMails(db: Sqlite, now: string): void {
+  const prepare = statementCache(db)
+  const mails = createMergedMails(prepare)
+  regroupUntrimmed(prepare, mails, now)
+  readOtherSenders(prepare, mails, now)
+}
+
+function regroupUntrimmed(prepare: Prepare, mails: MergedMails, now: string): void {
+  const { from, into, groupBy } = mails.derivation
+  const copies = quote(from)
+  const group = quote(groupBy)
+  // Only the index of this column is read.
+  const untrimmed = prepare<string>(
+    `SELECT ${group} FROM ${copies} WHERE ${group} > ? AND ${group} <> trim(${group}, ?)
+     ORDER BY ${group} LIMIT 1`,
+  ).pluck()
+  /** The copy that keeps the merged row: the one with the text, else the first. */
+  const heirOf = prepare<CopyRow>(
+    `SELECT c.* FROM ${quote(into)} m JOIN ${copies} c
+       ON c._id = coalesce(m._text_from, (SELECT _id FROM ${copies} WHERE id = m.id))
+     WHERE m.header_message_id = ?`,
+  )
+  const someCopies = prepare<CopyRow>(`SELECT * FROM ${copies} WHERE ${group} = ? LIMIT ${BATCH}`)
+  const setGroup = prepare(`UPDATE ${copies} SET ${group} = ? WHERE _id = ?`)
+  for (let key = untrimmed.get('', BLANKS); key !== undefined; key = untrimmed.get(key, BLANKS)) {
+    const heir = heirOf.get(key)
+    if (heir) mails.move(key, mailOf(from, groupBy, heir))
+    else mails.remove(key)
+    for (let rows = someCopies.all(key); rows.length > 0; rows = someCopies.all(key)) {
+      const keys = new Set(rows.map(row => mailOf(from, groupBy, row)))
+      for (const row of rows) setGroup.run(mailOf(from, groupBy, row), row._id)
+      mails.refresh(keys, now)
+    }
+  }
+}
+
+interface CopyRow {
+  _id: number
+  [column: string]: Cell
+}
+
+/** The key of the e-mail that a copy with these values belongs to. */
+export function mailOf(table: string, groupBy: string, row: Readonly<Record<string, Cell>>): string {
+  const source = tableNamed(table).columns[groupBy]?.source
+  if (source?.from !== 'row') throw new TypeError(`${table}.${groupBy} does not follow from its row`)
+  const cell: ReadCell = name => row[name] ?? null
+  return String(source.value(cell))
+}
+
+/** E-mails with several senders: only their copies can have other senders than the first. */
+function readOtherSenders(prepare: Prepare, mails: MergedMails, now: string): void {
+  const { parts, sender } = mails.derivation
+  const conditions = Object.entries(sender.when).map(
+    ([column, value]) => `${quote(column)} = ${literal(value)}`,
+  )
+  const several = prepare<string>(
+    `SELECT header_message_id FROM ${quote(parts.into)} WHERE header_message_id > ? AND ${conditions.join(' AND ')}
+     GROUP BY header_message_id HAVING count(*) > 1 ORDER BY header_message_id LIMIT ${BATCH}`,
+  ).pluck()
+  for (let keys = several.all(''); keys.length > 0; keys = several.all(keys.at(-1)))
+    mails.refresh(new Set(keys), now)
+}
