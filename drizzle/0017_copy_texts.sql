@@ -1,1 +1,1 @@
-ALTER TABLE `message_copies` ADD `text` text /* Full plain text of a copy whose sender is not that of its e-mail. NULL: the text is in `messages`, since the copy has the sender of its e-mail or none; or `text_state` says why, or the value was purged. */;
+ALTER TABLE `message_copies` ADD `text` text /* Full plain text of a copy whose sender is not that of its e-mail, or of a deleted copy that had the text of its e-mail. NULL: the text is in `messages`, since the copy has the sender of its e-mail or none; or `text_state` says why, or the value was purged. */;

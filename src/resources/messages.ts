@@ -83,13 +83,17 @@ const messageCopies = entity('message_copies', {
         example: '<CAF1=abc@mail.example.com>',
       },
     ),
-    text: own('text', 'Full plain text of a copy whose sender is not that of its e-mail.', {
-      content: true,
-      nullMeans:
-        'The text is in `messages`, since the copy has the sender of its e-mail or none; or `text_state` says why.',
-      apiField: 'text',
-      example: 'Dear Sam, …',
-    }),
+    text: own(
+      'text',
+      'Full plain text of a copy whose sender is not that of its e-mail, or of a deleted copy that had the text of its e-mail.',
+      {
+        content: true,
+        nullMeans:
+          'The text is in `messages`, since the copy has the sender of its e-mail or none; or `text_state` says why.',
+        apiField: 'text',
+        example: 'Dear Sam, …',
+      },
+    ),
   },
   indices: {
     by_mail: { on: ['mail_id'] },

@@ -110,7 +110,8 @@ export function createMessageTexts(
      WHERE _id = @copy AND text IS NOT @text`,
   )
   const takeText = prepare(
-    `UPDATE ${source} SET text = (SELECT text FROM ${target} WHERE header_message_id = ?) WHERE _id = ?`,
+    `UPDATE ${source} SET text = (SELECT text FROM ${target} WHERE header_message_id = ?)
+     WHERE _id = ? AND text_state = 'present' AND (_deleted_at IS NOT NULL) = ?`,
   )
   const ownText = prepare<string>(`SELECT text FROM ${source} WHERE _id = ?`).pluck()
   const dropText = prepare(`UPDATE ${source} SET text = NULL WHERE _id = ?`)
@@ -148,12 +149,14 @@ export function createMessageTexts(
     plan(key, live, from) {
       const plan = planTexts(withSenders(key, live), from)
       let text: string | undefined
+      // The text of a deleted copy stays with it until it is purged.
+      if (from !== null && !live.some(({ _id }) => _id === from)) takeText.run(key, from, 1)
       for (const copy of live) {
         const due = plan.due.has(copy._id) ? 1 : null
         if (plan.reset.has(copy._id)) setPending.run(copy._id)
         else if (copy._text_due !== due) setDue.run(due, copy._id)
         const isApart = plan.apart.has(copy._id)
-        if (isApart && copy._id === from && copy.text_state === 'present') takeText.run(key, copy._id)
+        if (isApart && copy._id === from) takeText.run(key, copy._id, 0)
         if (isApart || copy.has_text === 0) continue
         if (copy._id === plan.from) text = ownText.get(copy._id)
         dropText.run(copy._id)
