@@ -22,6 +22,7 @@ async function stepsOf(parsed: readonly string[] | undefined) {
   }
   const steps: PageSteps<readonly string[], number, string> = {
     parse: () => note('parse', parsed),
+    countOf: rows => rows.length,
     storeRows: page => note(`store ${page.parsed.join()}`, []),
     writeFollowUps: (_, stored) => note(`follow up ${stored.length}`, undefined),
     findMissingRows: () => note('find missing', 7),

@@ -40,7 +40,7 @@ test.each([
 test('equal rejects of an answer have one row, and of many different ones 1,000 are stored and the others counted', async () => {
   const api = await startScriptedApi()
   const odd = Array.from({ length: 1500 }, (_, index) => `odd ${index}`)
-  api.on('/v1/members', () => numberedPage([...odd.slice(0, 100), ...odd]))
+  api.on('/v1/members', () => numberedPage([{ id: 'mem_1' }, ...odd.slice(0, 100), ...odd]))
   const trial = await startTrial(api)
   await trial.run(['members'])
   expect(
@@ -50,3 +50,25 @@ test('equal rejects of an answer have one row, and of many different ones 1,000 
     { reason: 'not an object', rows: 999 },
   ])
 })
+
+test.each([
+  ['activities', '/v2/activities', v2Page, (odd: number) => ({ odd })],
+  ['members', '/v1/members', numberedPage, (odd: number) => ({ odd })],
+  ['meetings', '/v1/meetings', v1Page, (odd: number) => ({ odd })],
+  ['access_logs', '/v1/public-api-access-logs', v1Page, (odd: number) => `odd ${odd}`],
+] as const)(
+  'a page of %s of which no item can be stored fails, unless it has a few items',
+  async (resource, path, pageOf, item) => {
+    const api = await startScriptedApi()
+    let items = 20
+    api.on(path, () => pageOf(Array.from({ length: items }, (_, number) => item(number))))
+    const trial = await startTrial(api)
+    expect((await trial.run([resource])).complete).toBe(true)
+    items = 21
+    const { complete, resources } = await trial.run([resource])
+    expect(complete).toBe(false)
+    expect(resources.find(one => one.resource === resource)?.reason).toMatch(
+      /None of the 21 items of a page could be stored/,
+    )
+  },
+)

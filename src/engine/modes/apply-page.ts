@@ -1,4 +1,5 @@
 import { type Page, readPage } from '../../api/paging.ts'
+import { ResourceError } from '../../base/errors.ts'
 import type { FeedName } from '../../catalog/feeds.ts'
 import type { ListPaging } from '../../declare/resource.ts'
 import type { StoredItem } from '../../store/rows/write-items.ts'
@@ -11,7 +12,8 @@ import { type Query, segmentInPass } from './pass.ts'
  * How every list mode stores a page, in the transaction of its answer (`requests/outcome.ts`). A mode says what
  * happens in each of five steps. Their order matters:
  *
- * 1. Parse. An item that cannot be stored is rejected; the rest of the page still commits.
+ * 1. Parse. An item that cannot be stored is rejected; the rest of the page still commits. A page of nothing but such
+ *    items fails as a whole: the API has probably changed, and the list must not count as read.
  * 2. Store rows. A stored row is no longer suspected, so this comes before the search for missing rows.
  * 3. Write follow-ups of the rows that were stored. They commit with their rows, so a crash loses none.
  * 4. Find missing rows: those that the page should have shown. The checkpoint still says where the previous page ended.
@@ -21,6 +23,8 @@ import { type Query, segmentInPass } from './pass.ts'
 export interface PageSteps<Parsed, Found, Outcome> {
   /** Undefined when nothing of the page may be stored. */
   parse(page: ListPage): Parsed | undefined
+  /** The number of items that can be stored. */
+  countOf(parsed: Parsed): number
   storeRows(page: ParsedPage<Parsed>): readonly StoredItem[]
   writeFollowUps(page: ParsedPage<Parsed>, stored: readonly StoredItem[]): void
   findMissingRows(page: ParsedPage<Parsed>): Found
@@ -63,13 +67,25 @@ export function applyPage<Parsed, Found, Outcome>(
 /** The first three steps. A page that is no part of a pass needs only these. */
 export function storePage<Parsed>(
   page: ListPage,
-  { parse, storeRows, writeFollowUps }: PageSteps<Parsed, unknown, unknown>,
+  { parse, countOf, storeRows, writeFollowUps }: PageSteps<Parsed, unknown, unknown>,
 ): ParsedPage<Parsed> | undefined {
   const parsed = parse(page)
   if (parsed === undefined) return undefined
+  const { length } = page.page.items
+  if (length > MOST_REJECTS_ALONE && countOf(parsed) === 0) throw allRejectedError(length)
   const read = { ...page, parsed }
   writeFollowUps(read, storeRows(read))
   return read
+}
+
+/** So many items of one page may each be malformed while the others of the list are not. */
+const MOST_REJECTS_ALONE = 20
+
+function allRejectedError(items: number): ResourceError {
+  return new ResourceError(`None of the ${items} items of a page could be stored`, {
+    code: 'all-rejected',
+    hint: 'The API has probably changed the form of this list. Update parley, or report it with the log, which names the fields.',
+  })
 }
 
 /** The checkpoint after a page. @param rows how many rows of the page count for the segment */

@@ -44,6 +44,7 @@ export function periodSteps(context: EngineContext, work: PeriodWork): PageSteps
       const inside = listed.filter(entry => isInside(timeOf(entry), segment))
       return { listed, inside, numbered: identify(inside, timeOf, segment) }
     },
+    countOf: ({ listed }) => listed.length,
     storeRows({ parsed: { numbered }, segment, reply }) {
       undated.correct(segment, numbered.items)
       const options = { ticket: reply.ticket, now: context.now(), filled: ['id'] }

@@ -65,6 +65,7 @@ export function snapshotSteps(context: EngineContext, work: SnapshotWork): PageS
   const where = { resource, feed: id }
   return {
     parse: read => parse(context, work, read),
+    countOf: ({ keys }) => keys.length,
     storeRows({ parsed: { rows, keys }, reply, segment }): readonly StoredItem[] {
       if (isOfRows(feed)) {
         const options = { ticket: reply.ticket, now: context.now() }

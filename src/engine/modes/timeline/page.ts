@@ -56,6 +56,7 @@ export function timelineSteps(
       const report = context.parsing.report(where, '')
       return page.items.flatMap(item => parse(item, report) ?? [])
     },
+    countOf: parsed => parsed.length,
     storeRows({ parsed, reply, segment }) {
       const options = { ticket: reply.ticket, now: context.now() }
       const stored = storeRows(context, where, feed.table, parsed, options)
