@@ -429,6 +429,33 @@ describe('the records that a changed record points at', () => {
     expect(tasks(trial)).toEqual([])
   })
 
+  test('a record that a value names in capitals is requested by its id, once', async () => {
+    const world = await crm()
+    const { trial, poll } = await watch(world)
+    const id = '0000000a-aaaa-4aaa-8aaa-00000000000a'
+    const requested: string[] = []
+    world.instead['company'] = ({ query: { ids } }) => {
+      if (ids === undefined) return undefined
+      requested.push(ids)
+      return {
+        body: { data: [{ id, object: 'company', updated_at: at(1) }], page_info: { has_next_page: false } },
+      }
+    }
+    for (const [minutes, stage] of [
+      [1, 'first'],
+      [2, 'second'],
+    ] as const) {
+      world.records['deal'] = { 1: deal(minutes, { company_id: id.toUpperCase(), stage }) }
+      world.activities.push(event(minutes, minutes, ['deal 1']))
+      await poll()
+    }
+    expect(requested).toEqual([id])
+    expect(trial.column("SELECT fields ->> 'company_id' FROM crm_records WHERE object = 'deal'")).toEqual([
+      id.toUpperCase(),
+    ])
+    expect(tasks(trial)).toEqual([])
+  })
+
   test('a record that cannot be read is requested once', async () => {
     const world = await crm()
     const { trial, timed, poll } = await watch(world)

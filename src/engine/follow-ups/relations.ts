@@ -1,5 +1,5 @@
 import { decodeJson } from '../../base/json.ts'
-import { isUuid } from '../../base/uuid.ts'
+import { canonicalId, isUuid } from '../../base/uuid.ts'
 import { columnAt } from '../../catalog/catalog.ts'
 import { type DeclaredFeed, LISTS } from '../../catalog/feeds.ts'
 import type { Cell } from '../../declare/parsed-item.ts'
@@ -37,16 +37,18 @@ export function followRelations(
   for (const { name, target } of context.store.relations(object)) {
     const value = values.get(name)
     if (!target || typeof value !== 'string' || value === '') continue
+    // Values of a record are stored as they are sent, and ids are not.
+    const id = canonicalId(value)
     const rowsList = listOf(target.resource)
     if (rowsList) {
       // Former members are on no list; without this check each change of their records would trigger a re-read.
-      if (value !== before.get(name) && !context.store.stored.has(rowsList.feed.table, [value]))
+      if (value !== before.get(name) && !context.store.stored.has(rowsList.feed.table, [id]))
         wantList(context, rowsList.id)
-    } else if (target.object !== null && isUuid(value) && step < MOST_STEPS) {
+    } else if (target.object !== null && isUuid(id) && step < MOST_STEPS) {
       if (lastListedAt(context, list, target.object) === null) continue
-      if (context.store.stored.has(feed.table, [target.object, value])) continue
+      if (context.store.stored.has(feed.table, [target.object, id])) continue
       // A task without an event time has no retries, so its `attempts` counts steps.
-      const task = { feed: changedFeed(list), scope: target.object, key: value }
+      const task = { feed: changedFeed(list), scope: target.object, key: id }
       context.store.tasks.add({ ...task, dueAt: context.store.dueClock.after(0), attempts: step + 1 })
     }
   }
