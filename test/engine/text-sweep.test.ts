@@ -55,14 +55,14 @@ async function startTexts(count: number, since?: string) {
   const day = async () => {
     const before = api.asked('/v2/messages/{id}').length
     timed.passTime(DAY - 2 * HOUR)
-    await trial.store.transaction(() => sweepTexts(timed.context, 100))
+    await trial.store.transaction(() => sweepTexts(timed.context, resources, 100))
     await timed.drain()
     timed.passTime(2 * HOUR)
     await timed.drain()
     return api.asked('/v2/messages/{id}').length - before
   }
   await day()
-  return { trial, texts, day }
+  return { trial, timed, texts, day }
 }
 
 test('a text that is hidden or edited while its e-mail stays the same is hidden or edited within 90 days', async () => {
@@ -91,4 +91,13 @@ test('the sweep leaves out the e-mails from before the configured start', async 
   let requests = 0
   for (let days = 0; days < 90; days += 1) requests += await day()
   expect(requests).toBe(10)
+})
+
+test('the sweep wants no texts while they are not read', async () => {
+  const { trial, timed } = await startTexts(30)
+  timed.passTime(7 * DAY)
+  await trial.store.transaction(() => sweepTexts(timed.context, ['messages'], 100))
+  expect(trial.column("SELECT key FROM sync_tasks WHERE feed = 'message_bodies.read'")).toEqual([])
+  await trial.store.transaction(() => sweepTexts(timed.context, ['messages', 'message_bodies'], 100))
+  expect(trial.column("SELECT key FROM sync_tasks WHERE feed = 'message_bodies.read'")).toHaveLength(2)
 })

@@ -165,7 +165,7 @@ export const MUTANTS: readonly Mutant[] = [
       ),
     ),
     file: 'engine/run/session.ts',
-    from: 'return sweepTexts(context, deps.governor.state().ratePerSecond) || ended.length > 0',
+    from: 'return sweepTexts(context, deps.resources, deps.governor.state().ratePerSecond) || ended.length > 0',
     to: 'return ended.length > 0',
   },
   {

@@ -168,7 +168,11 @@ async function begin(
   const runs = await store.transaction(() => {
     store.dueClock.note()
     processRequests(context)
-    sweepTexts(context, perSecond)
+    sweepTexts(
+      context,
+      resources.map(({ name }) => name),
+      perSecond,
+    )
     return beginRounds(context, resources)
   })
   await store.transaction(() => createSources(context))

@@ -105,7 +105,7 @@ export function createSession(deps: SessionDeps): Session {
     const hasEnded = await store.transaction.aside(() => {
       const ended = resources.filter(runs.review)
       noteLateness(context, resources)
-      return sweepTexts(context, deps.governor.state().ratePerSecond) || ended.length > 0
+      return sweepTexts(context, deps.resources, deps.governor.state().ratePerSecond) || ended.length > 0
     })
     // Deletions may have been applied, and other reads may be due: this commit counts.
     if (hasEnded) await store.transaction(() => undefined)

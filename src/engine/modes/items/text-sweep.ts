@@ -1,5 +1,6 @@
 import { DAY_MS } from '../../../base/clock.ts'
 import { ITEM_FEEDS } from '../../../catalog/feeds.ts'
+import type { ResourceName } from '../../../declare/resource-names.ts'
 import { META, readNote } from '../../../store/sync/meta.ts'
 import type { EngineContext } from '../../context/context.ts'
 import { DAY, HOUR, WEEK } from '../../context/intervals.ts'
@@ -61,13 +62,19 @@ function rangesOf({ row: from }: TextSweep, { row: to }: TextSweep, rows: number
 
 /**
  * Makes the texts due that the sweep has come to. Returns whether there are any. Call it in a transaction.
+ * @param resources that are read. Of others, the tasks would only gather.
  * @param perSecond requests that the API allows
  */
-export function sweepTexts({ store, options }: EngineContext, perSecond: number): boolean {
+export function sweepTexts(
+  { store, options }: EngineContext,
+  resources: readonly ResourceName[],
+  perSecond: number,
+): boolean {
   const dueAt = store.dueClock.after(0)
   const now = Date.parse(dueAt)
   let isAny = false
-  for (const { id: feed, pending } of SWEPT) {
+  for (const { resource, id: feed, pending } of SWEPT) {
+    if (!resources.includes(resource)) continue
     const rows = store.pending.newestId(pending)
     const noted = readNote<TextSweep>(store.state.meta, META.textSweep)
     const before = noted ?? { row: 0, at: now }
@@ -85,6 +92,6 @@ export function sweepTexts({ store, options }: EngineContext, perSecond: number)
   return isAny
 }
 
-const SWEPT = ITEM_FEEDS.flatMap(({ id, feed: { pending } }) =>
-  pending?.mayChange === undefined ? [] : [{ id, pending }],
+const SWEPT = ITEM_FEEDS.flatMap(({ resource, id, feed: { pending } }) =>
+  pending?.mayChange === undefined ? [] : [{ resource, id, pending }],
 )
