@@ -6,12 +6,14 @@ export default defineConfig({
   test: {
     root: new URL('..', import.meta.url).pathname,
     include: ['test/**/*.test.ts'],
-    // Minutes each: `npm run test:long`. Or they need separate processes, `npm run test:processes`, Chromium,
+    // Minutes each: `npm run test:long`. Or they read files that parley wrote, `npm run test:export`, or need separate
+    // processes, `npm run test:processes`, Chromium,
     // `npm run test:page`, promtool, `npm run test:alerts`, query engines, `npm run test:engines`, other versions of Node,
     // `npm run test:nodes`, or shells, `npm run test:install`.
     exclude: [
       'test/**/*.long.test.ts',
       'test/**/*.process.test.ts',
+      'test/{export,publish}/**',
       'test/page/**',
       'test/**/*.promtool.test.ts',
       'test/engines/**',

@@ -69,8 +69,8 @@ async function simulated(options: SimulatorOptions) {
   return { simulator, place: placeFor(simulator) }
 }
 
-test('the plan for 800 messages is within a fifth of what the backfill then needs, and stores nothing', async () => {
-  const { simulator, place } = await simulated({ messages: 800, meetings: 50, deals: 40, members: 20 })
+test('the plan for 300 messages is within a fifth of what the backfill then needs, and stores nothing', async () => {
+  const { simulator, place } = await simulated({ messages: 300, meetings: 20, deals: 15, members: 10 })
   const plan = await planOf(place)
   expect(plan.asked).toBe(simulator.requests.total())
   expect(plan.asked).toBeLessThanOrEqual(60)

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import type { Storage } from '../../src/publish/storage/storage.ts'
 import { newFolder, type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 import { markedWorld, putTranscript } from '../store/unique-texts.ts'
+import { runs } from '../support/effort.ts'
 import { dyingAfter, KILLED } from './dying-storage.ts'
 import { auditLake } from './lake-audit.ts'
 import { type LakeRow, metadataOf, publicationsIn, rowsOf } from './lake-reader.ts'
@@ -60,8 +61,8 @@ async function prepared(keep: number): Promise<Prepared> {
 const currentOf = async (lake: Lake, table: string): Promise<number> =>
   (await metadataOf(lake, table))['current-snapshot-id']
 
-/** Steps between two trials. Each table has steps of every kind, so the trials meet all of them. */
-const STRIDE = 3
+/** Steps between two trials: three in CI. Each table has steps of every kind, so the trials meet all of them. */
+const STRIDE = 13 - runs(10)
 
 test('a publication that is killed at any step leaves the last complete one readable, and the next one completes', async () => {
   const { store, lake, reset, tables, before, after } = await prepared(1)

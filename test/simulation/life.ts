@@ -85,10 +85,12 @@ const RESTARTS: Readonly<Record<number, number>> = { 69: 10_000, 73: 10_000, 75:
 /** The longest interval of a week, and the time for confirming a deletion that is held back. */
 const MOST_QUIET_DAYS = 10
 /** What did not fit and has no key is resolved at the end of the first round that began after it: at most two rounds. */
+const MOST_REJECT_DAYS = 15
 /** In this time each key is asked for that is asked for at all. */
 const ALL_ASKED_DAYS = 45
-const MOST_REJECT_DAYS = 15
 const MOST_FINDINGS = 5
+/** How often a life without days of rest is looked at once its deeds are over. */
+const SHORT_REST_DAYS = 0.25
 
 export async function live(life: Life): Promise<Lived> {
   const memory = existsSync('/dev/shm') ? '/dev/shm' : tmpdir()
@@ -359,9 +361,10 @@ export async function live(life: Life): Promise<Lived> {
     while (findings.length === 0 && undos[0] !== undefined)
       await pass(Math.max(0, undos.at(-1)?.at ?? 0) - machine.now() + 1)
     const rest: Sizes[] = []
-    for (let day = 1; findings.length === 0; day += 1) {
+    const step = life.restDays < 1 ? SHORT_REST_DAYS : 1
+    for (let day = step; findings.length === 0; day += step) {
       const before = trace.count()
-      await pass(DAY)
+      await pass(step * DAY)
       rest.push(witness.sizes(trace.count() - before))
       const left = [...witness.differences(), ...witness.unwell()]
       find(
