@@ -63,13 +63,20 @@ describe('the pause after a refusal', () => {
     untilMs: 5000,
     latencyMs: 20,
   }).state
-  const refuse = (state: PaceState, at: number, sentAt: number, waitMs?: number, jitter = 0.5, others = 0) =>
+  const refuse = (
+    state: PaceState,
+    at: number,
+    sentAt: number,
+    waitMs?: number,
+    { jitter = 0.5, others = 0, mayBeOfRoute = false } = {},
+  ) =>
     paceAfter(state, {
       kind: 'throttled',
       at,
       sentAt,
       othersInFlight: { atSend: others, now: others },
       waitMs,
+      mayBeOfRoute,
       jitter,
     })
   const accept = (state: PaceState, at: number, sentAt: number) =>
@@ -113,6 +120,40 @@ describe('the pause after a refusal', () => {
     })
   })
 
+  describe('when the limit may be that of one route', () => {
+    const refused = refuse(running, 5000, 4980, HOUR_MS, { mayBeOfRoute: true })
+
+    it('a request is sent after five seconds, and no other one before it has ended', () => {
+      expect(refused).toMatchObject({ pausedUntil: 10_000, askedUntil: 5000 + HOUR_MS })
+      const trying = paceAfter(refused, { kind: 'granted', at: 10_000 })
+      expect(trying.pausedUntil).toBe(10_000 + QUARTER_MS)
+    })
+
+    it('an accepted request ends the pause, and the rate is the one of before', () => {
+      const after = accept(refused, 10_030, 10_000)
+      expect(after).toMatchObject({ refusals: 0, pausedUntil: 10_030, askedUntil: 10_030 })
+      expect(learned(after)).toEqual(learned(running))
+      expect(learned(refused).ratePerSecond).toBeLessThan(learned(running).ratePerSecond)
+    })
+
+    it('a refused one lowers the rate as a single refusal does, and the wait lasts', () => {
+      const both = refuse(refused, 10_030, 10_000, HOUR_MS)
+      const one = refuse(running, 10_030, 10_000, HOUR_MS)
+      expect(learned(both)).toEqual(learned(one))
+      expect(both).toMatchObject({ pausedUntil: 10_030 + QUARTER_MS, ofRoute: undefined })
+    })
+
+    it('a failed one is followed by another five seconds later', () => {
+      const trying = paceAfter(refused, { kind: 'granted', at: 10_000 })
+      expect(paceAfter(trying, { kind: 'failed', at: 10_030, sentAt: 10_000 }).pausedUntil).toBe(15_030)
+    })
+
+    it('a short pause passes as usual', () => {
+      const short = refuse(running, 5000, 4980, 4000, { mayBeOfRoute: true })
+      expect(short).toMatchObject({ pausedUntil: 9000, ofRoute: undefined })
+    })
+  })
+
   it('a single request tests whether others may follow', () => {
     const refused = refuse(running, 5000, 4980, 1000)
     expect(maxInFlight(refused)).toBe(1)
@@ -150,7 +191,7 @@ describe('the pause after a refusal', () => {
     const pauses: number[] = []
     for (let refusal = 0; refusal < 60; refusal += 1) {
       const at = Math.max(6000, state.pausedUntil) + 1
-      state = refuse(state, at + 1, at, undefined, 1)
+      state = refuse(state, at + 1, at, undefined, { jitter: 1 })
       pauses.push(Math.round(state.pausedUntil - at - 1))
     }
     expect(pauses.slice(0, 4)).toEqual([1000, 2000, 4000, 4000])
@@ -158,7 +199,7 @@ describe('the pause after a refusal', () => {
     expect(pauses.at(-1)).toBe(60_000)
     const sent = state.pausedUntil + 1
     state = accept(state, sent + 5, sent)
-    expect(refuse(state, sent + 20, sent + 10, undefined, 1).pausedUntil).toBe(sent + 1020)
+    expect(refuse(state, sent + 20, sent + 10, undefined, { jitter: 1 }).pausedUntil).toBe(sent + 1020)
   })
 
   it('answers to earlier requests do not end a pause', () => {
@@ -170,7 +211,7 @@ describe('the pause after a refusal', () => {
 
   it('a refusal of the fifth in flight lowers the in-flight limit to four without a pause', () => {
     const state = startPace({}, { ratePerSecond: 1000, concurrency: 8, limited: false })
-    const refused = refuse(state, 100, 50, undefined, 0.5, 4)
+    const refused = refuse(state, 100, 50, undefined, { others: 4 })
     expect(refused.concurrency.limit).toBe(4)
     expect(refused.pausedUntil).toBeLessThan(100)
     expect(learned(refused)).toMatchObject({ ratePerSecond: 1000, limited: false })
@@ -178,7 +219,7 @@ describe('the pause after a refusal', () => {
 
   it('a second refusal with fewer in flight lowers the rate and restores the in-flight limit', () => {
     const state = startPace({}, { ratePerSecond: 1000, concurrency: 8, limited: false })
-    const again = refuse(refuse(state, 100, 50, undefined, 0.5, 4), 200, 150, undefined, 0.5, 2)
+    const again = refuse(refuse(state, 100, 50, undefined, { others: 4 }), 200, 150, undefined, { others: 2 })
     expect(again.concurrency.limit).toBe(8)
     expect(again.pausedUntil).toBeGreaterThan(200)
     expect(again.rate.limited).toBe(true)
@@ -189,7 +230,14 @@ describe('a search for the limit that gets no further refusal', () => {
   it('ends although few requests are due, and keeps the rate that it tried', () => {
     const opened = drive(startPace({}, undefined), { api: unlimited, untilMs: 2000, latencyMs: 5 }).state
     const alone = { atSend: 0, now: 0 }
-    const refusal = { at: 2100, sentAt: 2095, othersInFlight: alone, waitMs: undefined, jitter: 0.5 }
+    const refusal = {
+      at: 2100,
+      sentAt: 2095,
+      othersInFlight: alone,
+      waitMs: undefined,
+      mayBeOfRoute: false,
+      jitter: 0.5,
+    }
     let state = paceAfter(opened, { kind: 'throttled', ...refusal })
     let tried = 0
     for (let at = 4000; state.rate.search && at < 400_000; at += 250) {

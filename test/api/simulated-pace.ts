@@ -85,6 +85,7 @@ export function drive(first: PaceState, { api, untilMs, latencyMs = 20, jitter =
           sentAt,
           othersInFlight: { atSend: othersInFlight, now: inFlight.length },
           waitMs,
+          mayBeOfRoute: false,
           jitter: jitter(),
         })
   }

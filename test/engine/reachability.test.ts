@@ -41,7 +41,7 @@ async function reachable(options: Partial<ReachOptions> = {}) {
   const answered = () => {
     const answer = { kind: 'answer', value: {}, bytes: 2, serverTime: undefined } as const
     const asked = { feed: 'messages.list', request: REQUEST, isDeclared: false }
-    reachability.observe(asked, { ...answer, startedAt: clock.now(), durationMs: 10 })
+    reachability.observe(asked, { ...answer, startedAt: clock.now(), durationMs: 10 }, {})
   }
   return {
     reachability,
@@ -96,7 +96,7 @@ test('lost access that an earlier session stored is cleared by the first answer,
   reachability.begin()
   const refusal = { kind: 'refused', status: 403, message: 'x', isForeign: false } as const
   const asked = { feed: 'messages.list', request: REQUEST, isDeclared: false }
-  reachability.observe(asked, { ...refusal, startedAt: clock.now(), durationMs: 10 })
+  reachability.observe(asked, { ...refusal, startedAt: clock.now(), durationMs: 10 }, {})
   expect(await noted()).toMatchObject({ kind: 'refused' })
   answered()
   expect(await noted()).toBeNull()

@@ -130,7 +130,7 @@ const MESSAGE_ID = '"header_message_id":("[^"]*"|null)'
 
 /**
  * Half of the replicas have a clock that is ahead; a field without a column is another one at each read; a log seems empty;
- * one answer asks to wait for an hour; a list shows half of its rows; ids are in upper case; all e-mails have a blank
+ * one answer asks to wait for an hour, or all of a route do; a list shows half of its rows; ids are in upper case; all e-mails have a blank
  * Message-ID, or the same one.
  */
 const LONG_FAULTS: readonly [Fault, ...Fault[]] = [
@@ -146,6 +146,7 @@ const LONG_FAULTS: readonly [Fault, ...Fault[]] = [
   { kind: 'partial', route: '/v2/activities' },
   { kind: 'status', status: 404, route: '/v1/playbooks/{playbookId}' },
   { kind: 'lag', route: '/v2/objects/{object}/records', delayMs: HOUR },
+  { kind: 'status', status: 429, retryAfter: 3600, route: '/v1/meetings/{meetingId}/transcript' },
   { kind: 'upper-case', route: '/v2/activities' },
   { kind: 'rewrite', from: MESSAGE_ID, to: '"header_message_id":" "' },
   { kind: 'rewrite', from: MESSAGE_ID, to: '"header_message_id":" <1>"' },

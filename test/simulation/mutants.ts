@@ -192,6 +192,21 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'return true',
   },
   {
+    does: 'takes the limit of one route for a limit of all',
+    life: life(
+      { resources: ['activities', 'meetings', 'transcripts'], pollSeconds: 300 },
+      answers(0, 2 * HOUR, {
+        kind: 'status',
+        status: 429,
+        retryAfter: 3600,
+        route: '/v1/meetings/{meetingId}/transcript',
+      }),
+    ),
+    file: 'api/governor/route-limits.ts',
+    from: "return routes.get(route)?.isOwn ? 'route' : 'unknown'",
+    to: "return 'api'",
+  },
+  {
     does: 'tries six times in a row, at each try, what has failed for hours',
     life: life(
       { resources: ['bot_definition', 'members'], quietDays: 2 },

@@ -19,6 +19,8 @@ export interface PermitResult {
   kind: 'accepted' | 'throttled' | 'other'
   /** For `throttled`: the wait that the API asked for. */
   waitMs?: number | undefined
+  /** For `throttled`: see `PaceEvent`. */
+  mayBeOfRoute?: boolean
 }
 
 /** The requests in flight, and the pace that is learned from their results. */
@@ -53,12 +55,17 @@ export function createInFlight({ clock, random, start, turns, day, onEnd }: InFl
   let pace = start
   let count = 0
 
-  const learn = ({ kind, waitMs }: PermitResult, { sentAt, waitedFor, othersInFlight }: RequestInFlight) => {
+  const learn = (
+    { kind, waitMs, mayBeOfRoute = false }: PermitResult,
+    { sentAt, waitedFor, othersInFlight: atSend }: RequestInFlight,
+  ) => {
     const at = clock.elapsed()
     if (kind === 'accepted') pace = paceAfter(pace, { kind, at, sentAt, waitedFor })
-    if (kind !== 'throttled') return
-    const others = { atSend: othersInFlight, now: count }
-    pace = paceAfter(pace, { kind, at, sentAt, othersInFlight: others, waitMs, jitter: random() })
+    else if (kind === 'other') pace = paceAfter(pace, { kind: 'failed', at, sentAt })
+    else {
+      const othersInFlight = { atSend, now: count }
+      pace = paceAfter(pace, { kind, at, sentAt, othersInFlight, waitMs, mayBeOfRoute, jitter: random() })
+    }
   }
 
   const takeBack = (sentAt: number, isPaced: boolean) => {

@@ -9,6 +9,7 @@ import {
   withFewer,
 } from './concurrency.ts'
 import { afterAcceptance, afterRefusal, type RateState, startRate, withAnswerNoted } from './rate.ts'
+import { OTHER_ROUTE_MS } from './route-limits.ts'
 
 /**
  * Learns from the API's answers how fast to send requests, how many may be in flight, and when to pause. Pure: a state
@@ -59,9 +60,14 @@ export interface PaceState {
   readonly refusals: number
   /** Start of the first episode that `refusals` counts. */
   readonly blockedSince: number
+  /** Set while a request of another route is to find out whether the limit is that of one route. */
+  readonly ofRoute: BeforeRefusal | undefined
   readonly accepted: number
   readonly throttled: number
 }
+
+/** What holds again when the refusal turns out to be one of a single route. */
+type BeforeRefusal = Pick<PaceState, 'rate' | 'concurrency'>
 
 interface Doubt {
   /** Other requests in flight when a request was refused. */
@@ -89,9 +95,12 @@ export type PaceEvent =
       sentAt: number
       othersInFlight: { atSend: number; now: number }
       waitMs: number | undefined
+      /** Whether the limit may be that of its route, which is not asked meanwhile. */
+      mayBeOfRoute: boolean
       jitter: number
     }
-
+  /** A request without an answer, or with one that says nothing about the rate. */
+  | { kind: 'failed'; at: number; sentAt: number }
   /** A request got its permit. During a wait that the API asked for, this request is the only trial in flight. */
   | { kind: 'granted'; at: number }
   /** A request that got its permit at `grantedAt` was not sent. */
@@ -154,6 +163,7 @@ export function startPace(ceilings: Ceilings, learnedRate: LearnedRate | undefin
     pauseReason: undefined,
     refusals: 0,
     blockedSince: Number.NEGATIVE_INFINITY,
+    ofRoute: undefined,
     accepted: 0,
     throttled: 0,
   }
@@ -169,7 +179,18 @@ export function paceAfter(state: PaceState, event: PaceEvent): PaceState {
       return event.at < state.askedUntil ? withRequestedWait(state, event.at, state.askedUntil) : state
     case 'unsent':
       return afterUnsent(state, event)
+    case 'failed':
+      return afterFailedTrial(state, event)
   }
+}
+
+/** The trial on another route has shown nothing, so another one may follow. */
+function afterFailedTrial(
+  state: PaceState,
+  { at, sentAt }: Extract<PaceEvent, { kind: 'failed' }>,
+): PaceState {
+  if (!state.ofRoute || sentAt <= state.episodeAt) return state
+  return { ...state, pausedUntil: Math.min(state.askedUntil, at + OTHER_ROUTE_MS) }
 }
 
 /** If the unsent request was the trial during a wait that the API asked for, another trial may follow at once. */
@@ -219,6 +240,16 @@ function afterAccepted(state: PaceState, event: Extract<PaceEvent, { kind: 'acce
   const { at, sentAt, waitedFor } = event
   const rate = withAnswerNoted(state.rate, { sentAt, accepted: true })
   const counted = { ...state, accepted: state.accepted + 1, rate }
+  if (state.ofRoute && sentAt > state.episodeAt)
+    return {
+      ...counted,
+      rate: withAnswerNoted(state.ofRoute.rate, { sentAt, accepted: true }),
+      concurrency: state.ofRoute.concurrency,
+      ofRoute: undefined,
+      refusals: 0,
+      askedUntil: at,
+      pausedUntil: at,
+    }
   // A request that was sent before the latest refusal says nothing about the time after that refusal.
   if (sentAt <= state.episodeAt) return counted
   return {
@@ -247,12 +278,30 @@ function afterThrottled(state: PaceState, event: ThrottledEvent): PaceState {
     return asked > Math.max(state.pausedUntil, state.askedUntil) ? withRequestedWait(lower, at, asked) : lower
   }
   const blockedSince = state.refusals === 0 ? at : state.blockedSince
-  const begun = { ...counted, refusals: state.refusals + 1, blockedSince }
-  if (!mayBeConcurrency(state, event))
-    return withPause({ ...afterRateRefusal(begun, at), episodeAt: at }, event, asked)
+  // The trial of another route was refused as well: the rate is lowered once for both.
+  const begun = {
+    ...counted,
+    ...state.ofRoute,
+    ofRoute: undefined,
+    refusals: state.refusals + 1,
+    blockedSince,
+  }
+  if (!mayBeConcurrency(state, event)) {
+    const paused = withPause({ ...afterRateRefusal(begun, at), episodeAt: at }, event, asked)
+    return event.mayBeOfRoute ? withTrialElsewhere(paused, { at, before: state }) : paused
+  }
   const doubtful = { ...withDoubt(begun, event), episodeAt: at }
   // Fewer requests in flight may be enough, so there is no pause unless the API asks for one.
   return waitMs === undefined ? { ...doubtful, refusals: 0 } : withPause(doubtful, event, asked)
+}
+
+function withTrialElsewhere(
+  paused: PaceState,
+  { at, before: { rate, concurrency } }: { at: number; before: BeforeRefusal },
+): PaceState {
+  const until = Math.max(paused.pausedUntil, paused.askedUntil)
+  if (until - at <= OTHER_ROUTE_MS) return paused
+  return { ...paused, ofRoute: { rate, concurrency }, askedUntil: until, pausedUntil: at + OTHER_ROUTE_MS }
 }
 
 /** Whether too many requests in flight may be the reason. An API that refuses for this reason asks for no long wait. */

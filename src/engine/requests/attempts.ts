@@ -2,7 +2,7 @@ import { unauthorized } from '../../api/access-errors.ts'
 import type { RetryCause } from '../../api/classify.ts'
 import type { Client, Sent } from '../../api/client.ts'
 import type { Permit } from '../../api/governor/in-flight.ts'
-import { CUT_OFF, permitResult } from '../../api/outcome-texts.ts'
+import { CUT_OFF } from '../../api/outcome-texts.ts'
 import type { HealthCheck } from '../../api/reach.ts'
 import { retryDecision } from '../../api/retry.ts'
 import { ResourceError, RetryError, StopError } from '../../base/errors.ts'
@@ -194,9 +194,9 @@ function createSender(deps: SenderDeps): Sender {
       if ('serverTime' in sent && sent.serverTime !== undefined)
         context.server.observe(sent.serverTime, sent.durationMs)
       endless?.onSent(request, lane, sent)
-      permit.settle(permitResult(sent))
+      permit.settle(reachability.permitResult(request, sent))
       const isDeclared = sent.kind === 'refused' && expected?.[sent.status] !== undefined
-      reachability.observe({ feed, request, isDeclared }, sent)
+      reachability.observe({ feed, request, isDeclared }, sent, deps.pause())
       progress.turnedAwayInARow = reachability.refusedInARow()
       reachability.notePause(deps.pause())
       const silent = reachability.silenceError()

@@ -1,7 +1,17 @@
 import { type ApiAccess, accessGone, noAnswer } from '../../api/access-errors.ts'
 import type { Sent } from '../../api/client.ts'
 import type { GovernorState } from '../../api/governor/governor.ts'
-import { failureCause, failureText } from '../../api/outcome-texts.ts'
+import type { PermitResult } from '../../api/governor/in-flight.ts'
+import {
+  after429,
+  afterAcceptance,
+  closedMs,
+  concernsOf429,
+  NO_ROUTE_LIMITS,
+  type RouteLimits,
+  whileTrying,
+} from '../../api/governor/route-limits.ts'
+import { failureCause, failureText, permitResult } from '../../api/outcome-texts.ts'
 import {
   isAbandoned,
   isAccessInDoubt,
@@ -31,7 +41,10 @@ export interface Reachability {
   /** Clears the trouble that an earlier process stored, unless access was lost. */
   begin(): void
   noteSending(request: ApiRequest): void
-  observe(asked: Asked, sent: Sent): void
+  /** What the governor learns from an answer. Call it before `observe`. */
+  permitResult(request: ApiRequest, sent: Sent): PermitResult
+  /** @param pause that of the governor after the answer, which is stored so that `parley status` can show it */
+  observe(asked: Asked, sent: Sent, pause: GovernorPause): void
   next(): NextStep
   /** Time until a request on this route may be sent, in ms. */
   restMs(route: string): number
@@ -119,6 +132,16 @@ export function createReachability({
   const patienceLeft = () => patienceLeftMs(reach, giveUpMs, clock.elapsed())
 
   const note = createTroubleNote({ store, resources })
+  let limits: RouteLimits = NO_ROUTE_LIMITS
+  const limitsAfter = ({ route }: ApiRequest, sent: Sent, { pausedUntil }: GovernorPause): RouteLimits => {
+    const at = clock.elapsed()
+    const { kind, waitMs } = permitResult(sent)
+    if (kind === 'accepted') return afterAcceptance(limits, route, at - sent.durationMs)
+    if (kind === 'other') return limits
+    const pausedMs = (pausedUntil ?? 0) - clock.now()
+    return after429(limits, { route, at, waitMs, pausedMs, random })
+  }
+
   const noteChange = () => note.update(trouble(), { mayStand: isAccessInDoubt(reach) })
   const change = (next: Reach) => {
     const before = reach
@@ -129,14 +152,27 @@ export function createReachability({
 
   return {
     begin: () => note.begin(trouble(), { stands: options.accessWasLost }),
-    noteSending: ({ route }) => change(whileSending(reach, route)),
-    observe(asked, sent) {
+    noteSending({ route }) {
+      limits = whileTrying(limits, route, clock.elapsed())
+      change(whileSending(reach, route))
+    },
+    permitResult({ route }, sent) {
+      const result = permitResult(sent)
+      if (result.kind !== 'throttled') return result
+      const concerns = concernsOf429(limits, route, clock.elapsed())
+      return concerns === 'route' ? { kind: 'other' } : { ...result, mayBeOfRoute: concerns === 'unknown' }
+    },
+    observe(asked, sent, pause) {
+      limits = limitsAfter(asked.request, sent, pause)
       if (sent.kind === 'retry' && sent.cause !== 'throttled') lastFailure = failureText(sent)
       onlyForeign = sent.kind === 'answer' ? undefined : isForeign(sent, onlyForeign)
       change(reachAfter(reach, eventOf(asked, sent, clock.elapsed(), random)))
     },
     next: () => nextStep(reach, clock.elapsed()),
-    restMs: route => restMs(reach, route, clock.elapsed()),
+    restMs(route) {
+      const at = clock.elapsed()
+      return Math.max(restMs(reach, route, at), closedMs(limits, route, at))
+    },
     abandonedReason: route => (isAbandoned(reach, route) ? reach.routes.get(route)?.reason : undefined),
     isAway: () => reach.silence?.isAway === true,
     isAccessInDoubt: () => isAccessInDoubt(reach),
