@@ -29,8 +29,8 @@ import { resolvedPath } from '../store/disk/location.ts'
 import { refuseOtherWorkspaceAt } from '../store/file/workspace-check.ts'
 import { type DaemonState, reasonOfState } from '../store/status/report.ts'
 import { noteDaemonEnd } from '../store/status/waiting-daemon.ts'
+import { API_GATE, type Gate } from '../store/sync/gates.ts'
 import { META } from '../store/sync/meta.ts'
-import type { UnreachableNote } from '../store/sync/resource-state.ts'
 import { type BackgroundWork, startBackgroundWork } from './background-work.ts'
 import { createTargetCatalogue, type TargetCatalogueParts } from './catalogue.ts'
 import { type CurrentState, reportedState } from './current-state.ts'
@@ -321,7 +321,7 @@ async function runSession({
   const lost = accessLossNote(after, end, chosenResources(settings))
   // Both writes fail on a full disk. The log and the status server still report the state.
   if (after) await note(after).catch(() => undefined)
-  if (lost) await app.store.transaction(() => app.store.state.noteUnreachable(lost)).catch(() => undefined)
+  if (lost) await app.store.transaction(() => app.store.gates.set([lost])).catch(() => undefined)
   delete current.app
   delete current.session
   await app.close()
@@ -333,11 +333,11 @@ function accessLossNote(
   state: DaemonState | undefined,
   { error }: SessionResult,
   resources: readonly ResourceName[],
-): UnreachableNote | undefined {
+): Gate | undefined {
   const isRefused = error instanceof StopError && error.exitStatus === EXIT_STATUS.refused
   if (!isRefused || state?.state !== 'waiting' || state.until === null) return undefined
   const { since, until } = state
-  return { kind: 'refused', reason: reasonWithHint(error), since, next_try_at: until, resources }
+  return { what: API_GATE, kind: 'refused', reason: reasonWithHint(error), since, until, resources }
 }
 
 /** The daemon's state after a session; undefined when the next session starts at once. */

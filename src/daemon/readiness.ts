@@ -1,4 +1,4 @@
-import type { Unreachable } from '../engine/requests/trouble-note.ts'
+import type { Unreachable } from '../engine/requests/reachability.ts'
 import { reasonOfState } from '../store/status/report.ts'
 import { dateTimeText } from '../terminal/wording.ts'
 import type { CurrentState } from './current-state.ts'

@@ -45,6 +45,7 @@ import { withoutDamagedSearch } from './search/objects.ts'
 import { type Arrivals, createArrivals } from './sync/arrivals.ts'
 import { createDays, type Days } from './sync/days.ts'
 import { createDueClock, type DueClock } from './sync/due-clock.ts'
+import { createGates, type Gates } from './sync/gates.ts'
 import { META } from './sync/meta.ts'
 import { createMinutes, type Minutes } from './sync/minutes.ts'
 import { createPublications, type Publications } from './sync/publications.ts'
@@ -91,6 +92,7 @@ export interface Store {
   rowTimes: RowTimes
   stored: StoredRows
   pending: PendingRows
+  gates: Gates
   parts: PartColumns
   links: Links
   /** Fields whose values are keys of other rows. */
@@ -310,6 +312,7 @@ function createStore({
     rowTimes: createRowTimes(prepare),
     stored,
     pending: createPendingRows(prepare),
+    gates: createGates(prepare),
     parts: createPartColumns(prepare),
     links: createLinks(prepare),
     relations: createCrmFieldReader(prepare, { relationsOnly: true }),

@@ -319,7 +319,6 @@ const DAMAGED: readonly [key: string, command: string[]][] = [
   ['requests_today', ['backfill', '--plan']],
   ['learned_rate', ['backfill']],
   ['drift', ['backfill']],
-  ['unreachable', ['status']],
   ['workspace', ['snapshot', 'other.db']],
 ]
 

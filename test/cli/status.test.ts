@@ -451,6 +451,18 @@ test('an API that does not answer is reported once, and the reasons of single re
   for (const line of held) expect(line).toMatch(/ ago +-$/)
 })
 
+test('a resource says why it is on hold while the API answers', () => {
+  const reason = 'The API has throttled requests for /v1/meetings since 12:00:00 UTC'
+  const lines = printed(undefined, {
+    ...BUSY,
+    api: null,
+    resources: BUSY.resources.map(row =>
+      row.resource === 'meetings' ? { ...row, state: 'on hold', reason } : row,
+    ),
+  })
+  expect(lines).toContain(`  meetings: ${reason}`)
+})
+
 test('the report names each file that may still hold purged content, with the reason', () => {
   expect(printed(undefined, BUSY)).toContain(
     'Purged content may remain in /data/parley.db-wal: a program reads an older state of the database.',

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
+import type { Sent } from '../../src/api/client.ts'
 import type { HealthCheck, ReachOptions } from '../../src/api/reach.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
 import { createReachability } from '../../src/engine/requests/reachability.ts'
-import { META } from '../../src/store/sync/meta.ts'
+import { API_GATE, type Gate } from '../../src/store/sync/gates.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 
 const MINUTE = 60_000
@@ -34,6 +35,7 @@ async function reachable(options: Partial<ReachOptions> = {}) {
       keySource: { by: 'file', text: 'the test' },
     },
     resources: ['messages'],
+    resourcesOf: () => ['messages'],
     options: { healthChecks: [], againAfterMs: MINUTE, wasAnswered: true, accessWasLost: false, ...options },
     giveUpMs: Number.POSITIVE_INFINITY,
     random: () => 0.5,
@@ -54,7 +56,7 @@ async function reachable(options: Partial<ReachOptions> = {}) {
     },
     noted: async () => {
       await store.transaction(() => undefined)
-      return JSON.parse(store.state.meta(META.unreachable) ?? 'null')
+      return store.gates.closed()
     },
   }
 }
@@ -68,17 +70,17 @@ test.each([
     const { reachability, clock, answered, pass, noted, logged } = await reachable()
     const pausedUntil = clock.now() + 10 * MINUTE
     reachability.notePause({ pausedUntil, pauseReason })
-    expect(await noted()).toMatchObject({ kind, resources: ['messages'] })
+    expect(await noted()).toMatchObject([{ what: 'api', kind, resources: ['messages'] }])
 
     pass(9.9 * MINUTE)
     answered()
     reachability.notePause({ pausedUntil, pauseReason })
-    expect(await noted()).toMatchObject({ kind })
+    expect(await noted()).toMatchObject([{ kind }])
 
     pass(MINUTE)
     answered()
     reachability.notePause({})
-    expect(await noted()).toBeNull()
+    expect(await noted()).toEqual([])
     expect(logged()).toMatchObject([
       { level: 'warn', msg, wait_ms: expect.any(Number) },
       { level: 'info', msg: 'Requests are sent again', duration_ms: expect.any(Number) },
@@ -91,19 +93,67 @@ test('lost access that an earlier session stored is cleared by the first answer,
     accessWasLost: true,
     healthChecks: CHECKS,
   })
-  const lost = { kind: 'refused', reason: 'x', since: AT, next_try_at: AT, resources: ['messages'] } as const
-  await store.transaction(() => store.state.noteUnreachable(lost))
+  const lost: Gate = {
+    what: API_GATE,
+    kind: 'refused',
+    reason: 'x',
+    since: AT,
+    until: AT,
+    resources: ['messages'],
+  }
+  await store.transaction(() => store.gates.set([lost]))
   reachability.begin()
   const refusal = { kind: 'refused', status: 403, message: 'x', isForeign: false } as const
   const asked = { feed: 'messages.list', request: REQUEST, isDeclared: false }
   reachability.observe(asked, { ...refusal, startedAt: clock.now(), durationMs: 10 }, {})
-  expect(await noted()).toMatchObject({ kind: 'refused' })
+  expect(await noted()).toMatchObject([{ kind: 'refused' }])
   answered()
-  expect(await noted()).toBeNull()
+  expect(await noted()).toEqual([])
 })
 
 test('a pause of seconds is not stored', async () => {
   const { reachability, clock, noted } = await reachable()
   reachability.notePause({ pausedUntil: clock.now() + 5000, pauseReason: 'throttled' })
-  expect(await noted()).toBeNull()
+  expect(await noted()).toEqual([])
+})
+
+test('a route with a limit of its own has a gate while it is closed, and the others have none', async () => {
+  const { reachability, clock, answered, pass, noted, logged } = await reachable()
+  const route = '/v1/meetings/{meetingId}/transcript'
+  const request = { route, path: '/v1/meetings/1/transcript' }
+  const refusal = {
+    kind: 'retry',
+    cause: 'throttled',
+    status: 429,
+    message: 'x',
+    waitMs: 10 * MINUTE,
+  } as const
+  const observe = (sent: Sent) =>
+    reachability.observe({ feed: 'transcripts.read', request, isDeclared: false }, sent, {})
+  observe({ ...refusal, startedAt: clock.now(), durationMs: 10 })
+  const since = clock.now()
+  expect(await noted()).toEqual([])
+
+  pass(MINUTE)
+  answered()
+  expect(await noted()).toMatchObject([{ what: `route:${route}`, kind: 'asked-to-wait' }])
+  const [gate] = await noted()
+  expect(Math.abs(Date.parse(gate?.since ?? '') - since)).toBeLessThan(MINUTE)
+  expect(reachability.trouble()).toBeUndefined()
+  expect(reachability.restMs(route)).toBeGreaterThan(8 * MINUTE)
+  expect(reachability.restMs(REQUEST.route)).toBe(0)
+
+  pass(10 * MINUTE)
+  observe({
+    kind: 'answer',
+    value: {},
+    bytes: 2,
+    serverTime: undefined,
+    startedAt: clock.now(),
+    durationMs: 10,
+  })
+  expect(await noted()).toEqual([])
+  expect(logged()).toMatchObject([
+    { level: 'warn', msg: 'The API limits the requests on one route; the others go on', route },
+  ])
 })

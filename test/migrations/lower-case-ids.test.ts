@@ -21,12 +21,13 @@ const UPGRADE_PROCESS = fileURLToPath(new URL('upgrade-process.ts', import.meta.
 
 const STATE = ['sync_tasks', 'sync_seen', 'sync_erasures', 'sync_absences', 'sync_segments', 'sync_rejects']
 
-/** The file as the version before left it: without the texts of copies. */
+/** The file as the version before left it: without the texts of copies, and what later versions added. */
 function downgrade(db: Sqlite): void {
   const views = db.prepare("SELECT name FROM sqlite_master WHERE type = 'view'").pluck().all() as string[]
   for (const view of views) db.exec(`DROP VIEW ${quote(view)}`)
-  db.exec(`ALTER TABLE message_copies DROP COLUMN text;
-    DELETE FROM __drizzle_migrations WHERE created_at = (SELECT max(created_at) FROM __drizzle_migrations)`)
+  db.exec(`ALTER TABLE message_copies DROP COLUMN text; DROP TABLE sync_gates;
+    DELETE FROM __drizzle_migrations WHERE created_at IN
+      (SELECT created_at FROM __drizzle_migrations ORDER BY created_at LIMIT -1 OFFSET 17)`)
 }
 
 /** All columns with ids, and their kinds. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { StatusReport } from '../../src/store/status/report.ts'
 import { hostilePage, pageOf } from './made-page.ts'
 import { start } from './status-server.ts'
 
@@ -54,10 +55,11 @@ describe('the page', () => {
     expect(html).toContain('<details><summary>2 fields</summary><ul><li>meetings.')
   })
 
-  test('a resource that is on hold shows that alone: why and until when is said once for all', () => {
-    const html = pageOf(({ report }) => ({
+  const onHold = (api: StatusReport['api']) =>
+    pageOf(({ report }) => ({
       report: {
         ...report,
+        api,
         resources: report.resources.map(row => ({
           ...row,
           state: 'on hold',
@@ -66,10 +68,20 @@ describe('the page', () => {
         })),
       },
     }))
+
+  test('a resource that is on hold shows that alone: why and until when is said once for all', () => {
+    const since = '2026-03-04T12:00:00.000Z'
+    const html = onHold({ kind: 'asked-to-wait', reason: 'HTTP 429', since, next_try_at: since })
     const cells = /<th scope="row">teams<td>(.*)<td>(.*?)<td>.*\n/.exec(html)?.[0] ?? ''
     expect(cells).toContain('<span class="state on-hold">on hold</span><td')
     expect(cells).toContain('<td>–<td')
     expect(html).not.toMatch(/No request succeeds|in 5 min/)
+  })
+
+  test('a resource that is on hold says why while the API answers', () => {
+    expect(onHold(null)).toContain(
+      '<span class="state on-hold">on hold</span><small>No request succeeds</small>',
+    )
   })
 
   test('a strip of runs begins with the newest, since a narrow page cuts its end', () => {

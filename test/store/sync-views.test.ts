@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { API_GATE, type Gate } from '../../src/store/sync/gates.ts'
 import type { Segment } from '../../src/store/sync/segments.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
 
@@ -260,18 +261,37 @@ describe('the rows of sync_status', () => {
       complete(store)
       const until = new Date().toISOString()
       const time = until.slice(11, 19)
-      const note = { kind, reason: 'why', since: AT, next_try_at: until, resources: ['members'] } as const
-      store.state.noteUnreachable(note)
+      const gate: Gate = { what: API_GATE, kind, reason: 'why', since: AT, until, resources: ['members'] }
+      store.gates.set([gate])
       const stateOf = (resource: string) =>
         store.all(`SELECT state, reason FROM sync_status WHERE resource = '${resource}'`)
       expect(stateOf('members')).toEqual([
         { state: 'on hold', reason: `${sentence} 2026-03-01 00:00 UTC (why); next try at ${time} UTC` },
       ])
       expect(stateOf('teams')).toEqual([{ state: 'ok', reason: null }])
-      store.state.noteUnreachable(undefined)
+      store.gates.set([])
       expect(stateOf('members')).toEqual([{ state: 'ok', reason: null }])
     },
   )
+
+  test('sync_status names the route whose requests are throttled, unless the API cannot be read', () => {
+    const store = temporaryStore()
+    complete(store)
+    const gate = { since: AT, until: AT, reason: 'why', resources: ['transcripts'] } satisfies Partial<Gate>
+    const route: Gate = { ...gate, what: 'route:/v1/meetings/{meetingId}/transcript', kind: 'asked-to-wait' }
+    const api: Gate = { ...gate, what: API_GATE, kind: 'silent' }
+    store.gates.set([route])
+    expect(transcripts(store)).toMatchObject({
+      state: 'on hold',
+      reason: expect.stringContaining(
+        'The API has throttled requests for /v1/meetings/{meetingId}/transcript since 2026-03-01',
+      ),
+    })
+    store.gates.set([route, api])
+    expect(transcripts(store)).toMatchObject({
+      reason: expect.stringContaining('No request to the API has succeeded since'),
+    })
+  })
 
   test('sync_status counts what is not ready, and has no count once everything is ready', () => {
     const store = temporaryStore()

@@ -108,3 +108,20 @@ const isProof = ({ refusedAt, closedUntil }: RouteLimit, sentAt: number): boolea
 export function closedMs({ routes }: RouteLimits, route: string, at: number): number {
   return Math.max(0, (routes.get(route)?.closedUntil ?? at) - at)
 }
+
+/** A route with a limit of its own that is closed. */
+export interface ClosedRoute extends Pick<RouteLimit, 'closedUntil'> {
+  route: string
+  since: number
+}
+
+/** The routes that are closed for at least `leastMs` in all, by name. */
+export function closedRoutes({ routes }: RouteLimits, at: number, leastMs: number): ClosedRoute[] {
+  return [...routes]
+    .flatMap(([route, { isOwn, since, closedUntil }]) =>
+      isOwn && since !== undefined && closedUntil > at && closedUntil - since >= leastMs
+        ? [{ route, since, closedUntil }]
+        : [],
+    )
+    .sort((one, other) => one.route.localeCompare(other.route))
+}

@@ -329,6 +329,25 @@ export const OLDER_ANSWER_TABLE = bookkeepingTable({
   storage: 'clustered',
 })
 
+export const GATE_TABLE = bookkeepingTable({
+  name: 'sync_gates',
+  about: 'What is closed, so that reads that are due wait; see `sync_status`. What is open has no row.',
+  columns: {
+    what: { kind: 'text' },
+    kind: {
+      kind: 'text',
+      notNull: true,
+      values: ['silent', 'refused', 'asked-to-wait', 'day-used-up'],
+    },
+    since: { kind: 'timestamp', notNull: true },
+    until: { kind: 'timestamp', notNull: true },
+    reason: { kind: 'text', notNull: true },
+    resources: { kind: 'json', notNull: true },
+  },
+  key: ['what'],
+  storage: 'clustered',
+})
+
 export const PURGE_TABLE = bookkeepingTable({
   name: 'sync_erasures',
   about: 'Deleted or withheld rows whose content is not purged yet.',
@@ -473,6 +492,7 @@ export const BOOKKEEPING: readonly BookkeepingTable[] = [
   PUBLICATION_TABLE,
   REJECT_TABLE,
   OLDER_ANSWER_TABLE,
+  GATE_TABLE,
   PURGE_TABLE,
   ARRIVAL_TABLE,
   REQUEST_TABLE,

@@ -2,7 +2,7 @@ import type { GovernorState } from '../../api/governor/governor.ts'
 import { isoInstant } from '../../base/clock.ts'
 import { wholeNumber } from '../../base/whole-number.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.ts'
-import type { Unreachable } from '../../engine/requests/trouble-note.ts'
+import type { Unreachable } from '../../engine/requests/reachability.ts'
 import { styledText } from '../../terminal/colours.ts'
 import { progressBar } from '../../terminal/progress-bar.ts'
 import {

@@ -38,7 +38,7 @@ export function statusPage(report: StatusReport, { now, columns }: StatusPageOpt
   const { lines, left } = fitTable(resourceColumns(now), resources, width)
   // For a resource in its first read, the state column says enough; why all are on hold is said once.
   const reasons = resources.flatMap(row =>
-    row.reason === null || row.state === 'backfilling' || row.state === 'on hold'
+    row.reason === null || row.state === 'backfilling' || (row.state === 'on hold' && report.api !== null)
       ? []
       : indentedNote(row.resource, reasonText(row, row.reason, now), width),
   )
@@ -255,7 +255,7 @@ function publicationSentences({ publication }: StatusReport, now: number): strin
 function rateSentence(rate: RateReport | null, now: number): string {
   if (rate === null) return 'The rate limit of the API is not known yet.'
   const { requests_per_second: speed, concurrency, limited_by: limit, learned_at: at } = rate
-  if (limit === null) return 'The API has not throttled a request (429) so far.'
+  if (limit === null) return 'The API has shown no limit for all requests so far.'
   const allows = {
     rate: `about ${rateText(speed)} requests/s`,
     concurrency: `${wholeNumber(concurrency)} requests at once`,

@@ -1,8 +1,9 @@
 import type { ApiAccess } from '../../api/access-errors.ts'
+import type { RouteLimits } from '../../api/governor/route-limits.ts'
 import { type Reach, type Trouble, troubleOf } from '../../api/reach.ts'
 import { isoInstant } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
-import type { PauseKind } from './trouble-note.ts'
+import type { Gate } from '../../store/sync/gates.ts'
 
 export interface ReachChange {
   before: Reach
@@ -33,6 +34,9 @@ const ENDS: Readonly<Record<Trouble['kind'], string>> = {
   refused: 'The API grants access again',
 }
 
+/** A pause of the governor, which is not the fault of the API. */
+export type PauseKind = Extract<Gate['kind'], 'asked-to-wait' | 'day-used-up'>
+
 /** `since` and `until` are in ms since the epoch. */
 export interface NotedPause {
   kind: PauseKind
@@ -53,6 +57,19 @@ export function logPauseChange(
 const PAUSES: Readonly<Record<PauseKind, string>> = {
   'asked-to-wait': 'The API asked parley to wait',
   'day-used-up': 'The requests of this day are used up',
+}
+
+/** Logs once of each route that it has a limit of its own. */
+export function logOwnLimits(
+  log: Pick<Log, 'warn'>,
+  { before, after, now }: { before: RouteLimits; after: RouteLimits; now: number },
+): void {
+  if (before.routes === after.routes) return
+  for (const [route, { isOwn, closedUntil }] of after.routes) {
+    if (!isOwn || before.routes.get(route)?.isOwn) continue
+    const wait_ms = Math.round(closedUntil - now)
+    log.warn('The API limits the requests on one route; the others go on', { route, wait_ms })
+  }
 }
 
 function logRoutes(log: Pick<Log, 'info' | 'warn'>, { before, after, now }: ReachChange): void {

@@ -6,6 +6,7 @@ import {
   after429,
   afterAcceptance,
   closedMs,
+  closedRoutes,
   concernsOf429,
   NO_ROUTE_LIMITS,
   type RouteLimits,
@@ -30,15 +31,17 @@ import {
   withoutWait,
 } from '../../api/reach.ts'
 import type { ApiRequest } from '../../api/request.ts'
+import { isoInstant } from '../../base/clock.ts'
 import type { StopError } from '../../base/errors.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
+import { API_GATE, type Gate, ROUTE_GATE } from '../../store/sync/gates.ts'
 import type { EngineContext } from '../context/context.ts'
-import { logPauseChange, logReachChange, type NotedPause } from './reach-log.ts'
-import { createTroubleNote, type PauseKind, type Unreachable } from './trouble-note.ts'
+import { createGateRows } from './gate-rows.ts'
+import { logOwnLimits, logPauseChange, logReachChange, type NotedPause, type PauseKind } from './reach-log.ts'
 
 /** Holds the state of `api/reach.ts`: updates it with every outcome and records changes in the log and the database. */
 export interface Reachability {
-  /** Clears the trouble that an earlier process stored, unless access was lost. */
+  /** Replaces the gates that an earlier process stored, unless access was lost. */
   begin(): void
   noteSending(request: ApiRequest): void
   /** What the governor learns from an answer. Call it before `observe`. */
@@ -66,8 +69,17 @@ export interface Reachability {
   /** The error that ends the run when access is lost. */
   accessError(): StopError
   trouble(): Unreachable | undefined
-  /** Clears the stored trouble when this process stops reading. */
+  /** Removes the stored gates when this process stops reading. */
   end(): void
+}
+
+/** Why the API cannot be read. */
+export interface Unreachable extends Pick<Gate, 'kind' | 'reason'> {
+  /** `since`, `nextTryAt` and `givesUpAt` are in ms since the epoch, by this machine's clock. */
+  since: number
+  nextTryAt: number
+  /** When the run gives up; undefined in the daemon. */
+  givesUpAt: number | undefined
 }
 
 export interface Asked {
@@ -83,6 +95,8 @@ export interface ReachabilityDeps {
   /** For error messages. */
   access: ApiAccess
   resources: readonly ResourceName[]
+  /** Those of them that have requests on this route. */
+  resourcesOf(route: string): readonly ResourceName[]
   options: ReachOptions
   /** Infinite in the daemon. */
   giveUpMs: number
@@ -101,6 +115,7 @@ export function createReachability({
   context,
   access,
   resources,
+  resourcesOf,
   options,
   giveUpMs,
   random,
@@ -112,9 +127,9 @@ export function createReachability({
   let onlyForeign: boolean | undefined
   let paused: NotedPause | undefined
 
+  const instant = (elapsed: number) => Math.round(clock.now() + elapsed - clock.elapsed())
   const trouble = (): Unreachable | undefined => {
     const found = troubleOf(reach)
-    const instant = (elapsed: number) => Math.round(clock.now() + elapsed - clock.elapsed())
     if (found) {
       return {
         kind: found.kind,
@@ -131,7 +146,6 @@ export function createReachability({
 
   const patienceLeft = () => patienceLeftMs(reach, giveUpMs, clock.elapsed())
 
-  const note = createTroubleNote({ store, resources })
   let limits: RouteLimits = NO_ROUTE_LIMITS
   const limitsAfter = ({ route }: ApiRequest, sent: Sent, { pausedUntil }: GovernorPause): RouteLimits => {
     const at = clock.elapsed()
@@ -142,7 +156,25 @@ export function createReachability({
     return after429(limits, { route, at, waitMs, pausedMs, random })
   }
 
-  const noteChange = () => note.update(trouble(), { mayStand: isAccessInDoubt(reach) })
+  const closedGates = (): Gate[] => {
+    const api = trouble()
+    const routes = api ? [] : closedRoutes(limits, clock.elapsed(), NOTED_PAUSE_MS)
+    return [
+      ...(api ? [gateOf(API_GATE, { ...api, until: api.nextTryAt, resources })] : []),
+      ...routes.map(({ route, since, closedUntil }) =>
+        gateOf(`${ROUTE_GATE}${route}`, {
+          kind: 'asked-to-wait',
+          reason: PAUSE_REASONS['asked-to-wait'],
+          since: instant(since),
+          until: instant(closedUntil),
+          resources: resourcesOf(route),
+        }),
+      ),
+    ]
+  }
+
+  const rows = createGateRows({ store })
+  const noteChange = () => rows.update(closedGates(), { mayStand: isAccessInDoubt(reach) })
   const change = (next: Reach) => {
     const before = reach
     reach = next
@@ -151,7 +183,7 @@ export function createReachability({
   }
 
   return {
-    begin: () => note.begin(trouble(), { stands: options.accessWasLost }),
+    begin: () => rows.begin(closedGates(), { stands: options.accessWasLost }),
     noteSending({ route }) {
       limits = whileTrying(limits, route, clock.elapsed())
       change(whileSending(reach, route))
@@ -163,7 +195,9 @@ export function createReachability({
       return concerns === 'route' ? { kind: 'other' } : { ...result, mayBeOfRoute: concerns === 'unknown' }
     },
     observe(asked, sent, pause) {
+      const before = limits
       limits = limitsAfter(asked.request, sent, pause)
+      logOwnLimits(log, { before, after: limits, now: clock.elapsed() })
       if (sent.kind === 'retry' && sent.cause !== 'throttled') lastFailure = failureText(sent)
       onlyForeign = sent.kind === 'answer' ? undefined : isForeign(sent, onlyForeign)
       change(reachAfter(reach, eventOf(asked, sent, clock.elapsed(), random)))
@@ -196,8 +230,14 @@ export function createReachability({
     },
     accessError: () => accessGone(access, onlyForeign === true),
     trouble,
-    end: note.end,
+    end: rows.end,
   }
+}
+
+type Closed = Pick<Gate, 'kind' | 'reason' | 'resources'> & { since: number; until: number }
+
+function gateOf(what: string, { kind, reason, since, until, resources }: Closed): Gate {
+  return { what, kind, since: isoInstant(since), until: isoInstant(until), reason, resources }
 }
 
 /** A failure without a response says nothing about the form of responses. */

@@ -2,7 +2,7 @@ import type { Sent } from '../../api/client.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import type { RowsWritten } from '../../store/sync/runs.ts'
 import type { RunRecords } from '../context/counts-and-failures.ts'
-import type { Unreachable } from './trouble-note.ts'
+import type { Unreachable } from './reachability.ts'
 
 /** The requests of a run so far and their results. */
 export interface SchedulerProgress {

@@ -72,6 +72,9 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     context,
     access: deps.client.access,
     resources: deps.resources.map(({ name }) => name),
+    resourcesOf: route => [
+      ...new Set(sources.filter(source => source.route === route).map(({ resource }) => resource)),
+    ],
     options: { healthChecks: healthChecksOf(deps.resources), againAfterMs, wasAnswered, accessWasLost },
     giveUpMs: deps.giveUpMs,
     random: deps.random,

@@ -20,7 +20,7 @@ export function resourcesSection(
 <table>
 <thead><tr><th scope="col">Resource<th scope="col">State<th scope="col" class="number">Rows<th scope="col">Fresh as of<th scope="col">Complete as of<th scope="col" class="number">Waiting<th scope="col" class="number">Rejected<th scope="col">Next due<th scope="col">Last runs</tr></thead>
 <tbody>
-${report.resources.map(row => resourceRow(row, runs.get(row.resource) ?? [], now))}</tbody>
+${report.resources.map(row => resourceRow(row, runs.get(row.resource) ?? [], { now, isApiClosed: report.api !== null }))}</tbody>
 </table>
 </div>
 <p class="legend">Fresh: the newest items were read then. Complete: everything published before then is here, whatever its date. Waiting: reads to come. Rejected: items that could not be stored.</p>
@@ -28,29 +28,36 @@ ${report.resources.map(row => resourceRow(row, runs.get(row.resource) ?? [], now
 </section>`
 }
 
-function resourceRow(row: ResourceReport, runs: readonly RecentRun[], now: number): Html {
+function resourceRow(
+  row: ResourceReport,
+  runs: readonly RecentRun[],
+  { now, isApiClosed }: { now: number; isApiClosed: boolean },
+): Html {
   const { state } = row
   const due = state === 'on hold' ? '–' : state === 'backfilling' ? 'now' : dueText(row.next_run_at, now)
-  return html`<tr><th scope="row">${row.resource}<td><span class="state ${state.replace(' ', '-')}">${state}</span>${stateNote(row)}${countCell(row.rows_live)}<td>${ageText(row.fresh_as_of, now)}<td>${ageText(row.complete_as_of, now)}${countCell(row.pending_tasks)}${countCell(row.rejected)}<td>${due}<td>${runStrip(row.resource, runs)}</tr>
+  return html`<tr><th scope="row">${row.resource}<td><span class="state ${state.replace(' ', '-')}">${state}</span>${stateNote(row, isApiClosed)}${countCell(row.rows_live)}<td>${ageText(row.fresh_as_of, now)}<td>${ageText(row.complete_as_of, now)}${countCell(row.pending_tasks)}${countCell(row.rejected)}<td>${due}<td>${runStrip(row.resource, runs)}</tr>
 `
 }
 
 /** How far the first read is, or why the resource is in its state. */
-function stateNote({
-  resource,
-  state,
-  reason,
-  deletions_held_since: heldSince,
-  backfill_done: done,
-  backfill_total: total,
-}: ResourceReport): Html | false {
+function stateNote(
+  {
+    resource,
+    state,
+    reason,
+    deletions_held_since: heldSince,
+    backfill_done: done,
+    backfill_total: total,
+  }: ResourceReport,
+  isApiClosed: boolean,
+): Html | false {
   if (state === 'backfilling' && total !== null && total > 0) {
     const share = `${wholeNumber(done)} of ${wholeNumber(total)}`
     return html`<small><progress max="${total}" value="${done}" aria-label="${resource}">${share}</progress> ${share}</small>`
   }
   if (heldSince !== null) return html`<small>deletions are held back</small>`
-  // Why nothing is read is said once for all resources.
-  if (reason === null || state === 'backfilling' || state === 'on hold') return false
+  // Why nothing at all is read is said once for all resources.
+  if (reason === null || state === 'backfilling' || (state === 'on hold' && isApiClosed)) return false
   return html`<small>${foreign(reason)}</small>`
 }
 

@@ -1,4 +1,5 @@
 import { openWritableFile } from '../file/writable.ts'
+import { clearGates } from '../sync/gates.ts'
 import { createMeta, META, readNote } from '../sync/meta.ts'
 import type { RequestsToday } from '../sync/requests-today.ts'
 import type { Writer } from '../sync/writer-note.ts'
@@ -23,13 +24,7 @@ interface NoteUpdate {
  * Keys about the process that wrote the warehouse when it was copied. They do not apply to the restored database.
  * Without openings, no publication counts on the changes that the copy has noted.
  */
-const PROCESS_KEYS = [
-  META.daemonState,
-  META.unreachable,
-  META.announcedProblems,
-  META.publishing,
-  META.openings,
-]
+const PROCESS_KEYS = [META.daemonState, META.announcedProblems, META.publishing, META.openings]
 
 /** Call this before the copy is renamed. The copy may be of any earlier version. */
 export function updateNotes(file: string, { carried, writer, now }: NoteUpdate): void {
@@ -49,6 +44,7 @@ export function updateNotes(file: string, { carried, writer, now }: NoteUpdate):
       ]
       for (const [key, note] of notes) if (note !== undefined) meta.set(key, JSON.stringify(note))
       for (const key of PROCESS_KEYS) meta.remove(key)
+      clearGates(db)
       end.run(now)
     })
     update.immediate()

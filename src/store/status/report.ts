@@ -8,9 +8,9 @@ import type { Sqlite } from '../database/sqlite-types.ts'
 import { LARGE_WAL_BYTES, type LockHolder, walReaders } from '../disk/lock-holders.ts'
 import type { Workspace } from '../file/workspace.ts'
 import type { LagSummary } from '../sync/arrivals.ts'
+import { API_GATE, type Gate } from '../sync/gates.ts'
 import { META, readNote } from '../sync/meta.ts'
 import type { PublicationAttempt, PublicationHistory, PublishingNote } from '../sync/publications.ts'
-import type { UnreachableNote } from '../sync/resource-state.ts'
 import {
   type CountedColumn,
   readOpenWarehouse,
@@ -89,7 +89,10 @@ export interface BackfillEnd {
 /** `since` is null when the daemon ended without storing its state: it was killed, or the machine went down. */
 export type DaemonReport = Omit<DaemonState, 'since'> & { since: string | null }
 
-export type UnreachableReport = Omit<UnreachableNote, 'resources'>
+/** Why the whole API cannot be read. */
+export interface UnreachableReport extends Pick<Gate, 'kind' | 'reason' | 'since'> {
+  next_try_at: string
+}
 
 export interface RateReport {
   requests_per_second: number
@@ -217,7 +220,7 @@ function reportOf<Row extends UncountedRow>(
     chosen_resources: storedNote<ResourceName[]>(status, META.chosenResources) ?? RESOURCE_NAMES,
     daemon: state,
     backfill: backfillOf(status, writer),
-    api: unreachableOf(storedNote<UnreachableNote>(status, META.unreachable)),
+    api: unreachableOf(status.gates),
     learned_rate: rateOf(storedNote<StoredRate>(status, META.learnedRate)),
     snapshot: storedNote<SnapshotReport>(status, META.snapshots) ?? null,
     publication: publicationOf(status, writer, now),
@@ -258,10 +261,11 @@ function storedNote<T>({ meta }: Pick<Status, 'meta'>, key: string): T | undefin
   return readNote<T>(name => meta.get(name), key)
 }
 
-function unreachableOf(note: UnreachableNote | undefined): UnreachableReport | null {
-  if (note === undefined) return null
-  const { resources: _, ...report } = note
-  return report
+function unreachableOf(gates: readonly Gate[]): UnreachableReport | null {
+  const gate = gates.find(({ what }) => what === API_GATE)
+  if (gate === undefined) return null
+  const { kind, reason, since, until } = gate
+  return { kind, reason, since, next_try_at: until }
 }
 
 /** Null when the last writer is a backfill that began after the stored end: the end is that of an earlier backfill. */

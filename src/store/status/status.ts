@@ -12,6 +12,7 @@ import { type Request, readRequests } from '../file/handed-over.ts'
 import { readDatabase } from '../file/open.ts'
 import { databaseStats } from '../file/path-checks.ts'
 import { type LagSummary, readArrivals } from '../sync/arrivals.ts'
+import { type Gate, readGates } from '../sync/gates.ts'
 import { META, readNote } from '../sync/meta.ts'
 import { type PublicationHistory, type PublishingNote, readPublications } from '../sync/publications.ts'
 import type { Writer } from '../sync/writer-note.ts'
@@ -33,6 +34,8 @@ export interface Status<Row = StatusRow> {
   publishing: (PublicationHistory & { note: PublishingNote }) | undefined
   /** Runs without an end: running now, or of a process that died. */
   openRuns: number
+  /** None for a copy of a warehouse. */
+  gates: readonly Gate[]
   /** Keys and values of `sync_meta`, as stored. For a copy of a warehouse, PROCESS_KEYS are left out. */
   meta: ReadonlyMap<string, string>
 }
@@ -194,7 +197,8 @@ function readAll<Row>(db: Sqlite, file: string, read: (db: Sqlite) => readonly R
   if (!isWarehouse(db)) throw noWarehouseError(file)
   const values = db.prepare<unknown[], [string, string]>('SELECT key, value FROM sync_meta').raw().all()
   const meta = new Map(values)
-  if (isCopy(db, meta)) for (const key of PROCESS_KEYS) meta.delete(key)
+  const isOfCopy = isCopy(db, meta)
+  if (isOfCopy) for (const key of PROCESS_KEYS) meta.delete(key)
   return {
     database: { path: file, ...databaseSizes(file) },
     resources: read(db),
@@ -204,6 +208,7 @@ function readAll<Row>(db: Sqlite, file: string, read: (db: Sqlite) => readonly R
     arrivals: readArrivals(db),
     requests: readRequests(db),
     publishing: readPublishing(db, meta),
+    gates: isOfCopy ? [] : readGates(db),
     openRuns: onlyRow(db.prepare<unknown[], number>(OPEN_RUNS).pluck()),
     meta,
   }
@@ -215,7 +220,7 @@ function readPublishing(db: Sqlite, meta: ReadonlyMap<string, string>): Status['
 }
 
 /** Keys about the processes that update a warehouse. No process updates a copy, so its values are meaningless. */
-const PROCESS_KEYS = [META.writer, META.daemonState, META.unreachable, META.publishing]
+const PROCESS_KEYS = [META.writer, META.daemonState, META.publishing]
 
 /**
  * A snapshot is not in WAL mode; a warehouse is, from its first opening for writing. A database that was just restored

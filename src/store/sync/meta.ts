@@ -22,8 +22,6 @@ export const META = {
   backfillEnd: 'backfill_end',
   learnedRate: 'learned_rate',
   requestsToday: 'requests_today',
-  /** Why the API cannot be read, since when, and when the next try is; null while it can be read. */
-  unreachable: 'unreachable',
   /** The clock of the writer's machine. Each process stores it when it starts to read; the daemon also each minute. */
   clock: 'clock',
   /** By how many milliseconds the clock of due times is ahead of the machine's; see `store/sync/due-clock.ts`. */

@@ -4,7 +4,7 @@ import type { RESOURCE_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
-import { createMeta, META } from './meta.ts'
+import { createMeta } from './meta.ts'
 
 /** The state of a resource: a row of `sync_resources`. */
 export interface ResourceState {
@@ -35,21 +35,9 @@ export interface State extends ResourceHealth {
   nextRun(resource: ResourceName, at: string | null): void
   /** Whether the API has ever answered a request for this warehouse. */
   wasEverAnswered(): boolean
-  /** Stores why the API cannot be read, for the views and other processes. Undefined: it can be read. */
-  noteUnreachable(noted: UnreachableNote | undefined): void
   meta(key: string): string | undefined
   setMeta(key: string, value: string): void
   forgetMeta(key: string): void
-}
-
-/** Why the writer cannot read the API now. */
-export interface UnreachableNote {
-  kind: 'silent' | 'refused' | 'asked-to-wait' | 'day-used-up'
-  reason: string
-  since: string
-  next_try_at: string
-  /** The resources that are not read meanwhile. */
-  resources: readonly ResourceName[]
 }
 
 export function createState(prepare: Prepare): State {
@@ -94,7 +82,6 @@ export function createState(prepare: Prepare): State {
     forgetDeleted: resource => void forgetDeleted.run(resource),
     nextRun: (resource, at) => void nextRun.run(at, resource),
     wasEverAnswered: () => answered.get() === 1,
-    noteUnreachable: noted => meta.set(META.unreachable, JSON.stringify(noted ?? null)),
     meta: meta.get,
     setMeta: meta.set,
     forgetMeta: meta.remove,

@@ -2,6 +2,7 @@ import { tableNamed } from '../../catalog/catalog.ts'
 import { feedsOf } from '../../catalog/feeds.ts'
 import type { Feed, Resource, StatusSource } from '../../declare/resource.ts'
 import { quote } from '../database/sql.ts'
+import { API_GATE, ROUTE_GATE } from '../sync/gates.ts'
 import { META } from '../sync/meta.ts'
 
 /**
@@ -20,40 +21,37 @@ export function syncStatus(resources: readonly Resource[]): string {
   return resources.map(statusOf).map(asArm).join('\nUNION ALL\n')
 }
 
-/**
- * SQL of a value from the note about an unreachable API in `sync_meta`. NULL when there is no note, or when the note
- * does not concern the resource.
- */
-const unreachable = (value: string) => `(SELECT ${value} FROM sync_meta m
-    WHERE m.key = '${META.unreachable}' AND r.unavailable_since IS NULL
-      AND r.resource IN (SELECT value FROM json_each(CASE WHEN json_valid(m.value) THEN m.value END, '$.resources')))`
+/** SQL of a value of the first closed gate before the resource: that of the API comes first. NULL when none is closed. */
+const closedGate = (value: string) => `(SELECT ${value} FROM sync_gates g
+    WHERE r.unavailable_since IS NULL AND r.resource IN (SELECT value FROM json_each(g.resources))
+    ORDER BY g.what LIMIT 1)`
 
 /** SQL of an instant as `clockText` writes it. */
 const clockTime = (instant: string) =>
   `iif(substr(${instant}, 1, 10) = date('now'), substr(${instant}, 12, 8), replace(substr(${instant}, 1, 16), 'T', ' ')) || ' UTC'`
 
-const UNREACHABLE_REASON = unreachable(`CASE json_extract(m.value, '$.kind')
+const GATE_REASON = closedGate(`CASE g.kind
       WHEN 'silent' THEN 'No request to the API has succeeded since '
       WHEN 'refused' THEN 'The API has refused access since '
       WHEN 'day-used-up' THEN 'The requests of this day have been used up since '
-      ELSE 'The API has throttled requests since ' END
-    || ${clockTime("json_extract(m.value, '$.since')")} || ' (' || json_extract(m.value, '$.reason')
-    || '); next try at ' || ${clockTime("json_extract(m.value, '$.next_try_at')")}`)
+      ELSE 'The API has throttled requests ' || iif(g.what = '${API_GATE}', '', 'for ' || substr(g.what, ${ROUTE_GATE.length + 1}) || ' ')
+        || 'since ' END
+    || ${clockTime('g.since')} || ' (' || g.reason || '); next try at ' || ${clockTime('g.until')}`)
 
 const STATE = `CASE
     WHEN s.failing_since IS NOT NULL THEN 'failing'
-    WHEN s.unreachable IS NOT NULL THEN 'on hold'
+    WHEN s.gate IS NOT NULL THEN 'on hold'
     WHEN s.unavailable_since IS NOT NULL THEN 'unavailable'
     WHEN s.first_complete_at IS NULL THEN 'backfilling'
     WHEN w.waiting > 0 THEN 'waiting'
     ELSE 'ok' END`
 
-/** Every state but `ok` has a reason. An unreachable API is the reason unless the resource itself fails. */
+/** Every state but `ok` has a reason. A closed gate is the reason unless the resource itself fails. */
 function reasonOf({ status }: Resource): string {
   const waits = `'Not ready in the API yet: ${status.waitsFor ?? 'answers'} (' || w.waiting || ')'`
   return `CASE
     WHEN s.failing_since IS NOT NULL THEN coalesce(s.reason, 'The last run failed')
-    WHEN s.unreachable IS NOT NULL THEN s.unreachable_reason
+    WHEN s.gate IS NOT NULL THEN s.gate_reason
     WHEN s.unavailable_since IS NOT NULL THEN coalesce(s.reason, 'This workspace does not offer it')
     WHEN s.first_complete_at IS NULL THEN coalesce(s.reason, 'Not completely read yet')
     WHEN w.waiting > 0 THEN ${waits} END`
@@ -71,7 +69,7 @@ function statusOf(resource: Resource): string {
   s.last_success_at, s.next_run_at
 FROM (
   SELECT *, ${liveRowsCounted(resource.status)} AS live, ${pendingRows(resource.status)} AS pending,
-    ${unreachable("json_extract(m.value, '$.kind')")} AS unreachable, ${UNREACHABLE_REASON} AS unreachable_reason
+    ${closedGate('g.kind')} AS gate, ${GATE_REASON} AS gate_reason
   FROM sync_resources r WHERE resource = '${name}' LIMIT 1
 ) s JOIN (
   SELECT coalesce(sum(waiting AND failures = 0 AND coalesce(deadline, '~') > ${DUE_NOW}), 0) AS waiting,

@@ -1,0 +1,35 @@
+import type { Store } from '../../store/store.ts'
+import { API_GATE, type Gate } from '../../store/sync/gates.ts'
+
+/**
+ * Keeps the rows of `sync_gates` as the process sees the API, for `sync_status` and other processes. An error of a write
+ * is ignored: on a full disk another transaction ends the run.
+ */
+export interface GateRows {
+  /** Replaces the rows of an earlier process. `stands`: that process ended without access, so its rows stay. */
+  begin(closed: readonly Gate[], options: { stands: boolean }): void
+  /** Stores a change. `mayStand`: access is in doubt, so an earlier gate before the API may still be closed, and stays. */
+  update(closed: readonly Gate[], options: { mayStand: boolean }): void
+  /** Removes the rows when this process stops reading. */
+  end(): void
+}
+
+export function createGateRows({ store }: { store: Pick<Store, 'gates' | 'transaction'> }): GateRows {
+  let stored = '[]'
+  const write = (closed: readonly Gate[]) => {
+    const rows = JSON.stringify(closed)
+    if (rows === stored) return
+    stored = rows
+    void store.transaction(() => store.gates.set(closed)).catch(() => undefined)
+  }
+  return {
+    begin(closed, { stands }) {
+      stored = JSON.stringify(store.gates.closed())
+      if (!stands) write(closed)
+    },
+    update(closed, { mayStand }) {
+      if (!mayStand || closed.some(({ what }) => what === API_GATE)) write(closed)
+    },
+    end: () => write([]),
+  }
+}

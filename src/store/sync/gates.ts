@@ -1,0 +1,51 @@
+import type { RowOf } from '../../catalog/bookkeeping/table-declaration.ts'
+import type { GATE_TABLE } from '../../catalog/bookkeeping/tables.ts'
+import type { ResourceName } from '../../declare/resource-names.ts'
+import { hasTable } from '../database/existing-tables.ts'
+import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
+
+/** What is closed, and why: a row of `sync_gates`. What is open has no row. */
+export interface Gate extends Omit<RowOf<typeof GATE_TABLE>, 'resources'> {
+  /** The resources of which nothing, or not everything, is read meanwhile. */
+  resources: readonly ResourceName[]
+}
+
+/** `what` of the gate before the whole API. */
+export const API_GATE = 'api'
+/** Before the route in `what` of its gate, as in `route:/v1/meetings`. */
+export const ROUTE_GATE = 'route:'
+
+export interface Gates {
+  closed(): Gate[]
+  /** Replaces all rows. Call it in a transaction. */
+  set(closed: readonly Gate[]): void
+}
+
+export function createGates(prepare: Prepare): Gates {
+  const clear = prepare('DELETE FROM sync_gates')
+  const close = prepare(
+    `INSERT INTO sync_gates (what, kind, since, until, reason, resources)
+     VALUES (@what, @kind, @since, @until, @reason, @resources)`,
+  )
+  return {
+    closed: () => closedGates(prepare),
+    set(closed) {
+      clear.run()
+      for (const gate of closed) close.run({ ...gate, resources: JSON.stringify(gate.resources) })
+    },
+  }
+}
+
+/** Also of a database of an older version, which has no gates. */
+export function readGates(db: Sqlite): Gate[] {
+  return hasTable(db, 'sync_gates') ? closedGates(sql => db.prepare(sql)) : []
+}
+
+export function clearGates(db: Sqlite): void {
+  if (hasTable(db, 'sync_gates')) db.exec('DELETE FROM sync_gates')
+}
+
+function closedGates(prepare: Prepare): Gate[] {
+  const rows = prepare<RowOf<typeof GATE_TABLE>>('SELECT * FROM sync_gates ORDER BY what').all()
+  return rows.map(row => ({ ...row, resources: JSON.parse(row.resources) as ResourceName[] }))
+}
