@@ -23,6 +23,7 @@ import { publishFigures } from './publish-report.ts'
 import { runQuestions } from './questions.ts'
 import { questionsAbout, questionsTable } from './questions-report.ts'
 import { figuresOf, markdownOf, partsOf, type SizedTrial, simulatorFigure } from './report.ts'
+import { runScopes, scopesFigures } from './scopes.ts'
 import { runTrial, type TrialOptions } from './trial.ts'
 import { wholeWorkspace } from './whole-workspace.ts'
 import { startWorkspace } from './workspace.ts'
@@ -42,6 +43,7 @@ const USAGE = `npm run bench -- [what] [options]
   page            what the page of a large warehouse costs the daemon (with --messages 1000000: ten minutes)
   publish         what publications cost, and writing the same rows as bare Parquet files
   fleet           what one more workspace on a machine costs: many idle daemons, and all of them started at once
+  scopes          what a list costs for each of 500 and of 5000 collections
   lives           processor time of simulated lives by its parts, for a request and for a day at rest
   questions       how long the questions of drizzle/questions take while a daemon writes
 backfill and features:
@@ -165,6 +167,13 @@ async function fleet(folder: string): Promise<Outcome> {
   return { measured, sections: [about, markdownOf(fleetFigures(measured))] }
 }
 
+async function scopes(folder: string): Promise<Outcome> {
+  const measured = await runScopes({ folder, program: given.program })
+  const about =
+    'A backfill of collections without a meeting, from an API without a limit that answers at once.'
+  return { measured: [...measured.usages], sections: [about, markdownOf(scopesFigures(measured))] }
+}
+
 async function lives(): Promise<Outcome> {
   const measured = await measureLives(Number(given.lives))
   const about =
@@ -225,6 +234,7 @@ const BENCHMARKS: Readonly<Record<string, (folder: string) => Promise<Outcome>>>
   page,
   publish,
   fleet,
+  scopes,
   lives,
   questions,
 }

@@ -1,6 +1,8 @@
+import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
-import type { Segment } from '../../src/store/sync/segments.ts'
+import { createSegments, type Segment } from '../../src/store/sync/segments.ts'
+import { runs } from '../support/effort.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
 
 const FEED = 'messages.list'
@@ -37,6 +39,68 @@ test('segments that were read within a transaction are not those after its rollb
   })
   expect(undone).toThrow('undone')
   expect(rowsOf(store)).toEqual([0])
+})
+
+const INSTANTS = [1, 2, 3].map(day => `2026-03-0${day}T00:00:00.000Z`)
+const instant = fc.constantFrom(null, ...INSTANTS)
+
+type Change =
+  | { kind: 'add' | 'cut' | 'want' | 'save' | 'move' | 'remove' | 'join'; nth: number; at: string | null }
+  | { kind: 'read' }
+
+const change: fc.Arbitrary<Change> = fc.oneof(
+  fc.record({
+    kind: fc.constantFrom('add', 'cut', 'want', 'save', 'move', 'remove', 'join'),
+    nth: fc.nat(5),
+    at: instant,
+  }),
+  fc.record({ kind: fc.constant('read' as const) }),
+)
+
+test('segments are read as the file has them, whatever was written, undone, or written by another program', () => {
+  const store = temporaryStore()
+  const other = openSqlite(store.path)
+  const { segments } = store
+  const read = () => [segments.of(FEED), segments.of(FEED, '')]
+  const make = (changed: Change) => {
+    if (changed.kind === 'read') return read()
+    const all = segments.of(FEED)
+    const at = changed.at ?? INSTANTS[0] ?? ''
+    const one = all[changed.nth % Math.max(1, all.length)]
+    if (changed.kind === 'add' || one === undefined)
+      return segments.add({ feed: FEED, scope: changed.nth % 2 === 0 ? '' : 'a', from: null, to: changed.at })
+    if (changed.kind === 'cut') return segments.cut(one, at)
+    if (changed.kind === 'want') return segments.want(one.id, at)
+    if (changed.kind === 'save') return segments.save({ ...one, rows: one.rows + 1 })
+    if (changed.kind === 'move') return segments.save({ ...one, to: changed.at })
+    if (changed.kind === 'remove') return segments.remove(one)
+    const [next] = all.filter(({ id }) => id !== one.id)
+    return next && segments.join(one, next)
+  }
+  const fresh = () => {
+    const reader = createSegments(sql => other.prepare(sql))
+    return [reader.of(FEED), reader.of(FEED, '')]
+  }
+  const transaction = fc.record({
+    changes: fc.array(change, { maxLength: 4 }),
+    by: fc.constantFrom('this', 'undone', 'other'),
+  })
+  fc.assert(
+    fc.property(fc.array(transaction, { maxLength: 12 }), transactions => {
+      for (const { changes, by } of transactions) {
+        if (by === 'other') other.exec('UPDATE sync_segments SET rows = rows + 1')
+        const work = store.db.transaction(() => {
+          for (const each of changes) make(each)
+          if (by === 'undone') throw new Error('undone')
+        })
+        if (by === 'undone') expect(work).toThrow('undone')
+        else work()
+        expect(read()).toEqual(fresh())
+      }
+    }),
+    { numRuns: runs(200) },
+  )
+  other.close()
 })
 
 test('segments that were removed are not those that were read before', () => {

@@ -174,6 +174,17 @@ export const NO_PASS = {
   totalSize: null,
 } satisfies Partial<Segment>
 
+/** The segments of a list, and the place of each by its id. */
+interface KnownList {
+  segments: Segment[]
+  places: ReadonlyMap<number, number>
+}
+
+const knownList = (segments: Segment[]): KnownList => ({
+  segments,
+  places: new Map(segments.map(({ id }, place) => [id, place])),
+})
+
 export function createSegments(prepare: Prepare): Segments {
   const names = Object.keys(SEGMENT_TABLE.columns).filter(name => !['id', 'wanted_at'].includes(name))
   const insert = prepare<SegmentRow>(
@@ -198,25 +209,57 @@ export function createSegments(prepare: Prepare): Segments {
   const retryNow = prepare('UPDATE sync_segments SET retry_at = NULL WHERE feed = ? AND retry_at IS NOT NULL')
 
   /** Each look for due work reads the segments of every list, far more often than one is written. */
-  const known = new Map<string, readonly Segment[]>()
+  const known = new Map<string, KnownList>()
+  /** The segments that were written since, but neither added nor removed. */
+  const written = new Set<number>()
   const dataVersion = prepare<number>('PRAGMA data_version').pluck()
   let version: number | undefined
+  const forget = () => {
+    known.clear()
+    written.clear()
+  }
+  /** Reads again what was written. A list whose order has changed is forgotten. */
+  const catchUp = () => {
+    for (const id of written) {
+      const now = find(id)
+      for (const [name, { segments, places }] of known) {
+        const place = places.get(id)
+        if (place === undefined) continue
+        const before = segments[place]
+        if (now !== undefined && now.to === before?.to && now.scope === before.scope) segments[place] = now
+        else known.delete(name)
+      }
+    }
+    written.clear()
+  }
 
-  const segmentsOf = (feed: string, scope?: string) => {
+  const segmentsOf = (feed: string, scope?: string): Segment[] => {
+    const read = () => select.all(feed, scope ?? null).map(fromRow)
+    // The one segment of a scope among thousands is read at once.
+    if (scope !== undefined && scope !== '') return read()
+    const { inTransaction } = select.database
     const before = version
     version = dataVersion.get()
     // Another program has written.
-    if (version !== before) known.clear()
-    const key = scope === undefined ? feed : `${feed} ${scope}`
-    const segments = known.get(key) ?? select.all(feed, scope ?? null).map(fromRow)
+    if (version !== before) forget()
     // What a transaction has written, a rollback would undo.
-    if (!select.database.inTransaction) known.set(key, segments)
+    if (!inTransaction) catchUp()
+    const name = scope === undefined ? feed : `${feed} `
+    const list = known.get(name)
+    if (list !== undefined && written.size === 0) return [...list.segments]
+    const segments = read()
+    if (!inTransaction) known.set(name, knownList(segments))
     return [...segments]
   }
-  /** Every write of the table goes through this. */
+  /** Every write that adds, removes or moves segments goes through this. */
   const writing = <T>(write: () => T): T => {
-    known.clear()
+    forget()
     return write()
+  }
+  /** And every other one through this. */
+  const changing = (id: number, write: () => void): void => {
+    written.add(id)
+    write()
   }
   const find: Segments['find'] = id => {
     const row = selectOne.get(id)
@@ -224,12 +267,12 @@ export function createSegments(prepare: Prepare): Segments {
   }
   const add = ({ feed, scope, from, to }: Parameters<Segments['add']>[0], wantedAt: string | null = null) =>
     writing(() => fromRow(onlyRow(insert, feed, scope, from, to, wantedAt)))
-  const save: Segments['save'] = segment => writing(() => void update.run(toRow(segment)))
+  const save: Segments['save'] = segment => changing(segment.id, () => void update.run(toRow(segment)))
   const wantAt: Segments['want'] = (id, at) => {
     const before = find(id)?.wantedAt ?? null
     // Another time than before, since a pass under way may be about to meet that.
     const next = before === null || before > at ? at : isoInstant(Date.parse(before) + 1)
-    writing(() => want.run(next, id))
+    changing(id, () => void want.run(next, id))
   }
 
   return {
@@ -238,7 +281,7 @@ export function createSegments(prepare: Prepare): Segments {
     add: segment => add(segment),
     save,
     want: wantAt,
-    met: ({ id, passWantedAt }) => writing(() => void met.run(id, passWantedAt)),
+    met: ({ id, passWantedAt }) => changing(id, () => void met.run(id, passWantedAt)),
     remove: segment => writing(() => void remove.run(segment.id)),
     removeAll: feed => writing(() => void removeAll.run(feed)),
     cut(segment, at) {

@@ -38,7 +38,7 @@ export function createSnapshot(
     scopes ??= store.attempt(() => updateScopes(context, id, feed))?.value
     if (scopes === undefined) return undefined
     const { asked } = scopes
-    return dueSegments(context, list).filter(({ scope }) => asked.includes(scope))
+    return dueSegments(context, list).filter(({ scope }) => asked.has(scope))
   }
 
   const leftovers = createBatchPlan(context, {
@@ -58,11 +58,27 @@ export function createSnapshot(
     return !hasLeftover()
   }
 
+  /** The passes that were due at the last look, but for those that have begun since. */
+  let due = new Set<Segment>()
+  let lookedAt = Number.NEGATIVE_INFINITY
+  const look = () => {
+    const { elapsed } = context.clock
+    if (due.size > 0 && elapsed() - lookedAt < LOOK_MS) return
+    due = new Set(passes()?.filter(({ scope }) => !underWay.has(scope)))
+    lookedAt = elapsed()
+  }
+  const isDue = (pass: Segment | undefined): pass is Segment =>
+    pass !== undefined &&
+    !underWay.has(pass.scope) &&
+    scopes?.asked.has(pass.scope) === true &&
+    schedule.waitMs(list, pass) === 0
+
   const takeDue = (): Segment | undefined => {
-    const due = new Set(passes()?.filter(({ scope }) => !underWay.has(scope)))
+    look()
     for (let pass = turns.take([...due]); pass; pass = turns.take([...due])) {
-      if (mayBegin(pass)) return pass
       due.delete(pass)
+      const now = store.segments.find(pass.id)
+      if (isDue(now) && mayBegin(now)) return now
     }
     return undefined
   }
@@ -89,25 +105,28 @@ export function createSnapshot(
   }
 }
 
+/** A look goes through all scopes, of which there may be thousands, and serves many requests. */
+const LOOK_MS = 1000
+
 /** The scopes of a list, such as the objects of the record lists. A list without scopes has the scope ''. */
 interface Scopes {
-  asked: readonly string[]
+  asked: ReadonlySet<string>
   /** The scopes that were backing off when the scopes were collected. */
   waiting: readonly string[]
 }
 
 /** Adds a segment for each new scope, and removes the segments of scopes that no longer exist. */
 function updateScopes({ store, backoffs }: EngineContext, id: string, { scope }: SnapshotFeed): Scopes {
-  const wanted = scope
-    ? [...new Set([...(scope.always ?? []), ...store.stored.liveValues(scope.table, scope.column)])]
-    : ['']
+  const wanted = new Set(
+    scope ? [...(scope.always ?? []), ...store.stored.liveValues(scope.table, scope.column)] : [''],
+  )
   const passes = store.segments.of(id)
-  for (const pass of passes) if (!wanted.includes(pass.scope)) store.segments.remove(pass)
-  const waiting = wanted.filter(one => backoffs.isWaiting(id, one))
-  const asked = wanted.filter(one => !waiting.includes(one))
-  for (const one of asked) {
-    if (passes.some(pass => pass.scope === one)) continue
-    store.segments.add({ feed: id, scope: one, from: null, to: null })
-  }
+  for (const pass of passes) if (!wanted.has(pass.scope)) store.segments.remove(pass)
+  const waiting = [...wanted].filter(one => backoffs.isWaiting(id, one))
+  const asked = new Set(wanted)
+  for (const one of waiting) asked.delete(one)
+  const known = new Set(passes.map(pass => pass.scope))
+  for (const one of asked)
+    if (!known.has(one)) store.segments.add({ feed: id, scope: one, from: null, to: null })
   return { asked, waiting }
 }
