@@ -39,6 +39,7 @@ export interface HealthProblem {
 export function problemsOf(report: StatusReport<ResourceFacts>, now: number): HealthProblem[] {
   const causes = [
     ...apiProblems(report, now),
+    ...routeProblems(report, now),
     ...report.resources.flatMap(row => failingProblems(row, report, now)),
     ...report.resources.flatMap(heldProblems),
     ...report.resources.flatMap(row => rejectedProblems(row, now)),
@@ -143,6 +144,16 @@ function apiProblems({ api, daemon }: StatusReport<ResourceFacts>, now: number):
         }
       : API_PROBLEMS[kind]
   return [{ id: `api:${kind}`, ...text, detail: withNextTry(reason, nextTry, now), since }]
+}
+
+function routeProblems({ closed_routes }: StatusReport<ResourceFacts>, now: number): HealthProblem[] {
+  return closed_routes.map(({ route, reason, since, next_try_at: nextTry, resources }) => ({
+    id: `route:${route}`,
+    what: `The API throttles ${resources.join(', ')}`,
+    detail: withNextTry(`${reason} for ${route}`, nextTry, now),
+    since,
+    ...waitThenAct(since, now, 'Ask the provider of the API for a higher limit of these requests.'),
+  }))
 }
 
 /** Whether a daemon waits for a key or for access. */

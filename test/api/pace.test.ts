@@ -52,7 +52,13 @@ describe('the start of a process', () => {
 
   it('requests that did not wait for a permit do not raise the rate', () => {
     const state = startPace({}, undefined)
-    const after = paceAfter(state, { kind: 'accepted', at: 1, sentAt: 0, waitedFor: undefined })
+    const after = paceAfter(state, {
+      kind: 'accepted',
+      at: 1,
+      sentAt: 0,
+      waitedFor: undefined,
+      isElsewhere: false,
+    })
     expect(learned(after)).toEqual(learned(state))
   })
 })
@@ -79,8 +85,8 @@ describe('the pause after a refusal', () => {
       mayBeOfRoute,
       jitter,
     })
-  const accept = (state: PaceState, at: number, sentAt: number) =>
-    paceAfter(state, { kind: 'accepted', at, sentAt, waitedFor: 'pace' })
+  const accept = (state: PaceState, at: number, sentAt: number, isElsewhere = false) =>
+    paceAfter(state, { kind: 'accepted', at, sentAt, waitedFor: 'pace', isElsewhere })
 
   it('a refusal pauses for as long as the API asks', () => {
     expect(refuse(running, 5000, 4980, 60_000)).toMatchObject({ pausedUntil: 65_000, pauseReason: 'asked' })
@@ -130,10 +136,16 @@ describe('the pause after a refusal', () => {
     })
 
     it('an accepted request ends the pause, and the rate is the one of before', () => {
-      const after = accept(refused, 10_030, 10_000)
+      const after = accept(refused, 10_030, 10_000, true)
       expect(after).toMatchObject({ refusals: 0, pausedUntil: 10_030, askedUntil: 10_030 })
       expect(learned(after)).toEqual(learned(running))
       expect(learned(refused).ratePerSecond).toBeLessThan(learned(running).ratePerSecond)
+    })
+
+    it('an accepted request of the refused route ends the pause, and the rate stays lower', () => {
+      const after = accept(refused, 10_030, 10_000)
+      expect(after).toMatchObject({ refusals: 0, ofRoute: undefined })
+      expect(learned(after).ratePerSecond).toBeLessThan(learned(running).ratePerSecond)
     })
 
     it('a refused one lowers the rate as a single refusal does, and the wait lasts', () => {
@@ -241,7 +253,13 @@ describe('a search for the limit that gets no further refusal', () => {
     let state = paceAfter(opened, { kind: 'throttled', ...refusal })
     let tried = 0
     for (let at = 4000; state.rate.search && at < 400_000; at += 250) {
-      state = paceAfter(state, { kind: 'accepted', at, sentAt: at - 5, waitedFor: undefined })
+      state = paceAfter(state, {
+        kind: 'accepted',
+        at,
+        sentAt: at - 5,
+        waitedFor: undefined,
+        isElsewhere: false,
+      })
       if (state.rate.search) tried = state.rate.rate
     }
     expect(state.rate.search).toBeUndefined()

@@ -2,11 +2,14 @@ import { describe, expect, test } from 'vitest'
 import {
   after429,
   afterAcceptance,
+  afterFailure,
+  afterSending,
   closedMs,
+  closedRoutes,
   concernsOf429,
+  isOfOtherRoute,
   NO_ROUTE_LIMITS,
   type RouteLimits,
-  whileTrying,
 } from '../../src/api/governor/route-limits.ts'
 
 const SECOND = 1000
@@ -15,17 +18,33 @@ const HOUR = 60 * MINUTE
 
 type Step = (limits: RouteLimits) => RouteLimits
 
-/** @param seconds when */
+/** @param seconds when; a request takes none */
 const refused =
-  (route: string, seconds: number, waitMs?: number): Step =>
+  (route: string, seconds: number, waitMs?: number, sentSeconds = seconds): Step =>
   limits =>
-    after429(limits, { route, at: seconds * SECOND, waitMs, pausedMs: SECOND, random: () => 0 })
+    after429(limits, {
+      route,
+      at: seconds * SECOND,
+      sentAt: sentSeconds * SECOND,
+      waitMs,
+      pausedMs: SECOND,
+      random: () => 0,
+    })
 const accepted =
   (route: string, seconds: number): Step =>
   limits =>
-    afterAcceptance(limits, route, seconds * SECOND)
+    afterAcceptance(limits, { route, at: seconds * SECOND, sentAt: seconds * SECOND })
+const sent =
+  (route: string, seconds: number): Step =>
+  limits =>
+    afterSending(limits, route, seconds * SECOND)
+const failed =
+  (route: string, seconds: number): Step =>
+  limits =>
+    afterFailure(limits, route, seconds * SECOND)
 
-const after = (...steps: readonly Step[]) => steps.reduce((limits, step) => step(limits), NO_ROUTE_LIMITS)
+const limitsAfter = (...steps: readonly Step[]) =>
+  steps.reduce((limits, step) => step(limits), NO_ROUTE_LIMITS)
 
 /** `a` was refused at second 0 and is closed for an hour; `b` was accepted meanwhile. */
 const OWN = [refused('a', 0, HOUR), accepted('b', 6)]
@@ -65,7 +84,15 @@ describe('what a 429 concerns', () => {
       3606,
       'unknown',
     ],
-    ['another route has a limit of its own', OWN, 'c', 10, 'unknown'],
+    ['another route has a limit of its own, as a third one has shown', OWN, 'c', 10, 'unknown'],
+    ['another route has a limit of its own, as only this one has shown', OWN, 'b', 10, 'api'],
+    [
+      'it comes within the hour after a common limit, again and again',
+      [refused('a', 0, MINUTE), refused('b', 5, MINUTE), refused('a', 3000, MINUTE)],
+      'a',
+      3606,
+      'unknown',
+    ],
     [
       'two other routes have limits of their own',
       [...OWN, refused('c', 10, HOUR), accepted('b', 20)],
@@ -81,7 +108,7 @@ describe('what a 429 concerns', () => {
       'route',
     ],
   ])('when %s', (_, steps, route, seconds, concerns) => {
-    expect(concernsOf429(after(...steps), route, seconds * SECOND)).toBe(concerns)
+    expect(concernsOf429(limitsAfter(...steps), route, seconds * SECOND)).toBe(concerns)
   })
 })
 
@@ -90,18 +117,78 @@ describe('how long a route is closed', () => {
     ['as long as the API asks', [refused('a', 0, MINUTE)], 20, 40 * SECOND],
     ['a quarter of an hour when the API asks for more', [refused('a', 0, HOUR)], 0, 15 * MINUTE],
     ['as long as the pause, at first, when the API asks for nothing', [refused('a', 0)], 0, SECOND],
-    ['longer at the second refusal in a row', [refused('a', 0), refused('a', 1)], 1, 7.5 * SECOND],
-    ['twice as long at the third', [refused('a', 0), refused('a', 1), refused('a', 9)], 9, 15 * SECOND],
-    ['not after an answer', [...OWN, accepted('a', 900)], 900, 0],
-    ['not any more once the limit is common', [refused('a', 0, HOUR), refused('b', 5, HOUR)], 5, 0],
+    ['longer at the second refusal in a row', [refused('a', 0), refused('a', 1)], 1, 5 * SECOND],
+    ['twice as long at the third', [refused('a', 0), refused('a', 1), refused('a', 9)], 9, 10 * SECOND],
     [
-      'while one request tries it',
-      [refused('a', 0, MINUTE), limits => whileTrying(limits, 'a', MINUTE)],
-      60,
+      'no longer for a request that was sent before the refusal',
+      [refused('a', 1), refused('a', 1.5, undefined, 0)],
+      1,
+      SECOND,
+    ],
+    [
+      'longer when the API asks that request to wait longer',
+      [refused('a', 1), refused('a', 2, MINUTE, 0)],
+      2,
       MINUTE,
     ],
-    ['not while a route without a refusal is asked', [limits => whileTrying(limits, 'a', 0)], 0, 0],
+    ['not any more once the limit is common', [refused('a', 0, HOUR), refused('b', 5, HOUR)], 5, 0],
+    ['while one request tries it', [refused('a', 0, MINUTE), sent('a', 60)], 60, MINUTE],
+    [
+      'as long as the API asks when the trial is refused',
+      [refused('a', 0, MINUTE), sent('a', 60), refused('a', 61, SECOND)],
+      61,
+      SECOND,
+    ],
+    ['no longer when the trial has failed', [refused('a', 0, MINUTE), sent('a', 60), failed('a', 61)], 61, 0],
+    [
+      'as long as before while a request goes to it nevertheless',
+      [refused('a', 0, 10 * MINUTE), sent('a', 5)],
+      5,
+      595 * SECOND,
+    ],
+    ['not while a route without a refusal is asked', [sent('a', 0)], 0, 0],
   ])('%s', (_, steps, seconds, ms) => {
-    expect(closedMs(after(...steps), 'a', seconds * SECOND)).toBe(ms)
+    expect(closedMs(limitsAfter(...steps), 'a', seconds * SECOND)).toBe(ms)
+  })
+})
+
+describe('the distance between the requests of a route with a limit of its own', () => {
+  const distance = (...steps: readonly Step[]) =>
+    limitsAfter(...OWN, ...steps).routes.get('a')?.distanceMs ?? 0
+
+  test('grows with each refusal, up to half a minute', () => {
+    const refusals = Array.from({ length: 40 }, (_, n) => refused('a', 900 * (n + 1), SECOND))
+    expect(distance(...refusals.slice(0, 2))).toBeCloseTo(50 * 1.5 ** 2)
+    expect(distance(...refusals)).toBe(30 * SECOND)
+  })
+
+  test('shrinks with each answer', () => {
+    expect(distance(accepted('a', 900), accepted('a', 901))).toBeLessThan(50)
+  })
+
+  test('is kept after each request, and after the answer that opens the route', () => {
+    const open = limitsAfter(...OWN, accepted('a', 900))
+    expect(closedMs(open, 'a', 900 * SECOND)).toBeCloseTo(50, 0)
+    expect(closedMs(sent('a', 901)(open), 'a', 901 * SECOND)).toBeCloseTo(50, 0)
+  })
+})
+
+test('an accepted request is elsewhere while another route is closed, five seconds after its refusal', () => {
+  const limits = limitsAfter(refused('a', 0, MINUTE))
+  const seen = [4, 5, 59, 60].map(seconds => isOfOtherRoute(limits, 'b', seconds * SECOND))
+  expect(seen).toEqual([false, true, true, false])
+  expect(isOfOtherRoute(limits, 'a', 5 * SECOND)).toBe(false)
+})
+
+describe('the routes that are told', () => {
+  test.each<[when: string, steps: readonly Step[], seconds: number, told: readonly string[]]>([
+    ['one with a limit of its own', OWN, 10, ['a']],
+    ['none whose limit may be common', [refused('a', 0, HOUR)], 10, []],
+    ['none that is closed for seconds', [...OWN, accepted('a', 900), refused('a', 901, SECOND)], 901, []],
+    ['one while it is tried', [...OWN, sent('a', 900)], 930, ['a']],
+    ['none after an answer', [...OWN, accepted('a', 900)], 900, []],
+  ])('%s', (_, steps, seconds, told) => {
+    const routes = closedRoutes(limitsAfter(...steps), seconds * SECOND, 30 * SECOND)
+    expect(routes.map(({ route }) => route)).toEqual(told)
   })
 })

@@ -311,6 +311,7 @@ const BUSY: StatusReport = {
   daemon: { state: 'waiting', reason: 'the API asks for it.', since: before(130), until: before(-41) },
   backfill: null,
   api: null,
+  closed_routes: [],
   learned_rate: {
     requests_per_second: 9.5,
     concurrency: 4,

@@ -51,6 +51,15 @@ describe('the problems of a warehouse', () => {
     ],
     ['a used-up day', { api: { ...REFUSED, kind: 'day-used-up' } }, `wait api:day-used-up ${SINCE}`],
     [
+      'a route that the API limits',
+      {
+        closed_routes: [
+          { ...REFUSED, kind: 'asked-to-wait', route: '/v1/meetings', resources: ['meetings'] },
+        ],
+      },
+      `wait route:/v1/meetings ${SINCE}`,
+    ],
+    [
       'a daemon that waits for a disk',
       { daemon: { ...RUNNING, state: 'waiting', code: 'database-full', reason: 'The disk is full' } },
       `act daemon:database-full ${SINCE}`,

@@ -46,6 +46,7 @@ export function report(changes: Partial<StatusReport> = {}, row: Partial<Resourc
     daemon: RUNNING,
     backfill: null,
     api: null,
+    closed_routes: [],
     learned_rate: null,
     snapshot: null,
     publication: null,

@@ -7,6 +7,7 @@ import { type ChangePoint, isInHistory, type Opening, withOpening } from '../../
 import { keyNote } from '../../src/store/changes/part-notes.ts'
 import { readDatabase } from '../../src/store/file/open.ts'
 import { NOTHING_CARRIED, updateNotes } from '../../src/store/restore/carried-values.ts'
+import { API_GATE } from '../../src/store/sync/gates.ts'
 import { openAt, type TemporaryStore, temporaryStore, withShortcuts } from './temporary-store.ts'
 
 const NOW = '2026-03-04T05:06:07.123Z'
@@ -147,15 +148,29 @@ describe('the history of a warehouse', () => {
     expect(notedSince(store.path, later)).toEqual(new Map())
   })
 
-  test('a restored copy knows no point, since the restore changes rows itself', () => {
-    const store = temporaryStore()
-    const point = pointIn(store.path)
-    store.close()
-    updateNotes(store.path, {
+  const restoredFrom = (path: string) =>
+    updateNotes(path, {
       carried: NOTHING_CARRIED,
       writer: { pid: process.pid, command: 'restore', since: NOW },
       now: NOW,
     })
+
+  test('a restored copy has nothing closed, also one of a version that noted it in sync_meta', () => {
+    const store = temporaryStore()
+    store.gates.set([{ what: API_GATE, kind: 'silent', since: NOW, until: NOW, reason: 'x', resources: [] }])
+    store.state.setMeta('unreachable', '{}')
+    store.close()
+    restoredFrom(store.path)
+    const again = openAt(store.path)
+    expect([again.gates.closed(), again.state.meta('unreachable')]).toEqual([[], undefined])
+    again.close()
+  })
+
+  test('a restored copy knows no point, since the restore changes rows itself', () => {
+    const store = temporaryStore()
+    const point = pointIn(store.path)
+    store.close()
+    restoredFrom(store.path)
     expect(notedSince(store.path, point)).toBeUndefined()
     expect(readDatabase({ path: store.path }, currentPoint)).toBeUndefined()
   })

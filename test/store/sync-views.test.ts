@@ -287,6 +287,9 @@ describe('the rows of sync_status', () => {
         'The API has throttled requests for /v1/meetings/{meetingId}/transcript since 2026-03-01',
       ),
     })
+    store.db.exec("UPDATE sync_gates SET resources = 'not json'")
+    expect(transcripts(store)).toMatchObject({ state: 'ok' })
+    expect(store.gates.closed()).toMatchObject([{ resources: [] }])
     store.gates.set([route, api])
     expect(transcripts(store)).toMatchObject({
       reason: expect.stringContaining('No request to the API has succeeded since'),

@@ -21,6 +21,8 @@ export interface PermitResult {
   waitMs?: number | undefined
   /** For `throttled`: see `PaceEvent`. */
   mayBeOfRoute?: boolean
+  /** For `accepted`: see `PaceEvent`. */
+  isElsewhere?: boolean
 }
 
 /** The requests in flight, and the pace that is learned from their results. */
@@ -56,11 +58,11 @@ export function createInFlight({ clock, random, start, turns, day, onEnd }: InFl
   let count = 0
 
   const learn = (
-    { kind, waitMs, mayBeOfRoute = false }: PermitResult,
+    { kind, waitMs, mayBeOfRoute = false, isElsewhere = false }: PermitResult,
     { sentAt, waitedFor, othersInFlight: atSend }: RequestInFlight,
   ) => {
     const at = clock.elapsed()
-    if (kind === 'accepted') pace = paceAfter(pace, { kind, at, sentAt, waitedFor })
+    if (kind === 'accepted') pace = paceAfter(pace, { kind, at, sentAt, waitedFor, isElsewhere })
     else if (kind === 'other') pace = paceAfter(pace, { kind: 'failed', at, sentAt })
     else {
       const othersInFlight = { atSend, now: count }

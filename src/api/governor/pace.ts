@@ -84,7 +84,14 @@ interface Doubt {
 export type WaitedFor = 'pace' | 'concurrency' | undefined
 
 export type PaceEvent =
-  | { kind: 'accepted'; at: number; sentAt: number; waitedFor: WaitedFor }
+  | {
+      kind: 'accepted'
+      at: number
+      sentAt: number
+      waitedFor: WaitedFor
+      /** Whether another route was refused and is closed meanwhile. */
+      isElsewhere: boolean
+    }
   /**
    * `othersInFlight`: other requests in flight when this one was sent, and when its 429 arrived (`now`). The order in
    * which the API received them is not known. `jitter`: a random number from 0 up to 1.
@@ -240,7 +247,7 @@ function afterAccepted(state: PaceState, event: Extract<PaceEvent, { kind: 'acce
   const { at, sentAt, waitedFor } = event
   const rate = withAnswerNoted(state.rate, { sentAt, accepted: true })
   const counted = { ...state, accepted: state.accepted + 1, rate }
-  if (state.ofRoute && sentAt > state.episodeAt)
+  if (state.ofRoute && event.isElsewhere && sentAt > state.episodeAt)
     return {
       ...counted,
       rate: withAnswerNoted(state.ofRoute.rate, { sentAt, accepted: true }),
@@ -254,6 +261,7 @@ function afterAccepted(state: PaceState, event: Extract<PaceEvent, { kind: 'acce
   if (sentAt <= state.episodeAt) return counted
   return {
     ...counted,
+    ofRoute: undefined,
     refusals: 0,
     ...(state.askedUntil > at && { askedUntil: at, pausedUntil: at }),
     doubt: state.doubt && state.accepted - state.doubt.accepted < DOUBT_ENDS_AFTER ? state.doubt : undefined,

@@ -3,8 +3,10 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../base/clock.ts'
 
 /**
  * Tells a limit of one route from a limit of the whole API. A 429 closes its route. A request of another route is then
- * the trial: when it is accepted meanwhile, the limit is the route's own and other requests go on; when it is refused as
- * well, the limit is common. Pure: a state and an event give the next state. Times are monotonic milliseconds.
+ * the trial: when it is accepted meanwhile, the limit is the route's own, and other requests go on; when it is refused as
+ * well, the limit is common, and `pace.ts` alone decides. A route with a limit of its own has a distance between its
+ * requests, which grows with each refusal and shrinks with each answer. So it is not asked in bursts, and it does no harm
+ * when the limit was common after all. Pure: a state and an event give the next state. Times are monotonic milliseconds.
  */
 export interface RouteLimits {
   /** The routes with a 429 since their last answer, and those that are known to have a limit of their own. */
@@ -17,11 +19,18 @@ export interface RouteLimit {
   readonly isOwn: boolean
   /** When the route was refused first since its last answer; undefined after an answer. */
   readonly since: number | undefined
+  /** When it was refused last. The 429s of requests that were sent before belong to that refusal. */
   readonly refusedAt: number
+  /** Refusals in a row. */
+  readonly refusals: number
   /** When the route may be asked again. */
   readonly closedUntil: number
-  /** 429s in a row. */
-  readonly refusals: number
+  /** Until then no second request is sent while one tries whether the route is open. */
+  readonly triedUntil: number
+  /** Between two requests of a route with a limit of its own. */
+  readonly distanceMs: number
+  /** Routes with a request that was accepted while this one was closed. */
+  readonly provedBy: ReadonlySet<string>
 }
 
 /** What a 429 concerns; `unknown` until a request of another route finds out. */
@@ -34,7 +43,7 @@ const COMMON_MS = HOUR_MS
 const LONGEST_MS = 15 * MINUTE_MS
 
 /** Of a route that is refused again and again without being told how long to wait. */
-const UNTOLD: Backoff = { firstMs: 15 * SECOND_MS, mostMs: LONGEST_MS, jitter: 0.5 }
+const UNTOLD: Backoff = { firstMs: 10 * SECOND_MS, mostMs: LONGEST_MS, jitter: 0.5 }
 
 /** The longest time that a request takes. */
 const TRIAL_MS = MINUTE_MS
@@ -42,18 +51,23 @@ const TRIAL_MS = MINUTE_MS
 /** A common limit may accept a request so soon after a refusal. */
 export const OTHER_ROUTE_MS = 5 * SECOND_MS
 
+const DISTANCE = { leastMs: 50, mostMs: 30 * SECOND_MS, refused: 1.5, accepted: 0.998 }
+
 export const NO_ROUTE_LIMITS: RouteLimits = { routes: new Map(), commonUntil: Number.NEGATIVE_INFINITY }
 
 export function concernsOf429({ routes, commonUntil }: RouteLimits, route: string, at: number): Concerns {
   const closed = [...routes].filter(([name, { closedUntil }]) => name !== route && closedUntil > at)
-  // A limit that many routes share looks like one of each of them while others are accepted now and then.
-  if (at < commonUntil || closed.length > 1 || closed.some(([, { isOwn }]) => !isOwn)) return 'api'
+  // Two routes share their limit, unless a third one has shown that it is that of the other. Of three routes all do: a
+  // limit that many share looks like one of each while others are accepted now and then.
+  const isOfOther = ([, { provedBy }]: (typeof closed)[number]) => [...provedBy].some(name => name !== route)
+  if (at < commonUntil || closed.length > 1 || !closed.every(isOfOther)) return 'api'
   return routes.get(route)?.isOwn ? 'route' : 'unknown'
 }
 
 interface RouteRefusal {
   route: string
   at: number
+  sentAt: number
   /** The wait that the API asks for. */
   waitMs: number | undefined
   /** For how long the governor sends no request. */
@@ -61,65 +75,100 @@ interface RouteRefusal {
   random: () => number
 }
 
-export function after429(
-  limits: RouteLimits,
-  { route, at, waitMs, pausedMs, random }: RouteRefusal,
-): RouteLimits {
-  if (concernsOf429(limits, route, at) === 'api')
-    return { routes: new Map(), commonUntil: Math.max(limits.commonUntil, at + COMMON_MS) }
+export function after429(limits: RouteLimits, refusal: RouteRefusal): RouteLimits {
+  const { route, at, sentAt, waitMs, pausedMs, random } = refusal
+  if (concernsOf429(limits, route, at) === 'api') {
+    const isRemembered = at < limits.commonUntil
+    return { routes: new Map(), commonUntil: isRemembered ? limits.commonUntil : at + COMMON_MS }
+  }
   const before = limits.routes.get(route)
+  if (before && sentAt <= before.refusedAt) {
+    const closedUntil = Math.max(before.closedUntil, at + Math.min(waitMs ?? 0, LONGEST_MS))
+    return withRoute(limits, route, { ...before, closedUntil })
+  }
+  const { isOwn = false, distanceMs = 0 } = before ?? {}
   const refusals = (before?.refusals ?? 0) + 1
-  const isOwn = before?.isOwn ?? false
   const untoldMs = backoffMs(UNTOLD, isOwn ? refusals : refusals - 1, random)
-  const closedMs = Math.min(waitMs ?? Math.max(pausedMs, untoldMs), LONGEST_MS)
-  const limit: RouteLimit = {
+  const { leastMs, mostMs, refused } = DISTANCE
+  return withRoute(limits, route, {
     isOwn,
     since: before?.since ?? at,
     refusedAt: at,
-    closedUntil: Math.max(before?.closedUntil ?? at, at + closedMs),
     refusals,
-  }
-  return { ...limits, routes: new Map([...limits.routes, [route, limit]]) }
+    closedUntil: at + Math.min(waitMs ?? Math.max(pausedMs, untoldMs, 0), LONGEST_MS),
+    triedUntil: at,
+    distanceMs: Math.min(mostMs, Math.max(leastMs, distanceMs * refused)),
+    provedBy: new Set(),
+  })
 }
 
-/** While a route that was refused is tried, no other request goes to it. */
-export function whileTrying(limits: RouteLimits, route: string, at: number): RouteLimits {
+export function afterSending(limits: RouteLimits, route: string, at: number): RouteLimits {
   const limit = limits.routes.get(route)
-  if (limit?.since === undefined) return limits
-  return { ...limits, routes: new Map([...limits.routes, [route, { ...limit, closedUntil: at + TRIAL_MS }]]) }
+  if (limit?.since !== undefined) return withRoute(limits, route, { ...limit, triedUntil: at + TRIAL_MS })
+  if (limit?.isOwn) return withRoute(limits, route, { ...limit, closedUntil: at + limit.distanceMs })
+  return limits
 }
 
-/** @param sentAt when the accepted request was sent: one that was under way at a refusal says nothing about it */
-export function afterAcceptance(limits: RouteLimits, route: string, sentAt: number): RouteLimits {
+/** A request that has shown nothing about the limit, such as one with a 500. */
+export function afterFailure(limits: RouteLimits, route: string, at: number): RouteLimits {
+  const limit = limits.routes.get(route)
+  return limit ? withRoute(limits, route, { ...limit, triedUntil: at }) : limits
+}
+
+interface RouteAcceptance {
+  route: string
+  at: number
+  /** A request that was under way at a refusal says nothing about it. */
+  sentAt: number
+}
+
+export function afterAcceptance(limits: RouteLimits, { route, at, sentAt }: RouteAcceptance): RouteLimits {
   if (limits.routes.size === 0) return limits
   const routes = [...limits.routes].flatMap(([name, limit]): [string, RouteLimit][] => {
+    if (name !== route) {
+      if (!isProof(limit, sentAt)) return [[name, limit]]
+      return [[name, { ...limit, isOwn: true, provedBy: new Set([...limit.provedBy, route]) }]]
+    }
     if (sentAt <= limit.refusedAt) return [[name, limit]]
-    if (name !== route) return [[name, { ...limit, isOwn: limit.isOwn || isProof(limit, sentAt) }]]
-    return limit.isOwn ? [[name, { ...limit, since: undefined, closedUntil: sentAt, refusals: 0 }]] : []
+    if (!limit.isOwn) return []
+    const distanceMs = limit.distanceMs * DISTANCE.accepted
+    const wasRefused = limit.since !== undefined
+    const closedUntil = wasRefused ? at + distanceMs : limit.closedUntil
+    return [[name, { ...limit, since: undefined, refusals: 0, closedUntil, triedUntil: at, distanceMs }]]
   })
   return { ...limits, routes: new Map(routes) }
 }
 
-/** Whether a request that was accepted on another route shows that the limit is the route's own. */
-const isProof = ({ refusedAt, closedUntil }: RouteLimit, sentAt: number): boolean =>
-  sentAt >= refusedAt + OTHER_ROUTE_MS && sentAt < closedUntil
+/** Whether a request of this route that was sent then, and accepted, shows that another route has a limit of its own. */
+export function isOfOtherRoute({ routes }: RouteLimits, route: string, sentAt: number): boolean {
+  return [...routes].some(([name, limit]) => name !== route && isProof(limit, sentAt))
+}
+
+const isProof = ({ since, refusedAt, closedUntil }: RouteLimit, sentAt: number): boolean =>
+  since !== undefined && sentAt >= refusedAt + OTHER_ROUTE_MS && sentAt < closedUntil
 
 /** How long the route is closed, in ms; 0 when it may be asked. */
 export function closedMs({ routes }: RouteLimits, route: string, at: number): number {
-  return Math.max(0, (routes.get(route)?.closedUntil ?? at) - at)
+  const limit = routes.get(route)
+  return limit ? Math.max(0, limit.closedUntil - at, limit.triedUntil - at) : 0
 }
 
-/** A route with a limit of its own that is closed. */
-export interface ClosedRoute extends Pick<RouteLimit, 'closedUntil'> {
+function withRoute(limits: RouteLimits, route: string, limit: RouteLimit): RouteLimits {
+  return { ...limits, routes: new Map([...limits.routes, [route, limit]]) }
+}
+
+/** A route with a limit of its own that is closed, or that a request tries. */
+export interface ClosedRoute {
   route: string
   since: number
+  closedUntil: number
 }
 
 /** The routes that are closed for at least `leastMs` in all, by name. */
 export function closedRoutes({ routes }: RouteLimits, at: number, leastMs: number): ClosedRoute[] {
   return [...routes]
-    .flatMap(([route, { isOwn, since, closedUntil }]) =>
-      isOwn && since !== undefined && closedUntil > at && closedUntil - since >= leastMs
+    .flatMap(([route, { isOwn, since, closedUntil, triedUntil }]) =>
+      isOwn && since !== undefined && Math.max(closedUntil, triedUntil) > at && closedUntil - since >= leastMs
         ? [{ route, since, closedUntil }]
         : [],
     )

@@ -5,12 +5,14 @@ import type { PermitResult } from '../../api/governor/in-flight.ts'
 import {
   after429,
   afterAcceptance,
+  afterFailure,
+  afterSending,
   closedMs,
   closedRoutes,
   concernsOf429,
+  isOfOtherRoute,
   NO_ROUTE_LIMITS,
   type RouteLimits,
-  whileTrying,
 } from '../../api/governor/route-limits.ts'
 import { failureCause, failureText, permitResult } from '../../api/outcome-texts.ts'
 import {
@@ -144,33 +146,47 @@ export function createReachability({
     return { kind, since, nextTryAt: until, reason: PAUSE_REASONS[kind], givesUpAt: undefined }
   }
 
-  const patienceLeft = () => patienceLeftMs(reach, giveUpMs, clock.elapsed())
+  /** While the API is not silent as a whole, a wait for a route that it has limited is no silence. */
+  const isWaitForRoute = () =>
+    !reach.silence?.isAway &&
+    [...limits.routes.keys()].some(route => closedMs(limits, route, clock.elapsed()) > 0)
+  const patienceLeft = () =>
+    isWaitForRoute() ? Number.POSITIVE_INFINITY : patienceLeftMs(reach, giveUpMs, clock.elapsed())
 
   let limits: RouteLimits = NO_ROUTE_LIMITS
-  const limitsAfter = ({ route }: ApiRequest, sent: Sent, { pausedUntil }: GovernorPause): RouteLimits => {
+  const limitsAfter = ({ route }: ApiRequest, sent: Sent, pause: GovernorPause): RouteLimits => {
     const at = clock.elapsed()
+    const sentAt = at - sent.durationMs
     const { kind, waitMs } = permitResult(sent)
-    if (kind === 'accepted') return afterAcceptance(limits, route, at - sent.durationMs)
-    if (kind === 'other') return limits
-    const pausedMs = (pausedUntil ?? 0) - clock.now()
-    return after429(limits, { route, at, waitMs, pausedMs, random })
+    if (kind === 'accepted') return afterAcceptance(limits, { route, at, sentAt })
+    if (kind === 'other') return afterFailure(limits, route, at)
+    const { pausedUntil = 0, pauseReason } = pause
+    const pausedMs = pauseReason === 'requests-per-day' ? 0 : pausedUntil - clock.now()
+    return after429(limits, { route, at, sentAt, waitMs, pausedMs, random })
+  }
+
+  /** Told once for each closing, since the two clocks are not read at the same instant. */
+  let told: { closed: string; gates: Gate[] } = { closed: '[]', gates: [] }
+  const routeGates = (): Gate[] => {
+    const routes = closedRoutes(limits, clock.elapsed(), NOTED_PAUSE_MS)
+    const closed = JSON.stringify(routes)
+    if (closed === told.closed) return told.gates
+    const gates = routes.map(({ route, since, closedUntil }) =>
+      gateOf(`${ROUTE_GATE}${route}`, {
+        kind: 'asked-to-wait',
+        reason: PAUSE_REASONS['asked-to-wait'],
+        since: instant(since),
+        until: instant(closedUntil),
+        resources: resourcesOf(route),
+      }),
+    )
+    told = { closed, gates }
+    return gates
   }
 
   const closedGates = (): Gate[] => {
     const api = trouble()
-    const routes = api ? [] : closedRoutes(limits, clock.elapsed(), NOTED_PAUSE_MS)
-    return [
-      ...(api ? [gateOf(API_GATE, { ...api, until: api.nextTryAt, resources })] : []),
-      ...routes.map(({ route, since, closedUntil }) =>
-        gateOf(`${ROUTE_GATE}${route}`, {
-          kind: 'asked-to-wait',
-          reason: PAUSE_REASONS['asked-to-wait'],
-          since: instant(since),
-          until: instant(closedUntil),
-          resources: resourcesOf(route),
-        }),
-      ),
-    ]
+    return api ? [gateOf(API_GATE, { ...api, until: api.nextTryAt, resources })] : routeGates()
   }
 
   const rows = createGateRows({ store })
@@ -185,13 +201,16 @@ export function createReachability({
   return {
     begin: () => rows.begin(closedGates(), { stands: options.accessWasLost }),
     noteSending({ route }) {
-      limits = whileTrying(limits, route, clock.elapsed())
+      limits = afterSending(limits, route, clock.elapsed())
       change(whileSending(reach, route))
     },
     permitResult({ route }, sent) {
       const result = permitResult(sent)
-      if (result.kind !== 'throttled') return result
-      const concerns = concernsOf429(limits, route, clock.elapsed())
+      const at = clock.elapsed()
+      if (result.kind === 'accepted')
+        return { ...result, isElsewhere: isOfOtherRoute(limits, route, at - sent.durationMs) }
+      if (result.kind === 'other') return result
+      const concerns = concernsOf429(limits, route, at)
       return concerns === 'route' ? { kind: 'other' } : { ...result, mayBeOfRoute: concerns === 'unknown' }
     },
     observe(asked, sent, pause) {

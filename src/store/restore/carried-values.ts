@@ -45,6 +45,8 @@ export function updateNotes(file: string, { carried, writer, now }: NoteUpdate):
       for (const [key, note] of notes) if (note !== undefined) meta.set(key, JSON.stringify(note))
       for (const key of PROCESS_KEYS) meta.remove(key)
       clearGates(db)
+      // The note of earlier versions, of which an upgrade makes a gate.
+      meta.remove('unreachable')
       end.run(now)
     })
     update.immediate()

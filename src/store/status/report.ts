@@ -8,7 +8,7 @@ import type { Sqlite } from '../database/sqlite-types.ts'
 import { LARGE_WAL_BYTES, type LockHolder, walReaders } from '../disk/lock-holders.ts'
 import type { Workspace } from '../file/workspace.ts'
 import type { LagSummary } from '../sync/arrivals.ts'
-import { API_GATE, type Gate } from '../sync/gates.ts'
+import { API_GATE, type Gate, ROUTE_GATE } from '../sync/gates.ts'
 import { META, readNote } from '../sync/meta.ts'
 import type { PublicationAttempt, PublicationHistory, PublishingNote } from '../sync/publications.ts'
 import {
@@ -42,6 +42,8 @@ export interface StatusReport<Row = ResourceReport> {
   backfill: BackfillEnd | null
   /** Why the writer cannot reach the API; null when it can. */
   api: UnreachableReport | null
+  /** Routes that the API limits by themselves and that are closed now. */
+  closed_routes: readonly ClosedRouteReport[]
   learned_rate: RateReport | null
   /** Null when the daemon never tried to make a snapshot, or snapshots are switched off. */
   snapshot: SnapshotReport | null
@@ -92,6 +94,12 @@ export type DaemonReport = Omit<DaemonState, 'since'> & { since: string | null }
 /** Why the whole API cannot be read. */
 export interface UnreachableReport extends Pick<Gate, 'kind' | 'reason' | 'since'> {
   next_try_at: string
+}
+
+export interface ClosedRouteReport extends UnreachableReport {
+  route: string
+  /** Those of which nothing, or not everything, is read meanwhile. */
+  resources: readonly ResourceName[]
 }
 
 export interface RateReport {
@@ -221,6 +229,7 @@ function reportOf<Row extends UncountedRow>(
     daemon: state,
     backfill: backfillOf(status, writer),
     api: unreachableOf(status.gates),
+    closed_routes: closedRoutesOf(status.gates),
     learned_rate: rateOf(storedNote<StoredRate>(status, META.learnedRate)),
     snapshot: storedNote<SnapshotReport>(status, META.snapshots) ?? null,
     publication: publicationOf(status, writer, now),
@@ -263,10 +272,25 @@ function storedNote<T>({ meta }: Pick<Status, 'meta'>, key: string): T | undefin
 
 function unreachableOf(gates: readonly Gate[]): UnreachableReport | null {
   const gate = gates.find(({ what }) => what === API_GATE)
-  if (gate === undefined) return null
-  const { kind, reason, since, until } = gate
-  return { kind, reason, since, next_try_at: until }
+  return gate === undefined ? null : gateReport(gate)
 }
+
+function closedRoutesOf(gates: readonly Gate[]): ClosedRouteReport[] {
+  return gates
+    .filter(({ what }) => what.startsWith(ROUTE_GATE))
+    .map(gate => ({
+      route: gate.what.slice(ROUTE_GATE.length),
+      ...gateReport(gate),
+      resources: gate.resources,
+    }))
+}
+
+const gateReport = ({ kind, reason, since, until }: Gate): UnreachableReport => ({
+  kind,
+  reason,
+  since,
+  next_try_at: until,
+})
 
 /** Null when the last writer is a backfill that began after the stored end: the end is that of an earlier backfill. */
 function backfillOf(status: Pick<Status, 'meta'>, writer: WriterState | null): BackfillEnd | null {

@@ -1,6 +1,6 @@
 import type { RowOf } from '../../catalog/bookkeeping/table-declaration.ts'
 import type { GATE_TABLE } from '../../catalog/bookkeeping/tables.ts'
-import type { ResourceName } from '../../declare/resource-names.ts'
+import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 
@@ -47,5 +47,15 @@ export function clearGates(db: Sqlite): void {
 
 function closedGates(prepare: Prepare): Gate[] {
   const rows = prepare<RowOf<typeof GATE_TABLE>>('SELECT * FROM sync_gates ORDER BY what').all()
-  return rows.map(row => ({ ...row, resources: JSON.parse(row.resources) as ResourceName[] }))
+  return rows.map(row => ({ ...row, resources: namesIn(row.resources) }))
+}
+
+/** None when another program has damaged the list. */
+function namesIn(json: string): ResourceName[] {
+  try {
+    const names: unknown = JSON.parse(json)
+    return Array.isArray(names) ? RESOURCE_NAMES.filter(name => names.includes(name)) : []
+  } catch {
+    return []
+  }
 }

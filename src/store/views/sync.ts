@@ -23,7 +23,7 @@ export function syncStatus(resources: readonly Resource[]): string {
 
 /** SQL of a value of the first closed gate before the resource: that of the API comes first. NULL when none is closed. */
 const closedGate = (value: string) => `(SELECT ${value} FROM sync_gates g
-    WHERE r.unavailable_since IS NULL AND r.resource IN (SELECT value FROM json_each(g.resources))
+    WHERE r.unavailable_since IS NULL AND r.resource IN (SELECT value FROM json_each(iif(json_valid(g.resources), g.resources, '[]')))
     ORDER BY g.what LIMIT 1)`
 
 /** SQL of an instant as `clockText` writes it. */

@@ -62,25 +62,28 @@ export function createSnapshot(
   let due = new Set<Segment>()
   let lookedAt = Number.NEGATIVE_INFINITY
   const look = () => {
-    const { elapsed } = context.clock
-    if (due.size > 0 && elapsed() - lookedAt < LOOK_MS) return
     due = new Set(passes()?.filter(({ scope }) => !underWay.has(scope)))
-    lookedAt = elapsed()
+    lookedAt = context.clock.elapsed()
   }
   const isDue = (pass: Segment | undefined): pass is Segment =>
     pass !== undefined &&
     !underWay.has(pass.scope) &&
     scopes?.asked.has(pass.scope) === true &&
     schedule.waitMs(list, pass) === 0
-
-  const takeDue = (): Segment | undefined => {
-    look()
+  const takeFound = (): Segment | undefined => {
     for (let pass = turns.take([...due]); pass; pass = turns.take([...due])) {
       due.delete(pass)
       const now = store.segments.find(pass.id)
       if (isDue(now) && mayBegin(now)) return now
     }
     return undefined
+  }
+
+  const takeDue = (): Segment | undefined => {
+    const found = context.clock.elapsed() - lookedAt < LOOK_MS ? takeFound() : undefined
+    if (found) return found
+    look()
+    return takeFound()
   }
 
   return {
