@@ -25,6 +25,8 @@ export interface Trace {
 
 const DAY = 86_400_000
 const FAILED: ReadonlySet<number> = new Set([401, 408, 425, 429])
+/** Of an answer that is neither cut nor a page for people. */
+const JSON_END = /[}\]]\s*$/
 /** An answer that brings nothing and says that there is more. */
 const EMPTY_PAGE = /"data":\[\],.*"has_next_page":true/
 
@@ -66,17 +68,18 @@ export function traceOf(server: Server, { start, now, allowed, asked, find }: Tr
     // The server sees the end of its answer later than the client does.
     if ([...same].some(other => !other.writableEnded)) find(`two requests at once for ${url}`)
     same.add(response)
-    let isEmptyPage = false
+    let isUnusable = false
     const { end } = response
     response.end = (...given: unknown[]) => {
-      isEmptyPage = EMPTY_PAGE.test(String(given[0]).slice(0, 200))
+      const body = String(given[0])
+      isUnusable = EMPTY_PAGE.test(body.slice(0, 200)) || !JSON_END.test(body)
       return Reflect.apply(end, response, given)
     }
     response.once('close', () => {
       same.delete(response)
       if (same.size === 0) open.delete(url)
       const { statusCode } = response
-      if (!response.writableFinished || FAILED.has(statusCode) || statusCode >= 500 || isEmptyPage)
+      if (!response.writableFinished || FAILED.has(statusCode) || statusCode >= 500 || isUnusable)
         load.failed += 1
       const line = `${new Date(began).toISOString()} ${url} ${response.headersSent ? response.statusCode : '-'} ${now() - began} ms`
       digest.update(line)
