@@ -84,8 +84,8 @@ describe('what a 429 concerns', () => {
       3606,
       'unknown',
     ],
-    ['another route has a limit of its own, as a third one has shown', OWN, 'c', 10, 'unknown'],
-    ['another route has a limit of its own, as only this one has shown', OWN, 'b', 10, 'api'],
+    ['another route has its own limit, as a third one has shown', OWN, 'c', 10, 'unknown'],
+    ['another route has its own limit, as only this one has shown', OWN, 'b', 10, 'api'],
     [
       'it comes within the hour after a common limit, again and again',
       [refused('a', 0, MINUTE), refused('b', 5, MINUTE), refused('a', 3000, MINUTE)],
@@ -94,19 +94,13 @@ describe('what a 429 concerns', () => {
       'unknown',
     ],
     [
-      'two other routes have limits of their own',
+      'two other routes have their own limits',
       [...OWN, refused('c', 10, HOUR), accepted('b', 20)],
       'd',
       30,
       'api',
     ],
-    [
-      'the route has a limit of its own and was answered since',
-      [...OWN, accepted('a', 3600)],
-      'a',
-      3700,
-      'route',
-    ],
+    ['the route has its own limit and was answered since', [...OWN, accepted('a', 3600)], 'a', 3700, 'route'],
   ])('when %s', (_, steps, route, seconds, concerns) => {
     expect(concernsOf429(limitsAfter(...steps), route, seconds * SECOND)).toBe(concerns)
   })
@@ -152,7 +146,7 @@ describe('how long a route is closed', () => {
   })
 })
 
-describe('the distance between the requests of a route with a limit of its own', () => {
+describe('the distance between the requests of a route with its own limit', () => {
   const distance = (...steps: readonly Step[]) =>
     limitsAfter(...OWN, ...steps).routes.get('a')?.distanceMs ?? 0
 
@@ -182,7 +176,7 @@ test('an accepted request is elsewhere while another route is closed, five secon
 
 describe('the routes that are told', () => {
   test.each<[when: string, steps: readonly Step[], seconds: number, told: readonly string[]]>([
-    ['one with a limit of its own', OWN, 10, ['a']],
+    ['one with its own limit', OWN, 10, ['a']],
     ['none whose limit may be common', [refused('a', 0, HOUR)], 10, []],
     ['none that is closed for seconds', [...OWN, accepted('a', 900), refused('a', 901, SECOND)], 901, []],
     ['one while it is tried', [...OWN, sent('a', 900)], 930, ['a']],

@@ -117,7 +117,7 @@ test('a pause of seconds is not stored', async () => {
   expect(await noted()).toEqual([])
 })
 
-test('a route with a limit of its own has a gate while it is closed, and the others have none', async () => {
+test('a route with its own limit has a gate while it is closed, and the others have none', async () => {
   const { reachability, clock, answered, pass, noted, logged } = await reachable()
   const route = '/v1/meetings/{meetingId}/transcript'
   const request = { route, path: '/v1/meetings/1/transcript' }

@@ -4,7 +4,7 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../base/clock.ts'
 /**
  * Tells a limit of one route from a limit of the whole API. A 429 closes its route. A request of another route is then
  * the trial: when it is accepted meanwhile, the limit is the route's own, and other requests go on; when it is refused as
- * well, the limit is common, and `pace.ts` alone decides. A route with a limit of its own has a distance between its
+ * well, the limit is common, and `pace.ts` alone decides. A route with its own limit has a distance between its
  * requests, which grows with each refusal and shrinks with each answer. So it is not asked in bursts, and it does no harm
  * when the limit was common after all. Pure: a state and an event give the next state. Times are monotonic milliseconds.
  */
@@ -27,7 +27,7 @@ export interface RouteLimit {
   readonly closedUntil: number
   /** Until then no second request is sent while one tries whether the route is open. */
   readonly triedUntil: number
-  /** Between two requests of a route with a limit of its own. */
+  /** Between two requests of a route with its own limit. */
   readonly distanceMs: number
   /** Routes with a request that was accepted while this one was closed. */
   readonly provedBy: ReadonlySet<string>
@@ -139,7 +139,7 @@ export function afterAcceptance(limits: RouteLimits, { route, at, sentAt }: Rout
   return { ...limits, routes: new Map(routes) }
 }
 
-/** Whether a request of this route that was sent then, and accepted, shows that another route has a limit of its own. */
+/** Whether a request of this route that was sent then, and accepted, shows that another route has its own limit. */
 export function isOfOtherRoute({ routes }: RouteLimits, route: string, sentAt: number): boolean {
   return [...routes].some(([name, limit]) => name !== route && isProof(limit, sentAt))
 }
@@ -157,7 +157,7 @@ function withRoute(limits: RouteLimits, route: string, limit: RouteLimit): Route
   return { ...limits, routes: new Map([...limits.routes, [route, limit]]) }
 }
 
-/** A route with a limit of its own that is closed, or that a request tries. */
+/** A route with its own limit that is closed, or that a request tries. */
 export interface ClosedRoute {
   route: string
   since: number

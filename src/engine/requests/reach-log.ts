@@ -59,7 +59,7 @@ const PAUSES: Readonly<Record<PauseKind, string>> = {
   'day-used-up': 'The requests of this day are used up',
 }
 
-/** Logs once of each route that it has a limit of its own. */
+/** Logs once of each route that it has its own limit. */
 export function logOwnLimits(
   log: Pick<Log, 'warn'>,
   { before, after, now }: { before: RouteLimits; after: RouteLimits; now: number },
