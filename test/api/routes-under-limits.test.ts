@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { LimitRule } from '../../src/simulator/faults/limits.ts'
+import { share } from '../support/effort.ts'
 import { limitedTo, type VirtualApi } from './simulated-pace.ts'
 import { driveRoutes, type RouteCounts } from './simulated-routes.ts'
 
@@ -51,7 +52,7 @@ function compared(
   return { told: drive(true), untold: sum(drive(false)) }
 }
 
-describe.each(APIS)('a limit of all routes together: %s', (_, limit) => {
+describe.each(share(APIS))('a limit of all routes together: %s', (_, limit) => {
   const shared = (everyMs: Readonly<Record<string, number>>) => () => {
     const api = limit()
     return Object.fromEntries(Object.keys(everyMs).map(route => [route, api]))
@@ -70,7 +71,7 @@ describe.each(APIS)('a limit of all routes together: %s', (_, limit) => {
   })
 })
 
-describe.each(APIS)('a limit of one busy route: %s', (_, limit) => {
+describe.each(share(APIS))('a limit of one busy route: %s', (_, limit) => {
   test('lets the others have all their requests accepted, and is used with few refusals', () => {
     const { told, untold } = compared(BUSY_AMONG_RARE, () => ({ busy: limit() }))
     const { accepted = 0, refused = 0 } = told['busy'] ?? {}
