@@ -155,6 +155,11 @@ describe('the pause after a refusal', () => {
       expect(both).toMatchObject({ pausedUntil: 10_030 + QUARTER_MS, ofRoute: undefined })
     })
 
+    it('the rate is the one of before the first refusal also when the route was refused again meanwhile', () => {
+      const again = refuse(refused, 10_030, 10_000, HOUR_MS, { mayBeOfRoute: true })
+      expect(learned(accept(again, 20_030, 20_000, true))).toEqual(learned(running))
+    })
+
     it('a failed one is followed by another five seconds later', () => {
       const trying = paceAfter(refused, { kind: 'granted', at: 10_000 })
       expect(paceAfter(trying, { kind: 'failed', at: 10_030, sentAt: 10_000 }).pausedUntil).toBe(15_030)

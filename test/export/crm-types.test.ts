@@ -7,7 +7,7 @@ import { readCrmTablesAt } from '../../src/store/dictionary/fill-dictionary.ts'
 import { openDatabase } from '../../src/store/file/open.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 import { makeDuckdbViews } from '../support/duckdb-views.ts'
-import { runs } from '../support/effort.ts'
+import { share } from '../support/effort.ts'
 import { emptyTarget, exportTo } from './exporting.ts'
 
 /** The types of CRM columns in Parquet files and in DuckDB's views. They depend on the field's type alone. */
@@ -194,7 +194,7 @@ describe.each(READERS)('%s', (_, reader) => {
   })
 
   test('the export keeps the digits of as many numbers as a table has columns', async () => {
-    const names = Array.from({ length: runs(1900) }, (_, index) => `f${index}`)
+    const names = share(Array.from({ length: 1900 }, (_, index) => `f${index}`))
     const json = `{${names.map((name, index) => `"${name}": ${index + 1}0000000000000000000001`).join(', ')}}`
     const store = await deals(
       [json],

@@ -5,7 +5,7 @@ import { rowQueries } from '../../src/export/rows.ts'
 import { declaredTables } from '../../src/export/tables.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 import { markedWorld } from '../store/unique-texts.ts'
-import { runs } from '../support/effort.ts'
+import { share } from '../support/effort.ts'
 import { type DuckCell, openDuck, sorted } from './duckdb.ts'
 import { emptyTarget, exportTo, manifestOf, storedRows } from './exporting.ts'
 
@@ -258,7 +258,7 @@ describe('the tables of CRM objects', () => {
   })
 
   test('the footer of a file with many columns is not larger than its rows', async () => {
-    const names = Array.from({ length: runs(1900) }, (_, index) => `f${index}`)
+    const names = share(Array.from({ length: 1900 }, (_, index) => `f${index}`))
     const sparse = names.map((_, index) => (index % 100 === 0 ? index : null))
     const types = Object.fromEntries(names.map(name => [name, 'number']))
     const { path } = await withObject(types, Array<typeof sparse>(1200).fill(sparse))

@@ -286,17 +286,19 @@ function afterThrottled(state: PaceState, event: ThrottledEvent): PaceState {
     return asked > Math.max(state.pausedUntil, state.askedUntil) ? withRequestedWait(lower, at, asked) : lower
   }
   const blockedSince = state.refusals === 0 ? at : state.blockedSince
-  // The trial of another route was refused as well: the rate is lowered once for both.
+  // When the trial of another route was refused as well, the rate is lowered once for both.
+  const before: BeforeRefusal = state.ofRoute ?? state
   const begun = {
     ...counted,
-    ...state.ofRoute,
+    rate: withAnswerNoted(before.rate, { sentAt, accepted: false }),
+    concurrency: before.concurrency,
     ofRoute: undefined,
     refusals: state.refusals + 1,
     blockedSince,
   }
   if (!mayBeConcurrency(state, event)) {
     const paused = withPause({ ...afterRateRefusal(begun, at), episodeAt: at }, event, asked)
-    return event.mayBeOfRoute ? withTrialElsewhere(paused, { at, before: state }) : paused
+    return event.mayBeOfRoute ? withTrialElsewhere(paused, { at, before }) : paused
   }
   const doubtful = { ...withDoubt(begun, event), episodeAt: at }
   // Fewer requests in flight may be enough, so there is no pause unless the API asks for one.

@@ -9,7 +9,7 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../base/clock.ts'
  * when the limit was common after all. Pure: a state and an event give the next state. Times are monotonic milliseconds.
  */
 export interface RouteLimits {
-  /** The routes with a 429 since their last answer, and those that are known to have a limit of their own. */
+  /** The routes with a 429 since their last answer, and those that are known to have their own limit. */
   readonly routes: ReadonlyMap<string, RouteLimit>
   /** Until this time a 429 is one of a common limit. */
   readonly commonUntil: number
