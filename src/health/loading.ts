@@ -32,7 +32,7 @@ export function loadingProgress(
   const offered = resources.filter(({ state }) => state !== 'unavailable')
   const loading = offered.filter(isLoading)
   if (loading.length === 0) return undefined
-  const left = loading.some(hasLists) ? undefined : countsOf(loading, row => row.pending_tasks)
+  const left = loading.some(hasListsLeft) ? undefined : countsOf(loading, row => row.pending_tasks)
   const rate = recentRate(minutes)
   const share =
     left === undefined ? undefined : shareOf(countsOf(loading, row => row.backfill_done) ?? 0, left)
@@ -74,6 +74,10 @@ const isLoading = ({ state, complete_as_of: at }: ResourceFacts) =>
   at === null && state !== 'ok' && state !== 'waiting'
 
 const hasLists = ({ resource }: ResourceFacts) => listsOf(resourceNamed(resource)).length > 0
+
+/** A single object is read with one request, but loading until its run ends. */
+const hasListsLeft = ({ resource, fresh_as_of: at }: ResourceFacts) =>
+  listsOf(resourceNamed(resource)).some(({ feed }) => feed.mode !== 'singleton' || at === null)
 
 /** With nothing done and nothing left, the first answers are still to come. */
 const shareOf = (done: number, left: number) => (done + left === 0 ? 0 : done / (done + left))

@@ -432,6 +432,19 @@ describe('the verdict', () => {
     expect(progress?.share).toBeUndefined()
   })
 
+  test.each([
+    [FRESH, 0.62],
+    [null, undefined],
+  ])('a single object that was read at %s leaves the share of the texts at %s', (at, share) => {
+    const resources = report().resources.map(row => {
+      if (row.resource === 'message_bodies')
+        return { ...row, ...texts, backfill_done: 619, pending_tasks: 380 }
+      if (row.resource !== 'integrations') return row
+      return { ...row, ...texts, fresh_as_of: at, backfill_done: 1, pending_tasks: 0 }
+    })
+    expect(verdictOf(report({ resources }), [], { now: NOW, minutes: [] }).loading?.share).toBe(share)
+  })
+
   test('the worst problem is named, and the others are counted', () => {
     const snapshot = { made_at: null, path: null, bytes: null, failed_at: SINCE, reason: 'no space.' }
     expect(verdict({ api: REFUSED, snapshot }).text).toBe(
