@@ -575,7 +575,7 @@ CREATE TABLE `sync_tasks` ( /* Single reads that wait: first reads, retries and 
 --> statement-breakpoint
 CREATE INDEX `sync_tasks_by_round` ON `sync_tasks` (`feed`,`round`);
 --> statement-breakpoint
-CREATE TABLE `sync_absences` ( /* Suspected deletions: rows that the API has denied once or twice and that are not deleted yet. */
+CREATE TABLE `sync_absences` (
 	`table_name` text NOT NULL,
 	`scope` text DEFAULT '' NOT NULL,
 	`key` text NOT NULL,

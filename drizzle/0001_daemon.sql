@@ -1,4 +1,4 @@
-CREATE TABLE `sync_erasures` ( /* Deleted or withheld rows whose content is not purged yet. */
+CREATE TABLE `sync_erasures` (
 	`table_name` text NOT NULL,
 	`scope` text DEFAULT '' NOT NULL,
 	`key` text NOT NULL,

@@ -20,7 +20,9 @@ async function withDeletedRow(context: Test, days: number): Promise<Place> {
   db.prepare(
     'INSERT INTO teams (id, name, _first_seen_at, _synced_at, _deleted_at) VALUES (?, ?, ?, ?, ?)',
   ).run('gone', WORDS, at, at, at)
-  db.prepare("INSERT INTO sync_erasures (table_name, key, withdrawn_at) VALUES ('teams', 'gone', ?)").run(at)
+  db.prepare("INSERT INTO sync_purge_queue (table_name, key, withdrawn_at) VALUES ('teams', 'gone', ?)").run(
+    at,
+  )
   db.prepare("UPDATE sync_meta SET value = ? WHERE key = 'maintained_at'").run(daysAgo(7))
   db.close()
   return place

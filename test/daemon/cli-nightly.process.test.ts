@@ -16,7 +16,7 @@ const INSERT_DELETED =
 /** Leaves a row whose purge is due, and maintenance that was missed for a week. */
 function deleteLongAgo(db: Sqlite): void {
   db.prepare(INSERT_DELETED).run('gone', WORDS, { at: daysAgo(40) })
-  db.prepare("INSERT INTO sync_erasures (table_name, key, withdrawn_at) VALUES ('teams', 'gone', ?)").run(
+  db.prepare("INSERT INTO sync_purge_queue (table_name, key, withdrawn_at) VALUES ('teams', 'gone', ?)").run(
     daysAgo(40),
   )
   db.prepare("UPDATE sync_meta SET value = ? WHERE key = 'maintained_at'").run(daysAgo(7))

@@ -168,5 +168,5 @@ test('one wrong answer to any request of a daemon changes nothing that analysts 
     changed.push(...changedViews(before, seen(trial)).map(view => `${name}: ${view}`))
   }
   expect(changed).toEqual([])
-  expect(trial.column('SELECT count(*) FROM sync_absences')).toEqual([0])
+  expect(trial.column('SELECT count(*) FROM sync_suspicions')).toEqual([0])
 })

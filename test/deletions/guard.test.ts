@@ -130,7 +130,7 @@ test('a suspected meeting of a collection is no longer suspected once the collec
   const trial = await startTrial(api)
   const chosen = ['collections', 'collection_meetings'] as const
   const suspected = () =>
-    trial.column("SELECT key FROM sync_absences WHERE table_name = 'collection_meetings'")
+    trial.column("SELECT key FROM sync_suspicions WHERE table_name = 'collection_meetings'")
   await trial.run(chosen)
   listed = [{ meeting_id: 'm1' }]
   readings = 0

@@ -136,7 +136,7 @@ describe.each(LISTS)('the rows of $table', ({ resources, table, on }) => {
       resources.map(() => 0),
     )
     expect(rows()).toEqual(before)
-    expect(trial.all('SELECT * FROM sync_absences')).toEqual([])
+    expect(trial.all('SELECT * FROM sync_suspicions')).toEqual([])
   })
 
   test('are asked for in lower case', async () => {

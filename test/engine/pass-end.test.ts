@@ -57,7 +57,7 @@ async function startNearEnd(): Promise<Watched> {
 }
 
 const suspects = ({ trial }: Watched) =>
-  trial.column("SELECT key FROM sync_absences WHERE table_name = 'members' ORDER BY 1")
+  trial.column("SELECT key FROM sync_suspicions WHERE table_name = 'members' ORDER BY 1")
 
 const seen = ({ trial }: Watched) => Number(trial.column('SELECT count(*) FROM sync_seen')[0])
 
@@ -121,7 +121,7 @@ describe('the end of a pass over many rows', () => {
     watched.timed.passTime(10 * MINUTE)
     await watched.restart()
     await (await watched.timed.ask(FEED)).apply()
-    const confirmed = watched.trial.column('SELECT sum(confirmed) FROM sync_absences')
+    const confirmed = watched.trial.column('SELECT sum(confirmed) FROM sync_suspicions')
     expect([suspects(watched).length, confirmed]).toEqual([MISSING.length, [0]])
   })
 })

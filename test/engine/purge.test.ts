@@ -58,7 +58,7 @@ describe('a meeting whose content was purged', () => {
       await trial.run(MEETINGS)
       expect(trial.all(state)).toEqual([full])
       expect(trial.all(parts)).toEqual([{ entries: 1, answers: 1, speakers: 1 }])
-      expect(trial.column('SELECT count(*) FROM sync_erasures')).toEqual([0])
+      expect(trial.column('SELECT count(*) FROM sync_purge_queue')).toEqual([0])
     },
   )
 })

@@ -126,7 +126,7 @@ export async function startTimed(
           if (!(error instanceof ParleyError)) throw error
           await store.transaction(() => job.failed(error))
         }
-        job.over()
+        job.over(false)
         store.freshness.end(ticket)
       },
     }

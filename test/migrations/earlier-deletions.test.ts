@@ -28,7 +28,7 @@ function olderDatabase(): string {
 
 test('the upgrade records earlier deletions with their times, and they are purged like later ones', () => {
   const store = openAt(olderDatabase())
-  expect(store.db.prepare('SELECT * FROM sync_erasures ORDER BY table_name').raw().all()).toEqual([
+  expect(store.db.prepare('SELECT * FROM sync_purge_queue ORDER BY table_name').raw().all()).toEqual([
     ['bot_definition', '', '1', DELETED],
     ['crm_records', 'deal', 'r', DELETED],
     ['meetings', '', 'withheld', WITHHELD],
@@ -52,11 +52,11 @@ test('deletions that were purged since are not recorded again, at the next start
   )()
   first.close()
   const second = openAt(path)
-  expect(second.db.prepare('SELECT count(*) FROM sync_erasures').pluck().get()).toBe(0)
+  expect(second.db.prepare('SELECT count(*) FROM sync_purge_queue').pluck().get()).toBe(0)
   second.close()
   const next = migrationsWith(newFolder(), '0099_next', 'CREATE TABLE next (id INTEGER) STRICT;')
   const third = openWarehouse({ path, migrations: next })
   expect(third.prepare('SELECT count(*) FROM next').pluck().get()).toBe(0)
-  expect(third.prepare('SELECT count(*) FROM sync_erasures').pluck().get()).toBe(0)
+  expect(third.prepare('SELECT count(*) FROM sync_purge_queue').pluck().get()).toBe(0)
   third.close()
 })

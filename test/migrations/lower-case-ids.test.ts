@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { isUuid } from '../../src/base/uuid.ts'
 import { hasIds, TABLES } from '../../src/catalog/catalog.ts'
+import { hasTable } from '../../src/store/database/existing-tables.ts'
 import { quote } from '../../src/store/database/sql.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
@@ -19,13 +20,28 @@ import { journalIn, migrationsOf, PRESENT } from './older-version.ts'
 
 const UPGRADE_PROCESS = fileURLToPath(new URL('upgrade-process.ts', import.meta.url))
 
-const STATE = ['sync_tasks', 'sync_seen', 'sync_erasures', 'sync_absences', 'sync_segments', 'sync_rejects']
+const STATE = [
+  'sync_tasks',
+  'sync_seen',
+  'sync_purge_queue',
+  'sync_suspicions',
+  'sync_segments',
+  'sync_rejects',
+]
+
+const OLDER_NAMES: Readonly<Record<string, string>> = {
+  sync_purge_queue: 'sync_erasures',
+  sync_suspicions: 'sync_absences',
+}
 
 /** The file as the version before left it: without the texts of copies, and what later versions added. */
 function downgrade(db: Sqlite): void {
   const views = db.prepare("SELECT name FROM sqlite_master WHERE type = 'view'").pluck().all() as string[]
   for (const view of views) db.exec(`DROP VIEW ${quote(view)}`)
-  db.exec(`ALTER TABLE message_copies DROP COLUMN text; DROP TABLE sync_gates;
+  db.exec(`ALTER TABLE message_copies DROP COLUMN text; DROP TABLE sync_gates; DROP INDEX sync_tasks_tried;
+    ALTER TABLE sync_tasks DROP COLUMN tries; ALTER TABLE sync_tasks DROP COLUMN try_at; ALTER TABLE sync_segments DROP COLUMN tries;
+    ALTER TABLE sync_segments DROP COLUMN try_at; DROP INDEX sync_purge_queue_by_time;
+    ALTER TABLE sync_suspicions RENAME TO sync_absences; ALTER TABLE sync_purge_queue RENAME TO sync_erasures;
     DELETE FROM __drizzle_migrations WHERE created_at IN
       (SELECT created_at FROM __drizzle_migrations ORDER BY created_at LIMIT -1 OFFSET 17)`)
 }
@@ -62,7 +78,7 @@ function renameAll(db: Sqlite, rename: (id: string) => string): void {
     UPDATE message_participants SET header_message_id = renamed_mail(header_message_id);
     UPDATE sync_segments SET scope = renamed(scope), edge_keys = renamed_json(edge_keys);
     UPDATE sync_rejects SET _scope = renamed(_scope)`)
-  for (const table of ['sync_tasks', 'sync_seen', 'sync_erasures', 'sync_absences'])
+  for (const table of ['sync_tasks', 'sync_seen', 'sync_purge_queue', 'sync_suspicions'])
     db.exec(`UPDATE ${table} SET scope = renamed(scope), key = renamed(key)`)
 }
 
@@ -125,7 +141,8 @@ const NOT_COMPARED = ['_id', '_synced_at', '_text_from']
 function contentOf(db: Sqlite): string[] {
   const texts =
     'SELECT m.header_message_id, c.id FROM messages m JOIN message_copies c ON c._id = m._text_from'
-  const rows = [...TABLES.keys(), ...STATE].flatMap(table => {
+  const state = STATE.map(table => (hasTable(db, table) ? table : (OLDER_NAMES[table] ?? table)))
+  const rows = [...TABLES.keys(), ...state].flatMap(table => {
     const columns = db.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table) as string[]
     const told = columns.filter(name => !NOT_COMPARED.includes(name)).map(quote)
     const found = db
@@ -179,7 +196,7 @@ function addTwins(db: Sqlite, at: string): void {
       SELECT ${own.map(cell).join(', ')} FROM ${table.name}`)
   }
   db.exec(`INSERT OR IGNORE INTO sync_tasks
-    SELECT feed, upper_ids(scope), upper_ids(key), sort_at, '${LATER}', round, attempts, deadline, waiting, failures, named_at
+    SELECT feed, upper_ids(scope), upper_ids(key), sort_at, '${LATER}', round, attempts, deadline, waiting, failures, named_at, tries, try_at
     FROM sync_tasks`)
 }
 
@@ -292,7 +309,7 @@ const PAIRS: readonly (readonly [makes: string, rows: string, asked: string, fou
     `INSERT INTO members (id, name, _first_seen_at, _synced_at, _deleted_at) VALUES
       ('${LOWER}', 'Gone', '${FIRST}', '${SECOND}', '${SECOND}'), ('${UPPER}', 'Here', '${FIRST}', '${FIRST}', NULL);
      INSERT INTO sync_erasures VALUES ('members', '', '${LOWER}', '${SECOND}')`,
-    `SELECT id, name, _deleted_at FROM members UNION ALL SELECT 'queued', count(*), 0 FROM sync_erasures`,
+    `SELECT id, name, _deleted_at FROM members UNION ALL SELECT 'queued', count(*), 0 FROM sync_purge_queue`,
     [
       [LOWER, 'Here', null],
       ['queued', 0, 0],
@@ -303,7 +320,7 @@ const PAIRS: readonly (readonly [makes: string, rows: string, asked: string, fou
     `INSERT INTO members (id, name, _first_seen_at, _synced_at, _deleted_at) VALUES
       ('${LOWER}', 'One', '${FIRST}', '${FIRST}', '${FIRST}'), ('${UPPER}', 'Two', '${FIRST}', '${SECOND}', '${SECOND}');
      INSERT INTO sync_erasures VALUES ('members', '', '${LOWER}', '${FIRST}'), ('members', '', '${UPPER}', '${SECOND}')`,
-    'SELECT m.name, e.key, e.withdrawn_at FROM members m, sync_erasures e',
+    'SELECT m.name, e.key, e.withdrawn_at FROM members m, sync_purge_queue e',
     [['Two', LOWER, FIRST]],
   ],
   [
@@ -340,7 +357,7 @@ const PAIRS: readonly (readonly [makes: string, rows: string, asked: string, fou
      INSERT INTO sync_absences (table_name, key, missing_since) VALUES
       ('members', '${LOWER}', '${FIRST}'), ('members', '${UPPER}', '${FIRST}'), ('members', 'Other', '${FIRST}');
      INSERT INTO sync_tasks (feed, key, due_at) VALUES ('x.probe', '${LOWER}', '${SECOND}'), ('x.probe', '${UPPER}', '${FIRST}')`,
-    'SELECT t.key, t.due_at, a.key FROM sync_tasks t, sync_absences a',
+    'SELECT t.key, t.due_at, a.key FROM sync_tasks t, sync_suspicions a',
     [[LOWER, FIRST, 'Other']],
   ],
   [

@@ -65,7 +65,7 @@ function upgraded(copies: readonly Copy[], mails: readonly Mail[], sql = '') {
     ),
     copies: all('SELECT id, mail_id, text, text_state, _text_due FROM message_copies ORDER BY 1'),
     senders: all('SELECT header_message_id, handle FROM message_participants ORDER BY 1, 2'),
-    purges: all('SELECT table_name, key FROM sync_erasures ORDER BY 1, 2'),
+    purges: all('SELECT table_name, key FROM sync_purge_queue ORDER BY 1, 2'),
   }
   db.close()
   return found

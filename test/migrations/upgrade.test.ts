@@ -16,6 +16,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { EXIT_STATUS, StopError } from '../../src/base/errors.ts'
 import { currentPoint } from '../../src/store/changes/changes-since.ts'
+import { hasTable } from '../../src/store/database/existing-tables.ts'
 import { quote } from '../../src/store/database/sql.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
@@ -89,6 +90,8 @@ function contentOf(path: string): Record<string, string> {
   return content
 }
 
+const renamed = (table: string) => (table === 'sync_absences' ? 'sync_suspicions' : 'sync_purge_queue')
+
 /** Only the tables and columns that the older version had. */
 function rowsOf(path: string, columnsFrom: string): Record<string, unknown[]> {
   const db = openSqlite(path, { readonly: true })
@@ -101,7 +104,9 @@ function rowsOf(path: string, columnsFrom: string): Record<string, unknown[]> {
   for (const table of tables) {
     const columns = older.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table) as string[]
     rows[table] = db
-      .prepare(`SELECT ${columns.map(quote).join(', ')} FROM ${quote(table)}`)
+      .prepare(
+        `SELECT ${columns.map(quote).join(', ')} FROM ${quote(hasTable(db, table) ? table : renamed(table))}`,
+      )
       .raw()
       .all()
   }

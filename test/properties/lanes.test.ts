@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Attempt, Job, Lane, Source } from '../../src/engine/context/job.ts'
+import type { Job, Lane, Source } from '../../src/engine/context/job.ts'
 import { createLanes } from '../../src/engine/scheduler/lanes.ts'
 import { runs } from '../support/effort.ts'
 
-const SHARES: Readonly<Record<Lane, number>> = { head: 8, retry: 4, items: 3, history: 3, audit: 2 }
+const SHARES: Readonly<Record<Lane, number>> = { head: 8, items: 3, history: 3, audit: 2 }
 const LANES = Object.keys(SHARES) as Lane[]
 
 const REQUESTS = 400
@@ -51,30 +51,25 @@ function chosenFeeds(workload: readonly Workload[], perSecond: number): (string 
   let at = 0
   const hasWork = ({ spans }: Workload) => spans.some(({ from, length }) => at >= from && at < from + length)
   const sources = workload.flatMap(one =>
-    one.lane === 'retry'
-      ? []
-      : Array.from({ length: one.busy + one.idle }, (_, number): Source => {
-          const feed = `${one.lane} ${number}`
-          return {
-            resource: 'members',
-            feed,
-            route: '/v1/members',
-            lane: one.lane as Source['lane'],
-            next: () => (number < one.busy && hasWork(one) ? jobOf(feed) : undefined),
-            finished: () => true,
-          }
-        }),
+    Array.from({ length: one.busy + one.idle }, (_, number): Source => {
+      const feed = `${one.lane} ${number}`
+      return {
+        resource: 'members',
+        feed,
+        route: '/v1/members',
+        lane: one.lane,
+        next: () => (number < one.busy && hasWork(one) ? jobOf(feed) : undefined),
+        finished: () => true,
+      }
+    }),
   )
   const lanes = createLanes(sources, {
     commits: () => at,
     elapsed: () => (at * 1000) / perSecond,
     untilMs: () => 0,
   })
-  const retry = workload.find(({ lane }) => lane === 'retry')
-  const retries = (lane: Lane): Attempt | undefined =>
-    lane === 'retry' && retry && hasWork(retry) ? { job: jobOf('retry 0'), lane, attempt: 2 } : undefined
   const chosen: (string | undefined)[] = []
-  for (; at < REQUESTS; at += 1) chosen.push(lanes.choose(retries)?.job.feed)
+  for (; at < REQUESTS; at += 1) chosen.push(lanes.choose()?.job.feed)
   return chosen
 }
 
@@ -114,7 +109,7 @@ test('each source of a lane with work has its turn before another has its second
     fc.property(workloads, workload => {
       const whole = workload.map(one => ({ ...one, spans: [{ from: 0, length: REQUESTS }] }))
       const chosen = chosenFeeds(whole, 25)
-      for (const { lane, busy } of whole.filter(one => one.lane !== 'retry')) {
+      for (const { lane, busy } of whole) {
         const turns = chosen.filter(feed => laneOf(feed) === lane)
         for (let at = 0; at + busy <= turns.length; at += 1)
           expect(new Set(turns.slice(at, at + busy)).size).toBe(busy)

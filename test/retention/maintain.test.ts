@@ -146,7 +146,7 @@ test.each([
 test('a row that was deleted under a clock ahead is purged in time once the clock is right', async () => {
   const { store, clock, run } = await worldOf([-3650])
   await run(USUAL)
-  expect(store.column('SELECT withdrawn_at FROM sync_erasures')).toEqual([daysAgo(0)])
+  expect(store.column('SELECT withdrawn_at FROM sync_purge_queue')).toEqual([daysAgo(0)])
   await clock.advance(31 * DAY)
   await run(USUAL)
   expect(store.column("SELECT name FROM teams WHERE id = 't0'")).toEqual([null])
@@ -262,7 +262,7 @@ describe('a purge that is not complete', () => {
     store.db.exec('CREATE TABLE elsewhere (id TEXT)')
     for (const table of ['elsewhere', 'dropped'])
       store.db.exec(
-        `INSERT INTO sync_erasures (table_name, key, withdrawn_at) VALUES ('${table}', 'a', '${daysAgo(40)}')`,
+        `INSERT INTO sync_purge_queue (table_name, key, withdrawn_at) VALUES ('${table}', 'a', '${daysAgo(40)}')`,
       )
     await run(USUAL)
     const [line, ...others] = logged()

@@ -68,9 +68,9 @@ export const MUTANTS: readonly Mutant[] = [
   {
     does: 'loses a request that is to be repeated',
     life: life({ resources: TEXTS }, answers(0, HOUR, { kind: 'status', probability: 0.5 })),
-    file: 'engine/requests/attempts.ts',
-    from: "pending.delay({ ...tried, attempt: attempt + (cause === 'throttled' ? 0 : 1) }, decision.delayMs)",
-    to: '',
+    file: 'engine/due/retries.ts',
+    from: 'store.dueClock.after(ms)]',
+    to: "'9999-12-31T00:00:00.000Z']",
   },
   {
     does: 'forgets that a key is in flight',

@@ -57,7 +57,7 @@ test('the coverage counts suspected deletions in the month of their rows', () =>
   store.put('activities', [activity('a', '2026-02-01T00:00:00Z'), activity('b', '2026-03-01T00:00:00Z')])
   store.db.exec("UPDATE sync_segments SET listed_at = '2026-03-04T00:00:00.000Z'")
   store.db.exec(
-    `INSERT INTO sync_absences (table_name, key, missing_since) VALUES ('activities', 'a', '2026-03-04T00:00:00.000Z')`,
+    `INSERT INTO sync_suspicions (table_name, key, missing_since) VALUES ('activities', 'a', '2026-03-04T00:00:00.000Z')`,
   )
   expect(cellsOf(readOverview(store.db, NOW).coverage, 'activities')).toMatchObject([
     { suspected: 1, state: 'suspected' },

@@ -172,7 +172,7 @@ describe('the purge of content', () => {
   test('a row is purged once, in bounded batches, and only after its deletion', () => {
     const { store, worlds } = openHere(1)
     deleteAll(store, worlds[0]?.rows ?? [])
-    const noted = store.column('SELECT count(*) FROM sync_erasures')[0] as number
+    const noted = store.column('SELECT count(*) FROM sync_purge_queue')[0] as number
     expect(noted).toBeGreaterThan(10)
     expect(purge(store, DELETED_AT)).toEqual({ purged: 0, more: false })
     expect(purge(store, LATER, 1)).toEqual({ purged: 1, more: true })
@@ -216,7 +216,7 @@ describe('the purge of content', () => {
     store.put('message_copies', [copy('a'), copy('b')])
     store.merge.applyText('a', { state: 'present', text: 'text of a' }, WRITTEN)
     store.tombstone('message_copies', [['a']], DELETED_AT)
-    expect(store.all('SELECT table_name, key FROM sync_erasures')).toEqual([
+    expect(store.all('SELECT table_name, key FROM sync_purge_queue')).toEqual([
       { table_name: 'message_copies', key: 'a' },
     ])
     purge(store)
@@ -226,7 +226,7 @@ describe('the purge of content', () => {
     ])
     expect(store.all('SELECT subject, text FROM messages')).toEqual([{ subject: 'of b', text: null }])
     store.tombstone('message_copies', [['b']], DELETED_AT)
-    expect(store.column('SELECT table_name FROM sync_erasures ORDER BY 1')).toEqual([
+    expect(store.column('SELECT table_name FROM sync_purge_queue ORDER BY 1')).toEqual([
       'message_copies',
       'messages',
     ])
@@ -243,7 +243,7 @@ describe('the purge of content', () => {
     put({ stage: 'a' }, WRITTEN)
     put({ stage: 'b' }, '2026-01-02T00:00:00.000Z')
     store.tombstone('crm_records', [['deal', 'r']], DELETED_AT)
-    expect(store.all('SELECT table_name, scope, key, withdrawn_at FROM sync_erasures')).toEqual([
+    expect(store.all('SELECT table_name, scope, key, withdrawn_at FROM sync_purge_queue')).toEqual([
       { table_name: 'crm_records', scope: 'deal', key: 'r', withdrawn_at: DELETED_AT },
     ])
     purge(store)
@@ -275,7 +275,7 @@ describe('a deleted row that comes back', () => {
     const before = contents(store)
     deleteAll(store, worlds[0]?.rows ?? [])
     worlds[0]?.write(LATER)
-    expect(store.column('SELECT table_name FROM sync_erasures')).toEqual([])
+    expect(store.column('SELECT table_name FROM sync_purge_queue')).toEqual([])
     expect(purge(store, '2027-01-01T00:00:00.000Z')).toEqual({ purged: 0, more: false })
     expect(contents(store)).toEqual(before)
   })
@@ -289,7 +289,7 @@ describe('a deleted row that comes back', () => {
     worlds[0]?.write(LATER)
     worlds[0]?.reject(LATER)
     expect(contents(store)).toEqual(before)
-    expect(store.column('SELECT table_name FROM sync_erasures')).toEqual([])
+    expect(store.column('SELECT table_name FROM sync_purge_queue')).toEqual([])
   })
 
   test('a row that comes back is read in full: postponed reads are due, and purged parts are pending', () => {
@@ -311,7 +311,7 @@ describe('a deleted row that comes back', () => {
     store.put('message_copies', [copy('a')])
     store.tombstone('message_copies', [['a']], DELETED_AT)
     store.put('message_copies', [copy('b')])
-    expect(store.all('SELECT table_name, key FROM sync_erasures')).toEqual([
+    expect(store.all('SELECT table_name, key FROM sync_purge_queue')).toEqual([
       { table_name: 'message_copies', key: 'a' },
     ])
   })
@@ -341,7 +341,7 @@ describe('a message that moves to another e-mail', () => {
     })
     store.put('message_copies', [copy('h')])
     store.put('message_copies', [copy('other')], { now: DELETED_AT })
-    expect(store.all('SELECT table_name, key FROM sync_erasures')).toEqual([
+    expect(store.all('SELECT table_name, key FROM sync_purge_queue')).toEqual([
       { table_name: 'messages', key: 'h' },
     ])
     purge(store)

@@ -145,10 +145,10 @@ const MEASURES: Readonly<Record<string, Measure | undefined>> = {
   sync_tasks: { unit: 'rows', share: 0.05, slack: 20 },
   sync_segments: { unit: 'rows', share: 0.05, slack: 10 },
   sync_seen: { unit: 'rows', share: 0.05, slack: 300 },
-  sync_absences: { unit: 'rows', share: 0, slack: 10 },
+  sync_suspicions: { unit: 'rows', share: 0, slack: 10 },
   sync_rejects: { unit: 'rows', share: 0, slack: 5 },
   sync_requests: { unit: 'rows', share: 0, slack: 5 },
-  sync_erasures: undefined,
+  sync_purge_queue: undefined,
   sync_runs: undefined,
   requests: undefined,
 }

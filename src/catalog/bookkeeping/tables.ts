@@ -65,6 +65,8 @@ export const SEGMENT_TABLE = bookkeepingTable({
     retry_at: { kind: 'timestamp' },
     pass_ms: { kind: 'integer' },
     wanted_at: { kind: 'timestamp' },
+    tries: { kind: 'integer', default: 0 },
+    try_at: { kind: 'timestamp' },
   },
   key: ['id'],
   storage: 'rowid',
@@ -94,10 +96,13 @@ export const TASK_TABLE = bookkeepingTable({
     waiting: { kind: 'boolean', default: 0 },
     failures: { kind: 'integer', default: 0 },
     named_at: { kind: 'timestamp' },
+    tries: { kind: 'integer', default: 0 },
+    try_at: { kind: 'timestamp' },
   },
   key: ['feed', 'scope', 'key'],
   storage: 'clustered',
   indices: {
+    tried: { on: ['feed', 'try_at'], where: 'tries > 0' },
     by_round: { on: ['feed', 'round'] },
     by_due: { on: ['feed', 'due_at'] },
     // Only the tasks that `sync_status` counts. They are few: tasks still to read, and tasks that wait for the API.
@@ -106,7 +111,7 @@ export const TASK_TABLE = bookkeepingTable({
 })
 
 export const SUSPICION_TABLE = bookkeepingTable({
-  name: 'sync_absences',
+  name: 'sync_suspicions',
   about: 'Suspected deletions: rows that the API has denied once or twice and that are not deleted yet.',
   columns: {
     table_name: { kind: 'text' },
@@ -349,7 +354,7 @@ export const GATE_TABLE = bookkeepingTable({
 })
 
 export const PURGE_TABLE = bookkeepingTable({
-  name: 'sync_erasures',
+  name: 'sync_purge_queue',
   about: 'Deleted or withheld rows whose content is not purged yet.',
   columns: {
     table_name: { kind: 'text' },

@@ -3,10 +3,15 @@ import type { ApiRequest } from '../../api/request.ts'
 import type { ParleyError } from '../../base/errors.ts'
 import type { Expected } from '../../declare/resource.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
+import type { Segment } from '../../store/sync/segments.ts'
 import type { TaskBounds } from '../../store/sync/tasks/due.ts'
+import type { Task } from '../../store/sync/tasks/task.ts'
 
 /** Long work on the database. It yields between batches, so that other work gets its turn on the event loop. */
 export type Batches = Generator<undefined, void, undefined>
+
+/** What a request reads. When it has failed, these rows note it, and when it is made again (`due/retries.ts`). */
+export type Reads = { segment: Pick<Segment, 'id' | 'tries'> } | { tasks: readonly Task[] }
 
 /**
  * The unit of work: one request and the handlers of its outcomes. A list's checkpoint is in the database, so every page
@@ -18,7 +23,9 @@ export interface Job {
   /** Set where the scopes of the feed fail and wait separately. */
   scope?: string
   request: ApiRequest
-  /** The most attempts before the job fails. When undefined, the retry rules decide. */
+  /** Undefined when a failed request is not made again. */
+  reads?: Reads
+  /** The most requests in a row that may fail before the job fails. When undefined, the retry rules decide. */
   attempts?: number
   /** Statuses with a declared meaning. */
   expected: Expected | undefined
@@ -33,8 +40,8 @@ export interface Job {
   failed(error: ParleyError): void
   /** Further work once the answer is stored, each batch in its own transaction. */
   afterwards?(): Batches | undefined
-  /** Called last, whatever the outcome. */
-  over(): void
+  /** Called last, whatever the outcome. `again`: neither answered nor failed, so what it reads is still due. */
+  over(again: boolean): void
 }
 
 export interface Reply {
@@ -46,15 +53,13 @@ export interface Reply {
   serverSentAt: string
 }
 
-export const LANES = ['head', 'retry', 'items', 'history', 'audit'] as const
+export const LANES = ['head', 'items', 'history', 'audit'] as const
 
 export type Lane = (typeof LANES)[number]
 
-/** The n-th try of a job. */
-export interface Attempt {
+export interface ChosenJob {
   job: Job
   lane: Lane
-  attempt: number
 }
 
 /** Creates the jobs of one feed. */
@@ -63,7 +68,7 @@ export interface Source {
   feed: string
   /** The route of all its requests. */
   route: string
-  readonly lane: Exclude<Lane, 'retry'>
+  readonly lane: Lane
   /** Which tasks of the feed are read; default all. The others never fall due. */
   readonly bounds?: TaskBounds
   /** The next request that can be sent now, if there is one. */
@@ -86,5 +91,6 @@ export interface EndlessWork {
   onApply(job: Job, lane: Lane): void
   /** Called after the job has ended, with any outcome. */
   onEnd(job: Job): void
-  onSent(request: ApiRequest, lane: Lane, sent: Sent): void
+  /** @param lane `retry` for a request that has failed before, and for a health check */
+  onSent(request: ApiRequest, lane: Lane | 'retry', sent: Sent): void
 }

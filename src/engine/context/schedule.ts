@@ -14,7 +14,7 @@ export interface Schedule {
   /** By how many of its intervals a segment that was listed before is overdue; 0 in a backfill. */
   overdue(list: DeclaredFeed<ListFeed>, segment: Segment): number
   /** The lane of a list's requests. Only timelines need the segment. */
-  laneOf(list: DeclaredFeed<ListFeed>, segment: Segment | undefined): Exclude<Lane, 'retry'>
+  laneOf(list: DeclaredFeed<ListFeed>, segment: Segment | undefined): Lane
   dueTasks(query: TaskQuery): Task[]
   /** True when a pass from the newest end takes so long that the head would become stale before it ends. */
   isLong(segment: Segment): boolean

@@ -8,7 +8,7 @@ import type { Suspicion } from '../../store/deletions/suspicions.ts'
  *       ▲                  │                           │                   │
  *       └──────shown───────┴───────────shown───────────┴──────shown────────┘
  *
- * - suspected: `sync_absences` has the key and the time of the first denial. Analysts see no difference.
+ * - suspected: `sync_suspicions` has the key and the time of the first denial. Analysts see no difference.
  * - confirmed: another request denied the row minutes later, and no answer showed it in between. For a transcript or
  *   the text of an e-mail, an hour later.
  * - deleted: `_deleted_at` is set (or `access` is `withheld`). The confirmed rows of a resource are deleted together,

@@ -13,7 +13,7 @@ export function partColumnOf({ stores }: Pick<ItemFeed, 'stores'>): string {
   return column
 }
 
-/** The table name of a part's suspicions in `sync_absences`. Their key is the key of the row that has the part. */
+/** The table name of a part's suspicions in `sync_suspicions`. Their key is the key of the row that has the part. */
 export function tableOfPart({ table, stores }: Pick<ItemFeed, 'table' | 'stores'>): string {
   const column = COLUMNS[stores]
   return column === undefined ? table : `${table}.${column}`

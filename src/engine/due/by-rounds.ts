@@ -7,6 +7,7 @@ import { isDueInRound, isNewEnough } from './segment-conditions.ts'
 export function byRounds(context: EngineContext): Schedule {
   const { store, backoffs } = context
   const hasCome = (dueAt: string | null) => dueAt !== null && store.dueClock.waitMs(dueAt) === 0
+  const isOver = (waitsUntil: string | null) => waitsUntil === null || hasCome(waitsUntil)
   return {
     waitMs(list, segment) {
       if (backoffs.isWaiting(list.id, segment.scope)) return Number.POSITIVE_INFINITY
@@ -14,10 +15,10 @@ export function byRounds(context: EngineContext): Schedule {
       const isDue =
         confirmMs === undefined
           ? isNewEnough(list, segment, context.options) &&
-            (segment.retryAt === null || hasCome(segment.retryAt)) &&
+            isOver(segment.retryAt) &&
             (isDueInRound(segment, context.rounds.number(list.resource)) || hasCome(segment.wantedAt))
           : confirmMs === 0
-      return isDue ? 0 : Number.POSITIVE_INFINITY
+      return isDue && isOver(segment.tryAt) ? 0 : Number.POSITIVE_INFINITY
     },
     intervalMs: () => Number.POSITIVE_INFINITY,
     overdue: () => 0,

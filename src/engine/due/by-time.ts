@@ -20,8 +20,9 @@ export interface DueFacts {
   intervalMs: number
   /** False when it lies entirely before `sync.since`. */
   isNewEnough: boolean
-  /** Not before this time, after a failure. */
+  /** Not before these times, after failures. */
   retryAt?: number | undefined
+  tryAt?: number | undefined
   /** At this time, though its interval is not over. */
   wantedAt?: number | undefined
   /** For a suspected document: when a read can confirm its deletion. It is not read before. */
@@ -34,7 +35,8 @@ export function dueAt(
   facts: DueFacts,
 ): number {
   const { intervalMs, isNewEnough, wantedAt = Number.POSITIVE_INFINITY, confirmAt } = facts
-  const earliest = facts.retryAt ?? Number.NEGATIVE_INFINITY
+  const { retryAt = Number.NEGATIVE_INFINITY, tryAt = Number.NEGATIVE_INFINITY } = facts
+  const earliest = Math.max(retryAt, tryAt)
   if (!isNewEnough) return Number.POSITIVE_INFINITY
   if (closed) return Math.max(earliest, wantedAt)
   if (confirmAt !== undefined) return Math.max(earliest, confirmAt)
@@ -66,13 +68,14 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
   const factsOf = (list: DeclaredFeed<ListFeed>, segment: Segment): DueFacts => {
     const now = server.now()
     const confirmMs = confirmingReadMs(context, list)
-    const { retryAt, wantedAt } = segment
+    const { retryAt, tryAt, wantedAt } = segment
     const until = (dueAt: string | null) => (dueAt === null ? undefined : now + store.dueClock.waitMs(dueAt))
     return {
       now,
       intervalMs: intervalMs(list, segment),
       isNewEnough: isNewEnough(list, segment, options),
       retryAt: until(retryAt),
+      tryAt: until(tryAt),
       wantedAt: until(wantedAt),
       confirmAt: confirmMs === undefined ? undefined : now + confirmMs,
     }

@@ -82,7 +82,8 @@ export function nextDueMs(context: EngineContext, resource: Resource, sources: r
 /** How long until the first task of a feed is due, in ms. Tasks do not count while their scope backs off. */
 function tasksWaitMs({ store, backoffs }: EngineContext, feed: string, bounds?: TaskBounds): number {
   if (backoffs.isWaiting(feed)) return Number.POSITIVE_INFINITY
-  const dueAt = store.tasks.nextDue(feed, backoffs.waitingScopes(feed), bounds)
+  const query = { ...bounds, now: store.dueClock.now(), exceptScopes: backoffs.waitingScopes(feed) }
+  const dueAt = store.tasks.nextDue(feed, query)
   return dueAt === undefined ? Number.POSITIVE_INFINITY : store.dueClock.waitMs(dueAt)
 }
 

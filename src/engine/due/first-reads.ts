@@ -33,6 +33,8 @@ export function firstRead(feed: string, { key, at }: PendingRow): Task {
     failures: 0,
     round: 0,
     namedAt: null,
+    tries: 0,
+    tryAt: null,
   }
 }
 

@@ -7,50 +7,66 @@ import type { HealthCheck } from '../../api/reach.ts'
 import { retryDecision } from '../../api/retry.ts'
 import { ResourceError, RetryError, StopError } from '../../base/errors.ts'
 import type { EngineContext } from '../context/context.ts'
-import type { Attempt, EndlessWork, Job, Lane } from '../context/job.ts'
+import type { ChosenJob, EndlessWork, Job, Lane } from '../context/job.ts'
+import { triesOf, tryAgain } from '../due/retries.ts'
 import { applyOutcome, failJob, finishJob, type OutcomeDeps } from './outcome.ts'
-import type { PendingAttempts } from './pending-attempts.ts'
 import type { GovernorPause, Reachability } from './reachability.ts'
 import { countRequest, type SchedulerProgress } from './request-counts.ts'
 import type { RouteSlots } from './route-slots.ts'
 
-/** Sends requests, applies their outcomes and retries failures. */
+/** Sends requests, applies their outcomes and notes failures that are tried again. */
 export interface RequestAttempts extends Pick<Sender, 'unanswered'> {
   /** Sends the request and applies the outcome. Never rejects: errors that end the run go to `stop`. */
-  perform(attempt: Attempt, permit: Permit): Promise<void>
+  perform(chosen: ChosenJob, permit: Permit): Promise<void>
   /** Sends a request only to find out whether the API can be reached. Its answer is not stored. Never rejects. */
   sendHealthCheck(check: HealthCheck, permit: Permit): Promise<void>
   /** Fails the job without a request, since requests on its route keep failing. */
-  refuse(attempt: Attempt, reason: string): Promise<void>
+  refuse(chosen: ChosenJob, reason: string): Promise<void>
   /**
-   * Retries the unconfirmed requests, and from then on accepts declared refusals. False when no request
+   * Makes the unconfirmed requests again, and from then on accepts declared refusals. False when no request
    * is unconfirmed, or when the API also refused a request unexpectedly.
    */
   acceptRefusals(): boolean
+  /** Ends the jobs of the unconfirmed requests. */
+  end(): void
 }
 
 export interface RequestAttemptsDeps extends SenderDeps, Pick<OutcomeDeps, 'saveLearned'> {
-  pending: Pick<PendingAttempts, 'delay' | 'addUnconfirmed' | 'retryUnconfirmed'>
   random: () => number
   stop(error: unknown): void
+  /** Called when the sources of a feed may have a job again. */
+  askAgain(feed: string): void
 }
 
 export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempts {
-  const { context, reachability, progress, pending, cancel } = deps
+  const { context, reachability, progress, cancel } = deps
   const { store, log } = context
   let acceptsRefusals = false
+  /** Jobs whose request was refused while it was not clear whether there is access. */
+  const unconfirmed: Job[] = []
+  /** Returns their number. */
+  const endUnconfirmed = (again: boolean): number => {
+    const jobs = unconfirmed.splice(0)
+    for (const job of jobs) {
+      job.over(again)
+      deps.askAgain(job.feed)
+    }
+    return jobs.length
+  }
+  const askUnconfirmed = () => endUnconfirmed(true)
   const { send, unanswered } = createSender(deps)
 
-  const perform = async (tried: Attempt, permit: Permit) => {
-    const { job, lane } = tried
+  const perform = async (chosen: ChosenJob, permit: Permit) => {
+    const { job, lane } = chosen
     const ticket = store.freshness.begin()
     try {
       const isOver = context.backoffs.trying(job.feed, job.scope)
-      const sent = await send(job, lane, permit).finally(isOver)
-      await settle(tried, sent, ticket)
+      const isRetry = job.reads !== undefined && triesOf(job.reads) > 0
+      const sent = await send(job, isRetry ? 'retry' : lane, permit).finally(isOver)
+      await settle(chosen, sent, ticket)
     } catch (error) {
       permit.settle(CUT_OFF)
-      job.over()
+      job.over(false)
       if (!cancel.aborted) deps.stop(error)
     } finally {
       store.freshness.end(ticket)
@@ -61,34 +77,37 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
     try {
       const sent = await send({ ...check, expected: undefined }, 'retry', permit)
       if (sent.kind === 'unauthorized') deps.stop(unauthorized(deps.client.access, sent.message))
-      if (sent.kind === 'answer') pending.retryUnconfirmed()
+      if (sent.kind === 'answer') askUnconfirmed()
     } catch (error) {
       permit.settle(CUT_OFF)
       if (!cancel.aborted) deps.stop(error)
     }
   }
 
-  const settle = async (tried: Attempt, sent: Sent, ticket: number) => {
-    const { job } = tried
+  const settle = async (chosen: ChosenJob, sent: Sent, ticket: number) => {
+    const { job } = chosen
     if (isUnconfirmed(job, sent)) {
-      pending.addUnconfirmed(tried)
+      unconfirmed.push(job)
       return
     }
-    if (progress.accepted > 0 && !reachability.isAccessInDoubt()) pending.retryUnconfirmed()
-    const error = await applyOutcome(deps, tried, sent, ticket)
+    if (progress.accepted > 0 && !reachability.isAccessInDoubt()) askUnconfirmed()
+    const error = await applyOutcome(deps, chosen, sent, ticket)
     if (error === undefined) {
       if (sent.kind === 'answer') context.backoffs.answered(job.feed, job.scope)
       await finishJob(deps, job)
-      job.over()
+      job.over(false)
       return
     }
     if (error instanceof StopError) throw error
     if (error instanceof RetryError) {
       const cause = sent.kind === 'retry' ? sent.cause : 'garbled'
-      if (retryLater(tried, cause, sent.kind === 'retry' ? sent.waitMs : undefined)) return
+      if (await isAskedAgain(job, cause, sent.kind === 'retry' ? sent.waitMs : undefined)) {
+        job.over(true)
+        return
+      }
     }
     if (isRefusedAccess(sent)) progress.turnedAway += 1
-    await failJob(deps, tried, error)
+    await failJob(deps, chosen, error)
   }
 
   /** While access is in doubt, or before the first answer, a 403 or 404 says nothing about the requested record. */
@@ -105,45 +124,41 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
     return schedule.isTimed && hasFailed ? 1 : attempts
   }
 
-  const retryLater = (tried: Attempt, cause: RetryCause, waitMs: number | undefined) => {
-    const { job, attempt } = tried
-    if (reachability.isAway()) {
-      // The whole API is silent, so this does not count as a failure of the request. All requests wait together.
-      pending.delay(tried, 0)
-      return true
-    }
-    if (cause !== 'throttled' && attempt >= attemptsOf(job)) return false
+  /** Whether a failed request is made again. A failure of its own is noted, with the time of the next try. */
+  const isAskedAgain = async (job: Job, cause: RetryCause, waitMs: number | undefined): Promise<boolean> => {
+    // While the whole API is silent, or the governor pauses, what the request reads stays due.
+    if (reachability.isAway() || cause === 'throttled') return true
+    const { reads, resource, request } = job
+    if (reads === undefined) return false
+    const attempt = triesOf(reads) + 1
+    if (attempt >= attemptsOf(job)) return false
     const decision = retryDecision({ cause, attempt, waitMs }, deps.random)
     if (!decision.retry) return false
-    log.debug('Request is retried', {
-      resource: job.resource,
-      route: job.request.route,
-      attempt,
-      reason: cause,
-    })
-    pending.delay({ ...tried, attempt: attempt + (cause === 'throttled' ? 0 : 1) }, decision.delayMs)
+    log.debug('Request is retried', { resource, route: request.route, attempt, reason: cause })
+    await store.transaction(() => tryAgain(context, reads, decision.delayMs))
     return true
   }
 
   return {
     perform,
     sendHealthCheck,
-    async refuse(tried, reason) {
+    async refuse(chosen, reason) {
       try {
         const message = `Not sent, since requests on this route keep failing: ${reason}`
         const hint = 'Run the command again later; it requests the rest.'
-        await failJob(deps, tried, new ResourceError(message, { code: 'route-silent', hint }))
+        await failJob(deps, chosen, new ResourceError(message, { code: 'route-silent', hint }))
       } catch (error) {
-        tried.job.over()
+        chosen.job.over(false)
         deps.stop(error)
       }
     },
     unanswered,
     acceptRefusals() {
-      if (progress.turnedAway > 0 || pending.retryUnconfirmed() === 0) return false
+      if (progress.turnedAway > 0 || askUnconfirmed() === 0) return false
       acceptsRefusals = true
       return true
     },
+    end: () => void endUnconfirmed(false),
   }
 }
 
@@ -158,7 +173,7 @@ function isRefusedAccess(sent: Sent): boolean {
 /** Sends requests through `api/client.ts`. Passes each outcome to the counts, the governor and `reachability`. */
 interface Sender {
   /** @throws StopError when the API has been silent for too long, and an AbortError when `cancel` is aborted */
-  send(sendable: Sendable, lane: Lane, permit: Permit): Promise<Sent>
+  send(sendable: Sendable, lane: Lane | 'retry', permit: Permit): Promise<Sent>
   /** Number of requests in flight without an answer. */
   unanswered(): number
 }

@@ -6,8 +6,9 @@ import { isoInstant } from '../../base/clock.ts'
 import { ParleyError, ResourceError, RetryError, StopError } from '../../base/errors.ts'
 import { FOREIGN_OBJECT } from '../../store/migrations/foreign-objects.ts'
 import type { EngineContext } from '../context/context.ts'
-import type { Attempt, EndlessWork, Job } from '../context/job.ts'
+import type { ChosenJob, EndlessWork, Job } from '../context/job.ts'
 import { backOff } from '../due/back-off.ts'
+import { endTries } from '../due/retries.ts'
 
 /**
  * Stores the answer of a request, or that its job has failed. A page's rows, follow-ups and checkpoint commit in one
@@ -29,7 +30,7 @@ export interface OutcomeDeps {
  */
 export async function applyOutcome(
   { context, client, endless, saveLearned }: OutcomeDeps,
-  { job, lane }: Attempt,
+  { job, lane }: ChosenJob,
   sent: Sent,
   ticket: number,
 ): Promise<ParleyError | undefined> {
@@ -50,6 +51,7 @@ export async function applyOutcome(
       context.urgent.inLane(lane, () => {
         if (sent.kind === 'answer') context.parsing.answer(() => job.answer(sent.value, reply))
         else job.refused(sent.status, sent.message)
+        if (job.reads) endTries(context, job.reads)
       })
       saveLearned?.()
     })
@@ -82,13 +84,14 @@ export async function finishJob(
 /** Stores that the job has failed for good, and ends it. */
 export async function failJob(
   { context, endless }: Pick<OutcomeDeps, 'context' | 'endless'>,
-  { job, lane }: Attempt,
+  { job, lane }: ChosenJob,
   error: ParleyError,
 ): Promise<void> {
   const named = withRequest(error, job.request)
   try {
     await context.store.transaction(() => {
       endless?.onApply(job, lane)
+      if (job.reads) endTries(context, job.reads)
       // No smaller request helps. The feed waits as a whole, and is read soon after the trigger is gone.
       if (error.code === FOREIGN_OBJECT) backOff(context, job, error, { scope: job.scope ?? '' })
       else job.failed(named)
@@ -102,7 +105,7 @@ export async function failJob(
     })
     context.backoffs.failed(job.feed, job.scope ?? '')
   }
-  job.over()
+  job.over(false)
 }
 
 /** The errors of failed jobs. Pure. */

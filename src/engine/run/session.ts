@@ -51,7 +51,7 @@ export interface SessionDeps extends EngineDeps {
 
 /** Receives requests and runs, for metrics. */
 export interface SessionObserver {
-  onRequest(request: { route: string; lane: Lane; status: SentStatus; durationMs: number }): void
+  onRequest(request: { route: string; lane: Lane | 'retry'; status: SentStatus; durationMs: number }): void
   onRunEnd(run: { resource: ResourceName; lane: Lane; outcome: string }): void
 }
 
@@ -187,7 +187,7 @@ function createSessionContext(
 }
 
 function sentTo({ onRequest }: SessionObserver) {
-  return (request: ApiRequest, lane: Lane, sent: Sent): void =>
+  return (request: ApiRequest, lane: Lane | 'retry', sent: Sent): void =>
     onRequest({ route: request.route, lane, status: statusOf(sent), durationMs: sent.durationMs })
 }
 

@@ -50,10 +50,13 @@ const SOURCES: Factories = {
 
 export function createSources(context: EngineContext, resource: Resource): Source[] {
   // Every backfill retries failed lists at once.
-  if (!context.schedule.isTimed) for (const { id } of feedsOf(resource)) context.store.segments.retryNow(id)
-  return feedsOf(resource)
+  const { schedule, store } = context
+  if (!schedule.isTimed) for (const { id } of feedsOf(resource)) store.segments.retryNow(id)
+  const sources = feedsOf(resource)
     .flatMap(declared => createFeed(context, declared, resource))
     .filter(source => source !== undefined)
+  if (!schedule.isTimed) for (const { feed } of sources) store.tasks.retryNow(feed)
+  return sources
 }
 
 function createFeed<M extends Feed['mode']>(

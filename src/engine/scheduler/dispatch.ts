@@ -1,7 +1,7 @@
 import PQueue from 'p-queue'
 import type { Permit } from '../../api/governor/in-flight.ts'
 import type { HealthCheck } from '../../api/reach.ts'
-import type { Attempt, EndlessWork } from '../context/job.ts'
+import type { ChosenJob, EndlessWork } from '../context/job.ts'
 import type { RequestAttempts } from '../requests/attempts.ts'
 import type { Permits } from '../requests/permits.ts'
 import type { Reachability } from '../requests/reachability.ts'
@@ -13,7 +13,7 @@ export interface Dispatch {
   /**
    * Sends the job's request. If a backfill has abandoned the route, the job fails instead, and the permit is kept.
    */
-  start(chosen: Attempt, permit: Permit): Promise<void>
+  start(chosen: ChosenJob, permit: Permit): Promise<void>
   /** Sends the health check as soon as there is a permit. */
   sendHealthCheck(check: HealthCheck): Promise<void>
   /** Resolves when no request is in flight. */

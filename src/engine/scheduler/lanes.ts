@@ -1,7 +1,7 @@
-import { type Attempt, type Job, LANES, type Lane, type Source } from '../context/job.ts'
+import { type ChosenJob, type Job, LANES, type Lane, type Source } from '../context/job.ts'
 
 /** Weights of the lanes while every lane has requests. */
-const SHARES: Readonly<Record<Lane, number>> = { head: 8, retry: 4, items: 3, history: 3, audit: 2 }
+const SHARES: Readonly<Record<Lane, number>> = { head: 8, items: 3, history: 3, audit: 2 }
 
 export interface LanesDeps {
   commits: () => number
@@ -14,8 +14,8 @@ export interface LanesDeps {
 const ASK_AGAIN_MS = { busy: 500, idle: 25 }
 
 export interface Lanes {
-  /** The most urgent job that can be sent now. `retries`: the next retry of a lane. */
-  choose(retries: (lane: Lane) => Attempt | undefined): Attempt | undefined
+  /** The most urgent job that can be sent now. */
+  choose(): ChosenJob | undefined
   /** Makes the lanes ask the sources of this feed again. */
   askAgain(feed: string): void
   /** Time in ms until an empty source may be asked again after a commit. */
@@ -50,14 +50,14 @@ export function createLanes(sources: readonly Source[], { commits, elapsed, unti
     return job
   }
 
-  const fromSources = (lane: Lane, againMs: number): Attempt | undefined => {
+  const fromSources = (lane: Lane, againMs: number): ChosenJob | undefined => {
     const turn = turns.get(lane) ?? 0
     for (let step = 0; step < sources.length; step += 1) {
       const source = sources[(turn + step) % sources.length]
       const job = source?.lane === lane && untilMs(source.route) <= 0 ? ask(source, againMs) : undefined
       if (!job) continue
       turns.set(lane, (turn + step + 1) % sources.length)
-      return { job, lane, attempt: 1 }
+      return { job, lane }
     }
     return undefined
   }
@@ -71,11 +71,11 @@ export function createLanes(sources: readonly Source[], { commits, elapsed, unti
   }
 
   return {
-    choose(retries) {
+    choose() {
       const order = [...LANES].sort((one, other) => (used.get(one) ?? 0) - (used.get(other) ?? 0))
       for (const againMs of [ASK_AGAIN_MS.busy, ASK_AGAIN_MS.idle]) {
         for (const lane of order) {
-          const chosen = retries(lane) ?? fromSources(lane, againMs)
+          const chosen = fromSources(lane, againMs)
           if (!chosen) continue
           charge(lane)
           return chosen

@@ -7,7 +7,6 @@ import type { EngineContext } from '../context/context.ts'
 import type { EngineDeps } from '../context/engine-options.ts'
 import type { EndlessWork, Source } from '../context/job.ts'
 import { createRequestAttempts } from '../requests/attempts.ts'
-import { createPendingAttempts } from '../requests/pending-attempts.ts'
 import { createPermits } from '../requests/permits.ts'
 import { createReachability } from '../requests/reachability.ts'
 import { noProgress, type SchedulerProgress } from '../requests/request-counts.ts'
@@ -98,10 +97,13 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
       : reachability.restMs(route)
   const slots = createRouteSlots(() => governor.state().concurrency, waits.wake)
   const untilMs = (route: string) => (slots.mayTake(route) ? restMs(route) : Number.POSITIVE_INFINITY)
-  const pending = createPendingAttempts({ clock, untilMs })
+  const lanes = createLanes(sources, {
+    commits: store.transaction.commits,
+    elapsed: clock.elapsed,
+    untilMs,
+  })
   const attempts = createRequestAttempts({
     context,
-    pending,
     client: deps.client,
     reachability,
     slots,
@@ -112,11 +114,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
     pause: governor.state,
     ...(deps.saveLearned && { saveLearned: deps.saveLearned }),
     stop,
-  })
-  const lanes = createLanes(sources, {
-    commits: store.transaction.commits,
-    elapsed: clock.elapsed,
-    untilMs,
+    askAgain: lanes.askAgain,
   })
 
   const dispatch = createDispatch({
@@ -130,13 +128,12 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
   })
 
   const step = createStep({
-    store,
+    context,
     sources,
     endless,
     progress,
     reachability,
     attempts,
-    pending,
     permits,
     lanes,
     dispatch,
@@ -160,7 +157,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
       }
       permits.drop()
       await dispatch.onIdle()
-      pending.end()
+      attempts.end()
       reachability.end()
       if (stopped !== undefined) throw stopped
       if (progress.accepted === 0 && progress.turnedAway > 0 && !stopNew.aborted)

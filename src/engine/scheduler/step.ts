@@ -1,8 +1,8 @@
 import type { Permit } from '../../api/governor/in-flight.ts'
-import type { Store } from '../../store/store.ts'
+import type { EngineContext } from '../context/context.ts'
 import type { EndlessWork, Source } from '../context/job.ts'
+import { nextTryMs } from '../due/retries.ts'
 import type { RequestAttempts } from '../requests/attempts.ts'
-import type { PendingAttempts } from '../requests/pending-attempts.ts'
 import type { Permits } from '../requests/permits.ts'
 import type { Reachability } from '../requests/reachability.ts'
 import type { SchedulerProgress } from '../requests/request-counts.ts'
@@ -12,13 +12,12 @@ import { type Decision, decide, decideWithoutJob } from './next-step.ts'
 import type { SchedulerWaits } from './waiting.ts'
 
 export interface StepDeps {
-  store: Pick<Store, 'transaction' | 'waitUntilFree'>
+  context: Pick<EngineContext, 'store' | 'backoffs'>
   sources: readonly Source[]
   endless: EndlessWork | undefined
   progress: SchedulerProgress
   reachability: Reachability
   attempts: Pick<RequestAttempts, 'unanswered' | 'acceptRefusals'>
-  pending: Pick<PendingAttempts, 'takeDue' | 'waitMs'>
   permits: Permits
   lanes: Lanes
   dispatch: Dispatch
@@ -37,44 +36,35 @@ const KEPT_MS = 1000
  * sent. It returns false when no work is left or the run is over.
  */
 export function createStep(deps: StepDeps): () => Promise<boolean> {
-  const {
-    store,
-    sources,
-    endless,
-    progress,
-    reachability,
-    attempts,
-    pending,
-    permits,
-    lanes,
-    dispatch,
-    stop,
-  } = deps
+  const { context, sources, endless, progress, reachability, attempts, permits, lanes, dispatch, stop } = deps
+  const { store } = context
   const { wake, wait } = deps.waits
 
-  /** Time until the first attempt that has failed, or the first source whose route rests, may go on, in ms. */
-  const laterMs = (): number => {
-    const rests = sources.flatMap(source => {
-      const ms = deps.restMs(source.route)
-      return ms > 0 && !source.finished() ? [ms] : []
-    })
-    return Math.min(pending.waitMs(), ...rests)
-  }
+  /**
+   * Time until the first source whose route rests may go on, in ms, and in a backfill until the first failed request is
+   * made again. The daemon's `idleMs` covers these.
+   */
+  const laterMs = (): number =>
+    Math.min(
+      ...sources.map(source => {
+        const restMs = deps.restMs(source.route)
+        const tryMs = endless ? Number.POSITIVE_INFINITY : nextTryMs(context, source)
+        if ((restMs <= 0 && !Number.isFinite(tryMs)) || source.finished()) return Number.POSITIVE_INFINITY
+        return Number.isFinite(tryMs) ? Math.max(restMs, tryMs) : restMs
+      }),
+    )
 
-  /** Resolves when a job is over, a retry falls due, or `mostMs` have passed. In the last case it returns true. */
-  const waitForChange = async (mostMs = Number.POSITIVE_INFINITY): Promise<boolean> => {
-    const nearest = Math.min(laterMs(), reachability.patienceLeftMs(), mostMs, lanes.waitMs())
-    const isWoken = await wait(nearest)
-    return !isWoken && nearest === mostMs
-  }
+  /** Resolves when a job is over, something falls due, or `mostMs` have passed. Returns whether a job or a commit ended it. */
+  const waitForChange = (mostMs = Number.POSITIVE_INFINITY): Promise<boolean> =>
+    wait(Math.min(laterMs(), reachability.patienceLeftMs(), mostMs, lanes.waitMs()))
 
   /** Waits while no source has a job. A commit may give one to any of them. */
   const waitForWork = async () => {
     const endListening = store.transaction.onCommit(wake)
-    const isDue = await waitForChange(endless?.idleMs())
+    const isWoken = await waitForChange(endless?.idleMs())
     endListening()
     // After a commit, the lanes ask the sources again by themselves.
-    if (isDue) lanes.askAll()
+    if (!isWoken) lanes.askAll()
   }
 
   const decision = (): Decision =>
@@ -95,7 +85,7 @@ export function createStep(deps: StepDeps): () => Promise<boolean> {
       permits.keep(permit)
       return true
     }
-    const chosen = lanes.choose(lane => (lane === 'retry' ? pending.takeDue() : undefined))
+    const chosen = lanes.choose()
     if (chosen) {
       await dispatch.start(chosen, permit)
       return true

@@ -28,13 +28,13 @@ export function createPurgeQueue(prepare: Prepare): PurgeQueue {
   // An instant before the last maintenance comes from a clock that is behind. The wait then starts at the next
   // maintenance.
   const note = prepare(
-    `INSERT INTO sync_erasures (table_name, scope, key, withdrawn_at)
+    `INSERT INTO sync_purge_queue (table_name, scope, key, withdrawn_at)
      SELECT @table, @scope, @key, iif(@at < coalesce((SELECT value FROM sync_meta WHERE key = @maintained), ''), @never, @at)
      WHERE true ON CONFLICT DO NOTHING`,
   )
   const noteAt = (row: RowKey, at: string) =>
     note.run({ ...row, at, never: NOT_COUNTED, maintained: META.maintainedAt })
-  const forget = prepare('DELETE FROM sync_erasures WHERE table_name = ? AND scope = ? AND key = ?')
+  const forget = prepare('DELETE FROM sync_purge_queue WHERE table_name = ? AND scope = ? AND key = ?')
   const owners = blockingOwners()
   return {
     note: (table, key, now) => {
@@ -80,7 +80,7 @@ export function queueEarlierDeletions(db: Sqlite): void {
     if (table.kind !== 'entity') continue
     const scope = table.key.length > 1 ? quote(table.key[0] ?? '') : "''"
     db.exec(
-      `INSERT INTO sync_erasures (table_name, scope, key, withdrawn_at)
+      `INSERT INTO sync_purge_queue (table_name, scope, key, withdrawn_at)
        SELECT '${table.name}', ${scope}, ${quote(table.key.at(-1) ?? '')}, coalesce(_deleted_at, _synced_at)
        FROM ${quote(table.name)} WHERE ${isUnpublished(table)}`,
     )

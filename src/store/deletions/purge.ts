@@ -78,11 +78,11 @@ export interface PurgerDeps {
 
 export function createPurger({ db, prepare, state, transaction, work, rebuildOnDisk }: PurgerDeps): Purger {
   const noted = prepare<Noted>(
-    `SELECT table_name, scope, key FROM sync_erasures WHERE withdrawn_at < ? ORDER BY withdrawn_at LIMIT +?`,
+    `SELECT table_name, scope, key FROM sync_purge_queue WHERE withdrawn_at < ? ORDER BY withdrawn_at LIMIT +?`,
   )
-  const forget = prepare('DELETE FROM sync_erasures WHERE table_name = ? AND scope = ? AND key = ?')
+  const forget = prepare('DELETE FROM sync_purge_queue WHERE table_name = ? AND scope = ? AND key = ?')
   const restartWaits = prepare(
-    'UPDATE sync_erasures SET withdrawn_at = @now WHERE withdrawn_at > @now OR @all',
+    'UPDATE sync_purge_queue SET withdrawn_at = @now WHERE withdrawn_at > @now OR @all',
   )
   const rowPurgers = new Map<string, RowPurger>()
   const rowPurgerOf = (name: string): RowPurger => {

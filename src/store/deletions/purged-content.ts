@@ -99,7 +99,7 @@ function purgedRows(owner: Table, columns: readonly string[]): string {
   const conditions = [
     ...columns.map(column => `o.${quote(column)} = ?`),
     isUnpublished(owner),
-    `NOT EXISTS (SELECT 1 FROM sync_erasures WHERE table_name = '${owner.name}' AND scope = ${scope} AND key = o.${key})`,
+    `NOT EXISTS (SELECT 1 FROM sync_purge_queue WHERE table_name = '${owner.name}' AND scope = ${scope} AND key = o.${key})`,
   ]
   return `SELECT 1 FROM ${quote(owner.name)} o WHERE ${conditions.join(' AND ')} LIMIT 1`
 }

@@ -69,26 +69,26 @@ export function columnsOfRow({ scope, key }: Pick<RowKey, 'scope' | 'key'>): str
 export function createSuspicions(prepare: Prepare): Suspicions {
   const where = 'table_name = ? AND scope = ? AND key = ?'
   const find = prepare<Pick<Suspicion, 'since'> & Pick<SuspicionRow, 'means' | 'confirmed'>>(
-    `SELECT missing_since AS since, means, confirmed FROM sync_absences WHERE ${where}`,
+    `SELECT missing_since AS since, means, confirmed FROM sync_suspicions WHERE ${where}`,
   )
   const note = prepare(
-    `INSERT INTO sync_absences (table_name, scope, key, missing_since, means) VALUES (?, ?, ?, ?, ?)
+    `INSERT INTO sync_suspicions (table_name, scope, key, missing_since, means) VALUES (?, ?, ?, ?, ?)
      ON CONFLICT DO UPDATE SET missing_since = excluded.missing_since, means = excluded.means, confirmed = 0`,
   )
-  const confirm = prepare(`UPDATE sync_absences SET confirmed = 1 WHERE ${where}`)
-  const end = prepare(`DELETE FROM sync_absences WHERE ${where}`)
-  const endAll = prepare('DELETE FROM sync_absences WHERE table_name = ?')
-  const any = prepare('SELECT 1 FROM sync_absences WHERE table_name = ? LIMIT 1').pluck()
+  const confirm = prepare(`UPDATE sync_suspicions SET confirmed = 1 WHERE ${where}`)
+  const end = prepare(`DELETE FROM sync_suspicions WHERE ${where}`)
+  const endAll = prepare('DELETE FROM sync_suspicions WHERE table_name = ?')
+  const any = prepare('SELECT 1 FROM sync_suspicions WHERE table_name = ? LIMIT 1').pluck()
   const confirmed = prepare<Pick<SuspicionRow, 'scope' | 'key' | 'means'>>(
-    'SELECT scope, key, means FROM sync_absences WHERE table_name = ? AND confirmed = 1',
+    'SELECT scope, key, means FROM sync_suspicions WHERE table_name = ? AND confirmed = 1',
   )
-  const undecided = `FROM sync_absences
+  const undecided = `FROM sync_suspicions
     WHERE table_name = @table AND (@scope IS NULL OR scope = @scope) AND confirmed = 0 AND missing_since >= @since
       AND (@butKeys IS NULL OR key NOT GLOB @butKeys)`
   const count = prepare<number>(`SELECT count(*) ${undecided}`).pluck()
   const earliest = prepare<string | null>(`SELECT min(missing_since) ${undecided}`).pluck()
   const latest = prepare<string | null>(
-    'SELECT max(missing_since) FROM sync_absences WHERE table_name = ? AND confirmed = 0',
+    'SELECT max(missing_since) FROM sync_suspicions WHERE table_name = ? AND confirmed = 0',
   ).pluck()
   return {
     find({ table, scope, key }) {
@@ -109,9 +109,9 @@ export function createSuspicions(prepare: Prepare): Suspicions {
       const { livesWith } = tableNamed(table)
       if (livesWith === undefined) return
       const owner = tableNamed(livesWith.table)
-      const isOwner = `${Object.values(livesWith.on).map(quote).join(' || char(0) || ')} = sync_absences.scope`
+      const isOwner = `${Object.values(livesWith.on).map(quote).join(' || char(0) || ')} = sync_suspicions.scope`
       prepare(
-        `DELETE FROM sync_absences WHERE table_name = ? AND NOT EXISTS (
+        `DELETE FROM sync_suspicions WHERE table_name = ? AND NOT EXISTS (
            SELECT 1 FROM ${quote(owner.name)} WHERE ${isOwner} AND ${isLive(owner)})`,
       ).run(table)
     },

@@ -25,8 +25,8 @@ const isUpperCase = (column: string) =>
 const STATE: Readonly<Record<string, readonly string[]>> = {
   sync_tasks: ['feed', 'scope', 'key'],
   sync_seen: ['feed', 'scope', 'key'],
-  sync_erasures: ['table_name', 'scope', 'key'],
-  sync_absences: ['table_name', 'scope', 'key'],
+  sync_purge_queue: ['table_name', 'scope', 'key'],
+  sync_suspicions: ['table_name', 'scope', 'key'],
 }
 
 /**
@@ -119,9 +119,9 @@ function createRowChanges(prepare: Prepare, table: Table, now: string): RowChang
   const rename = prepare(`UPDATE ${name} SET ${id} = ?, _synced_at = ? WHERE ${own}`)
   const remove = prepare(`DELETE FROM ${name} WHERE ${own}`)
   const complete = prepare(completeSql(table))
-  const endSuspicion = prepare('DELETE FROM sync_absences WHERE table_name = ? AND scope = ? AND key = ?')
+  const endSuspicion = prepare('DELETE FROM sync_suspicions WHERE table_name = ? AND scope = ? AND key = ?')
   const forgetPurge = prepare(
-    `DELETE FROM sync_erasures WHERE table_name = ? AND scope = ? AND key IN (?, ?)
+    `DELETE FROM sync_purge_queue WHERE table_name = ? AND scope = ? AND key IN (?, ?)
        AND EXISTS (SELECT 1 FROM ${name} WHERE ${own} AND NOT (${isUnpublished(table)}))`,
   )
   const children = descendants(table).flatMap(({ table: child }) => childChanges(prepare, child))
@@ -312,7 +312,9 @@ function renameReferences(prepare: Prepare, placed: PlacedTable, now: string): v
 // ----------------------------------------------------------------------------------------------- state
 
 function renameState(prepare: Prepare): void {
-  prepare('DELETE FROM sync_absences WHERE canonical_ids(scope) <> scope OR canonical_ids(key) <> key').run()
+  prepare(
+    'DELETE FROM sync_suspicions WHERE canonical_ids(scope) <> scope OR canonical_ids(key) <> key',
+  ).run()
   // The passes of these scopes start again.
   prepare('DELETE FROM sync_seen WHERE canonical_ids(scope) <> scope').run()
   for (const [table, key] of Object.entries(STATE)) renameKeys(prepare, table, key)

@@ -67,10 +67,14 @@ function applyMigrations(db: Sqlite, file: string, folder: string, pending: read
       db.exec(CREATE_JOURNAL_TABLE)
       invalidateSearch(db)
       const restore = dropDependentObjects(db, own)
-      const [hadPurgeQueue, hadCopyTexts] = [hasPurgeQueue(db), hasCopyTexts(db)]
+      const [hadPurgeQueue, hadCopyTexts] = [
+        hasTable(db, 'sync_erasures') || hasPurgeQueue(db),
+        hasCopyTexts(db),
+      ]
       for (const migration of pending) applyOne(db, file, folder, migration)
+      // These know the tables by their present names.
       if (!hadPurgeQueue && hasPurgeQueue(db)) queueEarlierDeletions(db)
-      if (!hadCopyTexts && hasCopyTexts(db)) correctKeys(db)
+      if (!hadCopyTexts && hasCopyTexts(db) && hasPurgeQueue(db)) correctKeys(db)
       if (hasTable(db, 'sync_meta')) forgetOpenings(db)
       const leftOut = restore()
       ensureViews(db)
@@ -84,7 +88,7 @@ function applyMigrations(db: Sqlite, file: string, folder: string, pending: read
 }
 
 function hasPurgeQueue(db: Sqlite): boolean {
-  return hasTable(db, 'sync_erasures')
+  return hasTable(db, 'sync_purge_queue')
 }
 
 /** What migrations change is not noted, so the next publication has to compare all rows. */

@@ -117,7 +117,7 @@ export function createStoredRows(prepare: Prepare): StoredRows {
       )
       // CROSS JOIN, since SQLite might otherwise scan the whole other table.
       const count = prepare<number>(
-        `SELECT count(*) FROM sync_absences a CROSS JOIN ${quote(table)} d ON ${refers.join(' AND ')}
+        `SELECT count(*) FROM sync_suspicions a CROSS JOIN ${quote(table)} d ON ${refers.join(' AND ')}
          WHERE a.table_name = ? AND a.confirmed = 1 AND ${isLive(tableNamed(table))}`,
       )
       return onlyRow(count.pluck(), name)

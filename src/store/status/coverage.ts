@@ -77,7 +77,7 @@ function suspectedMonths(db: Sqlite, resource: Resource): MonthFigures[] {
     return db
       .prepare<[string], MonthFigures>(
         `SELECT ${monthOf(`t.${quote(time)}`)} AS month, 0 AS rows, 0 AS missing, 0 AS unread, count(*) AS suspected
-         FROM sync_absences a JOIN ${quote(table)} t ON ${isSame}
+         FROM sync_suspicions a JOIN ${quote(table)} t ON ${isSame}
          WHERE a.table_name = ? AND t._deleted_at IS NULL GROUP BY 1`,
       )
       .all(table)

@@ -56,6 +56,10 @@ export interface Segment {
   retryAt: string | null
   /** It is read at this time of the due clock, though its interval is not over. Only `want` and `met` change it. */
   wantedAt: string | null
+  /** Requests in a row that have failed and are soon made again. Only `tryAgain` and `settled` change it. */
+  tries: number
+  /** Meanwhile it is not read before this time of the due clock. */
+  tryAt: string | null
   /** Duration of the latest pass that a single process read completely; null when there is none. */
   passMs: number | null
 }
@@ -81,6 +85,10 @@ export interface Segments {
   want(id: number, at: string): void
   /** Ends the want that the segment's pass has met. A want that came since its first page was requested stays. */
   met(segment: Pick<Segment, 'id' | 'passWantedAt'>): void
+  /** Notes a failed request, which is made again at a time of the due clock. */
+  tryAgain(id: number, at: string): void
+  /** Ends the tries: the request was answered, or has failed for good. */
+  settled(id: number): void
   /** Ends the waits after failures. */
   retryNow(feed: string): void
   /** The same, and forgets what the failures have made smaller, where no cursor needs its query. */
@@ -124,10 +132,15 @@ function fromRow(row: SegmentRow): Segment {
     retryAt: row.retry_at,
     passMs: row.pass_ms,
     wantedAt: row.wanted_at,
+    tries: row.tries,
+    tryAt: row.try_at,
   }
 }
 
-function toRow(segment: Segment): Omit<SegmentRow, 'wanted_at'> {
+/** The columns that `save` leaves alone: they may change while a request is in flight. */
+const OWN_VERBS = ['wanted_at', 'tries', 'try_at'] as const
+
+function toRow(segment: Segment): Omit<SegmentRow, (typeof OWN_VERBS)[number]> {
   const json = (value: object | null) => (value === null ? null : JSON.stringify(value))
   return {
     id: segment.id,
@@ -186,7 +199,7 @@ const knownList = (segments: Segment[]): KnownList => ({
 })
 
 export function createSegments(prepare: Prepare): Segments {
-  const names = Object.keys(SEGMENT_TABLE.columns).filter(name => !['id', 'wanted_at'].includes(name))
+  const names = Object.keys(SEGMENT_TABLE.columns).filter(name => !['id', ...OWN_VERBS].includes(name))
   const insert = prepare<SegmentRow>(
     'INSERT INTO sync_segments (feed, scope, from_at, to_at, wanted_at) VALUES (?, ?, ?, ?, ?) RETURNING *',
   )
@@ -199,6 +212,8 @@ export function createSegments(prepare: Prepare): Segments {
   )
   const want = prepare('UPDATE sync_segments SET wanted_at = ? WHERE id = ?')
   const met = prepare('UPDATE sync_segments SET wanted_at = NULL WHERE id = ? AND wanted_at = ?')
+  const tryAgain = prepare('UPDATE sync_segments SET tries = tries + 1, try_at = ? WHERE id = ?')
+  const settled = prepare('UPDATE sync_segments SET tries = 0, try_at = NULL WHERE id = ?')
   const selectOne = prepare<SegmentRow>('SELECT * FROM sync_segments WHERE id = ?')
   const remove = prepare('DELETE FROM sync_segments WHERE id = ?')
   const removeAll = prepare('DELETE FROM sync_segments WHERE feed = ?')
@@ -206,7 +221,10 @@ export function createSegments(prepare: Prepare): Segments {
     `UPDATE sync_segments SET retry_at = NULL, attempts = iif(cursor IS NULL, 0, attempts), query = iif(cursor IS NULL, NULL, query)
      WHERE feed = ? AND attempts > 0`,
   )
-  const retryNow = prepare('UPDATE sync_segments SET retry_at = NULL WHERE feed = ? AND retry_at IS NOT NULL')
+  const retryNow = prepare(
+    `UPDATE sync_segments SET retry_at = NULL, tries = 0, try_at = NULL
+     WHERE feed = ? AND (retry_at IS NOT NULL OR tries > 0)`,
+  )
 
   /** Each look for due work reads the segments of every list, far more often than one is written. */
   const known = new Map<string, KnownList>()
@@ -282,6 +300,8 @@ export function createSegments(prepare: Prepare): Segments {
     save,
     want: wantAt,
     met: ({ id, passWantedAt }) => changing(id, () => void met.run(id, passWantedAt)),
+    tryAgain: (id, at) => changing(id, () => void tryAgain.run(at, id)),
+    settled: id => changing(id, () => void settled.run(id)),
     remove: segment => writing(() => void remove.run(segment.id)),
     removeAll: feed => writing(() => void removeAll.run(feed)),
     cut(segment, at) {

@@ -33,6 +33,8 @@ export type DeniedRow = RowKey & Pick<Suspicion, 'means'>
 
 export interface ItemWork extends DeclaredFeed<ItemFeed> {
   task: Task
+  /** Whether it is read before all others. */
+  isUrgent: boolean
   /** True when the answer is a list and has another page. */
   more: boolean
   /**

@@ -5,10 +5,11 @@ import type { Task } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context/context.ts'
 import type { Job, Source } from '../../context/job.ts'
 import { firstRead, firstReads } from '../../due/first-reads.ts'
+import { isTried, mayTry, withTries } from '../../due/retries.ts'
 import { type BatchPlan, createBatchPlan } from '../../scheduler/batch-plan.ts'
 import { ITEM_ANSWERS } from './handlers.ts'
 import type { ItemHandler, ItemWork } from './item-handler.ts'
-import { type ItemReads, readJob } from './read-job.ts'
+import { type ItemReads, newDemand, readJob } from './read-job.ts'
 import { createTaskQueue, nameOf } from './task-queue.ts'
 
 /** Reads items with one request each, newest first: pending rows, then tasks that are due. */
@@ -26,7 +27,7 @@ export function createItems(
   const bounds = { since: feed.boundBySince ? context.options.since : null }
   const plan = planOf(context, id, parents, handler)
   const underWay = new Set<string>()
-  /** Items whose answer is a list that has another page. */
+  /** Items of whose list a page was read, and another is to be read. */
   const continued: ItemWork[] = []
   const isWaiting = (scope = '') => backoffs.isWaiting(id, scope)
   const isFree = (task: Task) => !underWay.has(nameOf(task)) && !isWaiting(task.scope)
@@ -48,18 +49,22 @@ export function createItems(
     feed,
     handler,
     queue,
-    over(work) {
-      if (work.more && !isWaiting()) continued.push({ ...work, more: false })
+    over(work, again) {
+      const { task } = work
+      if (again && work.isUrgent) urgent.inLane('head', () => urgent.add(id, task.key))
+      const isKept = again ? work.cursor !== null && !newDemand(context, task) : work.more
+      if (isKept && !isWaiting(task.scope))
+        continued.push({ ...work, more: false, task: withTries(context, task) })
       else end(work)
     },
   }
 
-  const begin = (taken: Task): Job => {
+  const begin = (taken: Task, isUrgent: boolean): Job => {
     underWay.add(nameOf(taken))
     urgent.keys.get(id)?.delete(taken.key)
     // A row may have made the key due again since its batch was loaded. This read serves that demand too.
     const task = store.tasks.find(taken) ?? taken
-    return readJob(context, reads, workOf(items, task))
+    return readJob(context, reads, { ...workOf(items, task), isUrgent })
   }
 
   return [
@@ -72,11 +77,12 @@ export function createItems(
         const keys = urgent.keys.get(id)
         if (!keys || keys.size === 0 || isWaiting()) return undefined
         for (const key of keys) {
-          keys.delete(key)
           const task = urgentTask(context, id, feed, key)
+          if (task && !mayTry(context, task)) continue
+          keys.delete(key)
           if (!task || !isFree(task)) continue
           queue.drop(task)
-          return begin(task)
+          return begin(task, true)
         }
         return undefined
       },
@@ -88,18 +94,21 @@ export function createItems(
       lane: 'items',
       bounds,
       next() {
-        if (isWaiting()) {
-          // These lists start again at the first page later. Until their tickets end, the store remembers every write.
-          continued.splice(0).forEach(end)
-          return undefined
+        // These lists start again at the first page later. Until their tickets end, the store remembers every write.
+        for (const work of continued.filter(({ task }) => isWaiting(task.scope))) {
+          continued.splice(continued.indexOf(work), 1)
+          end(work)
         }
-        if (!isReady()) return undefined
-        const work = continued.shift()
+        if (isWaiting() || !isReady()) return undefined
+        const page = continued.findIndex(({ task }) => mayTry(context, task))
+        const [work] = page < 0 ? [] : continued.splice(page, 1)
         if (work) return readJob(context, reads, work)
         const task = queue.take()
-        return task && begin(task)
+        return task && begin(task, false)
       },
-      finished: () => isWaiting() || (isReady() && underWay.size === 0 && queue.isEmpty()),
+      finished: () =>
+        isWaiting() ||
+        (isReady() && underWay.size === 0 && queue.isEmpty() && !isTried(context, { feed: id, bounds })),
       replan: () => plan?.invalidate(),
     },
   ]
@@ -142,6 +151,7 @@ function workOf(items: DeclaredFeed<ItemFeed>, task: Task): ItemWork {
   return {
     ...items,
     task,
+    isUrgent: false,
     more: false,
     ticket: undefined,
     sentAt: undefined,

@@ -17,8 +17,8 @@ export interface ItemReads {
   feed: ItemFeed
   handler: ItemHandler
   queue: Pick<TaskQueue, 'succeeded' | 'failed' | 'failures'>
-  /** Called when a job is over, whether it was answered or not. */
-  over(work: ItemWork): void
+  /** Called when a job is over. `again`: its page was neither read nor given up. */
+  over(work: ItemWork, again: boolean): void
 }
 
 /** The job that requests an item, or one page of the item's list. */
@@ -29,6 +29,7 @@ export function readJob(context: EngineContext, reads: ItemReads, work: ItemWork
   return {
     ...where,
     scope: task.scope,
+    reads: { tasks: [task] },
     expected: feed.expected,
     request: {
       route: feed.read.path,
@@ -58,7 +59,7 @@ export function readJob(context: EngineContext, reads: ItemReads, work: ItemWork
       if (queue.failures() >= MOST_FAILURES_IN_A_ROW) backoffs.failed(where.feed, '')
       putOff(context, where, [task], error)
     },
-    over: () => reads.over(work),
+    over: again => reads.over(work, again),
   }
 }
 
@@ -66,7 +67,7 @@ export function readJob(context: EngineContext, reads: ItemReads, work: ItemWork
  * The stored task, if the key has become due again since this task was taken. The answer may be older than the reason
  * for that, so the key is read once more.
  */
-function newDemand({ store }: EngineContext, task: Task): Task | undefined {
+export function newDemand({ store }: EngineContext, task: Task): Task | undefined {
   const current = store.tasks.find(task)
   return current && current.dueAt !== task.dueAt && current.dueAt <= store.dueClock.now()
     ? current

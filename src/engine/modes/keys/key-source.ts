@@ -7,6 +7,7 @@ import type { StoredItem } from '../../../store/rows/write-items.ts'
 import type { Task } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context/context.ts'
 import type { Job, Reply, Source } from '../../context/job.ts'
+import { isTried, mayTry, withTries } from '../../due/retries.ts'
 import { writeRows } from '../../follow-ups/write.ts'
 import { nameOf } from '../items/task-queue.ts'
 import { ATTEMPTS_OF_A_PART, halves, MOST_FAILURES_IN_A_ROW } from '../narrowing.ts'
@@ -88,6 +89,15 @@ export function createKeySource(
   const bounds = evidence.by === 'ids' ? { keys: UUID_GLOB } : {}
   const queue = createKeyQueue(context, { where, evidence, everyRound, bounds, isFree })
 
+  const end = ({ tasks }: KeyPage) => {
+    for (const task of tasks) underWay.delete(nameOf(task))
+  }
+
+  const noted = (page: KeyPage): KeyPage => {
+    const tasks = page.tasks.map(task => withTries(context, task))
+    return { ...page, tasks, first: tasks[0] ?? page.first }
+  }
+
   const readJob = (page: KeyPage): Job => {
     const { tasks, first, isPart } = page
     const { scope } = first
@@ -96,6 +106,7 @@ export function createKeySource(
       ...where,
       scope,
       expected,
+      reads: { tasks },
       ...(tasks.length > 1 && isPart ? { attempts: ATTEMPTS_OF_A_PART } : {}),
       request: KEY_REQUESTS[evidence.by].request(evidence, page),
       answer(value, reply) {
@@ -116,9 +127,10 @@ export function createKeySource(
         rest = halves(tasks).flatMap(half => firstPage(half, true) ?? [])
         if (rest.length === 0 || isWaiting()) putOff(context, where, tasks, error)
       },
-      over() {
-        if (rest.length > 0 && !isWaiting()) continued.unshift(...rest)
-        else for (const task of tasks) underWay.delete(nameOf(task))
+      over(again) {
+        if (again && (isPart || page.cursor !== null)) rest = [page]
+        if (rest.length > 0 && !isWaiting(scope)) continued.unshift(...rest.map(noted))
+        else end(page)
       },
     }
   }
@@ -129,13 +141,20 @@ export function createKeySource(
     lane,
     bounds,
     next() {
+      for (const page of continued.filter(({ first }) => isWaiting(first.scope))) {
+        continued.splice(continued.indexOf(page), 1)
+        end(page)
+      }
       if (isWaiting() || !reads.isReady()) return undefined
-      const page = continued.shift() ?? firstPage(queue.take() ?? [])
+      const next = continued.findIndex(({ first }) => mayTry(context, first))
+      const page = next < 0 ? firstPage(queue.take() ?? []) : continued.splice(next, 1)[0]
       if (!page) return undefined
       for (const task of page.tasks) underWay.add(nameOf(task))
       return readJob(page)
     },
-    finished: () => isWaiting() || (reads.isReady() && underWay.size === 0 && queue.isEmpty()),
+    finished: () =>
+      isWaiting() ||
+      (reads.isReady() && underWay.size === 0 && queue.isEmpty() && !isTried(context, { ...where, bounds })),
   }
 }
 

@@ -56,6 +56,7 @@ export function periodJob(
     ...where,
     expected: feed.expected,
     request: { route: feed.list.path, path: feed.list.path, query },
+    reads: { segment: period },
     ...attemptsOfPage({
       isTimed: context.schedule.isTimed,
       isPart: !context.schedule.isTimed && period.attempts > 0,

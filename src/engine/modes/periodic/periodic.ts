@@ -5,9 +5,9 @@ import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
 import { HOUR } from '../../context/intervals.ts'
 import type { Job, Source } from '../../context/job.ts'
-import { backOff } from '../../due/back-off.ts'
 import { dueSegments } from '../../due/due.ts'
 import { createTurns } from '../../due/overload-order.ts'
+import { isTried } from '../../due/retries.ts'
 import { createLoopGuards } from '../pass.ts'
 import { handleRefusal } from '../refusals.ts'
 import { timeColumn } from './page.ts'
@@ -68,7 +68,8 @@ export function createPeriodic(context: EngineContext, list: DeclaredFeed<Period
       undated.requesting(period)
       return periodJob(context, reads, period, over)
     },
-    finished: () => backoffs.isWaiting(id) || (isPlanned() && !underWay && due().length === 0),
+    finished: () =>
+      backoffs.isWaiting(id) || (isPlanned() && !underWay && due().length === 0 && !isTried(context, where)),
     replan() {
       planned = false
     },
@@ -77,7 +78,7 @@ export function createPeriodic(context: EngineContext, list: DeclaredFeed<Period
 
 /**
  * Requests one entry to learn the server's clock, if no answer has shown it yet: the bounds of the periods follow this
- * clock. A 400 shows it too. The request for the first period then finds out what the API refuses.
+ * clock. A 400 shows it too. The request for the first period then finds out what the API refuses, and what fails.
  */
 function clockJob(
   context: EngineContext,
@@ -104,7 +105,7 @@ function clockJob(
       if (status === 400) assumeClock()
       else handleRefusal(context, where, feed.expected, status, message)
     },
-    failed: error => backOff(context, where, error),
+    failed: assumeClock,
     over,
   }
 }

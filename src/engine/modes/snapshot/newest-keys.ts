@@ -56,24 +56,27 @@ export function createNewestKeys(
     const usualMs = scaled(usualIntervalMs(feed), context.options)
     if (schedule.intervalMs(list, pass) <= usualMs || schedule.waitMs(list, pass) === 0)
       return Number.POSITIVE_INFINITY
-    if (cursor !== null) return 0
-    return Math.max(0, Math.max(Date.parse(pass.listedAt), endedAt) + usualMs - server.now())
+    const tryMs = pass.tryAt === null ? 0 : store.dueClock.waitMs(pass.tryAt)
+    if (cursor !== null) return tryMs
+    return Math.max(tryMs, Math.max(Date.parse(pass.listedAt), endedAt) + usualMs - server.now())
   }
   const isDue = () => waitMs() === 0
 
   const job = (): Job => {
     const query = cursor ?? {}
+    const [pass] = store.segments.of(id, '')
     return {
       ...where,
       expected: feed.expected,
       request: { route: feed.list.path, path: feed.list.path, query },
+      ...(pass && { reads: { segment: pass } }),
       answer(value, reply) {
         const page = readPage(feed.list.paging, value, query)
         const newKeys = page.items
           .flatMap(item => keyOf(item, feed.keyFields) ?? [])
           .filter(key => !isKnown(key))
-        const [pass] = store.segments.of(id, '')
-        if (pass) storePage({ page, reply, segment: pass }, steps)
+        const [now] = store.segments.of(id, '')
+        if (now) storePage({ page, reply, segment: now }, steps)
         const next = JSON.stringify(page.next)
         if (newKeys.length === 0 || page.next === null || asked.has(next)) {
           end()

@@ -38,6 +38,7 @@ export function pageJob(
       path: fillPath(feed.list.path, { scope: pass.scope }),
       query,
     },
+    reads: { segment: pass },
     ...attemptsOfPage({
       isTimed: context.schedule.isTimed,
       isPart: false,

@@ -4,11 +4,13 @@ import { tableNamed } from '../../../catalog/catalog.ts'
 import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { ParsedItem } from '../../../declare/parsed-item.ts'
 import type { SingletonFeed } from '../../../declare/resource.ts'
+import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
 import type { Job, Reply, Source } from '../../context/job.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { backOff } from '../../due/back-off.ts'
 import { partsOf } from '../../due/due.ts'
+import { isTried } from '../../due/retries.ts'
 import { writeRows } from '../../follow-ups/write.ts'
 import { handleRefusal } from '../refusals.ts'
 
@@ -18,8 +20,6 @@ export function createSingleton(context: EngineContext, document: DeclaredFeed<S
   const { resource, id, feed } = document
   const where = { resource, feed: id }
   let underWay = false
-  /** What was wanted when the document was requested. */
-  let wantedAt: string | null = null
 
   const due = () => partsOf(context, document).some(({ waitMs }) => waitMs === 0)
 
@@ -31,9 +31,12 @@ export function createSingleton(context: EngineContext, document: DeclaredFeed<S
     handleRefusal(context, where, feed.expected, status, message)
   }
 
-  const noteRead = (reply: Reply) => {
-    const segment =
-      store.segments.of(id, '')[0] ?? store.segments.add({ feed: id, scope: '', from: null, to: null })
+  /** A document that was never read, or that was gone, has none yet. */
+  const segmentOf = (): Segment =>
+    store.segments.of(id, '')[0] ?? store.segments.add({ feed: id, scope: '', from: null, to: null })
+
+  const noteRead = (reply: Reply, { wantedAt }: Segment) => {
+    const segment = segmentOf()
     store.segments.save({
       ...segment,
       listedAt: reply.serverSentAt,
@@ -43,17 +46,18 @@ export function createSingleton(context: EngineContext, document: DeclaredFeed<S
     store.state.fresh(resource, reply.serverSentAt)
   }
 
-  const job: Job = {
+  const jobFor = (segment: Segment): Job => ({
     ...where,
     expected: feed.expected,
     request: { route: feed.read.path, path: feed.read.path },
+    reads: { segment },
     answer(value, reply) {
       const item = toItem(context, document, value)
       if (item) {
         const filled = feed.stores === 'document' ? ['id', 'document'] : ['id']
         writeRows(context, where, feed.table, [item], { ticket: reply.ticket, now: context.now(), filled })
       }
-      noteRead(reply)
+      noteRead(reply, segment)
     },
     refused(status, message) {
       const isStored = store.stored.state({ table: feed.table, scope: '', key: '1' }) === 'open'
@@ -66,7 +70,7 @@ export function createSingleton(context: EngineContext, document: DeclaredFeed<S
     over() {
       underWay = false
     },
-  }
+  })
 
   return {
     ...where,
@@ -76,11 +80,12 @@ export function createSingleton(context: EngineContext, document: DeclaredFeed<S
     },
     next() {
       if (underWay || !due()) return undefined
+      const segment = store.attempt(segmentOf)?.value
+      if (segment === undefined) return undefined
       underWay = true
-      wantedAt = store.segments.of(id, '')[0]?.wantedAt ?? null
-      return job
+      return jobFor(segment)
     },
-    finished: () => !underWay && !due(),
+    finished: () => !underWay && !due() && !isTried(context, where),
   }
 }
 

@@ -5,6 +5,7 @@ import type { EngineContext } from '../../context/context.ts'
 import type { Source } from '../../context/job.ts'
 import { dueSegments } from '../../due/due.ts'
 import { createTurns } from '../../due/overload-order.ts'
+import { isTried } from '../../due/retries.ts'
 import { createBatchPlan } from '../../scheduler/batch-plan.ts'
 import { createLoopGuards } from '../pass.ts'
 import type { PassDuration } from './page.ts'
@@ -101,7 +102,9 @@ export function createSnapshot(
       if (pass.cursor === null) durations.set(pass.scope, { ms: 0, at: context.clock.elapsed() })
       return pageJob(context, reads, pass, () => underWay.delete(pass.scope))
     },
-    finished: () => backoffs.isWaiting(id) || (isReady() && underWay.size === 0 && passes()?.length === 0),
+    finished: () =>
+      backoffs.isWaiting(id) ||
+      (isReady() && underWay.size === 0 && passes()?.length === 0 && !isTried(context, where)),
     replan() {
       scopes = undefined
     },

@@ -6,6 +6,7 @@ import type { EngineContext } from '../../context/context.ts'
 import type { Job, Source } from '../../context/job.ts'
 import { dueSegments } from '../../due/due.ts'
 import { createTurns } from '../../due/overload-order.ts'
+import { isTried } from '../../due/retries.ts'
 import { applyPage } from '../apply-page.ts'
 import { attemptsOfPage, FAILURES_OF_ONE_PAGE, isNarrowest } from '../narrowing.ts'
 import { createLoopGuards, cutOff, recoverFromDeadCursor, splitPass } from '../pass.ts'
@@ -27,7 +28,15 @@ export function createTimeline(context: EngineContext, list: DeclaredFeed<Timeli
   const where = { resource, feed: id }
   const underWay = new Set<number>()
   const guards = createLoopGuards(context.schedule)
-  let feedFailures = 0
+  /** Of each span, since a page of any was last answered. */
+  const failures = new Map<number, number>()
+  /** In a backfill, spans that are divided at the same time say nothing about the list until one has failed too often. */
+  const feedFailures = (): number => {
+    const counts = [...failures.values()]
+    const most = Math.max(0, ...counts)
+    const isOfList = schedule.isTimed || most > FAILURES_OF_ONE_PAGE
+    return isOfList ? counts.reduce((sum, count) => sum + count, 0) : most
+  }
   const splitter = createPassSplitter(context, list)
 
   const due = () => dueSegments(context, list)
@@ -42,10 +51,11 @@ export function createTimeline(context: EngineContext, list: DeclaredFeed<Timeli
       ...where,
       expected: feed.expected,
       request: { route: feed.list.path, path: feed.list.path, query },
+      reads: { segment: asked },
       ...attemptsOfPage({
         isTimed: schedule.isTimed,
         isPart: isPart(feed, base),
-        failures: asked.attempts + feedFailures,
+        failures: asked.attempts + feedFailures(),
       }),
       answer(value, reply) {
         const segment = { ...current(), wantedAt: asked.wantedAt }
@@ -53,8 +63,8 @@ export function createTimeline(context: EngineContext, list: DeclaredFeed<Timeli
         const page = { where, paging: feed.list.paging, query, segment }
         if (applyPage(context, page, { value, reply }, steps)) {
           // The whole list had failed and can be read again, so no row of the other segments was at fault.
-          if (feedFailures > FAILURES_OF_ONE_PAGE) store.segments.retryWhole(id)
-          feedFailures = 0
+          if (feedFailures() > FAILURES_OF_ONE_PAGE) store.segments.retryWhole(id)
+          failures.clear()
         }
         splitter.notePage(segment)
       },
@@ -65,8 +75,9 @@ export function createTimeline(context: EngineContext, list: DeclaredFeed<Timeli
       failed(error) {
         const segment = current()
         // A span that cannot be divided fails because of a row, which says nothing about the list.
-        if (!isNarrowest(segment.from, segment.to)) feedFailures += 1
-        narrowSpan(context, { list, segment, base, error, feedFailures })
+        if (!isNarrowest(segment.from, segment.to))
+          failures.set(segment.id, (failures.get(segment.id) ?? 0) + 1)
+        narrowSpan(context, { list, segment, base, error, feedFailures: feedFailures() })
       },
       over() {
         underWay.delete(asked.id)
@@ -92,7 +103,8 @@ export function createTimeline(context: EngineContext, list: DeclaredFeed<Timeli
         return pageJob(segment)
       },
       share: splitter.share,
-      finished: () => backoffs.isWaiting(id) || (underWay.size === 0 && due().length === 0),
+      finished: () =>
+        backoffs.isWaiting(id) || (underWay.size === 0 && due().length === 0 && !isTried(context, where)),
     }
   })
 }

@@ -24,14 +24,18 @@ export interface DueQuery extends TaskBounds {
   exceptScopes?: readonly string[]
 }
 
+export type WaitQuery = TaskBounds & Pick<DueQuery, 'now' | 'exceptScopes'>
+
 /** Which tasks of a feed are due. The queries read ranges of an index, not every task of the feed. */
 export interface DueTasks {
   /** The tasks that are due in a round of a backfill. */
   due(query: DueQuery): Task[]
   /** The tasks whose due time has come, in the order `first`. */
   dueBy(query: Omit<DueQuery, 'round' | 'everyRound'> & { first: TaskOrder }): Task[]
-  /** The earliest due time of the tasks of a feed, except those of the given scopes. */
-  nextDue(feed: string, exceptScopes: readonly string[], bounds?: TaskBounds): string | undefined
+  /** When the next task of a feed is read; in the past when one is due. */
+  nextDue(feed: string, query: WaitQuery): string | undefined
+  /** When the first failed request of the feed is made again, of those that wait. */
+  nextTry(feed: string, query: WaitQuery): string | undefined
   /** Whether a first read, or a read that `announce` or `demand` asked for, is due. */
   hasFirst(feed: string, now: string, exceptScopes: readonly string[], since: string | null): boolean
 }
@@ -41,10 +45,13 @@ const ORDERS: Readonly<Record<TaskOrder, string>> = { newest: 'sort_at DESC', 'l
 const IS_ASKED = `(@since IS NULL OR sort_at IS NULL OR sort_at >= @since) AND (@keys IS NULL OR key GLOB @keys)
   AND scope NOT IN (SELECT value FROM json_each(@exceptScopes))`
 
+/** Whether a failed request is made again later than now. */
+const IS_LATER = '(try_at IS NOT NULL AND try_at > @now)'
+
 /** The tasks in a range of one of the table's indices. */
 const range = (index: 'by_due' | 'by_round' | 'open', condition: string): string =>
   `SELECT ${TASK_COLUMNS} FROM sync_tasks INDEXED BY sync_tasks_${index}
-   WHERE feed = @feed AND ${condition} AND ${IS_ASKED}`
+   WHERE feed = @feed AND ${condition} AND NOT ${IS_LATER} AND ${IS_ASKED}`
 
 /**
  * Ranges joined by UNION ALL: with OR, SQLite would scan every task of the feed. The plus hides the limit from SQLite's
@@ -68,9 +75,14 @@ export function createDueTasks(prepare: Prepare): DueTasks {
   )
   const dueIn = (order: TaskOrder) => prepare<TaskRow>(firstOf(order, range('by_due', 'due_at <= @now')))
   const dueBy = { newest: dueIn('newest'), 'longest-due': dueIn('longest-due') }
-  const nextDue = prepare<string>(
-    `SELECT due_at FROM sync_tasks INDEXED BY sync_tasks_by_due
-     WHERE feed = @feed AND ${IS_ASKED} ORDER BY due_at LIMIT 1`,
+  const nextTryOf = `SELECT try_at AS at FROM sync_tasks INDEXED BY sync_tasks_tried
+     WHERE feed = @feed AND tries > 0 AND try_at > @now AND ${IS_ASKED} ORDER BY try_at LIMIT 1`
+  const nextTry = prepare<string>(nextTryOf).pluck()
+  const nextDue = prepare<string | null>(
+    `SELECT min(at) FROM (
+       SELECT * FROM (SELECT due_at AS at FROM sync_tasks INDEXED BY sync_tasks_by_due
+         WHERE feed = @feed AND NOT ${IS_LATER} AND ${IS_ASKED} ORDER BY due_at LIMIT 1)
+       UNION ALL SELECT * FROM (${nextTryOf}))`,
   ).pluck()
   const first = prepare(
     `SELECT 1 FROM sync_tasks INDEXED BY sync_tasks_open
@@ -81,7 +93,8 @@ export function createDueTasks(prepare: Prepare): DueTasks {
     due: ({ everyRound, ...query }) =>
       (everyRound ? everyOne : waitingOrDue).all(parametersOf(query)).map(toTask),
     dueBy: ({ first, ...query }) => dueBy[first].all(parametersOf(query)).map(toTask),
-    nextDue: (feed, exceptScopes, bounds) => nextDue.get(parametersOf({ feed, exceptScopes, ...bounds })),
+    nextDue: (feed, query) => nextDue.get(parametersOf({ feed, ...query })) ?? undefined,
+    nextTry: (feed, query) => nextTry.get(parametersOf({ feed, ...query })),
     hasFirst: (feed, now, exceptScopes, since) =>
       first.get(parametersOf({ feed, now, exceptScopes, since })) !== undefined,
   }

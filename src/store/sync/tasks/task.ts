@@ -22,6 +22,10 @@ export interface Task {
   round: number
   /** When a list or a webhook last named the key, noted at most once a day. Null when rows alone name it. */
   namedAt: string | null
+  /** Requests in a row that have failed and are soon made again. */
+  tries: number
+  /** Meanwhile it is not read before this time of the due clock, though it is due. */
+  tryAt: string | null
 }
 
 export interface TaskKey {
@@ -35,7 +39,7 @@ export const BY_DUE_TIME = -1
 
 /** The columns of a `TaskRow`, for a SELECT. */
 export const TASK_COLUMNS =
-  'feed, scope, key, sort_at, due_at, attempts, deadline, waiting, failures, round, named_at'
+  'feed, scope, key, sort_at, due_at, attempts, deadline, waiting, failures, round, named_at, tries, try_at'
 
 export type TaskRow = RowOf<typeof TASK_TABLE>
 
@@ -51,4 +55,6 @@ export const toTask = (row: TaskRow): Task => ({
   failures: row.failures,
   round: row.round,
   namedAt: row.named_at,
+  tries: row.tries,
+  tryAt: row.try_at,
 })

@@ -123,6 +123,12 @@ function createTaskDemands(prepare: Prepare): TaskDemands {
 interface TaskResults {
   /** Records that a key was read in a round, and when it is due again. */
   done(task: TaskKey, next: Reread): void
+  /** Notes a failed request, which is made again at a time of the due clock. The first read of a row gets a task. */
+  tryAgain(task: Pick<Task, 'feed' | 'scope' | 'key' | 'sortAt'>, times: { now: string; at: string }): void
+  /** Ends the tries of a key: its request was answered, or has failed for good. */
+  settled(task: TaskKey): void
+  /** Makes the failed requests of a feed again at once, as if they were the first. */
+  retryNow(feed: string): void
   /** Records one more failed request for a key in a round, and when it is due again. Leaves `attempts` unchanged. */
   putOff(task: TaskKey, next: Pick<Reread, 'round' | 'dueAt' | 'sortAt'>): void
   /** Skips all tasks of a scope in a round, and sets when they are due again. */
@@ -152,11 +158,24 @@ function createTaskResults(prepare: Prepare): TaskResults {
   const skip = prepare(
     'UPDATE sync_tasks SET round = ?, due_at = ?, failures = 0 WHERE feed = ? AND scope = ?',
   )
+  const tryAgain = prepare(
+    `INSERT INTO sync_tasks (feed, scope, key, sort_at, due_at, tries, try_at)
+     VALUES (@feed, @scope, @key, @sortAt, @now, 1, @at)
+     ON CONFLICT DO UPDATE SET tries = tries + 1, try_at = @at`,
+  )
+  const settled = prepare(
+    'UPDATE sync_tasks SET tries = 0, try_at = NULL WHERE feed = ? AND scope = ? AND key = ? AND tries > 0',
+  )
+  const retryNow = prepare('UPDATE sync_tasks SET tries = 0, try_at = NULL WHERE feed = ? AND tries > 0')
   return {
     done: ({ feed, scope = '', key }, next) => {
       const { round, dueAt, attempts = 0, deadline = null, sortAt = null } = next
       done.run(feed, scope, key, round, dueAt, attempts, deadline, next.waiting ? 1 : 0, sortAt)
     },
+    tryAgain: ({ feed, scope, key, sortAt }, times) =>
+      void tryAgain.run({ feed, scope, key, sortAt, ...times }),
+    settled: ({ feed, scope = '', key }) => void settled.run(feed, scope, key),
+    retryNow: feed => void retryNow.run(feed),
     putOff: ({ feed, scope = '', key }, { round, dueAt, sortAt = null }) =>
       void putOff.run(feed, scope, key, round, dueAt, sortAt),
     skipScope: (feed, scope, { round, dueAt }) => void skip.run(round, dueAt, feed, scope),

@@ -1,0 +1,60 @@
+import type { TaskBounds } from '../../store/sync/tasks/due.ts'
+import type { Task } from '../../store/sync/tasks/task.ts'
+import type { EngineContext } from '../context/context.ts'
+import type { Reads } from '../context/job.ts'
+
+/**
+ * A request that has failed is noted in the rows that it reads, with the time when it is made again. So the rows are due
+ * like any others then, and a restart forgets no failure.
+ */
+
+/** Requests in a row that have failed, before this one. */
+export function triesOf(reads: Reads): number {
+  return 'segment' in reads ? reads.segment.tries : Math.max(...reads.tasks.map(({ tries }) => tries))
+}
+
+/** Notes a failed request, which is made again in `ms`. Call it in a transaction. */
+export function tryAgain({ store }: Pick<EngineContext, 'store'>, reads: Reads, ms: number): void {
+  const [now, at] = [store.dueClock.now(), store.dueClock.after(ms)]
+  if ('segment' in reads) store.segments.tryAgain(reads.segment.id, at)
+  else for (const task of reads.tasks) store.tasks.tryAgain(task, { now, at })
+}
+
+/** Ends the tries: there was an answer, or the failure is final. Call it in a transaction. */
+export function endTries({ store }: Pick<EngineContext, 'store'>, reads: Reads): void {
+  if (triesOf(reads) === 0) return
+  if ('segment' in reads) store.segments.settled(reads.segment.id)
+  else for (const task of reads.tasks) store.tasks.settled(task)
+}
+
+/** The task as it was taken, with the tries that are stored now. */
+export function withTries({ store }: Pick<EngineContext, 'store'>, task: Task): Task {
+  const { tries = 0, tryAt = null } = store.tasks.find(task) ?? {}
+  return { ...task, tries, tryAt }
+}
+
+/** Whether a request for a task may be made: it has not failed, or its wait is over. */
+export const mayTry = ({ store }: Pick<EngineContext, 'store'>, { tryAt }: Task): boolean =>
+  tryAt === null || store.dueClock.waitMs(tryAt) === 0
+
+interface TriedFeed {
+  feed: string
+  bounds?: TaskBounds | undefined
+}
+
+/** How long until the first failed request of a feed is made again, in ms; infinite when none waits. */
+export function nextTryMs(
+  { store, backoffs }: Pick<EngineContext, 'store' | 'backoffs'>,
+  { feed, bounds }: TriedFeed,
+): number {
+  const query = { ...bounds, now: store.dueClock.now(), exceptScopes: backoffs.waitingScopes(feed) }
+  const ofTasks = store.tasks.nextTry(feed, query)
+  const waits = [ofTasks, ...store.segments.of(feed).map(({ tryAt }) => tryAt)].flatMap(at =>
+    at ? [store.dueClock.waitMs(at)] : [],
+  )
+  return Math.min(...waits.filter(ms => ms > 0))
+}
+
+/** Whether a failed request of a feed waits until it is made again. */
+export const isTried = (context: Pick<EngineContext, 'store' | 'backoffs'>, feed: TriedFeed): boolean =>
+  Number.isFinite(nextTryMs(context, feed))
