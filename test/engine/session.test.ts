@@ -11,6 +11,7 @@ import {
   type ScriptedApi,
   startScriptedApi,
   v1Page,
+  v2Page,
 } from '../support/scripted-api.ts'
 import { until } from '../support/until.ts'
 import { API_KEY, startTrial, stateOf, type Trial } from './trial-backfill.ts'
@@ -22,8 +23,8 @@ interface Work {
   since: string | null
 }
 
-/** Runs the daemon's work until the test ends. All waits are short. */
-async function startWork(api: ScriptedApi, trial: Trial, { resources, since }: Work): Promise<void> {
+/** Runs the daemon's work until the test ends, or until an error ends it, which `ended` has. All waits are short. */
+async function startWork(api: ScriptedApi, trial: Trial, { resources, since }: Work) {
   const clock: Clock = { ...trial.clock, sleep: (ms, signal) => trial.clock.sleep(Math.min(ms, 50), signal) }
   const client = createClient({
     baseUrl: api.url,
@@ -53,12 +54,14 @@ async function startWork(api: ScriptedApi, trial: Trial, { resources, since }: W
     cancel: end.signal,
     observer: { onRequest: () => undefined, onRunEnd: () => undefined },
   }).run()
+  const ended = running.catch((error: unknown) => error)
   onTestFinished(async () => {
     end.abort()
-    await running
+    await ended
     governor.close()
     await client.close()
   })
+  return { ended }
 }
 
 test('a run ends after a last request that leaves nothing due', async () => {
@@ -118,6 +121,26 @@ test('a trigger of other people holds up its resource alone, until it is dropped
     () => stateOf(trial, 'teams'),
     state => state === 'ok',
   )
+})
+
+test('a plan that meets a full disk after an answer ends the session', async () => {
+  const api = await startScriptedApi()
+  const trial = await startTrial(api)
+  let isFull = false
+  api.on('/v2/messages', () => {
+    isFull = true
+    return v2Page([])
+  })
+  const { attempt } = trial.store
+  const store: Trial['store'] = {
+    ...trial.store,
+    attempt(work) {
+      if (isFull) throw Object.assign(new Error('database or disk is full'), { code: 'SQLITE_FULL' })
+      return attempt(work)
+    },
+  }
+  const { ended } = await startWork(api, { ...trial, store }, { resources: ['messages'], since: null })
+  expect(await ended).toMatchObject({ code: 'database-unavailable' })
 })
 
 test('a day counts rows that were new and rows that changed', async () => {
