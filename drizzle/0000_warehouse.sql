@@ -575,7 +575,7 @@ CREATE TABLE `sync_tasks` ( /* Single reads that wait: first reads, retries and 
 --> statement-breakpoint
 CREATE INDEX `sync_tasks_by_round` ON `sync_tasks` (`feed`,`round`);
 --> statement-breakpoint
-CREATE TABLE `sync_absences` (
+CREATE TABLE `sync_absences` ( /* The earlier name of `sync_suspicions`. */
 	`table_name` text NOT NULL,
 	`scope` text DEFAULT '' NOT NULL,
 	`key` text NOT NULL,

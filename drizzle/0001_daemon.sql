@@ -1,4 +1,4 @@
-CREATE TABLE `sync_erasures` (
+CREATE TABLE `sync_erasures` ( /* The earlier name of `sync_purge_queue`. */
 	`table_name` text NOT NULL,
 	`scope` text DEFAULT '' NOT NULL,
 	`key` text NOT NULL,

@@ -176,6 +176,8 @@ export const INTERNAL_TABLES: Readonly<Record<string, string>> = {
     BOOKKEEPING.filter(table => !isDescribed(table)).map(({ name, about }) => [name, about]),
   ),
   __drizzle_migrations: 'Migrations that were applied to the file.',
+  sync_absences: 'The earlier name of `sync_suspicions`.',
+  sync_erasures: 'The earlier name of `sync_purge_queue`.',
 }
 
 /** Full-text indices, present while `search.enabled` is on. Analysts may query them; no column is described. */

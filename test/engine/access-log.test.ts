@@ -496,3 +496,18 @@ describe('the entries of the access log', () => {
     expect(trial.column(OPERATIONS)).toEqual(['a', 'b', 'c'])
   })
 })
+
+test.each<[how: string, ScriptedAnswer]>([
+  ['with an error', refused(500)],
+  ['without an answer', { cut: true }],
+  ['with a page of a gateway', { status: 502, text: '<html>' }],
+])('a log whose first request ends %s is read by the clock of the server', async (_, first) => {
+  const api = await startScriptedApi()
+  const trial = await startTrial(api)
+  trial.moveClock(2 * DAY)
+  const route = '/v1/public-api-access-logs'
+  api.on(route, () => (api.asked(route).length === 1 ? first : v1Page([])))
+  expect((await trial.run(['access_logs'])).complete).toBe(true)
+  const [newest] = trial.column('SELECT max(to_at) FROM sync_segments')
+  expect(Date.parse(String(newest))).toBeLessThan(Date.now() + HOUR)
+})

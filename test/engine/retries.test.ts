@@ -125,12 +125,13 @@ describe('a failed request', () => {
     expect(retried(trial)).toEqual([])
   })
 
-  test('a text that is tried again is still to be read', async () => {
+  test('a text that is tried again is still to be read, and is one', async () => {
     const { api, trial } = await startWorkspace()
     await trial.run(['messages'])
     const { context } = await startTimed(api, trial, TEXTS)
-    const task = { feed: 'message_bodies.read', scope: '', key: uuid(1), sortAt: null }
+    const task = { feed: 'message_bodies.read', scope: '', key: uuid(1), sortAt: null, dueAt: '' }
     const texts = resourceNamed('message_bodies')
+    const pending: unknown[] = []
     const states = await trial.store.transaction(() => {
       const before = hasFirstReads(context, texts)
       trial.store.tasks.tryAgain(task, {
@@ -138,10 +139,12 @@ describe('a failed request', () => {
         at: trial.store.dueClock.after(20_000),
       })
       const meanwhile = hasFirstReads(context, texts)
+      pending.push(...trial.column("SELECT pending_tasks FROM sync_status WHERE resource = 'message_bodies'"))
       trial.store.tasks.remove(task)
       return [before, meanwhile]
     })
     expect(states).toEqual([true, true])
+    expect(pending).toEqual([1])
   })
 })
 
@@ -169,7 +172,7 @@ describe('a task that is tried again', () => {
     })
   }
   const fail = (tasks: Trial['store']['tasks']) =>
-    tasks.tryAgain({ ...key, sortAt: null }, { now: NOW, at: AT })
+    tasks.tryAgain({ ...key, sortAt: null, dueAt: '' }, { now: NOW, at: AT })
 
   test.each<[string, (tasks: Trial['store']['tasks']) => void]>([
     ['a first read', fail],

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
+import { isInternal } from '../../src/dictionary/sync-tables.ts'
 import { readCrmTables } from '../../src/store/crm/dictionary.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
 
@@ -28,6 +29,7 @@ const columnsOfViews = ({ db }: TemporaryStore) =>
        WHERE v.type = 'view'`,
     )
     .all()
+    .filter(({ view }) => !isInternal(view))
 
 /** Columns of views whose declared type is not that of their kind. */
 function undeclared(store: TemporaryStore): string[] {

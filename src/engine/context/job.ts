@@ -75,7 +75,7 @@ export interface Source {
   next(): Job | undefined
   /** True when, as far as it is known now, this run has no more work for the source. */
   finished(): boolean
-  /** How long until the source has work that neither a segment nor a task shows, in ms. */
+  /** How long until the source has work that neither a segment nor a task within `bounds` shows, in ms. */
   waitMs?(): number
   /** Called when the API would take more requests than there are. The source may then split segments in progress. */
   share?(): void

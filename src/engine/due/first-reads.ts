@@ -20,6 +20,7 @@ export function hasFirstReads(context: EngineContext, resource: Resource): boole
   })
 }
 
+/** It has no task yet, and no due time. */
 export function firstRead(feed: string, { key, at }: PendingRow): Task {
   return {
     feed,

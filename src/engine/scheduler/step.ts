@@ -28,8 +28,11 @@ export interface StepDeps {
   stop(error: unknown): void
 }
 
-/** The longest wait with a permit that no job could use. */
-const KEPT_MS = 1000
+/**
+ * The longest wait while there is work. Something may have fallen due after the lanes had been asked and before the wait
+ * was computed. With a permit that no job could use, a long pass may commit for seconds, while other sources get work.
+ */
+const LONGEST_WAIT_MS = 1000
 
 /**
  * Returns the function that the scheduler calls repeatedly. Each call sends one request, or waits until one may be
@@ -48,20 +51,21 @@ export function createStep(deps: StepDeps): () => Promise<boolean> {
     Math.min(
       ...sources.map(source => {
         const restMs = deps.restMs(source.route)
-        const tryMs = endless ? Number.POSITIVE_INFINITY : nextTryMs(context, source)
+        const ownMs = source.waitMs?.() ?? Number.POSITIVE_INFINITY
+        const tryMs = endless ? Number.POSITIVE_INFINITY : Math.min(nextTryMs(context, source), ownMs)
         if ((restMs <= 0 && !Number.isFinite(tryMs)) || source.finished()) return Number.POSITIVE_INFINITY
         return Number.isFinite(tryMs) ? Math.max(restMs, tryMs) : restMs
       }),
     )
 
   /** Resolves when a job is over, something falls due, or `mostMs` have passed. Returns whether a job or a commit ended it. */
-  const waitForChange = (mostMs = Number.POSITIVE_INFINITY): Promise<boolean> =>
+  const waitForChange = (mostMs: number): Promise<boolean> =>
     wait(Math.min(laterMs(), reachability.patienceLeftMs(), mostMs, lanes.waitMs()))
 
   /** Waits while no source has a job. A commit may give one to any of them. */
   const waitForWork = async () => {
     const endListening = store.transaction.onCommit(wake)
-    const isWoken = await waitForChange(endless?.idleMs())
+    const isWoken = await waitForChange(endless ? endless.idleMs() : LONGEST_WAIT_MS)
     endListening()
     // After a commit, the lanes ask the sources again by themselves.
     if (!isWoken) lanes.askAll()
@@ -109,8 +113,7 @@ export function createStep(deps: StepDeps): () => Promise<boolean> {
     })
     if (next === 'keep') {
       permits.keep(permit)
-      // In the daemon the wait is short: a long pass may commit for seconds, while other sources get work.
-      await waitForChange(endless && KEPT_MS)
+      await waitForChange(LONGEST_WAIT_MS)
       return true
     }
     permit.cancel()

@@ -73,10 +73,14 @@ FROM (
   FROM sync_resources r WHERE resource = '${name}' LIMIT 1
 ) s JOIN (
   SELECT coalesce(sum(waiting AND failures = 0 AND coalesce(deadline, '~') > ${DUE_NOW}), 0) AS waiting,
-    count(*) AS open
+    ${openTasks(resource.status)} AS open
   FROM sync_tasks WHERE feed >= '${name}.' AND feed < '${name}/' AND (waiting OR round = 0)
 ) w`
 }
+
+/** The first read of a row that is tried again has a task, and is among the pending rows. */
+const openTasks = ({ pending }: StatusSource) =>
+  pending === undefined ? 'count(*)' : 'count(*) FILTER (WHERE waiting OR tries = 0)'
 
 /** What the clock of due times shows now (`store/sync/due-clock.ts`). */
 const DUE_NOW = `strftime('%Y-%m-%dT%H:%M:%fZ', 'now',

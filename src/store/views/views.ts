@@ -23,8 +23,12 @@ export function viewStatements(): readonly View[] {
     view('transcript_words', TRANSCRIPT_WORDS),
     view('sync_status', syncStatus(CATALOG)),
     view('sync_coverage', syncCoverage(CATALOG)),
+    ...Object.entries(EARLIER_NAMES).map(([name, table]) => view(name, `SELECT * FROM ${table}`)),
   ]
 }
+
+/** Tables by their earlier names, for views and triggers of other people. */
+const EARLIER_NAMES = { sync_absences: 'sync_suspicions', sync_erasures: 'sync_purge_queue' }
 
 /** Its SQL is valid in DuckDB as well. */
 export const liveViewOf = (placed: PlacedTable): View => view(`live_${placed.table.name}`, liveRows(placed))

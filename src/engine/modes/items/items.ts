@@ -59,6 +59,11 @@ export function createItems(
     },
   }
 
+  const urgentWaitMs = (key: string): number => {
+    const { tryAt = null } = urgentTask(context, id, feed, key) ?? {}
+    return tryAt === null ? Number.POSITIVE_INFINITY : store.dueClock.waitMs(tryAt)
+  }
+
   const begin = (taken: Task, isUrgent: boolean): Job => {
     underWay.add(nameOf(taken))
     urgent.keys.get(id)?.delete(taken.key)
@@ -87,6 +92,8 @@ export function createItems(
         return undefined
       },
       finished: () => true,
+      // The bounds leave out what a webhook names from before them.
+      waitMs: () => Math.min(...[...(urgent.keys.get(id) ?? [])].map(urgentWaitMs)),
     },
     {
       ...where,

@@ -1,10 +1,13 @@
+import { longestBackoffMs } from '../../../base/backoff.ts'
 import { isoInstant } from '../../../base/clock.ts'
+import type { ParleyError } from '../../../base/errors.ts'
 import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { PeriodicFeed } from '../../../declare/resource.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
 import { HOUR } from '../../context/intervals.ts'
 import type { Job, Source } from '../../context/job.ts'
+import { backOff } from '../../due/back-off.ts'
 import { dueSegments } from '../../due/due.ts'
 import { createTurns } from '../../due/overload-order.ts'
 import { isTried } from '../../due/retries.ts'
@@ -36,6 +39,9 @@ export function createPeriodic(context: EngineContext, list: DeclaredFeed<Period
   }
   let underWay = false
   let planned = false
+  /** Failed requests for the clock, which no row can note, since there is no period yet. */
+  let clockTries = 0
+  let askClockAt = Number.NEGATIVE_INFINITY
 
   const due = () => dueSegments(context, list)
   /** In the daemon, the next period is planned when the open one falls due. */
@@ -43,6 +49,14 @@ export function createPeriodic(context: EngineContext, list: DeclaredFeed<Period
     planned || (schedule.isTimed && due().length === 0 && isNewestOpen(store.segments.of(id, '')))
   const over = () => {
     underWay = false
+  }
+  const askClockMs = () => askClockAt - context.clock.elapsed()
+  const askClockLater = (error: ParleyError) => {
+    clockTries += 1
+    askClockAt = context.clock.elapsed() + longestBackoffMs(CLOCK_AGAIN, clockTries)
+    if (clockTries < MOST_CLOCK_TRIES || context.server.isKnown()) return
+    clockTries = 0
+    backOff(context, where, error)
   }
 
   return {
@@ -54,8 +68,9 @@ export function createPeriodic(context: EngineContext, list: DeclaredFeed<Period
     next() {
       if (backoffs.isWaiting(id) || underWay) return undefined
       if (!isPlanned() && !context.server.isKnown()) {
+        if (askClockMs() > 0) return undefined
         underWay = true
-        return clockJob(context, list, over)
+        return clockJob(context, list, { failed: askClockLater, over })
       }
       if (!isPlanned()) {
         if (!store.attempt(() => planPeriods(context, id))) return undefined
@@ -70,20 +85,25 @@ export function createPeriodic(context: EngineContext, list: DeclaredFeed<Period
     },
     finished: () =>
       backoffs.isWaiting(id) || (isPlanned() && !underWay && due().length === 0 && !isTried(context, where)),
+    waitMs: () =>
+      isPlanned() || context.server.isKnown() ? Number.POSITIVE_INFINITY : Math.max(0, askClockMs()),
     replan() {
       planned = false
     },
   }
 }
 
+const CLOCK_AGAIN = { firstMs: 500, mostMs: 10_000 }
+const MOST_CLOCK_TRIES = 6
+
 /**
  * Requests one entry to learn the server's clock, if no answer has shown it yet: the bounds of the periods follow this
- * clock. A 400 shows it too. The request for the first period then finds out what the API refuses, and what fails.
+ * clock. A 400 shows it too. The request for the first period then finds out what the API refuses.
  */
 function clockJob(
   context: EngineContext,
   { resource, id, feed }: DeclaredFeed<PeriodicFeed>,
-  over: () => void,
+  { failed, over }: Pick<Job, 'failed' | 'over'>,
 ): Job {
   const { server, options } = context
   const where = { resource, feed: id }
@@ -105,7 +125,7 @@ function clockJob(
       if (status === 400) assumeClock()
       else handleRefusal(context, where, feed.expected, status, message)
     },
-    failed: assumeClock,
+    failed,
     over,
   }
 }

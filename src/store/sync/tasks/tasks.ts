@@ -123,8 +123,11 @@ function createTaskDemands(prepare: Prepare): TaskDemands {
 interface TaskResults {
   /** Records that a key was read in a round, and when it is due again. */
   done(task: TaskKey, next: Reread): void
-  /** Notes a failed request, which is made again at a time of the due clock. The first read of a row gets a task. */
-  tryAgain(task: Pick<Task, 'feed' | 'scope' | 'key' | 'sortAt'>, times: { now: string; at: string }): void
+  /** Notes a failed request, which is made again at a time of the due clock. The first read of a row, which is due at '', gets a task. */
+  tryAgain(
+    task: Pick<Task, 'feed' | 'scope' | 'key' | 'sortAt' | 'dueAt'>,
+    times: { now: string; at: string },
+  ): void
   /** Ends the tries of a key: its request was answered, or has failed for good. */
   settled(task: TaskKey): void
   /** Makes the failed requests of a feed again at once, as if they were the first. */
@@ -159,9 +162,10 @@ function createTaskResults(prepare: Prepare): TaskResults {
     'UPDATE sync_tasks SET round = ?, due_at = ?, failures = 0 WHERE feed = ? AND scope = ?',
   )
   const tryAgain = prepare(
-    `INSERT INTO sync_tasks (feed, scope, key, sort_at, due_at, tries, try_at)
-     VALUES (@feed, @scope, @key, @sortAt, @now, 1, @at)
-     ON CONFLICT DO UPDATE SET tries = tries + 1, try_at = @at`,
+    'UPDATE sync_tasks SET tries = tries + 1, try_at = @at WHERE feed = @feed AND scope = @scope AND key = @key',
+  )
+  const tryFirst = prepare(
+    `INSERT OR IGNORE INTO sync_tasks (feed, scope, key, sort_at, due_at) VALUES (@feed, @scope, @key, @sortAt, @now)`,
   )
   const settled = prepare(
     'UPDATE sync_tasks SET tries = 0, try_at = NULL WHERE feed = ? AND scope = ? AND key = ? AND tries > 0',
@@ -172,8 +176,10 @@ function createTaskResults(prepare: Prepare): TaskResults {
       const { round, dueAt, attempts = 0, deadline = null, sortAt = null } = next
       done.run(feed, scope, key, round, dueAt, attempts, deadline, next.waiting ? 1 : 0, sortAt)
     },
-    tryAgain: ({ feed, scope, key, sortAt }, times) =>
-      void tryAgain.run({ feed, scope, key, sortAt, ...times }),
+    tryAgain: ({ feed, scope, key, sortAt, dueAt }, { now, at }) => {
+      if (dueAt === '') tryFirst.run({ feed, scope, key, sortAt, now })
+      tryAgain.run({ feed, scope, key, at })
+    },
     settled: ({ feed, scope = '', key }) => void settled.run(feed, scope, key),
     retryNow: feed => void retryNow.run(feed),
     putOff: ({ feed, scope = '', key }, { round, dueAt, sortAt = null }) =>
