@@ -20,13 +20,13 @@ function answersOf(rule: LimitRule, rates: readonly number[]): RateAnswer[] {
   return answers
 }
 
-test('one refusal leaves many rates possible, and two leave few', () => {
+test('one refusal leaves many rates possible, and three leave few', () => {
   const rule: LimitRule = { kind: 'token-bucket', rate: 10, burst: 20 }
-  const [one, two] = [[30], [30, 15]].map(rates => explainingRates(answersOf(rule, rates), RANGE))
+  const [one, three] = [[30], [30, 15, 12]].map(rates => explainingRates(answersOf(rule, rates), RANGE))
   expect(one?.least).toBeLessThan(2)
   expect(one?.most).toBeGreaterThan(20)
-  expect(two?.least).toBeGreaterThan(9)
-  expect(two?.most).toBeLessThan(11)
+  expect(three?.least).toBeGreaterThan(9)
+  expect(three?.most).toBeLessThan(11)
 })
 
 test('a few refusals distinguish a window of a second from a bucket', () => {
@@ -51,6 +51,17 @@ test('the rate of a bucket is found when each try was only a tenth above it', ()
     const answers = answersOf({ kind: 'token-bucket', rate: 11, burst }, [12.1, 12.1])
     expect(explainingRates(answers, RANGE)?.least).toBeLessThan(11.33)
   }
+})
+
+test.each([
+  [2000, 60],
+  [3000, 30],
+  [5000, 40],
+  [10_000, 100],
+])('the rates that fit a burst into a window of %i ms include the one of that window', (windowMs, count) => {
+  const rate = (1000 * count) / windowMs
+  const answers = answersOf({ kind: 'sliding-window', count, windowMs }, [2 * rate, 2 * rate])
+  expect(explainingRates(answers, RANGE)?.most).toBeGreaterThan(0.95 * rate)
 })
 
 test('the rates that fit the answers of a bucket include one near its own', () => {

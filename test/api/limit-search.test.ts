@@ -59,7 +59,7 @@ test('no search starts before the first refusal', () => {
   expect(nextStep(withAnswer(NEW_SEARCH, { at: 0, accepted: true }))).toBeUndefined()
 })
 
-test('old answers that no limit explains together with newer ones are forgotten', () => {
+test('a search ends when no limit explains the answers', () => {
   let search = withRefusal(
     withAnswer(withAnswer(NEW_SEARCH, { at: 0, accepted: true }), { at: 1000, accepted: false }),
     30,
@@ -67,7 +67,14 @@ test('old answers that no limit explains together with newer ones are forgotten'
   for (let at = 2000; at < 7000; at += 50) search = withAnswer(search, { at, accepted: true })
   search = withAnswer(search, { at: 7000, accepted: false })
   search = withAnswer(search, { at: 8000, accepted: true })
-  expect(nextStep(search)?.rate).toBeGreaterThan(1)
+  expect(nextStep(search)).toBeUndefined()
+})
+
+test('a search for a limit that refused the sixth of a quick burst starts near the rate of the burst', () => {
+  let search: RateSearch = NEW_SEARCH
+  for (const at of [0, 10, 20, 30, 40]) search = withAnswer(search, { at, accepted: true })
+  search = withRefusal(withAnswer(search, { at: 50, accepted: false }), 170)
+  expect(search.range?.most).toBeGreaterThan(75)
 })
 
 test('a search ends when every answer that it remembers was accepted, and it remembers a bounded number', () => {

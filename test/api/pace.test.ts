@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, test } from 'vitest'
 import {
   type Ceilings,
   type LearnedRate,
@@ -57,6 +57,7 @@ describe('the start of a process', () => {
       at: 1,
       sentAt: 0,
       waitedFor: undefined,
+      othersInFlight: 0,
       isElsewhere: false,
     })
     expect(learned(after)).toEqual(learned(state))
@@ -86,7 +87,7 @@ describe('the pause after a refusal', () => {
       jitter,
     })
   const accept = (state: PaceState, at: number, sentAt: number, isElsewhere = false) =>
-    paceAfter(state, { kind: 'accepted', at, sentAt, waitedFor: 'pace', isElsewhere })
+    paceAfter(state, { kind: 'accepted', at, sentAt, waitedFor: 'pace', othersInFlight: 0, isElsewhere })
 
   it('a refusal pauses for as long as the API asks', () => {
     expect(refuse(running, 5000, 4980, 60_000)).toMatchObject({ pausedUntil: 65_000, pauseReason: 'asked' })
@@ -234,6 +235,22 @@ describe('the pause after a refusal', () => {
     expect(learned(refused)).toMatchObject({ ratePerSecond: 1000, limited: false })
   })
 
+  it('a refusal with no more in flight than an accepted request had lowers the rate, not the in-flight limit', () => {
+    const state = startPace({}, { ratePerSecond: 1000, concurrency: 8, limited: false })
+    const accepted = paceAfter(state, {
+      kind: 'accepted',
+      at: 50,
+      sentAt: 10,
+      waitedFor: 'pace',
+      othersInFlight: 4,
+      isElsewhere: false,
+    })
+    const refused = refuse(accepted, 100, 60, undefined, { others: 4 })
+    expect(refused.concurrency.limit).toBe(8)
+    expect(refused.rate.limited).toBe(true)
+    expect(refuse(accepted, 100, 60, undefined, { others: 5 }).concurrency.limit).toBe(5)
+  })
+
   it('a second refusal with fewer in flight lowers the rate and restores the in-flight limit', () => {
     const state = startPace({}, { ratePerSecond: 1000, concurrency: 8, limited: false })
     const again = refuse(refuse(state, 100, 50, undefined, { others: 4 }), 200, 150, undefined, { others: 2 })
@@ -263,6 +280,7 @@ describe('a search for the limit that gets no further refusal', () => {
         at,
         sentAt: at - 5,
         waitedFor: undefined,
+        othersInFlight: 0,
         isElsewhere: false,
       })
       if (state.rate.search) tried = state.rate.rate
@@ -271,6 +289,20 @@ describe('a search for the limit that gets no further refusal', () => {
     expect(learned(state).limited).toBe(true)
     expect(learned(state).ratePerSecond).toBeGreaterThan(0.97 * tried)
   })
+})
+
+test('a search that is not refused ends, so that a rate that is too low rises again', () => {
+  // Two of the first requests are refused, and no other one ever.
+  let asked = 0
+  const api: VirtualApi = {
+    ask: () => {
+      asked += 1
+      return { accepted: asked !== 60 && asked !== 62 }
+    },
+    answered: () => undefined,
+  }
+  const { requests } = drive(startPace({}, undefined), { api, untilMs: 210_000, latencyMs: 100 })
+  expect(requests.filter(({ at }) => at >= 180_000).length / 30).toBeGreaterThan(50)
 })
 
 describe('the rate under any behaviour of the API', () => {

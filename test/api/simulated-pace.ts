@@ -78,7 +78,7 @@ export function drive(first: PaceState, { api, untilMs, latencyMs = 20, jitter =
   const end = ({ accepted, waitMs, sentAt, othersInFlight, waitedFor }: InFlight) => {
     if (accepted) api.answered()
     state = accepted
-      ? paceAfter(state, { kind: 'accepted', at: now, sentAt, waitedFor, isElsewhere: false })
+      ? paceAfter(state, { kind: 'accepted', at: now, sentAt, waitedFor, othersInFlight, isElsewhere: false })
       : paceAfter(state, {
           kind: 'throttled',
           at: now,

@@ -80,7 +80,7 @@ export function driveRoutes({
       apis[route]?.answered()
       if (count) count.accepted += 1
       const isElsewhere = tellsRoutes && isOfOtherRoute(limits, route, sentAt)
-      pace = paceAfter(pace, { kind: 'accepted', at: now, sentAt, waitedFor, isElsewhere })
+      pace = paceAfter(pace, { kind: 'accepted', at: now, sentAt, waitedFor, othersInFlight: 0, isElsewhere })
       limits = afterAcceptance(limits, { route, at: now, sentAt })
       return
     }

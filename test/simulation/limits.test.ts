@@ -44,6 +44,21 @@ const HOLDS: readonly (readonly [
   ],
   ['30 in any 6 s', limited(WINDOW), { used: 0.9, usedLater: 0.9, refused: 0.01 }],
   [
+    '120 in any 2 s',
+    limited({ ...WINDOW, count: 120, windowMs: 2000 }, { answerMs: 15, forMs: 2 * MINUTE }),
+    { used: 0.9, usedLater: 0.9, refused: 0.01 },
+  ],
+  [
+    '20 in any 4 s, without a hint',
+    limited({ ...WINDOW, count: 20, windowMs: 4000, hint: 'none' }, { forMs: 2 * MINUTE }),
+    { used: 0.9, usedLater: 0.9, refused: 0.02 },
+  ],
+  [
+    '40 in each second, with slow answers',
+    { ...limitCaseOf(15), forMs: 3 * MINUTE },
+    { used: 0.75, usedLater: 0.8, refused: 0.01 },
+  ],
+  [
     '300 in each minute',
     limited({ ...WINDOW, kind: 'fixed-window', count: 300, windowMs: MINUTE }, MINUTES),
     { used: 0.95, usedLater: 0.95, refused: 0.02 },
@@ -71,7 +86,7 @@ const HOLDS: readonly (readonly [
   [
     '5 a second that doubles',
     limited(BUCKET, { changes: [{ atMs: 2 * MINUTE, limit: { ...BUCKET, rate: 10 } }] }),
-    { used: 0.8, usedLater: 0.8, refused: 0.01 },
+    { used: 0.85, usedLater: 0.85, refused: 0.01 },
   ],
   [
     '5 a second that pauses for half a minute',
@@ -97,21 +112,6 @@ test.each(HOLDS)(
 
 /** Faults that are known and not mended yet. A mend turns its test red: the entry goes, and its limit joins `HOLDS`. */
 const KNOWN_FAILURES: readonly (readonly [fault: string, limited: LimitCase, missed: RegExp])[] = [
-  [
-    'a sliding window of two seconds is learned as a fifth of what it allows',
-    limited({ ...WINDOW, count: 120, windowMs: 2000 }, { answerMs: 15, forMs: 2 * MINUTE }),
-    /used 0\.[0-4]\d after the start/,
-  ],
-  [
-    'a window of four seconds whose refusals have no hint is learned as a third of what it allows',
-    limited({ ...WINDOW, count: 20, windowMs: 4000, hint: 'none' }, { forMs: 2 * MINUTE }),
-    /used 0\.[0-5]\d after the start/,
-  ],
-  [
-    'refusals for the rate are taken for too many at once, so that half of 40 in each second are used',
-    { ...limitCaseOf(15), forMs: 3 * MINUTE },
-    /used 0\.[0-6]\d after the start/,
-  ],
   [
     'one refusal in a hundred that has nothing to do with the rate costs most of the speed',
     limited(

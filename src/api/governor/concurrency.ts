@@ -10,6 +10,8 @@ export interface ConcurrencyState {
   readonly limit: number
   /** Whether the API ever refused because of too many requests in flight. */
   readonly crowded: boolean
+  /** The most other requests in flight with which a request was sent that was accepted. */
+  readonly proven: number
   /** Upper bound, from the configured ceiling and from `MAX_CONCURRENCY`. */
   readonly max: number
   /** The current measurement. It only counts answers while this limit holds requests back. */
@@ -54,6 +56,7 @@ export function startConcurrency({ limit, crowded, max: most }: FirstConcurrency
   return {
     limit: Math.max(1, Math.min(limit, most)),
     crowded,
+    proven: 0,
     max: most,
     trial: NEW_TRIAL,
     before: undefined,
@@ -61,6 +64,11 @@ export function startConcurrency({ limit, crowded, max: most }: FirstConcurrency
     restUntil: Number.NEGATIVE_INFINITY,
     restMs: FIRST_REST_MS,
   }
+}
+
+/** After an accepted request. */
+export function withProven(state: ConcurrencyState, othersInFlight: number): ConcurrencyState {
+  return othersInFlight > state.proven ? { ...state, proven: othersInFlight } : state
 }
 
 /** After an answer. `full`: the in-flight limit had held the request back. */

@@ -62,7 +62,8 @@ export function createInFlight({ clock, random, start, turns, day, onEnd }: InFl
     { sentAt, waitedFor, othersInFlight: atSend }: RequestInFlight,
   ) => {
     const at = clock.elapsed()
-    if (kind === 'accepted') pace = paceAfter(pace, { kind, at, sentAt, waitedFor, isElsewhere })
+    if (kind === 'accepted')
+      pace = paceAfter(pace, { kind, at, sentAt, waitedFor, othersInFlight: atSend, isElsewhere })
     else if (kind === 'other') pace = paceAfter(pace, { kind: 'failed', at, sentAt })
     else {
       const othersInFlight = { atSend, now: count }

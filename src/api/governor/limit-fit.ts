@@ -1,6 +1,6 @@
 /**
  * Finds the rates that explain an API's answers, for several kinds of limit: a token bucket, a fixed or sliding window
- * of one second, and a sliding window of ten seconds. Each kind is modelled as a meter: accepted requests raise it, and
+ * of one second, and sliding windows of some seconds. Each kind is modelled as a meter: accepted requests raise it, and
  * time lowers it. A limit has a size: it accepts a request if the meter then stays within that size, and refuses it
  * otherwise. So a limit explains the answers if the size that the accepted requests need is below the size at which a
  * refused request would fit. Pure.
@@ -42,11 +42,13 @@ const MAX_MISFIT = 1
 const EMPTY = 0.02
 const WINDOW_MS = 1000
 /**
- * Without this window, a limit of 100 requests in any 10 s that a slow start has used up would look like a slow bucket
- * with a large burst. All requests at that slow rate would confirm this. Longer windows are recognised by their long
- * pauses.
+ * Without these windows, a limit of 100 requests in any 10 s that a slow start has used up would look like a slow bucket
+ * with a large burst, and a burst into a window of 2 s like one of 10 s. All requests at that slow rate would confirm
+ * this. Longer windows are recognised by their long pauses.
  */
-const LONG_WINDOW_MS = 10_000
+const LONG_WINDOWS_MS = [2000, 3000, 5000, 10_000]
+/** With fewer requests, several of these windows explain the answers, however many there are. */
+const MIN_LONG_COUNT = 8
 /** The start of a fixed window is unknown. This many starts are tried, evenly spread over one window. */
 const PHASES = 10
 
@@ -54,8 +56,11 @@ const PHASES = 10
 export function explainingRates(sent: readonly RateAnswer[], range: RateRange): RateRange | undefined {
   const answers = refusedLast(sent)
   const bucket = bucketRates(answers, range)
-  const windows = [windowRates(answers, range), longWindowRates(answers, range)]
-  const found = [bucket, ...windows].filter(rates => rates !== undefined)
+  const longWindows = LONG_WINDOWS_MS.map(windowMs => {
+    const found = sizes(answers, slidingWindow(windowMs))
+    return found.accepted < MIN_LONG_COUNT ? undefined : ratesOfWindow(found, windowMs, range)
+  })
+  const found = [bucket, windowRates(answers, range), ...longWindows].filter(rates => rates !== undefined)
   if (found.length === 0) return undefined
   return {
     least: Math.min(...found.map(({ least }) => least)),
@@ -102,10 +107,6 @@ function windowRates(answers: readonly RateAnswer[], range: RateRange): RateRang
   ]
   const best = read.reduce((one, other) => (misfitOf(other) < misfitOf(one) ? other : one))
   return ratesOfWindow(best, WINDOW_MS, range)
-}
-
-function longWindowRates(answers: readonly RateAnswer[], range: RateRange): RateRange | undefined {
-  return ratesOfWindow(sizes(answers, slidingWindow(LONG_WINDOW_MS)), LONG_WINDOW_MS, range)
 }
 
 function ratesOfWindow(found: LimitSizes, windowMs: number, range: RateRange): RateRange | undefined {

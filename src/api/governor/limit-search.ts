@@ -10,11 +10,11 @@ import { explainingRates, type RateAnswer, type RateRange } from './limit-fit.ts
 export interface RateSearch {
   /** The latest answers. Adding an answer copies only this list, not `earlier`. */
   readonly latest: readonly RateAnswer[]
-  /** Earlier answers: the piece that `nextStep` kept, then pieces of `PIECE_ANSWERS`. */
+  /** Earlier answers: the piece that `nextStep` made, then pieces of `PIECE_ANSWERS`. */
   readonly earlier: readonly (readonly RateAnswer[])[]
   /** The range in which the limit is searched for; undefined before the first refusal. */
   readonly range: RateRange | undefined
-  /** All answers since the search started, including forgotten ones but not those that `nextStep` drops. */
+  /** All answers since the search started, including forgotten ones. */
   readonly totals: SearchTotals
 }
 
@@ -23,6 +23,7 @@ interface SearchTotals {
   readonly first: number
   readonly last: number
   readonly accepted: number
+  readonly refused: number
 }
 
 export interface RateSearchStep {
@@ -36,6 +37,7 @@ const NO_ANSWERS: SearchTotals = {
   first: Number.POSITIVE_INFINITY,
   last: Number.NEGATIVE_INFINITY,
   accepted: 0,
+  refused: 0,
 }
 
 export const NEW_SEARCH: RateSearch = { latest: [], earlier: [], range: undefined, totals: NO_ANSWERS }
@@ -73,6 +75,7 @@ function totalsWith(totals: SearchTotals, { at, accepted, count }: RateAnswer): 
     first: Math.min(totals.first, at),
     last: Math.max(totals.last, at),
     accepted: totals.accepted + (accepted ? count : 0),
+    refused: totals.refused + (accepted ? 0 : count),
   }
 }
 
@@ -94,26 +97,20 @@ function peakRate(answers: readonly RateAnswer[]): number {
     for (; (answers[oldest]?.at ?? at) <= at - PEAK_MS; oldest += 1) recent -= counts[oldest] ?? 0
     most = Math.max(most, recent)
   }
-  return (1000 * most) / PEAK_MS
+  const sinceFirstMs = Math.max(1, (answers.at(-1)?.at ?? 0) - (answers[0]?.at ?? 0))
+  return 1000 * Math.max(most / PEAK_MS, (most - 1) / sinceFirstMs)
 }
 
 /**
- * The next rate to try, or the limit that was found. If no limit explains the remembered answers, the older ones are
- * dropped. Undefined if no refusal is left to explain.
+ * The next rate to try, or the limit that was found. Undefined if no refusal is left to explain, or if no limit explains
+ * the remembered answers, as when refusals have nothing to do with the rate.
  */
 export function nextStep(search: RateSearch): RateSearchStep | undefined {
   const { range } = search
   if (range === undefined) return undefined
-  let known = newest(search)
-  let { totals } = search
-  let rates: RateRange | undefined
-  while (rates === undefined) {
-    if (!known.some(isRefused)) return undefined
-    rates = explainingRates(known, range)
-    if (rates !== undefined) break
-    known = sinceFirstRefusal(known)
-    totals = known.reduce(totalsWith, NO_ANSWERS)
-  }
+  const known = newest(search)
+  const rates = known.some(isRefused) ? explainingRates(known, range) : undefined
+  if (rates === undefined) return undefined
   const { least, most } = rates
   const isClose = most / least <= FOUND_RATIO
   const isAtTop = most * FOUND_RATIO > range.most
@@ -123,7 +120,7 @@ export function nextStep(search: RateSearch): RateSearchStep | undefined {
       latest: [],
       earlier: [known],
       range: isClose && isAtTop ? { least, most: 2 * most } : range,
-      totals,
+      totals: search.totals,
     },
     rate: Math.max(least, most * LIKELY_SHARE) ** (1 - BOLDNESS) * most ** BOLDNESS,
     isFound: isClose && !isAtTop,
@@ -148,12 +145,6 @@ function newest(search: RateSearch): RateAnswer[] {
 }
 
 const isRefused = ({ accepted }: RateAnswer): boolean => !accepted
-
-function sinceFirstRefusal(answers: readonly RateAnswer[]): RateAnswer[] {
-  const refused = answers.findIndex(isRefused)
-  const through = answers.findIndex(({ accepted }, index) => accepted && index > refused)
-  return through < 0 ? [] : answers.slice(through)
-}
 
 /** Accepted requests per second since the search started. The last one does not count: it started another window. */
 export function meanRate({ totals: { first, last, accepted } }: RateSearch, lateMs: number): number {

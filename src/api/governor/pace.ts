@@ -7,6 +7,7 @@ import {
   MAX_CONCURRENCY,
   startConcurrency,
   withFewer,
+  withProven,
 } from './concurrency.ts'
 import { afterAcceptance, afterRefusal, type RateState, startRate, withAnswerNoted } from './rate.ts'
 import { OTHER_ROUTE_MS } from './route-limits.ts'
@@ -89,6 +90,8 @@ export type PaceEvent =
       at: number
       sentAt: number
       waitedFor: WaitedFor
+      /** Other requests in flight when this one was sent. */
+      othersInFlight: number
       /** Whether another route was refused and is closed meanwhile. */
       isElsewhere: boolean
     }
@@ -259,6 +262,7 @@ function afterAccepted(state: PaceState, event: Extract<PaceEvent, { kind: 'acce
     }
   // A request that was sent before the latest refusal says nothing about the time after that refusal.
   if (sentAt <= state.episodeAt) return counted
+  const concurrency = withProven(state.concurrency, event.othersInFlight)
   return {
     ...counted,
     ofRoute: undefined,
@@ -271,7 +275,7 @@ function afterAccepted(state: PaceState, event: Extract<PaceEvent, { kind: 'acce
       paced: waitedFor === 'pace',
       mayGrow: waitedFor !== undefined && state.doubt === undefined,
     }),
-    concurrency: afterAnswer(state.concurrency, { at, full: waitedFor === 'concurrency' }),
+    concurrency: afterAnswer(concurrency, { at, full: waitedFor === 'concurrency' }),
   }
 }
 
@@ -318,6 +322,7 @@ function withTrialElsewhere(
 function mayBeConcurrency(state: PaceState, { othersInFlight, waitMs = 0 }: ThrottledEvent): boolean {
   const isAlone = othersInFlight.atSend === 0 && othersInFlight.now === 0
   if (isAlone || state.rate.limited || waitMs > MAX_CONCURRENCY_WAIT_MS) return false
+  if (othersInFlight.atSend <= state.concurrency.proven) return false
   const { doubt } = state
   if (!doubt || !isSoon(state, doubt)) return true
   // After several such refusals in a row, or one with far fewer requests in flight, the rate must be the reason.

@@ -102,6 +102,8 @@ const MAX_LATE_MS = 50
 const MIN_HELD_SHARE = 0.6
 /** How often the search chooses a new rate. */
 const SEEK_EVERY_MS = 200
+/** The search ends after so many requests were refused. Several may be refused at once. */
+const MAX_SEARCH_REFUSALS = 20
 /** The API rounds a wait up to whole seconds, which adds half a second on average. A little less is assumed. */
 const LATE_MS = 400
 
@@ -197,6 +199,11 @@ function afterSearchStep(state: RateState, at: number): RateState {
   const step = state.search && nextStep(state.search)
   if (!step) return afterSearch(state, { at, plateau: rateWithoutResult(state), sure: false })
   if (step.isFound) return afterSearch(state, { at, plateau: step.rate, sure: true })
+  // Without a refusal, the answers may never tell the limit from a lower one. Many do not either.
+  const { refused } = step.search.totals
+  const isLong = state.heldMs > comeBackMs({ ...state, plateau: step.rate, sure: true })
+  if (isLong || refused > MAX_SEARCH_REFUSALS)
+    return afterSearch({ ...state, isGuess: true }, { at, plateau: step.rate, sure: false })
   return { ...state, rate: inBounds(state.bounds, step.rate), search: step.search, soughtAt: at }
 }
 
@@ -280,7 +287,10 @@ function bound(state: RateState, { at, pausedMs, isShort }: Pause): number {
   const mean = (1000 * accepted) / (spanMs - gapMs)
   // The pause is a large part of a short span, so the mean is too low. After several short spans in a row, it counts.
   if (isShort && shorts < MAX_SHORT_SPANS) return Math.max(mean, cautious)
-  if (state.heldMs <= comeBackMs(state) || pausedMs > END_OF_WINDOW_MS) return mean
+  const isBack = state.heldMs > comeBackMs(state)
+  // A sure plateau was accepted before, so the API was away. After this drop the plateau is not sure any more.
+  if (pausedMs > END_OF_WINDOW_MS && state.sure && !isBack) return Math.max(mean, cautious)
+  if (!isBack || pausedMs > END_OF_WINDOW_MS) return mean
   return boundBeyond(state, mean)
 }
 
