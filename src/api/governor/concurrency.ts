@@ -71,6 +71,12 @@ export function withProven(state: ConcurrencyState, othersInFlight: number): Con
   return othersInFlight > state.proven ? { ...state, proven: othersInFlight } : state
 }
 
+/** After a pause that is not to count for the speed that the trial measures. */
+export function withoutPause(state: ConcurrencyState, pausedMs: number): ConcurrencyState {
+  const { since } = state.trial
+  return since === undefined ? state : { ...state, trial: { ...state.trial, since: since + pausedMs } }
+}
+
 /** After an answer. `full`: the in-flight limit had held the request back. */
 export function afterAnswer(
   state: ConcurrencyState,

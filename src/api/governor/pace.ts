@@ -7,9 +7,17 @@ import {
   MAX_CONCURRENCY,
   startConcurrency,
   withFewer,
+  withoutPause,
   withProven,
 } from './concurrency.ts'
-import { afterAcceptance, afterRefusal, type RateState, startRate, withAnswerNoted } from './rate.ts'
+import {
+  afterAcceptance,
+  afterRefusal,
+  isStrayRefusal,
+  type RateState,
+  startRate,
+  withAnswerNoted,
+} from './rate.ts'
 import { OTHER_ROUTE_MS } from './route-limits.ts'
 
 /**
@@ -262,7 +270,8 @@ function afterAccepted(state: PaceState, event: Extract<PaceEvent, { kind: 'acce
     }
   // A request that was sent before the latest refusal says nothing about the time after that refusal.
   if (sentAt <= state.episodeAt) return counted
-  const concurrency = withProven(state.concurrency, event.othersInFlight)
+  const proven = withProven(state.concurrency, event.othersInFlight)
+  const concurrency = state.refusals > 0 ? withoutPause(proven, at - state.episodeAt) : proven
   return {
     ...counted,
     ofRoute: undefined,
@@ -299,6 +308,10 @@ function afterThrottled(state: PaceState, event: ThrottledEvent): PaceState {
     ofRoute: undefined,
     refusals: state.refusals + 1,
     blockedSince,
+  }
+  if (isStrayRefusal(begun.rate) && state.refusals === 0) {
+    const stray = { ...begun, episodeAt: at }
+    return waitMs === undefined ? { ...stray, refusals: 0 } : withPause(stray, event, asked)
   }
   if (!mayBeConcurrency(state, event)) {
     const paused = withPause({ ...afterRateRefusal(begun, at), episodeAt: at }, event, asked)

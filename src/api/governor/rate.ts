@@ -8,6 +8,14 @@ import {
   withAnswer,
   withRefusal,
 } from './limit-search.ts'
+import {
+  type RefusedSpan,
+  type StrayRefusals,
+  spanToReturnTo,
+  startStray,
+  strayAfter,
+  withSpan,
+} from './stray-refusals.ts'
 
 /**
  * Learns the rate that an API allows. The API's limit may be a token bucket, a fixed window or a sliding window. A
@@ -18,6 +26,7 @@ import {
  * - Once the search has ended, the rate follows a cubic curve around the plateau, which is the estimated limit, as in
  *   TCP CUBIC (RFC 9438). After a refusal the rate drops a little, returns quickly to the plateau, stays near it for a
  *   long time, and then grows faster and faster. The requests accepted between two refusals cap the plateau.
+ * - If lower rates are refused as often, the refusals have nothing to do with the rate (`stray-refusals.ts`).
  */
 
 export interface RateState {
@@ -53,6 +62,10 @@ export interface RateState {
   /** The accepted requests since the last pause ended. A span with too few of them also covers the next pause. */
   readonly span: RateSpan
   readonly flow: Flow
+  /** The latest spans, which show whether a lower rate has fewer refusals. */
+  readonly refusedSpans: readonly RefusedSpan[]
+  /** Set as long as there are refusals that have nothing to do with the rate. */
+  readonly stray: StrayRefusals | undefined
 }
 
 interface RateSpan {
@@ -135,6 +148,8 @@ export function startRate({ rate, limited, bounds }: FirstRate): RateState {
     isTriedInVain: false,
     span: { since: undefined, accepted: 0, heldMs: 0 },
     flow: { level: 0, at: 0, since: undefined },
+    refusedSpans: [],
+    stray: undefined,
   }
 }
 
@@ -146,12 +161,19 @@ export interface AcceptedRequest {
   mayGrow: boolean
 }
 
-/** Records an accepted or refused request for the search. */
+/** Records an accepted or refused request. */
 export function withAnswerNoted(
   state: RateState,
   { sentAt, accepted }: { sentAt: number; accepted: boolean },
 ): RateState {
-  return state.search ? { ...state, search: withAnswer(state.search, { at: sentAt, accepted }) } : state
+  const stray = state.stray && strayAfter(state.stray, accepted)
+  const search = state.search && withAnswer(state.search, { at: sentAt, accepted })
+  return { ...state, stray, search }
+}
+
+/** Whether the refusal that was just recorded has nothing to do with the rate. */
+export function isStrayRefusal({ stray }: RateState): boolean {
+  return stray !== undefined && stray.credit > 0
 }
 
 export function afterAcceptance(state: RateState, { at, paced, mayGrow }: AcceptedRequest): RateState {
@@ -197,13 +219,13 @@ function afterSearchRefusal(state: RateState, before: RateSearch, at: number): R
 
 function afterSearchStep(state: RateState, at: number): RateState {
   const step = state.search && nextStep(state.search)
-  if (!step) return afterSearch(state, { at, plateau: rateWithoutResult(state), sure: false })
-  if (step.isFound) return afterSearch(state, { at, plateau: step.rate, sure: true })
+  if (!step) return withPlateau(state, { at, plateau: rateWithoutResult(state), sure: false })
+  if (step.isFound) return withPlateau(state, { at, plateau: step.rate, sure: true })
   // Without a refusal, the answers may never tell the limit from a lower one. Many do not either.
   const { refused } = step.search.totals
   const isLong = state.heldMs > comeBackMs({ ...state, plateau: step.rate, sure: true })
   if (isLong || refused > MAX_SEARCH_REFUSALS)
-    return afterSearch({ ...state, isGuess: true }, { at, plateau: step.rate, sure: false })
+    return withPlateau({ ...state, isGuess: true }, { at, plateau: step.rate, sure: false })
   return { ...state, rate: inBounds(state.bounds, step.rate), search: step.search, soughtAt: at }
 }
 
@@ -212,7 +234,7 @@ function rateWithoutResult({ search, rate, plateau }: RateState): number {
   return search && !hasRefusal(search) ? rate : plateau
 }
 
-function afterSearch(
+function withPlateau(
   state: RateState,
   { at, plateau, sure }: { at: number; plateau: number; sure: boolean },
 ): RateState {
@@ -242,10 +264,24 @@ function afterPause(state: RateState, at: number, refusedAt: number): RateState 
   if (search) {
     const through = { ...state, refusedAt: undefined, heldMs: 0, pacedAt: at }
     if (pausedMs <= END_OF_WINDOW_MS) return afterSearchStep(through, at)
-    return afterSearch(through, { at, plateau: meanRate(search, LATE_MS), sure: !state.isTriedInVain })
+    return withPlateau(through, { at, plateau: meanRate(search, LATE_MS), sure: !state.isTriedInVain })
+  }
+  const refusedSpans = refusedSpansAfter(state, { at, pausedMs })
+  const best = spanToReturnTo(refusedSpans)
+  if (best !== undefined) {
+    const back = {
+      ...state,
+      refusedSpans: [],
+      stray: startStray(refusedSpans),
+      refusedAt: undefined,
+      pacedAt: at,
+    }
+    return withPlateau({ ...back, isGuess: true }, { at, plateau: best.rate, sure: false })
   }
   const isShort = isShortSpan(span, at, pausedMs)
-  const plateau = Math.min(state.plateau, bound(state, { at, pausedMs, isShort }))
+  // Stray refusals are among those that have used up the credit.
+  const least = state.stray ? state.plateau * (1 - CAUTION) : 0
+  const plateau = Math.min(state.plateau, Math.max(least, bound(state, { at, pausedMs, isShort })))
   const isConfirmed = span.since !== undefined && Math.abs(plateau - previousPlateau) <= AGREEMENT * plateau
   const again: RateState = {
     ...state,
@@ -258,6 +294,7 @@ function afterPause(state: RateState, at: number, refusedAt: number): RateState 
     shorts: isShort ? state.shorts + 1 : 0,
     isGuess: isShort,
     wasEarly: isEarly(state),
+    refusedSpans,
   }
   const isConclusive = span.accepted >= MIN_ANSWERS || span.since === undefined
   return {
@@ -265,6 +302,17 @@ function afterPause(state: RateState, at: number, refusedAt: number): RateState 
     rate: curve(again, 0),
     span: isConclusive ? { since: at, accepted: 0, heldMs: 0 } : { ...span, heldMs: span.heldMs + pausedMs },
   }
+}
+
+/** The refused spans with the one that has ended, unless it is too short to measure a rate. */
+function refusedSpansAfter(
+  { refusedSpans, plateau: rate, span: { since, accepted } }: RateState,
+  { at, pausedMs }: Pick<Pause, 'at' | 'pausedMs'>,
+): readonly RefusedSpan[] {
+  // A window of the limit has ended, or so much was accepted that the rate is lowered rarely.
+  if (since === undefined || pausedMs > END_OF_WINDOW_MS || accepted >= SURE.requests) return []
+  if (accepted < MIN_ANSWERS) return refusedSpans
+  return withSpan(refusedSpans, { rate, mean: (1000 * accepted) / (at - since), accepted })
 }
 
 interface Pause {

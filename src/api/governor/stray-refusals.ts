@@ -1,0 +1,77 @@
+/**
+ * Recognises stray refusals: 429s that have nothing to do with the rate, so that a lower rate has as many of them. Pure.
+ *
+ * - Each span of accepted requests between two refusals is remembered (`RefusedSpan`).
+ * - When three rates below the best mean were refused as often as the others, the refusals were in vain. The rate returns
+ *   to that of the best span, and a share of refusals is allowed (`StrayRefusals`).
+ * - As long as no more than that share is refused, a refusal does not lower the rate. Each uses up credit, and accepted
+ *   requests earn it. Without credit, a refusal is one of the rate again.
+ */
+
+/** Accepted requests between two refusals. */
+export interface RefusedSpan {
+  /** The rate that was refused at the end, in requests per second. */
+  readonly rate: number
+  /** Accepted requests per second, from the end of a pause to the end of the next. */
+  readonly mean: number
+  readonly accepted: number
+}
+
+export interface StrayRefusals {
+  /** The share of requests that are refused, which is measured all the time. */
+  readonly share: number
+  /** Upper bound of `share`, so that refusals of the rate do not come to count as stray. */
+  readonly mostShare: number
+  /** How many refusals do not lower the rate. */
+  readonly credit: number
+  /** Whether no more than the share was refused since the rate has returned, until all credit was earned. */
+  readonly isProven: boolean
+}
+
+const MAX_SPANS = 8
+/** A rate below this share of a mean that was accepted is not the reason for a refusal. */
+const FAR_BELOW = 0.8
+const MIN_VAIN = 3
+/** The least share of the usual number of accepted requests before a refusal in vain. With fewer, the limit has dropped. */
+const AS_MANY = 0.5
+/** Refusals come at random, so several may come soon after each other. */
+const FIRST_CREDIT = 2
+const MAX_CREDIT = 5
+const EARNED = 2
+/** Number of answers over which the share is measured. */
+const MEASURED_ANSWERS = 500
+/** With a smaller share, there are no stray refusals any more. */
+const LEAST_SHARE = 0.0005
+
+export function withSpan(spans: readonly RefusedSpan[], span: RefusedSpan): readonly RefusedSpan[] {
+  return [...spans.slice(1 - MAX_SPANS), span]
+}
+
+/** The best of the spans if lower rates than its mean were refused in vain. */
+export function spanToReturnTo(spans: readonly RefusedSpan[]): RefusedSpan | undefined {
+  const most = Math.max(...spans.map(({ mean }) => mean))
+  const isVain = ({ rate }: RefusedSpan) => rate < FAR_BELOW * most
+  const vain = spans.filter(isVain)
+  const others = spans.filter(span => !isVain(span))
+  if (vain.length < MIN_VAIN || meanAccepted(vain) < AS_MANY * meanAccepted(others)) return undefined
+  return spans.find(({ mean }) => mean === most)
+}
+
+export function startStray(spans: readonly RefusedSpan[]): StrayRefusals {
+  const share = 1 / (1 + meanAccepted(spans))
+  return { share, mostShare: share, credit: FIRST_CREDIT, isProven: false }
+}
+
+/** After an accepted or a refused request. Undefined when refusals have become rare. */
+export function strayAfter(stray: StrayRefusals, isAccepted: boolean): StrayRefusals | undefined {
+  const measured = stray.share + ((isAccepted ? 0 : 1) - stray.share) / MEASURED_ANSWERS
+  if (measured < LEAST_SHARE) return undefined
+  const share = Math.min(stray.mostShare, measured)
+  const credit = isAccepted ? Math.min(MAX_CREDIT, stray.credit + EARNED * share) : stray.credit - 1
+  if (credit <= 0 && !stray.isProven) return undefined
+  return { ...stray, share, credit: Math.max(0, credit), isProven: stray.isProven || credit === MAX_CREDIT }
+}
+
+function meanAccepted(spans: readonly RefusedSpan[]): number {
+  return spans.reduce((sum, { accepted }) => sum + accepted, 0) / spans.length
+}
