@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import type { LimitModel } from '../../src/simulator/faults/limits.ts'
-import { type LimitCase, limitCaseOf, REFUSED_ROUTE } from './limit-cases.ts'
-import { missedAims } from './limit-runs.ts'
+import { type LimitCase, limitCaseOf } from './limit-cases.ts'
 import { figuresOf, requestsLearning } from './limited.ts'
 
 const SECOND = 1000
@@ -121,19 +120,6 @@ test.each(HOLDS)(
     expect(figures.refused).toBeLessThan(refused)
   },
 )
-
-/** Faults that are known and not mended yet. A mend turns its test red: the entry goes, and its limit joins `HOLDS`. */
-const KNOWN_FAILURES: readonly (readonly [fault: string, limited: LimitCase, missed: RegExp])[] = [
-  [
-    'the limit of one route stops all routes',
-    limited(BUCKET, { faults: [{ kind: 'status', status: 429, retryAfter: 3600, route: REFUSED_ROUTE }] }),
-    /used 0\.00 after the start/,
-  ],
-]
-
-test.each(KNOWN_FAILURES)('it is known, and not mended yet, that %s', async (_, limit, missed) => {
-  expect(missedAims(limit, await figuresOf(limit)).join(', ')).toMatch(missed)
-})
 
 test('the same case has the same requests at the same times', async () => {
   const limit = limited(NO_HINT, { forMs: 2 * MINUTE })

@@ -1,3 +1,5 @@
+import { MINUTE_MS } from '../../base/clock.ts'
+
 /**
  * Learns the in-flight limit. It grows as long as more requests in flight bring more answers per second, and shrinks
  * when the API refuses requests because too many are in flight. Pure. Times are monotonic milliseconds.
@@ -10,8 +12,8 @@ export interface ConcurrencyState {
   readonly limit: number
   /** Whether the API ever refused because of too many requests in flight. */
   readonly crowded: boolean
-  /** The most other requests in flight with which a request was sent that was accepted. */
-  readonly proven: number
+  /** The most other requests in flight with which a request was sent that was accepted, in the last minute. */
+  readonly proven: { readonly others: number; readonly at: number }
   /** Upper bound, from the configured ceiling and from `MAX_CONCURRENCY`. */
   readonly max: number
   /** The current measurement. It only counts answers while this limit holds requests back. */
@@ -56,7 +58,7 @@ export function startConcurrency({ limit, crowded, max: most }: FirstConcurrency
   return {
     limit: Math.max(1, Math.min(limit, most)),
     crowded,
-    proven: 0,
+    proven: { others: 0, at: Number.NEGATIVE_INFINITY },
     max: most,
     trial: NEW_TRIAL,
     before: undefined,
@@ -66,9 +68,21 @@ export function startConcurrency({ limit, crowded, max: most }: FirstConcurrency
   }
 }
 
+/** The API may lower its limit: what was accepted longer ago proves nothing. */
+const PROVEN_MS = MINUTE_MS
+
 /** After an accepted request. */
-export function withProven(state: ConcurrencyState, othersInFlight: number): ConcurrencyState {
-  return othersInFlight > state.proven ? { ...state, proven: othersInFlight } : state
+export function withProven(
+  state: ConcurrencyState,
+  { others, at }: ConcurrencyState['proven'],
+): ConcurrencyState {
+  const isLess = others < state.proven.others && at - state.proven.at < PROVEN_MS
+  return isLess ? state : { ...state, proven: { others, at } }
+}
+
+/** Whether as many requests in flight were accepted, so that a refusal has another reason. */
+export function isProven({ proven }: ConcurrencyState, { others, at }: ConcurrencyState['proven']): boolean {
+  return others <= proven.others && at - proven.at < PROVEN_MS
 }
 
 /** After a pause that is not to count for the speed that the trial measures. */

@@ -4,6 +4,7 @@ import {
   afterConcurrencyRefusal,
   type ConcurrencyState,
   FIRST_CONCURRENCY,
+  isProven,
   MAX_CONCURRENCY,
   startConcurrency,
   withFewer,
@@ -270,7 +271,7 @@ function afterAccepted(state: PaceState, event: Extract<PaceEvent, { kind: 'acce
     }
   // A request that was sent before the latest refusal says nothing about the time after that refusal.
   if (sentAt <= state.episodeAt) return counted
-  const proven = withProven(state.concurrency, event.othersInFlight)
+  const proven = withProven(state.concurrency, { others: event.othersInFlight, at })
   const concurrency = state.refusals > 0 ? withoutPause(proven, at - state.episodeAt) : proven
   return {
     ...counted,
@@ -332,10 +333,10 @@ function withTrialElsewhere(
 }
 
 /** Whether too many requests in flight may be the reason. An API that refuses for this reason asks for no long wait. */
-function mayBeConcurrency(state: PaceState, { othersInFlight, waitMs = 0 }: ThrottledEvent): boolean {
+function mayBeConcurrency(state: PaceState, { at, othersInFlight, waitMs = 0 }: ThrottledEvent): boolean {
   const isAlone = othersInFlight.atSend === 0 && othersInFlight.now === 0
   if (isAlone || state.rate.limited || waitMs > MAX_CONCURRENCY_WAIT_MS) return false
-  if (othersInFlight.atSend <= state.concurrency.proven) return false
+  if (isProven(state.concurrency, { others: othersInFlight.atSend, at })) return false
   const { doubt } = state
   if (!doubt || !isSoon(state, doubt)) return true
   // After several such refusals in a row, or one with far fewer requests in flight, the rate must be the reason.
