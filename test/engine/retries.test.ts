@@ -54,7 +54,7 @@ describe('a failed request', () => {
   )
 
   test.each(READS)(
-    'a run that is interrupted leaves its failures noted, and the next begins anew: %s',
+    'a run that is interrupted leaves its failures noted, and the next begins with its first try: %s',
     async (_, resources, route, table) => {
       const { api, trial } = await startWorkspace()
       const stopping = new AbortController()
@@ -70,7 +70,7 @@ describe('a failed request', () => {
     },
   )
 
-  test('each half of a request for several keys has tries of its own', async () => {
+  test('the tries of each half of a request for several keys are counted separately', async () => {
     const api = await startScriptedApi()
     const asked = new Map<string, number>()
     api.on('/v2/objects', () => ({ body: { data: [{ name: 'company' }] } }))
@@ -98,7 +98,7 @@ describe('a failed request', () => {
 
   test.each([
     ['a page that always fails is given up', 0, Number.POSITIVE_INFINITY, 7],
-    ['each page has tries of its own', 5, 5, 12],
+    ['the tries of each page are counted separately', 5, 5, 12],
   ])('of the list of one row %s', async (_, first, second, requests) => {
     const world = await startCrm({ deal: { 1: { updated: -60 } }, company: { 2: { updated: -60 } } })
     const trial = await startTrial(world.api)

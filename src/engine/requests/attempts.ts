@@ -124,7 +124,7 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
     return schedule.isTimed && hasFailed ? 1 : attempts
   }
 
-  /** Whether a failed request is made again. A failure of its own is noted, with the time of the next try. */
+  /** Whether a failed request is made again. A failure of this request alone is noted, with the time of the next try. */
   const isAskedAgain = async (job: Job, cause: RetryCause, waitMs: number | undefined): Promise<boolean> => {
     // While the whole API is silent, or the governor pauses, what the request reads stays due.
     if (reachability.isAway() || cause === 'throttled') return true

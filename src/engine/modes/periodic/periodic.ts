@@ -86,7 +86,9 @@ export function createPeriodic(context: EngineContext, list: DeclaredFeed<Period
     finished: () =>
       backoffs.isWaiting(id) || (isPlanned() && !underWay && due().length === 0 && !isTried(context, where)),
     waitMs: () =>
-      isPlanned() || context.server.isKnown() ? Number.POSITIVE_INFINITY : Math.max(0, askClockMs()),
+      isPlanned() || context.server.isKnown()
+        ? Number.POSITIVE_INFINITY
+        : Math.max(0, askClockMs(), backoffs.waitMs(id)),
     replan() {
       planned = false
     },
