@@ -139,7 +139,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     does: 'reads transcripts hourly, however old',
-    life: life({ resources: MEETINGS }),
+    life: life({ resources: MEETINGS, restDays: 2 }),
     file: 'engine/modes/items/item-handler.ts',
     from: 'return Math.max(rereadAfterMs(context, happenedAt), DAY)',
     to: 'return HOUR',
@@ -228,7 +228,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     does: 'reads whole lists twelve times as often',
-    life: life({ resources: ['members'] }),
+    life: life({ resources: ['members'], restDays: 2 }),
     file: 'engine/context/intervals.ts',
     from: 'snapshot: 6 * HOUR,',
     to: 'snapshot: HOUR / 2,',
