@@ -37,7 +37,6 @@ export type Outcome =
        */
       waitMs?: number
       message: string
-      serverTime?: number
       /** The status is 2xx, but the body is a web page. */
       isForeign?: true
     }
@@ -89,20 +88,13 @@ function meaningOf(answer: HttpAnswer, { now, secret }: ReadingContext): Outcome
   const message = serverMessage(answer, secret)
   if (status === 401) return { kind: 'unauthorized', message }
   const cause = retryCause(status)
-  const isForeign = !isApiError(answer.text)
-  const time = serverTime(answer.headers)
-  const withTime = time === undefined ? {} : { serverTime: time }
-  if (cause === undefined) return { kind: 'refused', status, message, isForeign, ...withTime }
-  const waitMs = readWait(answer, now)
-  return {
-    kind: 'retry',
-    cause,
-    status,
-    message,
-    ...(waitMs !== undefined && { waitMs }),
-    // A gateway may have another clock.
-    ...(!isForeign && withTime),
+  if (cause === undefined) {
+    const time = serverTime(answer.headers)
+    const isForeign = !isApiError(answer.text)
+    return { kind: 'refused', status, message, isForeign, ...(time !== undefined && { serverTime: time }) }
   }
+  const waitMs = readWait(answer, now)
+  return { kind: 'retry', cause, status, message, ...(waitMs !== undefined && { waitMs }) }
 }
 
 function readAnswer({ status, headers, text, bytes }: HttpAnswer): Outcome {

@@ -115,7 +115,7 @@ const MAX_LATE_MS = 50
 const MIN_HELD_SHARE = 0.6
 /** How often the search chooses a new rate. */
 const SEEK_EVERY_MS = 200
-/** The search ends after so many requests were refused. Several may be refused at once. */
+/** The search ends after more refused requests than this. Several may be refused at once. */
 const MAX_SEARCH_REFUSALS = 20
 /** The API rounds a wait up to whole seconds, which adds half a second on average. A little less is assumed. */
 const LATE_MS = 400

@@ -206,9 +206,7 @@ function createSender(deps: SenderDeps): Sender {
       })
       answered(sent.kind !== 'retry' || sent.status !== undefined)
       countRequest(context, progress, resource, sent)
-      // An error of a gateway may be old. It is used only as long as nothing else shows the server's clock.
-      const isTrusted = sent.kind !== 'retry' || !context.server.isKnown()
-      if ('serverTime' in sent && sent.serverTime !== undefined && isTrusted)
+      if ('serverTime' in sent && sent.serverTime !== undefined)
         context.server.observe(sent.serverTime, sent.durationMs)
       endless?.onSent(request, lane, sent)
       permit.settle(reachability.permitResult(request, sent))

@@ -49,13 +49,16 @@ const SOURCES: Factories = {
 }
 
 export function createSources(context: EngineContext, resource: Resource): Source[] {
-  // Every backfill retries failed lists at once.
   const { schedule, store } = context
-  if (!schedule.isTimed) for (const { id } of feedsOf(resource)) store.segments.retryNow(id)
   const sources = feedsOf(resource)
     .flatMap(declared => createFeed(context, declared, resource))
     .filter(source => source !== undefined)
-  if (!schedule.isTimed) for (const { feed } of sources) store.tasks.retryNow(feed)
+  if (schedule.isTimed) return sources
+  // Every backfill requests at once what has failed before.
+  for (const { feed } of sources) {
+    store.segments.retryNow(feed)
+    store.tasks.retryNow(feed)
+  }
   return sources
 }
 

@@ -51,8 +51,9 @@ export function createStep(deps: StepDeps): () => Promise<boolean> {
     Math.min(
       ...sources.map(source => {
         const restMs = deps.restMs(source.route)
-        const ownMs = source.waitMs?.() ?? Number.POSITIVE_INFINITY
-        const tryMs = endless ? Number.POSITIVE_INFINITY : Math.min(nextTryMs(context, source), ownMs)
+        const tryMs = endless
+          ? Number.POSITIVE_INFINITY
+          : Math.min(nextTryMs(context, source), source.waitMs?.() ?? Number.POSITIVE_INFINITY)
         if ((restMs <= 0 && !Number.isFinite(tryMs)) || source.finished()) return Number.POSITIVE_INFINITY
         return Number.isFinite(tryMs) ? Math.max(restMs, tryMs) : restMs
       }),
