@@ -59,20 +59,31 @@ const GROUPS: readonly [readonly ResourceName[], ...(readonly ResourceName[])[]]
   ['access_logs', 'bot_definition', 'integrations', 'members'],
 ]
 
-/** @param days over which the deeds are spread */
-export function lifeOf(seed: number, { days = 2, deeds = 14, rest = 1 } = {}): Life {
+export interface LifeShape {
+  /** Over which the deeds are spread. */
+  days?: number
+  deeds?: number
+  rest?: number
+  /** Seconds between polls. By default they are drawn; a long life has six hours. */
+  poll?: number
+}
+
+export function lifeOf(seed: number, { days = 2, deeds = 14, rest = 1, poll }: LifeShape = {}): Life {
   const draw = createDraw(seed)
   const resources = draw.pick(GROUPS)
   const messages = 40 + draw.below(80)
-  const pollSeconds = draw.pick([1800, 3600, 21_600])
+  const drawnPoll = draw.pick([1800, 3600, 21_600])
+  const pollSeconds = poll ?? (days + rest > LONG_DAYS ? 21_600 : drawnPoll)
   return {
     seed,
     workspace: { ...TINY, messages, seed },
     resources,
-    pollSeconds: days + rest > LONG_DAYS ? 21_600 : pollSeconds,
+    pollSeconds,
     quietDays: MOST_QUIET_DAYS,
     restDays: rest,
-    deeds: drawDeeds(draw, { count: deeds, spanMs: days * DAY, resources }),
+    deeds: drawDeeds(draw, { count: deeds, spanMs: days * DAY, resources }).map(deed =>
+      poll !== undefined && 'pollSeconds' in deed ? { ...deed, pollSeconds } : deed,
+    ),
   }
 }
 

@@ -15,6 +15,7 @@ const { values, positionals } = parseArgs({
     days: { type: 'string', default: '2' },
     deeds: { type: 'string', default: '14' },
     rest: { type: 'string', default: '1' },
+    poll: { type: 'string' },
     cases: { type: 'string', default: '26' },
     trace: { type: 'boolean', default: false },
     'until-failed': { type: 'boolean', default: false },
@@ -61,7 +62,13 @@ const told = (life: Life, { findings, requests, days, digests }: Lived) =>
 
 /** Whether all passed. */
 async function simulateLives(first: number, file: string | undefined): Promise<boolean> {
-  const shape = { days: number(values.days), deeds: number(values.deeds), rest: number(values.rest) }
+  const { days, deeds, rest, poll } = values
+  const shape = {
+    days: number(days),
+    deeds: number(deeds),
+    rest: number(rest),
+    ...(poll !== undefined && { poll: number(poll) }),
+  }
   const lives: readonly Life[] =
     file === undefined
       ? Array.from({ length: number(values.lives) }, (_, index) => lifeOf(first + index, shape))
