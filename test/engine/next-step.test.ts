@@ -70,13 +70,13 @@ describe('the next step of the scheduler', () => {
   })
 })
 
-const IDLE: IdleState = { inFlight: 0, unanswered: 0, hasRetries: false, isEndless: false }
+const IDLE: IdleState = { inFlight: 0, unanswered: 0, isDueLater: false, isEndless: false }
 
 describe('the use of a permit without a job', () => {
   test.each<[string, Partial<IdleState>, IdleDecision]>([
     ['the permit is kept while an answer waits to be stored', { inFlight: 2, unanswered: 1 }, 'keep'],
     ['the permit is given back while all requests wait for answers', { inFlight: 2, unanswered: 2 }, 'wait'],
-    ['the permit is given back while a retry is pending', { hasRetries: true }, 'wait'],
+    ['the permit is given back while a retry is pending', { isDueLater: true }, 'wait'],
     ['a backfill is done when nothing is under way', {}, 'finish'],
     ['a daemon rests when nothing is under way', { isEndless: true }, 'rest'],
   ])('%s', (_, state, decision) => {

@@ -10,7 +10,7 @@ import { createContext, type EngineContext } from '../../src/engine/context/cont
 import { growingBackoff } from '../../src/engine/context/feed-waits.ts'
 import type { Job, Source } from '../../src/engine/context/job.ts'
 import { byTime } from '../../src/engine/due/by-time.ts'
-import { nextDueMs } from '../../src/engine/due/due.ts'
+import { isIdle, nextDueMs } from '../../src/engine/due/due.ts'
 import { openSegments, wantSegment } from '../../src/engine/due/wants.ts'
 import { settleInTime } from '../../src/engine/run/round-end.ts'
 import { createSources } from '../../src/engine/run/sources.ts'
@@ -91,7 +91,7 @@ export async function startTimed(
     schedule: made => byTime(made, { pollMs }),
     isFinished: name =>
       context.rounds.wasComplete(name) ||
-      sources.every(source => source.resource !== name || source.finished()),
+      sources.every(source => source.resource !== name || isIdle(context, source)),
   })
   await store.transaction(() => {
     for (const resource of CATALOG.filter(({ name }) => resources.includes(name))) {
@@ -159,9 +159,7 @@ export async function startTimed(
       return send(job)
     },
     nextDueMs() {
-      const chosen = CATALOG.filter(({ name }) => resources.includes(name))
-      const sourcesOf = (name: ResourceName) => sources.filter(({ resource }) => resource === name)
-      return Math.min(...chosen.map(resource => nextDueMs(context, resource, sourcesOf(resource.name))))
+      return nextDueMs(context, sources)
     },
     share() {
       for (const source of sources) source.share?.()

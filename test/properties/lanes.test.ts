@@ -59,7 +59,8 @@ function chosenFeeds(workload: readonly Workload[], perSecond: number): (string 
         route: '/v1/members',
         lane: one.lane,
         next: () => (number < one.busy && hasWork(one) ? jobOf(feed) : undefined),
-        finished: () => true,
+        waitMs: () => 0,
+        isBusy: () => false,
       }
     }),
   )

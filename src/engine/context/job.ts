@@ -1,10 +1,10 @@
 import type { Sent } from '../../api/client.ts'
 import type { ApiRequest } from '../../api/request.ts'
 import type { ParleyError } from '../../base/errors.ts'
-import type { Expected } from '../../declare/resource.ts'
+import type { Expected, ItemFeed } from '../../declare/resource.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import type { Segment } from '../../store/sync/segments.ts'
-import type { TaskBounds } from '../../store/sync/tasks/due.ts'
+import type { TaskBounds, TaskOrder } from '../../store/sync/tasks/due.ts'
 import type { Task } from '../../store/sync/tasks/task.ts'
 
 /** Long work on the database. It yields between batches, so that other work gets its turn on the event loop. */
@@ -62,6 +62,24 @@ export interface ChosenJob {
   lane: Lane
 }
 
+/** Which keys of a feed are read by themselves. */
+export interface Keys extends TaskBounds {
+  resource: ResourceName
+  feed: string
+  /** In a backfill, true: all keys in each round; false: only those that are due or wait for the API. */
+  everyRound: boolean
+  /** Set where stored rows may lack their first read. */
+  items?: ItemFeed
+}
+
+export interface TaskQuery extends Omit<Keys, 'items'> {
+  limit: number
+  /** Which tasks are taken when more than `limit` are due. A backfill always takes the newest first. */
+  first: TaskOrder
+  /** Scopes that cannot be read now. */
+  exceptScopes?: readonly string[]
+}
+
 /** Creates the jobs of one feed. */
 export interface Source {
   resource: ResourceName
@@ -69,14 +87,17 @@ export interface Source {
   /** The route of all its requests. */
   route: string
   readonly lane: Lane
-  /** Which tasks of the feed are read; default all. The others never fall due. */
-  readonly bounds?: TaskBounds
+  /** Of a source of single reads: which keys are read. The others never fall due. */
+  readonly keys?: Keys
   /** The next request that can be sent now, if there is one. */
   next(): Job | undefined
-  /** True when, as far as it is known now, this run has no more work for the source. */
-  finished(): boolean
-  /** How long until the source has work that neither a segment nor a task within `bounds` shows, in ms. */
-  waitMs?(): number
+  /**
+   * How long until there is something to read, in ms: 0 when something is due, even if it waits for another source.
+   * Infinite when nothing falls due; in a backfill, when nothing more falls due in this run.
+   */
+  waitMs(): number
+  /** Whether a job of the source is not over. */
+  isBusy(): boolean
   /** Called when the API would take more requests than there are. The source may then split segments in progress. */
   share?(): void
   /** In the daemon, called when the resource's run has ended or a resource that it depends on has changed rows. */
@@ -85,8 +106,6 @@ export interface Source {
 
 /** The daemon's callbacks. With them the scheduler does not end when no job is left. */
 export interface EndlessWork {
-  /** How long until a source has a job again, in ms, if no answer and no commit gives it one before. */
-  idleMs(): number
   /** Called before an outcome is applied, inside its transaction. */
   onApply(job: Job, lane: Lane): void
   /** Called after the job has ended, with any outcome. */

@@ -1,13 +1,14 @@
 import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
-import type { ResourceName } from '../../declare/resource-names.ts'
 import type { Segment } from '../../store/sync/segments.ts'
-import type { TaskBounds, TaskOrder } from '../../store/sync/tasks/due.ts'
 import type { Task } from '../../store/sync/tasks/task.ts'
-import type { Lane } from './job.ts'
+import type { Lane, TaskQuery } from './job.ts'
 
 /** Decides when lists and single reads are due: once in each round of a backfill, by time in the daemon. */
 export interface Schedule {
-  /** How long until a segment is read, in ms, backoffs included: 0 when it is due, infinite when it never falls due. */
+  /**
+   * How long until a segment is read, in ms, backoffs included: 0 when it is due, infinite when it does not fall due, in
+   * a backfill in this run.
+   */
   waitMs(list: DeclaredFeed<ListFeed>, segment: Segment): number
   /** How long after one pass the next begins, in ms. Only meaningful in the daemon. */
   intervalMs(list: DeclaredFeed<ListFeed>, segment: Segment): number
@@ -16,6 +17,8 @@ export interface Schedule {
   /** The lane of a list's requests. Only timelines need the segment. */
   laneOf(list: DeclaredFeed<ListFeed>, segment: Segment | undefined): Lane
   dueTasks(query: TaskQuery): Task[]
+  /** How long until a task is read, in ms: 0 when one is due, infinite when none falls due. */
+  tasksWaitMs(query: Omit<TaskQuery, 'limit' | 'first'>): number
   /** True when a pass from the newest end takes so long that the head would become stale before it ends. */
   isLong(segment: Segment): boolean
   /** True when the segment may bring rows that are new to the warehouse. */
@@ -24,16 +27,4 @@ export interface Schedule {
   isTimed: boolean
   /** How many keys are loaded from the database at a time, so that a million pending rows do not fill the memory. */
   batchSize: number
-}
-
-export interface TaskQuery extends TaskBounds {
-  resource: ResourceName
-  feed: string
-  /** In a backfill, true: all keys in each round; false: only those that are due or wait for the API. */
-  everyRound: boolean
-  limit: number
-  /** Which tasks are taken when more than `limit` are due. A backfill always takes the newest first. */
-  first: TaskOrder
-  /** Scopes that cannot be read now. */
-  exceptScopes?: readonly string[]
 }

@@ -109,6 +109,10 @@ export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): 
       return isRest ? 'history' : 'audit'
     },
     dueTasks: query => store.tasks.dueBy({ ...query, now: store.dueClock.now() }),
+    tasksWaitMs({ feed, ...query }) {
+      const dueAt = store.tasks.nextDue(feed, { ...query, now: store.dueClock.now() })
+      return dueAt === undefined ? Number.POSITIVE_INFINITY : store.dueClock.waitMs(dueAt)
+    },
     isLong: segment =>
       isHead(segment, server.now()) &&
       segment.passStartedAt !== null &&

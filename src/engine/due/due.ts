@@ -1,14 +1,13 @@
-import { isoInstant } from '../../base/clock.ts'
 import { type DeclaredFeed, itemsOf, type ListFeed, listsOf } from '../../catalog/feeds.ts'
 import type { Feed, ItemFeed, Resource } from '../../declare/resource.ts'
-import type { ResourceName } from '../../declare/resource-names.ts'
 import type { Segment } from '../../store/sync/segments.ts'
-import type { TaskBounds } from '../../store/sync/tasks/due.ts'
 import type { EngineContext } from '../context/context.ts'
 import { DAY, scaled } from '../context/intervals.ts'
-import type { Source } from '../context/job.ts'
+import type { Keys, Source } from '../context/job.ts'
 import { confirmingReadMs } from '../deletions/recheck.ts'
 import { byTime } from './by-time.ts'
+import { firstReads } from './first-reads.ts'
+import { isTried } from './retries.ts'
 
 /**
  * Computes when each list and key is read next. The work of the modes, the sleep of an idle daemon, `next_run_at`, the
@@ -65,45 +64,42 @@ function dueKeys({ store }: EngineContext, { id, feed: { pending } }: DeclaredFe
   return pending ? tasks + store.pending.count(pending) : tasks
 }
 
-/** How long until the resource has something to read, in ms, at most a day. `sources`: all sources of the resource. */
-export function nextDueMs(context: EngineContext, resource: Resource, sources: readonly Source[]): number {
-  const { backoffs, clock, options } = context
-  const feeds = new Map(sources.map(({ feed, bounds }) => [feed, bounds]))
-  const backoffEnd = backoffs.waitsUntil(resource.name) ?? Number.POSITIVE_INFINITY
+/** How long until a segment of a list is read, in ms; infinite when none falls due. */
+export const listWaitMs = ({ store, schedule }: EngineContext, list: DeclaredFeed<ListFeed>): number =>
+  Math.min(...store.segments.of(list.id).map(segment => schedule.waitMs(list, segment)))
+
+/** How long until a key of a feed is read, in ms; infinite when none falls due. */
+export function keysWaitMs(context: EngineContext, { items, ...keys }: Keys): number {
+  const { schedule, backoffs } = context
+  const { feed } = keys
+  const exceptScopes = backoffs.waitingScopes(feed)
+  const hasFirst = items !== undefined && firstReads(context, feed, items, 1).length > 0
   const waits = [
-    ...listsOf(resource).flatMap(list => partsOf(context, list).map(({ waitMs }) => waitMs)),
-    ...[...feeds].map(([feed, bounds]) => tasksWaitMs(context, feed, bounds)),
-    ...sources.map(source => source.waitMs?.() ?? Number.POSITIVE_INFINITY),
-    backoffEnd - clock.elapsed(),
+    hasFirst ? 0 : schedule.tasksWaitMs({ ...keys, exceptScopes }),
+    // Keys of a scope that backs off fall due at its end at the earliest.
+    ...exceptScopes.map(scope => backoffs.waitMs(feed, scope)),
   ]
-  return Math.max(0, Math.min(...waits, scaled(DAY, options)))
+  return Math.max(backoffs.waitMs(feed), Math.min(...waits))
 }
 
-/** How long until the first task of a feed is due, in ms. Tasks do not count while their scope backs off. */
-function tasksWaitMs({ store, backoffs }: EngineContext, feed: string, bounds?: TaskBounds): number {
-  if (backoffs.isWaiting(feed)) return Number.POSITIVE_INFINITY
-  const query = { ...bounds, now: store.dueClock.now(), exceptScopes: backoffs.waitingScopes(feed) }
-  const dueAt = store.tasks.nextDue(feed, query)
-  return dueAt === undefined ? Number.POSITIVE_INFINITY : store.dueClock.waitMs(dueAt)
-}
+/** True when nothing of a source is due or under way, and no failed request of it waits for its next try. */
+export const isIdle = (context: EngineContext, source: Source): boolean =>
+  !source.isBusy() && source.waitMs() > 0 && !isTried(context, source)
 
-export interface NextDueOf {
-  resources: readonly Resource[]
-  sourcesOf(resource: ResourceName): readonly Source[]
-  /** False when the run has left a part of the resource unread. */
-  isFinished(resource: ResourceName): boolean
-  pollMs: number
-}
+/** How long until the first of these sources has something to read, in ms, at most a day. */
+export const nextDueMs = ({ options }: EngineContext, sources: readonly Source[]): number =>
+  Math.max(0, Math.min(...sources.map(source => source.waitMs()), scaled(DAY, options)))
 
-/** Stores `next_run_at` of these resources. It uses the daemon's intervals, since a daemon may follow a backfill. */
-export function noteNextDue(
+/** The same for the resource in a daemon that follows a backfill, by the daemon's intervals. */
+export function nextDueOfDaemonMs(
   context: EngineContext,
-  { resources, sourcesOf, isFinished, pollMs }: NextDueOf,
-): void {
-  const timed = { ...context, schedule: byTime(context, { pollMs }) }
-  for (const resource of resources) {
-    const { name } = resource
-    const ms = isFinished(name) ? nextDueMs(timed, resource, sourcesOf(name)) : 0
-    context.store.state.nextRun(name, isoInstant(context.clock.now() + ms))
-  }
+  { resource, sources, pollMs }: { resource: Resource; sources: readonly Source[]; pollMs: number },
+): number {
+  if (context.backoffs.hasFailedFeed(resource.name)) return 0
+  const ofDaemon = { ...context, schedule: byTime(context, { pollMs }) }
+  const waits = [
+    ...listsOf(resource).flatMap(list => partsOf(ofDaemon, list).map(({ waitMs }) => waitMs)),
+    ...sources.flatMap(({ keys }) => (keys ? keysWaitMs(ofDaemon, keys) : [])),
+  ]
+  return Math.max(0, Math.min(...waits, scaled(DAY, context.options)))
 }

@@ -1,7 +1,6 @@
-import type { TaskBounds } from '../../store/sync/tasks/due.ts'
 import type { Task } from '../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../context/context.ts'
-import type { Reads } from '../context/job.ts'
+import type { Reads, Source } from '../context/job.ts'
 
 /**
  * A request that has failed is noted in the rows that it reads, with the time when it is made again. So the rows are due
@@ -37,24 +36,15 @@ export function withTries({ store }: Pick<EngineContext, 'store'>, task: Task): 
 export const mayTry = ({ store }: Pick<EngineContext, 'store'>, { tryAt }: Task): boolean =>
   tryAt === null || store.dueClock.waitMs(tryAt) === 0
 
-interface TriedFeed {
-  feed: string
-  bounds?: TaskBounds | undefined
-}
-
-/** How long until the first failed request of a feed is made again, in ms; infinite when none waits. */
-export function nextTryMs(
+/** Whether a failed request of a source waits until it is made again. */
+export function isTried(
   { store, backoffs }: Pick<EngineContext, 'store' | 'backoffs'>,
-  { feed, bounds }: TriedFeed,
-): number {
-  const query = { ...bounds, now: store.dueClock.now(), exceptScopes: backoffs.waitingScopes(feed) }
-  const ofTasks = store.tasks.nextTry(feed, query)
-  const waits = [ofTasks, ...store.segments.of(feed).map(({ tryAt }) => tryAt)].flatMap(at =>
-    at ? [store.dueClock.waitMs(at)] : [],
+  { feed, keys }: Pick<Source, 'feed' | 'keys'>,
+): boolean {
+  const { dueClock, segments, tasks } = store
+  const query = { ...keys, now: dueClock.now(), exceptScopes: backoffs.waitingScopes(feed) }
+  return (
+    segments.of(feed).some(({ tryAt }) => tryAt !== null && dueClock.waitMs(tryAt) > 0) ||
+    tasks.nextTry(feed, query) !== undefined
   )
-  return Math.min(...waits.filter(ms => ms > 0))
 }
-
-/** Whether a failed request of a feed waits until it is made again. */
-export const isTried = (context: Pick<EngineContext, 'store' | 'backoffs'>, feed: TriedFeed): boolean =>
-  Number.isFinite(nextTryMs(context, feed))

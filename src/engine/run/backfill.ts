@@ -1,3 +1,4 @@
+import { isoInstant } from '../../base/clock.ts'
 import type { Resource } from '../../declare/resource.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import type { RunCounts } from '../../store/sync/runs.ts'
@@ -6,7 +7,7 @@ import type { EngineDeps } from '../context/engine-options.ts'
 import { backoffForTheRun } from '../context/feed-waits.ts'
 import { confirmationMs } from '../deletions/recheck.ts'
 import { byRounds } from '../due/by-rounds.ts'
-import { noteNextDue } from '../due/due.ts'
+import { nextDueOfDaemonMs } from '../due/due.ts'
 import { sweepTexts } from '../modes/items/text-sweep.ts'
 import { noProgress, type SchedulerProgress, trafficOf } from '../requests/request-counts.ts'
 import { createScheduler, type Scheduler } from '../scheduler/scheduler.ts'
@@ -60,7 +61,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
   const { resources, sourcesOf } = chosen
   const isFinished = (name: ResourceName): boolean => {
     const resource = resources.find(candidate => candidate.name === name)
-    return resource === undefined || (resource.parents.every(isFinished) && chosen.isIdle(name))
+    return resource === undefined || (resource.parents.every(isFinished) && chosen.isIdle(context, name))
   }
   const context = createContext({
     store,
@@ -150,7 +151,12 @@ export function createBackfill(deps: BackfillDeps): Backfill {
       })
       await store.transaction(() => {
         closeRuns(context, runs, ended, stopped)
-        noteNextDue(context, { resources, sourcesOf, isFinished, pollMs })
+        for (const resource of resources) {
+          const { name } = resource
+          const of = { resource, sources: sourcesOf(name), pollMs }
+          const dueMs = isFinished(name) ? nextDueOfDaemonMs(context, of) : 0
+          store.state.nextRun(name, isoInstant(clock.now() + dueMs))
+        }
       })
       if (stopped !== undefined) throw stopped
       return resultOf(ended, progress)

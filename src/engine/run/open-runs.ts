@@ -93,7 +93,7 @@ export function createOpenRuns(deps: OpenRunsDeps): OpenRuns {
     const outcome = recordOutcomes(resource)
     const counts = context.runs.counts(name)
     context.runs.end(run.id, name, outcome, errorOf(context, name, outcome))
-    store.state.nextRun(name, isoInstant(clock.now() + nextDueMs(context, resource, sourcesOf(name))))
+    store.state.nextRun(name, isoInstant(clock.now() + nextDueMs(context, sourcesOf(name))))
     deps.onRunEnd({ resource: name, lane: run.lane, outcome })
     context.log.debug('Run ended', {
       resource: name,

@@ -1,6 +1,6 @@
 import type { Sent } from '../../api/client.ts'
 import type { ApiRequest } from '../../api/request.ts'
-import { untilNext } from '../../base/clock.ts'
+import { isoInstant, untilNext } from '../../base/clock.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import { writeError } from '../../store/migrations/foreign-objects.ts'
 import { createContext, type EngineContext } from '../context/context.ts'
@@ -9,7 +9,7 @@ import { growingBackoff } from '../context/feed-waits.ts'
 import { DAY, MINUTE, scaled } from '../context/intervals.ts'
 import type { Job, Lane } from '../context/job.ts'
 import { byTime } from '../due/by-time.ts'
-import { type Backlog, dueNow, nextDueMs, noteNextDue } from '../due/due.ts'
+import { type Backlog, dueNow, nextDueMs } from '../due/due.ts'
 import { adoptLateness, noteLateness } from '../due/lateness.ts'
 import { wantList } from '../due/wants.ts'
 import { sweepTexts } from '../modes/items/text-sweep.ts'
@@ -18,7 +18,7 @@ import { type AccessBefore, createScheduler, type Scheduler } from '../scheduler
 import { processRequests } from './handed-over.ts'
 import { recordMinutes } from './minute-recorder.ts'
 import { createOpenRuns } from './open-runs.ts'
-import { chooseResources } from './sources.ts'
+import { type ChosenResources, chooseResources } from './sources.ts'
 
 /**
  * One session of the daemon: everything from the settings to the scheduler is built once and runs until it is stopped
@@ -68,14 +68,18 @@ const UNAVAILABLE_MS = 0.75 * DAY
 const REFUSED_MS = MINUTE
 
 export function createSession(deps: SessionDeps): Session {
-  const { store, options, pollMs, observer } = deps
+  const { store, clock, options, observer } = deps
   const chosen = chooseResources(deps.resources)
-  const { resources, sourcesOf, isIdle } = chosen
-  const context = createSessionContext(deps, isIdle)
+  const { resources, sourcesOf } = chosen
+  const context = createSessionContext(deps, chosen.isIdle)
+  const isIdle = (name: ResourceName) => chosen.isIdle(context, name)
   let scheduler: Scheduler | undefined
 
   /** Stores `next_run_at` of all resources when a session begins and ends. The stored times may be outdated by then. */
-  const noteAllDue = () => noteNextDue(context, { resources, sourcesOf, isFinished: isIdle, pollMs })
+  const noteAllDue = () => {
+    for (const { name } of resources)
+      store.state.nextRun(name, isoInstant(clock.now() + nextDueMs(context, sourcesOf(name))))
+  }
 
   const runs = createOpenRuns({
     context,
@@ -111,11 +115,6 @@ export function createSession(deps: SessionDeps): Session {
     if (hasEnded) await store.transaction(() => undefined)
   }
 
-  const idleMs = () => {
-    const waits = resources.map(resource => nextDueMs(context, resource, sourcesOf(resource.name)))
-    return idleWaitMs(Math.min(...waits), pollMs)
-  }
-
   const prepare = () => {
     processRequests(context)
     for (const { name } of resources) adoptRound(context, name)
@@ -139,7 +138,7 @@ export function createSession(deps: SessionDeps): Session {
         resources,
         giveUpMs: Number.POSITIVE_INFINITY,
         access: { ...deps.access, againAfterMs: scaled(ACCESS_AGAIN_MS, options) },
-        endless: { idleMs, onApply: runs.open, onEnd: afterJob, onSent: sentTo(observer) },
+        endless: { onApply: runs.open, onEnd: afterJob, onSent: sentTo(observer) },
       })
       scheduler = running
       let stopped: unknown
@@ -166,7 +165,7 @@ export function createSession(deps: SessionDeps): Session {
 
 function createSessionContext(
   { store, clock, log, random, options, pollMs }: SessionDeps,
-  isIdle: (resource: ResourceName) => boolean,
+  isIdle: ChosenResources['isIdle'],
 ): EngineContext {
   const context = createContext({
     store,
@@ -181,7 +180,7 @@ function createSessionContext(
     }),
     schedule: made => byTime(made, { pollMs }),
     // Once a parent has been complete, its rows are stored, so its children need not wait until it is idle.
-    isFinished: name => context.rounds.wasComplete(name) || isIdle(name),
+    isFinished: name => context.rounds.wasComplete(name) || isIdle(context, name),
   })
   return context
 }
@@ -190,9 +189,6 @@ function sentTo({ onRequest }: SessionObserver) {
   return (request: ApiRequest, lane: Lane | 'retry', sent: Sent): void =>
     onRequest({ route: request.route, lane, status: statusOf(sent), durationMs: sent.durationMs })
 }
-
-/** The longest wait while a due read waits for another one, such as a list for its parent. */
-const BLOCKED_SLEEP_MS = 1000
 
 /** How often the schedule and the ends of runs and rounds are checked; scaled by `intervalScale`. */
 const LOOK_MS = MINUTE
@@ -215,13 +211,6 @@ async function watchSchedule(
     if (until.aborted) return
     await review()
   }
-}
-
-/** The wait while no source has a job, in ms. Pure. @param dueMs time until the first source is due */
-function idleWaitMs(dueMs: number, pollMs: number): number {
-  if (dueMs === 0) return Math.min(pollMs / 10, BLOCKED_SLEEP_MS)
-  // Timers cut fractions off, and waking early would cost another sleep.
-  return Math.ceil(dueMs) + 1
 }
 
 function demand(context: EngineContext, { lists, keys }: UrgentReads): void {

@@ -5,6 +5,7 @@ import type { ResourceName } from '../../declare/resource-names.ts'
 import { META } from '../../store/sync/meta.ts'
 import type { EngineContext } from '../context/context.ts'
 import type { Source } from '../context/job.ts'
+import { isIdle } from '../due/due.ts'
 import { createItems } from '../modes/items/items.ts'
 import { createChanges } from '../modes/keys/announced-records.ts'
 import { createProbes } from '../modes/keys/probes.ts'
@@ -34,18 +35,18 @@ const SOURCES: Factories = {
     if (context.schedule.isTimed) tileByAge(context, list, new Set())
     const lanes = createTimeline(context, list)
     const others = lookup ? [lookup.resource] : []
-    const isListed = () => lanes.every(lane => lane.finished()) && others.every(context.isFinished)
+    const isListed = () => lanes.every(lane => isIdle(context, lane)) && others.every(context.isFinished)
     return [...lanes, createProbes(context, list), createLookup(context, list, isListed)]
   },
   snapshot: (context, list, resource) => [
-    createSnapshot(context, list, resource),
+    ...createSnapshot(context, list, resource),
     createNewestKeys(context, list),
     createProbes(context, list),
     createChanges(context, list),
   ],
   item: createItems,
-  periodic: (context, log) => [createPeriodic(context, log)],
-  singleton: (context, document) => [createSingleton(context, document)],
+  periodic: createPeriodic,
+  singleton: createSingleton,
 }
 
 export function createSources(context: EngineContext, resource: Resource): Source[] {
@@ -80,7 +81,7 @@ export interface ChosenResources {
   sources(): readonly Source[]
   sourcesOf(resource: ResourceName): readonly Source[]
   /** True when no source of the resource has a request left. */
-  isIdle(resource: ResourceName): boolean
+  isIdle(context: EngineContext, resource: ResourceName): boolean
 }
 
 /** @param names parents included */
@@ -96,6 +97,6 @@ export function chooseResources(names: readonly ResourceName[]): ChosenResources
     },
     sources: () => [...sources.values()].flat(),
     sourcesOf,
-    isIdle: name => sourcesOf(name).every(source => source.finished()),
+    isIdle: (context, name) => sourcesOf(name).every(source => isIdle(context, source)),
   }
 }

@@ -43,8 +43,8 @@ export function decide({ reach, isSilentForGood, isFirst, inFlight, unanswered }
 export interface IdleState {
   inFlight: number
   unanswered: number
-  /** Whether a failed request waits for its next attempt, or a source for its route. */
-  hasRetries: boolean
+  /** Whether a source waits for its route, or in a backfill a failed request for its next try. */
+  isDueLater: boolean
   /** True in the daemon, which continues when no work is left. */
   isEndless: boolean
 }
@@ -59,8 +59,8 @@ export interface IdleState {
  */
 export type IdleDecision = 'keep' | 'wait' | 'rest' | 'finish'
 
-export function decideWithoutJob({ inFlight, unanswered, hasRetries, isEndless }: IdleState): IdleDecision {
+export function decideWithoutJob({ inFlight, unanswered, isDueLater, isEndless }: IdleState): IdleDecision {
   if (unanswered < inFlight) return 'keep'
-  if (inFlight > 0 || hasRetries) return 'wait'
+  if (inFlight > 0 || isDueLater) return 'wait'
   return isEndless ? 'rest' : 'finish'
 }

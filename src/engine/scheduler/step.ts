@@ -1,7 +1,7 @@
 import type { Permit } from '../../api/governor/in-flight.ts'
 import type { EngineContext } from '../context/context.ts'
+import { HOUR } from '../context/intervals.ts'
 import type { EndlessWork, Source } from '../context/job.ts'
-import { nextTryMs } from '../due/retries.ts'
 import type { RequestAttempts } from '../requests/attempts.ts'
 import type { Permits } from '../requests/permits.ts'
 import type { Reachability } from '../requests/reachability.ts'
@@ -12,7 +12,7 @@ import { type Decision, decide, decideWithoutJob } from './next-step.ts'
 import type { SchedulerWaits } from './waiting.ts'
 
 export interface StepDeps {
-  context: Pick<EngineContext, 'store' | 'backoffs'>
+  context: Pick<EngineContext, 'store'>
   sources: readonly Source[]
   endless: EndlessWork | undefined
   progress: SchedulerProgress
@@ -34,6 +34,9 @@ export interface StepDeps {
  */
 const LONGEST_WAIT_MS = 1000
 
+/** The longest wait of a daemon while nothing is due. */
+const LONGEST_REST_MS = HOUR
+
 /**
  * Returns the function that the scheduler calls repeatedly. Each call sends one request, or waits until one may be
  * sent. It returns false when no work is left or the run is over.
@@ -44,29 +47,21 @@ export function createStep(deps: StepDeps): () => Promise<boolean> {
   const { wake, wait } = deps.waits
 
   /**
-   * Time until the first source whose route rests may go on, in ms, and in a backfill until the first failed request is
-   * made again. The daemon's `idleMs` covers these.
+   * How long until a source may have something to send, in ms. One that is due now, but has no job, waits for another.
+   * In a backfill, infinite when nothing waits for a time.
    */
-  const laterMs = (): number =>
-    Math.min(
-      ...sources.map(source => {
-        const restMs = deps.restMs(source.route)
-        const tryMs = endless
-          ? Number.POSITIVE_INFINITY
-          : Math.min(nextTryMs(context, source), source.waitMs?.() ?? Number.POSITIVE_INFINITY)
-        if ((restMs <= 0 && !Number.isFinite(tryMs)) || source.finished()) return Number.POSITIVE_INFINITY
-        return Number.isFinite(tryMs) ? Math.max(restMs, tryMs) : restMs
-      }),
-    )
+  const untilDueMs = (): number => {
+    const waits = sources.map(source => Math.max(deps.restMs(source.route), source.waitMs()))
+    const later = Math.min(...waits.filter(ms => ms > 0))
+    if (!endless) return later
+    return Math.min(later, waits.some(ms => ms <= 0) ? LONGEST_WAIT_MS : LONGEST_REST_MS)
+  }
 
-  /** Resolves when a job is over, something falls due, or `mostMs` have passed. Returns whether a job or a commit ended it. */
-  const waitForChange = (mostMs: number): Promise<boolean> =>
-    wait(Math.min(laterMs(), reachability.patienceLeftMs(), mostMs, lanes.waitMs()))
-
-  /** Waits while no source has a job. A commit may give one to any of them. */
-  const waitForWork = async () => {
+  /** Resolves when a job is over, after a commit, or when `ms` have passed: a commit may give any source a job. */
+  const waitForWork = async (ms: number) => {
     const endListening = store.transaction.onCommit(wake)
-    const isWoken = await waitForChange(endless ? endless.idleMs() : LONGEST_WAIT_MS)
+    // Timers cut fractions off, and waking early would cost another sleep.
+    const isWoken = await wait(Math.min(Math.ceil(ms) + 1, reachability.patienceLeftMs(), lanes.waitMs()))
     endListening()
     // After a commit, the lanes ask the sources again by themselves.
     if (!isWoken) lanes.askAll()
@@ -106,21 +101,24 @@ export function createStep(deps: StepDeps): () => Promise<boolean> {
   /** False when no work is left. */
   const withoutJob = async (permit: Permit): Promise<boolean> => {
     if (attempts.unanswered() > 0) for (const source of sources) source.share?.()
+    const inFlight = progress.inFlight
+    const dueMs = inFlight > 0 ? LONGEST_WAIT_MS : untilDueMs()
     const next = decideWithoutJob({
-      inFlight: progress.inFlight,
+      inFlight,
       unanswered: attempts.unanswered(),
-      hasRetries: laterMs() !== Number.POSITIVE_INFINITY,
+      // A daemon always has something due later. It waits for a route before it gives anything up.
+      isDueLater: endless ? sources.some(({ route }) => deps.restMs(route) > 0) : Number.isFinite(dueMs),
       isEndless: endless !== undefined,
     })
     if (next === 'keep') {
       permits.keep(permit)
-      await waitForChange(LONGEST_WAIT_MS)
+      await wait(Math.min(LONGEST_WAIT_MS, reachability.patienceLeftMs(), lanes.waitMs()))
       return true
     }
     permit.cancel()
     if (next === 'finish') return lanes.askAllAgain() || attempts.acceptRefusals()
     if (next === 'rest') attempts.acceptRefusals()
-    await waitForWork()
+    await waitForWork(dueMs)
     return true
   }
 

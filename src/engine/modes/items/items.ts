@@ -1,11 +1,12 @@
-import type { DeclaredFeed, FeedName } from '../../../catalog/feeds.ts'
+import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { ItemFeed, Resource } from '../../../declare/resource.ts'
-import type { TaskBounds, TaskOrder } from '../../../store/sync/tasks/due.ts'
+import type { TaskOrder } from '../../../store/sync/tasks/due.ts'
 import type { Task } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context/context.ts'
-import type { Job, Source } from '../../context/job.ts'
+import type { Job, Keys, Source } from '../../context/job.ts'
+import { keysWaitMs } from '../../due/due.ts'
 import { firstRead, firstReads } from '../../due/first-reads.ts'
-import { isTried, mayTry, withTries } from '../../due/retries.ts'
+import { mayTry, withTries } from '../../due/retries.ts'
 import { type BatchPlan, createBatchPlan } from '../../scheduler/batch-plan.ts'
 import { ITEM_ANSWERS } from './handlers.ts'
 import type { ItemHandler, ItemWork } from './item-handler.ts'
@@ -24,7 +25,13 @@ export function createItems(
   const { resource, id, feed } = items
   const where = { resource, feed: id }
   const handler = ITEM_ANSWERS[feed.stores]
-  const bounds = { since: feed.boundBySince ? context.options.since : null }
+  const { everyRound } = feed
+  const keys: Keys = {
+    ...where,
+    everyRound,
+    since: feed.boundBySince ? context.options.since : null,
+    items: feed,
+  }
   const plan = planOf(context, id, parents, handler)
   const underWay = new Set<string>()
   /** Items of whose list a page was read, and another is to be read. */
@@ -35,7 +42,7 @@ export function createItems(
     clock,
     isFree,
     isTimed: schedule.isTimed,
-    load: () => dueItems(context, where, feed, bounds),
+    load: () => dueItems(context, keys),
   })
   const isReady = () => plan?.isReady() ?? true
 
@@ -77,29 +84,29 @@ export function createItems(
       ...where,
       route: feed.read.path,
       lane: 'head',
-      bounds,
       next() {
-        const keys = urgent.keys.get(id)
-        if (!keys || keys.size === 0 || isWaiting()) return undefined
-        for (const key of keys) {
+        const urgentKeys = urgent.keys.get(id)
+        if (!urgentKeys || urgentKeys.size === 0 || isWaiting()) return undefined
+        for (const key of urgentKeys) {
           const task = urgentTask(context, id, feed, key)
           if (task && !mayTry(context, task)) continue
-          keys.delete(key)
+          urgentKeys.delete(key)
           if (!task || !isFree(task)) continue
           queue.drop(task)
           return begin(task, true)
         }
         return undefined
       },
-      finished: () => true,
-      // The bounds leave out what a webhook names from before them.
-      waitMs: () => Math.min(...[...(urgent.keys.get(id) ?? [])].map(urgentWaitMs)),
+      // What is due is known to the other source, but for keys from before its bound that a webhook has named.
+      waitMs: () =>
+        Math.max(backoffs.waitMs(id), Math.min(...[...(urgent.keys.get(id) ?? [])].map(urgentWaitMs))),
+      isBusy: () => underWay.size > 0,
     },
     {
       ...where,
       route: feed.read.path,
       lane: 'items',
-      bounds,
+      keys,
       next() {
         // These lists start again at the first page later. Until their tickets end, the store remembers every write.
         for (const work of continued.filter(({ task }) => isWaiting(task.scope))) {
@@ -113,9 +120,8 @@ export function createItems(
         const task = queue.take()
         return task && begin(task, false)
       },
-      finished: () =>
-        isWaiting() ||
-        (isReady() && underWay.size === 0 && queue.isEmpty() && !isTried(context, { feed: id, bounds })),
+      waitMs: () => backoffs.waitMs(id) || (isReady() ? keysWaitMs(context, keys) : 0),
+      isBusy: () => underWay.size > 0,
       replan: () => plan?.invalidate(),
     },
   ]
@@ -137,21 +143,15 @@ function planOf(
 }
 
 /** The first reads and the tasks of a feed that are due, newest first; in the daemon also those due the longest. */
-function dueItems(context: EngineContext, where: FeedName, feed: ItemFeed, bounds: TaskBounds): Task[] {
+function dueItems(context: EngineContext, { items, ...keys }: Keys): Task[] {
   const { schedule, backoffs } = context
-  const dueTasks = (first: TaskOrder) =>
-    schedule.dueTasks({
-      ...where,
-      everyRound: feed.everyRound,
-      ...bounds,
-      limit: schedule.batchSize,
-      first,
-      exceptScopes: backoffs.waitingScopes(where.feed),
-    })
+  const limit = schedule.batchSize
+  const exceptScopes = backoffs.waitingScopes(keys.feed)
+  const dueTasks = (first: TaskOrder) => schedule.dueTasks({ ...keys, limit, first, exceptScopes })
   const newest = dueTasks('newest')
   // Without `others`, only the newest tasks would be read: they may fall due again before the next batch.
-  const others = schedule.isTimed && newest.length === schedule.batchSize ? dueTasks('longest-due') : []
-  return [...firstReads(context, where.feed, feed, schedule.batchSize), ...newest, ...others]
+  const others = schedule.isTimed && newest.length === limit ? dueTasks('longest-due') : []
+  return [...(items ? firstReads(context, keys.feed, items, limit) : []), ...newest, ...others]
 }
 
 function workOf(items: DeclaredFeed<ItemFeed>, task: Task): ItemWork {

@@ -1,7 +1,6 @@
-import type { FeedName } from '../../../catalog/feeds.ts'
-import type { TaskBounds } from '../../../store/sync/tasks/due.ts'
 import type { Task } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context/context.ts'
+import type { Keys } from '../../context/job.ts'
 import { KEY_REQUESTS, type KeyEvidence, MOST_IDS } from './key-requests.ts'
 
 /** The due tasks of a feed that is read by key. Those that have been due the longest come first. */
@@ -13,10 +12,8 @@ export interface KeyQueue {
 }
 
 export interface KeyQueueOptions {
-  where: FeedName
+  keys: Keys
   evidence: KeyEvidence
-  everyRound: boolean
-  bounds: TaskBounds
   /** False for a key that is being read, or whose scope waits. */
   isFree(task: Task): boolean
 }
@@ -25,18 +22,16 @@ export interface KeyQueueOptions {
 const BATCH_SIZE = 2 * MOST_IDS
 
 export function createKeyQueue(context: EngineContext, options: KeyQueueOptions): KeyQueue {
-  const { where, evidence, everyRound, bounds, isFree } = options
+  const { keys, evidence, isFree } = options
   const { store, schedule, backoffs } = context
   let batch: Task[] = []
 
   const load = (): Task[] =>
     schedule.dueTasks({
-      ...where,
-      everyRound,
+      ...keys,
       limit: BATCH_SIZE,
       first: 'longest-due',
-      exceptScopes: backoffs.waitingScopes(where.feed),
-      ...bounds,
+      exceptScopes: backoffs.waitingScopes(keys.feed),
     })
 
   /**

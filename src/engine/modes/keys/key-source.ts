@@ -6,8 +6,9 @@ import type { SnapshotFeed, TimelineFeed } from '../../../declare/resource.ts'
 import type { StoredItem } from '../../../store/rows/write-items.ts'
 import type { Task } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context/context.ts'
-import type { Job, Reply, Source } from '../../context/job.ts'
-import { isTried, mayTry, withTries } from '../../due/retries.ts'
+import type { Job, Keys, Reply, Source } from '../../context/job.ts'
+import { keysWaitMs } from '../../due/due.ts'
+import { mayTry, withTries } from '../../due/retries.ts'
 import { writeRows } from '../../follow-ups/write.ts'
 import { nameOf } from '../items/task-queue.ts'
 import { ATTEMPTS_OF_A_PART, halves, MOST_FAILURES_IN_A_ROW } from '../narrowing.ts'
@@ -86,8 +87,8 @@ export function createKeySource(
   const isWaiting = (scope = '') => backoffs.isWaiting(where.feed, scope)
   const isFree = (task: Task) => !underWay.has(nameOf(task)) && !isWaiting(task.scope)
   // A webhook may name any key, and one key that is no UUID makes the API refuse the whole request.
-  const bounds = evidence.by === 'ids' ? { keys: UUID_GLOB } : {}
-  const queue = createKeyQueue(context, { where, evidence, everyRound, bounds, isFree })
+  const keys: Keys = { ...where, everyRound, ...(evidence.by === 'ids' && { keys: UUID_GLOB }) }
+  const queue = createKeyQueue(context, { keys, evidence, isFree })
 
   const end = ({ tasks }: KeyPage) => {
     for (const task of tasks) underWay.delete(nameOf(task))
@@ -139,7 +140,7 @@ export function createKeySource(
     ...where,
     route: pathOf(evidence),
     lane,
-    bounds,
+    keys,
     next() {
       for (const page of continued.filter(({ first }) => isWaiting(first.scope))) {
         continued.splice(continued.indexOf(page), 1)
@@ -152,9 +153,8 @@ export function createKeySource(
       for (const task of page.tasks) underWay.add(nameOf(task))
       return readJob(page)
     },
-    finished: () =>
-      isWaiting() ||
-      (reads.isReady() && underWay.size === 0 && queue.isEmpty() && !isTried(context, { ...where, bounds })),
+    waitMs: () => backoffs.waitMs(where.feed) || (reads.isReady() ? keysWaitMs(context, keys) : 0),
+    isBusy: () => underWay.size > 0,
   }
 }
 

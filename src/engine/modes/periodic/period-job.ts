@@ -6,8 +6,8 @@ import type { PeriodicFeed } from '../../../declare/resource.ts'
 import { NO_PASS, type Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
 import { DAY, scaled } from '../../context/intervals.ts'
-import type { Job } from '../../context/job.ts'
 import { applyPage } from '../apply-page.ts'
+import type { Asking } from '../lists.ts'
 import { aloneBackoffMs, attemptsOfPage, nextForPeriod } from '../narrowing.ts'
 import { cutFailed, type LoopGuards, type Query, restartPass } from '../pass.ts'
 import { putOffList } from '../put-off.ts'
@@ -32,13 +32,8 @@ export interface PeriodReads {
 /** How long the end parameter is left out: a single 400 may be a fault of the API. Scaled. */
 const END_AGAIN_MS = DAY
 
-/** The job that requests a period's next page. Updates `reads` with what the outcome shows. */
-export function periodJob(
-  context: EngineContext,
-  reads: PeriodReads,
-  period: Segment,
-  over: () => void,
-): Job {
+/** Requests a period's next page. Updates `reads` with what the outcome shows. */
+export function askPeriod(context: EngineContext, reads: PeriodReads, period: Segment): Asking {
   const { list } = reads
   const { resource, id, feed } = list
   const where = { resource, feed: id }
@@ -53,10 +48,7 @@ export function periodJob(
     context.runs.fail(where, endParameterError(options.accessLogEndParameter))
   }
   return {
-    ...where,
-    expected: feed.expected,
     request: { route: feed.list.path, path: feed.list.path, query },
-    reads: { segment: period },
     ...attemptsOfPage({
       isTimed: context.schedule.isTimed,
       isPart: !context.schedule.isTimed && period.attempts > 0,
@@ -79,7 +71,6 @@ export function periodJob(
       reads.feedFailures += 1
       narrowPeriod(context, { ...reads, period, error })
     },
-    over,
   }
 }
 

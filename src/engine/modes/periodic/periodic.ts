@@ -1,20 +1,17 @@
 import { longestBackoffMs } from '../../../base/backoff.ts'
 import { isoInstant } from '../../../base/clock.ts'
-import type { ParleyError } from '../../../base/errors.ts'
 import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { PeriodicFeed } from '../../../declare/resource.ts'
-import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
 import { HOUR } from '../../context/intervals.ts'
 import type { Job, Source } from '../../context/job.ts'
 import { backOff } from '../../due/back-off.ts'
 import { dueSegments } from '../../due/due.ts'
-import { createTurns } from '../../due/overload-order.ts'
-import { isTried } from '../../due/retries.ts'
+import { createListSources } from '../lists.ts'
 import { createLoopGuards } from '../pass.ts'
 import { handleRefusal } from '../refusals.ts'
 import { timeColumn } from './page.ts'
-import { type PeriodReads, periodJob } from './period-job.ts'
+import { askPeriod, type PeriodReads } from './period-job.ts'
 import { isNewestOpen, planPeriods } from './periods.ts'
 import { createUndatedEntries } from './undated-entries.ts'
 
@@ -22,13 +19,11 @@ import { createUndatedEntries } from './undated-entries.ts'
  * Reads a log in periods with an exclusive end (spec: access logs). The newest period is an hour long, so that no more
  * than an hour or two is read again. Older periods are 31 days long, back to three empty ones in a row.
  */
-export function createPeriodic(context: EngineContext, list: DeclaredFeed<PeriodicFeed>): Source {
-  const { store, backoffs, schedule } = context
-  const { resource, id, feed } = list
-  const where = { resource, feed: id }
+export function createPeriodic(context: EngineContext, list: DeclaredFeed<PeriodicFeed>): Source[] {
+  const { store, schedule, server } = context
+  const { id, feed } = list
   const guards = createLoopGuards(context.schedule)
   const undated = createUndatedEntries(context, feed, timeColumn(feed))
-  const turns = createTurns<Segment>(period => schedule.overdue(list, period))
   const reads: PeriodReads = {
     list,
     guards,
@@ -37,62 +32,33 @@ export function createPeriodic(context: EngineContext, list: DeclaredFeed<Period
     feedFailures: 0,
     isAnswered: false,
   }
-  let underWay = false
   let planned = false
-  /** Failed requests for the clock, which no row can note, since there is no period yet. */
-  let clockTries = 0
-  let askClockAt = Number.NEGATIVE_INFINITY
 
-  const due = () => dueSegments(context, list)
   /** In the daemon, the next period is planned when the open one falls due. */
   const isPlanned = () =>
-    planned || (schedule.isTimed && due().length === 0 && isNewestOpen(store.segments.of(id, '')))
-  const over = () => {
-    underWay = false
-  }
-  const askClockMs = () => askClockAt - context.clock.elapsed()
-  const askClockLater = (error: ParleyError) => {
-    clockTries += 1
-    askClockAt = context.clock.elapsed() + longestBackoffMs(CLOCK_AGAIN, clockTries)
-    if (clockTries < MOST_CLOCK_TRIES || context.server.isKnown()) return
-    clockTries = 0
-    backOff(context, where, error)
+    planned ||
+    (schedule.isTimed && dueSegments(context, list).length === 0 && isNewestOpen(store.segments.of(id, '')))
+  const prepare = (): boolean => {
+    if (isPlanned()) return true
+    if (server.isKnown()) planned = store.attempt(() => planPeriods(context, id)) !== undefined
+    return planned
   }
 
-  return {
-    ...where,
+  const periods = createListSources(context, {
+    list,
     route: feed.list.path,
-    get lane() {
-      return schedule.laneOf(list, undefined)
-    },
-    next() {
-      if (backoffs.isWaiting(id) || underWay) return undefined
-      if (!isPlanned() && !context.server.isKnown()) {
-        if (askClockMs() > 0) return undefined
-        underWay = true
-        return clockJob(context, list, { failed: askClockLater, over })
-      }
-      if (!isPlanned()) {
-        if (!store.attempt(() => planPeriods(context, id))) return undefined
-        planned = true
-      }
-      const period = turns.take(due())
-      if (!period) return undefined
-      underWay = true
+    isOneByOne: true,
+    prepare,
+    ask(period) {
       guards.asking(period)
       undated.requesting(period)
-      return periodJob(context, reads, period, over)
+      return askPeriod(context, reads, period)
     },
-    finished: () =>
-      backoffs.isWaiting(id) || (isPlanned() && !underWay && due().length === 0 && !isTried(context, where)),
-    waitMs: () =>
-      isPlanned() || context.server.isKnown()
-        ? Number.POSITIVE_INFINITY
-        : Math.max(0, askClockMs(), backoffs.waitMs(id)),
     replan() {
       planned = false
     },
-  }
+  })
+  return [createClockSource(context, list, isPlanned), ...periods]
 }
 
 const CLOCK_AGAIN = { firstMs: 500, mostMs: 10_000 }
@@ -102,32 +68,67 @@ const MOST_CLOCK_TRIES = 6
  * Requests one entry to learn the server's clock, if no answer has shown it yet: the bounds of the periods follow this
  * clock. A 400 shows it too. The request for the first period then finds out what the API refuses.
  */
-function clockJob(
+function createClockSource(
   context: EngineContext,
-  { resource, id, feed }: DeclaredFeed<PeriodicFeed>,
-  { failed, over }: Pick<Job, 'failed' | 'over'>,
-): Job {
-  const { server, options } = context
+  list: DeclaredFeed<PeriodicFeed>,
+  isPlanned: () => boolean,
+): Source {
+  const { server, options, backoffs, clock, schedule } = context
+  const { resource, id, feed } = list
   const where = { resource, feed: id }
-  const now = server.now()
-  const query = {
-    limit: '1',
-    [feed.from]: isoInstant(now - HOUR),
-    [options.accessLogEndParameter]: isoInstant(now),
-  }
+  /** Failed requests, which no row can note, since there is no period yet. */
+  let tries = 0
+  let askAt = Number.NEGATIVE_INFINITY
+  let isUnderWay = false
+
+  const waitMs = () =>
+    server.isKnown() || isPlanned()
+      ? Number.POSITIVE_INFINITY
+      : Math.max(0, askAt - clock.elapsed(), backoffs.waitMs(id))
   const assumeClock = () => {
     if (!server.isKnown()) server.assume()
   }
+  const job = (): Job => {
+    const now = server.now()
+    const query = {
+      limit: '1',
+      [feed.from]: isoInstant(now - HOUR),
+      [options.accessLogEndParameter]: isoInstant(now),
+    }
+    return {
+      ...where,
+      expected: feed.expected,
+      request: { route: feed.list.path, path: feed.list.path, query },
+      answer: assumeClock,
+      refused(status, message) {
+        if (status === 400) assumeClock()
+        else handleRefusal(context, where, feed.expected, status, message)
+      },
+      failed(error) {
+        tries += 1
+        askAt = clock.elapsed() + longestBackoffMs(CLOCK_AGAIN, tries)
+        if (tries < MOST_CLOCK_TRIES || server.isKnown()) return
+        tries = 0
+        backOff(context, where, error)
+      },
+      over() {
+        isUnderWay = false
+      },
+    }
+  }
+
   return {
     ...where,
-    expected: feed.expected,
-    request: { route: feed.list.path, path: feed.list.path, query },
-    answer: assumeClock,
-    refused(status, message) {
-      if (status === 400) assumeClock()
-      else handleRefusal(context, where, feed.expected, status, message)
+    route: feed.list.path,
+    get lane() {
+      return schedule.laneOf(list, undefined)
     },
-    failed,
-    over,
+    next() {
+      if (isUnderWay || backoffs.isWaiting(id) || waitMs() > 0) return undefined
+      isUnderWay = true
+      return job()
+    },
+    waitMs,
+    isBusy: () => isUnderWay,
   }
 }

@@ -107,7 +107,7 @@ export function createNewestKeys(
       underWay = true
       return job()
     },
-    finished: () => !underWay && !isDue(),
     waitMs,
+    isBusy: () => underWay,
   }
 }

@@ -4,8 +4,8 @@ import type { ParleyError } from '../../../base/errors.ts'
 import type { SnapshotFeed } from '../../../declare/resource.ts'
 import { NO_PASS, type Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
-import type { Job } from '../../context/job.ts'
 import { applyPage } from '../apply-page.ts'
+import type { Asking } from '../lists.ts'
 import { attemptsOfPage, nextForPass } from '../narrowing.ts'
 import { NOT_FAILED, type Query, restartPass } from '../pass.ts'
 import { putOffList } from '../put-off.ts'
@@ -13,13 +13,8 @@ import { handleRefusal } from '../refusals.ts'
 import { failScope, markScopeUnavailable, scopeHistory } from '../refused-scope.ts'
 import { type SnapshotWork, snapshotSteps } from './page.ts'
 
-/** The job that requests the next page of a pass. */
-export function pageJob(
-  context: EngineContext,
-  reads: Omit<SnapshotWork, 'rest'>,
-  pass: Segment,
-  over: () => void,
-): Job {
+/** Requests the next page of a pass. */
+export function askPage(context: EngineContext, reads: Omit<SnapshotWork, 'rest'>, pass: Segment): Asking {
   const { resource, id, feed } = reads
   const where = { resource, feed: id }
   const query = {
@@ -30,15 +25,8 @@ export function pageJob(
   const work: SnapshotWork = { ...reads }
   const asked = { work, pass, query }
   return {
-    ...where,
     scope: pass.scope,
-    expected: feed.expected,
-    request: {
-      route: feed.list.path,
-      path: fillPath(feed.list.path, { scope: pass.scope }),
-      query,
-    },
-    reads: { segment: pass },
+    request: { route: feed.list.path, path: fillPath(feed.list.path, { scope: pass.scope }), query },
     ...attemptsOfPage({
       isTimed: context.schedule.isTimed,
       isPart: false,
@@ -61,7 +49,6 @@ export function pageJob(
       } else handleRefusal(context, where, feed.expected, status, message)
     },
     failed: error => failPass(context, asked, error),
-    over,
   }
 }
 

@@ -6,22 +6,18 @@ import type { ParsedItem } from '../../../declare/parsed-item.ts'
 import type { SingletonFeed } from '../../../declare/resource.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
-import type { Job, Reply, Source } from '../../context/job.ts'
+import type { Reply, Source } from '../../context/job.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { backOff } from '../../due/back-off.ts'
-import { partsOf } from '../../due/due.ts'
-import { isTried } from '../../due/retries.ts'
 import { writeRows } from '../../follow-ups/write.ts'
+import { createListSources, type ListMode } from '../lists.ts'
 import { handleRefusal } from '../refusals.ts'
 
 /** Reads a resource that is one document. The document is stored in one row, with the id 1. */
-export function createSingleton(context: EngineContext, document: DeclaredFeed<SingletonFeed>): Source {
-  const { store, schedule } = context
+export function createSingleton(context: EngineContext, document: DeclaredFeed<SingletonFeed>): Source[] {
+  const { store } = context
   const { resource, id, feed } = document
   const where = { resource, feed: id }
-  let underWay = false
-
-  const due = () => partsOf(context, document).some(({ waitMs }) => waitMs === 0)
 
   /** Handles a 404 for a stored document: a second 404, minutes later, confirms that it is gone. */
   const denyDocument = (status: number, message: string) => {
@@ -46,11 +42,8 @@ export function createSingleton(context: EngineContext, document: DeclaredFeed<S
     store.state.fresh(resource, reply.serverSentAt)
   }
 
-  const jobFor = (segment: Segment): Job => ({
-    ...where,
-    expected: feed.expected,
+  const ask: ListMode['ask'] = segment => ({
     request: { route: feed.read.path, path: feed.read.path },
-    reads: { segment },
     answer(value, reply) {
       const item = toItem(context, document, value)
       if (item) {
@@ -67,26 +60,15 @@ export function createSingleton(context: EngineContext, document: DeclaredFeed<S
     failed(error) {
       backOff(context, where, error)
     },
-    over() {
-      underWay = false
-    },
   })
 
-  return {
-    ...where,
+  return createListSources(context, {
+    list: document,
     route: feed.read.path,
-    get lane() {
-      return schedule.laneOf(document, undefined)
-    },
-    next() {
-      if (underWay || !due()) return undefined
-      const segment = store.attempt(segmentOf)?.value
-      if (segment === undefined) return undefined
-      underWay = true
-      return jobFor(segment)
-    },
-    finished: () => !underWay && !due() && !isTried(context, where),
-  }
+    isOneByOne: true,
+    prepare: () => store.attempt(segmentOf) !== undefined,
+    ask,
+  })
 }
 
 function toItem(

@@ -3,13 +3,11 @@ import type { Resource, SnapshotFeed } from '../../../declare/resource.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
 import type { Source } from '../../context/job.ts'
-import { dueSegments } from '../../due/due.ts'
-import { createTurns } from '../../due/overload-order.ts'
-import { isTried } from '../../due/retries.ts'
 import { createBatchPlan } from '../../scheduler/batch-plan.ts'
+import { createListSources } from '../lists.ts'
 import { createLoopGuards } from '../pass.ts'
 import type { PassDuration } from './page.ts'
-import { pageJob } from './page-job.ts'
+import { askPage } from './page-job.ts'
 import { forgetSeen } from './pass-end.ts'
 
 /**
@@ -20,33 +18,30 @@ export function createSnapshot(
   context: EngineContext,
   list: DeclaredFeed<SnapshotFeed>,
   { parents }: Resource,
-): Source {
-  const { store, backoffs, schedule } = context
-  const { resource, id, feed } = list
-  const where = { resource, feed: id }
-  const underWay = new Set<string>()
+): Source[] {
+  const { store, backoffs } = context
+  const { id, feed } = list
   const guards = createLoopGuards(context.schedule)
-  const turns = createTurns<Segment>(pass => schedule.overdue(list, pass))
   const durations = new Map<string, PassDuration>()
   const reads = { ...list, unlimited: new Set<string>(), failing: new Set<string>(), guards, durations }
+  /** The scopes of which a page is requested. */
+  const requested = new Set<string>()
   let scopes: Scopes | undefined
 
-  const isReady = () => parents.every(parent => !feed.scope || context.isFinished(parent))
-  /** The passes that are due; undefined while another program writes the database. */
-  const passes = (): Segment[] | undefined => {
+  /** Scopes are the rows of parents, so these are read first. */
+  const prepare = (): boolean => {
+    if (feed.scope && !parents.every(context.isFinished)) return false
     // A scope that was waiting when the scopes were collected may be due by now, even if no other scope is.
     if (scopes?.waiting.some(scope => !backoffs.isWaiting(id, scope))) scopes = undefined
     scopes ??= store.attempt(() => updateScopes(context, id, feed))?.value
-    if (scopes === undefined) return undefined
-    const { asked } = scopes
-    return dueSegments(context, list).filter(({ scope }) => asked.has(scope))
+    return scopes !== undefined
   }
 
   const leftovers = createBatchPlan(context, {
     canBegin: () => true,
     *batches() {
       for (const { scope, pages } of store.segments.of(id))
-        if (pages === 0 && !underWay.has(scope)) yield* forgetSeen(context, id, scope)
+        if (pages === 0 && !requested.has(scope)) yield* forgetSeen(context, id, scope)
     },
   })
 
@@ -59,60 +54,22 @@ export function createSnapshot(
     return !hasLeftover()
   }
 
-  /** The passes that were due at the last look, but for those that have begun since. */
-  let due = new Set<Segment>()
-  let lookedAt = Number.NEGATIVE_INFINITY
-  const look = () => {
-    due = new Set(passes()?.filter(({ scope }) => !underWay.has(scope)))
-    lookedAt = context.clock.elapsed()
-  }
-  const isDue = (pass: Segment | undefined): pass is Segment =>
-    pass !== undefined &&
-    !underWay.has(pass.scope) &&
-    scopes?.asked.has(pass.scope) === true &&
-    schedule.waitMs(list, pass) === 0
-  const takeFound = (): Segment | undefined => {
-    for (let pass = turns.take([...due]); pass; pass = turns.take([...due])) {
-      due.delete(pass)
-      const now = store.segments.find(pass.id)
-      if (isDue(now) && mayBegin(now)) return now
-    }
-    return undefined
-  }
-
-  const takeDue = (): Segment | undefined => {
-    const found = context.clock.elapsed() - lookedAt < LOOK_MS ? takeFound() : undefined
-    if (found) return found
-    look()
-    return takeFound()
-  }
-
-  return {
-    ...where,
+  return createListSources(context, {
+    list,
     route: feed.list.path,
-    get lane() {
-      return schedule.laneOf(list, undefined)
-    },
-    next() {
-      if (backoffs.isWaiting(id) || !isReady()) return undefined
-      const pass = takeDue()
-      if (!pass) return undefined
-      underWay.add(pass.scope)
+    prepare,
+    mayTake: pass => scopes?.asked.has(pass.scope) === true && mayBegin(pass),
+    ask(pass) {
+      requested.add(pass.scope)
       guards.asking(pass)
       if (pass.cursor === null) durations.set(pass.scope, { ms: 0, at: context.clock.elapsed() })
-      return pageJob(context, reads, pass, () => underWay.delete(pass.scope))
+      return { ...askPage(context, reads, pass), over: () => void requested.delete(pass.scope) }
     },
-    finished: () =>
-      backoffs.isWaiting(id) ||
-      (isReady() && underWay.size === 0 && passes()?.length === 0 && !isTried(context, where)),
     replan() {
       scopes = undefined
     },
-  }
+  })
 }
-
-/** A look goes through all scopes, of which there may be thousands, and serves many requests. */
-const LOOK_MS = 1000
 
 /** The scopes of a list, such as the objects of the record lists. A list without scopes has the scope ''. */
 interface Scopes {

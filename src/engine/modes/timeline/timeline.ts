@@ -3,11 +3,10 @@ import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { TimelineFeed } from '../../../declare/resource.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
-import type { Job, Source } from '../../context/job.ts'
+import type { Source } from '../../context/job.ts'
 import { dueSegments } from '../../due/due.ts'
-import { createTurns } from '../../due/overload-order.ts'
-import { isTried } from '../../due/retries.ts'
 import { applyPage } from '../apply-page.ts'
+import { createListSources, type ListMode } from '../lists.ts'
 import { attemptsOfPage, FAILURES_OF_ONE_PAGE, isNarrowest } from '../narrowing.ts'
 import { createLoopGuards, cutOff, recoverFromDeadCursor, splitPass } from '../pass.ts'
 import { handleRefusal } from '../refusals.ts'
@@ -23,10 +22,9 @@ import { baseQuery, isPart, unboundedQuery } from './query.ts'
  * read, `audit` segments that are read again.
  */
 export function createTimeline(context: EngineContext, list: DeclaredFeed<TimelineFeed>): Source[] {
-  const { store, schedule, backoffs } = context
+  const { store, schedule } = context
   const { resource, id, feed } = list
   const where = { resource, feed: id }
-  const underWay = new Set<number>()
   const guards = createLoopGuards(context.schedule)
   /** Of each span, since a page of any was last answered. */
   const failures = new Map<number, number>()
@@ -39,19 +37,16 @@ export function createTimeline(context: EngineContext, list: DeclaredFeed<Timeli
   }
   const splitter = createPassSplitter(context, list)
 
-  const due = () => dueSegments(context, list)
-
-  const pageJob = (asked: Segment): Job => {
+  const ask: ListMode['ask'] = (asked, underWay) => {
     // A split may have moved the older part of this pass to another segment while the request was in flight.
     const current = () => store.segments.find(asked.id) ?? asked
     const base =
       asked.query ?? (isWalkDue(context, list, asked) ? unboundedQuery(feed) : baseQuery(feed, asked))
     const query = { ...base, ...asked.cursor }
+    guards.asking(asked)
+    splitter.noteStart(asked)
     return {
-      ...where,
-      expected: feed.expected,
       request: { route: feed.list.path, path: feed.list.path, query },
-      reads: { segment: asked },
       ...attemptsOfPage({
         isTimed: schedule.isTimed,
         isPart: isPart(feed, base),
@@ -79,33 +74,17 @@ export function createTimeline(context: EngineContext, list: DeclaredFeed<Timeli
           failures.set(segment.id, (failures.get(segment.id) ?? 0) + 1)
         narrowSpan(context, { list, segment, base, error, feedFailures: feedFailures() })
       },
-      over() {
-        underWay.delete(asked.id)
-        splitter.over()
-      },
+      over: splitter.over,
     }
   }
 
-  return TIMELINE_LANES.map(lane => {
-    const turns = createTurns<Segment>(segment => schedule.overdue(list, segment))
-    return {
-      ...where,
-      route: feed.list.path,
-      lane,
-      next() {
-        if (backoffs.isWaiting(id)) return undefined
-        const isMine = (one: Segment) => !underWay.has(one.id) && schedule.laneOf(list, one) === lane
-        const segment = turns.take(due().filter(isMine))
-        if (!segment) return undefined
-        underWay.add(segment.id)
-        guards.asking(segment)
-        splitter.noteStart(segment)
-        return pageJob(segment)
-      },
-      share: splitter.share,
-      finished: () =>
-        backoffs.isWaiting(id) || (underWay.size === 0 && due().length === 0 && !isTried(context, where)),
-    }
+  return createListSources(context, {
+    list,
+    route: feed.list.path,
+    lanes: ['head', 'history', 'audit'],
+    prepare: () => true,
+    ask,
+    share: splitter.share,
   })
 }
 
@@ -150,8 +129,6 @@ function createPassSplitter(context: EngineContext, list: DeclaredFeed<TimelineF
     },
   }
 }
-
-const TIMELINE_LANES = ['head', 'history', 'audit'] as const
 
 /** Adds a segment for the whole time axis if there is none, and cuts the segments at `sync.since`. */
 export function tileAxis(context: EngineContext, feed: string): void {

@@ -1,0 +1,102 @@
+import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
+import type { Segment } from '../../store/sync/segments.ts'
+import type { EngineContext } from '../context/context.ts'
+import type { Job, Lane, Source } from '../context/job.ts'
+import { dueSegments, listWaitMs } from '../due/due.ts'
+import { createTurns } from '../due/overload-order.ts'
+
+/**
+ * The sources of all lists. A list is read in segments: spans of event time, periods, scopes or one for the whole. Which
+ * segment is due, whose turn it is, what is under way and when to look again is the same for every mode; a mode says
+ * which segments there are, what a request for one asks, and what its outcome means.
+ */
+export interface ListMode {
+  list: DeclaredFeed<ListFeed>
+  route: string
+  /** Set where each segment has its own lane. By default the list has one lane, given by the schedule. */
+  lanes?: readonly Lane[]
+  /** True when one request is made at a time. */
+  isOneByOne?: boolean
+  /** Adds the segments that are to be read. False while it cannot: others are read first, or another program writes. */
+  prepare(): boolean
+  /** Whether a due segment is read now. */
+  mayTake?(segment: Segment): boolean
+  /** @param underWay the segments of which a page is requested */
+  ask(segment: Segment, underWay: ReadonlySet<number>): Asking
+  share?(): void
+  replan?(): void
+}
+
+/** A job without what all jobs of its list share. */
+export type Asking = Omit<Job, 'resource' | 'feed' | 'expected' | 'reads' | 'over'> &
+  Partial<Pick<Job, 'over'>>
+
+/** A look goes through all scopes, of which there may be thousands, and serves many requests. */
+const LOOK_MS = 1000
+
+/** Creates one source for each lane. */
+export function createListSources(context: EngineContext, mode: ListMode): Source[] {
+  const { store, backoffs, schedule, clock } = context
+  const { list, route, lanes, share, replan } = mode
+  const { resource, id, feed } = list
+  const where = { resource, feed: id }
+  const lookMs = feed.mode === 'snapshot' && feed.scope ? LOOK_MS : 0
+  const underWay = new Set<number>()
+  const isFree = (segment: Segment) => !underWay.has(segment.id)
+
+  const createSource = (ofLane?: Lane): Source => {
+    const turns = createTurns<Segment>(segment => schedule.overdue(list, segment))
+    const isMine = (segment: Segment) => ofLane === undefined || schedule.laneOf(list, segment) === ofLane
+    /** The segments that were due at the last look, but for those that were taken since. */
+    let found = new Set<Segment>()
+    let lookedAt = Number.NEGATIVE_INFINITY
+
+    const takeFound = (): Segment | undefined => {
+      for (let next = turns.take([...found]); next; next = turns.take([...found])) {
+        found.delete(next)
+        const now = store.segments.find(next.id)
+        const isDue = now !== undefined && isFree(now) && schedule.waitMs(list, now) === 0
+        if (isDue && mode.mayTake?.(now) !== false) return now
+      }
+      return undefined
+    }
+    const take = (): Segment | undefined => {
+      const known = clock.elapsed() - lookedAt < lookMs ? takeFound() : undefined
+      if (known) return known
+      found = new Set(dueSegments(context, list).filter(one => isFree(one) && isMine(one)))
+      lookedAt = clock.elapsed()
+      return takeFound()
+    }
+
+    return {
+      ...where,
+      route,
+      get lane() {
+        return ofLane ?? schedule.laneOf(list, undefined)
+      },
+      next() {
+        if (backoffs.isWaiting(id) || (mode.isOneByOne && underWay.size > 0) || !mode.prepare())
+          return undefined
+        const segment = take()
+        if (!segment) return undefined
+        underWay.add(segment.id)
+        const { over, ...asking } = mode.ask(segment, underWay)
+        return {
+          ...where,
+          expected: feed.expected,
+          reads: { segment },
+          ...asking,
+          over(again) {
+            underWay.delete(segment.id)
+            over?.(again)
+          },
+        }
+      },
+      waitMs: () => backoffs.waitMs(id) || (mode.prepare() ? listWaitMs(context, list) : 0),
+      isBusy: () => underWay.size > 0,
+      ...(share && { share }),
+      ...(replan && { replan }),
+    }
+  }
+  return lanes ? lanes.map(createSource) : [createSource()]
+}
