@@ -12,7 +12,7 @@ import type { Job, Source } from '../../src/engine/context/job.ts'
 import { byTime } from '../../src/engine/due/by-time.ts'
 import { isIdle, nextDueMs } from '../../src/engine/due/due.ts'
 import { openSegments, wantSegment } from '../../src/engine/due/wants.ts'
-import { settleInTime } from '../../src/engine/run/round-end.ts'
+import { settle } from '../../src/engine/run/round-end.ts'
 import { createSources } from '../../src/engine/run/sources.ts'
 import { createDueClock } from '../../src/store/sync/due-clock.ts'
 import type { ScriptedApi } from '../support/scripted-api.ts'
@@ -168,7 +168,7 @@ export async function startTimed(
       for (const { id } of listsOf(resourceNamed(resource)))
         for (const segment of openSegments(context, id)) wantSegment(context, segment, 0)
     },
-    settle: resource => store.transaction(() => settleInTime(context, resource, false)),
+    settle: resource => store.transaction(() => settle(context, resourceNamed(resource), false)),
     moveClock(ms) {
       moved += ms
       trial.moveClock(ms)

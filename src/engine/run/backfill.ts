@@ -13,7 +13,8 @@ import { noProgress, type SchedulerProgress, trafficOf } from '../requests/reque
 import { createScheduler, type Scheduler } from '../scheduler/scheduler.ts'
 import { processRequests } from './handed-over.ts'
 import { recordMinutes } from './minute-recorder.ts'
-import { applyDeletionsOf, beginRounds, closeRuns, endRound, type ResourceResult } from './rounds.ts'
+import { settle } from './round-end.ts'
+import { beginRounds, closeRuns, endRound, type ResourceResult } from './rounds.ts'
 import { type ChosenResources, chooseResources } from './sources.ts'
 
 /** Reads the chosen resources once completely, or the rest of an interrupted backfill. */
@@ -90,7 +91,7 @@ export function createBackfill(deps: BackfillDeps): Backfill {
     store.transaction(() => {
       if (stopNew.aborted) return false
       const done = finishedNow()
-      for (const resource of done) applyDeletionsOf(context, resource)
+      for (const resource of done) settle(context, resource)
       return done.some(({ name }) => !isFinished(name))
     })
 

@@ -1,5 +1,4 @@
 import { isoInstant } from '../../base/clock.ts'
-import { resourceNamed } from '../../catalog/catalog.ts'
 import { type DeclaredFeed, feedsOf, type ListFeed, listsOf } from '../../catalog/feeds.ts'
 import type { Resource } from '../../declare/resource.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
@@ -14,30 +13,22 @@ import { openSegments, wantSegment } from '../due/wants.ts'
 import { isSteppedOver } from '../modes/narrowing.ts'
 import { suspectAgain } from './confirming-round.ts'
 
-/** The end of a resource's run, and of its round: deletions, state and rejects. */
-
-/**
- * The feeds that a complete round reads completely. A reject of such a feed that did not occur again in the round is
- * resolved. This includes rejects from before `sync.since` or from a closed period: no later pass would resolve them,
- * and a reject stores the content of its item. If the item is listed again, it is rejected again.
- */
-export function feedsReadWhole(resource: Resource): string[] {
-  return listsOf(resource).map(({ id }) => id)
-}
+/** The end of a resource's run, and of its round, in a backfill as in the daemon: deletions, state and rejects. */
 
 export type ResourceOutcome = 'complete' | 'failed' | 'unavailable'
 
 /**
- * Applies deletions, records the resource's state, and ends the round if it is complete. Called when nothing more of
- * the resource is due, or when its round can end during a run (`isFullyRead`).
+ * Applies deletions, records the resource's state, and ends the round if it is complete. In the daemon the next round
+ * begins. Called when nothing more of the resource is due, or when its round can end during a run (`isFullyRead`).
  * @param trusted false while a refusal does not show that a row is gone: no deletions are applied
  */
 export function recordOutcome(context: EngineContext, resource: Resource, trusted: boolean): ResourceOutcome {
   const { name } = resource
   const { state } = context.store
+  const { isTimed } = context.schedule
   const roundStartedAt = state.get(name).roundStartedAt ?? context.now()
   const isComplete = isRoundComplete(context, resource)
-  if (trusted) settleInTime(context, name, isComplete)
+  if (trusted) settle(context, resource, isComplete)
   const now = context.now()
   const hasFailed = context.runs.failure(name) !== undefined
   const reason = context.backoffs.reason(name)
@@ -54,9 +45,9 @@ export function recordOutcome(context: EngineContext, resource: Resource, truste
       complete: true,
       asOf,
       now,
-      deletionsSince: isoInstant(context.clock.now() - scaled(DAY, context.options)),
+      deletionsSince: isTimed ? isoInstant(context.clock.now() - scaled(DAY, context.options)) : now,
     })
-    context.rounds.begin(name, 'timed')
+    if (isTimed) context.rounds.begin(name, 'timed')
   }
   if (hasFailed) return 'failed'
   return whole ? 'unavailable' : 'complete'
@@ -90,10 +81,14 @@ export function noteHealthy(
   log.info('Resource is read again', { resource: name, duration_ms: duration })
 }
 
-/** Resolves the rejects that did not recur since the round began. Rejects of lists that could not be read stay. */
+/**
+ * Resolves the rejects of lists that did not recur since the round began. This includes rejects from before `sync.since`
+ * or from a closed period: no later pass would resolve them, and a reject stores the content of its item. If the item is
+ * listed again, it is rejected again. Rejects of lists that could not be read stay.
+ */
 function resolveRejects(context: EngineContext, resource: Resource, before: string): void {
   const { segments, rejects } = context.store
-  for (const feed of feedsReadWhole(resource)) {
+  for (const { id: feed } of listsOf(resource)) {
     const all = segments.of(feed)
     const read = all.filter(one => !isPutOff(context, feed, one))
     // In a list without scopes, a reject has the key of its row as its scope, which says nothing about the segment.
@@ -105,28 +100,39 @@ function resolveRejects(context: EngineContext, resource: Resource, before: stri
 
 function isReadAsDue(context: EngineContext, resource: Resource): boolean {
   const hasFailed = context.backoffs.hasFailedFeed(resource.name)
-  return !hasFailed && !hasPutOff(context, resource) && latenessOf(context, resource) === undefined
+  const isLate = context.schedule.isTimed && latenessOf(context, resource) !== undefined
+  return !hasFailed && !hasPutOff(context, resource) && !isLate
 }
 
-/** Applies deletions. When a hold of the mass-deletion guard is over, it begins the confirming round instead. */
-export function settleInTime(context: EngineContext, name: ResourceName, isRoundComplete: boolean): void {
-  if (isHoldOver(context, name) && !context.rounds.isConfirming(name)) {
+/**
+ * Applies deletions. In the daemon, when a hold of the mass-deletion guard is over, it begins the confirming round
+ * instead. A backfill begins it with its own rounds.
+ */
+export function settle(
+  context: EngineContext,
+  resource: Resource,
+  isComplete = isRoundComplete(context, resource),
+): void {
+  const { name } = resource
+  const { isTimed } = context.schedule
+  // A backfill whose list has failed may have seen few answers of any kind. A failed single read does not matter.
+  if (!isTimed && !isComplete && context.runs.failure(name) !== undefined) return
+  if (isTimed && isHoldOver(context, name) && !context.rounds.isConfirming(name)) {
     suspectAgain(context, name)
     context.rounds.begin(name, 'timed', { confirming: true })
-    for (const { id } of listsOf(resourceNamed(name)))
+    for (const { id } of listsOf(resource))
       for (const segment of openSegments(context, id)) wantSegment(context, segment, 0)
     return
   }
-  applyDeletions(context, name, isRoundComplete)
+  applyDeletions(context, name, isComplete)
 }
 
-/** Whether every list was read completely since the round began, and every parent was complete at least once. */
+/**
+ * Whether every list was read completely since the round began, regardless of single reads. In the daemon, every parent
+ * must have been complete at least once too. A backfill reads parents first, and says itself which of them has failed.
+ */
 function isRoundComplete(context: EngineContext, resource: Resource): boolean {
-  return resource.parents.every(context.rounds.wasComplete) && areListsRead(context, resource)
-}
-
-/** Whether every list was read completely since the round began, regardless of single reads. */
-export function areListsRead(context: EngineContext, resource: Resource): boolean {
+  if (context.schedule.isTimed && !resource.parents.every(context.rounds.wasComplete)) return false
   const round = context.rounds.number(resource.name)
   const segments = listsOf(resource).map(list => {
     const all = context.store.segments.of(list.id).filter(one => !isLeftOut(context, list, one))
