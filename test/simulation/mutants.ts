@@ -75,8 +75,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     does: 'forgets that a key is in flight',
     life: life({ resources: TEXTS }, answers(0, HOUR, { kind: 'late', delayMs: 2000 })),
-    file: 'engine/modes/items/items.ts',
-    from: 'underWay.add(nameOf(taken))',
+    file: 'engine/modes/single-reads.ts',
+    from: 'for (const task of tasks) underWay.add(nameOf(task))',
     to: '',
   },
   {

@@ -1,17 +1,21 @@
-import type { DeclaredFeed } from '../../../catalog/feeds.ts'
+import { fillPath } from '../../../api/request.ts'
+import type { ParleyError } from '../../../base/errors.ts'
+import type { DeclaredFeed, FeedName } from '../../../catalog/feeds.ts'
 import type { ItemFeed, Resource } from '../../../declare/resource.ts'
 import type { TaskOrder } from '../../../store/sync/tasks/due.ts'
 import type { Task } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context/context.ts'
-import type { Job, Keys, Source } from '../../context/job.ts'
-import { keysWaitMs } from '../../due/due.ts'
+import type { Keys, Reply, Source } from '../../context/job.ts'
 import { firstRead, firstReads } from '../../due/first-reads.ts'
-import { mayTry, withTries } from '../../due/retries.ts'
+import { mayTry } from '../../due/retries.ts'
 import { type BatchPlan, createBatchPlan } from '../../scheduler/batch-plan.ts'
+import { putOff } from '../put-off.ts'
+import { refusalError } from '../refusals.ts'
+import { refuseTasks } from '../refused-scope.ts'
+import { createSingleReads } from '../single-reads.ts'
 import { ITEM_ANSWERS } from './handlers.ts'
-import type { ItemHandler, ItemWork } from './item-handler.ts'
-import { type ItemReads, newDemand, readJob } from './read-job.ts'
-import { createTaskQueue, nameOf } from './task-queue.ts'
+import { type ItemHandler, type ItemWork, rejectScope } from './item-handler.ts'
+import { createTaskQueue } from './task-queue.ts'
 
 /** Reads items with one request each, newest first: pending rows, then tasks that are due. */
 
@@ -24,107 +28,128 @@ export function createItems(
   const { store, backoffs, schedule, clock, urgent } = context
   const { resource, id, feed } = items
   const where = { resource, feed: id }
+  const route = feed.read.path
   const handler = ITEM_ANSWERS[feed.stores]
-  const { everyRound } = feed
-  const keys: Keys = {
-    ...where,
-    everyRound,
-    since: feed.boundBySince ? context.options.since : null,
-    items: feed,
-  }
+  const { everyRound, boundBySince, expected } = feed
+  const since = boundBySince ? context.options.since : null
+  const keys: Keys = { ...where, everyRound, since, items: feed }
   const plan = planOf(context, id, parents, handler)
-  const underWay = new Set<string>()
-  /** Items of whose list a page was read, and another is to be read. */
-  const continued: ItemWork[] = []
-  const isWaiting = (scope = '') => backoffs.isWaiting(id, scope)
-  const isFree = (task: Task) => !underWay.has(nameOf(task)) && !isWaiting(task.scope)
+
+  const workOn = (taken: Task, isUrgent: boolean): ItemWork => {
+    urgent.keys.get(id)?.delete(taken.key)
+    // A row may have made the key due again since its batch was loaded. This read serves that demand too.
+    return { ...workOf(items, store.tasks.find(taken) ?? taken), isUrgent }
+  }
+
+  const { source, isFree, begin, failures } = createSingleReads<ItemWork>(context, {
+    where,
+    route,
+    lane: 'items',
+    expected,
+    keys,
+    isReady: () => plan?.isReady() ?? true,
+    take() {
+      const task = queue.take()
+      return task && workOn(task, false)
+    },
+    tasksOf: ({ task }) => [task],
+    withTasks: (work, [task = work.task]) => ({ ...work, more: false, task }),
+    ask: work => ({
+      ...askItem(context, { where, feed, handler }, work),
+      rest(again) {
+        const { task, isUrgent, cursor, more } = work
+        if (again && isUrgent) urgent.inLane('head', () => urgent.add(id, task.key))
+        const isKept = again ? cursor !== null && !newDemand(context, task) : more
+        return isKept ? [work] : []
+      },
+    }),
+    ended({ ticket }) {
+      if (ticket !== undefined) store.freshness.end(ticket)
+    },
+    ...(plan && { replan: plan.invalidate }),
+  })
   const queue = createTaskQueue({
     clock,
     isFree,
+    failures,
     isTimed: schedule.isTimed,
     load: () => dueItems(context, keys),
   })
-  const isReady = () => plan?.isReady() ?? true
-
-  const end = ({ task, ticket }: ItemWork) => {
-    underWay.delete(nameOf(task))
-    if (ticket !== undefined) store.freshness.end(ticket)
-  }
-
-  const reads: ItemReads = {
-    where,
-    feed,
-    handler,
-    queue,
-    over(work, again) {
-      const { task } = work
-      if (again && work.isUrgent) urgent.inLane('head', () => urgent.add(id, task.key))
-      const isKept = again ? work.cursor !== null && !newDemand(context, task) : work.more
-      if (isKept && !isWaiting(task.scope))
-        continued.push({ ...work, more: false, task: withTries(context, task) })
-      else end(work)
-    },
-  }
 
   const urgentWaitMs = (key: string): number => {
     const { tryAt = null } = urgentTask(context, id, feed, key) ?? {}
     return tryAt === null ? Number.POSITIVE_INFINITY : store.dueClock.waitMs(tryAt)
   }
-
-  const begin = (taken: Task, isUrgent: boolean): Job => {
-    underWay.add(nameOf(taken))
-    urgent.keys.get(id)?.delete(taken.key)
-    // A row may have made the key due again since its batch was loaded. This read serves that demand too.
-    const task = store.tasks.find(taken) ?? taken
-    return readJob(context, reads, { ...workOf(items, task), isUrgent })
+  const urgentSource: Source = {
+    ...where,
+    route,
+    lane: 'head',
+    next() {
+      const urgentKeys = urgent.keys.get(id)
+      if (!urgentKeys || urgentKeys.size === 0 || backoffs.isWaiting(id)) return undefined
+      for (const key of urgentKeys) {
+        const task = urgentTask(context, id, feed, key)
+        if (task && !mayTry(context, task)) continue
+        urgentKeys.delete(key)
+        if (!task || !isFree(task)) continue
+        queue.drop(task)
+        return begin(workOn(task, true))
+      }
+      return undefined
+    },
+    // What is due is known to the other source, but for keys from before its bound that a webhook has named.
+    waitMs: () =>
+      Math.max(backoffs.waitMs(id), Math.min(...[...(urgent.keys.get(id) ?? [])].map(urgentWaitMs))),
+    isBusy: source.isBusy,
   }
+  return [urgentSource, source]
+}
 
-  return [
-    {
-      ...where,
+interface ItemReads {
+  where: FeedName
+  feed: ItemFeed
+  handler: ItemHandler
+}
+
+/** Requests an item, or one page of the item's list. */
+function askItem(context: EngineContext, { where, feed, handler }: ItemReads, work: ItemWork) {
+  const { store } = context
+  const { task } = work
+  return {
+    request: {
       route: feed.read.path,
-      lane: 'head',
-      next() {
-        const urgentKeys = urgent.keys.get(id)
-        if (!urgentKeys || urgentKeys.size === 0 || isWaiting()) return undefined
-        for (const key of urgentKeys) {
-          const task = urgentTask(context, id, feed, key)
-          if (task && !mayTry(context, task)) continue
-          urgentKeys.delete(key)
-          if (!task || !isFree(task)) continue
-          queue.drop(task)
-          return begin(task, true)
-        }
-        return undefined
-      },
-      // What is due is known to the other source, but for keys from before its bound that a webhook has named.
-      waitMs: () =>
-        Math.max(backoffs.waitMs(id), Math.min(...[...(urgent.keys.get(id) ?? [])].map(urgentWaitMs))),
-      isBusy: () => underWay.size > 0,
+      path: fillPath(feed.read.path, { key: task.key, ...handler.params?.(task) }),
+      ...(handler.query ? { query: handler.query(work) } : {}),
     },
-    {
-      ...where,
-      route: feed.read.path,
-      lane: 'items',
-      keys,
-      next() {
-        // These lists start again at the first page later. Until their tickets end, the store remembers every write.
-        for (const work of continued.filter(({ task }) => isWaiting(task.scope))) {
-          continued.splice(continued.indexOf(work), 1)
-          end(work)
-        }
-        if (isWaiting() || !isReady()) return undefined
-        const page = continued.findIndex(({ task }) => mayTry(context, task))
-        const [work] = page < 0 ? [] : continued.splice(page, 1)
-        if (work) return readJob(context, reads, work)
-        const task = queue.take()
-        return task && begin(task, false)
-      },
-      waitMs: () => backoffs.waitMs(id) || (isReady() ? keysWaitMs(context, keys) : 0),
-      isBusy: () => underWay.size > 0,
-      replan: () => plan?.invalidate(),
+    answer(value: unknown, reply: Reply) {
+      const demand = newDemand(context, task)
+      work.sentAt ??= reply.sentAt
+      store.rejects.resolve(where.feed, rejectScope(task), work.sentAt, context.now())
+      handler.answer(context, work, value, reply)
+      if (demand) store.tasks.demand(demand)
     },
-  ]
+    refused(status: number, message: string) {
+      const demand = newDemand(context, task)
+      const meaning = feed.expected?.[status]
+      const list = meaning === 'unavailable' ? handler.list?.(work) : undefined
+      if (list) refuseTasks(context, { where, scope: task.scope, tasks: [task], status, message }, list)
+      else if (meaning === undefined || meaning === 'unavailable') throw refusalError(status, message)
+      else handler.absent(context, work, meaning)
+      if (demand) store.tasks.demand(demand)
+    },
+    failed: (error: ParleyError) => putOff(context, where, [task], error),
+  }
+}
+
+/**
+ * The stored task, if the key has become due again since this task was taken. The answer may be older than the reason
+ * for that, so the key is read once more.
+ */
+function newDemand({ store }: EngineContext, task: Task): Task | undefined {
+  const current = store.tasks.find(task)
+  return current && current.dueAt !== task.dueAt && current.dueAt <= store.dueClock.now()
+    ? current
+    : undefined
 }
 
 function planOf(

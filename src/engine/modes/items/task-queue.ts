@@ -1,5 +1,6 @@
 import type { Clock } from '../../../base/clock.ts'
 import type { Task } from '../../../store/sync/tasks/task.ts'
+import { nameOf } from '../single-reads.ts'
 
 /**
  * The order in which the keys of a feed are read: in batches, newest first. A batch is read completely before the next
@@ -11,12 +12,6 @@ export interface TaskQueue {
   take(): Task | undefined
   /** Leaves out a key that is read out of order. */
   drop(task: Task): void
-  /** True when no task can be read. Loads the next batch first if the current one is used up. */
-  isEmpty(): boolean
-  succeeded(): void
-  failed(): void
-  /** Failures in a row. */
-  failures(): number
 }
 
 export interface TaskQueueDeps {
@@ -25,6 +20,8 @@ export interface TaskQueueDeps {
   load(): readonly Task[]
   /** False for a key that is being read, or whose scope waits. */
   isFree(task: Task): boolean
+  /** Failed requests in a row. */
+  failures(): number
   /** True in the daemon, where new keys fall due while a batch is read. */
   isTimed: boolean
 }
@@ -35,13 +32,12 @@ const NEIGHBOURS_IN_A_ROW = 5
 /** How long to wait before looking again for new keys while a batch is read, in ms. */
 const LOOK_MS = 2000
 
-export function createTaskQueue({ clock, load, isFree, isTimed }: TaskQueueDeps): TaskQueue {
+export function createTaskQueue({ clock, load, isFree, failures, isTimed }: TaskQueueDeps): TaskQueue {
   let batch: Task[] = []
   /** Keys that fell due after the batch was loaded. */
   let arrived: Task[] = []
   let lookedAt = Number.NEGATIVE_INFINITY
   let isTurnOfArrived = false
-  let failures = 0
 
   const freeTasks = (): Task[] => {
     lookedAt = clock.elapsed()
@@ -67,7 +63,7 @@ export function createTaskQueue({ clock, load, isFree, isTimed }: TaskQueueDeps)
   const takeAny = (): Task | undefined => {
     isTurnOfArrived = !isTurnOfArrived
     const task = isTurnOfArrived ? arrived.shift() : undefined
-    return task ?? (failures < NEIGHBOURS_IN_A_ROW ? batch.shift() : batch.pop()) ?? arrived.shift()
+    return task ?? (failures() < NEIGHBOURS_IN_A_ROW ? batch.shift() : batch.pop()) ?? arrived.shift()
   }
 
   return {
@@ -83,21 +79,5 @@ export function createTaskQueue({ clock, load, isFree, isTimed }: TaskQueueDeps)
       batch = batch.filter(isOther)
       arrived = arrived.filter(isOther)
     },
-    isEmpty() {
-      if (batch.length === 0) refill()
-      return batch.length === 0
-    },
-    succeeded() {
-      failures = 0
-    },
-    failed() {
-      failures += 1
-    },
-    failures: () => failures,
   }
-}
-
-/** Identifies a task within its feed. */
-export function nameOf({ scope, key }: Task): string {
-  return `${scope}\u0000${key}`
 }

@@ -7,8 +7,6 @@ import { KEY_REQUESTS, type KeyEvidence, MOST_IDS } from './key-requests.ts'
 export interface KeyQueue {
   /** The tasks of the next request: all of one scope, at most as many as one request may name. */
   take(): Task[] | undefined
-  /** True when no task can be read. Loads the next tasks first if none is left. */
-  isEmpty(): boolean
 }
 
 export interface KeyQueueOptions {
@@ -40,6 +38,7 @@ export function createKeyQueue(context: EngineContext, options: KeyQueueOptions)
    */
   const isStillDue = (task: Task) => store.tasks.find(task)?.dueAt === task.dueAt
 
+  /** Loads the next tasks first if none is left. */
   const isEmpty = (): boolean => {
     batch = batch.filter(isFree)
     if (batch.length === 0) batch = load().filter(isFree)
@@ -59,6 +58,5 @@ export function createKeyQueue(context: EngineContext, options: KeyQueueOptions)
       }
       return undefined
     },
-    isEmpty,
   }
 }

@@ -6,16 +6,14 @@ import type { SnapshotFeed, TimelineFeed } from '../../../declare/resource.ts'
 import type { StoredItem } from '../../../store/rows/write-items.ts'
 import type { Task } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context/context.ts'
-import type { Job, Keys, Reply, Source } from '../../context/job.ts'
-import { keysWaitMs } from '../../due/due.ts'
-import { mayTry, withTries } from '../../due/retries.ts'
+import type { Keys, Reply, Source } from '../../context/job.ts'
 import { writeRows } from '../../follow-ups/write.ts'
-import { nameOf } from '../items/task-queue.ts'
-import { ATTEMPTS_OF_A_PART, halves, MOST_FAILURES_IN_A_ROW } from '../narrowing.ts'
+import { ATTEMPTS_OF_A_PART, halves } from '../narrowing.ts'
 import { deadCursorError } from '../pass.ts'
 import { putOff } from '../put-off.ts'
 import { refusalError } from '../refusals.ts'
 import { refuseTasks } from '../refused-scope.ts'
+import { createSingleReads } from '../single-reads.ts'
 import { createKeyQueue } from './key-queue.ts'
 import {
   idOf,
@@ -76,86 +74,50 @@ export function createKeySource(
   evidence: KeyEvidence,
   reads: KeyReads,
 ): Source {
-  const { where, lane, everyRound } = reads
-  const { backoffs } = context
+  const { where, lane, everyRound, isReady } = reads
   const work = { feed, evidence, reads }
   const expected = evidence.by === 'single' ? NOT_PUBLISHED : feed.expected
-  const underWay = new Set<string>()
-  /** Pages to request before other keys: the next page of an answer, or each half of a request that failed. */
-  const continued: KeyPage[] = []
-  let failures = 0
-  const isWaiting = (scope = '') => backoffs.isWaiting(where.feed, scope)
-  const isFree = (task: Task) => !underWay.has(nameOf(task)) && !isWaiting(task.scope)
   // A webhook may name any key, and one key that is no UUID makes the API refuse the whole request.
   const keys: Keys = { ...where, everyRound, ...(evidence.by === 'ids' && { keys: UUID_GLOB }) }
-  const queue = createKeyQueue(context, { keys, evidence, isFree })
 
-  const end = ({ tasks }: KeyPage) => {
-    for (const task of tasks) underWay.delete(nameOf(task))
-  }
-
-  const noted = (page: KeyPage): KeyPage => {
-    const tasks = page.tasks.map(task => withTries(context, task))
-    return { ...page, tasks, first: tasks[0] ?? page.first }
-  }
-
-  const readJob = (page: KeyPage): Job => {
-    const { tasks, first, isPart } = page
-    const { scope } = first
-    let rest: KeyPage[] = []
-    return {
-      ...where,
-      scope,
-      expected,
-      reads: { tasks },
-      ...(tasks.length > 1 && isPart ? { attempts: ATTEMPTS_OF_A_PART } : {}),
-      request: KEY_REQUESTS[evidence.by].request(evidence, page),
-      answer(value, reply) {
-        const next = storeAnswer(context, work, page, { value, reply })
-        rest = next ? [next] : []
-        failures = 0
-      },
-      refused(status, message) {
-        const meaning = expected?.[status]
-        if (meaning === 'absent') reads.missing(first)
-        else if (meaning === 'unavailable') refuseKeys(context, work, page, { status, message })
-        else throw refusalError(status, message)
-        failures = 0
-      },
-      failed(error) {
-        failures += 1
-        if (failures >= MOST_FAILURES_IN_A_ROW) backoffs.failed(where.feed, '')
-        rest = halves(tasks).flatMap(half => firstPage(half, true) ?? [])
-        if (rest.length === 0 || isWaiting()) putOff(context, where, tasks, error)
-      },
-      over(again) {
-        if (again && (isPart || page.cursor !== null)) rest = [page]
-        if (rest.length > 0 && !isWaiting(scope)) continued.unshift(...rest.map(noted))
-        else end(page)
-      },
-    }
-  }
-
-  return {
-    ...where,
+  const { source, isFree } = createSingleReads<KeyPage>(context, {
+    where,
     route: pathOf(evidence),
     lane,
+    expected,
     keys,
-    next() {
-      for (const page of continued.filter(({ first }) => isWaiting(first.scope))) {
-        continued.splice(continued.indexOf(page), 1)
-        end(page)
+    isReady,
+    take: () => firstPage(queue.take() ?? []),
+    tasksOf: ({ tasks }) => tasks,
+    withTasks: (page, tasks) => ({ ...page, tasks, first: tasks[0] ?? page.first }),
+    ask(page) {
+      const { tasks, first, isPart } = page
+      /** The next page of an answer, or each half of a request that failed. */
+      let rest: KeyPage[] = []
+      return {
+        ...(tasks.length > 1 && isPart ? { attempts: ATTEMPTS_OF_A_PART } : {}),
+        request: KEY_REQUESTS[evidence.by].request(evidence, page),
+        answer(value, reply) {
+          const next = storeAnswer(context, work, page, { value, reply })
+          rest = next ? [next] : []
+        },
+        refused(status, message) {
+          const meaning = expected?.[status]
+          if (meaning === 'absent') reads.missing(first)
+          else if (meaning === 'unavailable') refuseKeys(context, work, page, { status, message })
+          else throw refusalError(status, message)
+        },
+        failed(error) {
+          rest = halves(tasks).flatMap(half => firstPage(half, true) ?? [])
+          if (rest.length === 0 || context.backoffs.isWaiting(where.feed))
+            putOff(context, where, tasks, error)
+        },
+        rest: again => (again && (isPart || page.cursor !== null) ? [page] : rest),
       }
-      if (isWaiting() || !reads.isReady()) return undefined
-      const next = continued.findIndex(({ first }) => mayTry(context, first))
-      const page = next < 0 ? firstPage(queue.take() ?? []) : continued.splice(next, 1)[0]
-      if (!page) return undefined
-      for (const task of page.tasks) underWay.add(nameOf(task))
-      return readJob(page)
     },
-    waitMs: () => backoffs.waitMs(where.feed) || (reads.isReady() ? keysWaitMs(context, keys) : 0),
-    isBusy: () => underWay.size > 0,
-  }
+  })
+  const queue = createKeyQueue(context, { keys, evidence, isFree })
+  return source
 }
 
 /** Stores the records of a page. Returns the next page, or settles all keys when there is none. */

@@ -1,0 +1,137 @@
+import type { FeedName } from '../../catalog/feeds.ts'
+import type { Expected } from '../../declare/resource.ts'
+import type { Task } from '../../store/sync/tasks/task.ts'
+import type { EngineContext } from '../context/context.ts'
+import type { Job, Keys, Lane, Source } from '../context/job.ts'
+import { keysWaitMs } from '../due/due.ts'
+import { mayTry, withTries } from '../due/retries.ts'
+import { MOST_FAILURES_IN_A_ROW } from './narrowing.ts'
+
+/**
+ * The source of all reads by key, of one key or of many in a request. Which keys are under way, what goes on with its
+ * next page, and when the whole feed waits is the same for every use; a use says which keys come next, what a request
+ * asks, and what its outcome means.
+ */
+export interface KeyUse<Work> {
+  where: FeedName
+  route: string
+  lane: Lane
+  /** Statuses with a declared meaning. */
+  expected: Expected | undefined
+  keys: Keys
+  /** False until the tasks of this run are written. */
+  isReady(): boolean
+  /** What is read next of all that is due. */
+  take(): Work | undefined
+  tasksOf(work: Work): readonly Task[]
+  withTasks(work: Work, tasks: readonly Task[]): Work
+  ask(work: Work): AskingKeys<Work>
+  /** Called when nothing is left to read of some work. */
+  ended?(work: Work): void
+  replan?(): void
+}
+
+interface AskingKeys<Work> extends Pick<Job, 'request' | 'answer' | 'refused' | 'failed' | 'attempts'> {
+  /**
+   * What is to be read before other keys, such as the next page. Called when the job is over.
+   * @param again true when the request was neither answered nor given up
+   */
+  rest(again: boolean): readonly Work[]
+}
+
+export interface SingleReads<Work> {
+  source: Source
+  /** False for a key that is being read, or whose scope waits. */
+  isFree(task: Task): boolean
+  begin(work: Work): Job
+  /** Failures in a row. */
+  failures(): number
+}
+
+export function createSingleReads<Work>(context: EngineContext, use: KeyUse<Work>): SingleReads<Work> {
+  const { backoffs } = context
+  const { where, route, lane, expected, keys, tasksOf, replan } = use
+  const { feed } = where
+  const underWay = new Set<string>()
+  const continued: Work[] = []
+  let failures = 0
+  const isWaiting = (scope = '') => backoffs.isWaiting(feed, scope)
+  const scopeOf = (work: Work) => tasksOf(work)[0]?.scope ?? ''
+
+  const end = (work: Work) => {
+    for (const task of tasksOf(work)) underWay.delete(nameOf(task))
+    use.ended?.(work)
+  }
+
+  const begin = (work: Work): Job => {
+    const tasks = tasksOf(work)
+    const scope = scopeOf(work)
+    for (const task of tasks) underWay.add(nameOf(task))
+    const { rest, ...asking } = use.ask(work)
+    return {
+      ...where,
+      scope,
+      expected,
+      reads: { tasks },
+      ...asking,
+      answer(value, reply) {
+        asking.answer(value, reply)
+        failures = 0
+      },
+      refused(status, message) {
+        asking.refused(status, message)
+        failures = 0
+      },
+      failed(error) {
+        failures += 1
+        if (failures >= MOST_FAILURES_IN_A_ROW) backoffs.failed(feed, '')
+        asking.failed(error)
+      },
+      over(again) {
+        const left = rest(again)
+        if (left.length === 0 || isWaiting(scope)) end(work)
+        else
+          continued.unshift(
+            ...left.map(one =>
+              use.withTasks(
+                one,
+                tasksOf(one).map(task => withTries(context, task)),
+              ),
+            ),
+          )
+      },
+    }
+  }
+
+  const source: Source = {
+    ...where,
+    route,
+    lane,
+    keys,
+    next() {
+      // These begin again later. A list of several pages has a ticket, which must not outlast the wait.
+      for (const work of continued.filter(one => isWaiting(scopeOf(one)))) {
+        continued.splice(continued.indexOf(work), 1)
+        end(work)
+      }
+      if (isWaiting() || !use.isReady()) return undefined
+      const index = continued.findIndex(work => tasksOf(work).every(task => mayTry(context, task)))
+      const work = index < 0 ? use.take() : continued.splice(index, 1)[0]
+      return work && begin(work)
+    },
+    waitMs: () => backoffs.waitMs(feed) || (use.isReady() ? keysWaitMs(context, keys) : 0),
+    isBusy: () => underWay.size > 0,
+    ...(replan && { replan }),
+  }
+  return {
+    source,
+    isFree: task => !underWay.has(nameOf(task)) && !isWaiting(task.scope),
+    begin,
+    failures: () => failures,
+  }
+}
+
+/** Identifies a task within its feed. */
+export function nameOf({ scope, key }: Task): string {
+  return `${scope}\u0000${key}`
+}
