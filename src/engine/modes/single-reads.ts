@@ -21,8 +21,12 @@ export interface KeyUse<Work> {
   keys: Keys
   /** False until the tasks of this run are written. */
   isReady(): boolean
-  /** What is read next of all that is due. */
-  take(): Work | undefined
+  /**
+   * What is read next of all that is due.
+   * @param isFree false for a key that is being read, or whose scope waits
+   * @param failures failed requests in a row
+   */
+  take(isFree: (task: Task) => boolean, failures: number): Work | undefined
   tasksOf(work: Work): readonly Task[]
   withTasks(work: Work, tasks: readonly Task[]): Work
   ask(work: Work): AskingKeys<Work>
@@ -44,8 +48,6 @@ export interface SingleReads<Work> {
   /** False for a key that is being read, or whose scope waits. */
   isFree(task: Task): boolean
   begin(work: Work): Job
-  /** Failures in a row. */
-  failures(): number
 }
 
 export function createSingleReads<Work>(context: EngineContext, use: KeyUse<Work>): SingleReads<Work> {
@@ -56,6 +58,7 @@ export function createSingleReads<Work>(context: EngineContext, use: KeyUse<Work
   const continued: Work[] = []
   let failures = 0
   const isWaiting = (scope = '') => backoffs.isWaiting(feed, scope)
+  const isFree = (task: Task) => !underWay.has(nameOf(task)) && !isWaiting(task.scope)
   const scopeOf = (work: Work) => tasksOf(work)[0]?.scope ?? ''
 
   const end = (work: Work) => {
@@ -116,19 +119,14 @@ export function createSingleReads<Work>(context: EngineContext, use: KeyUse<Work
       }
       if (isWaiting() || !use.isReady()) return undefined
       const index = continued.findIndex(work => tasksOf(work).every(task => mayTry(context, task)))
-      const work = index < 0 ? use.take() : continued.splice(index, 1)[0]
+      const work = index < 0 ? use.take(isFree, failures) : continued.splice(index, 1)[0]
       return work && begin(work)
     },
     waitMs: () => backoffs.waitMs(feed) || (use.isReady() ? keysWaitMs(context, keys) : 0),
     isBusy: () => underWay.size > 0,
     ...(replan && { replan }),
   }
-  return {
-    source,
-    isFree: task => !underWay.has(nameOf(task)) && !isWaiting(task.scope),
-    begin,
-    failures: () => failures,
-  }
+  return { source, isFree, begin }
 }
 
 /** Identifies a task within its feed. */

@@ -35,21 +35,27 @@ export function createItems(
   const keys: Keys = { ...where, everyRound, since, items: feed }
   const plan = planOf(context, id, parents, handler)
 
+  const queue = createTaskQueue({
+    clock,
+    isTimed: schedule.isTimed,
+    load: () => dueItems(context, keys),
+  })
+
   const workOn = (taken: Task, isUrgent: boolean): ItemWork => {
     urgent.keys.get(id)?.delete(taken.key)
     // A row may have made the key due again since its batch was loaded. This read serves that demand too.
     return { ...workOf(items, store.tasks.find(taken) ?? taken), isUrgent }
   }
 
-  const { source, isFree, begin, failures } = createSingleReads<ItemWork>(context, {
+  const { source, isFree, begin } = createSingleReads<ItemWork>(context, {
     where,
     route,
     lane: 'items',
     expected,
     keys,
     isReady: () => plan?.isReady() ?? true,
-    take() {
-      const task = queue.take()
+    take(...free) {
+      const task = queue.take(...free)
       return task && workOn(task, false)
     },
     tasksOf: ({ task }) => [task],
@@ -67,13 +73,6 @@ export function createItems(
       if (ticket !== undefined) store.freshness.end(ticket)
     },
     ...(plan && { replan: plan.invalidate }),
-  })
-  const queue = createTaskQueue({
-    clock,
-    isFree,
-    failures,
-    isTimed: schedule.isTimed,
-    load: () => dueItems(context, keys),
   })
 
   const urgentWaitMs = (key: string): number => {

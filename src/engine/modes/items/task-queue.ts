@@ -8,8 +8,12 @@ import { nameOf } from '../single-reads.ts'
  * fall due after it was loaded alternate with its keys.
  */
 export interface TaskQueue {
-  /** The next task that can be read now. */
-  take(): Task | undefined
+  /**
+   * The next task that can be read now.
+   * @param isFree false for a key that is being read, or whose scope waits
+   * @param failures failed requests in a row
+   */
+  take(isFree: (task: Task) => boolean, failures: number): Task | undefined
   /** Leaves out a key that is read out of order. */
   drop(task: Task): void
 }
@@ -18,10 +22,6 @@ export interface TaskQueueDeps {
   clock: Pick<Clock, 'elapsed'>
   /** Loads a batch of keys that are due, newest first. */
   load(): readonly Task[]
-  /** False for a key that is being read, or whose scope waits. */
-  isFree(task: Task): boolean
-  /** Failed requests in a row. */
-  failures(): number
   /** True in the daemon, where new keys fall due while a batch is read. */
   isTimed: boolean
 }
@@ -32,14 +32,14 @@ const NEIGHBOURS_IN_A_ROW = 5
 /** How long to wait before looking again for new keys while a batch is read, in ms. */
 const LOOK_MS = 2000
 
-export function createTaskQueue({ clock, load, isFree, failures, isTimed }: TaskQueueDeps): TaskQueue {
+export function createTaskQueue({ clock, load, isTimed }: TaskQueueDeps): TaskQueue {
   let batch: Task[] = []
   /** Keys that fell due after the batch was loaded. */
   let arrived: Task[] = []
   let lookedAt = Number.NEGATIVE_INFINITY
   let isTurnOfArrived = false
 
-  const freeTasks = (): Task[] => {
+  const freeTasks = (isFree: (task: Task) => boolean): Task[] => {
     lookedAt = clock.elapsed()
     return [
       ...new Map(
@@ -50,28 +50,23 @@ export function createTaskQueue({ clock, load, isFree, failures, isTimed }: Task
     ]
   }
 
-  const refill = () => {
-    batch = freeTasks()
-    arrived = []
-  }
-
-  const lookForArrived = () => {
-    const known = new Set(batch.map(nameOf))
-    arrived = freeTasks().filter(task => !known.has(nameOf(task)))
-  }
-
-  const takeAny = (): Task | undefined => {
+  const takeAny = (failures: number): Task | undefined => {
     isTurnOfArrived = !isTurnOfArrived
     const task = isTurnOfArrived ? arrived.shift() : undefined
-    return task ?? (failures() < NEIGHBOURS_IN_A_ROW ? batch.shift() : batch.pop()) ?? arrived.shift()
+    return task ?? (failures < NEIGHBOURS_IN_A_ROW ? batch.shift() : batch.pop()) ?? arrived.shift()
   }
 
   return {
-    take() {
-      if (batch.length === 0) refill()
-      else if (isTimed && clock.elapsed() - lookedAt >= LOOK_MS) lookForArrived()
-      let task = takeAny()
-      while (task && !isFree(task)) task = takeAny()
+    take(isFree, failures) {
+      if (batch.length === 0) {
+        batch = freeTasks(isFree)
+        arrived = []
+      } else if (isTimed && clock.elapsed() - lookedAt >= LOOK_MS) {
+        const known = new Set(batch.map(nameOf))
+        arrived = freeTasks(isFree).filter(task => !known.has(nameOf(task)))
+      }
+      let task = takeAny(failures)
+      while (task && !isFree(task)) task = takeAny(failures)
       return task
     },
     drop(task) {

@@ -14,11 +14,11 @@ import { putOff } from '../put-off.ts'
 import { refusalError } from '../refusals.ts'
 import { refuseTasks } from '../refused-scope.ts'
 import { createSingleReads } from '../single-reads.ts'
-import { createKeyQueue } from './key-queue.ts'
 import {
   idOf,
   KEY_REQUESTS,
   type KeyEvidence,
+  MOST_IDS,
   type NamedKeys,
   NOT_PUBLISHED,
   pathOf,
@@ -80,14 +80,16 @@ export function createKeySource(
   // A webhook may name any key, and one key that is no UUID makes the API refuse the whole request.
   const keys: Keys = { ...where, everyRound, ...(evidence.by === 'ids' && { keys: UUID_GLOB }) }
 
-  const { source, isFree } = createSingleReads<KeyPage>(context, {
+  const takeTasks = createTakeTasks(context, keys, KEY_REQUESTS[evidence.by].most)
+
+  return createSingleReads<KeyPage>(context, {
     where,
     route: pathOf(evidence),
     lane,
     expected,
     keys,
     isReady,
-    take: () => firstPage(queue.take() ?? []),
+    take: isFree => firstPage(takeTasks(isFree)),
     tasksOf: ({ tasks }) => tasks,
     withTasks: (page, tasks) => ({ ...page, tasks, first: tasks[0] ?? page.first }),
     ask(page) {
@@ -115,9 +117,47 @@ export function createKeySource(
         rest: again => (again && (isPart || page.cursor !== null) ? [page] : rest),
       }
     },
-  })
-  const queue = createKeyQueue(context, { keys, evidence, isFree })
-  return source
+  }).source
+}
+
+/** How many tasks are loaded from the database at a time. */
+const BATCH_SIZE = 2 * MOST_IDS
+
+/**
+ * Returns a function that takes the tasks of the next request: all of one scope, at most `most`, and those that have been
+ * due the longest first. None when no task is due.
+ */
+function createTakeTasks(
+  { store, schedule, backoffs }: EngineContext,
+  keys: Keys,
+  most: number,
+): (isFree: (task: Task) => boolean) => Task[] {
+  let batch: Task[] = []
+  const load = (): Task[] =>
+    schedule.dueTasks({
+      ...keys,
+      limit: BATCH_SIZE,
+      first: 'longest-due',
+      exceptScopes: backoffs.waitingScopes(keys.feed),
+    })
+  /**
+   * False if the task was removed, or its due time has changed, since the batch was loaded. If it is due again, a later
+   * batch has it.
+   */
+  const isStillDue = (task: Task) => store.tasks.find(task)?.dueAt === task.dueAt
+
+  return isFree => {
+    for (;;) {
+      batch = batch.filter(isFree)
+      if (batch.length === 0) batch = load().filter(isFree)
+      const [next] = batch
+      if (!next) return []
+      const tasks = batch.filter(({ scope }) => scope === next.scope).slice(0, most)
+      batch = batch.filter(task => !tasks.includes(task))
+      const due = tasks.filter(isStillDue)
+      if (due.length > 0) return due
+    }
+  }
 }
 
 /** Stores the records of a page. Returns the next page, or settles all keys when there is none. */
