@@ -37,8 +37,10 @@ export function recordOutcome(context: EngineContext, resource: Resource, truste
   if (!hasFailed) state.succeeded(name, now)
   if (whole) state.unavailable(name, reason, now)
   else if (!hasFailed && !isHeldBack && isReadAsDue(context, resource)) noteHealthy(context, name)
-  // The round can be complete without a failed part that waits separately (`isLeftOut`).
-  if ((isComplete || whole) && !isHeldBack) {
+  // In the daemon, the round can be complete without a failed part that waits separately (`isLeftOut`). A backfill is
+  // complete if nothing of it has failed.
+  const isOver = isTimed ? isComplete || whole : !hasFailed
+  if (isOver && !isHeldBack) {
     resolveRejects(context, resource, roundStartedAt)
     const asOf = isoInstant(context.server.from(Date.parse(roundStartedAt)))
     context.rounds.end(name, {

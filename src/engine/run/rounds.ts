@@ -8,7 +8,7 @@ import { isHoldOver } from '../deletions/apply.ts'
 import { confirmationMs } from '../deletions/recheck.ts'
 import { interruptedSince, isContinued } from '../due/rounds.ts'
 import { suspectAgain } from './confirming-round.ts'
-import { recordOutcome, settle } from './round-end.ts'
+import { recordOutcome } from './round-end.ts'
 
 /** Begins and ends the rounds of a backfill, and its runs in `sync_runs`. */
 
@@ -49,7 +49,7 @@ interface Ending {
   read: readonly Resource[]
 }
 
-/** Ends the round of a resource, unless the run was interrupted before: the next one continues it then. */
+/** Ends the round of a resource, unless it has failed and the run was interrupted: the next run continues it then. */
 export function endRound(
   context: EngineContext,
   resource: Resource,
@@ -65,9 +65,7 @@ export function endRound(
   })
   const isWaiting = interrupted && confirmationMs(context, [name]) !== undefined
   if (!read.includes(resource) || isWaiting) return result('stopped')
-  const staysOpen = interrupted && runs.failure(name) !== undefined
-  if (staysOpen) settle(context, resource)
-  const outcome = staysOpen ? 'failed' : recordOutcome(context, resource, true)
+  const outcome = recordOutcome(context, resource, true)
   const now = context.now()
   const { roundOpen, roundStartedAt } = store.state.get(name)
   if (roundOpen && !interrupted) {
