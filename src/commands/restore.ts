@@ -40,8 +40,8 @@ export const restoreCommand: CommandDefinition<RestoreCommandOptions> = {
       pid: process.pid,
       signal,
     })
-    const { completeAsOf } = await import('../store/snapshot/snapshot.ts')
-    const at = completeAsOf(restored.resources)
+    const { statusInstants } = await import('../store/status/status.ts')
+    const at = statusInstants(restored.resources).complete_as_of
     const text = input.options.json
       ? jsonLine(restoredJson(restored, file, at))
       : restoredText(restored, file, at)

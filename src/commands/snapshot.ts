@@ -5,7 +5,7 @@ import { EXIT_STATUS } from '../base/errors.ts'
 import { jsonLine } from '../base/safe-text.ts'
 import { sizeText } from '../base/size-text.ts'
 import type { Settings } from '../config/load-settings.ts'
-import type { Removal } from '../store/copies/partial-copies.ts'
+import type { Removal } from '../store/copies/copy-files.ts'
 import type { Workspace } from '../store/file/workspace.ts'
 import type { Snapshot } from '../store/snapshot/snapshot.ts'
 import { durationText } from '../terminal/wording.ts'
@@ -82,8 +82,8 @@ async function snapshotText({
   workspace,
   ...others
 }: TakenSnapshot): Promise<string> {
-  const { completeAsOf } = await import('../store/snapshot/snapshot.ts')
-  const at = completeAsOf(resources)
+  const { statusInstants } = await import('../store/status/status.ts')
+  const at = statusInstants(resources).complete_as_of
   const unread = resources.filter(one => one.state !== 'unavailable' && one.complete_as_of === null)
   const holds =
     at === null
@@ -103,7 +103,7 @@ async function snapshotText({
 /** The keys are in snake_case, like the column names of the warehouse. */
 async function snapshotJson(made: TakenSnapshot) {
   const { path, bytes: size, durationMs, database, workspace, startedAt, resources, removed, stuck } = made
-  const { completeAsOf } = await import('../store/snapshot/snapshot.ts')
+  const { statusInstants } = await import('../store/status/status.ts')
   return {
     path,
     bytes: size,
@@ -111,7 +111,7 @@ async function snapshotJson(made: TakenSnapshot) {
     database,
     workspace,
     begun_at: startedAt,
-    complete_as_of: completeAsOf(resources),
+    complete_as_of: statusInstants(resources).complete_as_of,
     resources: resources.map(({ resource, state, rows_live, fresh_as_of, complete_as_of }) => ({
       resource,
       state,

@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import type { Clock } from '../base/clock.ts'
 import type { MetricSources } from '../server/metrics.ts'
-import { databaseSizes, freeOnDisk } from '../store/disk/size.ts'
+import { databaseSizes, freeOnDisk } from '../store/disk/disk-space.ts'
 import type { SnapshotReport, StatusReport } from '../store/status/report.ts'
 import { META, readNote } from '../store/sync/meta.ts'
 import type { CurrentState } from './current-state.ts'

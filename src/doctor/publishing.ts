@@ -16,7 +16,7 @@ import {
   targetName,
 } from '../publish/storage/open.ts'
 import { FOLDER_MARK, type TargetReader } from '../publish/storage/target-reader.ts'
-import { freeOnSlowDisk } from '../store/disk/size.ts'
+import { freeOnSlowDisk } from '../store/disk/disk-space.ts'
 import { durationText } from '../terminal/wording.ts'
 import { createFinder, type Finding } from './finding.ts'
 

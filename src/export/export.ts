@@ -1,7 +1,7 @@
 import { type Clock, isoInstant } from '../base/clock.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
+import { refuseOlder } from '../store/file/open.ts'
 import { workspaceOf } from '../store/file/workspace.ts'
-import { refuseOlder } from '../store/migrations/current.ts'
 import { appliedMigrations } from '../store/migrations/journal.ts'
 import { noWarehouseError, readStatus, statusInstants } from '../store/status/status.ts'
 import { META, readMeta } from '../store/sync/meta.ts'

@@ -1,25 +1,17 @@
 import { systemClock } from '../base/clock.ts'
 import { errorCode, exitStatusOf, ParleyError } from '../base/errors.ts'
 import { lowerPriority } from '../base/lower-priority.ts'
-import { leaveSignalsToParent } from '../base/process-signals.ts'
+import { answerParent } from '../store/database/child-program.ts'
 import { publishOnce } from './publish-once.ts'
 import type { PublishAnswer, PublishInput } from './publish-process.ts'
 
 /** The program of the child process in publish-process.ts. It makes one publication, answers, and exits. */
 
-leaveSignalsToParent()
-
 const orphaned = new AbortController()
 process.once('disconnect', () => orphaned.abort(new Error('The parent process has ended')))
 
-process.once('message', async (input: PublishInput) => {
+answerParent(async (input: PublishInput): Promise<PublishAnswer> => {
   lowerPriority()
-  const answer = await publish(input)
-  // The parent may have ended meanwhile.
-  if (process.connected) process.send?.(answer, undefined, undefined, () => process.disconnect())
-})
-
-async function publish(input: PublishInput): Promise<PublishAnswer> {
   try {
     const work = { clock: systemClock(), signal: orphaned.signal, onProgress: () => undefined }
     return { summary: await publishOnce({ ...input, ...work }) }
@@ -28,6 +20,6 @@ async function publish(input: PublishInput): Promise<PublishAnswer> {
     const { message, code, hint } = error
     return { failed: { message, code, hint, exitStatus: exitStatusOf(error) } }
   }
-}
+})
 
 const nameOf = (error: unknown): string => (error instanceof Error ? error.name : 'unknown')

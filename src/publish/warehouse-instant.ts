@@ -1,5 +1,5 @@
 import type { Sqlite } from '../store/database/sqlite-types.ts'
-import { refuseOlder } from '../store/migrations/current.ts'
+import { refuseOlder } from '../store/file/open.ts'
 import { appliedMigrations } from '../store/migrations/journal.ts'
 import { noWarehouseError } from '../store/status/status.ts'
 

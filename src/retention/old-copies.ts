@@ -3,10 +3,16 @@ import { basename, join, resolve } from 'node:path'
 import { errorCode, isMissingFile } from '../base/errors.ts'
 import type { Log, LogFields } from '../base/log.ts'
 import type { Settings } from '../config/load-settings.ts'
-import { keptByRestores, snapshotInstant, upgradeCopiesOf } from '../store/copies/copy-names.ts'
-import { type Removal, removeFiles, removePartials } from '../store/copies/partial-copies.ts'
+import {
+  keptByRestores,
+  type Removal,
+  removeFiles,
+  removePartials,
+  snapshotInstant,
+  upgradeCopiesOf,
+} from '../store/copies/copy-files.ts'
 import { unfinishedCopiesOf } from '../store/migrations/backup.ts'
-import { ownersOf } from '../store/snapshot/copy-owners.ts'
+import { ownersOf } from '../store/snapshot/copy-process.ts'
 import { defaultSnapshotFolder, isOwnFolder, keptSnapshots } from '../store/snapshot/kept-snapshots.ts'
 import type { PurgeRemains } from '../store/status/report.ts'
 import type { OpenStore } from '../store/store.ts'

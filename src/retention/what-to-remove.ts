@@ -1,5 +1,5 @@
 import { DAY_MS, MINUTE_MS } from '../base/clock.ts'
-import { isOurs } from '../store/snapshot/copy-owners.ts'
+import { isOurs } from '../store/snapshot/copy-process.ts'
 
 /**
  * Decides which maintenance is due and which copies may be removed, from the clocks and from what is stored in the

@@ -178,7 +178,7 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
       'store/file/open.ts': "import { closeSync, openSync as create, statSync } from 'node:fs'",
       'store/page.ts': "import * as fs from 'node:fs'; import { open } from 'node:fs/promises'",
       'store/sync/runs.ts': "const fs = await import('node:fs')",
-      'store/copies/whole-copy.ts': "import { openSync, type Stats } from 'node:fs'",
+      'store/disk/new-files.ts': "import { openSync, type Stats } from 'node:fs'",
     },
     [
       'store/file/open.ts takes node:fs.openSync',

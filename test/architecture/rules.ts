@@ -74,7 +74,7 @@ const PLATFORM: Readonly<Record<string, readonly string[]>> = {
     'base/json.ts',
     'commands/init.ts',
   ],
-  randomBytes: ['store/copies/copy-names.ts'],
+  randomBytes: ['store/copies/copy-files.ts'],
   setImmediate: [
     'store/database/transaction.ts',
     'export/partitions.ts',
@@ -116,10 +116,8 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
   'node:fs.openSync': [
     // The mark of a Parquet file.
     'export/fingerprint.ts',
-    // Every file that parley creates.
+    // Every file that parley creates, and what is synced to the disk.
     'store/disk/new-files.ts',
-    // A whole copy, once it is written, and its folder.
-    'store/copies/whole-copy.ts',
   ],
   // Files that wait for their upload.
   'node:fs.createReadStream': ['publish/storage/s3-uploads.ts'],
@@ -156,7 +154,7 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
   ],
   'node:fs/promises.open': [
     // The file whose place a snapshot takes, once it is known to be none of the warehouse, and its folder.
-    'store/snapshot/target.ts',
+    'store/snapshot/snapshot.ts',
     // Files of a published folder, and downloaded ones.
     'publish/storage/target-reader.ts',
   ],

@@ -6,7 +6,7 @@ import { changesSince, currentPoint } from '../../src/store/changes/changes-sinc
 import { type ChangePoint, isInHistory, type Opening, withOpening } from '../../src/store/changes/openings.ts'
 import { keyNote } from '../../src/store/changes/part-notes.ts'
 import { readDatabase } from '../../src/store/file/open.ts'
-import { NOTHING_CARRIED, updateNotes } from '../../src/store/restore/carried-values.ts'
+import { NOTHING_CARRIED, updateNotes } from '../../src/store/restore/swap.ts'
 import { API_GATE } from '../../src/store/sync/gates.ts'
 import { openAt, type TemporaryStore, temporaryStore, withShortcuts } from './temporary-store.ts'
 

@@ -1,10 +1,10 @@
 import { copyFileSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { writeWholeCopy } from '../../src/store/copies/whole-copy.ts'
-import { ownersOf } from '../../src/store/snapshot/copy-owners.ts'
+import { writeWholeCopy } from '../../src/store/database/whole-copy.ts'
+import { ownersOf } from '../../src/store/snapshot/copy-process.ts'
 import { newFolder, type TemporaryStore } from './temporary-store.ts'
 
-const PROGRAM = new URL('../../dist/store/snapshot/copy-owners-worker.js', import.meta.url)
+const PROGRAM = new URL('../../dist/store/snapshot/worker.js', import.meta.url)
 
 /** The real `ownersOf`, which starts the compiled program. */
 export const owners: typeof ownersOf = (paths, signal) => ownersOf(paths, signal, PROGRAM)

@@ -17,11 +17,15 @@ import { dirname, join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import { EXIT_STATUS, StopError } from '../../src/base/errors.ts'
-import { removePartials } from '../../src/store/copies/partial-copies.ts'
+import { removePartials } from '../../src/store/copies/copy-files.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
-import { completeAsOf, makeSnapshot, type SnapshotOptions } from '../../src/store/snapshot/snapshot.ts'
-import { modeFor, moveIntoPlace } from '../../src/store/snapshot/target.ts'
-import { readStatus } from '../../src/store/status/status.ts'
+import {
+  makeSnapshot,
+  modeFor,
+  moveIntoPlace,
+  type SnapshotOptions,
+} from '../../src/store/snapshot/snapshot.ts'
+import { readStatus, type StatusRow, statusInstants } from '../../src/store/status/status.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { until } from '../support/until.ts'
 import { asNobody, giveToNobody } from './other-user.ts'
@@ -493,6 +497,7 @@ test('a snapshot is complete as of the earliest instant of the available resourc
     state: 'ok' as const,
     complete_as_of,
   })
+  const completeAsOf = (resources: readonly StatusRow[]) => statusInstants(resources).complete_as_of
   const [early, late] = ['2026-01-01T00:00:00.000Z', '2026-01-02T00:00:00.000Z']
   const unavailable = rest.map(row => ({ ...row, state: 'unavailable' as const }))
   expect(completeAsOf([at(first, late), at(second, early), ...unavailable])).toBe(early)

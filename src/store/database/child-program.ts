@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { leaveSignalsToParent } from '../../base/process-signals.ts'
 
 /** One run of a program in a child process. */
 export interface ChildProgram {
@@ -22,10 +23,10 @@ const EXEC_ARGV = ['--max-semi-space-size=2']
  */
 export function runProgram<Answer>({
   program,
-  input: order,
+  input,
   env,
   signal,
-  noAnswerError: cutOff,
+  noAnswerError,
 }: ChildProgram): Promise<Answer> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason)
@@ -42,15 +43,29 @@ export function runProgram<Answer>({
     child.on('message', message => {
       answer = { value: message as Answer }
     })
-    child.on('error', error => reject(cutOff(error.message)))
+    child.on('error', error => reject(noAnswerError(error.message)))
     child.on('close', (status, killedBy) => {
       signal.removeEventListener('abort', kill)
       if (signal.aborted) reject(signal.reason)
       else if (answer) resolve(answer.value)
-      else reject(cutOff(killedBy ?? `status ${status}`))
+      else reject(noAnswerError(killedBy ?? `status ${status}`))
     })
-    child.send(order, error => {
+    child.send(input, error => {
       if (error) kill()
+    })
+  })
+}
+
+/**
+ * The child's side, as the last statement of its program: answers the message of the parent, and lets the process end.
+ * @param onLost called when the parent has ended and gets no answer
+ */
+export function answerParent<Input>(work: (input: Input) => unknown, onLost?: (input: Input) => void): void {
+  leaveSignalsToParent()
+  process.once('message', async (input: Input) => {
+    process.send?.(await work(input), undefined, undefined, lost => {
+      if (lost) onLost?.(input)
+      if (process.connected) process.disconnect()
     })
   })
 }

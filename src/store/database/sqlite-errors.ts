@@ -2,9 +2,9 @@ import { accessSync, constants, statfsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
 import { sizeText } from '../../base/size-text.ts'
+import { freeOnDisk } from '../disk/disk-space.ts'
 import { fileSystemOf, resolvedPath, SHARE_ADVICE, shareOf } from '../disk/location.ts'
 import { holdersHint, holdersText, otherHolders } from '../disk/lock-holders.ts'
-import { freeOnDisk } from '../disk/size.ts'
 
 interface DatabaseFault {
   /** A clause for the end of a message, such as `the disk is full`. */

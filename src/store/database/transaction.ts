@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import type { FileWatch } from '../disk/identity.ts'
+import type { FileWatch } from '../disk/location.ts'
 import { databaseError } from './sqlite-errors.ts'
 import type { Sqlite } from './sqlite-types.ts'
 import type { Checkpoints } from './wal-checkpoints.ts'

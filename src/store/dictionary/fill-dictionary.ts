@@ -13,8 +13,7 @@ import {
 } from '../crm/dictionary.ts'
 import { hasColumn } from '../database/existing-tables.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
-import { readDatabase } from '../file/open.ts'
-import { databaseStats } from '../file/path-checks.ts'
+import { databaseStats, readDatabase } from '../file/open.ts'
 import { META } from '../sync/meta.ts'
 import type { State } from '../sync/resource-state.ts'
 

@@ -6,13 +6,15 @@ import {
   lstatSync,
   mkdirSync,
   openSync,
+  renameSync,
   type Stats,
   writeFileSync,
 } from 'node:fs'
+import { dirname } from 'node:path'
 import { errorCode } from '../../base/errors.ts'
 
 /**
- * Creates files and folders where other users may write too, such as on a share or in /tmp. Another user may have put a
+ * Creates files and folders that outlive a crash of the machine, where other users may write too, such as on a share or in /tmp. Another user may have put a
  * link there, which leads to files that only this user may write. So a file is always a new one, a folder in a target is
  * never a link, and a mode is set on what was opened and not on a path.
  */
@@ -70,4 +72,20 @@ export function folderStats(path: string): Stats | undefined {
     code: found.isSymbolicLink() ? 'ELOOP' : 'EEXIST',
     path,
   })
+}
+
+/** Renames a file within its folder, so that the new name survives a crash of the machine. */
+export function renameDurably(from: string, to: string): void {
+  renameSync(from, to)
+  fsyncPath(dirname(to))
+}
+
+/** Flushes a file, or the directory entries of a folder, to the disk. */
+export function fsyncPath(path: string): void {
+  const handle = openSync(path, 'r')
+  try {
+    fsyncSync(handle)
+  } finally {
+    closeSync(handle)
+  }
 }

@@ -5,13 +5,10 @@ import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import { openSqlite } from '../database/sqlite.ts'
 import { databaseError, isBusy, unlockableError } from '../database/sqlite-errors.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
-import { identityOf, isSameFile } from '../disk/identity.ts'
-import { resolvedPath } from '../disk/location.ts'
+import { identityOf, isSameFile, resolvedPath } from '../disk/location.ts'
 import { holdersHint, holdersText, type LockHolder, lockHolders } from '../disk/lock-holders.ts'
 import { readWriter, type Writer, writerText } from '../sync/writer-note.ts'
-import { readDatabase } from './open.ts'
-import { refuseSecondName } from './path-checks.ts'
-import { applyMode, openWritableFile } from './writable.ts'
+import { applyMode, openWritableFile, readDatabase, refuseSecondName } from './open.ts'
 
 export interface HeldLock {
   /** When the lock was taken: an RFC 3339 instant. */

@@ -1,14 +1,14 @@
-import { resolve } from 'node:path'
+import { accessSync, chmodSync, constants, existsSync, type Stats, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
 import { closeKeepingWal } from '../database/close.ts'
 import { openReader } from '../database/reader.ts'
+import { openSqlite } from '../database/sqlite.ts'
 import { databaseError, isBusy, openElsewhere } from '../database/sqlite-errors.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
-import { resolvedPath } from '../disk/location.ts'
+import { isMountPoint, mountTable, resolvedPath } from '../disk/location.ts'
 import { appliedMigrations, newestMigration } from '../migrations/journal.ts'
-import { refuseSecondName } from './path-checks.ts'
 import { refuseOtherWorkspace, type WantedWorkspace } from './workspace.ts'
-import { openWritableFile } from './writable.ts'
 
 /** Stored in the header of every warehouse, where parley and file(1) recognise it: the letters `parl`. */
 export const APPLICATION_ID = 0x7061726c
@@ -69,6 +69,20 @@ export function readDatabase<T>(options: Omit<OpenOptions, 'mode' | 'readonly'>,
   }
 }
 
+/**
+ * Checks the workspace of a database before it is opened for writing. A missing database passes. So does one that
+ * cannot be read: opening it for writing reports the error.
+ * @throws StopError (78) when it holds rows of another workspace
+ */
+export function refuseOtherWorkspaceAt(path: string, workspace: WantedWorkspace): void {
+  if (!existsSync(path)) return
+  try {
+    openDatabase({ path, readonly: true, workspace }).close()
+  } catch (error) {
+    if (error instanceof StopError && error.code === 'other-workspace') throw error
+  }
+}
+
 /** Whether a table or column is missing because this version has not opened the database for writing yet. */
 function isOlder(error: unknown, db: Sqlite, migrations: string | undefined): boolean {
   return errorCode(error) === 'SQLITE_ERROR' && !appliedMigrations(db).includes(newestMigration(migrations))
@@ -79,6 +93,21 @@ function olderError(file: string, cause: unknown): StopError {
     code: 'database-older',
     hint: 'The next start of parley daemon or parley backfill upgrades it.',
     cause,
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+}
+
+/**
+ * For commands that only read: they cannot upgrade a database, and the tables of an older version lack columns that
+ * this version queries. A database without any migration passes.
+ * @throws StopError 73 when an older version wrote the database
+ */
+export function refuseOlder(db: Sqlite): void {
+  const newest = appliedMigrations(db).at(-1)
+  if (newest === undefined || newest >= newestMigration()) return
+  throw new StopError(`${db.name} is from an older version of parley`, {
+    code: 'database-older',
+    hint: 'Run parley backfill to upgrade it, or restart the daemon if one runs; then run this command again.',
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })
 }
@@ -130,4 +159,111 @@ function refuseForeignOrNewer(db: Sqlite, file: string, migrations: string | und
     hint: 'Choose another file with database.path. This file was not changed.',
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })
+}
+
+/**
+ * The file at the path of a database; undefined when there is none yet. `existsSync` would also be false for a path
+ * that cannot be followed, and a command would then offer to create a database that it cannot create.
+ * @throws StopError (73) when the path cannot be followed, or names a folder
+ */
+export function databaseStats(path: string): Stats | undefined {
+  const file = resolve(path)
+  try {
+    const stats = statSync(file)
+    if (stats.isDirectory()) throw Object.assign(new Error('It is a folder'), { code: 'EISDIR' })
+    return stats
+  } catch (error) {
+    if (errorCode(error) === 'ENOENT') return undefined
+    throw databaseError(error, file)
+  }
+}
+
+/**
+ * The path of the database determines the names of its `-wal`, `-shm` and `-lock` files. A file with two paths would
+ * have two of each, so two processes could write it at the same time.
+ * @param file path without symbolic links
+ * @throws StopError (73) when the file has another name, or `databaseStats` refuses the path
+ */
+export function refuseSecondName(file: string): void {
+  const names = databaseStats(file)?.nlink ?? 1
+  if (names > 1) {
+    throw secondNameError(
+      `${file} has ${names} names (hard links), expected one`,
+      `Remove the other names; find / -samefile ${file} lists them.`,
+    )
+  }
+  if (isMountPoint(file, mountTable())) {
+    throw secondNameError(
+      `${file} is mounted as a single file, so its -wal and -lock files are not those of the original`,
+      'Mount the folder that contains the database instead of the file.',
+    )
+  }
+}
+
+function secondNameError(message: string, hint: string): StopError {
+  return new StopError(message, {
+    code: 'database-second-name',
+    hint,
+    exitStatus: EXIT_STATUS.databaseUnavailable,
+  })
+}
+
+/**
+ * Opens a file as a SQLite database for writing, and creates it when it does not exist.
+ *
+ * Never open such a file by other means than SQLite. POSIX locks belong to the process, and closing any descriptor of
+ * a file releases all of them. A connection of another thread would go on without its lock, and the next program that
+ * closes the file would delete the WAL in use (sqlite.org/howtocorrupt.html, 2.2).
+ * @throws the error of the system or of SQLite when the file may not be created or written
+ */
+export function openWritableFile(file: string, mode: number, timeout = 100): Sqlite {
+  const isNew = !existsSync(file)
+  // Reports why a file cannot be written. SQLite would silently open it read-only.
+  accessSync(isNew ? dirname(file) : file, isNew ? constants.W_OK | constants.X_OK : constants.W_OK)
+  if (!isNew) return openSqlite(file, { timeout, fileMustExist: true })
+  const db = createForOwnerOnly(() => openSqlite(file, { timeout }))
+  chmodSync(file, mode)
+  return db
+}
+
+/** Creates a file with mode 0600. With more rights, another user could open it before the chmod and keep it open. */
+function createForOwnerOnly<T>(create: () => T): T {
+  const umask = process.umask(0o077)
+  try {
+    return create()
+  } finally {
+    process.umask(umask)
+  }
+}
+
+/** A file whose permission bits differed from the wanted ones. */
+export interface ModeChange {
+  path: string
+  found: number
+  wanted: number
+  /** False when this user may not change the mode, because another user owns the file. */
+  isApplied: boolean
+}
+
+/** A file mode as chmod(1) takes it, such as `0640`. */
+export function octalMode(mode: number): string {
+  return mode.toString(8).padStart(4, '0')
+}
+
+/** Sets the mode of the files that exist. Returns those that had another mode. */
+export function applyMode(files: readonly string[], wanted: number): ModeChange[] {
+  return files.flatMap(path => {
+    const stats = statSync(path, { throwIfNoEntry: false })
+    const found = (stats?.mode ?? wanted) & 0o777
+    return found === wanted ? [] : [{ path, found, wanted, isApplied: trySetMode(path, wanted) }]
+  })
+}
+
+function trySetMode(path: string, mode: number): boolean {
+  try {
+    chmodSync(path, mode)
+    return true
+  } catch {
+    return false
+  }
 }

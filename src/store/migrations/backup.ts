@@ -1,11 +1,10 @@
 import { chmodSync, existsSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { upgradeCopiesOf, upgradeCopyPath } from '../copies/copy-names.ts'
-import { renameDurably, writeWholeCopy } from '../copies/whole-copy.ts'
-import { contentBytes } from '../database/pages.ts'
+import { upgradeCopiesOf, upgradeCopyPath } from '../copies/copy-files.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
-import { requireSpace } from '../disk/disk-space.ts'
-import { freeOnDisk } from '../disk/size.ts'
+import { contentBytes, writeWholeCopy } from '../database/whole-copy.ts'
+import { freeOnDisk, requireSpace } from '../disk/disk-space.ts'
+import { renameDurably } from '../disk/new-files.ts'
 
 /** The copy of a database that is written before an upgrade. Only the newest copy is kept. */
 

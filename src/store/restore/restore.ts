@@ -2,22 +2,17 @@ import type { Stats } from 'node:fs'
 import { dirname } from 'node:path'
 import { type Clock, isoInstant } from '../../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../../base/errors.ts'
-import { partialPath } from '../copies/copy-names.ts'
-import { removePartial, removePartials } from '../copies/partial-copies.ts'
-import { contentBytes } from '../database/pages.ts'
+import { partialPath, removePartial, removePartials } from '../copies/copy-files.ts'
 import { databaseError } from '../database/sqlite-errors.ts'
-import { type FreeBytes, requireSpace } from '../disk/disk-space.ts'
-import { isSameFile } from '../disk/identity.ts'
-import { resolvedPath } from '../disk/location.ts'
-import { freeOnSlowDisk } from '../disk/size.ts'
+import { contentBytes } from '../database/whole-copy.ts'
+import { type FreeBytes, freeOnSlowDisk, requireSpace } from '../disk/disk-space.ts'
+import { isSameFile, resolvedPath } from '../disk/location.ts'
 import { isLocked, lockDatabase } from '../file/lock.ts'
-import { readDatabase } from '../file/open.ts'
-import { databaseStats } from '../file/path-checks.ts'
+import { databaseStats, readDatabase } from '../file/open.ts'
 import { type WantedWorkspace, type Workspace, workspaceOf } from '../file/workspace.ts'
 import { runSnapshotProcess } from '../snapshot/copy-process.ts'
 import { isWarehouse, STATUS_ROWS, type StatusRow } from '../status/status.ts'
-import { updateNotes } from './carried-values.ts'
-import { type CurrentDatabase, finishEarlierSwap, takeOutOfUse } from './swap.ts'
+import { type CurrentDatabase, finishEarlierSwap, takeOutOfUse, updateNotes } from './swap.ts'
 
 export interface Restored {
   database: string
@@ -45,8 +40,6 @@ export interface RestoreOptions {
   signal: AbortSignal
   freeBytes?: FreeBytes
 }
-
-const PROGRAM = new URL('../snapshot/worker.js', import.meta.url)
 
 /**
  * Replaces the database with a copy of a warehouse. The copy is written next to the database, verified, fsynced, and
@@ -126,7 +119,7 @@ async function replace(
 
 async function copyToPart(file: string, part: string, signal: AbortSignal) {
   const input = { database: file, part, earlier: undefined, statusSql: STATUS_ROWS }
-  const answer = await runSnapshotProcess(PROGRAM, input, signal)
+  const answer = await runSnapshotProcess(input, signal)
   if (!('failed' in answer)) return answer
   const { about, code } = answer.failed
   if (code === 'unsound') throw verificationError(file)

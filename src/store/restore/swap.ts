@@ -1,18 +1,18 @@
 import { chmodSync, chownSync, existsSync, linkSync, renameSync, rmSync, statSync } from 'node:fs'
 import { errorCode, StopError } from '../../base/errors.ts'
-import { asidePath, keptByRestores } from '../copies/copy-names.ts'
-import { renameDurably } from '../copies/whole-copy.ts'
+import { asidePath, keptByRestores } from '../copies/copy-files.ts'
 import { closeDatabase } from '../database/close.ts'
 import { isBusy, openElsewhere } from '../database/sqlite-errors.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
-import { identityOf, isSameFile } from '../disk/identity.ts'
-import { openDatabase } from '../file/open.ts'
+import { identityOf, isSameFile } from '../disk/location.ts'
+import { renameDurably } from '../disk/new-files.ts'
+import { openDatabase, openWritableFile } from '../file/open.ts'
 import { type Workspace, workspaceOf } from '../file/workspace.ts'
-import { openWritableFile } from '../file/writable.ts'
 import { writeError } from '../migrations/foreign-objects.ts'
-import { META, NOTE_DAMAGED, readMeta, readNote } from '../sync/meta.ts'
+import { clearGates } from '../sync/gates.ts'
+import { createMeta, META, NOTE_DAMAGED, readMeta, readNote } from '../sync/meta.ts'
 import type { RequestsToday } from '../sync/requests-today.ts'
-import { type CarriedNotes, NOTHING_CARRIED } from './carried-values.ts'
+import type { Writer } from '../sync/writer-note.ts'
 
 /**
  * The database that a copy replaces, taken out of use: no other program has it open. A program that had it open would
@@ -176,4 +176,65 @@ function copyOwnerAndMode(part: string, database: string): void {
   const own = statSync(part)
   if (own.uid !== uid || own.gid !== gid) chownSync(part, uid, gid)
   chmodSync(part, mode & 0o777)
+}
+
+/** Updates the values in `sync_meta` of a copy that replaces the database. */
+
+/** Values of the current database that the copy takes over. The copy has older ones. */
+export interface CarriedNotes {
+  requestsToday: RequestsToday | undefined
+  learnedRate: unknown
+}
+
+export const NOTHING_CARRIED: CarriedNotes = { requestsToday: undefined, learnedRate: undefined }
+
+interface NoteUpdate {
+  carried: CarriedNotes
+  writer: Writer
+  now: string
+}
+
+/**
+ * Keys about the process that wrote the warehouse when it was copied. They do not apply to the restored database.
+ * Without openings, no publication counts on the changes that the copy has noted.
+ */
+const PROCESS_KEYS = [META.daemonState, META.announcedProblems, META.publishing, META.openings]
+
+/** Call this before the copy is renamed. The copy may be of any earlier version. */
+export function updateNotes(file: string, { carried, writer, now }: NoteUpdate): void {
+  const db = openWritableFile(file, 0o600)
+  try {
+    db.pragma('synchronous = FULL')
+    const meta = createMeta(sql => db.prepare(sql))
+    const end = db.prepare(
+      "UPDATE sync_runs SET ended_at = ?, outcome = 'interrupted' WHERE ended_at IS NULL",
+    )
+    const update = db.transaction(() => {
+      const requests = readNote<RequestsToday>(meta.get, META.requestsToday)
+      const notes: readonly [key: string, note: unknown][] = [
+        [META.writer, writer],
+        [META.learnedRate, carried.learnedRate],
+        [META.requestsToday, laterRequests(requests, carried.requestsToday)],
+      ]
+      for (const [key, note] of notes) if (note !== undefined) meta.set(key, JSON.stringify(note))
+      for (const key of PROCESS_KEYS) meta.remove(key)
+      clearGates(db)
+      // The note of earlier versions, of which an upgrade makes a gate.
+      meta.remove('unreachable')
+      end.run(now)
+    })
+    update.immediate()
+  } finally {
+    db.close()
+  }
+}
+
+/** The count of the later day. For the same day: the larger count, so that the daily limit is never exceeded. Pure. */
+export function laterRequests(
+  copy: RequestsToday | undefined,
+  present: RequestsToday | undefined,
+): RequestsToday | undefined {
+  const noted = [copy, present].filter(note => note !== undefined)
+  noted.sort((one, other) => one.day.localeCompare(other.day) || one.used - other.used)
+  return noted.at(-1)
 }

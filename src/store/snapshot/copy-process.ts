@@ -1,10 +1,14 @@
 import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import { runProgram } from '../database/child-program.ts'
+import { openSqlite } from '../database/sqlite.ts'
 import type { StatusRow } from '../status/status.ts'
+import { META, readMeta } from '../sync/meta.ts'
 
-/** Runs the child process that copies a database, for snapshots and for restores. */
+/** Runs the child process that copies a database, for snapshots and for restores, or reads the owners of copies. */
 
-/** Input of the child process. */
+/** What the child process is to do. */
+export type CopyOrder = SnapshotInput | OwnersInput
+
 export interface SnapshotInput {
   database: string
   /** Path of the copy: a new file. */
@@ -13,6 +17,10 @@ export interface SnapshotInput {
   earlier: string | undefined
   /** Query for `WholeCopy.status`. */
   statusSql: string
+}
+
+export interface OwnersInput {
+  paths: readonly string[]
 }
 
 /**
@@ -27,13 +35,16 @@ export interface WholeCopy {
   status: readonly StatusRow[]
 }
 
+/** The compiled program. It is missing when parley runs from its sources, as in tests. */
+const PROGRAM = new URL('./worker.js', import.meta.url)
+
 /** @throws StopError 75 when the process ended without an answer */
 export function runSnapshotProcess(
-  program: URL,
   input: SnapshotInput,
   signal: AbortSignal,
+  program = PROGRAM,
 ): Promise<SnapshotAnswer> {
-  return runProgram({ program, input: input, signal, noAnswerError: how => cutOffError(input.database, how) })
+  return runProgram({ program, input, signal, noAnswerError: how => cutOffError(input.database, how) })
 }
 
 export const cutOffError = (database: string, how: string): StopError =>
@@ -42,3 +53,68 @@ export const cutOffError = (database: string, how: string): StopError =>
     hint: 'Try again. If it fails again, check the memory and process limits of this user or service.',
     exitStatus: EXIT_STATUS.unfinished,
   })
+
+/** The warehouse that a copy was made of. All fields are undefined when the copy cannot be read. */
+export interface Owner {
+  /** Random id of the warehouse. */
+  identity?: string
+  /** End of the last maintenance before the copy was made: an RFC 3339 instant. */
+  maintainedAt?: string
+  /** When content had last been purged when the copy was made. The copy has what was purged later. */
+  purgedAt?: string
+}
+
+/**
+ * Reads the owners of these copies, in the same order. A child process opens them, since their disk may not answer.
+ * @throws Error when the child ends without an answer
+ */
+export function ownersOf(paths: readonly string[], signal: AbortSignal, program = PROGRAM): Promise<Owner[]> {
+  const input: OwnersInput = { paths }
+  return runProgram({
+    program,
+    input,
+    signal,
+    noAnswerError: how => new Error(`Reading old copies failed: ${how}`),
+  })
+}
+
+/** Reads the owner of a copy. Empty when the copy is damaged, may not be read, or is of a version without the keys. */
+export function ownerOf(path: string): Owner {
+  try {
+    const db = openSqlite(path, { readonly: true, fileMustExist: true })
+    try {
+      const owner: Owner = {}
+      for (const key of ['identity', 'maintainedAt', 'purgedAt'] as const) {
+        const value = readMeta(db, META[key])
+        if (value !== undefined) owner[key] = value
+      }
+      return owner
+    } finally {
+      db.close()
+    }
+  } catch {
+    return {}
+  }
+}
+
+/**
+ * Whether this warehouse may remove a copy. Two warehouses whose files have the same name may share a folder, so the
+ * identity decides. When one of the two identities is unknown, `isInOwnFolder` decides: true for a copy in a place that
+ * is named after this database.
+ * @param own identity of this warehouse
+ */
+export function isOurs(
+  { identity, isInOwnFolder }: { identity: string | undefined; isInOwnFolder: boolean },
+  own: string | undefined,
+): boolean {
+  return identity === undefined || own === undefined ? isInOwnFolder : identity === own
+}
+
+/**
+ * Whether a copy has content that a later copy of the same warehouse no longer has, because it was purged in between.
+ * False when one of them cannot be read.
+ */
+export function hasPurgedSince(earlier: Owner | undefined, later: Owner | undefined): boolean {
+  if (earlier?.identity === undefined || later?.purgedAt === undefined) return false
+  return earlier.identity === later.identity && (earlier.purgedAt ?? '') < later.purgedAt
+}

@@ -1,12 +1,10 @@
 import { chmod, mkdir, readdir } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
-import { snapshotInstant, snapshotName } from '../copies/copy-names.ts'
-import { type Removal, removeFiles } from '../copies/partial-copies.ts'
+import { type Removal, removeFiles, snapshotInstant, snapshotName } from '../copies/copy-files.ts'
 import { requireWarehouse } from '../status/status.ts'
-import { hasPurgedSince, isOurs, type Owner, ownersOf } from './copy-owners.ts'
-import { makeSnapshot, type Snapshot, type SnapshotOptions } from './snapshot.ts'
-import { modeFor } from './target.ts'
+import { hasPurgedSince, isOurs, type Owner, ownersOf } from './copy-process.ts'
+import { makeSnapshot, modeFor, type Snapshot, type SnapshotOptions } from './snapshot.ts'
 
 /** Kept snapshots: a folder with the newest snapshots, each named after the instant at which it was started. */
 export interface KeepOptions {

@@ -1,31 +1,19 @@
 import { rmSync, statSync } from 'node:fs'
 import { errorCode } from '../../base/errors.ts'
 import { lowerPriority } from '../../base/lower-priority.ts'
-import { leaveSignalsToParent } from '../../base/process-signals.ts'
-import { writeWholeCopy } from '../copies/whole-copy.ts'
+import { answerParent } from '../database/child-program.ts'
 import { openReader } from '../database/reader.ts'
 import { openSqlite } from '../database/sqlite.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
+import { writeWholeCopy } from '../database/whole-copy.ts'
 import type { StatusRow } from '../status/status.ts'
-import { ownerOf } from './copy-owner.ts'
-import type { SnapshotAnswer, SnapshotInput } from './copy-process.ts'
+import { type CopyOrder, ownerOf, type SnapshotAnswer, type SnapshotInput } from './copy-process.ts'
 
 /**
- * The program of the child process in copy-process.ts. It writes one copy, verifies it, answers, and exits. It imports
- * as little as possible, because a child process loads a second copy of each module into memory.
+ * The program of the child process in copy-process.ts. It writes one copy and verifies it, or reads the owners of
+ * copies, answers, and exits. It imports as little as possible, because a child process loads a second copy of each
+ * module into memory.
  */
-
-leaveSignalsToParent()
-
-process.once('message', (input: SnapshotInput) => {
-  lowerPriority()
-  const answer = makeCopy(input)
-  process.send?.(answer, undefined, undefined, lost => {
-    // The parent has ended, so no process will rename the copy.
-    if (lost) rmSync(input.part, { force: true })
-    if (process.connected) process.disconnect()
-  })
-})
 
 /** How long to wait for another process that is closing the database. */
 const BUSY_TIMEOUT_MS = 5000
@@ -77,3 +65,15 @@ function isOfOtherWarehouse({ database, earlier }: SnapshotInput): boolean {
   const [own, its] = [ownerOf(database).identity, ownerOf(earlier).identity]
   return own !== undefined && its !== undefined && own !== its
 }
+
+answerParent<CopyOrder>(
+  input => {
+    if ('paths' in input) return input.paths.map(ownerOf)
+    lowerPriority()
+    return makeCopy(input)
+  },
+  input => {
+    // No process will rename the copy.
+    if ('part' in input) rmSync(input.part, { force: true })
+  },
+)

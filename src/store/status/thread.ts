@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../../base/clock.ts'
 import { runProgram } from '../database/child-program.ts'
-import { databaseSizes } from '../disk/size.ts'
+import { databaseSizes } from '../disk/disk-space.ts'
 import type { CountedStatus } from './overview.ts'
 
 /**

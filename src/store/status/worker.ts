@@ -1,5 +1,5 @@
 import { parentPort, workerData } from 'node:worker_threads'
-import { leaveSignalsToParent } from '../../base/process-signals.ts'
+import { answerParent } from '../database/child-program.ts'
 import { openSqlite } from '../database/sqlite.ts'
 import { type CountedStatus, readCounted } from './overview.ts'
 import type { StartCountedRead } from './thread.ts'
@@ -12,16 +12,7 @@ const BUSY_TIMEOUT_MS = 5000
 type CountedInput = Parameters<StartCountedRead>[0]
 
 if (parentPort) parentPort.postMessage(readOnce(workerData as CountedInput))
-else answerParent()
-
-function answerParent(): void {
-  leaveSignalsToParent()
-  process.once('message', (input: CountedInput) => {
-    process.send?.(readOnce(input), undefined, undefined, () => {
-      if (process.connected) process.disconnect()
-    })
-  })
-}
+else answerParent(readOnce)
 
 function readOnce({ path, now }: CountedInput): CountedStatus {
   const db = openSqlite(path, { readonly: true, fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
