@@ -3,8 +3,7 @@ import type { Log } from '../base/log.ts'
 import { CATALOG } from '../catalog/catalog.ts'
 import type { ApiSettings } from '../config/load-settings.ts'
 import { SEARCH_PIECE } from '../retention/maintain.ts'
-import { buildSearch } from '../store/search/build.ts'
-import { createSearchIndices } from '../store/search/indices.ts'
+import { buildSearch, createSearchIndices } from '../store/search/indices.ts'
 import type { OpenStore } from '../store/store.ts'
 
 /** Long enough for most new e-mails to get their text, so that they are indexed once and not twice. */

@@ -1,6 +1,6 @@
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { holdersHint, holdersText, type LockHolder, lockHolders } from '../store/disk/lock-holders.ts'
-import { isAlive } from '../store/status/writer.ts'
+import { isAlive } from '../store/status/status.ts'
 import { readWriter, type Writer } from '../store/sync/writer-note.ts'
 import { dateTimeText } from '../terminal/wording.ts'
 import type { Finder, Finding } from './finding.ts'

@@ -1,7 +1,7 @@
 import { resourceNamed } from '../catalog/catalog.ts'
 import { listsOf } from '../catalog/feeds.ts'
+import type { TrafficSpan } from '../store/status/overview.ts'
 import type { ResourceFacts } from '../store/status/report.ts'
-import type { TrafficSpan } from '../store/status/traffic-history.ts'
 import { durationText } from '../terminal/wording.ts'
 
 /** How far the first read of everything is. Pure. */

@@ -1,5 +1,5 @@
+import type { TrafficSpan } from '../store/status/overview.ts'
 import type { ResourceFacts, StatusReport } from '../store/status/report.ts'
-import type { TrafficSpan } from '../store/status/traffic-history.ts'
 import { clockText, countText } from '../terminal/wording.ts'
 import { completeness } from './completeness.ts'
 import { type LoadingProgress, loadingProgress, loadingText } from './loading.ts'

@@ -1,8 +1,7 @@
 import { sizeText } from '../base/size-text.ts'
 import { wholeNumber } from '../base/whole-number.ts'
-import type { RecentRun } from '../store/status/recent-runs.ts'
+import type { RecentRun, TrafficSpan } from '../store/status/overview.ts'
 import type { PublicationReport, RateReport, ResourceReport, StatusReport } from '../store/status/report.ts'
-import type { TrafficSpan } from '../store/status/traffic-history.ts'
 import { countText, durationText, rateText } from '../terminal/wording.ts'
 import type { ProblemKind } from './problems.ts'
 

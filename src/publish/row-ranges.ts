@@ -1,7 +1,7 @@
 import type { StoredCell } from '../export/parquet-types.ts'
 import { createRowReader } from '../export/rows.ts'
 import { type ExportTable, sourcesOf } from '../export/tables.ts'
-import { cellsOfNote, NO_TIME, standsFor, WHOLE } from '../store/changes/part-notes.ts'
+import { cellsOfNote, NO_TIME, standsFor, WHOLE } from '../store/changes/changes-since.ts'
 import { quote } from '../store/database/sql.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 

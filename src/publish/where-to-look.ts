@@ -1,7 +1,11 @@
 import { DAY_MS } from '../base/clock.ts'
 import type { ExportTable } from '../export/tables.ts'
-import { type ChangedParts, changesSince, currentPoint } from '../store/changes/changes-since.ts'
-import type { ChangePoint } from '../store/changes/openings.ts'
+import {
+  type ChangedParts,
+  type ChangePoint,
+  changesSince,
+  currentPoint,
+} from '../store/changes/changes-since.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { appliedMigrations } from '../store/migrations/journal.ts'
 

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { closeKeepingWal } from './database/close.ts'
+import { closeKeepingWal } from './database/connections.ts'
 import type { Sqlite } from './database/sqlite-types.ts'
 import { APPLICATION_ID, applyMode, type ModeChange, type OpenOptions, openDatabase } from './file/open.ts'
 import { writeError } from './migrations/foreign-objects.ts'

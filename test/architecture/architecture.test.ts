@@ -202,7 +202,7 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
         "prepare('SELECT 1 LIMIT +?'); prepare(`SELECT 1 LIMIT +@limit`); prepare('SELECT 1 LIMIT 1')",
       'store/page.ts': 'prepare(`SELECT 1 LIMIT @limit`)',
     },
-    ['store/page.ts uses a bound LIMIT: only store/search/ and store/status/recent-runs.ts may'],
+    ['store/page.ts uses a bound LIMIT: only store/search/ and store/status/overview.ts may'],
   ],
   [
     { 'store/page.ts': 'db.exec(`UPDATE sync_segments SET pages = 1`); // DELETE FROM sync_segments' },

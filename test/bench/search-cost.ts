@@ -1,6 +1,6 @@
 import { systemClock } from '../../src/base/clock.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
-import { buildSearch } from '../../src/store/search/build.ts'
+import { buildSearch } from '../../src/store/search/indices.ts'
 import { openStore } from '../../src/store/store.ts'
 
 /** The time and space that the full-text indices add to a warehouse. */

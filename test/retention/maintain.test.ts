@@ -11,7 +11,7 @@ import {
   rebuildLarge,
 } from '../../src/retention/maintain.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
-import { rebuildOnDisk } from '../../src/store/maintenance/rebuild.ts'
+import { rebuildOnDisk } from '../../src/store/maintenance/maintenance.ts'
 import { readStatusReport } from '../../src/store/status/report.ts'
 import { META } from '../../src/store/sync/meta.ts'
 import { virtualClock } from '../api/virtual-clock.ts'

@@ -469,7 +469,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     does: 'leaves a typed table as it was when a record is deleted',
     life: life(CRM, change(HOUR, { kind: 'delete', resource: 'crm_records' }), backfill(2 * HOUR)),
-    file: 'store/crm/written-records.ts',
+    file: 'store/crm/rows.ts',
     from: 'OLD._deleted_at IS NOT NEW._deleted_at`',
     to: 'false`',
   },

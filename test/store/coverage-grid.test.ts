@@ -5,7 +5,7 @@ import {
   EARLIER,
   LATER,
   type MonthFigures,
-} from '../../src/store/status/coverage-grid.ts'
+} from '../../src/store/status/coverage.ts'
 
 const NOW = '2026-03'
 

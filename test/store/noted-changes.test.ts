@@ -2,9 +2,15 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { DAY_MS } from '../../src/base/clock.ts'
 import { type Compared, whereToLook } from '../../src/publish/where-to-look.ts'
-import { changesSince, currentPoint } from '../../src/store/changes/changes-since.ts'
-import { type ChangePoint, isInHistory, type Opening, withOpening } from '../../src/store/changes/openings.ts'
-import { keyNote } from '../../src/store/changes/part-notes.ts'
+import {
+  type ChangePoint,
+  changesSince,
+  currentPoint,
+  isInHistory,
+  keyNote,
+  type Opening,
+  withOpening,
+} from '../../src/store/changes/changes-since.ts'
 import { readDatabase } from '../../src/store/file/open.ts'
 import { NOTHING_CARRIED, updateNotes } from '../../src/store/restore/swap.ts'
 import { API_GATE } from '../../src/store/sync/gates.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { CoverageGrid } from '../../src/store/status/coverage-grid.ts'
+import type { CoverageGrid } from '../../src/store/status/coverage.ts'
 import { readOverview } from '../../src/store/status/overview.ts'
 import { temporaryStore } from './temporary-store.ts'
 

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, type TestContext, test } from 'vitest'
-import { closeDatabase } from '../../src/store/database/close.ts'
+import { closeDatabase } from '../../src/store/database/connections.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { parley, startParley } from '../cli/parley.ts'

@@ -1,7 +1,6 @@
 import { systemClock } from '../../src/base/clock.ts'
 import { readDatabase } from '../../src/store/file/open.ts'
-import { buildSearch } from '../../src/store/search/build.ts'
-import { createSearchIndices } from '../../src/store/search/indices.ts'
+import { buildSearch, createSearchIndices } from '../../src/store/search/indices.ts'
 import { SEARCH_KINDS, type SearchKind, type SearchRow, termsOf } from '../../src/store/search/query.ts'
 import { runSearch } from '../../src/store/search/run-search.ts'
 import type { TemporaryStore } from './temporary-store.ts'

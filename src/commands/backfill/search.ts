@@ -1,7 +1,7 @@
 import type { App } from '../../app/app.ts'
 import type { Log } from '../../base/log.ts'
 import type { Settings } from '../../config/load-settings.ts'
-import { buildSearch } from '../../store/search/build.ts'
+import { buildSearch } from '../../store/search/indices.ts'
 import type { LiveArea } from '../../terminal/live-area.ts'
 
 export interface SearchUpdate {

@@ -6,7 +6,7 @@ import { folderOf } from '../../export/crm-tables.ts'
 import { declaredTables } from '../../export/tables.ts'
 import { namesForReaders } from '../../publish/iceberg/schema.ts'
 import { LEADING_COLUMNS, TRAILING_COLUMNS } from '../../store/crm/columns.ts'
-import { NAME_FIELDS, NAMED_RESOURCES } from '../../store/crm/target-names.ts'
+import { NAME_FIELDS, NAMED_RESOURCES } from '../../store/crm/sql.ts'
 import { DIALECTS, type Dialect, type Engine } from './engine-dialects.ts'
 
 export interface PublishedWhere {

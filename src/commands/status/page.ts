@@ -11,7 +11,7 @@ import {
   type StatusReport,
   type UnreachableReport,
 } from '../../store/status/report.ts'
-import type { WriterState } from '../../store/status/writer.ts'
+import type { WriterState } from '../../store/status/status.ts'
 import { fitTable, indentedNote, type RankedColumn, type TableColumn, table } from '../../terminal/table.ts'
 import {
   clockText,

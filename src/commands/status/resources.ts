@@ -1,7 +1,6 @@
 import { wholeNumber } from '../../base/whole-number.ts'
 import { nextDue, RUN_LABELS, RUN_NAMES, type RunName, runName, stateCounts } from '../../health/wording.ts'
-import type { Overview } from '../../store/status/overview.ts'
-import type { RecentRun } from '../../store/status/recent-runs.ts'
+import type { Overview, RecentRun } from '../../store/status/overview.ts'
 import type { ResourceReport } from '../../store/status/report.ts'
 import type { ResourceDay } from '../../store/sync/days.ts'
 import { fitTable, type RankedColumn } from '../../terminal/table.ts'

@@ -5,7 +5,7 @@ import {
   type CoverageState,
   EARLIER,
   LATER,
-} from '../../store/status/coverage-grid.ts'
+} from '../../store/status/coverage.ts'
 import { type Html, html } from './html.ts'
 
 /** A heat map, resource × month, and the same numbers as a table. */

@@ -1,7 +1,7 @@
 import { wholeNumber } from '../../base/whole-number.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import { RUN_LABELS, RUN_NAMES, type RunName, runName } from '../../health/wording.ts'
-import type { RecentRun } from '../../store/status/recent-runs.ts'
+import type { RecentRun } from '../../store/status/overview.ts'
 import type { ResourceReport, StatusReport } from '../../store/status/report.ts'
 import { dueText } from '../../terminal/wording.ts'
 import { type Html, html } from './html.ts'

@@ -1,7 +1,7 @@
 import { wholeNumber } from '../../base/whole-number.ts'
 import { limitSentence, trafficSummary } from '../../health/wording.ts'
+import type { TrafficHistory, TrafficSpan } from '../../store/status/overview.ts'
 import type { RateReport } from '../../store/status/report.ts'
-import type { TrafficHistory, TrafficSpan } from '../../store/status/traffic-history.ts'
 import { rateText } from '../../terminal/wording.ts'
 import { type Html, html } from './html.ts'
 import { shortInstant } from './wording.ts'

@@ -1,7 +1,6 @@
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
-import { readMeta } from '../sync/meta.ts'
-import { type ChangePoint, isInHistory, readOpenings } from './openings.ts'
+import { META, readMeta, readNote } from '../sync/meta.ts'
 
 /**
  * Which parts of the tables may have changed since a point in the history of the warehouse. Changes by other programs
@@ -35,3 +34,85 @@ export function changesSince(db: Sqlite, point: ChangePoint): ChangedParts | und
 /** The number of the last change; 0 before the first. */
 export const lastChange = (db: Sqlite): number =>
   onlyRow(db.prepare<unknown[], number>('SELECT coalesce(max(change), 0) FROM sync_changed_parts').pluck())
+
+/**
+ * The openings of a warehouse by its writers, by which an earlier point in its history is recognised. A restored copy
+ * counts its changes from an earlier number again, so the number alone does not show whether a change is known. Pure.
+ */
+
+/** An opening, and the number of the last change before it. */
+export type Opening = readonly [id: string, change: number]
+
+/** A state of the warehouse: the last opening, and the number of the last change. */
+export interface ChangePoint {
+  opening: string
+  change: number
+}
+
+/** How many of the newest openings are kept. A point of an earlier one counts as unknown. */
+const MOST = 100
+
+export const withOpening = (openings: readonly Opening[], opening: Opening): readonly Opening[] =>
+  [...openings, opening].slice(-MOST)
+
+/**
+ * Whether the warehouse was in this state, so that all changes since have greater numbers.
+ * @param last the number of the last change
+ */
+export function isInHistory(
+  { opening, change }: ChangePoint,
+  openings: readonly Opening[],
+  last: number,
+): boolean {
+  const place = openings.findIndex(([id]) => id === opening)
+  if (place < 0) return false
+  const [, end = last] = openings[place + 1] ?? []
+  return change <= end
+}
+
+export const readOpenings = (meta: (key: string) => string | undefined): readonly Opening[] =>
+  readNote<Opening[]>(meta, META.openings) ?? []
+
+/**
+ * The names of the parts of a table in the column `part` of `sync_changed_parts`: a month such as `2026-03`, or the
+ * beginning of a key. Pure.
+ */
+
+/** The whole table. */
+export const WHOLE = '*'
+
+/** The rows without a time, in a table that is divided by month. */
+export const NO_TIME = ''
+
+/** A key cell as SQLite returns it. */
+export type KeyCell = string | number | bigint | null
+
+/** How many characters of a text, and how many successive numbers, one note stands for. */
+const CHARACTERS = 2
+const NUMBERS = 4096
+
+/**
+ * The beginning of a key: its first column, and in a longer key its second too. The last of them is cut, so that the
+ * number of notes stays far below that of rows. Half a million ids in hexadecimal digits have 256 notes.
+ */
+export function keyNote([first, second]: readonly KeyCell[]): string {
+  if (first == null || second === null) return WHOLE
+  return JSON.stringify(second === undefined ? [cut(first)] : [plain(first), cut(second)])
+}
+
+const plain = (cell: string | number | bigint) => (typeof cell === 'string' ? cell : Number(cell))
+
+function cut(cell: string | number | bigint): string | number {
+  if (typeof cell === 'string') return [...cell.slice(0, 2 * CHARACTERS)].slice(0, CHARACTERS).join('')
+  return Math.floor(Number(cell) / NUMBERS) * NUMBERS
+}
+
+/** The cells of a note that `keyNote` has made, of which the last is cut. */
+export const cellsOfNote = (note: string): (string | number)[] => JSON.parse(note)
+
+/** Whether the last cell of a note stands for a key's cell. */
+export function standsFor(noted: string | number, cell: KeyCell): boolean {
+  return typeof noted === 'string'
+    ? typeof cell === 'string' && cell.startsWith(noted)
+    : typeof cell !== 'string' && cell !== null && cell >= noted && cell < noted + NUMBERS
+}

@@ -10,8 +10,7 @@ import { type DictionaryRow, describedTable, dictionaryRows } from '../../dictio
 import type { Prepare } from '../database/sqlite-types.ts'
 import { createMeta, META } from '../sync/meta.ts'
 import { type CrmField, formOf } from './columns.ts'
-import { createCrmFieldReader } from './fields.ts'
-import { labelledView, liveView } from './sql.ts'
+import { createCrmFieldReader, labelledView, liveView } from './sql.ts'
 
 /** The rows of `data_dictionary` about typed tables and their views, from the CRM metadata. */
 

@@ -1,6 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import { hasTable } from '../database/existing-tables.ts'
-import { renameTable } from '../database/rename-table.ts'
+import { hasTable, renameTable } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { nameFor } from './metadata.ts'

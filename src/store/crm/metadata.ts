@@ -4,8 +4,7 @@ import { dealViews } from '../views/deals.ts'
 import { replaceViews } from '../views/replace.ts'
 import { type CrmColumn, columnsOf, identifier } from './columns.ts'
 import { createCrmDictionary } from './dictionary.ts'
-import { createCrmFieldReader } from './fields.ts'
-import { createTable, dropTable, dropViews, namesInUse, viewsOf } from './sql.ts'
+import { createCrmFieldReader, createTable, dropTable, dropViews, namesInUse, viewsOf } from './sql.ts'
 import { type CrmTableState, type CrmTableStates, tablesOf } from './table-state.ts'
 
 /** Creates typed tables from the CRM metadata, and publishes their names for people. */

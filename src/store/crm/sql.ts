@@ -1,6 +1,7 @@
 import { errorCode } from '../../base/errors.ts'
+import { TABLES } from '../../catalog/catalog.ts'
 import { quote } from '../database/sql.ts'
-import type { Sqlite } from '../database/sqlite-types.ts'
+import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import type { View } from '../views/replace.ts'
 import {
@@ -13,7 +14,6 @@ import {
   SQL_TYPES,
   TRAILING_COLUMNS,
 } from './columns.ts'
-import { nameOfTarget } from './target-names.ts'
 
 /** SQL that creates, names and drops typed tables and their views (`live_…`, `labelled_…`). */
 
@@ -135,4 +135,62 @@ const own = (column: string): string => `t.${quote(column)}`
 
 function aliased(value: string, column: string, name: string): string {
   return value === own(name) && column === name ? value : `${value} AS ${quote(name)}`
+}
+
+/** SQL for the name of a relation's target, or its id when no name is known. Pure. */
+
+/** Fields that may hold a record's name. The API does not document which field does; the first non-empty one counts. */
+export const NAME_FIELDS = ['name', 'full_name', 'display_name', 'label', 'title']
+
+/** Resources of the API whose rows have an id and a name. */
+export const NAMED_RESOURCES: ReadonlySet<string> = new Set(
+  [...TABLES.values()].flatMap(({ table }) =>
+    table.kind === 'entity' && table.key.join() === 'id' && 'name' in table.columns ? [table.name] : [],
+  ),
+)
+
+/** @param id SQL for the id of the target */
+export function nameOfTarget({ target }: Pick<CrmField, 'target'>, id: string): string {
+  if (target === undefined) return id
+  const { object, resource } = target
+  if (resource !== null && NAMED_RESOURCES.has(resource)) {
+    return `coalesce((SELECT nullif(n.name, '') FROM ${quote(resource)} n WHERE n.id = ${id}), ${id})`
+  }
+  // SQLite ends SQL text at a NUL, so this object cannot be named in it.
+  if (object === null || object.includes('\u0000')) return id
+  const fields = NAME_FIELDS.map(field => `nullif(n.fields ->> '${field}', '')`).join(', ')
+  const name = `SELECT coalesce(${fields}) FROM crm_records n WHERE n.object = '${object.replaceAll("'", "''")}' AND n.id = ${id}`
+  return `coalesce((${name}), ${id})`
+}
+
+export interface PublishedField extends CrmField {
+  /** The published column, `crm_fields.column_name`. */
+  column: string | null
+}
+
+/** Reads the fields of an object in the order of the metadata. */
+export type CrmFieldReader = (object: string) => PublishedField[]
+
+interface FieldRow extends Omit<PublishedField, 'isActive' | 'isRelation' | 'target'> {
+  isActive: number
+  isRelation: number | null
+  targetObject: string | null
+  targetResource: string | null
+}
+
+const IS_RELATION = "relation_type = 'MANY_TO_ONE'"
+
+export function createCrmFieldReader(prepare: Prepare, { relationsOnly = false } = {}): CrmFieldReader {
+  const read = prepare<FieldRow>(
+    `SELECT name, label, type, is_active IS NOT 0 AS isActive, ${IS_RELATION} AS isRelation,
+       relation_target_object AS targetObject, relation_target_resource AS targetResource, column_name AS "column"
+     FROM crm_fields WHERE object = ?${relationsOnly ? ` AND ${IS_RELATION}` : ''} ORDER BY position, name`,
+  )
+  return object =>
+    read.all(object).map(({ targetObject, targetResource, ...field }) => ({
+      ...field,
+      isActive: field.isActive === 1,
+      isRelation: field.isRelation === 1,
+      ...(field.isRelation === 1 ? { target: { object: targetObject, resource: targetResource } } : {}),
+    }))
 }

@@ -1,15 +1,15 @@
 import type { Clock } from '../../base/clock.ts'
+import { errorCode } from '../../base/errors.ts'
 import type { NotedChanges } from '../changes/noted-changes.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { dealViews } from '../views/deals.ts'
 import { replaceViews } from '../views/replace.ts'
+import { createCrmDictionary } from './dictionary.ts'
 import { createCrmTableFilling } from './filling.ts'
-import { createCrmTableMetadata } from './metadata.ts'
-import { createCrmTableRows } from './rows.ts'
-import { isTableError } from './sql.ts'
-import { failedTable, type TypedTableChange, tableChange } from './table-changes.ts'
-import { createCrmTableStates } from './table-state.ts'
-import { createWrittenRecords } from './written-records.ts'
+import { createCrmTableMetadata, nameFor } from './metadata.ts'
+import { createCrmTableRows, createWrittenRecords } from './rows.ts'
+import { dropTable, dropViews, isTableError } from './sql.ts'
+import { type CrmTableState, createCrmTableStates, type TypedTable, tablesOf } from './table-state.ts'
 
 /**
  * Typed tables: one per CRM object, with a column for each field, consistent with `crm_records` at every commit.
@@ -149,4 +149,71 @@ function createSteps({ db, prepare, clock, changes, onChange }: Omit<CrmTablesDe
       })
     },
   }
+}
+
+/**
+ * Switches the typed tables off. Drops those of earlier processes, and removes their names from `crm_objects`,
+ * `crm_fields`, the views and the dictionary. Returns CrmTables that do nothing.
+ */
+export function disableCrmTables(db: Sqlite, prepare: Prepare, changes: NotedChanges): CrmTables {
+  db.transaction(() => {
+    const states = createCrmTableStates(prepare, changes)
+    for (const [object, state] of [...states.all()]) {
+      if (state.made) dropViews(db, state.made.table)
+      for (const table of tablesOf(state)) dropTable(db, table)
+      states.remove(object)
+    }
+    prepare('UPDATE crm_objects SET table_name = NULL WHERE table_name IS NOT NULL').run()
+    prepare('UPDATE crm_fields SET column_name = NULL WHERE column_name IS NOT NULL').run()
+    createCrmDictionary(prepare).refresh()
+    replaceViews(db, dealViews(db))
+    changes.store()
+  }).immediate()
+  return { follow: () => undefined, finish: async () => undefined, close: () => undefined }
+}
+
+/** A change of a typed table that people may already query, and its reason. Pure. */
+export interface TypedTableChange {
+  /** `failed`: dropped after an error, until the metadata changes or the next start. */
+  kind: 'replaced' | 'dropped' | 'failed'
+  table: string
+  reason: string
+}
+
+/** Undefined when the object has the same table as before, or had none. */
+export function tableChange(
+  before: CrmTableState | undefined,
+  after: CrmTableState | undefined,
+): TypedTableChange | undefined {
+  const [had, has] = [before?.made, after?.made]
+  if (had === undefined || had.columns === has?.columns) return undefined
+  const { table } = had
+  if (after === undefined) return { kind: 'dropped', table, reason: 'its object no longer exists' }
+  const difference = has && differenceOf(had, has)
+  if (difference === undefined)
+    return { kind: 'dropped', table, reason: 'another program dropped it; parley creates it again' }
+  return { kind: 'replaced', table, reason: `the fields of its object have changed (${difference})` }
+}
+
+/** The reason has the code of the error alone, since its message may quote a value. */
+export function failedTable(
+  object: string,
+  state: CrmTableState | undefined,
+  error: unknown,
+): TypedTableChange {
+  const reason = `writing it failed (${errorCode(error) ?? 'unknown error'})`
+  return { kind: 'failed', table: state?.made?.table ?? nameFor(object), reason }
+}
+
+/** Undefined when the columns are the same: then another program has dropped the table. */
+function differenceOf(had: TypedTable, has: TypedTable): string | undefined {
+  const earlier = new Map(had.columns.map(column => [column.column, JSON.stringify(column)]))
+  const names = new Set(has.columns.map(({ column }) => column))
+  const added = has.columns.filter(({ column }) => !earlier.has(column)).length
+  const removed = had.columns.filter(({ column }) => !names.has(column)).length
+  const common = has.columns.filter(({ column }) => earlier.has(column))
+  const changed = common.filter(column => earlier.get(column.column) !== JSON.stringify(column)).length
+  const isReordered = had.columns.map(({ column }) => column).join('\n') !== [...names].join('\n')
+  if (added + removed + changed === 0 && !isReordered) return undefined
+  return `columns added: ${added}, removed: ${removed}, changed: ${changed}`
 }

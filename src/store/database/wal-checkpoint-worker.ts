@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { openSqlite } from './sqlite.ts'
-import { type CheckpointWorkerData, FILE_WORK, type FileWork, ORDER_STATE } from './wal-checkpoint-order.ts'
+import { type CheckpointWorkerData, FILE_WORK, type FileWork, ORDER_STATE } from './wal-checkpoints.ts'
 
 /**
  * The program of the thread in wal-checkpoints.ts. Each message names work on the whole file. The program imports as

@@ -1,9 +1,9 @@
 import { lowerPriority } from '../../base/lower-priority.ts'
 import { answerParent } from '../database/child-program.ts'
 import { openSqlite } from '../database/sqlite.ts'
-import type { RebuildInput } from './rebuild.ts'
+import type { RebuildInput } from './maintenance.ts'
 
-/** The program of the child process in rebuild.ts. It rewrites a database, answers whether it succeeded, and exits. */
+/** The program of the child process in maintenance.ts. It rewrites a database, answers whether it succeeded, and exits. */
 
 /** How long to wait for the write lock of another program. */
 const BUSY_TIMEOUT_MS = 5000

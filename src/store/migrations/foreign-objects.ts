@@ -1,7 +1,7 @@
 import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
 import { readCrmTableStates, tablesOf } from '../crm/table-state.ts'
+import { openReader } from '../database/connections.ts'
 import { hasTable } from '../database/existing-tables.ts'
-import { openReader } from '../database/reader.ts'
 import { quote } from '../database/sql.ts'
 import { databaseError } from '../database/sqlite-errors.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'

@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, existsSync, linkSync, renameSync, rmSync, statSync } from 'node:fs'
 import { errorCode, StopError } from '../../base/errors.ts'
 import { asidePath, keptByRestores } from '../copies/copy-files.ts'
-import { closeDatabase } from '../database/close.ts'
+import { closeDatabase } from '../database/connections.ts'
 import { isBusy, openElsewhere } from '../database/sqlite-errors.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { identityOf, isSameFile } from '../disk/location.ts'

@@ -1,6 +1,5 @@
 import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
-import { hasTable } from '../database/existing-tables.ts'
-import { renameTable } from '../database/rename-table.ts'
+import { hasTable, renameTable } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { CREATE_MARKS, MARKS, SEARCH_INDICES, type SearchIndex } from './schema.ts'

@@ -20,8 +20,9 @@ import {
   type Status,
   type StatusRow,
   type UncountedRow,
+  type WriterState,
+  writerOf,
 } from './status.ts'
-import { type WriterState, writerOf } from './writer.ts'
 
 /** What `parley status --json` prints and the daemon's `/status` answers, field by field. */
 export interface StatusReport<Row = ResourceReport> {

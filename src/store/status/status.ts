@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { EXIT_STATUS, StopError } from '../../base/errors.ts'
+import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
 import { CATALOG } from '../../catalog/catalog.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import type { ResourceStateName } from '../../dictionary/sync-tables.ts'
@@ -9,6 +9,7 @@ import type { Sqlite } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import { databaseSizes } from '../disk/disk-space.ts'
 import { type Request, readRequests } from '../file/handed-over.ts'
+import { isLocked } from '../file/lock.ts'
 import { databaseStats, readDatabase } from '../file/open.ts'
 import { type LagSummary, readArrivals } from '../sync/arrivals.ts'
 import { type Gate, readGates } from '../sync/gates.ts'
@@ -241,4 +242,36 @@ export function noWarehouseError(file: string): StopError {
     hint: 'Run parley backfill to create it, or set database.path (--database) to an existing one.',
     exitStatus: EXIT_STATUS.databaseUnavailable,
   })
+}
+
+/** The process that writes a warehouse, or the last one that did. */
+export interface WriterState extends Writer {
+  /** True while the process holds the lock. */
+  running: boolean
+  /** True when the process is gone and left open runs: it was killed, or the machine went down. */
+  died: boolean
+}
+
+/**
+ * The writer recorded in `sync_meta`, checked against the lock. When the lock cannot be checked, the writer counts as
+ * running while a process with its PID exists.
+ */
+export function writerOf({
+  database,
+  meta,
+  openRuns,
+}: Pick<Status, 'database' | 'meta' | 'openRuns'>): WriterState | undefined {
+  const writer = readNote<Writer>(key => meta.get(key), META.writer)
+  if (writer === undefined) return undefined
+  const running = isLocked(database.path) ?? isAlive(writer.pid)
+  return { ...writer, running, died: !running && openRuns > 0 }
+}
+
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return errorCode(error) === 'EPERM'
+  }
 }

@@ -1,4 +1,4 @@
-import { closeDatabase } from '../database/close.ts'
+import { closeDatabase } from '../database/connections.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { requireStillThere } from '../disk/location.ts'
 import { openWritableFile } from '../file/open.ts'

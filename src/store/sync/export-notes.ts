@@ -1,4 +1,4 @@
-import { openBriefWriter } from '../database/brief-writer.ts'
+import { openBriefWriter } from '../database/connections.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { resolvedPath } from '../disk/location.ts'

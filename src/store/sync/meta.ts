@@ -54,7 +54,7 @@ export const META = {
   publishing: 'publishing',
   /** The problems that a hook was called for and that have not been reported as recovered. */
   announcedProblems: 'announced_problems',
-  /** The newest openings by a writer; see `store/changes/openings.ts`. */
+  /** The newest openings by a writer; see `store/changes/changes-since.ts`. */
   openings: 'openings',
   /** By table: the greatest `_id` whose row was noted as new; see `store/changes/noted-changes.ts`. */
   notedRows: 'noted_rows',

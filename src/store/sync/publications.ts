@@ -1,6 +1,6 @@
 import type { RowOf } from '../../catalog/bookkeeping/table-declaration.ts'
 import type { PUBLICATION_TABLE } from '../../catalog/bookkeeping/tables.ts'
-import { openBriefWriter } from '../database/brief-writer.ts'
+import { openBriefWriter } from '../database/connections.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 

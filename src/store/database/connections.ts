@@ -50,3 +50,61 @@ function passingFault(db: Sqlite): Error | undefined {
 function sleep(ms: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 }
+
+const BUSY_TIMEOUT_MS = 100
+
+/**
+ * Opens an existing database for one short write of a process that does not hold the lock of the warehouse. It creates
+ * no tables and views, as `openWarehouse` does: only the process with the lock may do that.
+ */
+export function openBriefWriter(file: string): Sqlite {
+  const db = openSqlite(file, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
+  // A checkpoint of the WAL may take long, so it is left to the writer.
+  db.pragma('wal_autocheckpoint = 0')
+  return db
+}
+
+/**
+ * Closes the database and keeps its `-wal` and `-shm` files. Without them, a reader that may not write the folder
+ * cannot open a WAL database. SQLite removes them unless the last connection to close is a read-only one.
+ */
+export function closeDatabase(db: Sqlite): void {
+  const { readonly, memory } = db
+  if (readonly || memory) {
+    db.close()
+    return
+  }
+  tryTruncateWal(db)
+  closeKeepingWal(db)
+}
+
+/**
+ * Closes a database whose file was renamed. No second connection is opened: the old name may belong to another file
+ * by now. The WAL is emptied first, so that its frames cannot be applied to that file.
+ */
+export function closeMovedDatabase(db: Sqlite): void {
+  tryTruncateWal(db)
+  db.close()
+}
+
+function tryTruncateWal(db: Sqlite): void {
+  try {
+    db.pragma('wal_checkpoint(TRUNCATE)')
+  } catch {
+    // On a full disk the WAL stays. Nothing is lost: the next connection reads it.
+  }
+}
+
+/** Closes the database and leaves its `-wal` and `-shm` files unchanged. */
+export function closeKeepingWal(db: Sqlite): void {
+  let last: Sqlite | undefined
+  try {
+    last = openSqlite(db.name, { readonly: true, fileMustExist: true })
+    // SQLite opens the files of a connection at its first read. This one does not parse the schema.
+    last.pragma('user_version')
+  } catch {
+    // A database that cannot be read needs no -wal and -shm for its readers.
+  }
+  db.close()
+  last?.close()
+}
