@@ -26,9 +26,9 @@ import type { Nudge } from '../server/nudge.ts'
 import { startStatusServer } from '../server/server.ts'
 import { requireStillThere, resolvedPath } from '../store/disk/location.ts'
 import { refuseOtherWorkspaceAt } from '../store/file/open.ts'
+import { noteWhileWaiting } from '../store/open-warehouse.ts'
 import { type DaemonState, reasonOfState } from '../store/status/report.ts'
-import { noteDaemonEnd } from '../store/status/waiting-daemon.ts'
-import { API_GATE, type Gate } from '../store/sync/gates.ts'
+import { API_GATE, clearGates, type Gate } from '../store/sync/gates.ts'
 import { META } from '../store/sync/meta.ts'
 import { type BackgroundWork, startBackgroundWork } from './background-work.ts'
 import { createTargetCatalogue, type TargetCatalogueParts } from './catalogue.ts'
@@ -203,7 +203,11 @@ function noteStopWhileWaiting(
   const path = resolvedPath(settings.database.path)
   if (!opened.has(path)) return
   try {
-    noteDaemonEnd(path, settings.api.workspaceId, stoppedState(clock))
+    noteWhileWaiting(path, settings.api.workspaceId, (meta, db) => {
+      meta.set(META.daemonState, JSON.stringify(stoppedState(clock)))
+      // They are no longer the reason why nothing is read.
+      clearGates(db)
+    })
   } catch {
     // The disk may be full or the database missing, which may be why the daemon waits. The log reports the end.
   }

@@ -9,7 +9,7 @@ import type { AnnouncedNote, ProblemLook } from '../hooks/announcements.ts'
 import { type AnnouncedStorage, type HookWatch, watchProblems } from '../hooks/watch.ts'
 import { resolvedPath } from '../store/disk/location.ts'
 import { readDatabase } from '../store/file/open.ts'
-import { noteWhileWaiting } from '../store/status/waiting-daemon.ts'
+import { noteWhileWaiting } from '../store/open-warehouse.ts'
 import { META, NOTE_DAMAGED, readMeta, readNote } from '../store/sync/meta.ts'
 import type { CurrentState } from './current-state.ts'
 

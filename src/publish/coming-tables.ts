@@ -1,7 +1,7 @@
 import { isSameName, tableNamed } from '../export/chosen-tables.ts'
 import { crmTables, folderOf } from '../export/crm-tables.ts'
 import { declaredTables, type ExportTable } from '../export/tables.ts'
-import { nameFor } from '../store/crm/metadata.ts'
+import { nameFor } from '../store/crm/sql.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 
 /**

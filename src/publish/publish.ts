@@ -1,7 +1,7 @@
 import { type Clock, isoInstant } from '../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
-import { readInstants, statusInstants } from '../store/status/status.ts'
+import { readUncounted, statusInstants } from '../store/status/status.ts'
 import { META, readMeta } from '../store/sync/meta.ts'
 import { type BegunPublication, beginPublication, stoppedAfter } from './begin.ts'
 import { expireSnapshots, PURGED_PROPERTY } from './expire.ts'
@@ -121,7 +121,7 @@ async function publishBegun(
   const { db, storage, keep, version, full } = options
   const { publication, target } = begun
   const leftovers = await removeUncommitted(storage, target, publication)
-  const status = statusInstants(readInstants(db))
+  const status = statusInstants(readUncounted(db))
   const properties = {
     [PROPERTIES.warehouse]: warehouse,
     ...(status.complete_as_of !== null && { [PROPERTIES.completeAsOf]: status.complete_as_of }),

@@ -1,9 +1,19 @@
 import { resolve } from 'node:path'
-import { closeKeepingWal } from './database/connections.ts'
+import { closeDatabase, closeKeepingWal } from './database/connections.ts'
 import type { Sqlite } from './database/sqlite-types.ts'
-import { APPLICATION_ID, applyMode, type ModeChange, type OpenOptions, openDatabase } from './file/open.ts'
+import { requireStillThere } from './disk/location.ts'
+import {
+  APPLICATION_ID,
+  applyMode,
+  type ModeChange,
+  type OpenOptions,
+  openDatabase,
+  openWritableFile,
+} from './file/open.ts'
+import { workspaceOf } from './file/workspace.ts'
 import { writeError } from './migrations/foreign-objects.ts'
 import { migrate, type UpgradeOptions } from './migrations/migrate.ts'
+import { createMeta, type Meta } from './sync/meta.ts'
 import { ensureViews } from './views/views.ts'
 
 export interface WarehouseOptions extends Omit<OpenOptions, 'readonly'>, UpgradeOptions {
@@ -38,3 +48,25 @@ export function openWarehouse(options: WarehouseOptions): Sqlite {
 }
 
 const filesOf = (file: string): string[] => ['', '-wal', '-shm'].map(suffix => `${file}${suffix}`)
+
+/**
+ * Writes to `sync_meta` for a daemon that waits: it has closed the database but holds its lock. Does nothing and returns
+ * false if the database of another workspace is at this path by now.
+ * @throws StopError (73) when there is no file at this path, or the error of SQLite, for example on a full disk
+ */
+export function noteWhileWaiting(
+  file: string,
+  workspaceId: string,
+  write: (meta: Meta, db: Sqlite) => void,
+): boolean {
+  requireStillThere(file)
+  const db = openWritableFile(file, 0o600)
+  try {
+    if (workspaceOf(db)?.id !== workspaceId) return false
+    const meta = createMeta(sql => db.prepare(sql))
+    db.transaction(() => write(meta, db)).immediate()
+    return true
+  } finally {
+    closeDatabase(db)
+  }
+}

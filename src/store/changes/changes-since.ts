@@ -7,7 +7,7 @@ import { META, readMeta, readNote } from '../sync/meta.ts'
  * and by migrations are not noted.
  */
 
-/** By table: its parts, as `part-notes.ts` names them. A table that is not in it has not changed. */
+/** By table: its parts, as `sync_changed_parts` names them. A table that is not in it has not changed. */
 export type ChangedParts = ReadonlyMap<string, readonly string[]>
 
 /** The present point. Undefined while no writer has opened the warehouse since it was created, upgraded or restored. */

@@ -8,6 +8,7 @@ import {
   type CrmColumn,
   type CrmField,
   createNames,
+  identifier,
   LEADING_COLUMNS,
   labelsOf,
   type Names,
@@ -29,6 +30,11 @@ export function freeName(db: Sqlite, wanted: string): string {
     const name = number === 1 ? wanted : `${wanted}_${number}`
     if (![name, liveView(name), labelledView(name)].some(inUse.has)) return name
   }
+}
+
+/** The name of an object's table. `freeName` appends a number when the name is taken. */
+export function nameFor(object: string): string {
+  return `crm_${identifier(object)}`
 }
 
 export function liveView(table: string): string {

@@ -5,11 +5,10 @@ import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { dealViews } from '../views/deals.ts'
 import { replaceViews } from '../views/replace.ts'
 import { createCrmDictionary } from './dictionary.ts'
-import { createCrmTableFilling } from './filling.ts'
-import { createCrmTableMetadata, nameFor } from './metadata.ts'
+import { createCrmTableReplacement, dropTypedTables } from './replacement.ts'
 import { createCrmTableRows, createWrittenRecords } from './rows.ts'
-import { dropTable, dropViews, isTableError } from './sql.ts'
-import { type CrmTableState, createCrmTableStates, type TypedTable, tablesOf } from './table-state.ts'
+import { isTableError, nameFor } from './sql.ts'
+import { type CrmTableState, createCrmTableStates, type TypedTable } from './table-state.ts'
 
 /**
  * Typed tables: one per CRM object, with a column for each field, consistent with `crm_records` at every commit.
@@ -93,8 +92,7 @@ function createSteps({ db, prepare, clock, changes, onChange }: Omit<CrmTablesDe
   const notes = createWrittenRecords(db, prepare)
   const states = createCrmTableStates(prepare, changes)
   const rows = createCrmTableRows({ db, states, notes, changes })
-  const metadata = createCrmTableMetadata({ db, prepare, states })
-  const filling = createCrmTableFilling({ db, prepare, clock, states, rows })
+  const tables = createCrmTableReplacement({ db, prepare, clock, states, rows })
   const objects = prepare<string>('SELECT name FROM crm_objects ORDER BY name').pluck()
 
   const attempt = (object: string, work: () => void) => {
@@ -103,7 +101,7 @@ function createSteps({ db, prepare, clock, changes, onChange }: Omit<CrmTablesDe
       db.transaction(work)()
     } catch (error) {
       if (!db.inTransaction || !isTableError(error)) throw error
-      db.transaction(() => metadata.drop(object))()
+      db.transaction(() => tables.drop(object))()
       onChange?.(failedTable(object, before, error))
       return
     }
@@ -116,9 +114,9 @@ function createSteps({ db, prepare, clock, changes, onChange }: Omit<CrmTablesDe
     const until = clock.elapsed() + BATCH_MS
     for (const object of names) {
       attempt(object, () => {
-        metadata.plan(object)
-        if (filling.isReady(object) && clock.elapsed() < until) filling.runBatch(object, until)
-        metadata.publish(object)
+        tables.plan(object)
+        if (tables.isReady(object) && clock.elapsed() < until) tables.runBatch(object, until)
+        tables.publish(object)
       })
     }
   }
@@ -140,12 +138,12 @@ function createSteps({ db, prepare, clock, changes, onChange }: Omit<CrmTablesDe
       for (const object of notes.recordObjects()) attempt(object, () => rows.follow(object))
       notes.clear()
     },
-    isUnfinished: (options = { all: false }) => filling.objectWithWork(options) !== undefined,
+    isUnfinished: (options = { all: false }) => tables.objectWithWork(options) !== undefined,
     runBatch(ms: number, options = { all: false }) {
-      const object = filling.objectWithWork(options)
+      const object = tables.objectWithWork(options)
       if (object === undefined) return
       attempt(object, () => {
-        if (filling.runBatch(object, clock.elapsed() + ms)) metadata.publish(object)
+        if (tables.runBatch(object, clock.elapsed() + ms)) tables.publish(object)
       })
     },
   }
@@ -158,11 +156,7 @@ function createSteps({ db, prepare, clock, changes, onChange }: Omit<CrmTablesDe
 export function disableCrmTables(db: Sqlite, prepare: Prepare, changes: NotedChanges): CrmTables {
   db.transaction(() => {
     const states = createCrmTableStates(prepare, changes)
-    for (const [object, state] of [...states.all()]) {
-      if (state.made) dropViews(db, state.made.table)
-      for (const table of tablesOf(state)) dropTable(db, table)
-      states.remove(object)
-    }
+    for (const object of [...states.all().keys()]) dropTypedTables(db, states, object)
     prepare('UPDATE crm_objects SET table_name = NULL WHERE table_name IS NOT NULL').run()
     prepare('UPDATE crm_fields SET column_name = NULL WHERE column_name IS NOT NULL').run()
     createCrmDictionary(prepare).refresh()

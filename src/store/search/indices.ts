@@ -1,9 +1,18 @@
 import type { Clock } from '../../base/clock.ts'
 import { StopError } from '../../base/errors.ts'
+import { hasTable } from '../database/existing-tables.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import type { Transaction } from '../database/transaction.ts'
-import { areObjectsAsWanted, hasMarks, SEARCH_REBUILT, takeStep } from './objects.ts'
+import {
+  areObjectsAsWanted,
+  type IndexMark,
+  type IndexState,
+  newestKey,
+  readMarks,
+  SEARCH_REBUILT,
+  takeStep,
+} from './objects.ts'
 import { MARKS, SEARCH_INDICES, type SearchIndex } from './schema.ts'
 
 /**
@@ -46,20 +55,14 @@ export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prep
    */
   let known: boolean | undefined
 
-  const marks = (): ReadonlyMap<string, IndexMark> => {
-    const rows = hasMarks(db) ? prepare<IndexMark>(`SELECT * FROM ${MARKS}`).all() : []
-    return new Map(rows.map(row => [row.name, row]))
-  }
   const isAsWanted = (isWanted: boolean): boolean => {
     if (known !== isWanted) known = areObjectsAsWanted(db, isWanted) ? isWanted : undefined
     return known === isWanted
   }
-  const newest = ({ source }: SearchIndex): number =>
-    prepare<number | null>(`SELECT max(_id) FROM ${source}`).pluck().get() ?? 0
 
   /** Indexes the next batch of rows. False when no row is left. */
   const fill = (index: SearchIndex, bytes: number): boolean => {
-    const { indexed_up_to: after = 0 } = marks().get(index.name) ?? {}
+    const { indexed_up_to: after = 0 } = readMarks(db).get(index.name) ?? {}
     const upTo = endOfBatch(prepare<{ id: number; bytes: number }>(index.weigh).iterate(after), bytes)
     if (upTo === undefined) return false
     prepare(index.fill).run({ after, upTo })
@@ -74,7 +77,7 @@ export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prep
       // A search is faster with fewer FTS5 segments. Automatic merges are off: their duration could not be limited.
       if (!merge(prepare, index.name)) {
         if (!fill(index, bytes)) {
-          const mark = marks().get(index.name)
+          const mark = readMarks(db).get(index.name)
           return (mark !== undefined && purgeStep(prepare, mark)) || didAny
         }
         // FTS5 flushes its buffer before each statement, so fewer and larger batches are cheaper.
@@ -89,13 +92,13 @@ export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prep
     isDue(isWanted) {
       if (!isAsWanted(isWanted)) return true
       if (!isWanted) return false
-      const all = marks()
+      const all = readMarks(db)
       return SEARCH_INDICES.some(index => {
         const mark = all.get(index.name)
-        return mark === undefined || isPurgeDue(mark) || mark.indexed_up_to < newest(index)
+        return mark === undefined || isPurgeDue(mark) || mark.indexed_up_to < newestKey(db, index)
       })
     },
-    exists: () => marks().size > 0,
+    exists: () => readMarks(db).size > 0,
     advance(isWanted, mayGoOn) {
       if (!isAsWanted(isWanted)) {
         takeStep(db, isWanted)
@@ -104,10 +107,10 @@ export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prep
       return isWanted && SEARCH_INDICES.some(index => advanceOne(index, mayGoOn))
     },
     progress() {
-      const all = marks()
+      const all = readMarks(db)
       return SEARCH_INDICES.reduce(
         (sum, index) => {
-          const total = newest(index)
+          const total = newestKey(db, index)
           // A mark can exceed the newest key, after the newest rows were deleted.
           const done = Math.min(all.get(index.name)?.indexed_up_to ?? 0, total)
           return { done: sum.done + done, total: sum.total + total }
@@ -116,9 +119,9 @@ export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prep
       )
     },
     forget() {
-      if (!hasMarks(db)) return false
+      if (!hasTable(db, MARKS)) return false
       prepare(`UPDATE ${MARKS} SET state = 'to be joined' WHERE state LIKE '%outdated'`).run()
-      return [...marks().values()].some(isPurgeDue)
+      return [...readMarks(db).values()].some(isPurgeDue)
     },
   }
 }
@@ -186,26 +189,7 @@ export async function buildSearch(options: BuildOptions): Promise<Built> {
   return { complete: true, changed }
 }
 
-/** How far an index is filled and purged: a row of the table of marks. */
-export interface IndexMark {
-  name: string
-  indexed_up_to: number
-  state: IndexState
-}
-
-/**
- * FTS5 stores a deletion as a new entry next to the old one. Merging all FTS5 segments of the index removes both.
- *
- * - `kept` → `outdated`: a text is edited or deleted (a trigger)
- * - `outdated` → `to be joined`: a purge is due (`forget`)
- * - `to be joined` → `being joined`: the merge has begun
- * - `being joined` → `kept`: the merge is complete
- * - `being joined` → `being joined, outdated`: a text is edited or deleted during the merge, which does not remove it
- * - `being joined, outdated` → `outdated`: the merge is complete
- */
-type IndexState = 'kept' | 'outdated' | 'to be joined' | 'being joined' | 'being joined, outdated'
-
-export const isPurgeDue = ({ state }: IndexMark): boolean => state !== 'kept' && state !== 'outdated'
+const isPurgeDue = ({ state }: IndexMark): boolean => state !== 'kept' && state !== 'outdated'
 
 /**
  * The FTS5 option `usermerge`: a merge by `advance` begins only when a level has this many FTS5 segments. FTS5 stops
@@ -221,7 +205,7 @@ const BLOCKS = 40
  * Merges about `blocks` blocks of an index's FTS5 segments. A negative number begins a merge of all segments. Returns
  * false when there is nothing to merge.
  */
-export function merge(prepare: Prepare, name: string, blocks = BLOCKS): boolean {
+function merge(prepare: Prepare, name: string, blocks = BLOCKS): boolean {
   const changes = prepare<number>('SELECT total_changes()').pluck()
   const before = onlyRow(changes)
   prepare(`INSERT INTO ${name} (${name}, rank) VALUES ('merge', ?)`).run(blocks)
@@ -230,7 +214,7 @@ export function merge(prepare: Prepare, name: string, blocks = BLOCKS): boolean 
 }
 
 /** One step of a purge: the first begins a merge of all FTS5 segments, others continue it. False if none is due. */
-export function purgeStep(prepare: Prepare, mark: IndexMark): boolean {
+function purgeStep(prepare: Prepare, mark: IndexMark): boolean {
   if (!isPurgeDue(mark)) return false
   const { name, state } = mark
   const isFirst = state === 'to be joined'

@@ -2,6 +2,7 @@ import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
 import { hasTable, renameTable } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
+import { onlyRow } from '../database/statements.ts'
 import { CREATE_MARKS, MARKS, SEARCH_INDICES, type SearchIndex } from './schema.ts'
 
 /** Blocks of an index, of up to 4 KB each, that are deleted at a time. */
@@ -10,9 +11,35 @@ const BLOCKS = 40
 /** Number of schema objects when all indices are complete, including the table of marks. */
 const OBJECT_COUNT = SEARCH_INDICES.reduce((count, { objects }) => count + objects.size, 1)
 
-export function hasMarks(db: Sqlite): boolean {
-  return hasTable(db, MARKS)
+/** How far an index is filled and purged: a row of the table of marks. */
+export interface IndexMark {
+  name: string
+  indexed_up_to: number
+  state: IndexState
 }
+
+/**
+ * FTS5 stores a deletion as a new entry next to the old one. Merging all FTS5 segments of the index removes both.
+ *
+ * - `kept` → `outdated`: a text is edited or deleted (a trigger)
+ * - `outdated` → `to be joined`: a purge is due (`forget`)
+ * - `to be joined` → `being joined`: the merge has begun
+ * - `being joined` → `kept`: the merge is complete
+ * - `being joined` → `being joined, outdated`: a text is edited or deleted during the merge, which does not remove it
+ * - `being joined, outdated` → `outdated`: the merge is complete
+ */
+export type IndexState = 'kept' | 'outdated' | 'to be joined' | 'being joined' | 'being joined, outdated'
+
+/** The marks by the name of their index. None before the first index is created. */
+export function readMarks(db: Sqlite): ReadonlyMap<string, IndexMark> {
+  if (!hasTable(db, MARKS)) return new Map()
+  const marks = db.prepare<unknown[], IndexMark>(`SELECT * FROM ${MARKS}`).all()
+  return new Map(marks.map(mark => [mark.name, mark]))
+}
+
+/** The greatest key (`_id`) of the rows that an index is built from; 0 without rows. */
+export const newestKey = (db: Sqlite, { source }: SearchIndex): number =>
+  onlyRow(db.prepare<unknown[], number>(`SELECT coalesce(max(_id), 0) FROM ${source}`).pluck())
 
 /** Whether all indices exist as declared; when they are not wanted, whether none exists. */
 export function areObjectsAsWanted(db: Sqlite, isWanted: boolean): boolean {
@@ -66,7 +93,10 @@ export function takeStep(db: Sqlite, isWanted: boolean): void {
   const tables = outdated.filter(({ type }) => type === 'table')
   // Without triggers an index becomes outdated, so its mark is deleted in the same transaction.
   for (const { name } of triggers) db.exec(`DROP TRIGGER ${quote(name)}`)
-  if (present.has(MARKS)) for (const { name } of tables) forgetMark(db, name)
+  if (present.has(MARKS)) {
+    const forget = db.prepare(`DELETE FROM ${MARKS} WHERE name = ?`)
+    for (const { name } of tables) forget.run(name)
+  }
   const [table] = tables
   if (table) retireTable(db, table.name, present)
   else if (isWanted) create(db, present)
@@ -111,10 +141,6 @@ export function withoutDamagedSearch(db: Sqlite, error: unknown, onDamaged: () =
 
 /** The only virtual tables are the full-text indices. */
 const isSearchDamage = (error: unknown): boolean => errorCode(error) === 'SQLITE_CORRUPT_VTAB'
-
-function forgetMark(db: Sqlite, name: string): void {
-  db.prepare(`DELETE FROM ${MARKS} WHERE name = ?`).run(name)
-}
 
 /** The name of an index while it is emptied. It is renamed so that no one queries a partly emptied index. */
 const retiredName = (name: string): string => name.replace(/^search_(?:left_)?/, 'search_left_')

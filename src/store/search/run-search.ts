@@ -1,6 +1,6 @@
-import { hasTable } from '../database/existing-tables.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
+import { type IndexMark, newestKey, readMarks } from './objects.ts'
 import {
   type Access,
   indicesFor,
@@ -12,7 +12,7 @@ import {
   startsOf,
   withValues,
 } from './query.ts'
-import { MARKS, SEARCH_INDICES, type SearchIndex, type SearchTable } from './schema.ts'
+import { SEARCH_INDICES, type SearchIndex, type SearchTable } from './schema.ts'
 
 /** Runs a search. Chooses between the full-text index and a scan of the newest rows; query.ts builds the statement. */
 
@@ -35,11 +35,11 @@ export function runSearch(db: Sqlite, question: SearchQuestion, options: { run: 
 }
 
 function search(db: Sqlite, question: SearchQuestion, run: boolean): SearchAnswer {
-  const marks = marksOf(db)
+  const marks = readMarks(db)
   const found = new Map(
     indicesFor(question.kinds).map(name => {
       const index = SEARCH_INDICES.find(one => one.name === name)
-      return [name, index ? coverage(db, index, marks) : NO_COVERAGE] as const
+      return [name, index ? coverage(db, index, marks.get(name)) : NO_COVERAGE] as const
     }),
   )
   const access = new Map([...found].map(([name, covered]) => [name, accessTo(db, name, covered, question)]))
@@ -55,16 +55,10 @@ interface Coverage {
 
 const NO_COVERAGE: Coverage = { mark: 0, newest: 0 }
 
-function marksOf(db: Sqlite): ReadonlyMap<string, number> {
-  if (!hasTable(db, MARKS)) return new Map()
-  const rows = db.prepare<unknown[], [string, number]>(`SELECT name, indexed_up_to FROM ${MARKS}`).raw().all()
-  return new Map(rows)
-}
-
-function coverage(db: Sqlite, { name, source }: SearchIndex, marks: ReadonlyMap<string, number>): Coverage {
-  const newest = db.prepare<unknown[], number | null>(`SELECT max(_id) FROM ${source}`).pluck().get()
-  return { mark: marks.get(name) ?? 0, newest: newest ?? 0 }
-}
+const coverage = (db: Sqlite, index: SearchIndex, mark: IndexMark | undefined): Coverage => ({
+  mark: mark?.indexed_up_to ?? 0,
+  newest: newestKey(db, index),
+})
 
 function unindexedShare(covered: readonly Coverage[]): number {
   const sum = (value: (one: Coverage) => number) => covered.reduce((total, one) => total + value(one), 0)

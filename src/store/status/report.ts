@@ -1,9 +1,7 @@
-import { resolve } from 'node:path'
 import { MINUTE_MS } from '../../base/clock.ts'
 import { reasonWithHint } from '../../base/errors.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.ts'
 import type { ResourceStateName } from '../../dictionary/sync-tables.ts'
-import { databaseError } from '../database/sqlite-errors.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { LARGE_WAL_BYTES, type LockHolder, walReaders } from '../disk/lock-holders.ts'
 import type { Workspace } from '../file/workspace.ts'
@@ -13,7 +11,7 @@ import { META, readNote } from '../sync/meta.ts'
 import type { PublicationAttempt, PublicationHistory, PublishingNote } from '../sync/publications.ts'
 import {
   type CountedColumn,
-  readOpenWarehouse,
+  type ResourceTroubles,
   readStatus,
   readUncounted,
   readWarehouse,
@@ -156,15 +154,7 @@ export interface ResourceReport extends Omit<StatusRow, 'by_state'>, ResourceHis
 /** A resource of a report for which no rows were counted, or of one for which they were. */
 export type ResourceFacts = Omit<ResourceReport, CountedColumn> & Partial<Pick<ResourceReport, CountedColumn>>
 
-interface ResourceHistory {
-  /** Null unless this resource itself fails. When the API is unreachable as a whole, `api` has the instant. */
-  failing_since: string | null
-  /** Failed runs since the last successful one; null unless this resource itself fails. */
-  failed_in_a_row: number | null
-  /** Since when the mass-deletion guard holds deletions back; null when it holds none. */
-  deletions_held_since: string | null
-  /** Since when it has items that could not be stored; null when it has none. */
-  rejected_since: string | null
+interface ResourceHistory extends ResourceTroubles {
   /** Null when no row ever appeared in a span of time that had already been listed. */
   arrival_lag: LagReport | null
 }
@@ -190,10 +180,8 @@ export interface StatusQuestion {
 
 /** @throws StopError (73) when there is no warehouse at this path, or it cannot be read */
 export function readStatusReport({ path, now, db, daemon, rows }: StatusQuestion): StatusReport {
-  const file = resolve(path)
   const read = rows === undefined ? readStatus : () => rows
-  const status = db === undefined ? readWarehouse(file, read) : readOpen(db, file, read)
-  const report = reportOf(status, { now, daemon })
+  const report = reportOf(readWarehouse(path, read, db), { now, daemon })
   const withStates = ({ by_state: counts, ...row }: (typeof report.resources)[number]): ResourceReport => ({
     ...row,
     by_state: counts === null ? null : JSON.parse(counts),
@@ -217,7 +205,7 @@ function reportOf<Row extends UncountedRow>(
   { now, daemon }: Pick<StatusQuestion, 'now' | 'daemon'>,
 ): StatusReport<Row & ResourceHistory> {
   const writer = writerOf(status) ?? null
-  const { database, resources, failing, held, rejected, arrivals, requests } = status
+  const { database, resources, troubles, arrivals, requests } = status
   const state = daemon ?? daemonOf(status, writer, now)
   return {
     database: database.path,
@@ -241,13 +229,17 @@ function reportOf<Row extends UncountedRow>(
     resources: resources.map(row => ({
       ...row,
       state: state?.state === 'waiting' && STOPS.includes(row.state) ? 'on hold' : row.state,
-      deletions_held_since: held.get(row.resource) ?? null,
-      rejected_since: rejected.get(row.resource) ?? null,
-      failing_since: failing.get(row.resource)?.since ?? null,
-      failed_in_a_row: failing.get(row.resource)?.inARow ?? null,
+      ...(troubles.get(row.resource) ?? NO_TROUBLES),
       arrival_lag: lagOf(arrivals.get(row.resource)),
     })),
   }
+}
+
+const NO_TROUBLES: ResourceTroubles = {
+  deletions_held_since: null,
+  rejected_since: null,
+  failing_since: null,
+  failed_in_a_row: null,
 }
 
 /** While the daemon waits, nothing is read. The database, which it may not be able to write, does not say so. */
@@ -258,14 +250,6 @@ const readerOf = ({ pid, program, state }: LockHolder): WalReader => ({
   program: program ?? null,
   state,
 })
-
-function readOpen(db: Sqlite, file: string, read: (db: Sqlite) => readonly StatusRow[]): Status {
-  try {
-    return readOpenWarehouse(db, file, read)
-  } catch (error) {
-    throw databaseError(error, file)
-  }
-}
 
 function storedNote<T>({ meta }: Pick<Status, 'meta'>, key: string): T | undefined {
   return readNote<T>(name => meta.get(name), key)

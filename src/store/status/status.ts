@@ -5,6 +5,7 @@ import type { ResourceName } from '../../declare/resource-names.ts'
 import type { ResourceStateName } from '../../dictionary/sync-tables.ts'
 import { hasView } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
+import { databaseError } from '../database/sqlite-errors.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import { databaseSizes } from '../disk/disk-space.ts'
@@ -21,11 +22,7 @@ import type { Writer } from '../sync/writer-note.ts'
 export interface Status<Row = StatusRow> {
   database: { path: string; bytes: number; walBytes: number }
   resources: readonly Row[]
-  failing: ReadonlyMap<ResourceName, Failing>
-  /** Since when the mass-deletion guard holds deletions back, for the resources where it does. */
-  held: ReadonlyMap<ResourceName, string>
-  /** Since when a resource has items that could not be stored. */
-  rejected: ReadonlyMap<ResourceName, string>
+  troubles: ReadonlyMap<ResourceName, ResourceTroubles>
   /** How late rows appeared, for the resources that ever had late rows. */
   arrivals: ReadonlyMap<ResourceName, LagSummary>
   /** Pending requests of other processes. */
@@ -40,10 +37,16 @@ export interface Status<Row = StatusRow> {
   meta: ReadonlyMap<string, string>
 }
 
-export interface Failing {
-  since: string
-  /** Failed runs since the last successful one. */
-  inARow: number
+/** What the last runs of a resource could not do. */
+export interface ResourceTroubles {
+  /** Null unless this resource itself fails. When the API is unreachable as a whole, `api` has the instant. */
+  failing_since: string | null
+  /** Failed runs since the last successful one; null unless this resource itself fails. */
+  failed_in_a_row: number | null
+  /** Since when the mass-deletion guard holds deletions back; null when it holds none. */
+  deletions_held_since: string | null
+  /** Since when it has items that could not be stored; null when it has none. */
+  rejected_since: string | null
 }
 
 /** A row of the view `sync_status`, with counts by state. */
@@ -103,15 +106,6 @@ export function readStatus(db: Sqlite): StatusRow[] {
   return db.prepare<unknown[], StatusRow>(STATUS_ROWS).all()
 }
 
-/** A part of `StatusRow`, without the columns for which rows are counted. */
-export type ResourceInstants = Pick<StatusRow, 'state' | 'complete_as_of' | 'fresh_as_of'>
-
-export function readInstants(db: Sqlite): ResourceInstants[] {
-  return db
-    .prepare<unknown[], ResourceInstants>('SELECT state, complete_as_of, fresh_as_of FROM sync_status')
-    .all()
-}
-
 export interface StatusInstants {
   /** Everything that the API published before this instant is in the warehouse; null while history is loading. */
   complete_as_of: string | null
@@ -119,7 +113,9 @@ export interface StatusInstants {
 }
 
 /** Up to when the warehouse as a whole is fresh and complete. Pure. */
-export function statusInstants(resources: readonly ResourceInstants[]): StatusInstants {
+export function statusInstants(
+  resources: readonly Pick<StatusRow, 'state' | 'complete_as_of' | 'fresh_as_of'>[],
+): StatusInstants {
   const offered = resources.filter(({ state }) => state !== 'unavailable')
   const complete = offered.map(({ complete_as_of: at }) => at)
   const fresh = offered.flatMap(({ fresh_as_of: at }) => at ?? [])
@@ -130,13 +126,27 @@ export function statusInstants(resources: readonly ResourceInstants[]): StatusIn
 }
 
 /**
+ * Reads the status in one read transaction.
  * @param read the rows of `sync_status`
+ * @param db an open connection. Default: a read-only connection that is closed afterwards
  * @throws StopError (73) when there is no warehouse at this path, or it cannot be read
  */
-export function readWarehouse<Row>(path: string, read: (db: Sqlite) => readonly Row[]): Status<Row> {
+export function readWarehouse<Row>(
+  path: string,
+  read: (db: Sqlite) => readonly Row[],
+  db?: Sqlite,
+): Status<Row> {
   const file = resolve(path)
-  requireWarehouse(file)
-  return readDatabase({ path: file }, db => readOpenWarehouse(db, file, read))
+  const readFrom = (open: Sqlite) => inOneRead(open, () => readAll(open, file, read))
+  if (db === undefined) {
+    requireWarehouse(file)
+    return readDatabase({ path: file }, readFrom)
+  }
+  try {
+    return readFrom(db)
+  } catch (error) {
+    throw databaseError(error, file)
+  }
 }
 
 /**
@@ -152,15 +162,6 @@ export function isHeldBack(path: string, resource: ResourceName): boolean {
   })
 }
 
-/** As `readWarehouse`, on an open connection, in one read transaction. */
-export function readOpenWarehouse<Row>(
-  db: Sqlite,
-  file: string,
-  read: (db: Sqlite) => readonly Row[],
-): Status<Row> {
-  return inOneRead(db, () => readAll(db, file, read))
-}
-
 /** Runs several reads on one state of the database. */
 export function inOneRead<T>(db: Sqlite, work: () => T): T {
   return db.transaction(work)()
@@ -172,25 +173,19 @@ export function isWarehouse(db: Sqlite): boolean {
 
 const OPEN_RUNS = 'SELECT count(*) FROM sync_runs WHERE ended_at IS NULL'
 
-const FAILING = `SELECT resource, failing_since AS since,
-    (SELECT count(*) FROM sync_runs u WHERE u.resource = r.resource AND u.outcome = 'failed'
-       AND u.started_at >= coalesce(r.last_success_at, '')) AS inARow
-  FROM sync_resources r WHERE failing_since IS NOT NULL`
-
-function readFailing(db: Sqlite): ReadonlyMap<ResourceName, Failing> {
-  const rows = db.prepare<unknown[], Failing & { resource: ResourceName }>(FAILING).all()
-  return new Map(rows.map(({ resource, ...failing }) => [resource, failing]))
-}
-
-function readHeld(db: Sqlite): ReadonlyMap<ResourceName, string> {
-  const sql = 'SELECT resource, held_since FROM sync_resources WHERE held_since IS NOT NULL'
-  return new Map(db.prepare<unknown[], [ResourceName, string]>(sql).raw().all())
-}
-
-function readRejected(db: Sqlite): ReadonlyMap<ResourceName, string> {
-  const sql =
-    'SELECT resource, min(first_seen_at) FROM sync_rejects WHERE resolved_at IS NULL GROUP BY resource'
-  return new Map(db.prepare<unknown[], [ResourceName, string]>(sql).raw().all())
+function readTroubles(db: Sqlite): ReadonlyMap<ResourceName, ResourceTroubles> {
+  const rows = db
+    .prepare<unknown[], ResourceTroubles & { resource: ResourceName }>(
+      `SELECT resource, held_since AS deletions_held_since, rejected_since, failing_since,
+         iif(failing_since IS NULL, NULL, (SELECT count(*) FROM sync_runs u
+           WHERE u.resource = r.resource AND u.outcome = 'failed'
+             AND u.started_at >= coalesce(r.last_success_at, ''))) AS failed_in_a_row
+       FROM sync_resources r LEFT JOIN (
+         SELECT resource, min(first_seen_at) AS rejected_since FROM sync_rejects
+         WHERE resolved_at IS NULL GROUP BY resource) USING (resource)`,
+    )
+    .all()
+  return new Map(rows.map(({ resource, ...troubles }) => [resource, troubles]))
 }
 
 function readAll<Row>(db: Sqlite, file: string, read: (db: Sqlite) => readonly Row[]): Status<Row> {
@@ -202,9 +197,7 @@ function readAll<Row>(db: Sqlite, file: string, read: (db: Sqlite) => readonly R
   return {
     database: { path: file, ...databaseSizes(file) },
     resources: read(db),
-    failing: readFailing(db),
-    held: readHeld(db),
-    rejected: readRejected(db),
+    troubles: readTroubles(db),
     arrivals: readArrivals(db),
     requests: readRequests(db),
     publishing: readPublishing(db, meta),
