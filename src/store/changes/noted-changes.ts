@@ -218,7 +218,7 @@ function createNewRows(prepare: Prepare): NewRows {
  * table and with cells. The largest tables and those that they own have none for insertions, since any trigger doubles
  * the processor time of an INSERT: the new rows are found by their `_id`. Pure.
  */
-export const NOTING = {
+const NOTING = {
   /** Parts of the table. */
   parts: 'noted_parts',
   /** Months to or from which a row has moved with all rows that it owns. */
@@ -238,7 +238,7 @@ const OWNERS: ReadonlySet<string> = new Set(
 type Row = 'NEW' | 'OLD'
 
 /** @param columns those whose values are exported */
-export function changeTriggers(table: string, division: Division, columns: readonly string[]): string[] {
+function changeTriggers(table: string, division: Division, columns: readonly string[]): string[] {
   const on = (name: string, when: string, ...calls: string[]) => trigger(table, name, when, calls)
   switch (division.by) {
     case 'month':
@@ -296,7 +296,7 @@ function largeTriggers(table: string, division: ByMonth, columns: readonly strin
 }
 
 /** The triggers of a table that is not exported but from which an exported view is computed. */
-export function viewSourceTriggers(table: string, columns: readonly string[]): string[] {
+function viewSourceTriggers(table: string, columns: readonly string[]): string[] {
   return [
     ['insert', 'INSERT'],
     ['delete', 'DELETE'],

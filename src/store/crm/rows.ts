@@ -33,7 +33,7 @@ export interface CrmRow {
   deletedAt: string | null
 }
 
-export interface CrmTableRowsDeps {
+interface CrmTableRowsDeps {
   db: Sqlite
   states: Pick<CrmTableStates, 'all'>
   notes: Pick<WrittenRecords, 'records'>
@@ -129,7 +129,7 @@ function createCrmTableWriter(db: Sqlite, table: string, columns: readonly CrmCo
  * Notes which CRM records and objects a transaction writes. Temporary triggers of this connection store the notes in
  * temporary tables. Therefore a rollback removes the notes too, and other connections have no such triggers.
  */
-export interface WrittenRecords {
+interface WrittenRecords {
   hasAny(): boolean
   /** Objects whose metadata was written. */
   objects(): string[]
@@ -140,7 +140,7 @@ export interface WrittenRecords {
   clear(): void
 }
 
-export interface NotedRecord {
+interface NotedRecord {
   id: string
   /** True when the id is `upTo` or smaller. A table that is filled in the order of ids up to `upTo` is past this id. */
   reached: boolean

@@ -156,7 +156,7 @@ export const NAMED_RESOURCES: ReadonlySet<string> = new Set(
 )
 
 /** @param id SQL for the id of the target */
-export function nameOfTarget({ target }: Pick<CrmField, 'target'>, id: string): string {
+function nameOfTarget({ target }: Pick<CrmField, 'target'>, id: string): string {
   if (target === undefined) return id
   const { object, resource } = target
   if (resource !== null && NAMED_RESOURCES.has(resource)) {

@@ -34,7 +34,7 @@ export interface CrmTables {
   close(): void
 }
 
-export interface CrmTablesDeps {
+interface CrmTablesDeps {
   db: Sqlite
   prepare: Prepare
   clock: Pick<Clock, 'elapsed'>
@@ -175,7 +175,7 @@ export interface TypedTableChange {
 }
 
 /** Undefined when the object has the same table as before, or had none. */
-export function tableChange(
+function tableChange(
   before: CrmTableState | undefined,
   after: CrmTableState | undefined,
 ): TypedTableChange | undefined {
@@ -190,7 +190,7 @@ export function tableChange(
 }
 
 /** The reason has the code of the error alone, since its message may quote a value. */
-export function failedTable(
+function failedTable(
   object: string,
   state: CrmTableState | undefined,
   error: unknown,

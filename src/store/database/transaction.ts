@@ -37,7 +37,7 @@ interface Waiting {
 /** The result of one `work` inside its savepoint. */
 type Settled = { value: unknown } | { error: unknown }
 
-export interface TransactionDeps {
+interface TransactionDeps {
   db: Sqlite
   clock: Clock
   /** Path of the database, for error messages. */
@@ -190,7 +190,7 @@ export interface Attempts {
   waitUntilFree(): Promise<boolean>
 }
 
-export interface AttemptsDeps {
+interface AttemptsDeps {
   db: Sqlite
   /** Waits for the write lock in short tries, so that the event loop is not blocked for long. */
   transaction(work: () => void): Promise<void>

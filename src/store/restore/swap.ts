@@ -181,7 +181,7 @@ function copyOwnerAndMode(part: string, database: string): void {
 /** Updates the values in `sync_meta` of a copy that replaces the database. */
 
 /** Values of the current database that the copy takes over. The copy has older ones. */
-export interface CarriedNotes {
+interface CarriedNotes {
   requestsToday: RequestsToday | undefined
   learnedRate: unknown
 }

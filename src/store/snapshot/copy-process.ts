@@ -19,7 +19,7 @@ export interface SnapshotInput {
   statusSql: string
 }
 
-export interface OwnersInput {
+interface OwnersInput {
   paths: readonly string[]
 }
 

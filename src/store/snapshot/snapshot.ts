@@ -175,7 +175,7 @@ const sharedFolderError = (file: string) =>
 const COMPANIONS = ['-wal', '-shm', '-journal', '-lock']
 
 /** @throws StopError 64 when a snapshot must not be written to `file`, 73 when its folder does not exist */
-export async function refuseTarget(database: string, file: string): Promise<void> {
+async function refuseTarget(database: string, file: string): Promise<void> {
   const [own, there] = [await stat(database), await statOf(file)]
   const isDatabase = there !== undefined && there.ino === own.ino && there.dev === own.dev
   if (isDatabase || ['', ...COMPANIONS].some(end => file === `${database}${end}`)) {
@@ -192,7 +192,7 @@ export async function refuseTarget(database: string, file: string): Promise<void
   )
 }
 
-export const folderError = (file: string, database: string): StopError =>
+const folderError = (file: string, database: string): StopError =>
   refusal(
     `${file} is a folder, not a file`,
     `Use a path such as ${join(file, 'copy-of-')}${basename(database)}.`,

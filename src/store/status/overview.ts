@@ -86,7 +86,7 @@ export interface RecentRun {
 const RUNS_SHOWN = 24
 
 /** The last runs of each resource, oldest first. Only resources with runs. */
-export function readRecentRuns(db: Sqlite): ReadonlyMap<ResourceName, readonly RecentRun[]> {
+function readRecentRuns(db: Sqlite): ReadonlyMap<ResourceName, readonly RecentRun[]> {
   const last = db.prepare<[ResourceName, number], RecentRun>(
     `SELECT started_at, ended_at, outcome, requests, rows_changed, rows_deleted FROM sync_runs
      WHERE resource = ? ORDER BY started_at DESC, id DESC LIMIT ?`,
@@ -128,7 +128,7 @@ const SPANS = {
 } as const
 
 /** @param now ms since the epoch */
-export function readTrafficHistory(db: Sqlite, now: number): TrafficHistory {
+function readTrafficHistory(db: Sqlite, now: number): TrafficHistory {
   const spans = (of: keyof typeof SPANS) => readSpans(db, now, SPANS[of])
   return { hour: spans('hour'), day: spans('day'), week: spans('week') }
 }
