@@ -7,7 +7,7 @@ import { holdersText, walReaders } from '../store/disk/lock-holders.ts'
 import type { HeldLock } from '../store/file/lock.ts'
 import { type ModeChange, octalMode } from '../store/file/open.ts'
 import { type Workspace, workspaceOf } from '../store/file/workspace.ts'
-import type { LeftOut } from '../store/migrations/dependent-objects.ts'
+import type { LeftOut } from '../store/migrations/foreign-objects.ts'
 import type { Upgrade } from '../store/migrations/migrate.ts'
 import { type OpenStore, openStoreInTurn } from '../store/store.ts'
 

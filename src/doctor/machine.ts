@@ -14,10 +14,15 @@ import { resolvedPath, SHARE_ADVICE, shareOf } from '../store/disk/location.ts'
 import { holdersHint, holdersText, LARGE_WAL_BYTES, walReaders } from '../store/disk/lock-holders.ts'
 import { databaseStats, octalMode, openDatabase, refuseSecondName } from '../store/file/open.ts'
 import { refuseOtherWorkspace, type WantedWorkspace, workspaceOf } from '../store/file/workspace.ts'
-import { brokenReferences } from '../store/migrations/broken-references.ts'
-import { deadObjectErrors, foreignObjects } from '../store/migrations/foreign-objects.ts'
+import {
+  brokenReferences,
+  deadObjectErrors,
+  foreignObjects,
+  indicesOf,
+  ownIndices,
+  ownObjects,
+} from '../store/migrations/foreign-objects.ts'
 import { appliedMigrations, newestMigration } from '../store/migrations/journal.ts'
-import { indicesOf, ownIndices, ownObjects } from '../store/migrations/own-objects.ts'
 import { countText } from '../terminal/wording.ts'
 import { exportFindings } from './exports.ts'
 import { createFinder, type Finder, type Finding } from './finding.ts'

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
-import { keptCell, PARQUET_TYPES, type StoredCell } from './parquet-types.ts'
+import type { StoredCell } from '../store/database/sqlite-types.ts'
+import { keptCell, PARQUET_TYPES } from './parquet-types.ts'
 import type { Sink } from './partitions.ts'
 import { type ExportColumn, sourcesOf } from './tables.ts'
 

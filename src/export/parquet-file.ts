@@ -3,6 +3,7 @@ import { closeSync, fchmodSync, fsyncSync, writeSync } from 'node:fs'
 import { gzipSync } from 'node:zlib'
 import { ByteWriter, type ColumnSource, ParquetWriter } from 'hyparquet-writer'
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
+import type { StoredCell } from '../store/database/sqlite-types.ts'
 import { createFile } from '../store/disk/new-files.ts'
 import { createFingerprint, MARK_KEY, type Mark, markText } from './fingerprint.ts'
 import {
@@ -11,7 +12,6 @@ import {
   type ParquetCell,
   type ParquetType,
   parquetSchema,
-  type StoredCell,
 } from './parquet-types.ts'
 import { type ExportTable, sourcesOf } from './tables.ts'
 

@@ -3,6 +3,7 @@ import { DAY_MS } from '../base/clock.ts'
 import { canonicalInstant, isDay } from '../base/instant.ts'
 import type { ColumnKind } from '../declare/resource.ts'
 import { NUMBER } from '../store/crm/columns.ts'
+import type { StoredCell } from '../store/database/sqlite-types.ts'
 
 /** The Parquet type of each kind of column. Pure. */
 
@@ -14,9 +15,6 @@ import { NUMBER } from '../store/crm/columns.ts'
  * - `day`: a date, optionally followed by a time of day, which is ignored.
  */
 export type ExportKind = ColumnKind | 'number' | 'digits' | 'instant' | 'day'
-
-/** A cell as SQLite returns it. Every integer is a bigint, so that no digit is lost. */
-export type StoredCell = string | number | bigint | null
 
 export type ParquetCell = string | number | bigint | boolean | null
 

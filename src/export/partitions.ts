@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts'
-import type { StoredCell } from './parquet-types.ts'
+import type { StoredCell } from '../store/database/sqlite-types.ts'
 
 /** Passes the rows of a table to one sink for each partition, in turns, so that signals arrive meanwhile. */
 

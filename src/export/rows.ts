@@ -1,6 +1,5 @@
 import { quote } from '../store/database/sql.ts'
-import type { Sqlite } from '../store/database/sqlite-types.ts'
-import type { StoredCell } from './parquet-types.ts'
+import type { Sqlite, StoredCell } from '../store/database/sqlite-types.ts'
 import { type ExportTable, sourcesOf } from './tables.ts'
 
 /** Reads the rows of a table partition by partition. */

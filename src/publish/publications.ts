@@ -1,5 +1,5 @@
-import type { StoredCell } from '../export/parquet-types.ts'
 import type { ExportColumn, ExportTable } from '../export/tables.ts'
+import type { StoredCell } from '../store/database/sqlite-types.ts'
 import type { PublishedState, PublishedTarget } from './published-state.ts'
 import { FIRST_RANGE } from './row-ranges.ts'
 import type { PublishedTable } from './tables.ts'

@@ -3,7 +3,6 @@ import type { Clock } from '../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import { createFingerprint, type Mark } from '../export/fingerprint.ts'
 import { createParquetFile } from '../export/parquet-file.ts'
-import type { StoredCell } from '../export/parquet-types.ts'
 import {
   nextTurn,
   type Partition,
@@ -11,7 +10,7 @@ import {
   readPartitions,
   type Sink,
 } from '../export/partitions.ts'
-import type { Sqlite } from '../store/database/sqlite-types.ts'
+import type { Sqlite, StoredCell } from '../store/database/sqlite-types.ts'
 import { PURGED_PROPERTY } from './expire.ts'
 import { type DataFile, encodeManifest, encodeManifestList } from './iceberg/manifest.ts'
 import {

@@ -1,9 +1,8 @@
-import type { StoredCell } from '../export/parquet-types.ts'
 import { createRowReader } from '../export/rows.ts'
 import { type ExportTable, sourcesOf } from '../export/tables.ts'
 import { cellsOfNote, NO_TIME, standsFor, WHOLE } from '../store/changes/changes-since.ts'
 import { quote } from '../store/database/sql.ts'
-import type { Sqlite } from '../store/database/sqlite-types.ts'
+import type { Sqlite, StoredCell } from '../store/database/sqlite-types.ts'
 
 /**
  * Reads a table in parts, each of which becomes one file: months where the rows have a time, else ranges of the key. A

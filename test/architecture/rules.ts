@@ -91,7 +91,7 @@ const PLATFORM: Readonly<Record<string, readonly string[]>> = {
     // They are savepoints in an immediate one.
     'store/database/transaction.ts',
     'store/crm/tables.ts',
-    'store/migrations/dependent-objects.ts',
+    'store/migrations/foreign-objects.ts',
   ],
   // SQLite reads the value to plan the query, so it compiles the statement again at each use. LIMIT +? hides the value.
   'a bound LIMIT': [
@@ -139,7 +139,7 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
     'store/disk/lock-holders.ts',
     // The migrations.
     'store/migrations/journal.ts',
-    'store/migrations/own-objects.ts',
+    'store/migrations/foreign-objects.ts',
   ],
   'node:fs.writeFileSync': [
     // The manual and the scripts for shells, during the build.

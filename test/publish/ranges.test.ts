@@ -1,10 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { StoredCell } from '../../src/export/parquet-types.ts'
 import type { ExportTable } from '../../src/export/tables.ts'
 import { createPartReader, FIRST_RANGE, type PartReader } from '../../src/publish/row-ranges.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
-import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
+import type { Sqlite, StoredCell } from '../../src/store/database/sqlite-types.ts'
 import { runs } from '../support/effort.ts'
 
 type Key = readonly [StoredCell, StoredCell]

@@ -2,7 +2,8 @@ import { expect, test } from 'vitest'
 import { TABLES } from '../../src/catalog/catalog.ts'
 import { declaredTables } from '../../src/export/tables.ts'
 import { quote } from '../../src/store/database/sql.ts'
-import { type CopiedCell, purgedContentTest } from '../../src/store/deletions/purged-content.ts'
+import type { StoredCell } from '../../src/store/database/sqlite-types.ts'
+import { purgedContentTest } from '../../src/store/deletions/purged-content.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
 import { createMarker, isContentAt, markedWorld, markersIn } from './unique-texts.ts'
 
@@ -11,7 +12,7 @@ const NOW = '2026-03-04T05:06:07.123Z'
 interface Copied {
   table: string
   columns: readonly string[]
-  rows: readonly CopiedCell[][]
+  rows: readonly StoredCell[][]
 }
 
 /** The rows of all tables of resources, as a publication has them. */
@@ -21,11 +22,11 @@ function copyOf(store: TemporaryStore): Copied[] {
     .map(({ name, columns }) => {
       const names = columns.map(column => column.name)
       const sql = `SELECT ${names.map(quote).join(', ')} FROM ${quote(name)}`
-      return { table: name, columns: names, rows: store.db.prepare(sql).raw().all() as CopiedCell[][] }
+      return { table: name, columns: names, rows: store.db.prepare(sql).raw().all() as StoredCell[][] }
     })
 }
 
-const hasContent = ({ table, columns }: Copied, row: readonly CopiedCell[]): boolean =>
+const hasContent = ({ table, columns }: Copied, row: readonly StoredCell[]): boolean =>
   row.some((cell, at) => markersIn(String(cell)).size > 0 && isContentAt(`${table}.${columns[at]}`))
 
 test('of a copy from before a purge exactly the rows with purged content are recognised, in every table', () => {

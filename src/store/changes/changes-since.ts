@@ -1,4 +1,4 @@
-import type { Sqlite } from '../database/sqlite-types.ts'
+import type { Sqlite, StoredCell } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import { META, readMeta, readNote } from '../sync/meta.ts'
 
@@ -84,9 +84,6 @@ export const WHOLE = '*'
 /** The rows without a time, in a table that is divided by month. */
 export const NO_TIME = ''
 
-/** A key cell as SQLite returns it. */
-export type KeyCell = string | number | bigint | null
-
 /** How many characters of a text, and how many successive numbers, one note stands for. */
 const CHARACTERS = 2
 const NUMBERS = 4096
@@ -95,7 +92,7 @@ const NUMBERS = 4096
  * The beginning of a key: its first column, and in a longer key its second too. The last of them is cut, so that the
  * number of notes stays far below that of rows. Half a million ids in hexadecimal digits have 256 notes.
  */
-export function keyNote([first, second]: readonly KeyCell[]): string {
+export function keyNote([first, second]: readonly StoredCell[]): string {
   if (first == null || second === null) return WHOLE
   return JSON.stringify(second === undefined ? [cut(first)] : [plain(first), cut(second)])
 }
@@ -111,7 +108,7 @@ function cut(cell: string | number | bigint): string | number {
 export const cellsOfNote = (note: string): (string | number)[] => JSON.parse(note)
 
 /** Whether the last cell of a note stands for a key's cell. */
-export function standsFor(noted: string | number, cell: KeyCell): boolean {
+export function standsFor(noted: string | number, cell: StoredCell): boolean {
   return typeof noted === 'string'
     ? typeof cell === 'string' && cell.startsWith(noted)
     : typeof cell !== 'string' && cell !== null && cell >= noted && cell < noted + NUMBERS

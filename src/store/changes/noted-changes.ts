@@ -2,18 +2,10 @@ import { randomUUID } from 'node:crypto'
 import { SEGMENT_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import { describedTable } from '../../dictionary/dictionary.ts'
 import { quote } from '../database/sql.ts'
-import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
+import type { Prepare, Sqlite, StoredCell } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import { createMeta, META, readNote } from '../sync/meta.ts'
-import {
-  type KeyCell,
-  keyNote,
-  lastChange,
-  NO_TIME,
-  readOpenings,
-  WHOLE,
-  withOpening,
-} from './changes-since.ts'
+import { keyNote, lastChange, NO_TIME, readOpenings, WHOLE, withOpening } from './changes-since.ts'
 import { DIVISIONS, type Division, isExported, LARGE_OWNERS } from './divisions.ts'
 
 /**
@@ -34,7 +26,7 @@ export interface NotedChanges {
 interface TableNotes {
   parts: Set<string | null>
   moves: Set<string | null>
-  owners: Set<KeyCell>
+  owners: Set<StoredCell>
 }
 
 /** Begins to note changes, and records that the warehouse was opened. Call it before anything else is written. */
@@ -94,13 +86,13 @@ function installTriggers(
   notesOf: (table: string) => TableNotes,
   newRows: Pick<NewRows, 'removed'>,
 ): void {
-  const define = (name: string, note: (of: TableNotes, cells: KeyCell[]) => void) =>
-    db.function(name, { varargs: true }, (table: string, ...cells: KeyCell[]) => {
+  const define = (name: string, note: (of: TableNotes, cells: StoredCell[]) => void) =>
+    db.function(name, { varargs: true }, (table: string, ...cells: StoredCell[]) => {
       note(notesOf(table), cells)
       return null
     })
-  const addTo = (kind: keyof TableNotes) => (of: TableNotes, cells: KeyCell[]) => {
-    for (const cell of cells) (of[kind] as Set<KeyCell>).add(cell)
+  const addTo = (kind: keyof TableNotes) => (of: TableNotes, cells: StoredCell[]) => {
+    for (const cell of cells) (of[kind] as Set<StoredCell>).add(cell)
   }
   define(NOTING.parts, addTo('parts'))
   define(NOTING.moves, addTo('moves'))
@@ -128,13 +120,13 @@ function createOwnersMonth(prepare: Prepare) {
       return [[table, prepare<string | null>(sql).pluck()] as const]
     }),
   )
-  return (table: string, owner: KeyCell): string | null => statements.get(table)?.get(owner) ?? null
+  return (table: string, owner: StoredCell): string | null => statements.get(table)?.get(owner) ?? null
 }
 
 /** The parts to store. Owners are found last, when a transaction has written all of them. */
 function changedParts(
   notes: ReadonlyMap<string, TableNotes>,
-  monthOf: (table: string, owner: KeyCell) => string | null,
+  monthOf: (table: string, owner: StoredCell) => string | null,
 ): ReadonlyMap<string, ReadonlySet<string | null>> {
   const changed = new Map<string, Set<string | null>>()
   const add = (table: string, parts: Iterable<string | null>) => {

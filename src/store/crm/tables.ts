@@ -190,11 +190,7 @@ function tableChange(
 }
 
 /** The reason has the code of the error alone, since its message may quote a value. */
-function failedTable(
-  object: string,
-  state: CrmTableState | undefined,
-  error: unknown,
-): TypedTableChange {
+function failedTable(object: string, state: CrmTableState | undefined, error: unknown): TypedTableChange {
   const reason = `writing it failed (${errorCode(error) ?? 'unknown error'})`
   return { kind: 'failed', table: state?.made?.table ?? nameFor(object), reason }
 }

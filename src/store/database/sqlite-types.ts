@@ -3,6 +3,9 @@ import type Database from 'better-sqlite3'
 export type Sqlite = Database.Database
 export type Statement<Row = unknown> = Database.Statement<unknown[], Row>
 
+/** A cell as SQLite returns it. An integer is a bigint where the connection asks for that, so that no digit is lost. */
+export type StoredCell = string | number | bigint | null
+
 /**
  * Prepares each SQL text once and caches the statement. SQL texts come from declarations, so the cache is bounded.
  * `Row` is the type of what `get` and `all` return: an object, a list of cells after `raw`, or a value after `pluck`.

@@ -4,16 +4,14 @@ import type { LivesWith, Table } from '../../declare/resource.ts'
 import { LEADING_COLUMNS, TRAILING_COLUMNS } from '../crm/columns.ts'
 import { readCrmTableStates } from '../crm/table-state.ts'
 import { quote } from '../database/sql.ts'
-import type { Sqlite } from '../database/sqlite-types.ts'
+import type { Sqlite, StoredCell } from '../database/sqlite-types.ts'
 import { META, readMeta } from '../sync/meta.ts'
 import { isUnpublished } from './purge-queue.ts'
 
 /** Recognises content that was purged from the warehouse in a copy of one of its tables, such as a published file. */
 
-export type CopiedCell = string | number | bigint | null
-
 /** Whether a row of the copy has content that was purged. The cells are in the order of the copy's columns. */
-export type PurgedContentTest = (cells: readonly CopiedCell[]) => boolean
+export type PurgedContentTest = (cells: readonly StoredCell[]) => boolean
 
 /**
  * Undefined for a table without such content: nothing of it was ever purged, or it has no content of people.

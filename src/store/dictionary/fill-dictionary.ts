@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import { type CrmObjectDescription, crmTables } from '../../dictionary/crm-tables.ts'
 import type { DescribedTable } from '../../dictionary/described-table.ts'
 import { DICTIONARY, type DictionaryRow, dictionaryRows } from '../../dictionary/dictionary.ts'
@@ -112,6 +111,5 @@ function installedQuestions() {
     ...question,
     duckdbSql: duckdbSql(question.sql, DICTIONARY),
   }))
-  const digest = createHash('sha256').update(JSON.stringify(questions)).digest('hex')
-  return { questions, digest }
+  return { questions, digest: digestOf(questions) }
 }

@@ -1,24 +1,42 @@
+import { readFileSync } from 'node:fs'
 import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
+import { readInstalled } from '../../base/installation.ts'
 import { readCrmTableStates, tablesOf } from '../crm/table-state.ts'
 import { openReader } from '../database/connections.ts'
-import { hasTable } from '../database/existing-tables.ts'
+import { hasTable, tableNames } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
+import { openSqlite } from '../database/sqlite.ts'
 import { databaseError } from '../database/sqlite-errors.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { SEARCH_INDICES } from '../search/schema.ts'
-import { type OwnObjects, ownObjects } from './own-objects.ts'
+import { FOLDER, type Migration, migrationsIn } from './journal.ts'
+
+/** The objects of the schema: which are parley's, and what those of other people do to its writes and migrations. */
+
+/** A view, a trigger or an index. */
+interface SchemaObject {
+  type: 'view' | 'trigger' | 'index'
+  name: string
+  /** The table or view that it belongs to. */
+  table: string
+  sql: string
+}
+
+/** All views and triggers, and the indices that are not of a constraint. */
+function schemaObjects(db: Sqlite, order: 'name' | 'rowid'): SchemaObject[] {
+  return db
+    .prepare<unknown[], SchemaObject>(
+      `SELECT type, name, tbl_name AS "table", sql FROM sqlite_master
+         WHERE type IN ('view', 'trigger', 'index') AND sql IS NOT NULL ORDER BY ${order}`,
+    )
+    .all()
+}
 
 /**
  * Triggers and indices that other people created on parley's tables. They take part in each of parley's writes, and
  * one that fails makes the write fail.
  */
-export interface ForeignObject {
-  type: 'trigger' | 'index'
-  name: string
-  /** A table of parley. */
-  table: string
-  sql: string
-}
+export type ForeignObject = SchemaObject & { type: 'trigger' | 'index' }
 
 const NOT_OWN = 'which parley did not create'
 
@@ -33,13 +51,10 @@ export function foreignObjects(
   own: OwnObjects = ownObjects(),
   tables = tablesOfParley(db, own),
 ): ForeignObject[] {
-  return db
-    .prepare<unknown[], ForeignObject>(
-      `SELECT type, name, tbl_name AS "table", sql FROM sqlite_master
-         WHERE type IN ('trigger', 'index') AND sql IS NOT NULL ORDER BY name`,
-    )
-    .all()
-    .filter(({ type, name, table }) => tables.has(table) && !isOwn(type, name, own))
+  return schemaObjects(db, 'name').filter(
+    (object): object is ForeignObject =>
+      object.type !== 'view' && tables.has(object.table) && !isOwn(object.type, object.name, own),
+  )
 }
 
 function tablesOfParley(db: Sqlite, own: OwnObjects): ReadonlySet<string> {
@@ -168,5 +183,123 @@ function compileError(db: Sqlite, sql: string, file: string): StopError | undefi
     return undefined
   } catch (error) {
     return error instanceof Error ? foreignObjectError(error, file) : undefined
+  }
+}
+
+/** The tables and indices that parley's migrations create, so without typed CRM tables and full-text indices. */
+export interface OwnObjects {
+  tables: ReadonlySet<string>
+  indices: ReadonlySet<string>
+}
+
+/** The tables and indices that the migrations in a folder create. Default: the migrations of this version. */
+export function ownObjects(folder: string = FOLDER): OwnObjects {
+  return ownObjectsIn(migrationsIn(folder).map(migration => migrationSql(folder, migration)))
+}
+
+/** The SQL of each index that all migrations leave, by its name. */
+export function ownIndices(): ReadonlyMap<string, string> {
+  const db = openSqlite(':memory:')
+  try {
+    for (const migration of migrationsIn(FOLDER)) db.exec(migrationSql(FOLDER, migration))
+    return indicesOf(db)
+  } finally {
+    db.close()
+  }
+}
+
+/** The SQL of each index of a database by its name, without those of constraints. */
+export function indicesOf(db: Sqlite): ReadonlyMap<string, string> {
+  const sql = "SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL"
+  return new Map(db.prepare<unknown[], [string, string]>(sql).raw().all())
+}
+
+export function migrationSql(folder: string, { tag }: Migration): string {
+  const file = `${folder}/${tag}.sql`
+  return readInstalled(file, () => readFileSync(file, 'utf8'))
+}
+
+/** Parses the SQL of all migrations. A table that a later migration drops counts as well. Pure. */
+export function ownObjectsIn(migrations: readonly string[]): OwnObjects {
+  const named = (pattern: RegExp) =>
+    new Set(migrations.flatMap(sql => [...sql.matchAll(pattern)].flatMap(([, name]) => name ?? [])))
+  return {
+    tables: named(/^CREATE TABLE (?:IF NOT EXISTS )?[`"]?(\w+)/gim),
+    indices: named(/^CREATE (?:UNIQUE )?INDEX (?:IF NOT EXISTS )?[`"]?(\w+)/gim),
+  }
+}
+
+/** An object that could not be created again on the upgraded tables. */
+export interface LeftOut extends SchemaObject {
+  /** SQLite's error message. */
+  reason: string
+}
+
+/**
+ * Drops every view, every trigger, and those indices on parley's tables that parley did not create. SQLite may refuse
+ * to rename a table that a view or trigger names, and dropping a table or view drops its triggers and indices too.
+ * @returns a function that creates the dropped objects again and returns those that failed
+ */
+export function dropDependentObjects(db: Sqlite, own: OwnObjects): () => LeftOut[] {
+  const all = schemaObjects(db, 'rowid').filter(
+    ({ type, name, table }) => type !== 'index' || (own.tables.has(table) && !own.indices.has(name)),
+  )
+  const ofType = (type: SchemaObject['type']) => all.filter(object => object.type === type)
+  const [views, triggers, indices] = [ofType('view'), ofType('trigger'), ofType('index')]
+  // Triggers first: dropping a view drops its triggers, and a second DROP would fail.
+  for (const { type, name } of [...triggers, ...indices, ...views]) {
+    db.exec(`DROP ${type.toUpperCase()} ${quote(name)}`)
+  }
+  return () => {
+    const tables = tableNames(db)
+    // A migration may have replaced a view by a table of the same name.
+    const wanted = [...views.filter(({ name }) => !tables.has(name)), ...indices, ...triggers]
+    return wanted.flatMap(object => recreate(db, object))
+  }
+}
+
+function recreate(db: Sqlite, object: SchemaObject): LeftOut[] {
+  try {
+    db.transaction(() => db.exec(object.sql))()
+    return []
+  } catch (error) {
+    // A full disk rolls back the whole transaction.
+    if (!db.inTransaction || !(error instanceof Error)) throw error
+    return [{ ...object, reason: error.message }]
+  }
+}
+
+/** A table with foreign keys that refer to missing rows. */
+export interface BrokenReferences {
+  table: string
+  /**
+   * False for a table that parley did not create. Such a table can have broken references, because SQLite does not
+   * enforce foreign keys on a connection that leaves them off.
+   */
+  isOwn: boolean
+  /** Rows with a broken reference. Undefined when the foreign key names columns without a unique index. */
+  rows: number | undefined
+}
+
+export function brokenReferences(db: Sqlite, own: OwnObjects): BrokenReferences[] {
+  const tables = db
+    .prepare<unknown[], string>(
+      "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE '%REFERENCES%' ORDER BY name",
+    )
+    .pluck()
+    .all()
+  return tables.flatMap(table => {
+    const isOwn = own.tables.has(table)
+    const rows = countBroken(db, table, isOwn)
+    return rows === 0 ? [] : [{ table, isOwn, rows }]
+  })
+}
+
+function countBroken(db: Sqlite, table: string, isOwn: boolean): number | undefined {
+  try {
+    return db.prepare(`PRAGMA foreign_key_check(${quote(table)})`).all().length
+  } catch (error) {
+    if (isOwn || errorCode(error) !== 'SQLITE_ERROR') throw error
+    return undefined
   }
 }

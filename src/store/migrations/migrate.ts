@@ -8,11 +8,16 @@ import { invalidateSearch } from '../search/objects.ts'
 import { META } from '../sync/meta.ts'
 import { ensureViews } from '../views/views.ts'
 import { plannedCopy, removeUnfinishedCopies, writeUpgradeCopy } from './backup.ts'
-import { brokenReferences } from './broken-references.ts'
-import { dropDependentObjects, type LeftOut } from './dependent-objects.ts'
+import {
+  brokenReferences,
+  dropDependentObjects,
+  type LeftOut,
+  migrationSql,
+  type OwnObjects,
+  ownObjects,
+} from './foreign-objects.ts'
 import { appliedMigrations, FOLDER, type Migration, migrationsIn } from './journal.ts'
 import { lowerCaseIds } from './lower-case-ids.ts'
-import { migrationSql, type OwnObjects, ownObjects } from './own-objects.ts'
 import { regroupMails } from './regrouped-mails.ts'
 
 /** A pending upgrade of a database that an older version wrote. */
