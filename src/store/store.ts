@@ -1,18 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { type Clock, isoInstant } from '../base/clock.ts'
-import { createNotedChanges, type NotedChanges } from './changes/noted-changes.ts'
+import { createNotedChanges } from './changes/noted-changes.ts'
 import { type CrmFieldReader, createCrmFieldReader } from './crm/sql.ts'
 import { type CrmTables, createCrmTables, disableCrmTables, type TypedTableChange } from './crm/tables.ts'
 import { closeDatabase, closeKeepingWal, closeMovedDatabase } from './database/connections.ts'
 import type { Prepare, Sqlite } from './database/sqlite-types.ts'
 import { statementCache } from './database/statements.ts'
-import {
-  type Attempts,
-  createAttempts,
-  createTransaction,
-  type Transaction,
-  whileBusy,
-} from './database/transaction.ts'
+import { type Attempts, createTransaction, type Transaction, whileBusy } from './database/transaction.ts'
 import { type Checkpoints, createCheckpoints, type FileWork } from './database/wal-checkpoints.ts'
 import { createPurger, type Purger } from './deletions/purge.ts'
 import { createPurgeQueue, type PurgeQueue } from './deletions/purge-queue.ts'
@@ -207,7 +201,7 @@ function storeOn(db: Sqlite, opened: Opened): OpenStore {
       : createCrmTables({ db, prepare, clock, changes, transaction: commit, onChange: onTypedTable })
   const { workspace } = opened
   const store = {
-    ...createStore({ db, prepare, clock, commit, crmTables, changes, checkpoints, workspace }),
+    ...createStore({ db, prepare, clock, commit, crmTables, checkpoints, workspace }),
     close: () => closeAll({ db, file, checkpoints, crmTables, release }),
   }
   try {
@@ -250,9 +244,8 @@ interface StoreParts {
   db: Sqlite
   prepare: Prepare
   clock: Clock
-  commit: Transaction
+  commit: Transaction & Attempts
   crmTables: CrmTables
-  changes: NotedChanges
   checkpoints: Pick<Checkpoints, 'schedule'>
   workspace: WantedWorkspace | undefined
 }
@@ -263,7 +256,6 @@ function createStore({
   clock,
   commit,
   crmTables,
-  changes,
   checkpoints,
   workspace,
 }: StoreParts): Omit<OpenStore, 'close'> {
@@ -278,7 +270,6 @@ function createStore({
   const stored = createStoredRows(prepare)
   const segments = createSegments(prepare)
   const claim = createWorkspaceRecorder(state, workspace)
-  const attempts = createAttempts({ db, transaction: commit })
   const work = (what: FileWork): Promise<boolean> => {
     const done = checkpoints.schedule(what)
     // The work runs after the next commit, even an empty or failed one.
@@ -350,13 +341,8 @@ function createStore({
       onCommit: commit.onCommit,
       blockedMs: commit.blockedMs,
     }),
-    attempt: work =>
-      attempts.attempt(() => {
-        const result = withCrmTables(work, crmTables)()
-        changes.store()
-        return result
-      }),
-    waitUntilFree: attempts.waitUntilFree,
+    attempt: work => commit.attempt(withCrmTables(work, crmTables)),
+    waitUntilFree: commit.waitUntilFree,
   }
 }
 

@@ -21,6 +21,21 @@ export interface Transaction {
   blockedMs(): number
 }
 
+/** Transactions for synchronous callers, which need the result at once and cannot wait for the write lock. */
+export interface Attempts {
+  /**
+   * Commits all of the work or none of it. Returns undefined while another program holds the write lock; then call
+   * `waitUntilFree` and try again.
+   */
+  attempt<T>(work: () => T): { value: T } | undefined
+  /**
+   * Resolves to false at once when no attempt has failed since the last call. Else resolves to true when the other
+   * program has released the write lock.
+   * @throws StopError (75) when that takes longer than a transaction waits for the lock
+   */
+  waitUntilFree(): Promise<boolean>
+}
+
 /** A commit waits at most this many turns of the event loop for more answers. */
 const MAX_TURNS = 4
 
@@ -53,7 +68,7 @@ interface TransactionDeps {
   onBlocked?: ((ms: number) => void) | undefined
 }
 
-export function createTransaction(deps: TransactionDeps): Transaction {
+export function createTransaction(deps: TransactionDeps): Transaction & Attempts {
   const { clock, path, checkpoints, afterFailure = error => error } = deps
   const commit = createCommit(deps)
   let waiting: Waiting[] = []
@@ -108,7 +123,44 @@ export function createTransaction(deps: TransactionDeps): Transaction {
       return () => listeners.delete(listener)
     },
     blockedMs: () => (busySince === undefined ? 0 : clock.elapsed() - busySince),
+    ...createAttempts(deps, transaction),
   })
+}
+
+/** @param transaction waits for the write lock in short tries, so that the event loop is not blocked for long */
+function createAttempts(
+  { db, beforeCommit }: Pick<TransactionDeps, 'db' | 'beforeCommit'>,
+  transaction: (work: () => void) => Promise<void>,
+): Attempts {
+  let other: Promise<void> | undefined
+  return {
+    attempt<T>(work: () => T) {
+      const commit = db.transaction(() => {
+        const value = work()
+        beforeCommit?.()
+        return { value }
+      })
+      try {
+        // Immediate: SQLite may refuse the write lock to a deferred transaction that has already read.
+        return withoutWaiting(db, () => commit.immediate())
+      } catch (error) {
+        if (db.inTransaction || !isBusy(error)) throw error
+        other ??= transaction(() => undefined)
+        // `waitUntilFree` reports the rejection.
+        other.catch(() => undefined)
+        return undefined
+      }
+    },
+    async waitUntilFree() {
+      if (other === undefined) return false
+      try {
+        await other
+        return true
+      } finally {
+        other = undefined
+      }
+    },
+  }
 }
 
 /** Returns a function that commits at least the first entry of a batch, and retries while the database is locked. */
@@ -172,55 +224,6 @@ function isCheckpointDue({ checkpoints, file }: TransactionDeps): boolean {
     // The next commit reports that the file was moved. Without `abandon`, scheduled work would never settle.
     checkpoints.abandon()
     return false
-  }
-}
-
-/** Transactions for synchronous callers, which need the result at once and cannot wait for the write lock. */
-export interface Attempts {
-  /**
-   * Commits all of the work or none of it. Returns undefined while another program holds the write lock; then call
-   * `waitUntilFree` and try again.
-   */
-  attempt<T>(work: () => T): { value: T } | undefined
-  /**
-   * Resolves to false at once when no attempt has failed since the last call. Else resolves to true when the other
-   * program has released the write lock.
-   * @throws StopError (75) when that takes longer than a transaction waits for the lock
-   */
-  waitUntilFree(): Promise<boolean>
-}
-
-interface AttemptsDeps {
-  db: Sqlite
-  /** Waits for the write lock in short tries, so that the event loop is not blocked for long. */
-  transaction(work: () => void): Promise<void>
-}
-
-export function createAttempts({ db, transaction }: AttemptsDeps): Attempts {
-  let other: Promise<void> | undefined
-
-  return {
-    attempt(work) {
-      try {
-        // Immediate: SQLite may refuse the write lock to a deferred transaction that has already read.
-        return { value: withoutWaiting(db, () => db.transaction(work).immediate()) }
-      } catch (error) {
-        if (db.inTransaction || !isBusy(error)) throw error
-        other ??= transaction(() => undefined)
-        // `waitUntilFree` reports the rejection.
-        other.catch(() => undefined)
-        return undefined
-      }
-    },
-    async waitUntilFree() {
-      if (other === undefined) return false
-      try {
-        await other
-        return true
-      } finally {
-        other = undefined
-      }
-    },
   }
 }
 

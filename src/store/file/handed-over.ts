@@ -62,7 +62,7 @@ export function createRequests(prepare: Prepare): Requests {
 
 /** The open requests, read through a connection that may only read. A database of an older version has none. */
 export function readRequests(db: Sqlite): Request[] {
-  return takesRequests(db) ? openRequests(sql => db.prepare(sql)) : []
+  return hasTable(db, 'sync_requests') ? openRequests(sql => db.prepare(sql)) : []
 }
 
 /** Leaves out requests that only a newer version of parley knows. They stay open. */
@@ -74,10 +74,6 @@ function openRequests(prepare: Prepare): Request[] {
   return rows.filter(
     ({ kind, resource }) => REQUEST_KINDS.includes(kind) && RESOURCE_NAMES.includes(resource),
   )
-}
-
-function takesRequests(db: Sqlite): boolean {
-  return hasTable(db, 'sync_requests')
 }
 
 /**
@@ -94,7 +90,7 @@ export async function askWriter(
   // This read-only connection is closed last, so that SQLite keeps the -wal and -shm files if the writer has ended.
   const reader = openDatabase({ path: file, readonly: true })
   try {
-    if (!takesRequests(reader)) throw requestsUnsupported(file)
+    if (!hasTable(reader, 'sync_requests')) throw requestsUnsupported(file)
     // A restore takes the database out of WAL mode before it replaces the file, and the request with it.
     if (reader.pragma('journal_mode', { simple: true }) !== 'wal') throw beingReplaced(file)
     await insert(file, request, clock)

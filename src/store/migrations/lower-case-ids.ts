@@ -7,8 +7,7 @@ import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { onlyRow, statementCache } from '../database/statements.ts'
 import { isUnpublished } from '../deletions/purge-queue.ts'
 import { sameJson } from '../rows/payload-writer.ts'
-import { createMergedMails, type MergedMails } from './merged-mails.ts'
-import { mailOf } from './regrouped-mails.ts'
+import { createMergedMails, type MergedMails, mailOf } from './regrouped-mails.ts'
 
 /**
  * Brings the UUIDs that earlier versions stored in upper case to lower case. A row whose id differs from another only by
