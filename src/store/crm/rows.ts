@@ -13,14 +13,24 @@ import {
 import { lastId } from './sql.ts'
 import type { CrmTableStates, TypedTable } from './table-state.ts'
 
-/** Writes records to typed tables. */
+/**
+ * Notes which CRM records and objects a transaction writes, and writes the records to typed tables. Temporary triggers of
+ * this connection store the notes in temporary tables. Therefore a rollback removes the notes too, and other connections
+ * have no such triggers.
+ */
 export interface CrmTableRows {
   put(table: TypedTable, record: CrmRow): void
   /**
-   * Updates an object's tables with the records that WrittenRecords has noted. The table that is being filled gets only
-   * records up to the greatest id in it: filling adds the later ones.
+   * Updates an object's tables with its noted records. The table that is being filled gets only records up to the
+   * greatest id in it: filling adds the later ones.
    */
   follow(object: string): void
+  hasNotes(): boolean
+  /** Objects whose metadata was written. */
+  notedObjects(): string[]
+  /** Objects with written records. */
+  objectsOfNotedRecords(): string[]
+  clearNotes(): void
 }
 
 /** A row of `crm_records`. */
@@ -33,129 +43,14 @@ export interface CrmRow {
   deletedAt: string | null
 }
 
-interface CrmTableRowsDeps {
-  db: Sqlite
-  states: Pick<CrmTableStates, 'all'>
-  notes: Pick<WrittenRecords, 'records'>
-  changes: Pick<NotedChanges, 'typedRow'>
+interface NotedRecord extends CrmRow {
+  /** 1 when a table that is being filled, in the order of ids, is past this id. */
+  reached: number
+  /** 0 when only `deletedAt` was written; `fields` is then null. */
+  whole: number
+  /** 1 when `crm_records` no longer has the row. A row that is only marked with `_deleted_at` is still there. */
+  gone: number
 }
-
-export function createCrmTableRows({ db, states, notes, changes }: CrmTableRowsDeps): CrmTableRows {
-  /** By `columns` array: each table has a separate array. A renamed table keeps it, so the name is compared too. */
-  const writers = new WeakMap<readonly CrmColumn[], { table: string; writer: CrmTableWriter }>()
-  const writerOf = ({ table, columns }: TypedTable): CrmTableWriter => {
-    const known = writers.get(columns)
-    if (known?.table === table) return known.writer
-    const writer = createCrmTableWriter(db, table, columns)
-    writers.set(columns, { table, writer })
-    return writer
-  }
-  const put = (table: TypedTable, { fields, ...record }: CrmRow) =>
-    writerOf(table).put({ ...record, values: valuesOf(fields) })
-
-  return {
-    put,
-    follow(object) {
-      const { made, next } = states.all().get(object) ?? {}
-      const upTo = next ? lastId(db, next.table) : ''
-      if (!made && upTo === '') return
-      for (const record of notes.records(object, upTo)) {
-        const values = valuesOf(record.fields)
-        if (made) {
-          write(writerOf(made), record, values)
-          changes.typedRow(made.table, record.id)
-        }
-        if (next && record.reached) write(writerOf(next), record, values)
-      }
-    },
-  }
-}
-
-function write(writer: CrmTableWriter, record: NotedRecord, values: Values): void {
-  if (record.gone) writer.remove(record.id)
-  else if (record.whole) writer.put({ ...record, values })
-  else writer.mark(record.id, record.deletedAt)
-}
-
-type Values = readonly (readonly [field: string, value: unknown])[]
-
-/** Empty when the text is not a JSON object. Then only `crm_records` has the values. */
-function valuesOf(json: string | null): Values {
-  if (json === null) return []
-  try {
-    const { value } = decodeJson(json)
-    return isJsonObject(value) ? Object.entries(value) : []
-  } catch (error) {
-    if (error instanceof SyntaxError) return []
-    throw error
-  }
-}
-
-interface CrmTableWriter {
-  put(row: Omit<CrmRow, 'fields'> & { values: Values }): void
-  mark(id: string, deletedAt: string | null): void
-  remove(id: string): void
-}
-
-function createCrmTableWriter(db: Sqlite, table: string, columns: readonly CrmColumn[]): CrmTableWriter {
-  const names = [...LEADING_COLUMNS, ...columns.map(({ column }) => column), ...TRAILING_COLUMNS].map(quote)
-  const sets = names.slice(1).map(name => `${name} = excluded.${name}`)
-  const upsert = db.prepare(
-    `INSERT INTO ${quote(table)} (${names.join(', ')}) VALUES (${placeholders(names.length)})
-     ON CONFLICT ("id") DO UPDATE SET ${sets.join(', ')}`,
-  )
-  const mark = db.prepare(`UPDATE ${quote(table)} SET _deleted_at = ? WHERE "id" = ?`)
-  const remove = db.prepare(`DELETE FROM ${quote(table)} WHERE "id" = ?`)
-  const places = new Map(columns.map(({ field, form }, index) => [field, { form, index }]))
-  return {
-    put({ id, values, createdAt, updatedAt, deletedAt }) {
-      const cells = new Array<CrmCell>(columns.length).fill(null)
-      for (const [name, value] of values) {
-        const place = places.get(storedName(name))
-        if (place) cells[place.index] = cellOf(place.form, value)
-      }
-      upsert.run([id, ...cells, createdAt, updatedAt, deletedAt])
-    },
-    mark: (id, deletedAt) => {
-      mark.run(deletedAt, id)
-    },
-    remove: id => {
-      remove.run(id)
-    },
-  }
-}
-
-/**
- * Notes which CRM records and objects a transaction writes. Temporary triggers of this connection store the notes in
- * temporary tables. Therefore a rollback removes the notes too, and other connections have no such triggers.
- */
-interface WrittenRecords {
-  hasAny(): boolean
-  /** Objects whose metadata was written. */
-  objects(): string[]
-  /** Objects with written records. */
-  recordObjects(): string[]
-  /** The written records of an object. @param upTo id for `NotedRecord.reached` */
-  records(object: string, upTo: string): NotedRecord[]
-  clear(): void
-}
-
-interface NotedRecord {
-  id: string
-  /** True when the id is `upTo` or smaller. A table that is filled in the order of ids up to `upTo` is past this id. */
-  reached: boolean
-  /** False when only `deletedAt` was written; `fields` is then null. */
-  whole: boolean
-  /** True when `crm_records` no longer has the row. A row that is only marked with `_deleted_at` is still there. */
-  gone: boolean
-  fields: string | null
-  createdAt: string | null
-  updatedAt: string | null
-  deletedAt: string | null
-}
-
-/** The row as SQLite returns it, with booleans as 0 and 1. */
-type NotedRow = Omit<NotedRecord, 'reached' | 'whole' | 'gone'> & Record<'reached' | 'whole' | 'gone', number>
 
 const note = (row: string, whole: 0 | 1) =>
   `INSERT INTO noted_crm_records VALUES (${row}.object, ${row}.id, ${whole})
@@ -192,35 +87,109 @@ const SCHEMA = [
   ),
 ].join('\n')
 
-export function createWrittenRecords(db: Sqlite, prepare: Prepare): WrittenRecords {
+interface CrmTableRowsDeps {
+  db: Sqlite
+  prepare: Prepare
+  states: Pick<CrmTableStates, 'all'>
+  changes: Pick<NotedChanges, 'typedRow'>
+}
+
+export function createCrmTableRows({ db, prepare, states, changes }: CrmTableRowsDeps): CrmTableRows {
   db.exec(SCHEMA)
-  const any = prepare(
+  const anyNote = prepare(
     'SELECT EXISTS (SELECT 1 FROM noted_crm_records) OR EXISTS (SELECT 1 FROM noted_crm_objects)',
   ).pluck()
   const objects = prepare<string>('SELECT name FROM noted_crm_objects ORDER BY name').pluck()
   const recordObjects = prepare<string>(
     'SELECT DISTINCT object FROM noted_crm_records ORDER BY object',
   ).pluck()
-  const records = prepare<NotedRow>(
+  const records = prepare<NotedRecord>(
     `SELECT n.id, n.id <= @upTo AS reached, n.whole, r._id IS NULL AS gone, iif(n.whole, r.fields, NULL) AS fields,
        r.created_at AS createdAt, r.updated_at AS updatedAt, r._deleted_at AS deletedAt
      FROM noted_crm_records n LEFT JOIN crm_records r ON r.object = n.object AND r.id = n.id
      WHERE n.object = @object ORDER BY n.id`,
   )
   const clearing = ['noted_crm_records', 'noted_crm_objects'].map(table => prepare(`DELETE FROM ${table}`))
+  /** By `columns` array: each table has a separate array. A renamed table keeps it, so the name is compared too. */
+  const writers = new WeakMap<readonly CrmColumn[], { table: string; writer: CrmTableWriter }>()
+  const writerOf = ({ table, columns }: TypedTable): CrmTableWriter => {
+    const known = writers.get(columns)
+    if (known?.table === table) return known.writer
+    const writer = createCrmTableWriter(db, table, columns)
+    writers.set(columns, { table, writer })
+    return writer
+  }
+
   return {
-    hasAny: () => any.get() === 1,
-    objects: () => objects.all(),
-    recordObjects: () => recordObjects.all(),
-    records: (object, upTo) =>
-      records.all({ object, upTo }).map(row => ({
-        ...row,
-        reached: row.reached === 1,
-        whole: row.whole === 1,
-        gone: row.gone === 1,
-      })),
-    clear: () => {
+    put: (table, record) => writerOf(table).put(record, valuesOf(record.fields)),
+    follow(object) {
+      const { made, next } = states.all().get(object) ?? {}
+      const upTo = next ? lastId(db, next.table) : ''
+      if (!made && upTo === '') return
+      for (const record of records.all({ object, upTo })) {
+        const values = valuesOf(record.fields)
+        if (made) {
+          write(writerOf(made), record, values)
+          changes.typedRow(made.table, record.id)
+        }
+        if (next && record.reached) write(writerOf(next), record, values)
+      }
+    },
+    hasNotes: () => anyNote.get() === 1,
+    notedObjects: () => objects.all(),
+    objectsOfNotedRecords: () => recordObjects.all(),
+    clearNotes: () => {
       for (const statement of clearing) statement.run()
+    },
+  }
+}
+
+function write(writer: CrmTableWriter, record: NotedRecord, values: Values): void {
+  if (record.gone) writer.remove(record.id)
+  else if (record.whole) writer.put(record, values)
+  else writer.mark(record.id, record.deletedAt)
+}
+
+type Values = readonly (readonly [field: string, value: unknown])[]
+
+/** Empty when the text is not a JSON object. Then only `crm_records` has the values. */
+function valuesOf(json: string | null): Values {
+  if (json === null) return []
+  try {
+    const { value } = decodeJson(json)
+    return isJsonObject(value) ? Object.entries(value) : []
+  } catch (error) {
+    if (error instanceof SyntaxError) return []
+    throw error
+  }
+}
+
+type CrmTableWriter = ReturnType<typeof createCrmTableWriter>
+
+function createCrmTableWriter(db: Sqlite, table: string, columns: readonly CrmColumn[]) {
+  const names = [...LEADING_COLUMNS, ...columns.map(({ column }) => column), ...TRAILING_COLUMNS].map(quote)
+  const sets = names.slice(1).map(name => `${name} = excluded.${name}`)
+  const upsert = db.prepare(
+    `INSERT INTO ${quote(table)} (${names.join(', ')}) VALUES (${placeholders(names.length)})
+     ON CONFLICT ("id") DO UPDATE SET ${sets.join(', ')}`,
+  )
+  const mark = db.prepare(`UPDATE ${quote(table)} SET _deleted_at = ? WHERE "id" = ?`)
+  const remove = db.prepare(`DELETE FROM ${quote(table)} WHERE "id" = ?`)
+  const places = new Map(columns.map(({ field, form }, index) => [field, { form, index }]))
+  return {
+    put({ id, createdAt, updatedAt, deletedAt }: CrmRow, values: Values) {
+      const cells = new Array<CrmCell>(columns.length).fill(null)
+      for (const [name, value] of values) {
+        const place = places.get(storedName(name))
+        if (place) cells[place.index] = cellOf(place.form, value)
+      }
+      upsert.run([id, ...cells, createdAt, updatedAt, deletedAt])
+    },
+    mark: (id: string, deletedAt: string | null) => {
+      mark.run(deletedAt, id)
+    },
+    remove: (id: string) => {
+      remove.run(id)
     },
   }
 }

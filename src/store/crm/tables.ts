@@ -6,7 +6,7 @@ import { dealViews } from '../views/deals.ts'
 import { replaceViews } from '../views/replace.ts'
 import { createCrmDictionary } from './dictionary.ts'
 import { createCrmTableReplacement, dropTypedTables } from './replacement.ts'
-import { createCrmTableRows, createWrittenRecords } from './rows.ts'
+import { createCrmTableRows } from './rows.ts'
 import { isTableError, nameFor } from './sql.ts'
 import { type CrmTableState, createCrmTableStates, type TypedTable } from './table-state.ts'
 
@@ -89,9 +89,8 @@ export function createCrmTables({ transaction, ...deps }: CrmTablesDeps): CrmTab
  * The tables of the object are then dropped.
  */
 function createSteps({ db, prepare, clock, changes, onChange }: Omit<CrmTablesDeps, 'transaction'>) {
-  const notes = createWrittenRecords(db, prepare)
   const states = createCrmTableStates(prepare, changes)
-  const rows = createCrmTableRows({ db, states, notes, changes })
+  const rows = createCrmTableRows({ db, prepare, states, changes })
   const tables = createCrmTableReplacement({ db, prepare, clock, states, rows })
   const objects = prepare<string>('SELECT name FROM crm_objects ORDER BY name').pluck()
 
@@ -128,15 +127,15 @@ function createSteps({ db, prepare, clock, changes, onChange }: Omit<CrmTablesDe
         .transaction(() => {
           followMetadata(objects.all())
           replaceViews(db, dealViews(db))
-          notes.clear()
+          rows.clearNotes()
           changes.store()
         })
         .immediate(),
     follow() {
-      if (!notes.hasAny()) return
-      followMetadata(notes.objects())
-      for (const object of notes.recordObjects()) attempt(object, () => rows.follow(object))
-      notes.clear()
+      if (!rows.hasNotes()) return
+      followMetadata(rows.notedObjects())
+      for (const object of rows.objectsOfNotedRecords()) attempt(object, () => rows.follow(object))
+      rows.clearNotes()
     },
     isUnfinished: (options = { all: false }) => tables.objectWithWork(options) !== undefined,
     runBatch(ms: number, options = { all: false }) {

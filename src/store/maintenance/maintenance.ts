@@ -1,6 +1,6 @@
 import { dirname } from 'node:path'
 import { runProgram } from '../database/child-program.ts'
-import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
+import type { Prepare, Sqlite, Statement } from '../database/sqlite-types.ts'
 import { createRequests } from '../file/handed-over.ts'
 import { createOlderAnswers } from '../rows/older-answers.ts'
 import { createDays } from '../sync/days.ts'
@@ -72,6 +72,17 @@ function createPruner(prepare: Prepare): PruneBatch {
   }
 }
 
+/** Reads rows in the order of their ids. A batch then costs the same in a table of any size, and needs no index. */
+function createBatches<Row extends { id: number }>(next: Statement<Row>) {
+  let lastId = 0
+  return (limit: number): { rows: Row[]; more: boolean } => {
+    const rows = next.all(lastId, limit)
+    const more = rows.length === limit
+    lastId = more ? (rows.at(-1)?.id ?? 0) : 0
+    return { rows, more }
+  }
+}
+
 interface RunRow {
   id: number
   feed: string
@@ -79,22 +90,22 @@ interface RunRow {
   quiet: number
 }
 
-/** Reads the runs in the order of their ids. A batch then costs the same in a table of any size, and needs no index. */
 function createRunPruner(prepare: Prepare): PruneBatch {
-  const next = prepare<RunRow>(
-    `SELECT id, resource || ' ' || lane AS feed, ended_at AS endedAt,
-       outcome = 'complete' AND rows_changed = 0 AND rows_deleted = 0 AND error IS NULL AS quiet
-     FROM sync_runs WHERE id > ? ORDER BY id LIMIT +?`,
+  const next = createBatches(
+    prepare<RunRow>(
+      `SELECT id, resource || ' ' || lane AS feed, ended_at AS endedAt,
+         outcome = 'complete' AND rows_changed = 0 AND rows_deleted = 0 AND error IS NULL AS quiet
+       FROM sync_runs WHERE id > ? ORDER BY id LIMIT +?`,
+    ),
   )
   const remove = prepare('DELETE FROM sync_runs WHERE id = ?')
-  let lastId = 0
   /**
    * By resource and lane: the id of the last run examined, if that run is quiet and old. This run is deleted when a
    * later one of the same resource and lane is examined.
    */
   const latestQuiet = new Map<string, number>()
   return ({ runsBefore, quietBefore, limit }) => {
-    const runs = next.all(lastId, limit)
+    const { rows: runs, more } = next(limit)
     for (const { id, feed, endedAt, quiet } of runs) {
       const earlier = latestQuiet.get(feed)
       if (earlier !== undefined) remove.run(earlier)
@@ -102,8 +113,6 @@ function createRunPruner(prepare: Prepare): PruneBatch {
       if (endedAt !== null && endedAt < runsBefore) remove.run(id)
       else if (endedAt !== null && endedAt < quietBefore && quiet) latestQuiet.set(feed, id)
     }
-    const more = runs.length === limit
-    lastId = more ? (runs.at(-1)?.id ?? 0) : 0
     if (!more) latestQuiet.clear()
     return more
   }
@@ -111,18 +120,17 @@ function createRunPruner(prepare: Prepare): PruneBatch {
 
 /** Examines the rejects in batches too: a rejected item may be large, so to read them all at once could take long. */
 function createRejectPruner(prepare: Prepare): PruneBatch {
-  const next = prepare<{ id: number; at: string | null }>(
-    'SELECT id, resolved_at AS at FROM sync_rejects WHERE id > ? ORDER BY id LIMIT +?',
+  const next = createBatches(
+    prepare<{ id: number; at: string | null }>(
+      'SELECT id, resolved_at AS at FROM sync_rejects WHERE id > ? ORDER BY id LIMIT +?',
+    ),
   )
   const remove = prepare('DELETE FROM sync_rejects WHERE id = ?')
-  let lastId = 0
   return ({ rejectsBefore, limit, onPurged }) => {
-    const rejects = next.all(lastId, limit)
+    const { rows: rejects, more } = next(limit)
     const old = rejects.filter(({ at }) => at !== null && at < rejectsBefore)
     for (const { id } of old) remove.run(id)
     if (old.length > 0) onPurged()
-    const more = rejects.length === limit
-    lastId = more ? (rejects.at(-1)?.id ?? 0) : 0
     return more
   }
 }
