@@ -16,7 +16,7 @@ import {
   TRAILING_COLUMNS,
 } from './columns.ts'
 
-/** SQL that creates, names and drops typed tables and their views (`live_…`, `labelled_…`). */
+/** SQL that creates, names and drops typed tables and their views (`live_…`, `labelled_…`), and reads their fields. */
 
 /** Names that a new table or index must not have. */
 export function namesInUse(db: Sqlite): Names {
@@ -143,8 +143,6 @@ function aliased(value: string, column: string, name: string): string {
   return value === own(name) && column === name ? value : `${value} AS ${quote(name)}`
 }
 
-/** SQL for the name of a relation's target, or its id when no name is known. Pure. */
-
 /** Fields that may hold a record's name. The API does not document which field does; the first non-empty one counts. */
 export const NAME_FIELDS = ['name', 'full_name', 'display_name', 'label', 'title']
 
@@ -155,7 +153,7 @@ export const NAMED_RESOURCES: ReadonlySet<string> = new Set(
   ),
 )
 
-/** @param id SQL for the id of the target */
+/** SQL for the name of a relation's target, or its id when no name is known. Pure. @param id SQL for the id */
 function nameOfTarget({ target }: Pick<CrmField, 'target'>, id: string): string {
   if (target === undefined) return id
   const { object, resource } = target

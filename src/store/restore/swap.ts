@@ -178,8 +178,6 @@ function copyOwnerAndMode(part: string, database: string): void {
   chmodSync(part, mode & 0o777)
 }
 
-/** Updates the values in `sync_meta` of a copy that replaces the database. */
-
 /** Values of the current database that the copy takes over. The copy has older ones. */
 interface CarriedNotes {
   requestsToday: RequestsToday | undefined
@@ -200,7 +198,10 @@ interface NoteUpdate {
  */
 const PROCESS_KEYS = [META.daemonState, META.announcedProblems, META.publishing, META.openings]
 
-/** Call this before the copy is renamed. The copy may be of any earlier version. */
+/**
+ * Updates the values in `sync_meta` of a copy that replaces the database. Call this before the copy is renamed. The copy
+ * may be of any earlier version.
+ */
 export function updateNotes(file: string, { carried, writer, now }: NoteUpdate): void {
   const db = openWritableFile(file, 0o600)
   try {

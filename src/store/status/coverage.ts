@@ -97,8 +97,7 @@ function timedTables(resource: Resource): [table: string, time: string][] {
   return [...all].filter(([name]) => TABLES.get(name)?.resource === resource.name)
 }
 
-/** Which months of which resource are complete. Pure. */
-
+/** Which months of which resource are complete. */
 export interface CoverageGrid {
   /** Consecutive months such as `2026-03`, oldest first; `EARLIER` before them and `LATER` after them where needed. */
   months: readonly string[]
@@ -142,7 +141,7 @@ export const LATER = 'later'
 
 const MOST_MONTHS = 120
 
-/** @param thisMonth such as `2026-03` */
+/** Pure. @param thisMonth such as `2026-03` */
 export function coverageGrid(figures: readonly CoverageFigures[], thisMonth: string): CoverageGrid {
   const oldestShown = monthsBefore(thisMonth, MOST_MONTHS - 1)
   const known = figures.flatMap(({ months }) => months.map(({ month }) => month))
