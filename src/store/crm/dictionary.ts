@@ -16,57 +16,47 @@ import { createCrmFieldReader, labelledView, liveView } from './sql.ts'
 
 const COLUMNS = Object.keys(DICTIONARY_TABLE.columns)
 
-export interface CrmDictionary {
-  /**
-   * Updates the rows about an object's typed table and its views (default: of all objects), and removes the rows about
-   * tables that are gone. Writes only what differs. Call it in the transaction that changed the table, after
-   * `crm_objects.table_name`, `crm_fields.column_name` and the views are written.
-   */
-  refresh(object?: string): void
+/**
+ * Updates the rows about an object's typed table and its views (default: of all objects), and removes the rows about
+ * tables that are gone. Writes only what differs. Call it in the transaction that changed the table, after
+ * `crm_objects.table_name`, `crm_fields.column_name` and the views are written.
+ */
+export function refreshCrmDictionary(prepare: Prepare, object?: string): void {
+  const meta = createMeta(prepare)
+  const tables = tablesByObject(prepare)
+  const digestKeys = prepare<string>('SELECT key FROM sync_meta WHERE key >= ? AND key < ?').pluck()
+  for (const name of digestKeys.all(...DIGEST_KEY_RANGE)) {
+    if (!tables.has(name.slice(DIGEST_KEY_PREFIX.length))) meta.remove(name)
+  }
+  for (const described of readCrmObjects(prepare, object)) {
+    const [key, digest] = [DIGEST_KEY_PREFIX + described.name, digestOf(described)]
+    if (meta.get(key) === digest) continue
+    for (const table of crmTables(described)) writeTable(prepare, table)
+    meta.set(key, digest)
+  }
+  const known = new Set(
+    [...tables.values()].flatMap(({ table }) => [table, liveView(table), labelledView(table)]),
+  )
+  const names = prepare<string>('SELECT DISTINCT table_name FROM data_dictionary').pluck()
+  const remove = prepare('DELETE FROM data_dictionary WHERE table_name = ?')
+  for (const name of names.all()) {
+    if (!known.has(name) && !describedTable(name)) remove.run(name)
+  }
 }
 
-export function createCrmDictionary(prepare: Prepare): CrmDictionary {
+function writeTable(prepare: Prepare, table: DescribedTable): void {
   const insert = inserter(prepare)
-  const storedRows = prepare<DictionaryRow>(
+  const stored = prepare<DictionaryRow>(
     `SELECT ${COLUMNS.join(', ')} FROM data_dictionary WHERE table_name = ?`,
   ).raw()
-  const remove = prepare('DELETE FROM data_dictionary WHERE table_name = ?')
   const removeColumn = prepare('DELETE FROM data_dictionary WHERE table_name = ? AND column_name = ?')
-  const names = prepare<string>('SELECT DISTINCT table_name FROM data_dictionary').pluck()
-  const meta = createMeta(prepare)
-  const digestKeys = prepare<string>('SELECT key FROM sync_meta WHERE key >= ? AND key < ?').pluck()
-
-  const write = (object: CrmObjectDescription) => {
-    const digest = digestOf(object)
-    if (meta.get(DIGEST_KEY_PREFIX + object.name) === digest) return
-    for (const table of crmTables(object)) writeTable(table)
-    meta.set(DIGEST_KEY_PREFIX + object.name, digest)
+  const rows = new Map(stored.all(table.name).map(row => [row[1], row]))
+  for (const row of dictionaryRows(table)) {
+    const before = rows.get(row[1])
+    if (!before || row.some((cell, index) => cell !== before[index])) insert.run(...row)
+    rows.delete(row[1])
   }
-  const writeTable = (table: DescribedTable) => {
-    const rows = new Map(storedRows.all(table.name).map(row => [row[1], row]))
-    for (const row of dictionaryRows(table)) {
-      const before = rows.get(row[1])
-      if (!before || row.some((cell, index) => cell !== before[index])) insert.run(...row)
-      rows.delete(row[1])
-    }
-    for (const column of rows.keys()) removeColumn.run(table.name, column)
-  }
-
-  return {
-    refresh(object) {
-      const tables = tablesByObject(prepare)
-      for (const name of digestKeys.all(...DIGEST_KEY_RANGE)) {
-        if (!tables.has(name.slice(DIGEST_KEY_PREFIX.length))) meta.remove(name)
-      }
-      const known = new Set(
-        [...tables.values()].flatMap(({ table }) => [table, liveView(table), labelledView(table)]),
-      )
-      for (const described of readCrmObjects(prepare, object)) write(described)
-      for (const name of names.all()) {
-        if (!known.has(name) && !describedTable(name)) remove.run(name)
-      }
-    },
-  }
+  for (const column of rows.keys()) removeColumn.run(table.name, column)
 }
 
 export function digestOf(value: unknown): string {

@@ -5,7 +5,7 @@ import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { dealViews } from '../views/deals.ts'
 import { replaceViews } from '../views/replace.ts'
 import { type CrmColumn, columnsOf } from './columns.ts'
-import { createCrmDictionary } from './dictionary.ts'
+import { refreshCrmDictionary } from './dictionary.ts'
 import type { CrmRow, CrmTableRows } from './rows.ts'
 import {
   createCrmFieldReader,
@@ -155,7 +155,6 @@ function createPublisher({
   states,
 }: Pick<CrmTableReplacementDeps, 'db' | 'prepare' | 'states'>): CrmTableReplacement['publish'] {
   const fieldsOf = createCrmFieldReader(prepare)
-  const dictionary = createCrmDictionary(prepare)
   const setTable = prepare('UPDATE crm_objects SET table_name = ? WHERE name = ? AND table_name IS NOT ?')
   const setColumn = prepare('UPDATE crm_fields SET column_name = ? WHERE object = ? AND name = ?')
   return object => {
@@ -173,7 +172,7 @@ function createPublisher({
     if (made && next && !hasNewViews) return
     replaceViews(db, dealViews(db))
     // A new table also changes the descriptions of relations to it, in all objects.
-    dictionary.refresh(isNewTable ? undefined : object)
+    refreshCrmDictionary(prepare, isNewTable ? undefined : object)
   }
 }
 

@@ -4,7 +4,7 @@ import type { NotedChanges } from '../changes/noted-changes.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { dealViews } from '../views/deals.ts'
 import { replaceViews } from '../views/replace.ts'
-import { createCrmDictionary } from './dictionary.ts'
+import { refreshCrmDictionary } from './dictionary.ts'
 import { createCrmTableReplacement, dropTypedTables } from './replacement.ts'
 import { createCrmTableRows } from './rows.ts'
 import { isTableError, nameFor } from './sql.ts'
@@ -158,7 +158,7 @@ export function disableCrmTables(db: Sqlite, prepare: Prepare, changes: NotedCha
     for (const object of [...states.all().keys()]) dropTypedTables(db, states, object)
     prepare('UPDATE crm_objects SET table_name = NULL WHERE table_name IS NOT NULL').run()
     prepare('UPDATE crm_fields SET column_name = NULL WHERE column_name IS NOT NULL').run()
-    createCrmDictionary(prepare).refresh()
+    refreshCrmDictionary(prepare)
     replaceViews(db, dealViews(db))
     changes.store()
   }).immediate()

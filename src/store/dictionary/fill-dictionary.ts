@@ -4,11 +4,11 @@ import { DICTIONARY, type DictionaryRow, dictionaryRows } from '../../dictionary
 import { duckdbSql } from '../../dictionary/duckdb-sql.ts'
 import { readQuestions } from '../../dictionary/questions.ts'
 import {
-  createCrmDictionary,
   DIGEST_KEY_RANGE,
   digestOf,
   inserter,
   readCrmObjects,
+  refreshCrmDictionary,
 } from '../crm/dictionary.ts'
 import { hasColumn } from '../database/existing-tables.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
@@ -33,7 +33,7 @@ export function fillDictionary(prepare: Prepare, state: Pick<State, 'meta' | 'se
   prepare('DELETE FROM sync_meta WHERE key >= ? AND key < ?').run(...DIGEST_KEY_RANGE)
   for (const row of DICTIONARY.flatMap(table => rowsInTableOrder(prepare, table))) insert.run(...row)
   state.setMeta(META.dictionary, digest)
-  createCrmDictionary(prepare).refresh()
+  refreshCrmDictionary(prepare)
 }
 
 /** The digest of the declarations, computed once in a process. */
