@@ -295,11 +295,11 @@ export const MUTANTS: readonly Mutant[] = [
     life: life(
       { resources: ['activities', ...TEXTS], workspace: MANY },
       ...Array.from(
-        { length: 20 },
+        { length: 12 },
         (_, index): Deed => ({
           kind: 'kill',
-          atMs: index * SECOND,
-          statement: 900 + 17 * index,
+          atMs: 2 * index * SECOND,
+          statement: 565 + 7 * index,
           downMs: 0,
         }),
       ),
