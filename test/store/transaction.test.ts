@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { Clock } from '../../src/base/clock.ts'
 import { EXIT_STATUS, StopError } from '../../src/base/errors.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
-import { createTransaction, type Transaction } from '../../src/store/database/transaction.ts'
+import { createTransaction, type Transaction, whileBusy } from '../../src/store/database/transaction.ts'
 import { temporaryStore } from './temporary-store.ts'
 
 /** The work takes this number of milliseconds of a virtual clock. */
@@ -133,4 +133,22 @@ test('the duration of a write that a checkpoint delays is known', async () => {
   await next
   await new Promise(setImmediate)
   expect(transaction.blockedMs()).toBe(0)
+})
+
+test('work gets in between the transactions of a program that writes at a fixed pace', async () => {
+  for (let phase = 0; phase < 50; phase += 1) {
+    let elapsed = phase
+    const clock = {
+      elapsed: () => elapsed,
+      sleep: async (ms: number) => {
+        elapsed += ms
+      },
+    }
+    // A writer that holds the lock for 40 ms of each 50 ms.
+    const work = () => {
+      if (elapsed % 50 < 40) throw Object.assign(new Error('database is locked'), { code: 'SQLITE_BUSY' })
+      return elapsed
+    }
+    expect(await whileBusy(clock, work)).toBeLessThan(1000)
+  }
 })

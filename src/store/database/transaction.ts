@@ -240,17 +240,26 @@ export function withoutWaiting<T>(db: Sqlite, work: () => T): T {
 
 /** How long to try again while another program holds the lock. Transactions are short, but there may be many. */
 const PATIENCE_MS = 10_000
-const PAUSE_MS = 50
+const PAUSE_MS = { shortest: 10, longest: 90 }
+
+/** Of unequal length: with equal ones, each try can meet the lock of a program that writes at a fixed pace. */
+function pauseMs(tries: number): number {
+  const share = (tries * GOLDEN_RATIO) % 1
+  return PAUSE_MS.shortest + share * (PAUSE_MS.longest - PAUSE_MS.shortest)
+}
+
+/** Its multiples modulo 1 are spread evenly, however many there are. */
+const GOLDEN_RATIO = (1 + Math.sqrt(5)) / 2
 
 /** Repeats the work while it fails because another program has locked the database. @throws its last error */
 export async function whileBusy<T>(clock: Pick<Clock, 'elapsed' | 'sleep'>, work: () => T): Promise<T> {
   const begun = clock.elapsed()
-  for (;;) {
+  for (let tries = 0; ; tries += 1) {
     try {
       return work()
     } catch (error) {
       if (!isBusy(error) || clock.elapsed() - begun > PATIENCE_MS) throw error
     }
-    await clock.sleep(PAUSE_MS)
+    await clock.sleep(pauseMs(tries))
   }
 }
