@@ -14,7 +14,7 @@ import { type Sizes, sizesOf } from './rest.ts'
 
 /** Who knows what the API published when, and compares what the warehouse says with it. */
 export interface Witness {
-  /** Call it after each change of the workspace. */
+  /** Call it after each change of the workspace, and of what lists leave out. */
   look(): void
   /**
    * What the warehouse says now, and what is not true.
@@ -41,6 +41,8 @@ interface WitnessOptions {
   now(): number
   /** Wrong answers that the API gives for good: what it answers is what it publishes. */
   nature(): readonly Fault[]
+  /** Whether lists leave out items at random now, so that no reader can know of all. */
+  isPartial(): boolean
 }
 
 /** Tables of items that have a list, each with the items' kind and key. */
@@ -62,12 +64,12 @@ const OVERDUE_MS = 6 * 3_600_000
 /** A replica may lag, and an answer be late: what was published shortly before may look deleted. */
 const TOLERANCE_MS = 3_600_000
 
-export function createWitness({ api, database, resources, now, nature }: WitnessOptions): Witness {
+export function createWitness({ api, database, resources, now, nature, isPartial }: WitnessOptions): Witness {
   const altered = (line: string) =>
     nature()
       .filter(({ kind, requestHas }) => kind === 'rewrite' && requestHas === undefined)
       .reduce((text, { from = '', to = '' }) => withReplacedText(text, from, to), line)
-  /** By kind and key: since when the item has been published without a break. */
+  /** By kind and key: since when the item has been published without a break, and lists could show it. */
   let since = new Map<string, number>()
   const records = watchRecords(api, now)
   const read = resources as readonly string[]
@@ -97,7 +99,8 @@ export function createWitness({ api, database, resources, now, nature }: Witness
         for (const line of api.world.truth().lines(kind)) {
           const item = JSON.parse(altered(line))
           const name = `${kind} ${item[key]}`
-          next.set(name, since.get(name) ?? (isFirst ? Number.NEGATIVE_INFINITY : now()))
+          const at = since.get(name) ?? (isFirst ? Number.NEGATIVE_INFINITY : now())
+          if (since.has(name) || !isPartial()) next.set(name, at)
         }
       since = next
       records.look()

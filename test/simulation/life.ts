@@ -189,6 +189,7 @@ export async function live(life: Life): Promise<Lived> {
     resources: life.resources,
     now: machine.now,
     nature: () => nature,
+    isPartial: () => [...wrong].flat().some(fault => fault.kind === 'partial' && !nature.includes(fault)),
   })
   const settingsFile = join(folder, 'parley.toml')
   let { pollSeconds, resources } = life
@@ -255,6 +256,7 @@ export async function live(life: Life): Promise<Lived> {
       later(forMs, () => {
         wrong.delete(faults)
         give()
+        witness.look()
       })
     },
     limit: ({ limit, forMs }) => {
