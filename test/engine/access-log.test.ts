@@ -32,7 +32,10 @@ function log(entries: () => readonly Entry[], pageSize: number, end = 'to'): Han
   }
 }
 
-const ago = (ms: number) => new Date(Math.floor((Date.now() - ms) / 1000) * 1000).toISOString()
+/** One instant for all answers: an entry whose time moves between two of them is another entry. */
+const NOW = Math.floor(Date.now() / 1000) * 1000
+
+const ago = (ms: number) => new Date(NOW - ms).toISOString()
 const entry = (ms: number, operation: string): Entry => ({ occurred_at: ago(ms), operation })
 
 const ROUTE = '/v1/public-api-access-logs'
