@@ -53,6 +53,15 @@ test('the daemon continues after a complete backfill, and reads only new texts',
   expect(texts().slice(read).sort()).toEqual(ids.map(id => `/v2/messages/${id}`).sort())
 })
 
+test('the daemon continues after a complete backfill, and finds what was changed and deleted since', async () => {
+  trial = await startDaemonTrial()
+  expect(await trial.backfill()).toMatchObject({ status: 0 })
+  await trial.simulator.change({ kind: 'edit', resource: 'meetings', count: 2 })
+  await trial.simulator.change({ kind: 'delete', resource: 'crm_records', count: 1 })
+  trial.go()
+  expect(await trial.convergence()).toEqual([])
+})
+
 test('the daemon continues after a backfill that was killed', async () => {
   trial = await startDaemonTrial()
   const backfill = trial.start()

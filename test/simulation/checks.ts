@@ -69,8 +69,10 @@ export function createWitness({ api, database, resources, now, nature, isPartial
     nature()
       .filter(({ kind, requestHas }) => kind === 'rewrite' && requestHas === undefined)
       .reduce((text, { from = '', to = '' }) => withReplacedText(text, from, to), line)
-  /** By kind and key: since when the item has been published without a break, and lists could show it. */
+  /** By kind and key: since when the item has been published without a break. */
   let since = new Map<string, number>()
+  /** The same, but since lists have shown all items, for those that were published while they did not. */
+  let shown = new Map<string, number>()
   const records = watchRecords(api, now)
   const read = resources as readonly string[]
   const listed = LISTED.filter(([table]) => read.includes(RESOURCE_OF[table] ?? table))
@@ -95,14 +97,17 @@ export function createWitness({ api, database, resources, now, nature, isPartial
     look() {
       const isFirst = since.size === 0
       const next = new Map<string, number>()
+      const nextShown = new Map<string, number>()
+      const at = isFirst ? Number.NEGATIVE_INFINITY : now()
       for (const [, kind, key] of LISTED)
         for (const line of api.world.truth().lines(kind)) {
           const item = JSON.parse(altered(line))
           const name = `${kind} ${item[key]}`
-          const at = since.get(name) ?? (isFirst ? Number.NEGATIVE_INFINITY : now())
-          if (since.has(name) || !isPartial()) next.set(name, at)
+          next.set(name, since.get(name) ?? at)
+          if (shown.has(name) || !isPartial()) nextShown.set(name, shown.get(name) ?? at)
         }
       since = next
+      shown = nextShown
       records.look()
     },
     lies: (isOk, calmSince) =>
@@ -112,7 +117,7 @@ export function createWitness({ api, database, resources, now, nature, isPartial
           ...(read.includes('crm_records')
             ? records.lies(db, read.includes('activities') ? calmSince : undefined)
             : []),
-          ...listed.flatMap(([table, kind]) => untrueCompleteness(db, { table, kind, since, isOk })),
+          ...listed.flatMap(([table, kind]) => untrueCompleteness(db, { table, kind, since: shown, isOk })),
         ],
         [],
       ),
