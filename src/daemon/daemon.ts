@@ -340,7 +340,7 @@ function accessLossNote(
   const isRefused = error instanceof StopError && error.exitStatus === EXIT_STATUS.refused
   if (!isRefused || state?.state !== 'waiting' || state.until === null) return undefined
   const { since, until } = state
-  return { what: API_GATE, kind: 'refused', reason: reasonWithHint(error), since, until, resources }
+  return { what: API_GATE, kind: 'refused', reason: reasonWithHint(error), since, until, resources, tries: 0 }
 }
 
 /** The daemon's state after a session; undefined when the next session starts at once. */

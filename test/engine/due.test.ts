@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest'
+import { isoInstant } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
 import { growingBackoff } from '../../src/engine/context/feed-waits.ts'
 import { auditInterval, auditIntervalFrom, passInterval } from '../../src/engine/context/intervals.ts'
 import { createServerClock } from '../../src/engine/context/server-clock.ts'
 import { dueAt } from '../../src/engine/due/by-time.ts'
 import { cutAt, fits } from '../../src/engine/modes/timeline/tiling.ts'
+import type { Gate } from '../../src/store/sync/gates.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { refused, startScriptedApi } from '../support/scripted-api.ts'
 import { startTrial, uuid } from './trial-backfill.ts'
@@ -118,8 +120,15 @@ describe('segments by age', () => {
 })
 
 describe('the backoff of a feed', () => {
-  const started = (elapsed: () => number) =>
-    growingBackoff({ elapsed, random: () => 1, unavailableMs: DAY, refusedMs: MINUTE })
+  const AT = '2026-03-01T00:00:00.000Z'
+  const started = (elapsed: () => number, before: readonly Gate[] = []) =>
+    growingBackoff({
+      clock: { now: () => Date.parse(AT) + elapsed(), elapsed },
+      random: () => 1,
+      unavailableMs: DAY,
+      refusedMs: MINUTE,
+      before,
+    })
 
   test('a failing feed waits longer each time, up to 15 minutes, and other feeds do not wait', () => {
     let elapsed = 0
@@ -175,6 +184,45 @@ describe('the backoff of a feed', () => {
     ]).toEqual([true, false])
     backoffs.failed('crm_records.list', '')
     expect(backoffs.isWaiting('crm_records.list', 'company')).toBe(true)
+  })
+
+  test('a wait of an earlier process may be tried at once, and goes on from its length if that fails', () => {
+    let elapsed = 0
+    const earlier = started(() => elapsed)
+    for (let failure = 0; failure < 4; failure += 1) {
+      earlier.failed('crm_records.list', 'deal')
+      elapsed = earlier.waitsUntil('crm_records') ?? 0
+    }
+    const [gate, ...others] = earlier.closed(30_000)
+    expect(gate).toEqual({
+      what: 'feed:crm_records.list/deal',
+      kind: 'failing',
+      reason: expect.any(String),
+      since: AT,
+      until: isoInstant(Date.parse(AT) + 75_000),
+      tries: 4,
+      resources: ['crm_records'],
+    })
+    expect(others).toEqual([])
+    const later = started(() => elapsed, earlier.closed(0))
+    expect(later.isWaiting('crm_records.list', 'deal')).toBe(false)
+    later.failed('crm_records.list', 'deal')
+    expect(later.waitMs('crm_records.list', 'deal')).toBe(80_000)
+  })
+
+  test('a short wait is no gate, and an answer opens a gate', () => {
+    const backoffs = started(() => 0)
+    let changes = 0
+    backoffs.onChange(() => {
+      changes += 1
+    })
+    backoffs.failed('members.list', '')
+    expect(backoffs.closed(30_000)).toEqual([])
+    backoffs.unavailable('teams.list', '', { reason: 'the API answers 404', wasOffered: false })
+    expect(backoffs.closed(30_000)).toMatchObject([{ what: 'feed:teams.list', kind: 'unavailable' }])
+    backoffs.answered('teams.list')
+    expect(backoffs.closed(0)).toMatchObject([{ what: 'feed:members.list' }])
+    expect(changes).toBe(3)
   })
 })
 

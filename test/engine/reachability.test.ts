@@ -3,6 +3,7 @@ import type { Sent } from '../../src/api/client.ts'
 import type { HealthCheck, ReachOptions } from '../../src/api/reach.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
+import { growingBackoff } from '../../src/engine/context/feed-waits.ts'
 import { createReachability } from '../../src/engine/requests/reachability.ts'
 import { API_GATE, type Gate } from '../../src/store/sync/gates.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
@@ -23,10 +24,12 @@ async function reachable(options: Partial<ReachOptions> = {}) {
   let passed = 0
   const system = systemClock()
   const clock = { ...system, now: () => system.now() + passed, elapsed: () => system.elapsed() + passed }
+  const backoffs = growingBackoff({ clock, random: () => 1, unavailableMs: MINUTE, refusedMs: MINUTE })
   const reachability = createReachability({
     context: {
       store,
       clock,
+      backoffs,
       log: await createLog({ level: 'info', stream: { write: line => lines.push(line) } }),
     },
     access: {
@@ -47,6 +50,7 @@ async function reachable(options: Partial<ReachOptions> = {}) {
   }
   return {
     reachability,
+    backoffs,
     store,
     clock,
     answered,
@@ -100,6 +104,7 @@ test('lost access that an earlier session stored is cleared by the first answer,
     since: AT,
     until: AT,
     resources: ['messages'],
+    tries: 0,
   }
   await store.transaction(() => store.gates.set([lost]))
   reachability.begin()
@@ -156,4 +161,16 @@ test('a route with its own limit has a gate while it is closed, and the others h
   expect(logged()).toMatchObject([
     { level: 'warn', msg: 'The API limits the requests on one route; the others go on', route },
   ])
+})
+
+test('a list that waits for long is a gate beside those of the API, and its answer opens it', async () => {
+  const { reachability, backoffs, clock, noted } = await reachable()
+  reachability.begin()
+  backoffs.unavailable('teams.list', '', { reason: 'the API answers 404', wasOffered: false })
+  const closed = [{ what: 'feed:teams.list', kind: 'unavailable', tries: 1, resources: ['teams'] }]
+  expect(await noted()).toMatchObject(closed)
+  reachability.notePause({ pausedUntil: clock.now() + 10 * MINUTE, pauseReason: 'throttled' })
+  expect(await noted()).toMatchObject([{ what: API_GATE }, ...closed])
+  backoffs.answered('teams.list')
+  expect(await noted()).toMatchObject([{ what: API_GATE }])
 })

@@ -83,7 +83,7 @@ export async function startTimed(
     log,
     options: { since: since ?? null, intervalScale, accessLogEndParameter: 'to', words: true },
     backoffs: growingBackoff({
-      elapsed: () => clock.elapsed() + moved,
+      clock: { now: clock.now, elapsed: () => clock.elapsed() + moved },
       random: () => 0,
       unavailableMs: 86_400_000 * intervalScale,
       refusedMs: 60_000 * intervalScale,

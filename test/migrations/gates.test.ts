@@ -12,7 +12,17 @@ test.each<[what: string, value: string, gates: readonly unknown[]]>([
   [
     'has the gate of an API that refuses access',
     JSON.stringify(NOTE),
-    [{ what: 'api', kind: 'refused', reason: 'why', since: AT, until: LATER, resources: ['members'] }],
+    [
+      {
+        what: 'api',
+        kind: 'refused',
+        reason: 'why',
+        since: AT,
+        until: LATER,
+        resources: ['members'],
+        tries: 0,
+      },
+    ],
   ],
   ['has no gate of an API that could be read', 'null', []],
   ['has no gate of a note that is incomplete', JSON.stringify({ ...NOTE, since: undefined }), []],

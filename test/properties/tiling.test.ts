@@ -73,7 +73,7 @@ describe('the segments of the daemon', () => {
           log,
           options: { since: null, intervalScale: 1, accessLogEndParameter: 'to', words: true },
           backoffs: growingBackoff({
-            elapsed: clock.elapsed,
+            clock,
             random: () => 1,
             unavailableMs: DAY,
             refusedMs: DAY,
@@ -137,7 +137,7 @@ describe('the segments of the daemon', () => {
       log,
       options: { since: null, intervalScale: 1, accessLogEndParameter: 'to', words: true },
       backoffs: growingBackoff({
-        elapsed: clock.elapsed,
+        clock,
         random: () => 1,
         unavailableMs: DAY,
         refusedMs: DAY,

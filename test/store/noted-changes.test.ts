@@ -163,7 +163,9 @@ describe('the history of a warehouse', () => {
 
   test('a restored copy has nothing closed, also one of a version that noted it in sync_meta', () => {
     const store = temporaryStore()
-    store.gates.set([{ what: API_GATE, kind: 'silent', since: NOW, until: NOW, reason: 'x', resources: [] }])
+    store.gates.set([
+      { what: API_GATE, kind: 'silent', since: NOW, until: NOW, reason: 'x', resources: [], tries: 0 },
+    ])
     store.state.setMeta('unreachable', '{}')
     store.close()
     restoredFrom(store.path)

@@ -261,7 +261,15 @@ describe('the rows of sync_status', () => {
       complete(store)
       const until = new Date().toISOString()
       const time = until.slice(11, 19)
-      const gate: Gate = { what: API_GATE, kind, reason: 'why', since: AT, until, resources: ['members'] }
+      const gate: Gate = {
+        what: API_GATE,
+        kind,
+        reason: 'why',
+        since: AT,
+        until,
+        resources: ['members'],
+        tries: 0,
+      }
       store.gates.set([gate])
       const stateOf = (resource: string) =>
         store.all(`SELECT state, reason FROM sync_status WHERE resource = '${resource}'`)
@@ -274,10 +282,24 @@ describe('the rows of sync_status', () => {
     },
   )
 
+  test('a gate of a list puts no resource on hold', () => {
+    const store = temporaryStore()
+    complete(store)
+    const gate = { kind: 'failing', since: AT, until: AT, reason: 'why', tries: 5 } as const
+    store.gates.set([{ ...gate, what: 'feed:transcripts.item', resources: ['transcripts'] }])
+    expect(transcripts(store)).toMatchObject({ state: 'ok', reason: null })
+  })
+
   test('sync_status names the route whose requests are throttled, unless the API cannot be read', () => {
     const store = temporaryStore()
     complete(store)
-    const gate = { since: AT, until: AT, reason: 'why', resources: ['transcripts'] } satisfies Partial<Gate>
+    const gate = {
+      since: AT,
+      until: AT,
+      reason: 'why',
+      resources: ['transcripts'],
+      tries: 0,
+    } satisfies Partial<Gate>
     const route: Gate = { ...gate, what: 'route:/v1/meetings/{meetingId}/transcript', kind: 'asked-to-wait' }
     const api: Gate = { ...gate, what: API_GATE, kind: 'silent' }
     store.gates.set([route])

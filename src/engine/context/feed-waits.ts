@@ -1,4 +1,7 @@
 import { type Backoff, backoffMs } from '../../base/backoff.ts'
+import { type Clock, isoInstant } from '../../base/clock.ts'
+import { RESOURCE_NAMES } from '../../declare/resource-names.ts'
+import { FEED_GATE, type FeedGateKind, type Gate, isOfFeed } from '../../store/sync/gates.ts'
 
 /** Feeds that wait after a failure, and how long. A failure does not affect other feeds: each has its own backoff. */
 export interface FeedBackoffs {
@@ -26,6 +29,10 @@ export interface FeedBackoffs {
   waitsUntil(resource: string): number | undefined
   /** Why a feed of the resource was unavailable at its last request; undefined when none was. */
   reason(resource: string): string | undefined
+  /** The feeds and scopes that have not been read since a wait of at least this long, in ms. */
+  closed(leastMs: number): readonly Gate[]
+  /** Calls `listener` after each change of what is closed. */
+  onChange(listener: () => void): void
 }
 
 export interface Unavailability {
@@ -38,8 +45,9 @@ export interface Unavailability {
 const AFTER_FAILURE: Backoff = { firstMs: 5_000, mostMs: 15 * 60_000, jitter: 0.5 }
 
 export interface GrowingBackoffDeps {
-  /** Monotonic milliseconds. */
-  elapsed: () => number
+  clock: Pick<Clock, 'now' | 'elapsed'>
+  /** What an earlier process has closed. Each may be tried at once, and waits as long as there if it fails again. */
+  before?: readonly Gate[]
   /** A number from 0 up to 1, for jitter. */
   random: () => number
   /** The waits of a failed feed. */
@@ -51,80 +59,108 @@ export interface GrowingBackoffDeps {
 }
 
 interface Wait {
-  until: number
-  failures: number
-  /** Why the feed is unavailable; absent after a failure. */
-  reason?: string
+  gate: Gate<FeedGateKind>
+  /** `gate.until` by the monotonic clock. */
+  endsAt: number
+  ms: number
   /** Whether a request tries whether the wait may end. */
   isTried?: boolean
 }
 
+const FAILING = 'Its last requests have failed'
+
+/** Sorts after every instant. Only in memory: a wait until the end of a run is no stored gate. */
+const NEVER = '~'
+
 /** For the daemon: the wait grows with every failure in a row. */
 export function growingBackoff({
-  elapsed,
+  clock,
   random,
+  before = [],
   failed = AFTER_FAILURE,
   unavailableMs,
   refusedMs,
 }: GrowingBackoffDeps): FeedBackoffs {
-  const waits = new Map<string, Wait>()
+  const waits = new Map<string, Wait>(
+    before
+      .filter(isOfFeed)
+      .map(gate => [
+        gate.what.slice(FEED_GATE.length),
+        { gate, endsAt: clock.elapsed(), ms: Number.POSITIVE_INFINITY },
+      ]),
+  )
+  const listeners = new Set<() => void>()
+  const changed = () => {
+    for (const listener of listeners) listener()
+  }
   const leftMs = (name: string) =>
-    Math.max(0, (waits.get(name)?.until ?? Number.NEGATIVE_INFINITY) - elapsed())
+    Math.max(0, (waits.get(name)?.endsAt ?? Number.NEGATIVE_INFINITY) - clock.elapsed())
   const isWaiting = (name: string) => leftMs(name) > 0
   const isTried = (name: string) => waits.get(name)?.isTried === true
-  const waitMs = (feed: string, scope = '') => Math.max(leftMs(nameOf(feed, '')), leftMs(nameOf(feed, scope)))
+  const waitMs = (feed: string, scope = '') => Math.max(leftMs(feed), leftMs(nameOf(feed, scope)))
   const waitsOf = (resource: string) =>
     [...waits].flatMap(([name, one]) => (name.startsWith(`${resource}.`) ? [one] : []))
-  const inProgress = (resource: string) => waitsOf(resource).filter(({ until }) => until > elapsed())
+  const inProgress = (resource: string) => waitsOf(resource).filter(({ endsAt }) => endsAt > clock.elapsed())
   const refused: Backoff = { firstMs: refusedMs, mostMs: unavailableMs, jitter: 0 }
   /** Begins a wait, unless one is in progress: requests that were in flight at its start may fail too. */
-  const begin = (name: string, waitMs: (failures: number) => number, reason?: string) => {
+  const begin = (
+    name: string,
+    waitMs: (failures: number) => number,
+    why: Pick<Gate<FeedGateKind>, 'kind' | 'reason'>,
+  ): void => {
     if (isWaiting(name)) return
-    const failures = (waits.get(name)?.failures ?? 0) + 1
-    waits.set(name, {
-      until: elapsed() + waitMs(failures),
-      failures,
-      ...(reason !== undefined && { reason }),
-    })
+    const { tries: before = 0, since = isoInstant(clock.now()) } = waits.get(name)?.gate ?? {}
+    const tries = before + 1
+    const ms = waitMs(tries)
+    const gate = {
+      ...why,
+      what: `${FEED_GATE}${name}`,
+      since,
+      until: Number.isFinite(ms) ? isoInstant(clock.now() + ms) : NEVER,
+      tries,
+      resources: RESOURCE_NAMES.filter(resource => name.startsWith(`${resource}.`)),
+    }
+    waits.set(name, { gate, ms, endsAt: clock.elapsed() + ms })
+    changed()
   }
   return {
     failed(feed, scope) {
-      begin(nameOf(feed, scope), failures => backoffMs(failed, failures, random))
+      const why = { kind: 'failing', reason: FAILING } as const
+      begin(nameOf(feed, scope), failures => backoffMs(failed, failures, random), why)
     },
     unavailable(feed, scope, { reason, wasOffered }) {
       const waitMs = (failures: number) => (wasOffered ? backoffMs(refused, failures, random) : unavailableMs)
-      begin(nameOf(feed, scope), waitMs, reason)
+      begin(nameOf(feed, scope), waitMs, { kind: 'unavailable', reason })
     },
-    isWaiting: (feed, scope = '') =>
-      waitMs(feed, scope) > 0 || isTried(nameOf(feed, '')) || isTried(nameOf(feed, scope)),
+    isWaiting: (feed, scope = '') => waitMs(feed, scope) > 0 || isTried(feed) || isTried(nameOf(feed, scope)),
     trying(feed, scope = '') {
-      const tried = [waits.get(nameOf(feed, '')), waits.get(nameOf(feed, scope))].filter(
-        wait => wait !== undefined,
-      )
+      const tried = [waits.get(feed), waits.get(nameOf(feed, scope))].filter(wait => wait !== undefined)
       for (const wait of tried) wait.isTried = true
       return () => {
         for (const wait of tried) wait.isTried = false
       }
     },
     waitMs,
-    hasFailed(feed, scope) {
-      const noted = waits.get(nameOf(feed, scope))
-      return noted !== undefined && noted.reason === undefined
-    },
+    hasFailed: (feed, scope) => waits.get(nameOf(feed, scope))?.gate.kind === 'failing',
     waitingScopes(feed) {
-      const prefix = nameOf(feed, '')
+      const prefix = `${feed}/`
       const names = [...waits.keys()].filter(name => name.startsWith(prefix) && isWaiting(name))
-      return names.map(name => name.slice(prefix.length)).filter(scope => scope !== '')
+      return names.map(name => name.slice(prefix.length))
     },
     answered(feed, scope = '') {
-      for (const name of [nameOf(feed, ''), nameOf(feed, scope)]) waits.delete(name)
+      const ended = [feed, nameOf(feed, scope)].filter(name => waits.delete(name))
+      if (ended.length > 0) changed()
     },
-    hasFailedFeed: resource => inProgress(resource).some(({ reason }) => reason === undefined),
+    hasFailedFeed: resource => inProgress(resource).some(({ gate }) => gate.kind === 'failing'),
     waitsUntil(resource) {
-      const ends = inProgress(resource).map(({ until }) => until)
+      const ends = inProgress(resource).map(({ endsAt }) => endsAt)
       return ends.length === 0 ? undefined : Math.min(...ends)
     },
-    reason: resource => waitsOf(resource).find(({ reason }) => reason !== undefined)?.reason,
+    reason: resource => waitsOf(resource).find(({ gate }) => gate.kind === 'unavailable')?.gate.reason,
+    closed: leastMs => [...waits.values()].filter(({ ms }) => ms >= leastMs).map(({ gate }) => gate),
+    onChange(listener) {
+      listeners.add(listener)
+    },
   }
 }
 
@@ -132,7 +168,7 @@ export function growingBackoff({
 export function backoffForTheRun(): FeedBackoffs {
   const unending = Number.POSITIVE_INFINITY
   const backoffs = growingBackoff({
-    elapsed: () => 0,
+    clock: { now: () => 0, elapsed: () => 0 },
     random: () => 0,
     failed: { firstMs: unending, mostMs: unending, jitter: 0 },
     unavailableMs: unending,
@@ -141,10 +177,11 @@ export function backoffForTheRun(): FeedBackoffs {
   return {
     ...backoffs,
     answered: () => undefined,
+    closed: () => [],
     waitsUntil: resource => (backoffs.hasFailedFeed(resource) ? 0 : undefined),
   }
 }
 
 function nameOf(feed: string, scope: string): string {
-  return `${feed}\u0000${scope}`
+  return scope === '' ? feed : `${feed}/${scope}`
 }

@@ -10,13 +10,17 @@ export interface GateRows {
   begin(closed: readonly Gate[], options: { stands: boolean }): void
   /** Stores a change. `mayStand`: access is in doubt, so an earlier gate before the API may still be closed, and stays. */
   update(closed: readonly Gate[], options: { mayStand: boolean }): void
-  /** Removes the rows when this process stops reading. */
-  end(): void
+  /** Leaves these rows when this process stops reading. */
+  end(closed: readonly Gate[]): void
 }
 
 export function createGateRows({ store }: { store: Pick<Store, 'gates' | 'transaction'> }): GateRows {
   let stored = '[]'
+  let seen: readonly Gate[] | undefined
   const write = (closed: readonly Gate[]) => {
+    // Each request looks here, and hundreds of CRM objects may be closed.
+    if (closed.length === seen?.length && closed.every((gate, index) => gate === seen?.[index])) return
+    seen = closed
     const rows = JSON.stringify(closed)
     if (rows === stored) return
     stored = rows
@@ -30,6 +34,6 @@ export function createGateRows({ store }: { store: Pick<Store, 'gates' | 'transa
     update(closed, { mayStand }) {
       if (!mayStand || closed.some(({ what }) => what === API_GATE)) write(closed)
     },
-    end: () => write([]),
+    end: write,
   }
 }

@@ -36,7 +36,7 @@ import type { ApiRequest } from '../../api/request.ts'
 import { isoInstant } from '../../base/clock.ts'
 import type { StopError } from '../../base/errors.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
-import { API_GATE, type Gate, ROUTE_GATE } from '../../store/sync/gates.ts'
+import { API_GATE, type ApiGateKind, type Gate, ROUTE_GATE } from '../../store/sync/gates.ts'
 import type { EngineContext } from '../context/context.ts'
 import { createGateRows } from './gate-rows.ts'
 import { logOwnLimits, logPauseChange, logReachChange, type NotedPause, type PauseKind } from './reach-log.ts'
@@ -71,12 +71,12 @@ export interface Reachability {
   /** The error that ends the run when access is lost. */
   accessError(): StopError
   trouble(): Unreachable | undefined
-  /** Removes the stored gates when this process stops reading. */
+  /** Removes the stored gates of the API and its routes when this process stops reading. */
   end(): void
 }
 
 /** Why the API cannot be read. */
-export interface Unreachable extends Pick<Gate, 'kind' | 'reason'> {
+export interface Unreachable extends Pick<Gate<ApiGateKind>, 'kind' | 'reason'> {
   /** `since`, `nextTryAt` and `givesUpAt` are in ms since the epoch, by this machine's clock. */
   since: number
   nextTryAt: number
@@ -93,7 +93,7 @@ export interface Asked {
 export type GovernorPause = Pick<GovernorState, 'pausedUntil' | 'pauseReason'>
 
 export interface ReachabilityDeps {
-  context: Pick<EngineContext, 'clock' | 'log' | 'store'>
+  context: Pick<EngineContext, 'clock' | 'log' | 'store' | 'backoffs'>
   /** For error messages. */
   access: ApiAccess
   resources: readonly ResourceName[]
@@ -122,7 +122,7 @@ export function createReachability({
   giveUpMs,
   random,
 }: ReachabilityDeps): Reachability {
-  const { clock, store, log } = context
+  const { clock, store, log, backoffs } = context
   let reach = startReach(options, clock.elapsed())
   let lastFailure = ''
   /** Whether all responses since the last answer had a form that is not the API's. */
@@ -186,11 +186,13 @@ export function createReachability({
 
   const closedGates = (): Gate[] => {
     const api = trouble()
-    return api ? [gateOf(API_GATE, { ...api, until: api.nextTryAt, resources })] : routeGates()
+    const shut = api ? [gateOf(API_GATE, { ...api, until: api.nextTryAt, resources })] : routeGates()
+    return [...shut, ...backoffs.closed(NOTED_PAUSE_MS)]
   }
 
   const rows = createGateRows({ store })
   const noteChange = () => rows.update(closedGates(), { mayStand: isAccessInDoubt(reach) })
+  backoffs.onChange(noteChange)
   const change = (next: Reach) => {
     const before = reach
     reach = next
@@ -249,14 +251,14 @@ export function createReachability({
     },
     accessError: () => accessGone(access, onlyForeign === true),
     trouble,
-    end: rows.end,
+    end: () => rows.end(backoffs.closed(NOTED_PAUSE_MS)),
   }
 }
 
 type Closed = Pick<Gate, 'kind' | 'reason' | 'resources'> & { since: number; until: number }
 
 function gateOf(what: string, { kind, reason, since, until, resources }: Closed): Gate {
-  return { what, kind, since: isoInstant(since), until: isoInstant(until), reason, resources }
+  return { what, kind, since: isoInstant(since), until: isoInstant(until), reason, resources, tries: 0 }
 }
 
 /** A failure without a response says nothing about the form of responses. */

@@ -164,7 +164,7 @@ export function createSession(deps: SessionDeps): Session {
 }
 
 function createSessionContext(
-  { store, clock, log, random, options, pollMs }: SessionDeps,
+  { store, clock, log, random, options, pollMs, resources }: SessionDeps,
   isIdle: ChosenResources['isIdle'],
 ): EngineContext {
   const context = createContext({
@@ -173,8 +173,9 @@ function createSessionContext(
     log,
     options,
     backoffs: growingBackoff({
-      elapsed: clock.elapsed,
+      clock,
       random,
+      before: store.gates.closed().filter(gate => gate.resources.some(name => resources.includes(name))),
       unavailableMs: scaled(UNAVAILABLE_MS, options),
       refusedMs: scaled(REFUSED_MS, options),
     }),

@@ -6,7 +6,7 @@ import type { Sqlite } from '../database/sqlite-types.ts'
 import { LARGE_WAL_BYTES, type LockHolder, walReaders } from '../disk/lock-holders.ts'
 import type { Workspace } from '../file/workspace.ts'
 import type { LagSummary } from '../sync/arrivals.ts'
-import { API_GATE, type Gate, ROUTE_GATE } from '../sync/gates.ts'
+import { API_GATE, type ApiGateKind, apiGates, type Gate, ROUTE_GATE } from '../sync/gates.ts'
 import { META, readNote } from '../sync/meta.ts'
 import type { PublicationAttempt, PublicationHistory, PublishingNote } from '../sync/publications.ts'
 import {
@@ -91,7 +91,7 @@ export interface BackfillEnd {
 export type DaemonReport = Omit<DaemonState, 'since'> & { since: string | null }
 
 /** Why the whole API cannot be read. */
-export interface UnreachableReport extends Pick<Gate, 'kind' | 'reason' | 'since'> {
+export interface UnreachableReport extends Pick<Gate<ApiGateKind>, 'kind' | 'reason' | 'since'> {
   next_try_at: string
 }
 
@@ -256,12 +256,12 @@ function storedNote<T>({ meta }: Pick<Status, 'meta'>, key: string): T | undefin
 }
 
 function unreachableOf(gates: readonly Gate[]): UnreachableReport | null {
-  const gate = gates.find(({ what }) => what === API_GATE)
+  const gate = apiGates(gates).find(({ what }) => what === API_GATE)
   return gate === undefined ? null : gateReport(gate)
 }
 
 function closedRoutesOf(gates: readonly Gate[]): ClosedRouteReport[] {
-  return gates
+  return apiGates(gates)
     .filter(({ what }) => what.startsWith(ROUTE_GATE))
     .map(gate => ({
       route: gate.what.slice(ROUTE_GATE.length),
@@ -270,7 +270,7 @@ function closedRoutesOf(gates: readonly Gate[]): ClosedRouteReport[] {
     }))
 }
 
-const gateReport = ({ kind, reason, since, until }: Gate): UnreachableReport => ({
+const gateReport = ({ kind, reason, since, until }: Gate<ApiGateKind>): UnreachableReport => ({
   kind,
   reason,
   since,

@@ -4,16 +4,33 @@ import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.
 import { hasTable } from '../database/existing-tables.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 
+type GateRow = RowOf<typeof GATE_TABLE>
+
 /** What is closed, and why: a row of `sync_gates`. What is open has no row. */
-export interface Gate extends Omit<RowOf<typeof GATE_TABLE>, 'resources'> {
+export interface Gate<Kind extends GateRow['kind'] = GateRow['kind']>
+  extends Omit<GateRow, 'resources' | 'kind'> {
+  kind: Kind
   /** The resources of which nothing, or not everything, is read meanwhile. */
   resources: readonly ResourceName[]
 }
+
+/** Why one feed, or a scope of it, is closed. */
+export type FeedGateKind = Extract<GateRow['kind'], 'failing' | 'unavailable'>
+/** Why the API or a route is closed. */
+export type ApiGateKind = Exclude<GateRow['kind'], FeedGateKind>
 
 /** `what` of the gate before the whole API. */
 export const API_GATE = 'api'
 /** Before the route in `what` of its gate, as in `route:/v1/meetings`. */
 export const ROUTE_GATE = 'route:'
+/** Before the feed, and perhaps a scope of it, in `what` of its gate, as in `feed:crm_records.list/deal`. */
+export const FEED_GATE = 'feed:'
+
+export const isOfFeed = (gate: Gate): gate is Gate<FeedGateKind> => gate.what.startsWith(FEED_GATE)
+const isOfApi = (gate: Gate): gate is Gate<ApiGateKind> => !isOfFeed(gate)
+
+/** The gates before the API and its routes. */
+export const apiGates = (gates: readonly Gate[]): Gate<ApiGateKind>[] => gates.filter(isOfApi)
 
 export interface Gates {
   closed(): Gate[]
@@ -24,8 +41,8 @@ export interface Gates {
 export function createGates(prepare: Prepare): Gates {
   const clear = prepare('DELETE FROM sync_gates')
   const close = prepare(
-    `INSERT INTO sync_gates (what, kind, since, until, reason, resources)
-     VALUES (@what, @kind, @since, @until, @reason, @resources)`,
+    `INSERT INTO sync_gates (what, kind, since, until, reason, resources, tries)
+     VALUES (@what, @kind, @since, @until, @reason, @resources, @tries)`,
   )
   return {
     closed: () => closedGates(prepare),
@@ -46,7 +63,7 @@ export function clearGates(db: Sqlite): void {
 }
 
 function closedGates(prepare: Prepare): Gate[] {
-  const rows = prepare<RowOf<typeof GATE_TABLE>>('SELECT * FROM sync_gates ORDER BY what').all()
+  const rows = prepare<GateRow>('SELECT * FROM sync_gates ORDER BY what').all()
   return rows.map(row => ({ ...row, resources: namesIn(row.resources) }))
 }
 

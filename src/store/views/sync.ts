@@ -2,7 +2,7 @@ import { tableNamed } from '../../catalog/catalog.ts'
 import { feedsOf } from '../../catalog/feeds.ts'
 import type { Feed, Resource, StatusSource } from '../../declare/resource.ts'
 import { quote } from '../database/sql.ts'
-import { API_GATE, ROUTE_GATE } from '../sync/gates.ts'
+import { API_GATE, FEED_GATE, ROUTE_GATE } from '../sync/gates.ts'
 import { META } from '../sync/meta.ts'
 
 /**
@@ -21,9 +21,12 @@ export function syncStatus(resources: readonly Resource[]): string {
   return resources.map(statusOf).map(asArm).join('\nUNION ALL\n')
 }
 
-/** SQL of a value of the first closed gate before the resource: that of the API comes first. NULL when none is closed. */
+/**
+ * SQL of a value of the first closed gate before the resource: that of the API comes first. NULL when none is closed. A
+ * gate of a feed is the resource's own failure.
+ */
 const closedGate = (value: string) => `(SELECT ${value} FROM sync_gates g
-    WHERE r.unavailable_since IS NULL AND r.resource IN (SELECT value FROM json_each(iif(json_valid(g.resources), g.resources, '[]')))
+    WHERE r.unavailable_since IS NULL AND g.what NOT LIKE '${FEED_GATE}%' AND r.resource IN (SELECT value FROM json_each(iif(json_valid(g.resources), g.resources, '[]')))
     ORDER BY g.what LIMIT 1)`
 
 /** SQL of an instant as `clockText` writes it. */
