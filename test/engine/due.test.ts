@@ -210,6 +210,19 @@ describe('the backoff of a feed', () => {
     expect(later.waitMs('crm_records.list', 'deal')).toBe(80_000)
   })
 
+  test('a gate that has not been tried for a week after its end is open, also after a start', () => {
+    let elapsed = 0
+    const gone = started(() => elapsed)
+    gone.unavailable('crm_records.list', 'deal', { reason: 'the API answers 404', wasOffered: false })
+    const gates = gone.closed(0)
+    elapsed = 8 * DAY
+    expect(gone.closed(0)).toEqual(gates)
+    expect(started(() => elapsed, gates).closed(0)).toEqual(gates)
+    elapsed += 1
+    expect(gone.closed(0)).toEqual([])
+    expect(started(() => elapsed, gates).closed(0)).toEqual([])
+  })
+
   test('a short wait is no gate, and an answer opens a gate', () => {
     const backoffs = started(() => 0)
     let changes = 0

@@ -2,6 +2,7 @@ import { type Backoff, backoffMs } from '../../base/backoff.ts'
 import { type Clock, isoInstant } from '../../base/clock.ts'
 import { RESOURCE_NAMES } from '../../declare/resource-names.ts'
 import { FEED_GATE, type FeedGateKind, type Gate, isOfFeed } from '../../store/sync/gates.ts'
+import { WEEK } from './intervals.ts'
 
 /** Feeds that wait after a failure, and how long. A failure does not affect other feeds: each has its own backoff. */
 export interface FeedBackoffs {
@@ -72,6 +73,12 @@ const FAILING = 'Its last requests have failed'
 /** Sorts after every instant. Only in memory: a wait until the end of a run is no stored gate. */
 const NEVER = '~'
 
+/**
+ * What has not been tried for this long after its wait is not read any more, such as a CRM object that is gone. It is
+ * closed no longer.
+ */
+const FORGOTTEN_MS = WEEK
+
 /** For the daemon: the wait grows with every failure in a row. */
 export function growingBackoff({
   clock,
@@ -82,13 +89,14 @@ export function growingBackoff({
   refusedMs,
 }: GrowingBackoffDeps): FeedBackoffs {
   const waits = new Map<string, Wait>(
-    before
-      .filter(isOfFeed)
-      .map(gate => [
-        gate.what.slice(FEED_GATE.length),
-        { gate, endsAt: clock.elapsed(), ms: Number.POSITIVE_INFINITY },
-      ]),
+    before.filter(isOfFeed).map(gate => {
+      const endsAt = clock.elapsed() + Math.min(0, Date.parse(gate.until) - clock.now())
+      return [gate.what.slice(FEED_GATE.length), { gate, endsAt, ms: Number.POSITIVE_INFINITY }]
+    }),
   )
+  const forget = () => {
+    for (const [name, { endsAt }] of waits) if (endsAt + FORGOTTEN_MS < clock.elapsed()) waits.delete(name)
+  }
   const listeners = new Set<() => void>()
   const changed = () => {
     for (const listener of listeners) listener()
@@ -157,7 +165,10 @@ export function growingBackoff({
       return ends.length === 0 ? undefined : Math.min(...ends)
     },
     reason: resource => waitsOf(resource).find(({ gate }) => gate.kind === 'unavailable')?.gate.reason,
-    closed: leastMs => [...waits.values()].filter(({ ms }) => ms >= leastMs).map(({ gate }) => gate),
+    closed(leastMs) {
+      forget()
+      return [...waits.values()].filter(({ ms }) => ms >= leastMs).map(({ gate }) => gate)
+    },
     onChange(listener) {
       listeners.add(listener)
     },
