@@ -40,6 +40,18 @@ export interface ReachOptions {
   wasAnswered: boolean
   /** Whether an earlier session lost access. If so, health checks are sent before any other request. */
   accessWasLost: boolean
+  /** The routes that rested when an earlier process ended. Each may be tried at once, and rests as long if it fails. */
+  resting?: readonly RestingRoute[]
+}
+
+export interface RestingRoute {
+  route: string
+  /** The first failure. */
+  since: number
+  until: number
+  /** How often it has begun to rest in a row. */
+  tries: number
+  reason: string
 }
 
 export interface Reach {
@@ -56,14 +68,18 @@ export interface Reach {
 }
 
 export interface RouteTrouble {
+  /** The first failure. */
+  readonly since: number
   /** Failures in a row. Failures of requests that were in flight when a rest started do not count. */
   readonly failures: number
   /** The first two different paths that failed. */
   readonly paths: readonly string[]
   /** Number of rests in a row: each failed trial starts another one. 0 while the route does not rest. */
   readonly rests: number
-  /** When the next request on the route may be sent; Infinity while a trial is in flight. */
+  /** When the next request on the route may be sent. */
   readonly restUntil: number
+  /** Whether a trial is in flight. */
+  readonly isTried: boolean
   /** The last failure. */
   readonly reason: string
 }
@@ -182,13 +198,26 @@ export const FIRST_CONNECTION_MS = 10_000
 const FOREIGN_ANSWERS = 3
 const NO_FOREIGN_ANSWERS: ForeignAnswers = { answers: 0, routes: new Set(), hasSuccess: false }
 
+const NO_TROUBLE: Pick<RouteTrouble, 'failures' | 'paths' | 'rests' | 'isTried'> = {
+  failures: 0,
+  paths: [],
+  rests: 0,
+  isTried: false,
+}
+
 export function startReach(options: ReachOptions, at: number): Reach {
+  const { resting = [] } = options
   const lost: AccessRefusal = { ...noRefusal(at), undeclared: DOUBTFUL_REFUSALS, doubtedSince: at }
   return {
     options,
     healthChecks: options.healthChecks,
     wasAnswered: options.wasAnswered,
-    routes: new Map(),
+    routes: new Map(
+      resting.map(({ route, until: restUntil, tries: rests, ...trouble }) => [
+        route,
+        { ...NO_TROUBLE, ...trouble, rests, restUntil },
+      ]),
+    ),
     silence: undefined,
     refusal: options.accessWasLost ? lost : undefined,
     foreign: NO_FOREIGN_ANSWERS,
@@ -216,12 +245,27 @@ export function reachAfter(before: Reach, event: ReachEvent): Reach {
 export function whileSending(reach: Reach, route: string): Reach {
   const trouble = reach.routes.get(route)
   if (trouble === undefined || trouble.rests === 0) return reach
-  return withRoute(reach, route, { ...trouble, restUntil: Number.POSITIVE_INFINITY })
+  return withRoute(reach, route, { ...trouble, isTried: true })
 }
 
 /** Time in ms until a request on this route may be sent; 0 when it may be sent now. */
 export function restMs({ routes }: Reach, route: string, at: number): number {
-  return Math.max(0, (routes.get(route)?.restUntil ?? at) - at)
+  const { isTried = false, restUntil = at } = routes.get(route) ?? {}
+  return isTried ? Number.POSITIVE_INFINITY : Math.max(0, restUntil - at)
+}
+
+/** The routes that rest for at least `leastMs` in all, by name. */
+export function restingRoutes({ routes }: Reach, leastMs: number): RestingRoute[] {
+  return [...routes]
+    .filter(([, { rests, since, restUntil }]) => rests > 0 && restUntil - since >= leastMs)
+    .map(([route, { since, rests: tries, restUntil: until, reason }]) => ({
+      route,
+      since,
+      until,
+      tries,
+      reason,
+    }))
+    .sort((one, other) => one.route.localeCompare(other.route))
 }
 
 /** Whether a backfill stops trying this route, after `RESTS_OF_A_RUN` rests. */
@@ -495,24 +539,25 @@ function routesAfterFailure(
   routes: Reach['routes'],
   { at, route, path, message: reason, random }: Extract<ReachEvent, { kind: 'failed' }>,
 ): Reach['routes'] {
-  const before = routes.get(route) ?? { failures: 0, paths: [], rests: 0, restUntil: at, reason }
+  const before = routes.get(route) ?? { ...NO_TROUBLE, since: at, restUntil: at }
   // Requests that were in flight when the rest started do not count.
-  if (at < before.restUntil && before.restUntil !== Number.POSITIVE_INFINITY) return routes
+  if (at < before.restUntil && !before.isTried) return routes
   const failures = before.failures + 1
   const isNew = before.paths.length < 2 && !before.paths.includes(path)
   const paths = isNew ? [...before.paths, path] : before.paths
-  const isBroken = failures >= ROUTE_FAILURES && paths.length > 1
+  const isBroken = before.rests > 0 || (failures >= ROUTE_FAILURES && paths.length > 1)
   const rests = isBroken ? before.rests + 1 : before.rests
   const restUntil = rests === 0 ? at : at + backoffMs(ROUTE, rests, random)
-  return new Map([...routes, [route, { failures, paths, rests, restUntil, reason }]])
+  const { since } = before
+  return new Map([...routes, [route, { since, failures, paths, rests, restUntil, isTried: false, reason }]])
 }
 
 /** A throttled trial says nothing about the route, so another trial may follow at once. */
 function afterThrottled(reach: Reach, { route, at }: Extract<ReachEvent, { kind: 'throttled' }>): Reach {
   const connected = withoutSilence(reach)
   const trouble = connected.routes.get(route)
-  return trouble?.restUntil === Number.POSITIVE_INFINITY
-    ? withRoute(connected, route, { ...trouble, restUntil: at })
+  return trouble?.isTried
+    ? withRoute(connected, route, { ...trouble, restUntil: at, isTried: false })
     : connected
 }
 

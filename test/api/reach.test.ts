@@ -9,6 +9,7 @@ import {
   type ReachEvent,
   type ReachOptions,
   reachAfter,
+  restingRoutes,
   restMs,
   startReach,
   troubleOf,
@@ -296,6 +297,17 @@ describe('a failing route', () => {
     }
     expect(rests).toEqual([1000, 2000, 4000, 8000])
     expect(restMs(reachAfter(reach, answered('a', at)), '/a', at)).toBe(0)
+  })
+
+  test('a route that rested before may be tried at once, and rests as long as there if it fails', () => {
+    const resting = { route: '/a', since: -9000, until: 0, tries: 3, reason: 'why' }
+    const reach = startReach({ ...OPTIONS, resting: [resting] }, 0)
+    expect(restMs(reach, '/a', 0)).toBe(0)
+    const again = having(whileSending(reach, '/a'), failed('a', 10))
+    expect(restMs(again, '/a', 10)).toBe(8000)
+    expect(restingRoutes(again, 17_000)).toMatchObject([{ ...resting, until: 8010, tries: 4 }])
+    expect(restingRoutes(again, 17_011)).toEqual([])
+    expect(restMs(having(again, answered('a', 9000)), '/a', 9000)).toBe(0)
   })
 
   test('a failing route has another trial at once when the first met a limit', () => {

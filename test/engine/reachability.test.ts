@@ -18,7 +18,7 @@ const CHECKS: readonly HealthCheck[] = [
 ]
 
 /** With a clock that a test moves. */
-async function reachable(options: Partial<ReachOptions> = {}) {
+async function reachable(options: Partial<ReachOptions> = {}, before: readonly Gate[] = []) {
   const store = temporaryStore()
   const lines: string[] = []
   let passed = 0
@@ -38,6 +38,7 @@ async function reachable(options: Partial<ReachOptions> = {}) {
       keySource: { by: 'file', text: 'the test' },
     },
     resources: ['messages'],
+    before,
     resourcesOf: () => ['messages'],
     options: { healthChecks: [], againAfterMs: MINUTE, wasAnswered: true, accessWasLost: false, ...options },
     giveUpMs: Number.POSITIVE_INFINITY,
@@ -173,4 +174,33 @@ test('a list that waits for long is a gate beside those of the API, and its answ
   expect(await noted()).toMatchObject([{ what: API_GATE }, ...closed])
   backoffs.answered('teams.list')
   expect(await noted()).toMatchObject([{ what: API_GATE }])
+})
+
+test('a route that rests for long is a gate, also when the process ends; the next begins with a trial', async () => {
+  const { reachability, clock, pass, noted, store } = await reachable()
+  const route = '/v2/messages/{messageId}'
+  const fail = (path: string) => {
+    const sent = { kind: 'retry', cause: 'server', status: 503, message: 'HTTP 503' } as const
+    const asked = { feed: 'message_bodies.read', request: { route, path }, isDeclared: false }
+    reachability.noteSending(asked.request)
+    reachability.observe(asked, { ...sent, startedAt: clock.now(), durationMs: 10 }, {})
+  }
+  for (const path of ['1', '2', '1']) fail(path)
+  expect(await noted()).toEqual([])
+  for (let rest = 0; rest < 6; rest += 1) {
+    pass(reachability.restMs(route))
+    fail('1')
+  }
+  const gate = { what: `route:${route}`, kind: 'failing', tries: 7, resources: ['messages'] }
+  expect(await noted()).toMatchObject([gate])
+  reachability.end()
+  expect(await noted()).toMatchObject([gate])
+
+  const next = await reachable(
+    {},
+    store.gates.closed().map(one => ({ ...one, since: AT })),
+  )
+  next.reachability.begin()
+  expect(await next.noted()).toMatchObject([gate])
+  expect(next.reachability.restMs(route)).toBe(0)
 })

@@ -7,6 +7,7 @@ import type { ResourceName } from '../../src/declare/resource-names.ts'
 import { createSession } from '../../src/engine/run/session.ts'
 import {
   numberedPage,
+  refused,
   type ScriptedAnswer,
   type ScriptedApi,
   startScriptedApi,
@@ -227,4 +228,30 @@ test('a resource is complete after its lists and first reads, also when repeats 
   const state = () => stateOf(trial, 'playbooks')
   expect(await until(state, found => found === 'ok')).toBe('ok')
   expect(trial.column("SELECT outcome FROM sync_runs WHERE resource = 'playbooks'")).toEqual([null])
+})
+
+test('a session goes on with what an earlier one has closed, after one request for each', async () => {
+  const api = await startScriptedApi()
+  const trial = await startTrial(api)
+  api.on('/v1/settings/integrations', () => refused(404))
+  api.on('/v1/members', () => refused(503))
+  const AT = '2026-01-01T00:00:00.000Z'
+  const gate = { since: AT, until: new Date().toISOString(), reason: 'before' }
+  await trial.store.transaction(() =>
+    trial.store.gates.set([
+      { ...gate, what: 'feed:integrations.read', kind: 'unavailable', tries: 4, resources: ['integrations'] },
+      { ...gate, what: 'route:/v1/members', kind: 'failing', tries: 9, resources: ['members'] },
+      { ...gate, what: 'feed:meetings.list', kind: 'failing', tries: 9, resources: ['meetings'] },
+    ]),
+  )
+  await startWork(api, trial, { resources: ['integrations', 'members', 'activities'], since: null })
+  const gates = await until(
+    () => trial.all('SELECT what, kind, tries FROM sync_gates ORDER BY what'),
+    rows => rows.every(({ tries }) => tries === 5 || tries === 10),
+  )
+  expect(gates).toEqual([
+    { what: 'feed:integrations.read', kind: 'unavailable', tries: 5 },
+    { what: 'route:/v1/members', kind: 'failing', tries: 10 },
+  ])
+  expect([api.asked('/v1/settings/integrations').length, api.asked('/v1/members').length]).toEqual([1, 1])
 })

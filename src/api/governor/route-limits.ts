@@ -161,7 +161,7 @@ function withRoute(limits: RouteLimits, route: string, limit: RouteLimit): Route
 export interface ClosedRoute {
   route: string
   since: number
-  closedUntil: number
+  until: number
 }
 
 /** The routes that are closed for at least `leastMs` in all, by name. */
@@ -169,7 +169,7 @@ export function closedRoutes({ routes }: RouteLimits, at: number, leastMs: numbe
   return [...routes]
     .flatMap(([route, { isOwn, since, closedUntil, triedUntil }]) =>
       isOwn && since !== undefined && Math.max(closedUntil, triedUntil) > at && closedUntil - since >= leastMs
-        ? [{ route, since, closedUntil }]
+        ? [{ route, since, until: closedUntil }]
         : [],
     )
     .sort((one, other) => one.route.localeCompare(other.route))

@@ -1,7 +1,7 @@
 import { type Backoff, backoffMs } from '../../base/backoff.ts'
 import { type Clock, isoInstant } from '../../base/clock.ts'
 import { RESOURCE_NAMES } from '../../declare/resource-names.ts'
-import { FEED_GATE, type FeedGateKind, type Gate, isOfFeed } from '../../store/sync/gates.ts'
+import { type FailureKind, FEED_GATE, failureGates, type Gate } from '../../store/sync/gates.ts'
 import { WEEK } from './intervals.ts'
 
 /** Feeds that wait after a failure, and how long. A failure does not affect other feeds: each has its own backoff. */
@@ -60,7 +60,7 @@ export interface GrowingBackoffDeps {
 }
 
 interface Wait {
-  gate: Gate<FeedGateKind>
+  gate: Gate<FailureKind>
   /** `gate.until` by the monotonic clock. */
   endsAt: number
   ms: number
@@ -89,10 +89,12 @@ export function growingBackoff({
   refusedMs,
 }: GrowingBackoffDeps): FeedBackoffs {
   const waits = new Map<string, Wait>(
-    before.filter(isOfFeed).map(gate => {
-      const endsAt = clock.elapsed() + Math.min(0, Date.parse(gate.until) - clock.now())
-      return [gate.what.slice(FEED_GATE.length), { gate, endsAt, ms: Number.POSITIVE_INFINITY }]
-    }),
+    failureGates(before)
+      .filter(({ what }) => what.startsWith(FEED_GATE))
+      .map(gate => {
+        const endsAt = clock.elapsed() + Math.min(0, Date.parse(gate.until) - clock.now())
+        return [gate.what.slice(FEED_GATE.length), { gate, endsAt, ms: Number.POSITIVE_INFINITY }]
+      }),
   )
   const forget = () => {
     for (const [name, { endsAt }] of waits) if (endsAt + FORGOTTEN_MS < clock.elapsed()) waits.delete(name)
@@ -114,7 +116,7 @@ export function growingBackoff({
   const begin = (
     name: string,
     waitMs: (failures: number) => number,
-    why: Pick<Gate<FeedGateKind>, 'kind' | 'reason'>,
+    why: Pick<Gate<FailureKind>, 'kind' | 'reason'>,
   ): void => {
     if (isWaiting(name)) return
     const { tries: before = 0, since = isoInstant(clock.now()) } = waits.get(name)?.gate ?? {}

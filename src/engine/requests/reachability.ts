@@ -25,7 +25,9 @@ import {
   type Reach,
   type ReachEvent,
   type ReachOptions,
+  type RestingRoute,
   reachAfter,
+  restingRoutes,
   restMs,
   startReach,
   troubleOf,
@@ -33,10 +35,10 @@ import {
   withoutWait,
 } from '../../api/reach.ts'
 import type { ApiRequest } from '../../api/request.ts'
-import { isoInstant } from '../../base/clock.ts'
+import { type Clock, isoInstant } from '../../base/clock.ts'
 import type { StopError } from '../../base/errors.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
-import { API_GATE, type ApiGateKind, type Gate, ROUTE_GATE } from '../../store/sync/gates.ts'
+import { API_GATE, type ApiGateKind, failureGates, type Gate, ROUTE_GATE } from '../../store/sync/gates.ts'
 import type { EngineContext } from '../context/context.ts'
 import { createGateRows } from './gate-rows.ts'
 import { logOwnLimits, logPauseChange, logReachChange, type NotedPause, type PauseKind } from './reach-log.ts'
@@ -71,7 +73,7 @@ export interface Reachability {
   /** The error that ends the run when access is lost. */
   accessError(): StopError
   trouble(): Unreachable | undefined
-  /** Removes the stored gates of the API and its routes when this process stops reading. */
+  /** Removes the stored gates of the API when this process stops reading. */
   end(): void
 }
 
@@ -100,6 +102,8 @@ export interface ReachabilityDeps {
   /** Those of them that have requests on this route. */
   resourcesOf(route: string): readonly ResourceName[]
   options: ReachOptions
+  /** What an earlier process has closed. */
+  before: readonly Gate[]
   /** Infinite in the daemon. */
   giveUpMs: number
   random: () => number
@@ -113,17 +117,20 @@ const PAUSE_REASONS: Readonly<Record<PauseKind, string>> = {
   'day-used-up': 'api.max_requests_per_day is reached',
 }
 
+const THROTTLED = { kind: 'asked-to-wait', reason: PAUSE_REASONS['asked-to-wait'] } as const
+
 export function createReachability({
   context,
   access,
   resources,
   resourcesOf,
   options,
+  before,
   giveUpMs,
   random,
 }: ReachabilityDeps): Reachability {
   const { clock, store, log, backoffs } = context
-  let reach = startReach(options, clock.elapsed())
+  let reach = startReach({ ...options, resting: restingBefore(before, clock) }, clock.elapsed())
   let lastFailure = ''
   /** Whether all responses since the last answer had a form that is not the API's. */
   let onlyForeign: boolean | undefined
@@ -168,20 +175,26 @@ export function createReachability({
   /** Told once for each closing, since the two clocks are not read at the same instant. */
   let told: { closed: string; gates: Gate[] } = { closed: '[]', gates: [] }
   const routeGates = (): Gate[] => {
-    const routes = closedRoutes(limits, clock.elapsed(), NOTED_PAUSE_MS)
+    const routes = [
+      ...restingRoutes(reach, NOTED_PAUSE_MS).map(one => ({ ...one, kind: 'failing' as const })),
+      ...closedRoutes(limits, clock.elapsed(), NOTED_PAUSE_MS).map(one => ({ ...one, ...THROTTLED })),
+    ]
     const closed = JSON.stringify(routes)
     if (closed === told.closed) return told.gates
-    const gates = routes.map(({ route, since, closedUntil }) =>
-      gateOf(`${ROUTE_GATE}${route}`, {
-        kind: 'asked-to-wait',
-        reason: PAUSE_REASONS['asked-to-wait'],
-        since: instant(since),
-        until: instant(closedUntil),
-        resources: resourcesOf(route),
-      }),
+    // A route that fails and is throttled has one gate.
+    const gates = new Map(
+      routes.map(({ route, since, until, ...gate }) => [
+        route,
+        gateOf(`${ROUTE_GATE}${route}`, {
+          ...gate,
+          since: instant(since),
+          until: instant(until),
+          resources: resourcesOf(route),
+        }),
+      ]),
     )
-    told = { closed, gates }
-    return gates
+    told = { closed, gates: [...gates.values()] }
+    return told.gates
   }
 
   const closedGates = (): Gate[] => {
@@ -251,14 +264,30 @@ export function createReachability({
     },
     accessError: () => accessGone(access, onlyForeign === true),
     trouble,
-    end: () => rows.end(backoffs.closed(NOTED_PAUSE_MS)),
+    end: () => rows.end(failureGates(closedGates())),
   }
 }
 
-type Closed = Pick<Gate, 'kind' | 'reason' | 'resources'> & { since: number; until: number }
+type Closed = Pick<Gate, 'kind' | 'reason' | 'resources'> & { since: number; until: number; tries?: number }
 
-function gateOf(what: string, { kind, reason, since, until, resources }: Closed): Gate {
-  return { what, kind, since: isoInstant(since), until: isoInstant(until), reason, resources, tries: 0 }
+function gateOf(what: string, { kind, reason, since, until, resources, tries = 0 }: Closed): Gate {
+  return { what, kind, since: isoInstant(since), until: isoInstant(until), reason, resources, tries }
+}
+
+/** The routes that an earlier process has closed since they failed. Each may be tried at once. */
+function restingBefore(
+  gates: readonly Gate[],
+  { now, elapsed }: Pick<Clock, 'now' | 'elapsed'>,
+): RestingRoute[] {
+  return gates
+    .filter(({ what, kind }) => what.startsWith(ROUTE_GATE) && kind === 'failing')
+    .map(({ what, since, reason, tries }) => ({
+      route: what.slice(ROUTE_GATE.length),
+      since: elapsed() - (now() - Date.parse(since)),
+      until: elapsed(),
+      tries,
+      reason,
+    }))
 }
 
 /** A failure without a response says nothing about the form of responses. */

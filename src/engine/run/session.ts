@@ -3,6 +3,7 @@ import type { ApiRequest } from '../../api/request.ts'
 import { isoInstant, untilNext } from '../../base/clock.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import { writeError } from '../../store/migrations/foreign-objects.ts'
+import type { Gate } from '../../store/sync/gates.ts'
 import { createContext, type EngineContext } from '../context/context.ts'
 import type { EngineDeps } from '../context/engine-options.ts'
 import { growingBackoff } from '../context/feed-waits.ts'
@@ -71,7 +72,10 @@ export function createSession(deps: SessionDeps): Session {
   const { store, clock, options, observer } = deps
   const chosen = chooseResources(deps.resources)
   const { resources, sourcesOf } = chosen
-  const context = createSessionContext(deps, chosen.isIdle)
+  const closedBefore = store.gates
+    .closed()
+    .filter(gate => gate.resources.some(name => deps.resources.includes(name)))
+  const context = createSessionContext({ ...deps, closedBefore }, chosen.isIdle)
   const isIdle = (name: ResourceName) => chosen.isIdle(context, name)
   let scheduler: Scheduler | undefined
 
@@ -137,6 +141,7 @@ export function createSession(deps: SessionDeps): Session {
         sources: chosen.sources(),
         resources,
         giveUpMs: Number.POSITIVE_INFINITY,
+        closedBefore,
         access: { ...deps.access, againAfterMs: scaled(ACCESS_AGAIN_MS, options) },
         endless: { onApply: runs.open, onEnd: afterJob, onSent: sentTo(observer) },
       })
@@ -164,7 +169,15 @@ export function createSession(deps: SessionDeps): Session {
 }
 
 function createSessionContext(
-  { store, clock, log, random, options, pollMs, resources }: SessionDeps,
+  {
+    store,
+    clock,
+    log,
+    random,
+    options,
+    pollMs,
+    closedBefore: before,
+  }: SessionDeps & { closedBefore: readonly Gate[] },
   isIdle: ChosenResources['isIdle'],
 ): EngineContext {
   const context = createContext({
@@ -175,7 +188,7 @@ function createSessionContext(
     backoffs: growingBackoff({
       clock,
       random,
-      before: store.gates.closed().filter(gate => gate.resources.some(name => resources.includes(name))),
+      before,
       unavailableMs: scaled(UNAVAILABLE_MS, options),
       refusedMs: scaled(REFUSED_MS, options),
     }),

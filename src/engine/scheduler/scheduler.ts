@@ -3,6 +3,7 @@ import type { Query } from '../../api/request.ts'
 import { feedsOf } from '../../catalog/feeds.ts'
 import type { Feed, Resource } from '../../declare/resource.ts'
 import { writeError } from '../../store/migrations/foreign-objects.ts'
+import type { Gate } from '../../store/sync/gates.ts'
 import type { EngineContext } from '../context/context.ts'
 import type { EngineDeps } from '../context/engine-options.ts'
 import type { EndlessWork, Source } from '../context/job.ts'
@@ -48,6 +49,8 @@ export interface SchedulerDeps
   /** In catalogue order. */
   resources: readonly Resource[]
   access: AccessBefore
+  /** What an earlier session of the daemon has closed. */
+  closedBefore?: readonly Gate[]
   /** Set in the daemon, which continues when no work is left. */
   endless?: EndlessWork
 }
@@ -75,6 +78,7 @@ export function createScheduler(deps: SchedulerDeps): Scheduler {
       ...new Set(sources.filter(source => source.route === route).map(({ resource }) => resource)),
     ],
     options: { healthChecks: healthChecksOf(deps.resources), againAfterMs, wasAnswered, accessWasLost },
+    before: deps.closedBefore ?? [],
     giveUpMs: deps.giveUpMs,
     random: deps.random,
   })

@@ -14,10 +14,10 @@ export interface Gate<Kind extends GateRow['kind'] = GateRow['kind']>
   resources: readonly ResourceName[]
 }
 
-/** Why one feed, or a scope of it, is closed. */
-export type FeedGateKind = Extract<GateRow['kind'], 'failing' | 'unavailable'>
-/** Why the API or a route is closed. */
-export type ApiGateKind = Exclude<GateRow['kind'], FeedGateKind>
+/** Why a feed, a scope of it or a route is closed that fails itself, though the API as a whole answers. */
+export type FailureKind = Extract<GateRow['kind'], 'failing' | 'unavailable'>
+/** Why the API as a whole, or a route with its own limit, is closed. */
+export type ApiGateKind = Exclude<GateRow['kind'], FailureKind>
 
 /** `what` of the gate before the whole API. */
 export const API_GATE = 'api'
@@ -26,11 +26,14 @@ export const ROUTE_GATE = 'route:'
 /** Before the feed, and perhaps a scope of it, in `what` of its gate, as in `feed:crm_records.list/deal`. */
 export const FEED_GATE = 'feed:'
 
-export const isOfFeed = (gate: Gate): gate is Gate<FeedGateKind> => gate.what.startsWith(FEED_GATE)
-const isOfApi = (gate: Gate): gate is Gate<ApiGateKind> => !isOfFeed(gate)
+const isFailure = (gate: Gate): gate is Gate<FailureKind> =>
+  gate.kind === 'failing' || gate.kind === 'unavailable'
+const isOfApi = (gate: Gate): gate is Gate<ApiGateKind> => !isFailure(gate)
 
-/** The gates before the API and its routes. */
+/** The gates behind which reads wait though nothing is wrong with them. */
 export const apiGates = (gates: readonly Gate[]): Gate<ApiGateKind>[] => gates.filter(isOfApi)
+/** The gates of what has failed itself. */
+export const failureGates = (gates: readonly Gate[]): Gate<FailureKind>[] => gates.filter(isFailure)
 
 export interface Gates {
   closed(): Gate[]

@@ -2,7 +2,7 @@ import { tableNamed } from '../../catalog/catalog.ts'
 import { feedsOf } from '../../catalog/feeds.ts'
 import type { Feed, Resource, StatusSource } from '../../declare/resource.ts'
 import { quote } from '../database/sql.ts'
-import { API_GATE, FEED_GATE, ROUTE_GATE } from '../sync/gates.ts'
+import { API_GATE, ROUTE_GATE } from '../sync/gates.ts'
 import { META } from '../sync/meta.ts'
 
 /**
@@ -23,10 +23,10 @@ export function syncStatus(resources: readonly Resource[]): string {
 
 /**
  * SQL of a value of the first closed gate before the resource: that of the API comes first. NULL when none is closed. A
- * gate of a feed is the resource's own failure.
+ * gate of what fails itself is told with its resource.
  */
 const closedGate = (value: string) => `(SELECT ${value} FROM sync_gates g
-    WHERE r.unavailable_since IS NULL AND g.what NOT LIKE '${FEED_GATE}%' AND r.resource IN (SELECT value FROM json_each(iif(json_valid(g.resources), g.resources, '[]')))
+    WHERE r.unavailable_since IS NULL AND g.kind NOT IN ('failing', 'unavailable') AND r.resource IN (SELECT value FROM json_each(iif(json_valid(g.resources), g.resources, '[]')))
     ORDER BY g.what LIMIT 1)`
 
 /** SQL of an instant as `clockText` writes it. */
