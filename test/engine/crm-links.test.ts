@@ -38,6 +38,9 @@ async function watch(world: CrmWorld): Promise<Watched> {
   return { trial, timed, read, confirm }
 }
 
+const count = (trial: Trial, scope: string) =>
+  trial.column(`SELECT count(*) FROM sync_tasks WHERE feed = 'crm_record_links.read' AND scope = '${scope}'`)
+
 const pairs = ({ trial }: Watched) =>
   trial
     .all('SELECT object, record_id, related_object, related_id FROM crm_record_links')
@@ -226,11 +229,6 @@ describe('the links that are read again', () => {
 })
 
 describe('the side from which links are read', () => {
-  const count = (trial: Trial, scope: string) =>
-    trial.column(
-      `SELECT count(*) FROM sync_tasks WHERE feed = 'crm_record_links.read' AND scope = '${scope}'`,
-    )
-
   test('the side stays until it is more than twice as large, and new records are read from it', async () => {
     const world = await startCrm({ deal: rows(1, 2), company: rows(11, 3) })
     const watched = await watch(world)
@@ -486,6 +484,25 @@ describe('an item of an answer that is not a record', () => {
     delete world.instead['company']
     await ask(watched, 'company<deal')
     expect(open(watched)).toBe(0)
+  })
+
+  test('the side that is not chosen is read again after a week while it has a reject, also in a backfill', async () => {
+    const world = await startLinked()
+    const watched = await watch(world)
+    const isUnchosen = (line: string) => line.startsWith('deal of company')
+    world.instead['deal'] = ({ query }) => (query['related_id'] ? v2Page([{ fields: {} }]) : undefined)
+    const task = { feed: 'crm_record_links.read', scope: 'deal<company', key: uuid(11) }
+    const { trial, timed } = watched
+    await trial.store.transaction(() => trial.store.tasks.demand({ ...task, dueAt: timed.context.now() }))
+    await timed.drain()
+    expect([open(watched), count(trial, 'deal<company')]).toEqual([1, [1]])
+    expect(pairs(watched)).toContain('deal 1, company 11')
+    const before = world.askedLinks().filter(isUnchosen).length
+    await trial.run(RESOURCES)
+    expect(world.askedLinks().filter(isUnchosen).length).toBe(before + 1)
+    delete world.instead['deal']
+    await trial.run(RESOURCES)
+    expect([open(watched), count(trial, 'deal<company')]).toEqual([0, [0]])
   })
 
   test('the reject is not resolved by a later page of the same answer', async () => {

@@ -6,8 +6,14 @@ export interface Fields {
   readonly [name: string]: Json | undefined
 }
 
+/** What is nested too deep for the parser, as a wrong answer may be, is its text. */
 export function parseExact(text: string): Json {
-  return parse(text) as Json
+  try {
+    return parse(text) as Json
+  } catch (error) {
+    if (error instanceof RangeError) return text
+    throw error
+  }
 }
 
 export function isFields(value: Json | undefined): value is Fields {

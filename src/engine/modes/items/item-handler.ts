@@ -46,6 +46,8 @@ export interface ItemWork extends DeclaredFeed<ItemFeed> {
   sentAt: string | undefined
   cursor: Readonly<Record<string, string>> | null
   gathered: string[]
+  /** Whether a page of the list had an item that could not be stored. */
+  hasRejects: boolean
   /** Cursors of the pages that were requested, or are requested next. */
   asked: string[]
 }

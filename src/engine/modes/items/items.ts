@@ -188,6 +188,7 @@ function workOf(items: DeclaredFeed<ItemFeed>, task: Task): ItemWork {
     sentAt: undefined,
     cursor: null,
     gathered: [],
+    hasRejects: false,
     asked: [],
   }
 }

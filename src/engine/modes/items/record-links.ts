@@ -30,7 +30,7 @@ import { type ItemHandler, type ItemWork, readAgain, recheckAfter, rejectScope }
 /**
  * The answer is the list of records associated with the requested record, perhaps in several pages. For each kind of
  * association, the plan chooses the object whose records are all requested at intervals. A changed record of the other
- * object is requested once.
+ * object is requested once, and again each week while an item of its answer cannot be stored.
  */
 export const linksAnswer: ItemHandler = {
   plan: planLinks,
@@ -147,6 +147,7 @@ function storeLinks(context: EngineContext, work: ItemWork, value: unknown, repl
     if (key === undefined) report.reject(work.feed.table, item, 'no identity: id is missing')
     return key === undefined ? [] : [key]
   })
+  work.hasRejects ||= keys.length < page.items.length
   context.runs.counts(work.resource).rowsRead += keys.length
   const gathered = [...new Set([...work.gathered, ...keys])]
   if (page.next !== null && work.asked.includes(page.next['cursor'] ?? '')) throw deadCursorError('repeated')
@@ -174,7 +175,8 @@ function askNext(context: EngineContext, work: ItemWork, askAgainMs: number | un
   const { store } = context
   const { task, id } = work
   if (askAgainMs !== undefined) recheckAfter(context, work, askAgainMs)
-  else if (isPlanned(store, id, directionOf(task.scope))) readAgain(context, work, WEEK)
+  // A reject is resolved by the next answer for the same record.
+  else if (work.hasRejects || isPlanned(store, id, directionOf(task.scope))) readAgain(context, work, WEEK)
   else store.tasks.remove(task)
 }
 
@@ -210,7 +212,8 @@ function replaceLinks(
   for (const key of known) {
     if (!isOpen(key)) continue
     if (wanted.has(key)) store.suspicions.end(associations.row(key))
-    else {
+    // One of the rejects may be this association.
+    else if (!work.hasRejects) {
       const verdict = noteDenial(context, associations.row(key))
       if (verdict.state === 'suspected') askAgainMs = verdict.askAgainMs
     }

@@ -16,7 +16,7 @@ export interface AssociationTasks {
   addRange(tasks: TasksOfRecords, range: RecordRange, options: { keys: string; dueAt: string }): void
   /** Removes the tasks of records that were deleted since an instant. */
   removeDeleted(tasks: TasksOfRecords, since: string): void
-  /** Removes up to `atMost` tasks of a scope. Returns whether there may be more. */
+  /** Removes up to `atMost` tasks of a scope, except those whose answer had rejects. Returns whether there may be more. */
   removeSome(scope: { feed: string; scope: string }, atMost: number): boolean
 }
 
@@ -36,7 +36,9 @@ export interface RecordRange {
 export function createAssociationTasks(prepare: Prepare): AssociationTasks {
   const removeSome = prepare(
     `DELETE FROM sync_tasks WHERE feed = @feed AND scope = @scope AND key IN (
-       SELECT key FROM sync_tasks WHERE feed = @feed AND scope = @scope LIMIT +@atMost)`,
+       SELECT key FROM sync_tasks WHERE feed = @feed AND scope = @scope AND scope || ' ' || key NOT IN (
+         SELECT _scope FROM sync_rejects WHERE _feed = @feed AND resolved_at IS NULL)
+       LIMIT +@atMost)`,
   )
   return {
     newestRecord: records =>
