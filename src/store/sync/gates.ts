@@ -15,7 +15,8 @@ export interface Gate<Kind extends GateRow['kind'] = GateRow['kind']>
 }
 
 /** Why a feed, a scope of it or a route is closed that fails itself, though the API as a whole answers. */
-export type FailureKind = Extract<GateRow['kind'], 'failing' | 'unavailable'>
+export const FAILURE_KINDS = ['failing', 'unavailable'] as const satisfies readonly GateRow['kind'][]
+export type FailureKind = (typeof FAILURE_KINDS)[number]
 /** Why the API as a whole, or a route with its own limit, is closed. */
 export type ApiGateKind = Exclude<GateRow['kind'], FailureKind>
 
@@ -26,8 +27,7 @@ export const ROUTE_GATE = 'route:'
 /** Before the feed, and perhaps a scope of it, in `what` of its gate, as in `feed:crm_records.list/deal`. */
 export const FEED_GATE = 'feed:'
 
-const isFailure = (gate: Gate): gate is Gate<FailureKind> =>
-  gate.kind === 'failing' || gate.kind === 'unavailable'
+const isFailure = (gate: Gate): gate is Gate<FailureKind> => FAILURE_KINDS.some(kind => kind === gate.kind)
 const isOfApi = (gate: Gate): gate is Gate<ApiGateKind> => !isFailure(gate)
 
 /** The gates behind which reads wait though nothing is wrong with them. */

@@ -2,7 +2,7 @@ import { tableNamed } from '../../catalog/catalog.ts'
 import { feedsOf } from '../../catalog/feeds.ts'
 import type { Feed, Resource, StatusSource } from '../../declare/resource.ts'
 import { quote } from '../database/sql.ts'
-import { API_GATE, ROUTE_GATE } from '../sync/gates.ts'
+import { API_GATE, FAILURE_KINDS, ROUTE_GATE } from '../sync/gates.ts'
 import { META } from '../sync/meta.ts'
 
 /**
@@ -26,7 +26,7 @@ export function syncStatus(resources: readonly Resource[]): string {
  * gate of what fails itself is told with its resource.
  */
 const closedGate = (value: string) => `(SELECT ${value} FROM sync_gates g
-    WHERE r.unavailable_since IS NULL AND g.kind NOT IN ('failing', 'unavailable') AND r.resource IN (SELECT value FROM json_each(iif(json_valid(g.resources), g.resources, '[]')))
+    WHERE r.unavailable_since IS NULL AND g.kind NOT IN (${FAILURE_KINDS.map(kind => `'${kind}'`)}) AND r.resource IN (SELECT value FROM json_each(iif(json_valid(g.resources), g.resources, '[]')))
     ORDER BY g.what LIMIT 1)`
 
 /** SQL of an instant as `clockText` writes it. */
