@@ -1,7 +1,11 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { parseArgs } from 'node:util'
+import PQueue from 'p-queue'
 import { type Life, type Lived, lifeOf, live } from './life.ts'
 import { simulateLimits } from './limit-runs.ts'
 
@@ -60,6 +64,47 @@ const told = (life: Life, { findings, requests, days, digests }: Lived) =>
     `rows ${digests.rows.slice(0, 8)}`,
   ].join('  ')
 
+/** A killed program keeps its memory, so that more lives than this are too many for a process. */
+const LIVES_OF_A_PROCESS = 50
+
+const SUMMARY = /^(\d+) passed, (\d+) failed$/
+
+/** As many processes at a time as there are processors. Whether all lives passed. */
+async function simulateInProcesses(first: number, count: number): Promise<boolean> {
+  const processes = new PQueue({ concurrency: availableParallelism() })
+  let [passed, failed] = [0, 0]
+  for (let at = 0; at < count; at += LIVES_OF_A_PROCESS) {
+    const lives = Math.min(LIVES_OF_A_PROCESS, count - at)
+    void processes.add(async () => {
+      const [node = '', script = ''] = process.argv
+      const options = { ...values, seed: String(first + at), lives: String(lives) }
+      const argv = Object.entries(options).map(([name, value]) =>
+        value === true ? `--${name}` : `--${name}=${value}`,
+      )
+      const child = spawn(
+        node,
+        [...process.execArgv, script, ...argv.filter(one => !one.endsWith('=false'))],
+        {
+          stdio: ['ignore', 'pipe', 'inherit'],
+        },
+      )
+      let summary: RegExpExecArray | null = null
+      for await (const line of createInterface(child.stdout)) {
+        summary = SUMMARY.exec(line)
+        if (summary === null) say(line)
+      }
+      if (child.exitCode === null) await once(child, 'exit')
+      if (summary === null) say(`the process of the seeds from ${first + at} ended too early`)
+      passed += Number(summary?.[1] ?? 0)
+      failed += Number(summary?.[2] ?? lives)
+      if (failed > 0 && values['until-failed']) processes.clear()
+    })
+  }
+  await processes.onIdle()
+  say(`${passed} passed, ${failed} failed`)
+  return failed === 0
+}
+
 /** Whether all passed. */
 async function simulateLives(first: number, file: string | undefined): Promise<boolean> {
   const { days, deeds, rest, poll } = values
@@ -90,8 +135,11 @@ async function simulateLives(first: number, file: string | undefined): Promise<b
 
 const [what] = positionals
 const first = number(values.seed)
-const isPassed =
-  what === 'limits'
-    ? await simulateLimits(first, number(values.cases), say)
-    : await simulateLives(first, what)
-process.exitCode = isPassed ? 0 : 1
+const simulate = () => {
+  if (what === 'limits') return simulateLimits(first, number(values.cases), say)
+  const count = number(values.lives)
+  return what === undefined && count > LIVES_OF_A_PROCESS
+    ? simulateInProcesses(first, count)
+    : simulateLives(first, what)
+}
+process.exitCode = (await simulate()) ? 0 : 1
