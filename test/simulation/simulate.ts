@@ -23,6 +23,7 @@ const { values, positionals } = parseArgs({
     cases: { type: 'string', default: '26' },
     trace: { type: 'boolean', default: false },
     'until-failed': { type: 'boolean', default: false },
+    'in-process': { type: 'boolean', default: false },
   },
 })
 
@@ -64,36 +65,31 @@ const told = (life: Life, { findings, requests, days, digests }: Lived) =>
     `rows ${digests.rows.slice(0, 8)}`,
   ].join('  ')
 
-/** A killed program keeps its memory, so that more lives than this are too many for a process. */
-const LIVES_OF_A_PROCESS = 50
+/** A killed program keeps its memory, so a process has no more lives than this. */
+const MOST_LIVES = 50
 
 const SUMMARY = /^(\d+) passed, (\d+) failed$/
 
-/** As many processes at a time as there are processors. Whether all lives passed. */
+/** One process for each processor at a time. Whether all lives passed. */
 async function simulateInProcesses(first: number, count: number): Promise<boolean> {
-  const processes = new PQueue({ concurrency: availableParallelism() })
+  const processors = availableParallelism()
+  const processes = new PQueue({ concurrency: processors })
+  const most = Math.min(MOST_LIVES, Math.ceil(count / processors))
   let [passed, failed] = [0, 0]
-  for (let at = 0; at < count; at += LIVES_OF_A_PROCESS) {
-    const lives = Math.min(LIVES_OF_A_PROCESS, count - at)
+  for (let at = 0; at < count; at += most) {
+    const lives = Math.min(most, count - at)
     void processes.add(async () => {
-      const [node = '', script = ''] = process.argv
-      const options = { ...values, seed: String(first + at), lives: String(lives) }
-      const argv = Object.entries(options).map(([name, value]) =>
-        value === true ? `--${name}` : `--${name}=${value}`,
-      )
-      const child = spawn(
-        node,
-        [...process.execArgv, script, ...argv.filter(one => !one.endsWith('=false'))],
-        {
-          stdio: ['ignore', 'pipe', 'inherit'],
-        },
-      )
+      const [node = '', ...argv] = process.argv
+      // The last of repeated options counts.
+      argv.push(`--seed=${first + at}`, `--lives=${lives}`, '--in-process')
+      const child = spawn(node, [...process.execArgv, ...argv], { stdio: ['ignore', 'pipe', 'inherit'] })
+      const exited = once(child, 'exit')
       let summary: RegExpExecArray | null = null
       for await (const line of createInterface(child.stdout)) {
         summary = SUMMARY.exec(line)
         if (summary === null) say(line)
       }
-      if (child.exitCode === null) await once(child, 'exit')
+      await exited
       if (summary === null) say(`the process of the seeds from ${first + at} ended too early`)
       passed += Number(summary?.[1] ?? 0)
       failed += Number(summary?.[2] ?? lives)
@@ -138,7 +134,7 @@ const first = number(values.seed)
 const simulate = () => {
   if (what === 'limits') return simulateLimits(first, number(values.cases), say)
   const count = number(values.lives)
-  return what === undefined && count > LIVES_OF_A_PROCESS
+  return what === undefined && count > 1 && !values['in-process']
     ? simulateInProcesses(first, count)
     : simulateLives(first, what)
 }
