@@ -1,5 +1,6 @@
 import type { Unreachable } from '../engine/requests/reachability.ts'
 import { reasonOfState } from '../store/status/report.ts'
+import { GATE_KINDS } from '../store/sync/gates.ts'
 import { dateTimeText } from '../terminal/wording.ts'
 import type { CurrentState } from './current-state.ts'
 
@@ -27,5 +28,5 @@ export function readinessProblem({ state, session }: CurrentState): string | und
 export function isApiReachable({ session }: CurrentState): boolean | undefined {
   if (session === undefined) return undefined
   const kind = session.progress().trouble()?.kind
-  return kind !== 'silent' && kind !== 'refused'
+  return kind === undefined || !GATE_KINDS[kind].isFault
 }

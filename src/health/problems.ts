@@ -10,6 +10,7 @@ import type {
   StatusReport,
   UnreachableReport,
 } from '../store/status/report.ts'
+import { GATE_KINDS } from '../store/sync/gates.ts'
 import { clockText, countText, dueText } from '../terminal/wording.ts'
 
 /** What is wrong with a warehouse, for people: the page, `parley status --check` and hooks share it. Pure. */
@@ -90,35 +91,37 @@ function stoppedText(reason: string | null | undefined, hint: string | undefined
 }
 
 type ProblemText = Pick<HealthProblem, 'kind' | 'what' | 'todo'>
+type Todo = Omit<ProblemText, 'what'>
 
 /** A problem that parley waits out needs a person after this time. */
 const PATIENCE_MS = HOUR_MS
 
 /** @param todo what a person should do then */
-function waitThenAct(since: string, now: number, todo: string): Pick<HealthProblem, 'kind' | 'todo'> {
+function waitThenAct(since: string, now: number, todo: string): Todo {
   const actsAt = Date.parse(since) + PATIENCE_MS
   if (now >= actsAt) return { kind: 'act', todo }
   const until = clockText(isoInstant(actsAt), now)
   return { kind: 'wait', todo: `Nothing to do yet. It needs you if it lasts until ${until}.` }
 }
 
-const API_PROBLEMS: Readonly<Record<Exclude<UnreachableReport['kind'], 'silent'>, ProblemText>> = {
-  refused: {
+/** What to do about a closed API. */
+const API_TODOS: Readonly<Record<UnreachableReport['kind'], (since: string, now: number) => Todo>> = {
+  silent: (since, now) => waitThenAct(since, now, 'Run parley doctor: it finds the fault.'),
+  refused: () => ({
     kind: 'act',
-    what: 'The API refuses access',
     todo: 'Correct api.key or api.workspace_id; parley doctor says which of them is wrong.',
-  },
-  'asked-to-wait': {
+  }),
+  'asked-to-wait': () => ({ kind: 'wait', todo: 'Nothing to do: the wait ends by itself.' }),
+  'day-used-up': () => ({
     kind: 'wait',
-    what: 'The API asked parley to wait',
-    todo: 'Nothing to do: the wait ends by itself.',
-  },
-  'day-used-up': {
-    kind: 'wait',
-    what: 'The requests of this day are used up',
     todo: 'Nothing to do: parley goes on tomorrow. Raise api.max_requests_per_day to read more today.',
-  },
+  }),
 }
+
+const apiProblem = (kind: UnreachableReport['kind'], since: string, now: number): ProblemText => ({
+  what: GATE_KINDS[kind].is,
+  ...API_TODOS[kind](since, now),
+})
 
 /** @param hint says where the new key belongs */
 const refusedKey = (hint = 'Replace the key.'): ProblemText => ({
@@ -131,18 +134,13 @@ const refusedKey = (hint = 'Replace the key.'): ProblemText => ({
 function apiProblems({ api, daemon }: StatusReport<ResourceFacts>, now: number): HealthProblem[] {
   if (daemon && isWithoutAccess(daemon)) {
     const { reason, since, until, hint, code } = daemon
-    const text = code === 'unauthorized' ? refusedKey(hint) : API_PROBLEMS.refused
+    const text =
+      code === 'unauthorized' ? refusedKey(hint) : apiProblem('refused', since ?? isoInstant(now), now)
     return [{ id: 'api:refused', ...text, detail: withNextTry(reason ?? text.what, until, now), since }]
   }
   if (api === null) return []
   const { kind, reason, since, next_try_at: nextTry } = api
-  const text =
-    kind === 'silent'
-      ? {
-          what: 'No request to the API succeeds',
-          ...waitThenAct(since, now, 'Run parley doctor: it finds the fault.'),
-        }
-      : API_PROBLEMS[kind]
+  const text = apiProblem(kind, since, now)
   return [{ id: `api:${kind}`, ...text, detail: withNextTry(reason, nextTry, now), since }]
 }
 
@@ -228,7 +226,7 @@ function failingProblems(
 ): HealthProblem[] {
   // A hold of the mass-deletion guard is a failure of its resource too, and has a problem of its own.
   if (since === null || heldSince !== null) return []
-  if (api?.kind === 'refused' || api?.kind === 'silent') return []
+  if (api && GATE_KINDS[api.kind].isFault) return []
   const why = reason ?? 'The last run failed'
   const problem = { id: `failing:${resource}`, what: `Reading ${resource} fails`, since }
   if (writer?.running !== true) {

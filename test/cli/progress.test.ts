@@ -91,7 +91,7 @@ describe('the picture of a backfill', () => {
     [
       'silent',
       6000,
-      'No request has succeeded for 40 s (connection refused): next try in 6 s, gives up in 1 min 20 s',
+      'No request to the API has succeeded for 40 s (connection refused): next try in 6 s, gives up in 1 min 20 s',
     ],
     [
       'refused',
@@ -107,7 +107,7 @@ describe('the picture of a backfill', () => {
       reason: 'connection refused',
       givesUpAt: now + 80_000,
     }
-    expect(drawBars([], { ...overall, trouble }, wide)).toContain(line)
+    expect(drawBars([], { ...overall, trouble }, { ...wide, columns: 120 })).toContain(line)
   })
 
   test('a long line about an outage is folded, not cut', () => {

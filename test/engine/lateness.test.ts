@@ -99,6 +99,28 @@ describe('a resource whose newest end is not read', () => {
     expect(stateOf(trial, 'activities')).toBe('ok')
   })
 
+  test('the resource does not become failing while the API is away, nor until its lists had time to be read', async () => {
+    const api = await startScriptedApi()
+    const trial = await startTrial(api)
+    const clock = virtualClock(Date.now())
+    const { context, drain } = await startTimed(api, trial, ['activities'], { clock, pollMs: 5 * MINUTE })
+    const activities = resourceNamed('activities')
+    const look = () => trial.store.transaction(() => noteLateness(context, [activities]))
+    await drain()
+    await trial.store.transaction(() => recordOutcome(context, activities, true))
+    context.excusedUntil.set('activities', Number.POSITIVE_INFINITY)
+    await clock.advance(24 * HOUR)
+    await look()
+    expect(stateOf(trial, 'activities')).toBe('ok')
+    context.excusedUntil.set('activities', context.server.now() + 10 * MINUTE)
+    await clock.advance(9 * MINUTE)
+    await look()
+    expect(stateOf(trial, 'activities')).toBe('ok')
+    await clock.advance(MINUTE)
+    await look()
+    expect(stateOf(trial, 'activities')).toBe('failing')
+  })
+
   describe('the log', () => {
     /** A late resource, and the lines about its schedule. */
     async function lateActivities() {

@@ -3,7 +3,9 @@ import type { Sent } from '../../src/api/client.ts'
 import type { HealthCheck, ReachOptions } from '../../src/api/reach.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
+import type { ResourceName } from '../../src/declare/resource-names.ts'
 import { growingBackoff } from '../../src/engine/context/feed-waits.ts'
+import { createServerClock } from '../../src/engine/context/server-clock.ts'
 import { createReachability } from '../../src/engine/requests/reachability.ts'
 import { API_GATE, type Gate } from '../../src/store/sync/gates.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
@@ -24,13 +26,17 @@ async function reachable(options: Partial<ReachOptions> = {}, before: readonly G
   let passed = 0
   const system = systemClock()
   const clock = { ...system, now: () => system.now() + passed, elapsed: () => system.elapsed() + passed }
+  const log = await createLog({ level: 'info', stream: { write: line => lines.push(line) } })
+  const excusedUntil = new Map<ResourceName, number>()
   const backoffs = growingBackoff({ clock, random: () => 1, unavailableMs: MINUTE, refusedMs: MINUTE })
   const reachability = createReachability({
     context: {
       store,
       clock,
       backoffs,
-      log: await createLog({ level: 'info', stream: { write: line => lines.push(line) } }),
+      server: createServerClock(clock, log),
+      excusedUntil,
+      log,
     },
     access: {
       baseUrl: 'https://api.example.com',
@@ -52,6 +58,7 @@ async function reachable(options: Partial<ReachOptions> = {}, before: readonly G
   return {
     reachability,
     backoffs,
+    excusedUntil,
     store,
     clock,
     answered,
@@ -203,4 +210,20 @@ test('a route that rests for long is a gate, also when the process ends; the nex
   next.reachability.begin()
   expect(await next.noted()).toMatchObject([gate])
   expect(next.reachability.restMs(route)).toBe(0)
+})
+
+test('resources do not count as late while the API is away, nor soon after', async () => {
+  const { reachability, excusedUntil, clock, answered, noted } = await reachable()
+  const asked = { feed: 'messages.list', request: REQUEST, isDeclared: false }
+  const failed = { kind: 'retry', cause: 'unreachable', message: 'connection refused' } as const
+  reachability.notePause({ pausedUntil: clock.now() + MINUTE, pauseReason: 'asked' })
+  expect(excusedUntil.get('messages')).toBeUndefined()
+  reachability.notePause({})
+  for (let failures = 0; failures < 5; failures += 1)
+    reachability.observe(asked, { ...failed, startedAt: clock.now(), durationMs: 10 }, {})
+  expect(await noted()).toMatchObject([{ kind: 'silent' }])
+  expect(excusedUntil.get('messages')).toBe(Number.POSITIVE_INFINITY)
+  answered()
+  expect(excusedUntil.get('messages')).toBeGreaterThan(clock.now())
+  expect(excusedUntil.get('messages')).toBeLessThan(clock.now() + 11 * MINUTE)
 })

@@ -3,6 +3,7 @@ import { isoInstant } from '../../base/clock.ts'
 import { wholeNumber } from '../../base/whole-number.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.ts'
 import type { Unreachable } from '../../engine/requests/reachability.ts'
+import { GATE_KINDS } from '../../store/sync/gates.ts'
 import { styledText } from '../../terminal/colours.ts'
 import { progressBar } from '../../terminal/progress-bar.ts'
 import {
@@ -133,7 +134,7 @@ function allowanceText({ ratePerSecond, concurrency }: GovernorState): string {
 
 function waitLines({ governor, trouble, confirmingUntil, now, isStopping }: Overall): string[] {
   if (isStopping) return ['Stopping after the requests in flight']
-  if (trouble?.kind === 'silent' || trouble?.kind === 'refused') return [troubleText(trouble, now)]
+  if (trouble && GATE_KINDS[trouble.kind].isFault) return [troubleText(trouble, now)]
   if (confirmingUntil !== undefined) return [confirmingText(confirmingUntil, now)]
   const reason = pauseReason(governor, now)
   return reason === undefined ? [] : [`Paused: ${reason}`]
@@ -143,14 +144,7 @@ function waitLines({ governor, trouble, confirmingUntil, now, isStopping }: Over
 export function troubleText({ kind, reason, since, nextTryAt, givesUpAt }: Unreachable, now: number): string {
   const next = nextTryAt <= now ? 'trying now' : `next try in ${wholeSecondsText(nextTryAt - now)}`
   const end = givesUpAt === undefined ? '' : `, gives up in ${wholeSecondsText(givesUpAt - now)}`
-  return `${TROUBLE_TEXT[kind]} for ${wholeSecondsText(now - since)} (${reason}): ${next}${end}`
-}
-
-const TROUBLE_TEXT: Readonly<Record<Unreachable['kind'], string>> = {
-  silent: 'No request has succeeded',
-  refused: 'The API has refused access',
-  'asked-to-wait': 'Requests have been paused',
-  'day-used-up': 'The requests of this day have been used up',
+  return `${GATE_KINDS[kind].hasBeen} for ${wholeSecondsText(now - since)} (${reason}): ${next}${end}`
 }
 
 export function confirmingText(until: number, now: number): string {

@@ -9,9 +9,9 @@ import {
   type ResourceReport,
   reasonOfState,
   type StatusReport,
-  type UnreachableReport,
 } from '../../store/status/report.ts'
 import type { WriterState } from '../../store/status/status.ts'
+import { GATE_KINDS } from '../../store/sync/gates.ts'
 import { fitTable, indentedNote, type RankedColumn, type TableColumn, table } from '../../terminal/table.ts'
 import {
   clockText,
@@ -79,18 +79,11 @@ function sinceText(since: string, now: number): string {
   return `${wholeSecondsText(now - Date.parse(since))} (since ${clockText(since, now)})`
 }
 
-const UNREACHABLE_TEXT: Readonly<Record<UnreachableReport['kind'], string>> = {
-  silent: 'No request to the API has succeeded for',
-  refused: 'The API has refused access for',
-  'asked-to-wait': 'Requests have been paused for',
-  'day-used-up': 'The requests of this day have been used up for',
-}
-
 function unreachableSentences({ api }: StatusReport, now: number): string[] {
   if (api === null) return []
   const { kind, reason, since, next_try_at: next } = api
   return [
-    `${UNREACHABLE_TEXT[kind]} ${sinceText(since, now)}: ${reason.replace(/\.$/, '')}. Next try: ${dueText(next, now)}.`,
+    `${GATE_KINDS[kind].hasBeen} for ${sinceText(since, now)}: ${reason.replace(/\.$/, '')}. Next try: ${dueText(next, now)}.`,
   ]
 }
 

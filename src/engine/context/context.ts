@@ -34,6 +34,8 @@ export interface EngineContext {
   server: ServerClock
   /** The resources that were last logged as not read on schedule (due/lateness.ts). */
   late: Set<ResourceName>
+  /** Until when a resource does not count as late since the API is away, in ms by the server's clock; Infinity meanwhile. */
+  excusedUntil: Map<ResourceName, number>
   urgent: Urgent
   /** True when reads that depend on the resource need not wait for it. */
   isFinished(resource: ResourceName): boolean
@@ -72,6 +74,7 @@ export function createContext(deps: ContextDeps): EngineContext {
     missedRows: createMissedRows(options),
     server: createServerClock(clock, log),
     late: new Set<ResourceName>(),
+    excusedUntil: new Map<ResourceName, number>(),
     urgent: createUrgent(),
     after: ms => store.dueClock.after(scaled(ms, options)),
   }

@@ -112,7 +112,7 @@ export function adoptLateness({ store, late }: EngineContext, resources: readonl
 /**
  * Records lateness in the state of each late resource, and clears it once the resource is read on schedule again. Both
  * happen even during a run that never ends, and each is logged once. A failure with another reason keeps its
- * reason.
+ * reason. While the API is away nothing becomes late: `sync_status` says why.
  */
 export function noteLateness(context: EngineContext, resources: readonly Resource[]): void {
   for (const resource of resources) {
@@ -120,8 +120,9 @@ export function noteLateness(context: EngineContext, resources: readonly Resourc
     const isOtherFailure = noted.failingSince !== null && !isNotedLate(noted)
     if (noted.firstCompleteAt === null || isOtherFailure) continue
     const error = latenessOf(context, resource)
-    if (error) noteLate(context, noted, error)
-    else noteOnSchedule(context, noted)
+    const isExcused = (context.excusedUntil.get(resource.name) ?? 0) > context.server.now()
+    if (error && !isExcused) noteLate(context, noted, error)
+    else if (!error) noteOnSchedule(context, noted)
   }
 }
 

@@ -1,5 +1,12 @@
-import type { Store } from '../../store/store.ts'
-import { API_GATE, type Gate } from '../../store/sync/gates.ts'
+import { MINUTE_MS } from '../../base/clock.ts'
+import { API_GATE, apiGates, GATE_KINDS, type Gate } from '../../store/sync/gates.ts'
+import type { EngineContext } from '../context/context.ts'
+
+/** Once the API is back, its lists have this time to be read before they count as late. */
+const CATCHING_UP_MS = 10 * MINUTE_MS
+
+const withoutApi = (gates: readonly Gate[]) =>
+  apiGates(gates).flatMap(({ kind, resources }) => (GATE_KINDS[kind].isFault ? resources : []))
 
 /**
  * Keeps the rows of `sync_gates` as the process sees the API, for `sync_status` and other processes. An error of a write
@@ -14,12 +21,15 @@ export interface GateRows {
   end(closed: readonly Gate[]): void
 }
 
-export function createGateRows({ store }: { store: Pick<Store, 'gates' | 'transaction'> }): GateRows {
+export function createGateRows(context: Pick<EngineContext, 'store' | 'server' | 'excusedUntil'>): GateRows {
+  const { store, server, excusedUntil } = context
   let stored = '[]'
   let seen: readonly Gate[] | undefined
   const write = (closed: readonly Gate[]) => {
     // Each request looks here, and hundreds of CRM objects may be closed.
     if (closed.length === seen?.length && closed.every((gate, index) => gate === seen?.[index])) return
+    for (const name of withoutApi(seen ?? [])) excusedUntil.set(name, server.now() + CATCHING_UP_MS)
+    for (const name of withoutApi(closed)) excusedUntil.set(name, Number.POSITIVE_INFINITY)
     seen = closed
     const rows = JSON.stringify(closed)
     if (rows === stored) return

@@ -50,7 +50,8 @@ export async function applyOutcome(
       endless?.onApply(job, lane)
       context.urgent.inLane(lane, () => {
         if (sent.kind === 'answer') context.parsing.answer(() => job.answer(sent.value, reply))
-        else job.refused(sent.status, sent.message)
+        else if (sent.kind === 'refused') job.refused(sent.status, sent.message)
+        else sent satisfies never
         if (job.reads) endTries(context, job.reads)
       })
       saveLearned?.()

@@ -3,7 +3,7 @@ import type { RouteLimits } from '../../api/governor/route-limits.ts'
 import { type Reach, type Trouble, troubleOf } from '../../api/reach.ts'
 import { isoInstant } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
-import type { Gate } from '../../store/sync/gates.ts'
+import { GATE_KINDS, type Gate } from '../../store/sync/gates.ts'
 
 export interface ReachChange {
   before: Reach
@@ -50,13 +50,9 @@ export function logPauseChange(
   { before, after, now }: { before: NotedPause | undefined; after: NotedPause | undefined; now: number },
 ): void {
   if (before?.kind === after?.kind) return
-  if (after) log.warn(PAUSES[after.kind], { wait_ms: after.until - now, until: isoInstant(after.until) })
+  if (after)
+    log.warn(GATE_KINDS[after.kind].is, { wait_ms: after.until - now, until: isoInstant(after.until) })
   else if (before) log.info('Requests are sent again', { duration_ms: now - before.since })
-}
-
-const PAUSES: Readonly<Record<PauseKind, string>> = {
-  'asked-to-wait': 'The API asked parley to wait',
-  'day-used-up': 'The requests of this day are used up',
 }
 
 /** Logs once of each route that it has its own limit. */

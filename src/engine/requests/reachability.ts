@@ -95,7 +95,7 @@ export interface Asked {
 export type GovernorPause = Pick<GovernorState, 'pausedUntil' | 'pauseReason'>
 
 export interface ReachabilityDeps {
-  context: Pick<EngineContext, 'clock' | 'log' | 'store' | 'backoffs'>
+  context: Pick<EngineContext, 'clock' | 'log' | 'store' | 'backoffs' | 'server' | 'excusedUntil'>
   /** For error messages. */
   access: ApiAccess
   resources: readonly ResourceName[]
@@ -129,7 +129,7 @@ export function createReachability({
   giveUpMs,
   random,
 }: ReachabilityDeps): Reachability {
-  const { clock, store, log, backoffs } = context
+  const { clock, log, backoffs } = context
   let reach = startReach({ ...options, resting: restingBefore(before, clock) }, clock.elapsed())
   let lastFailure = ''
   /** Whether all responses since the last answer had a form that is not the API's. */
@@ -203,7 +203,7 @@ export function createReachability({
     return [...shut, ...backoffs.closed(NOTED_PAUSE_MS)]
   }
 
-  const rows = createGateRows({ store })
+  const rows = createGateRows(context)
   const noteChange = () => rows.update(closedGates(), { mayStand: isAccessInDoubt(reach) })
   backoffs.onChange(noteChange)
   const change = (next: Reach) => {

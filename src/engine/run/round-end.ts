@@ -39,7 +39,7 @@ export function recordOutcome(context: EngineContext, resource: Resource, truste
   else if (!hasFailed && !isHeldBack && isReadAsDue(context, resource)) noteHealthy(context, name)
   // In the daemon, the round can be complete without a failed part that waits separately (`isLeftOut`). A backfill is
   // complete if nothing of it has failed.
-  const isOver = isTimed ? isComplete || whole : !hasFailed
+  const isOver = whole || (isComplete && (isTimed || !hasFailed))
   if (isOver && !isHeldBack) {
     resolveRejects(context, resource, roundStartedAt)
     const asOf = isoInstant(context.server.from(Date.parse(roundStartedAt)))

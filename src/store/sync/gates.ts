@@ -20,6 +20,34 @@ export type FailureKind = (typeof FAILURE_KINDS)[number]
 /** Why the API as a whole, or a route with its own limit, is closed. */
 export type ApiGateKind = Exclude<GateRow['kind'], FailureKind>
 
+interface GateKind {
+  /** What it means, as the beginning of a sentence. */
+  is: string
+  /** The same before `since` or `for`. */
+  hasBeen: string
+  /** Whether the API or the access to it is at fault, and not only the number of requests. */
+  isFault: boolean
+}
+
+export const GATE_KINDS: Readonly<Record<ApiGateKind, GateKind>> = {
+  silent: {
+    is: 'No request to the API succeeds',
+    hasBeen: 'No request to the API has succeeded',
+    isFault: true,
+  },
+  refused: { is: 'The API refuses access', hasBeen: 'The API has refused access', isFault: true },
+  'asked-to-wait': {
+    is: 'The API asked parley to wait',
+    hasBeen: 'The API has throttled requests',
+    isFault: false,
+  },
+  'day-used-up': {
+    is: 'The requests of this day are used up',
+    hasBeen: 'The requests of this day have been used up',
+    isFault: false,
+  },
+}
+
 /** `what` of the gate before the whole API. */
 export const API_GATE = 'api'
 /** Before the route in `what` of its gate, as in `route:/v1/meetings`. */

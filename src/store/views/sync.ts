@@ -2,7 +2,7 @@ import { tableNamed } from '../../catalog/catalog.ts'
 import { feedsOf } from '../../catalog/feeds.ts'
 import type { Feed, Resource, StatusSource } from '../../declare/resource.ts'
 import { quote } from '../database/sql.ts'
-import { API_GATE, FAILURE_KINDS, ROUTE_GATE } from '../sync/gates.ts'
+import { API_GATE, FAILURE_KINDS, GATE_KINDS, ROUTE_GATE } from '../sync/gates.ts'
 import { META } from '../sync/meta.ts'
 
 /**
@@ -34,12 +34,10 @@ const clockTime = (instant: string) =>
   `iif(substr(${instant}, 1, 10) = date('now'), substr(${instant}, 12, 8), replace(substr(${instant}, 1, 16), 'T', ' ')) || ' UTC'`
 
 const GATE_REASON = closedGate(`CASE g.kind
-      WHEN 'silent' THEN 'No request to the API has succeeded since '
-      WHEN 'refused' THEN 'The API has refused access since '
-      WHEN 'day-used-up' THEN 'The requests of this day have been used up since '
-      ELSE 'The API has throttled requests ' || iif(g.what = '${API_GATE}', '', 'for ' || substr(g.what, ${ROUTE_GATE.length + 1}) || ' ')
-        || 'since ' END
-    || ${clockTime('g.since')} || ' (' || g.reason || '); next try at ' || ${clockTime('g.until')}`)
+      ${Object.entries(GATE_KINDS)
+        .map(([kind, { hasBeen }]) => `WHEN '${kind}' THEN '${hasBeen}'`)
+        .join(' ')} END
+    || iif(g.what = '${API_GATE}', '', ' for ' || substr(g.what, ${ROUTE_GATE.length + 1})) || ' since ' || ${clockTime('g.since')} || ' (' || g.reason || '); next try at ' || ${clockTime('g.until')}`)
 
 const STATE = `CASE
     WHEN s.failing_since IS NOT NULL THEN 'failing'
