@@ -28,7 +28,7 @@ export interface Witness {
   isSaid(resource: string): boolean
   /** Resources that are not well or have no next read, and single reads that are overdue. */
   unwell(): string[]
-  /** Single reads, of the chosen resources, of what is not stored and what nothing names. */
+  /** Single reads of what is not stored and what nothing names, however rarely it is asked for. */
   unnamed(): string[]
   /** @param requests of the day */
   sizes(requests: number): Sizes
@@ -142,7 +142,7 @@ export function createWitness({ api, database, resources, now, nature, isPartial
         true,
       ),
     unwell: () => within(db => [...unwell(db, read), ...overdue(db, read, now())], []),
-    unnamed: () => within(db => unnamed(db, read), []),
+    unnamed: () => within(unnamed, []),
     sizes: requests => within(db => sizesOf(db, database, requests), {}),
   }
 }
@@ -241,7 +241,7 @@ function overdue(db: Sqlite, resources: readonly string[], now: number): string[
 /** Some seconds after its week is over, a webhook names nothing any more; a list names its keys every day. */
 const NAMED_FOR_MS = 8 * 24 * 3_600_000
 
-function unnamed(db: Sqlite, resources: readonly string[]): string[] {
+function unnamed(db: Sqlite): string[] {
   const rows = db
     .prepare(
       `SELECT feed, key FROM sync_tasks
@@ -252,9 +252,7 @@ function unnamed(db: Sqlite, resources: readonly string[]): string[] {
          AND unixepoch(coalesce(named_at, '1970-01-01')) * 1000 < unixepoch('now') * 1000 - ?`,
     )
     .all(NAMED_FOR_MS) as { feed: string; key: string }[]
-  return rows
-    .filter(({ feed }) => resources.includes(String(feed.split('.')[0])))
-    .map(({ feed, key }) => `sync_tasks: ${feed} asks for ${key}, which nothing names`)
+  return rows.map(({ feed, key }) => `sync_tasks: ${feed} asks for ${key}, which nothing names`)
 }
 
 function truthOf({ world }: IdleSimulator, altered: (line: string) => string): Truth {
