@@ -26,7 +26,7 @@ export interface Spent {
 
 const MARGIN = 1.5
 /** For routes of which a still day asks next to nothing: a few tries of what failed. */
-const SLACK = 16
+const SLACK = 12
 
 /** Of a route that fails. */
 const TRIES_AN_HOUR = 6

@@ -23,7 +23,7 @@ export function syncStatus(resources: readonly Resource[]): string {
 
 /**
  * SQL of a value of the first closed gate before the resource: that of the API comes first. NULL when none is closed. A
- * gate of what fails itself is told with its resource.
+ * gate of a feed or route that fails is left out, since the state of its resource shows the failure.
  */
 const closedGate = (value: string) => `(SELECT ${value} FROM sync_gates g
     WHERE r.unavailable_since IS NULL AND g.kind NOT IN (${FAILURE_KINDS.map(kind => `'${kind}'`)}) AND r.resource IN (SELECT value FROM json_each(iif(json_valid(g.resources), g.resources, '[]')))
