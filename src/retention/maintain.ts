@@ -3,6 +3,7 @@ import { type Clock, DAY_MS, isoInstant, utcDay } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { CALENDAR, nextOccurrence } from '../config/calendar.ts'
 import type { Settings } from '../config/load-settings.ts'
+import { RESOURCE_NAMES } from '../declare/resource-names.ts'
 import { type FreeBytes, fileBytes, freeOnSlowDisk } from '../store/disk/disk-space.ts'
 import { type BuildOptions, buildSearch, createSearchIndices } from '../store/search/indices.ts'
 import type { ownersOf } from '../store/snapshot/copy-process.ts'
@@ -47,6 +48,9 @@ const MINUTES_DAYS = 14
 
 /** Notes of older answers are kept for this time. A row that is listed has an answer at least each week. */
 const OLDER_ANSWERS_DAYS = 30
+
+/** Reads that nothing names any more are kept for this time. A webhook may have named them before any list does. */
+const UNNAMED_DAYS = 7
 
 /** Rows of `sync_days` are kept for this time. */
 const YEAR_DAYS = 366
@@ -113,6 +117,8 @@ export async function maintain(deps: MaintainDeps): Promise<void> {
         olderAnswersBefore: isoInstant(daysAgo(OLDER_ANSWERS_DAYS)),
         daysBefore: utcDay(daysAgo(YEAR_DAYS)),
         rejectsBefore: isoInstant(Math.max(before ?? 0, daysAgo(runsDays))),
+        chosen: JSON.parse(store.state.meta(META.chosenResources) ?? JSON.stringify(RESOURCE_NAMES)),
+        unnamedBefore: store.dueClock.after(-UNNAMED_DAYS * DAY_MS),
         limit: BATCH_ROWS,
         onPurged: () => store.purger.notePurged(now),
       }),

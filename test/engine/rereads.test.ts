@@ -63,11 +63,12 @@ test.each([
 })
 
 test.each([
-  ['four hours', 4 * HOUR, HOUR],
-  ['forty days', 40 * DAY, 10 * DAY],
-  ['a year', 365 * DAY, 30 * DAY],
+  ['four hours ago', 4 * HOUR, HOUR],
+  ['forty days ago', 40 * DAY, 10 * DAY],
+  ['a year ago', 365 * DAY, 30 * DAY],
+  ['in forty days', -40 * DAY, 10 * DAY],
 ])(
-  'a meeting of %s ago that may not be read is asked for again after a quarter of its age',
+  'a meeting %s that may not be read is asked for again after a quarter of that time',
   async (_, age, due) => {
     const { pass, reads } = await startMeeting({ age, detail: () => refused(403), isDated: true })
     await pass(0.9 * due)

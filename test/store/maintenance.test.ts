@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { describe, expect, test } from 'vitest'
-import type { PruneBounds } from '../../src/store/maintenance/maintenance.ts'
+import type { Maintenance, PruneBounds } from '../../src/store/maintenance/maintenance.ts'
 import { requirePrograms } from '../systemd/tools.ts'
 import { type TemporaryStore, temporaryStore } from './temporary-store.ts'
 
@@ -13,6 +13,8 @@ const BOUNDS: PruneBounds = {
   minutesBefore: '2026-03-01T00:00:00.000Z',
   daysBefore: '2026-03-01',
   rejectsBefore: '2026-02-01T00:00:00.000Z',
+  chosen: ['members', 'activities'],
+  unnamedBefore: '2026-03-01T00:00:00.000Z',
   limit: 3,
   onPurged: () => undefined,
 }
@@ -49,7 +51,10 @@ function putRuns(store: TemporaryStore, runs: readonly RunRow[]): void {
 }
 
 /** Prunes to the end, each batch in a transaction; returns the number of batches. */
-async function pruneAll(store: TemporaryStore, { prune } = store.maintenance): Promise<number> {
+async function pruneAll(
+  store: TemporaryStore,
+  { prune }: Pick<Maintenance, 'prune'> = store.maintenance,
+): Promise<number> {
   for (let batches = 1; ; batches += 1) {
     if (!(await store.transaction(() => prune(BOUNDS)))) return batches
   }
@@ -58,6 +63,39 @@ async function pruneAll(store: TemporaryStore, { prune } = store.maintenance): P
 const runIds = (store: TemporaryStore) => store.column('SELECT id FROM sync_runs ORDER BY id')
 
 describe('pruning of old rows', () => {
+  const OLD = `${DAY.old}T12:00:00.000Z`
+  const put = (
+    store: TemporaryStore,
+    key: string,
+    task: { feed?: string; dueAt?: string; namedAt?: string },
+  ) => store.transaction(() => store.tasks.demand({ feed: 'meetings.detail', key, dueAt: OLD, ...task }))
+
+  test.each([
+    ['a meeting that nothing names', {}, 0],
+    ['results of a meeting that nothing names', { feed: 'playbook_results.read' }, 0],
+    ['a meeting that an activity names', { names: true }, 1],
+    ['results of a meeting that an activity names', { feed: 'playbook_results.read', names: true }, 1],
+    ['a meeting that a webhook named of late', { namedAt: `${DAY.young}T12:00:00.000Z` }, 1],
+    ['a meeting that is due of late', { dueAt: `${DAY.young}T12:00:00.000Z` }, 1],
+    ['a playbook, which is read', { feed: 'playbooks.detail', chosen: ['playbooks'] as const }, 1],
+  ])(
+    'of resources that are not read, pruning keeps reads that a row names: %s',
+    async (_what, task, left) => {
+      const { names, chosen, ...times } = { names: false, chosen: BOUNDS.chosen, ...task }
+      const store = temporaryStore()
+      for (const number of [1, 2, 3, 4]) await put(store, `m${number}`, times)
+      if (names)
+        for (const number of [1, 2, 3, 4])
+          store.db
+            .prepare(
+              "INSERT INTO activities (id, source_type, source_id, _first_seen_at, _synced_at) VALUES (?, 'MEETING', ?, @at, @at)",
+            )
+            .run(`a${number}`, `m${number}`, { at: OLD })
+      await pruneAll(store, { prune: bounds => store.maintenance.prune({ ...bounds, chosen }) })
+      expect(store.column('SELECT key FROM sync_tasks')).toHaveLength(4 * left)
+    },
+  )
+
   test('pruning removes runs that ended long ago, and no open one', async () => {
     const store = temporaryStore()
     putRuns(store, [
@@ -124,9 +162,9 @@ describe('pruning of old rows', () => {
     const { prune } = store.maintenance
     expect(await store.transaction(() => prune(BOUNDS))).toBe(true)
     expect(runIds(store)).toEqual([4, 5, 6, 7, 8, 9, 10])
-    expect(await pruneAll(store)).toBe(6)
+    expect(await pruneAll(store)).toBe(7)
     expect([runIds(store), store.column('SELECT id FROM sync_rejects')]).toEqual([[], []])
-    expect(await pruneAll(store)).toBe(2)
+    expect(await pruneAll(store)).toBe(3)
   })
 
   test('pruning removes only rejects that were resolved long ago', async () => {

@@ -1,8 +1,11 @@
 import { dirname } from 'node:path'
+import { feedNamed, ITEM_FEEDS } from '../../catalog/feeds.ts'
+import type { ResourceName } from '../../declare/resource-names.ts'
 import { runProgram } from '../database/child-program.ts'
 import type { Prepare, Sqlite, Statement } from '../database/sqlite-types.ts'
 import { createRequests } from '../file/handed-over.ts'
 import { createOlderAnswers } from '../rows/older-answers.ts'
+import { createStoredRows } from '../rows/row-state.ts'
 import { createDays } from '../sync/days.ts'
 import { createMinutes } from '../sync/minutes.ts'
 import { createPublications } from '../sync/publications.ts'
@@ -27,6 +30,10 @@ export interface PruneBounds {
   daysBefore: string
   /** Rejects that were resolved before this instant are deleted. */
   rejectsBefore: string
+  /** The resources that are read. The reads of others wait until they are chosen, but not for what no row names. */
+  chosen: readonly ResourceName[]
+  /** Such reads are deleted if they were due and last named before this instant, by the due clock. */
+  unnamedBefore: string
   /** Rows examined in one batch. */
   limit: number
   /** Records a purge. Called in the transaction that deletes rejects, since rejects hold content of the workspace. */
@@ -55,7 +62,7 @@ function createPruner(prepare: Prepare): PruneBatch {
   const olderAnswers = createOlderAnswers(prepare)
   const days = createDays(prepare)
   const publications = createPublications(prepare)
-  const tables: readonly PruneBatch[] = [createRunPruner(prepare), createRejectPruner(prepare)]
+  const tables = [createRunPruner(prepare), createRejectPruner(prepare), createUnnamedPruner(prepare)]
   let current = 0
   return bounds => {
     if (current === 0) {
@@ -131,6 +138,40 @@ function createRejectPruner(prepare: Prepare): PruneBatch {
     const old = rejects.filter(({ at }) => at !== null && at < rejectsBefore)
     for (const { id } of old) remove.run(id)
     if (old.length > 0) onPurged()
+    return more
+  }
+}
+
+/** The table of the row that each single read needs: its own, or that of the row of which it reads a part. */
+const TABLE_READ = new Map(
+  ITEM_FEEDS.flatMap(({ id, feed }) => {
+    const whole = feed.partOf === undefined ? feed : feedNamed(feed.partOf).feed
+    const isOfRow = 'stores' in whole && whole.stores === 'row'
+    return isOfRow ? [[id, whole.table] as const] : []
+  }),
+)
+
+/** A read of a chosen resource ends by its answer. One of another resource is never sent, and ends here. */
+function createUnnamedPruner(prepare: Prepare): PruneBatch {
+  const stored = createStoredRows(prepare)
+  const first = { feed: '', key: '' }
+  let last = first
+  const next = prepare<{ feed: string; key: string; isOld: number }>(
+    `SELECT feed, key, due_at < @before AND coalesce(named_at, '') < @before AS isOld FROM sync_tasks
+     WHERE (feed, scope, key) > (@feed, '', @key) AND feed IN (SELECT value FROM json_each(@feeds)) AND scope = ''
+     ORDER BY feed, scope, key LIMIT +@limit`,
+  )
+  const remove = prepare("DELETE FROM sync_tasks WHERE feed = ? AND scope = '' AND key = ?")
+  return ({ chosen, unnamedBefore, limit }) => {
+    const unread = ITEM_FEEDS.filter(({ id, resource }) => TABLE_READ.has(id) && !chosen.includes(resource))
+    const feeds = JSON.stringify(unread.map(({ id }) => id))
+    const tasks = next.all({ ...last, feeds, before: unnamedBefore, limit })
+    for (const { feed, key, isOld } of tasks) {
+      const row = { table: TABLE_READ.get(feed) ?? '', scope: '', key }
+      if (isOld && stored.state(row) === 'unknown' && !stored.isNamed(row)) remove.run(feed, key)
+    }
+    const more = tasks.length === limit
+    last = more ? (tasks.at(-1) ?? first) : first
     return more
   }
 }

@@ -122,9 +122,12 @@ export function rereadAfterMs(context: EngineContext, happenedAt: string | null)
   return Math.min(Math.max(ageOf(context, happenedAt) / 10, HOUR), WEEK)
 }
 
-/** As `rereadAfterMs`, for an item whose content the API withholds: a quarter of its age, from an hour to 30 days. */
+/**
+ * The interval for an item whose content the API withholds: a quarter of the time since it happened, or until it does,
+ * from an hour to 30 days.
+ */
 export function withheldRereadAfterMs(context: EngineContext, happenedAt: string | null): number {
-  return Math.min(Math.max(ageOf(context, happenedAt) / 4, HOUR), MONTH)
+  return Math.min(Math.max(Math.abs(ageOf(context, happenedAt)) / 4, HOUR), MONTH)
 }
 
 const ageOf = ({ clock }: EngineContext, happenedAt: string | null): number =>
