@@ -34,16 +34,45 @@ const OLDER_NAMES: Readonly<Record<string, string>> = {
   sync_suspicions: 'sync_absences',
 }
 
-/** The file as the version before left it: without the texts of copies, and what later versions added. */
+interface Objects {
+  indices: string[]
+  tables: Map<string, string[]>
+}
+
+/** The tables and indices of an empty warehouse with the first `count` migrations. */
+function objectsOf(count: number): Objects {
+  const folder = newFolder()
+  const db = openWarehouse({ path: join(folder, 'empty.db'), migrations: migrationsOf(folder, count) })
+  const named = (type: string) =>
+    db.prepare('SELECT name FROM sqlite_master WHERE type = ? AND sql NOT NULL').pluck().all(type) as string[]
+  const columns = db.prepare('SELECT name FROM pragma_table_info(?)').pluck()
+  const tables = new Map(named('table').map(table => [table, columns.all(table) as string[]]))
+  const indices = named('index')
+  db.close()
+  return { indices, tables }
+}
+
+/** The file as the version before left it, without what later versions added. */
 function downgrade(db: Sqlite): void {
+  const before = 17
+  const [older, present] = [objectsOf(before), objectsOf(journalIn(PRESENT).entries.length)]
   const views = db.prepare("SELECT name FROM sqlite_master WHERE type = 'view'").pluck().all() as string[]
   for (const view of views) db.exec(`DROP VIEW ${quote(view)}`)
-  db.exec(`ALTER TABLE message_copies DROP COLUMN text; DROP TABLE sync_gates; DROP INDEX sync_tasks_tried;
-    ALTER TABLE sync_tasks DROP COLUMN tries; ALTER TABLE sync_tasks DROP COLUMN try_at; ALTER TABLE sync_segments DROP COLUMN tries;
-    ALTER TABLE sync_segments DROP COLUMN try_at; DROP INDEX sync_purge_queue_by_time;
-    ALTER TABLE sync_suspicions RENAME TO sync_absences; ALTER TABLE sync_purge_queue RENAME TO sync_erasures;
-    DELETE FROM __drizzle_migrations WHERE created_at IN
-      (SELECT created_at FROM __drizzle_migrations ORDER BY created_at LIMIT -1 OFFSET 17)`)
+  for (const index of present.indices.filter(name => !older.indices.includes(name)))
+    db.exec(`DROP INDEX ${quote(index)}`)
+  for (const [table, columns] of present.tables) {
+    const earlier = OLDER_NAMES[table] ?? table
+    const kept = older.tables.get(earlier)
+    if (kept === undefined) {
+      db.exec(`DROP TABLE ${quote(table)}`)
+      continue
+    }
+    for (const column of columns.filter(name => !kept.includes(name)))
+      db.exec(`ALTER TABLE ${quote(table)} DROP COLUMN ${quote(column)}`)
+    if (earlier !== table) db.exec(`ALTER TABLE ${quote(table)} RENAME TO ${quote(earlier)}`)
+  }
+  db.exec(`DELETE FROM __drizzle_migrations WHERE created_at IN
+    (SELECT created_at FROM __drizzle_migrations ORDER BY created_at LIMIT -1 OFFSET ${before})`)
 }
 
 /** All columns with ids, and their kinds. */
