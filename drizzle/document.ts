@@ -3,6 +3,7 @@ import type { Resource, Table } from '../src/declare/resource.ts'
 import { CONVENIENCE_VIEWS } from '../src/dictionary/convenience-views.ts'
 import { type Area, type DescribedTable, fullMeaning } from '../src/dictionary/described-table.ts'
 import { DICTIONARY, describedTable } from '../src/dictionary/dictionary.ts'
+import { REPORT_TABLES } from '../src/dictionary/report-tables.ts'
 import { rowLifecycle } from '../src/dictionary/resource-tables.ts'
 import { DICTIONARY_TABLES, SYNC_TABLES } from '../src/dictionary/sync-tables.ts'
 import { markdownTable } from './markdown-table.ts'
@@ -24,6 +25,8 @@ function schemaDocument(): string {
     ...PICTURES.flatMap(picture),
     '## Tables',
     contents(),
+    '### Tables and views for reports',
+    ...REPORT_TABLES.flatMap(section),
     ...CATALOG.filter(hasTables).flatMap(resourceSection),
     '### Views made for convenience',
     ...CONVENIENCE_VIEWS.filter(({ name }) => !name.startsWith('live_')).flatMap(section),
@@ -40,6 +43,7 @@ const hasTables = ({ tables }: Resource): boolean => tables.length > 0
 function contents(): string {
   const others = [...CONVENIENCE_VIEWS, ...SYNC_TABLES, ...DICTIONARY_TABLES]
   const lists: [about: string, names: readonly string[]][] = [
+    ['Reports', REPORT_TABLES.map(({ name }) => name)],
     ...CATALOG.filter(hasTables).map(({ about, tables }): [string, string[]] => [
       about,
       tables.flatMap(withChildren).map(({ name }) => name),

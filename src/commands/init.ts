@@ -30,7 +30,7 @@ interface InitOptions {
 }
 
 /** Every setting has a flag. The flag of a secret names a file that contains the secret. */
-const FLAGS = SETTING_LIST.map(([key]) => key)
+const FLAGS = SETTING_LIST.flatMap(([key, { flag }]) => (flag === undefined ? [] : [key]))
 
 export const initCommand: CommandDefinition<InitOptions> = {
   description:

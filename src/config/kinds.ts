@@ -4,6 +4,7 @@ import { isDay, readInstant } from '../base/instant.ts'
 import { isReadableOnTheWay } from '../base/loopback.ts'
 import { nearestName } from '../base/nearest-name.ts'
 import { readProxyUrl } from '../base/proxies.ts'
+import { zoneNamed } from '../base/time-zone.ts'
 import { nextOccurrence } from './calendar.ts'
 
 /** What the check of a value depends on. */
@@ -305,6 +306,73 @@ export const tableList: SettingKind<readonly string[]> = {
   },
   fault: (value, { tableNames = [] }) =>
     unknownName(value, 'table', tableNames, name => isTable(name, tableNames)),
+}
+
+const textsIn = (value: unknown): readonly string[] | undefined =>
+  Array.isArray(value) && value.every(each => typeof each === 'string' && each.trim() !== '')
+    ? [...new Set<string>(value)]
+    : undefined
+
+/** A list of texts that are not checked, such as names in the CRM. In text, commas separate them. */
+export const textList = (what: string): SettingKind<readonly string[]> => ({
+  allowed: () => `a list of ${what}`,
+  fromText: resourceList.fromText,
+  read: textsIn,
+})
+
+export const WEEKDAYS = [
+  'monday',
+  'tuesday',
+  'wednesday',
+  'thursday',
+  'friday',
+  'saturday',
+  'sunday',
+] as const
+
+/** Read as ISO numbers, 1 for Monday. */
+export const weekdayList: SettingKind<readonly number[]> = {
+  allowed: () => `a list of days from ${WEEKDAYS.join(', ')}`,
+  fromText: resourceList.fromText,
+  read: value => {
+    const numbers = textsIn(value)?.map(name => (WEEKDAYS as readonly string[]).indexOf(name) + 1)
+    return numbers?.every(number => number > 0) ? numbers : undefined
+  },
+}
+
+export const dayList: SettingKind<readonly string[]> = {
+  allowed: () => 'a list of days such as 2026-12-25',
+  fromText: resourceList.fromText,
+  read: value => {
+    const days = textsIn(value)
+    return days?.every(isDay) ? days : undefined
+  },
+}
+
+/** The name of a time zone that this Node.js knows. */
+export const timeZone: SettingKind<string> = {
+  allowed: () => 'the name of a time zone such as Europe/Berlin, or UTC',
+  fromText: asText,
+  read: value => (typeof value === 'string' ? zoneNamed(value) : undefined),
+}
+
+const CURRENCY = /^[A-Z]{3}$/
+
+export const currency = text('the code of a currency, such as EUR', CURRENCY)
+
+/** Read as a number for each currency. In text, `USD=0.92,JPY=0.0061`. */
+export const rates: SettingKind<Readonly<Record<string, number>>> = {
+  allowed: () => 'a table of codes of currencies and numbers above 0, such as { USD = 0.92 }',
+  fromText: list =>
+    Object.fromEntries(list.split(',').map(pair => pair.split('=').map(part => asNumber(part.trim())))),
+  read: value => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+    const entries = Object.entries(value)
+    const areRates = entries.every(
+      ([code, rate]) => CURRENCY.test(code) && typeof rate === 'number' && rate > 0,
+    )
+    return entries.length > 0 && areRates ? Object.fromEntries(entries) : undefined
+  },
 }
 
 export type Listen =

@@ -15,6 +15,7 @@ import {
   fileEnvironmentName,
   fileKey,
   HOOK_VARIABLES,
+  nameIn,
   propertiesOf,
   SECRETS,
   SECTIONS,
@@ -24,9 +25,11 @@ import {
   settingNamed,
 } from './settings.ts'
 
-type Camel<Text extends string> = Text extends `${infer Head}_${infer Tail}`
-  ? `${Head}${Capitalize<Camel<Tail>>}`
-  : Text
+type Camel<Text extends string> = Text extends `${infer Head}.${infer Tail}`
+  ? `${Camel<Head>}${Capitalize<Camel<Tail>>}`
+  : Text extends `${infer Head}_${infer Tail}`
+    ? `${Head}${Capitalize<Camel<Tail>>}`
+    : Text
 type Section = keyof typeof SECTIONS
 type SettingValue<Key extends SettingKey> =
   (typeof SETTINGS)[Key]['kind'] extends SettingKind<infer T>
@@ -35,10 +38,17 @@ type SettingValue<Key extends SettingKey> =
       : T
     : never
 
+/** The name of a setting in this section, and not in one below it. */
+type NameIn<S extends string, Key extends string> = Key extends `${S}.${infer Name}`
+  ? Name extends `${string}.${string}`
+    ? never
+    : Camel<Name>
+  : never
+
 /** Every setting under its section, both in camelCase: `api.max_concurrency` is `settings.api.maxConcurrency`. */
 type SectionSettings = {
   readonly [S in Section as Camel<S>]: {
-    readonly [Key in SettingKey as Key extends `${S}.${infer Name}` ? Camel<Name> : never]: SettingValue<Key>
+    readonly [Key in SettingKey as NameIn<S, Key>]: SettingValue<Key>
   }
 }
 
@@ -244,7 +254,7 @@ function flagLayer(flags: SettingFlags): Layer {
   const layer: Layer = new Map()
   for (const [key, setting] of SETTING_LIST) {
     const text = flags[key]
-    if (text === undefined) continue
+    if (text === undefined || setting.flag === undefined) continue
     const source = `flag ${setting.flag}`
     layer.set(
       key,
@@ -315,7 +325,7 @@ function unknownNames(env: Environment): Problem[] {
 function keyMeantBy(name: string): SettingKey | undefined {
   const keys = SETTING_LIST.map(([key]) => key)
   const ends = keys.filter(key => name === `PARLEY_${key.slice(key.indexOf('.') + 1).toUpperCase()}`)
-  const regular = keys.find(key => name === `PARLEY_${key.replace('.', '_').toUpperCase()}`)
+  const regular = keys.find(key => name === `PARLEY_${key.replaceAll('.', '_').toUpperCase()}`)
   return regular ?? (ends.length === 1 ? ends[0] : undefined)
 }
 
@@ -335,12 +345,12 @@ function fileLayer(file: SettingsFile, found: SettingFindings): Layer {
         about: section,
       })
     } else {
-      for (const [name, value] of Object.entries(content)) {
-        const key = SETTING_LIST.find(([known]) => known === `${section}.${name}`)?.[0]
-        const secret = SECRETS.find(([known]) => fileKey(known) === `${section}.${name}`)
+      for (const [name, value] of entriesOf(section, content)) {
+        const key = SETTING_LIST.find(([known]) => known === name)?.[0]
+        const secret = SECRETS.find(([known]) => fileKey(known) === name)
         if (key !== undefined)
           layer.set(key, { value: tomlValue(value), source: file.path, by: 'file', risk })
-        else if (secret === undefined) found.problems.push(unknownKey(`${section}.${name}`, file.path))
+        else if (secret === undefined) found.problems.push(unknownKey(name, file.path))
         else named.push([secret, value])
       }
     }
@@ -369,9 +379,17 @@ function fileLayer(file: SettingsFile, found: SettingFindings): Layer {
   return layer
 }
 
+/** The keys of a section and of the sections below it, such as `[crm.deal]`, with their values. */
+function entriesOf(section: string, content: Record<string, unknown>): [key: string, value: unknown][] {
+  return Object.entries(content).flatMap(([name, value]) => {
+    const key = `${section}.${name}`
+    return Object.hasOwn(SECTIONS, key) && isTable(value) ? entriesOf(key, value) : [[key, value]]
+  })
+}
+
 function unknownKey(key: string, path: string): Problem {
   const keys = SETTING_LIST.map(([known]) => known)
-  const name = key.slice(key.indexOf('.') + 1)
+  const name = nameIn(key)
   const elsewhere = keys.find(known => known.endsWith(`.${name}`))
   const meant = elsewhere ?? nearestName(key, keys)
   return { text: `${key} in ${path} is not a setting${suggestionText(meant)}`, about: meant }
@@ -647,7 +665,10 @@ const isTable = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof TomlDate)
 
 /** TOML dates become text. */
-const tomlValue = (value: unknown): unknown => (value instanceof TomlDate ? value.toISOString() : value)
+function tomlValue(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(tomlValue)
+  return value instanceof TomlDate ? value.toISOString() : value
+}
 
 /** A wrong value in a message, without a URL that may contain a password, and cut to 100 characters. */
 function displayText(value: unknown): string {

@@ -1,10 +1,12 @@
 import {
   environmentName,
   fileKey,
+  nameIn,
   SECTIONS,
   SETTING_LIST,
   type Setting,
   type SettingKey,
+  sectionOf,
 } from './settings.ts'
 
 const WIDTH = 90
@@ -40,9 +42,9 @@ function renderSetting(key: SettingKey, setting: Setting, value: string | undefi
 
 /** The key in the settings file. A secret is in a separate file that the settings file names. */
 export const keyInFile = (key: SettingKey, { secret }: Setting): string =>
-  (secret === undefined ? key : fileKey(key)).slice(key.indexOf('.') + 1)
+  nameIn(secret === undefined ? key : fileKey(key))
 
-export const settingsOf = (section: string) => SETTING_LIST.filter(([key]) => key.startsWith(`${section}.`))
+export const settingsOf = (section: string) => SETTING_LIST.filter(([key]) => sectionOf(key) === section)
 
 export const defaultText = (setting: Setting): string => String(setting.default ?? setting.without)
 

@@ -1,5 +1,6 @@
 import type { SettingKind } from './kinds.ts'
 import * as kinds from './kinds.ts'
+import { REPORTING_SECTIONS, REPORTING_SETTINGS } from './reporting-settings.ts'
 
 /** Everything about one setting: how to read it and how to explain it. */
 export interface Setting {
@@ -12,9 +13,10 @@ export interface Setting {
   description: string
   /** The environment variable, when it is not `PARLEY_<SECTION>_<KEY>`. */
   environment?: string
-  flag: string
+  /** Settings that describe the workspace have none. */
+  flag?: string
   /** The name of the flag's value in the help. */
-  placeholder: string
+  placeholder?: string
   /** As TOML. */
   example: string
   /**
@@ -33,6 +35,7 @@ export const SECTIONS = {
   access_log: 'The log of API requests that the API itself keeps.',
   transcripts: 'Transcripts of meetings.',
   crm: 'Records of the CRM.',
+  ...REPORTING_SECTIONS,
   search: 'Full-text search.',
   http: 'The status server of `parley daemon`.',
   hooks: 'Who is called when `parley daemon` has a problem.',
@@ -238,6 +241,7 @@ export const SETTINGS = {
     placeholder: 'true|false',
     example: 'false',
   },
+  ...REPORTING_SETTINGS,
   'search.enabled': {
     kind: kinds.boolean,
     default: true,
@@ -512,17 +516,21 @@ export const SETTING_LIST: readonly (readonly [SettingKey, Setting])[] = Object.
 
 export const settingNamed = (key: SettingKey): Setting => SETTINGS[key]
 
-/** Section and name of a setting in `Settings`: `api`, `maxConcurrency` for `api.max_concurrency`. */
+/** Section and name of a setting in `Settings`: `api`, `maxConcurrency` for `api.max_concurrency`, `crmDeal`, `closeDate` for `crm.deal.close_date`. */
 export function propertiesOf(key: SettingKey): readonly [section: string, name: string] {
-  const [section = '', name = ''] = key
-    .split('.')
-    .map(part => part.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()))
-  return [section, name]
+  const camelCase = (text: string) => text.replace(/[._](.)/g, (_, letter: string) => letter.toUpperCase())
+  return [camelCase(sectionOf(key)), camelCase(nameIn(key))]
 }
+
+/** The section of a setting in the settings file, such as `crm.deal`. */
+export const sectionOf = (key: string): string => key.slice(0, key.lastIndexOf('.'))
+
+/** The name of a setting within its section. */
+export const nameIn = (key: string): string => key.slice(key.lastIndexOf('.') + 1)
 
 /** The environment variable of a setting: by default `PARLEY_SECTION_KEY`. */
 export function environmentName(key: SettingKey): string {
-  return settingNamed(key).environment ?? `PARLEY_${key.replace('.', '_').toUpperCase()}`
+  return settingNamed(key).environment ?? `PARLEY_${key.replaceAll('.', '_').toUpperCase()}`
 }
 
 /**

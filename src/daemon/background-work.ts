@@ -1,4 +1,5 @@
 import type { App } from '../app/app.ts'
+import { type ReportSettings, updateReports } from '../app/reports.ts'
 import { type Clock, MINUTE_MS, SECOND_MS, untilNext } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { ApiSettings, Environment } from '../config/load-settings.ts'
@@ -9,7 +10,7 @@ import { maintainSearch, type SearchDeps } from './search-maintenance.ts'
 import { makeSnapshots } from './snapshots.ts'
 
 /**
- * The work of a session next to reading the API: maintenance, snapshots, publications, full-text indices, the clock, the learned
+ * The work of a session next to reading the API: maintenance, snapshots, publications, full-text indices, the tables for reports, the clock, the learned
  * rate, and requests of other processes (`sync_requests`).
  */
 export interface BackgroundWork {
@@ -20,7 +21,8 @@ export interface BackgroundWork {
 export interface BackgroundWorkDeps {
   app: Pick<App, 'clock' | 'store' | 'saveLearned'>
   settings: Pick<ApiSettings, 'database' | 'proxies' | 'publish' | 'retention' | 'search' | 'snapshot'> &
-    SearchDeps['settings']
+    SearchDeps['settings'] &
+    ReportSettings
   log: Log
   signal: AbortSignal
   /** The environment of this process, and the version of parley. */
@@ -34,6 +36,7 @@ export interface BackgroundWorkDeps {
 
 const KEEP_LEARNED_MS = MINUTE_MS
 const LISTEN_MS = 5 * SECOND_MS
+const REPORTS_MS = 30 * SECOND_MS
 
 export function startBackgroundWork({
   app,
@@ -75,6 +78,12 @@ export function startBackgroundWork({
     }),
     publishRegularly({ store, clock, log, settings, env, version, signal }),
     maintainSearch({ store, clock, log, settings, signal }),
+    every(
+      clock,
+      REPORTS_MS,
+      signal,
+      loggingFailures(() => updateReports({ store, log }, settings)),
+    ),
   ]
   const ended = Promise.all(
     duties.map(duty =>

@@ -27,7 +27,7 @@ export interface DescribedColumn {
 }
 
 /** The topic that a table belongs to. */
-export type Area = ResourceArea | 'sync' | 'dictionary'
+export type Area = ResourceArea | 'reports' | 'sync' | 'dictionary'
 
 export interface DescribedTable {
   name: string

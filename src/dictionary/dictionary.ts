@@ -1,5 +1,6 @@
 import { CONVENIENCE_VIEWS } from './convenience-views.ts'
 import { type DescribedTable, meaning } from './described-table.ts'
+import { REPORT_TABLES } from './report-tables.ts'
 import { liveViews, resourceTables } from './resource-tables.ts'
 import { DICTIONARY_TABLES, SYNC_TABLES } from './sync-tables.ts'
 
@@ -10,6 +11,7 @@ import { DICTIONARY_TABLES, SYNC_TABLES } from './sync-tables.ts'
  */
 export const DICTIONARY: readonly DescribedTable[] = [
   ...resourceTables(),
+  ...REPORT_TABLES,
   ...CONVENIENCE_VIEWS,
   ...SYNC_TABLES,
   ...DICTIONARY_TABLES,

@@ -145,7 +145,7 @@ export const DICTIONARY_TABLES: readonly DescribedTable[] = [
   describedBookkeeping(QUESTION_TABLE, { area: 'dictionary', label: 'question' }),
 ]
 
-function describedBookkeeping(
+export function describedBookkeeping(
   { name, about, columns, key, indices = {} }: BookkeepingTable,
   more: Pick<DescribedTable, 'area' | 'label'>,
 ): DescribedTable {

@@ -5,7 +5,7 @@ import type { Expected } from '../declare/resource.ts'
  * The result of a check. The checks are in machine.ts, api.ts, publishing.ts and commands/doctor.ts. The marks besides `ok`:
  * - `note`: for information;
  * - `warning`: a backfill would run, but something should be changed;
- * - `wrong`: a backfill would fail.
+ * - `wrong`: a backfill would fail, or a setting fits nothing in the CRM.
  */
 export interface Finding {
   mark: 'ok' | 'note' | 'warning' | 'wrong'

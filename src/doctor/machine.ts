@@ -26,6 +26,7 @@ import { appliedMigrations, newestMigration } from '../store/migrations/journal.
 import { countText } from '../terminal/wording.ts'
 import { exportFindings } from './exports.ts'
 import { createFinder, type Finder, type Finding } from './finding.ts'
+import { reportFindings } from './reports.ts'
 import { otherProgramsFindings, writerFinding } from './writer.ts'
 
 /** Checks of this machine and of the database. They write nothing. */
@@ -71,6 +72,7 @@ const CHECKS: readonly (MachineCheck | ContentCheck)[] = [
   { name: 'triggers', findIn: foreignTriggers },
   { name: 'write-ahead log', find: walSize },
   { name: 'exports', findIn: exportFindings },
+  { name: 'reports', findIn: reportFindings },
   { name: 'writer', find: writerFindings },
 ]
 

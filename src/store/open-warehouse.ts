@@ -13,7 +13,10 @@ import {
 import { workspaceOf } from './file/workspace.ts'
 import { writeError } from './migrations/foreign-objects.ts'
 import { migrate, type UpgradeOptions } from './migrations/migrate.ts'
+import { ensureReportTables } from './reporting/tables.ts'
+import { reportViews } from './reporting/views.ts'
 import { createMeta, type Meta } from './sync/meta.ts'
+import { replaceViews } from './views/replace.ts'
 import { ensureViews } from './views/views.ts'
 
 export interface WarehouseOptions extends Omit<OpenOptions, 'readonly'>, UpgradeOptions {
@@ -38,6 +41,7 @@ export function openWarehouse(options: WarehouseOptions): Sqlite {
     }
     migrate(db, file, upgrade)
     ensureViews(db)
+    if (ensureReportTables(db)) replaceViews(db, reportViews(db))
     // SQLite creates -wal and -shm with the mode of the database; files that exist already are changed here.
     if (onMode) for (const change of applyMode(filesOf(file), mode)) onMode(change)
     return db

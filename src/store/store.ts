@@ -21,6 +21,8 @@ import { createMaintenance, type Maintenance, rebuildOnDisk } from './maintenanc
 import { type LeftOut, writeError } from './migrations/foreign-objects.ts'
 import type { Upgrade } from './migrations/migrate.ts'
 import { openWarehouse } from './open-warehouse.ts'
+import { createReports, type Reports } from './reporting/reports.ts'
+import { reportViews } from './reporting/views.ts'
 import { createPendingRows, type PendingRows } from './rows/awaiting-read.ts'
 import { createRowTimes, type RowTimes } from './rows/event-times.ts'
 import { createFreshness, type Freshness } from './rows/freshness.ts'
@@ -51,6 +53,7 @@ import { type AssociationTasks, createAssociationTasks } from './sync/tasks/asso
 import { createLookupTasks, type LookupTasks } from './sync/tasks/lookups.ts'
 import { createSeen, type Seen } from './sync/tasks/seen-keys.ts'
 import { createTasks, type Tasks } from './sync/tasks/tasks.ts'
+import { dealViews } from './views/deals.ts'
 
 /**
  * The warehouse as the engine sees it. Another database would implement this interface, and `app/logged-store.ts` would
@@ -95,6 +98,7 @@ export interface Store {
   transcripts: Transcripts
   purgeQueue: PurgeQueue
   purger: Purger
+  reports: Reports
   crmTables: Pick<CrmTables, 'finish'>
   transaction: Transaction
   /** For synchronous work before a request, such as planning. */
@@ -195,10 +199,19 @@ function storeOn(db: Sqlite, opened: Opened): OpenStore {
       ),
     onBlocked: onTransaction,
   })
+  const dependentViews = () => [...dealViews(db), ...reportViews(db)]
   const crmTables =
     opened.crmTables === false
-      ? disableCrmTables(db, prepare, changes)
-      : createCrmTables({ db, prepare, clock, changes, transaction: commit, onChange: onTypedTable })
+      ? disableCrmTables({ db, prepare, changes, dependentViews })
+      : createCrmTables({
+          db,
+          prepare,
+          clock,
+          changes,
+          transaction: commit,
+          dependentViews,
+          onChange: onTypedTable,
+        })
   const { workspace } = opened
   const store = {
     ...createStore({ db, prepare, clock, commit, crmTables, checkpoints, workspace }),
@@ -334,6 +347,7 @@ function createStore({
       work,
       rebuildOnDisk: signal => rebuildOnDisk(db.name, signal),
     }),
+    reports: createReports({ db, prepare, clock, transaction: commit }),
     crmTables,
     transaction: Object.assign(<T>(work: () => T) => commit(withCrmTables(work, crmTables)), {
       aside: <T>(work: () => T) => commit.aside(withCrmTables(work, crmTables)),

@@ -171,7 +171,7 @@ const CASES: [files: Record<string, string>, complaints: string[]][] = [
       'base/size-text.ts': "const NUMBERS = new Intl.NumberFormat('en-US')",
       'terminal/text-width.ts': "new Intl.Segmenter('en')",
     },
-    ['base/size-text.ts uses Intl: only terminal/text-width.ts may'],
+    ['base/size-text.ts uses Intl: only base/time-zone.ts and terminal/text-width.ts may'],
   ],
   [
     {

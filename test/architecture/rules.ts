@@ -82,7 +82,7 @@ const PLATFORM: Readonly<Record<string, readonly string[]>> = {
     'simulator/',
   ],
   // Its tables take up to 6 MiB of memory as soon as one object is made.
-  Intl: ['terminal/text-width.ts'],
+  Intl: ['base/time-zone.ts', 'terminal/text-width.ts'],
   // SQLite refuses its first write at once when another program writes, however long it may wait.
   'a deferred transaction': [
     // They only read.

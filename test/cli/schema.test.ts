@@ -184,9 +184,9 @@ test.concurrent.each<[args: string[], message: string, hint: string]>([
     'Did you mean meetings? Run parley schema for the list of tables and views.',
   ],
   [
-    ['schema', 'deals'],
-    '"deals" is not a table or view that parley schema describes',
-    'Did you mean deal_timeline or deal_stage_history? Run parley schema for the list of tables and views.',
+    ['schema', 'dealz'],
+    '"dealz" is not a table or view that parley schema describes',
+    'Did you mean deals? Run parley schema for the list of tables and views.',
   ],
   [
     ['schema', 'xyz'],

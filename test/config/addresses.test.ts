@@ -39,7 +39,10 @@ function fate(key: SettingKey, address: string): 'refused' | 'warned' | 'accepte
   }
 }
 
-test.each(SETTING_LIST.map(([key]) => key).filter(key => !NO_ADDRESSES.includes(key)))(
+/** Names of fields, stages and pipelines in the CRM may be any text. */
+const isOfCrm = (key: SettingKey) => key.startsWith('crm.')
+
+test.each(SETTING_LIST.map(([key]) => key).filter(key => !NO_ADDRESSES.includes(key) && !isOfCrm(key)))(
   'no credential goes to an address of %s over the network unencrypted without a refusal or a warning',
   key => {
     expect(fate(key, 'http://name:password@192.0.2.1:9')).not.toBe('accepted')

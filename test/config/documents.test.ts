@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { loadSettings } from '../../src/config/load-settings.ts'
-import { SETTING_LIST, SETTINGS } from '../../src/config/settings.ts'
+import { SETTING_LIST } from '../../src/config/settings.ts'
 import { renderSettingsFile } from '../../src/config/settings-file.ts'
 import { renderSettingsReference, SMALLEST_FILE } from './settings-reference.ts'
 
@@ -60,6 +60,6 @@ test.each(SETTING_LIST)('the default of %s is allowed', (_, { kind, default: usu
 })
 
 test('no two settings share a flag', () => {
-  const flags = Object.values(SETTINGS).map(({ flag }) => flag)
+  const flags = SETTING_LIST.flatMap(([, { flag }]) => flag ?? [])
   expect(new Set(flags).size).toBe(flags.length)
 })

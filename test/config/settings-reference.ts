@@ -43,7 +43,7 @@ export function renderSettingsReference(): string {
           `\`${key}\``,
           defaultCell(setting),
           `\`${environmentName(key)}\``,
-          `\`${setting.flag}\``,
+          setting.flag === undefined ? '' : `\`${setting.flag}\``,
         ]),
       ),
       settingsOf(section).map(settingLine).join('\n'),
@@ -55,7 +55,7 @@ export function renderSettingsReference(): string {
 /** The sources of each secret, the winning one first. */
 function secretsTable(): string {
   const sources: [source: string, name: (key: SettingKey) => string][] = [
-    ['a file that a flag names', key => code(settingNamed(key).flag)],
+    ['a file that a flag names', key => code(settingNamed(key).flag ?? '')],
     ['an environment variable', key => code(environmentName(key))],
     ['a file that an environment variable names', key => code(fileEnvironmentName(key))],
     ['a systemd credential', key => code(credentialName(key))],

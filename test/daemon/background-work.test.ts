@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { createLog } from '../../src/base/log.ts'
 import { CALENDAR, nextOccurrence } from '../../src/config/calendar.ts'
+import { loadSettings } from '../../src/config/load-settings.ts'
 import { type BackgroundWorkDeps, startBackgroundWork } from '../../src/daemon/background-work.ts'
 import { META } from '../../src/store/sync/meta.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
@@ -10,6 +11,13 @@ import { PUBLISH_DEFAULTS } from './publish-settings.ts'
 
 const NIGHT = nextOccurrence(CALENDAR.maintenance, Date.parse('2026-03-04T00:00:00.000Z'))
 
+const { reporting, crm, crmDeal, crmCompany, crmContact } = loadSettings({
+  flags: {},
+  env: {},
+  cwd: '/',
+  requireApi: false,
+}).settings
+
 const settingsFor = (path: string): BackgroundWorkDeps['settings'] => ({
   database: { path, mode: 0o600 },
   retention: { withdrawnDays: 30, runsDays: 90 },
@@ -18,6 +26,7 @@ const settingsFor = (path: string): BackgroundWorkDeps['settings'] => ({
   publish: PUBLISH_DEFAULTS,
   snapshot: { every: undefined, folder: undefined, keep: 7 },
   sync: { resources: undefined },
+  ...{ reporting, crm, crmDeal, crmCompany, crmContact },
 })
 
 test('a failed maintenance stops nothing, and the work of each minute is retried', async () => {
@@ -39,7 +48,7 @@ test('a failed maintenance stops nothing, and the work of each minute is retried
     endSession: () => undefined,
   })
   await clock.advance(61_000)
-  const failed = () => lines.match(/(Background work|Maintenance) failed/g)?.length ?? 0
+  const failed = () => new Set(lines.match(/(Background work|Maintenance) failed/g)).size
   expect(await until(failed, seen => seen === 2)).toBe(2)
   expect(lines).toContain('no permission to open or write it')
   store.db.pragma('query_only = OFF')

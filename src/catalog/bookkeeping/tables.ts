@@ -131,7 +131,7 @@ const count = (about: string, unit: string, example: string) =>
   ({ kind: 'integer', default: 0, about, unit, example }) as const
 
 /** A column that analysts use, and that is never NULL. */
-const described = <const K extends 'text' | 'timestamp' | 'json' | 'integer'>(
+const described = <const K extends 'text' | 'timestamp' | 'json' | 'integer' | 'boolean'>(
   kind: K,
   about: string,
   example: string,
@@ -485,6 +485,48 @@ export const QUESTION_TABLE = bookkeepingTable({
 })
 
 /** All tables in which parley keeps its own state. */
+export const REPORT_SETTING_TABLE = bookkeepingTable({
+  name: 'report_settings',
+  about:
+    'One setting of the tables and views for reports, such as `crm.deal.amount`: which field of the CRM holds what, by the settings file or by a guess.',
+  columns: {
+    name: {
+      kind: 'text',
+      about: 'Name of the setting, as in the settings file.',
+      example: 'crm.deal.amount',
+    },
+    value: {
+      kind: 'text',
+      about: 'Its value; a list or a table is JSON.',
+      nullMeans: 'There is none, or no field holds it.',
+      example: 'amount',
+    },
+    is_guessed: described('boolean', '1 where the settings file says nothing.', '1'),
+    why: described('text', 'Why this value.', 'Guessed: amount looks like what the deal is worth.'),
+  },
+  key: ['name'],
+  storage: 'clustered',
+})
+
+export const REPORT_CHANGE_TABLE = bookkeepingTable({
+  name: 'report_settings_changes',
+  about: 'One change of a row of `report_settings`, by the settings file or by a new guess.',
+  columns: {
+    name: { kind: 'text', about: 'Name of the setting.', example: 'crm.deal.amount' },
+    changed_at: { kind: 'timestamp', about: 'When it changed.', example: '2026-03-04T05:06:07.123Z' },
+    old_value: { kind: 'text', about: 'Its value before.', nullMeans: 'There was none.', example: 'amount' },
+    new_value: {
+      kind: 'text',
+      about: 'Its value since.',
+      nullMeans: 'There is none.',
+      example: 'deal_value',
+    },
+    why: described('text', 'Why it changed.', 'The settings name this field.'),
+  },
+  key: ['name', 'changed_at'],
+  storage: 'clustered',
+})
+
 export const BOOKKEEPING: readonly BookkeepingTable[] = [
   META_TABLE,
   RESOURCE_TABLE,
@@ -505,4 +547,6 @@ export const BOOKKEEPING: readonly BookkeepingTable[] = [
   CHANGED_PART_TABLE,
   DICTIONARY_TABLE,
   QUESTION_TABLE,
+  REPORT_SETTING_TABLE,
+  REPORT_CHANGE_TABLE,
 ]

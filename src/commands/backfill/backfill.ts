@@ -134,6 +134,7 @@ async function runBackfill({
     { createProgressView },
     { summaryText, summaryJson, summarize },
     { updateSearchIndices },
+    { updateReports },
     { maintainAfterBackfill },
     { logBackfillEnd, saveBackfillEnd },
   ] = await Promise.all([
@@ -141,6 +142,7 @@ async function runBackfill({
     import('./progress.ts'),
     import('./summary.ts'),
     import('./search.ts'),
+    import('../../app/reports.ts'),
     import('./maintenance.ts'),
     import('./end-report.ts'),
   ])
@@ -177,6 +179,7 @@ async function runBackfill({
     const indexed = isFinished
       ? await outcomeOf(updateSearchIndices({ app, settings, log, area, signal }))
       : { result: true }
+    if (isFinished && !signal.aborted) await updateReports({ store: app.store, log }, settings)
     if (isFinished && !signal.aborted) {
       await maintainAfterBackfill({ store: app.store, clock, log, settings, signal }, backfill.serverTime())
     }

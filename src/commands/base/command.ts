@@ -8,7 +8,7 @@ import {
   type SettingFlags,
   type SettingsRequest,
 } from '../../config/load-settings.ts'
-import { SETTING_LIST, type SettingKey, settingNamed } from '../../config/settings.ts'
+import { SETTING_LIST, type SettingKey, sectionOf, settingNamed } from '../../config/settings.ts'
 import type { Keyboard } from '../../terminal/ask.ts'
 import type { Output } from '../../terminal/output.ts'
 
@@ -58,9 +58,11 @@ export interface CommandDefinition<Options extends object = object> {
   run(context: CommandContext, input: CommandInput<Options>): Promise<ExitStatus | CheckStatus>
 }
 
-/** The keys of all settings in these sections. */
+/** The keys of all settings in these sections that have a flag. */
 export function settingsOfSections(...sections: readonly string[]): SettingKey[] {
-  return SETTING_LIST.map(([key]) => key).filter(key => sections.includes(key.slice(0, key.indexOf('.'))))
+  return SETTING_LIST.filter(
+    ([key, { flag }]) => flag !== undefined && sections.includes(sectionOf(key)),
+  ).map(([key]) => key)
 }
 
 /** Applies the definition to commander's command, except its action. */

@@ -6,6 +6,7 @@ import {
   type DescribedTable,
   fullMeaning,
 } from '../../dictionary/described-table.ts'
+import { DERIVED_TABLES } from '../../dictionary/report-tables.ts'
 import { exactNames } from '../../store/crm/columns.ts'
 import { literal, quote } from '../../store/database/sql.ts'
 import { liveViewOf } from '../../store/views/views.ts'
@@ -15,10 +16,13 @@ import { liveViewOf } from '../../store/views/views.ts'
  * dictionary. Pure.
  * - A table is read through the attached file.
  * - A live view of a table that a resource declares has the same SQL as in the warehouse, over the typed views.
- * - SQLite itself runs the query for any other view, and for a table that mixes numbers and text in a column.
+ * - SQLite itself runs the query for any other view, for a table that mixes numbers and text in a column, and for the
+ *   derived tables, whose declared types the extension reads differently from version to version.
  */
 
 const ATTACHED = 'parley_file'
+
+const DERIVED: ReadonlySet<string> = new Set(DERIVED_TABLES.map(({ name }) => name))
 
 const TYPES: Readonly<Record<DescribedKind, string | undefined>> = {
   text: undefined,
@@ -119,7 +123,7 @@ function exactColumns({ columns }: DescribedTable): ReadonlyMap<string, string> 
 }
 
 function sourceOf({ name, form, columns }: DescribedTable, exact: ReadonlyMap<string, string>): string {
-  if (form === 'table' && exact.size === 0) return `${ATTACHED}.${quote(name)}`
+  if (form === 'table' && exact.size === 0 && !DERIVED.has(name)) return `${ATTACHED}.${quote(name)}`
   const query = (select: string) =>
     `sqlite_query(${literal(ATTACHED)}, ${literal(`SELECT ${select} FROM ${quote(name)}`)})`
   const digits = [...exact].map(

@@ -2,8 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import { hasTable, renameTable } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
-import { dealViews } from '../views/deals.ts'
-import { replaceViews } from '../views/replace.ts'
+import { replaceViews, type View } from '../views/replace.ts'
 import { type CrmColumn, columnsOf } from './columns.ts'
 import { refreshCrmDictionary } from './dictionary.ts'
 import type { CrmRow, CrmTableRows } from './rows.ts'
@@ -55,6 +54,8 @@ export interface CrmTableReplacementDeps {
   clock: Pick<Clock, 'elapsed'>
   states: CrmTableStates
   rows: Pick<CrmTableRows, 'put'>
+  /** The views that depend on the names of typed tables and their columns. */
+  dependentViews(): readonly View[]
 }
 
 /** Records read at a time. When records have thousands of fields, a batch has no time for more. */
@@ -153,7 +154,11 @@ function createPublisher({
   db,
   prepare,
   states,
-}: Pick<CrmTableReplacementDeps, 'db' | 'prepare' | 'states'>): CrmTableReplacement['publish'] {
+  dependentViews,
+}: Pick<
+  CrmTableReplacementDeps,
+  'db' | 'prepare' | 'states' | 'dependentViews'
+>): CrmTableReplacement['publish'] {
   const fieldsOf = createCrmFieldReader(prepare)
   const setTable = prepare('UPDATE crm_objects SET table_name = ? WHERE name = ? AND table_name IS NOT ?')
   const setColumn = prepare('UPDATE crm_fields SET column_name = ? WHERE object = ? AND name = ?')
@@ -170,7 +175,7 @@ function createPublisher({
     const hasNewViews = made !== undefined && replaceViews(db, viewsOf(made.table, made.columns, fields))
     // While the next table is being filled, the present one's dictionary texts change only together with its views.
     if (made && next && !hasNewViews) return
-    replaceViews(db, dealViews(db))
+    replaceViews(db, dependentViews())
     // A new table also changes the descriptions of relations to it, in all objects.
     refreshCrmDictionary(prepare, isNewTable ? undefined : object)
   }

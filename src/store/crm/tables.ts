@@ -2,8 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import { errorCode } from '../../base/errors.ts'
 import type { NotedChanges } from '../changes/noted-changes.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
-import { dealViews } from '../views/deals.ts'
-import { replaceViews } from '../views/replace.ts'
+import { replaceViews, type View } from '../views/replace.ts'
 import { refreshCrmDictionary } from './dictionary.ts'
 import { createCrmTableReplacement, dropTypedTables } from './replacement.ts'
 import { createCrmTableRows } from './rows.ts'
@@ -40,6 +39,8 @@ interface CrmTablesDeps {
   clock: Pick<Clock, 'elapsed'>
   changes: NotedChanges
   transaction(work: () => void): Promise<void>
+  /** The views that depend on the names of typed tables and their columns. */
+  dependentViews(): readonly View[]
   /** Called inside the transaction. When that is rolled back, the change is made and reported again later. */
   onChange?: ((change: TypedTableChange) => void) | undefined
 }
@@ -88,10 +89,17 @@ export function createCrmTables({ transaction, ...deps }: CrmTablesDeps): CrmTab
  * The steps inside a transaction. Each has a savepoint: when a table causes an error, only that step is rolled back.
  * The tables of the object are then dropped.
  */
-function createSteps({ db, prepare, clock, changes, onChange }: Omit<CrmTablesDeps, 'transaction'>) {
+function createSteps({
+  db,
+  prepare,
+  clock,
+  changes,
+  dependentViews,
+  onChange,
+}: Omit<CrmTablesDeps, 'transaction'>) {
   const states = createCrmTableStates(prepare, changes)
   const rows = createCrmTableRows({ db, prepare, states, changes })
-  const tables = createCrmTableReplacement({ db, prepare, clock, states, rows })
+  const tables = createCrmTableReplacement({ db, prepare, clock, states, rows, dependentViews })
   const objects = prepare<string>('SELECT name FROM crm_objects ORDER BY name').pluck()
 
   const attempt = (object: string, work: () => void) => {
@@ -126,7 +134,7 @@ function createSteps({ db, prepare, clock, changes, onChange }: Omit<CrmTablesDe
       db
         .transaction(() => {
           followMetadata(objects.all())
-          replaceViews(db, dealViews(db))
+          replaceViews(db, dependentViews())
           rows.clearNotes()
           changes.store()
         })
@@ -152,14 +160,19 @@ function createSteps({ db, prepare, clock, changes, onChange }: Omit<CrmTablesDe
  * Switches the typed tables off. Drops those of earlier processes, and removes their names from `crm_objects`,
  * `crm_fields`, the views and the dictionary. Returns CrmTables that do nothing.
  */
-export function disableCrmTables(db: Sqlite, prepare: Prepare, changes: NotedChanges): CrmTables {
+export function disableCrmTables({
+  db,
+  prepare,
+  changes,
+  dependentViews,
+}: Pick<CrmTablesDeps, 'db' | 'prepare' | 'changes' | 'dependentViews'>): CrmTables {
   db.transaction(() => {
     const states = createCrmTableStates(prepare, changes)
     for (const object of [...states.all().keys()]) dropTypedTables(db, states, object)
     prepare('UPDATE crm_objects SET table_name = NULL WHERE table_name IS NOT NULL').run()
     prepare('UPDATE crm_fields SET column_name = NULL WHERE column_name IS NOT NULL').run()
     refreshCrmDictionary(prepare)
-    replaceViews(db, dealViews(db))
+    replaceViews(db, dependentViews())
     changes.store()
   }).immediate()
   return { follow: () => undefined, finish: async () => undefined, close: () => undefined }

@@ -46,6 +46,10 @@ export const META = {
   snapshotFolders: 'snapshot_folders',
   /** Digest of the declarations from which `data_dictionary` was filled. */
   dictionary: 'dictionary',
+  /** Names of the tables and views for reports that parley has made; see `store/reporting/tables.ts`. */
+  reportObjects: 'report_objects',
+  /** Settings about reports that fit nothing in the CRM, as sentences. */
+  reportProblems: 'report_problems',
   /** Digest of the questions from which `parley_questions` was filled. */
   questions: 'questions',
   /** Result of the daemon's last snapshot; null after snapshots were turned off. */

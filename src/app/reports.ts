@@ -1,0 +1,58 @@
+import type { Log } from '../base/log.ts'
+import { WEEKDAYS } from '../config/kinds.ts'
+import type { Settings } from '../config/load-settings.ts'
+import type { ReportConfig } from '../store/reporting/reports.ts'
+import type { OpenStore } from '../store/store.ts'
+
+const USUAL_WORKDAYS = [1, 2, 3, 4, 5]
+
+export type ReportSettings = Pick<Settings, 'reporting' | 'crm' | 'crmDeal' | 'crmCompany' | 'crmContact'>
+
+/** What the settings say about the tables and views for reports. Pure. */
+export function reportConfig({
+  reporting,
+  crm,
+  crmDeal,
+  crmCompany,
+  crmContact,
+}: ReportSettings): ReportConfig {
+  const { won, lost, ...deal } = crmDeal
+  const fieldsOf = ({ object: _, ...fields }: Readonly<Record<string, string | undefined>>) =>
+    Object.fromEntries(Object.entries(fields).map(([name, field]) => [snakeCase(name), field]))
+  return {
+    calendar: {
+      timeZone: reporting.timeZone,
+      weekStart: WEEKDAYS.indexOf(reporting.weekStart) + 1,
+      fiscalYearStart: reporting.fiscalYearStart,
+      fiscalYearNamedBy: reporting.fiscalYearNamedBy,
+      workdays: reporting.workdays ?? USUAL_WORKDAYS,
+      holidays: reporting.holidays ?? [],
+    },
+    currency: reporting.currency,
+    rates: reporting.rates,
+    salesPipelines: crm.salesPipelines,
+    renewalPipelines: crm.renewalPipelines,
+    won,
+    lost,
+    objects: { deal: deal.object, company: crmCompany.object, contact: crmContact.object },
+    fields: {
+      deal: fieldsOf(deal),
+      company: fieldsOf(crmCompany),
+      contact: fieldsOf(crmContact),
+    },
+  }
+}
+
+const snakeCase = (name: string): string => name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
+
+/** Brings the tables and views for reports up to date, and logs whether settings about them fit nothing. @throws StopError (73 or 75) */
+export async function updateReports(
+  { store, log }: { store: Pick<OpenStore, 'reports'>; log: Log },
+  settings: ReportSettings,
+): Promise<void> {
+  const problems = await store.reports.update(reportConfig(settings))
+  if (problems !== undefined && problems.length > 0)
+    log.warn('Settings of the tables for reports fit nothing in the CRM; parley doctor names them', {
+      pending: problems.length,
+    })
+}

@@ -1,0 +1,45 @@
+import { DAY_MS, MINUTE_MS } from './clock.ts'
+
+/** The usual zone. It needs no tables of Node.js, which take 6 MiB. */
+const UTC = 'UTC'
+
+/** The usual name of a time zone; undefined when this Node.js does not know it. */
+export function zoneNamed(name: string): string | undefined {
+  if (name === UTC) return UTC
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: name }).resolvedOptions().timeZone
+  } catch {
+    return undefined
+  }
+}
+
+/** No zone is further than this from UTC. */
+const MOST_OFFSET_MS = 15 * 60 * MINUTE_MS
+
+/**
+ * Returns a function that finds when a local day begins, in ms since the epoch, to the minute. Days are counted from
+ * 1970-01-01. A day that the zone has left out begins when the next one does.
+ */
+export function createDayBegin(timeZone: string): (day: number) => number {
+  if (timeZone === UTC) return day => day * DAY_MS
+  const format = new Intl.DateTimeFormat('sv-SE', {
+    timeZone,
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+  })
+  const localDay = (at: number) => Date.parse(format.format(at)) / DAY_MS
+  let offset = 0
+  return day => {
+    const usual = day * DAY_MS + offset
+    if (localDay(usual) === day && localDay(usual - 1) < day) return usual
+    let [before, after] = [day * DAY_MS - MOST_OFFSET_MS, day * DAY_MS + MOST_OFFSET_MS]
+    while (after - before > MINUTE_MS) {
+      const middle = before + Math.floor((after - before) / 2 / MINUTE_MS) * MINUTE_MS
+      if (localDay(middle) >= day) after = middle
+      else before = middle
+    }
+    offset = after - day * DAY_MS
+    return after
+  }
+}

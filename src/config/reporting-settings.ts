@@ -1,0 +1,134 @@
+import { CRM_ROLES, type CrmRoles, type RoleObject } from './crm-roles.ts'
+import * as kinds from './kinds.ts'
+
+/**
+ * The settings of what is asked of the warehouse: `[reporting]`, and the sections that say which fields of the CRM hold
+ * what. They have no flags. What is not set is guessed from the CRM's metadata.
+ */
+
+export const REPORTING_SECTIONS = {
+  reporting: 'Days, quarters and currencies of the tables and views for reports.',
+  'crm.deal': 'Which CRM object holds deals, and which of its fields hold what.',
+  'crm.company': 'Which CRM object holds companies, and which of its fields hold what.',
+  'crm.contact': 'Which CRM object holds contacts, and which of their fields hold what.',
+} as const
+
+const ROLE_KIND = kinds.text('the name of a field, as in `crm_fields.name`, or "none"', /^\S(.*\S)?$/s)
+const OBJECT_KIND = kinds.text('the name of a CRM object, as in `crm_objects.name`', /^\S(.*\S)?$/s)
+
+interface RoleSetting {
+  kind: typeof ROLE_KIND
+  default: undefined
+  without: string
+  description: string
+  example: string
+}
+
+/** One setting for each role, such as `crm.deal.amount`. */
+function roleSettings<O extends RoleObject>(object: O) {
+  const settings = Object.entries(CRM_ROLES[object] as CrmRoles).map(([role, { holds, example }]) => [
+    `crm.${object}.${role}`,
+    {
+      kind: ROLE_KIND,
+      default: undefined,
+      without: 'guessed',
+      description: `The field with ${holds}.`,
+      example: JSON.stringify(example),
+    },
+  ])
+  return Object.fromEntries(settings) as Readonly<
+    Record<`crm.${O}.${string & keyof (typeof CRM_ROLES)[O]}`, RoleSetting>
+  >
+}
+
+const objectSetting = <O extends RoleObject>(object: O, standard: string) => ({
+  kind: OBJECT_KIND,
+  default: undefined,
+  without: `${object}, unless the workspace has made that object`,
+  description: `The CRM object that holds ${standard}.`,
+  example: JSON.stringify(object),
+})
+
+const stageList = (outcome: string, example: string) => ({
+  kind: kinds.textList('stages'),
+  default: undefined,
+  without: 'guessed',
+  description: `The stages of ${outcome} deals: each by its id, its name, or as \`Pipeline/Stage\`. What deals and their stages say about themselves is then not asked. In the environment, separate them with commas.`,
+  example,
+})
+
+const pipelineList = (kind: string, without: string, example: string) => ({
+  kind: kinds.textList('pipelines'),
+  default: undefined,
+  without,
+  description: `The pipelines of ${kind}, by id or by name. In the environment, separate them with commas.`,
+  example,
+})
+
+export const REPORTING_SETTINGS = {
+  'reporting.time_zone': {
+    kind: kinds.timeZone,
+    default: 'UTC',
+    description: 'The time zone in which days begin.',
+    example: '"Asia/Tokyo"',
+  },
+  'reporting.week_start': {
+    kind: kinds.oneOf(...kinds.WEEKDAYS),
+    default: 'monday',
+    description: 'The first day of a week.',
+    example: '"sunday"',
+  },
+  'reporting.fiscal_year_start': {
+    kind: kinds.number({ whole: true, min: 1, max: 12 }),
+    default: 1,
+    unit: 'months',
+    description: 'The month in which the fiscal year begins.',
+    example: '4',
+  },
+  'reporting.fiscal_year_named_by': {
+    kind: kinds.oneOf('start', 'end'),
+    default: 'start',
+    description:
+      'Whether a fiscal year that begins in one calendar year and ends in the next has the number of the first or of the second.',
+    example: '"end"',
+  },
+  'reporting.workdays': {
+    kind: kinds.weekdayList,
+    default: undefined,
+    without: 'Monday to Friday',
+    description: 'The days on which people work. In the environment, separate them with commas.',
+    example: '["sunday", "monday", "tuesday", "wednesday", "thursday"]',
+  },
+  'reporting.holidays': {
+    kind: kinds.dayList,
+    default: undefined,
+    without: 'none',
+    description: 'Days on which nobody works. In the environment, separate them with commas.',
+    example: '["2026-12-25", "2027-01-01"]',
+  },
+  'reporting.currency': {
+    kind: kinds.currency,
+    default: undefined,
+    without: 'none',
+    description: 'The currency of `deals.amount_reporting`.',
+    example: '"EUR"',
+  },
+  'reporting.rates': {
+    kind: kinds.rates,
+    default: undefined,
+    without: 'none',
+    description:
+      'What one unit of another currency is worth in `reporting.currency`. An amount in a currency without a rate is not converted. In the environment: `USD=0.92,JPY=0.0061`.',
+    example: '{ USD = 0.92, JPY = 0.0061 }',
+  },
+  'crm.sales_pipelines': pipelineList('new business', 'all but those of renewals', '["New business"]'),
+  'crm.renewal_pipelines': pipelineList('renewals', 'guessed by name', '["Renewals"]'),
+  'crm.deal.object': objectSetting('deal', 'deals'),
+  ...roleSettings('deal'),
+  'crm.deal.won': stageList('won', '["Sales/Contract active", "Renewed"]'),
+  'crm.deal.lost': stageList('lost', '["Sales/Dead"]'),
+  'crm.company.object': objectSetting('company', 'companies'),
+  ...roleSettings('company'),
+  'crm.contact.object': objectSetting('contact', 'contacts'),
+  ...roleSettings('contact'),
+} as const

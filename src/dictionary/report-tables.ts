@@ -1,0 +1,282 @@
+import { REPORT_CHANGE_TABLE, REPORT_SETTING_TABLE } from '../catalog/bookkeeping/tables.ts'
+import { type ColumnLine, type DescribedTable, tableFromLines } from './described-table.ts'
+import { describedBookkeeping } from './sync-tables.ts'
+
+/**
+ * Descriptions of the tables and views for reports: one name for what each workspace calls differently. `store/reporting`
+ * makes them; the columns of its tables are created from these descriptions.
+ */
+
+const STAGE_ID = 'f5d4b9e7-30b1-4280-8e6d-81a24d5e6f70'
+const PIPELINE_ID = '0d9c3f1e-6a57-4b8e-9a3c-2f1e0d9c8b7a'
+const DEAL_ID = 'c2a1e6b4-0d8e-4f57-9b3a-5e7f1a2b3c4d'
+const COMPANY_ID = '3b0f2a9c-58d1-4f6e-8c7b-1a2b3c4d5e6f'
+const CONTACT_ID = '7e1d2c3b-4a59-4687-9f0e-8d7c6b5a4f3e'
+const DAY = '2026-03-04'
+const NO_FIELD = 'The record has no value, or no field of the CRM holds it.'
+
+const byField = { nullMeaning: NO_FIELD, nullMeaningIsTables: true } as const
+
+export const OUTCOMES = {
+  open: 'the deal goes on',
+  won: 'won',
+  lost: 'lost',
+  closed: 'closed, and nothing says whether it is won',
+  unknown: 'nothing says what it means',
+} as const
+
+const OUTCOME_LIST = Object.entries(OUTCOMES)
+  .map(([name, about]) => `\`${name}\`: ${about}`)
+  .join('; ')
+
+const value = (about: string, example: string, more: NonNullable<ColumnLine[2]> = {}): ColumnLine => [
+  'text',
+  about,
+  { ...(more.nullMeaning === undefined && byField), example, ...more },
+]
+
+const day = (about: string, nullMeaning?: string): ColumnLine => [
+  'date',
+  about,
+  {
+    example: DAY,
+    ...(nullMeaning === NO_FIELD ? byField : nullMeaning === undefined ? {} : { nullMeaning }),
+  },
+]
+
+const key = (about: string, example: string, more: NonNullable<ColumnLine[2]> = {}): ColumnLine => [
+  'text',
+  about,
+  { isKey: true, example, ...more },
+]
+
+const OWNER: Readonly<Record<string, ColumnLine>> = {
+  owner_id: value('Member who owns it.', 'mem_1', { refersTo: ['members.id'] }),
+  owner: value(
+    "The owner's name; `Former member` and the end of the id for a member whose name is gone. Never NULL where `owner_id` is set.",
+    'Aiko Tanaka',
+  ),
+  owner_state: [
+    'text',
+    '`member`: a member now; `left`: not a member any more, or never published; `unnamed`: a member without a name; `none`: nobody owns it.',
+    { example: 'member' },
+  ],
+}
+
+const COMPANY: Readonly<Record<string, ColumnLine>> = {
+  company_id: value('Company.', COMPANY_ID, { refersTo: ['companies.company_id'] }),
+  company: value('Name of the company.', 'Example Ltd'),
+}
+
+/** Tables that are computed from others, and computed again when these change. */
+export const DERIVED_TABLES: readonly DescribedTable[] = [
+  tableFromLines(
+    {
+      name: 'pipelines',
+      form: 'table',
+      area: 'reports',
+      about: 'One pipeline of deals.',
+      sortable: ['pipeline_id'],
+      label: 'pipeline',
+    },
+    {
+      pipeline_id: key('Pipeline, as in the records of deals.', PIPELINE_ID),
+      pipeline: value('Name of the pipeline.', 'New business', { nullMeaning: 'It is not known.' }),
+      kind: [
+        'text',
+        '`sales`, `renewal` or `other`, by `crm.sales_pipelines` and `crm.renewal_pipelines`, else by its name.',
+        { example: 'sales' },
+      ],
+      position: ['real', 'Its place among the pipelines.', { nullMeaning: 'It is not known.', example: '0' }],
+      is_percent: [
+        'boolean',
+        '1 when probabilities of its deals are per cent, since some are above 1. `deals.probability` is always from 0 to 1.',
+        { example: '0' },
+      ],
+    },
+  ),
+  tableFromLines(
+    {
+      name: 'stage_outcomes',
+      form: 'table',
+      area: 'reports',
+      about: 'One stage of deals, deleted ones too, and what it says of a deal in it.',
+      sortable: ['stage_id'],
+      label: 'stage',
+    },
+    {
+      stage_id: key('Stage, as in the records of deals.', STAGE_ID),
+      stage: value('Name of the stage.', 'Proposal', { nullMeaning: 'It is not known, or was purged.' }),
+      pipeline_id: value('Pipeline of the stage.', PIPELINE_ID, {
+        nullMeaning: 'It is not known.',
+        refersTo: ['pipelines.pipeline_id'],
+      }),
+      position: ['real', 'Its place in the pipeline.', { nullMeaning: 'It is not known.', example: '2' }],
+      outcome: ['text', `${OUTCOME_LIST}. Unknown is never open.`, { example: 'open' }],
+      is_guessed: ['boolean', '0 where the settings say so.', { example: '1' }],
+      why: ['text', 'Why this outcome.', { example: 'All 12 deals in it are open.' }],
+    },
+  ),
+  tableFromLines(
+    {
+      name: 'calendar',
+      form: 'table',
+      area: 'reports',
+      about:
+        'One local day of `reporting.time_zone`, from two years before the first row to two years ahead. Join it to count days without rows too.',
+      sortable: ['day'],
+    },
+    {
+      day: ['date', 'The day.', { isKey: true, example: DAY }],
+      day_number: ['integer', 'Days since 1970-01-01, to count days between two.', { example: '20516' }],
+      utc_from: ['timestamp', 'When it begins.', { example: '2026-03-03T15:00:00.000Z' }],
+      utc_to: ['timestamp', 'When the next day begins.', { example: '2026-03-04T15:00:00.000Z' }],
+      week: day('First day of its week, by `reporting.week_start`.'),
+      month: ['text', 'Month.', { example: '2026-03' }],
+      quarter: ['text', 'Quarter.', { example: '2026-Q1' }],
+      year: ['integer', 'Year.', { example: '2026' }],
+      fiscal_quarter: ['text', 'Fiscal quarter, by `reporting.fiscal_year_start`.', { example: 'FY2026-Q1' }],
+      fiscal_year: ['integer', 'Fiscal year, by `reporting.fiscal_year_named_by`.', { example: '2026' }],
+      weekday: ['integer', 'Day of the week: 1 is Monday, 7 is Sunday.', { example: '3' }],
+      is_workday: [
+        'boolean',
+        '1 on the days of `reporting.workdays` but `reporting.holidays`.',
+        { example: '1' },
+      ],
+    },
+  ),
+]
+
+export const REPORT_VIEWS: readonly DescribedTable[] = [
+  tableFromLines(
+    {
+      name: 'periods',
+      form: 'view',
+      area: 'reports',
+      about:
+        'One named period, with its days: `last 7 days`, `last 30 days`, `last 90 days`, `last 365 days` (today is the last of them), and `this`, `last` and `next` `week`, `month`, `quarter`, `fiscal quarter`, `year` and `fiscal year`. The only place that knows which day it is.',
+    },
+    {
+      period: ['text', 'Name of the period.', { isKey: true, example: 'last quarter' }],
+      from_day: day('Its first day.'),
+      to_day: day('The first day after it.'),
+      previous_from_day: day(
+        'First day of the period before it, which is as long or the one before in the calendar.',
+        'The calendar does not reach that far.',
+      ),
+      previous_to_day: day(
+        'The first day after the period before it.',
+        'The calendar does not reach that far.',
+      ),
+      today: day(
+        'The local day up to which the warehouse is complete, so that a copy of last week counts from last week.',
+      ),
+      today_number: ['integer', '`calendar.day_number` of today.', { example: '20516' }],
+      clock_day: day('The local day by the clock of the machine that reads this.'),
+    },
+  ),
+  tableFromLines(
+    {
+      name: 'deals',
+      form: 'view',
+      area: 'reports',
+      about:
+        'One live deal of the CRM, with the same columns in every workspace. `report_settings` says which field of the CRM holds what; where none does, or the record has no value, the column is NULL.',
+      label: 'deal',
+    },
+    {
+      deal_id: key('Deal (`crm_records.id`).', DEAL_ID, { refersTo: ['crm_records.id'] }),
+      deal: value('Name of the deal.', 'Example Ltd – Pilot'),
+      ...COMPANY,
+      pipeline_id: value('Pipeline.', PIPELINE_ID, { refersTo: ['pipelines.pipeline_id'] }),
+      pipeline: value('Name of the pipeline.', 'New business'),
+      pipeline_kind: [
+        'text',
+        '`sales`, `renewal` or `other`. `sales` where the deal has no pipeline.',
+        { example: 'sales' },
+      ],
+      stage_id: value('Stage.', STAGE_ID, { refersTo: ['stage_outcomes.stage_id'] }),
+      stage: value('Name of the stage.', 'Proposal'),
+      stage_position: ['real', 'Place of the stage in its pipeline.', { ...byField, example: '2' }],
+      ...OWNER,
+      amount: ['real', 'What it is worth, in `currency`.', { ...byField, example: '120000' }],
+      currency: value('Currency of the amount, in capitals.', 'EUR'),
+      amount_reporting: [
+        'real',
+        'The amount in `reporting.currency`, by `reporting.rates`. Where no field holds a currency, the amount itself.',
+        { nullMeaning: 'There is no amount, no currency, or no rate for it.', example: '120000' },
+      ],
+      created_day: day('Local day on which the deal was created.', NO_FIELD),
+      close_date: day('Day on which it is expected to close, or closed.', NO_FIELD),
+      closed_day: day(
+        'Local day on which it was closed: by the field for it, else when parley observed the change of its stage, else its close date.',
+        'It is not won, lost or closed, or no day is known.',
+      ),
+      closed_from: value('Where `closed_day` is from: `field`, `observed` or `close_date`.', 'close_date', {
+        nullMeaning: '`closed_day` is NULL.',
+      }),
+      days_to_close: [
+        'integer',
+        'Days from `created_day` to `close_date`, of a deal that is won, lost or closed.',
+        { unit: 'days', nullMeaning: 'It is open or unknown, or one of the days is missing.', example: '42' },
+      ],
+      probability: [
+        'real',
+        'Probability of winning it, from 0 to 1.',
+        { nullMeaning: `${NO_FIELD.slice(0, -1)}, or it is outside of 0 to 100 %.`, example: '0.6' },
+      ],
+      forecast_category: value('Category of the forecast.', 'Commit'),
+      deal_type: value('Type of the deal.', 'New business'),
+      lost_reason: value('Why it was lost.', 'Price'),
+      next_step: value('Next step.', 'Send the contract'),
+      outcome: [
+        'text',
+        `${OUTCOME_LIST}. By the stages that the settings name, else by the deal's own fields, else by its stage. Unknown is never open.`,
+        { example: 'open' },
+      ],
+    },
+  ),
+  tableFromLines(
+    {
+      name: 'companies',
+      form: 'view',
+      area: 'reports',
+      about: 'One live company of the CRM, with the same columns in every workspace, as in `deals`.',
+      label: 'company',
+    },
+    {
+      company_id: key('Company (`crm_records.id`).', COMPANY_ID, { refersTo: ['crm_records.id'] }),
+      company: value('Name of the company.', 'Example Ltd'),
+      domain: value('Domain of its addresses, in lower case, without `www.`.', 'example.com'),
+      ...OWNER,
+    },
+  ),
+  tableFromLines(
+    {
+      name: 'contacts',
+      form: 'view',
+      area: 'reports',
+      about: 'One live contact of the CRM, with the same columns in every workspace, as in `deals`.',
+      label: 'contact',
+    },
+    {
+      contact_id: key('Contact (`crm_records.id`).', CONTACT_ID, { refersTo: ['crm_records.id'] }),
+      contact: value('Name of the person.', 'Jordan Example'),
+      email: value('E-mail address, in lower case.', 'jordan@example.com'),
+      ...COMPANY,
+      ...OWNER,
+      is_opted_out: [
+        'boolean',
+        '1 for a person who wants no e-mails, or has not agreed to them where the CRM only says who has.',
+        { ...byField, example: '0' },
+      ],
+    },
+  ),
+]
+
+export const REPORT_TABLES: readonly DescribedTable[] = [
+  ...REPORT_VIEWS,
+  ...DERIVED_TABLES,
+  describedBookkeeping(REPORT_SETTING_TABLE, { area: 'reports' }),
+  describedBookkeeping(REPORT_CHANGE_TABLE, { area: 'reports' }),
+]

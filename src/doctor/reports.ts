@@ -1,0 +1,50 @@
+import { EXIT_STATUS } from '../base/errors.ts'
+import { nameIn, sectionOf } from '../config/settings.ts'
+import type { Sqlite } from '../store/database/sqlite-types.ts'
+import { reportProblems, storedReports } from '../store/reporting/stored-settings.ts'
+import { foreignReportObjects } from '../store/reporting/tables.ts'
+import type { Finder, Finding } from './finding.ts'
+
+/** What the tables for reports are made of: settings that fit nothing in the CRM, guesses, and guesses that changed of late. */
+export function reportFindings(db: Sqlite, line: Finder): Finding[] {
+  const stored = storedReports(db)
+  if (!stored) return []
+  const foreign = foreignReportObjects(db)
+  if (foreign.length > 0)
+    return [
+      line.wrong(
+        `there are no tables and views for reports, since somebody else has made ${foreign.join(', ')}`,
+        EXIT_STATUS.settings,
+        'Rename these tables or views, then run parley backfill or restart parley daemon.',
+      ),
+    ]
+  const problems = reportProblems(db).map(problem =>
+    line.wrong(problem, EXIT_STATUS.settings, 'Correct the setting, or remove it to let parley guess.'),
+  )
+  const changed = stored.changes.map(({ name, before, after }) =>
+    line.warning(
+      `${name} was ${before ?? 'none'} until lately and is ${after ?? 'none'} now`,
+      'Reports from before count other values. If this is right, nothing is to be done.',
+    ),
+  )
+  const sections = [...new Set(stored.guesses.map(({ name }) => sectionOf(name)))]
+  const guessed = sections.map(section => {
+    const guesses = stored.guesses.filter(({ name }) => sectionOf(name) === section)
+    const lines = guesses.map(({ name, value }) => `${nameIn(name)} = ${JSON.stringify(value)}`)
+    return line.note(`guessed [${section}] ${lines.join(', ')}`, GUESSED)
+  })
+  const unknown = stored.unknownStages
+  const stages =
+    unknown.length === 0
+      ? []
+      : [
+          line.warning(
+            `nothing says what these stages mean: ${unknown.join(', ')}`,
+            'Name them in crm.deal.won or crm.deal.lost if they are of won or lost deals.',
+          ),
+        ]
+  return [...problems, ...changed, ...stages, ...guessed]
+}
+
+const GUESSED =
+  'To decide them yourself, put such lines into the settings file. "none" is for a field that there is not.'

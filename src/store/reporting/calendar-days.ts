@@ -1,0 +1,78 @@
+import { DAY_MS, isoInstant } from '../../base/clock.ts'
+import { createDayBegin } from '../../base/time-zone.ts'
+
+/** The local days of a time zone, with the weeks, quarters and years that a company counts in. Pure. */
+
+export interface CalendarRules {
+  /** An IANA name, such as `Asia/Tokyo`. */
+  timeZone: string
+  /** 1 is Monday. */
+  weekStart: number
+  /** The month in which the fiscal year begins, from 1 to 12. */
+  fiscalYearStart: number
+  fiscalYearNamedBy: 'start' | 'end'
+  /** ISO weekdays, 1 for Monday. */
+  workdays: readonly number[]
+  /** Days such as `2026-12-25`. */
+  holidays: readonly string[]
+}
+
+export interface CalendarDay {
+  day: string
+  /** Days since 1970-01-01. */
+  day_number: number
+  utc_from: string
+  /** Exclusive. */
+  utc_to: string
+  week: string
+  month: string
+  quarter: string
+  year: number
+  fiscal_quarter: string
+  fiscal_year: number
+  weekday: number
+  is_workday: 0 | 1
+}
+
+/** @param first the first year; `last` the last one */
+export function calendarDays(
+  rules: CalendarRules,
+  { first, last }: { first: number; last: number },
+): CalendarDay[] {
+  const begin = Date.UTC(first, 0, 1) / DAY_MS
+  const end = Date.UTC(last + 1, 0, 1) / DAY_MS
+  const beginOf = createDayBegin(rules.timeZone)
+  const days: CalendarDay[] = []
+  let from = beginOf(begin)
+  for (let number = begin; number < end; number += 1) {
+    const to = beginOf(number + 1)
+    days.push({ ...dayOf(number, rules), utc_from: isoInstant(from), utc_to: isoInstant(to) })
+    from = to
+  }
+  return days
+}
+
+const textOf = (number: number) => new Date(number * DAY_MS).toISOString().slice(0, 10)
+
+function dayOf(number: number, rules: CalendarRules): Omit<CalendarDay, 'utc_from' | 'utc_to'> {
+  const { weekStart, fiscalYearStart, fiscalYearNamedBy, workdays, holidays } = rules
+  const day = textOf(number)
+  const date = new Date(number * DAY_MS)
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth() + 1]
+  const weekday = date.getUTCDay() || 7
+  const monthsIn = (month - fiscalYearStart + 12) % 12
+  const begun = month >= fiscalYearStart ? year : year - 1
+  const fiscalYear = fiscalYearNamedBy === 'end' && fiscalYearStart > 1 ? begun + 1 : begun
+  return {
+    day,
+    day_number: number,
+    week: textOf(number - ((weekday - weekStart + 7) % 7)),
+    month: day.slice(0, 7),
+    quarter: `${year}-Q${Math.ceil(month / 3)}`,
+    year,
+    fiscal_quarter: `FY${fiscalYear}-Q${Math.floor(monthsIn / 3) + 1}`,
+    fiscal_year: fiscalYear,
+    weekday,
+    is_workday: workdays.includes(weekday) && !holidays.includes(day) ? 1 : 0,
+  }
+}

@@ -1,0 +1,122 @@
+import type { CrmRole, CrmRoles, RoleKind } from '../../config/crm-roles.ts'
+import { type CrmField, formOf } from '../crm/columns.ts'
+
+/** Finds the field for each role of a CRM object. Pure. */
+
+/** A field of the CRM's metadata, and what is known of its values. */
+export interface FieldFacts extends CrmField {
+  /** How many live records have a value. */
+  filled: number
+}
+
+export interface ChosenField {
+  /** The name of the field; undefined when the role has none. */
+  field: string | undefined
+  isGuessed: boolean
+  /** Why this field, or why none. */
+  why: string
+  /** Whether a setting names a field that does not exist. */
+  isMissing?: true
+}
+
+/** A setting may say that a role has no field, so that none is guessed. */
+export const NO_FIELD = 'none'
+
+export interface FieldChoice {
+  object: string
+  fields: readonly FieldFacts[]
+  /** By role: the field that the settings name, or `NO_FIELD`. */
+  set: Readonly<Record<string, string | undefined>>
+  /** By role: the field that was guessed before, and why. It is kept while it exists. */
+  before: Readonly<Record<string, { field: string; why: string } | undefined>>
+  /** The names of the CRM objects that hold companies, stages and pipelines. */
+  targets: Readonly<Record<NonNullable<Exclude<CrmRole['to'], 'members'>>, (object: string) => boolean>>
+}
+
+export function chooseFields<R extends CrmRoles>(
+  roles: R,
+  choice: FieldChoice,
+): Record<keyof R, ChosenField> {
+  const taken = new Set(Object.values(choice.set))
+  const chosen = Object.entries(roles).map(([name, role]) => {
+    const found = chooseField(name, role, { ...choice, fields: choice.fields.filter(isActive) }, taken)
+    if (found.field !== undefined) taken.add(found.field)
+    return [name, found] as const
+  })
+  return Object.fromEntries(chosen) as Record<keyof R, ChosenField>
+}
+
+const isActive = ({ isActive: is }: FieldFacts) => is
+
+function chooseField(
+  name: string,
+  role: CrmRole,
+  choice: FieldChoice,
+  taken: ReadonlySet<unknown>,
+): ChosenField {
+  const { object, fields, set, before } = choice
+  const wanted = set[name]
+  if (wanted === NO_FIELD)
+    return { field: undefined, isGuessed: false, why: 'The settings say that there is none.' }
+  if (wanted !== undefined) {
+    if (fields.some(field => field.name === wanted))
+      return { field: wanted, isGuessed: false, why: 'The settings name this field.' }
+    const names = fields.map(field => field.name).join(', ')
+    const why = `The settings name ${wanted}, which ${object} does not have. It has: ${names || 'no fields'}.`
+    return { field: undefined, isGuessed: false, why, isMissing: true }
+  }
+  const candidates = fields.filter(field => isCandidate(field, role, choice) && !taken.has(field.name))
+  const kept = before[name]
+  if (kept && candidates.some(field => field.name === kept.field)) return { ...kept, isGuessed: true }
+  const best = bestOf(candidates, role)
+  if (best) return { field: best.name, isGuessed: true, why: whyOf(best, role) }
+  return { field: undefined, isGuessed: true, why: `No field of ${object} looks like ${role.holds}.` }
+}
+
+function isCandidate(field: FieldFacts, { kinds, to }: CrmRole, { targets }: FieldChoice): boolean {
+  const kind = kindOf(field)
+  if (!kinds.includes(kind)) return false
+  if (kind !== 'relation' || to === undefined) return true
+  const { object = null, resource = null } = field.target ?? {}
+  if (to === 'members') return resource === 'members'
+  return object !== null && targets[to](object)
+}
+
+function kindOf({ type, isRelation }: FieldFacts): RoleKind {
+  if (isRelation) return 'relation'
+  const form = formOf(type)
+  return form === 'date' || form === 'timestamp' ? 'day' : form
+}
+
+/** A name that fits better wins, but a field that few records have does not win over one that most have. */
+function bestOf(candidates: readonly FieldFacts[], role: CrmRole): FieldFacts | undefined {
+  const named = candidates.filter(field => rankOf(field, role) >= 0)
+  // What points at a stage is the stage, whatever its name is. Members and companies may be pointed at for many reasons.
+  const pointsThere = role.to === 'stage' || role.to === 'pipeline'
+  const relations = candidates.filter(({ isRelation }) => isRelation)
+  const shown =
+    named.length === 0 && relations.length === 1 && (pointsThere || role.to === 'company') ? relations : named
+  const most = Math.max(0, ...shown.map(({ filled }) => filled))
+  const usual = shown.filter(({ filled }) => filled >= most / 2)
+  return usual.toSorted((one, other) => rankOf(one, role) - rankOf(other, role))[0]
+}
+
+/** The place of the field's name, or else of its label, in the names of the role; -1 when neither is one of them. */
+function rankOf({ name, label }: FieldFacts, { names }: CrmRole): number {
+  const known = names.map(plain)
+  const rank = known.indexOf(plain(name))
+  return rank >= 0 || label === null ? rank : known.indexOf(plain(label))
+}
+
+/** Without case, blanks and signs, and without the ending that Salesforce gives to fields of a workspace. */
+export const plain = (name: string): string =>
+  name
+    .normalize('NFKC')
+    .toLowerCase()
+    .replace(/__c$/, '')
+    .replace(/[^\p{L}\p{N}]/gu, '')
+
+function whyOf({ name, filled }: FieldFacts, { holds }: CrmRole): string {
+  const records = filled === 1 ? '1 record has' : `${filled} records have`
+  return `Guessed: ${name} looks like ${holds}; ${records} a value.`
+}

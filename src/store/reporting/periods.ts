@@ -1,0 +1,54 @@
+/**
+ * The named periods. Periods of the calendar are numbered by their first day, so that the one before and the one after are
+ * found without arithmetic on their names.
+ */
+
+/** By unit: its column in the calendar, and the fewest days that it has. One that is cut by an end of the calendar has fewer. */
+const UNITS = {
+  week: ['week', 7],
+  month: ['month', 28],
+  quarter: ['quarter', 90],
+  'fiscal quarter': ['fiscal_quarter', 89],
+  year: ['year', 365],
+  'fiscal year': ['fiscal_year', 365],
+} as const
+
+const ROLLING = [7, 30, 90, 365] as const
+
+const spansOf = ([unit, [column, least]]: readonly [string, readonly [string, number]]) =>
+  `SELECT '${unit}' AS unit, min(day) AS from_day, date(max(day), '+1 day') AS to_day FROM calendar GROUP BY ${column} HAVING count(*) >= ${least}`
+
+const rolling = (days: number) =>
+  `SELECT 'last ${days} days' AS period, date(t.today, '-${days - 1} days') AS from_day, date(t.today, '+1 day') AS to_day,
+    date(t.today, '-${2 * days - 1} days') AS previous_from_day, date(t.today, '-${days - 1} days') AS previous_to_day
+  FROM today t`
+
+const dayAt = (instant: string) =>
+  `(SELECT c.day FROM calendar c WHERE c.utc_from <= ${instant} ORDER BY c.utc_from DESC LIMIT 1)`
+
+const NOW = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')"
+
+export const PERIODS = `
+WITH today AS (
+  SELECT ${dayAt(`coalesce((SELECT min(complete_as_of) FROM sync_resources
+    WHERE resource IN (SELECT value FROM json_each(coalesce((SELECT value FROM sync_meta WHERE key = 'chosen_resources'), '[]')))
+      AND unavailable_since IS NULL), ${NOW})`)} AS today,
+    ${dayAt(NOW)} AS clock_day
+),
+spans AS (
+  SELECT unit, from_day, to_day, row_number() OVER (PARTITION BY unit ORDER BY from_day) AS number
+  FROM (${Object.entries(UNITS).map(spansOf).join('\n    UNION ALL ')})
+),
+named AS (
+  ${ROLLING.map(rolling).join('\n  UNION ALL ')}
+  UNION ALL SELECT w.word || ' ' || s.unit, n.from_day, n.to_day, b.from_day, b.to_day
+  FROM today t
+  JOIN spans s ON s.from_day <= t.today AND s.to_day > t.today
+  JOIN (SELECT 'this' AS word, 0 AS ahead UNION ALL SELECT 'last', -1 UNION ALL SELECT 'next', 1) w
+  JOIN spans n ON n.unit = s.unit AND n.number = s.number + w.ahead
+  LEFT JOIN spans b ON b.unit = s.unit AND b.number = n.number - 1
+)
+SELECT CAST(n.period AS TEXT) AS period, CAST(n.from_day AS TEXT) AS from_day, CAST(n.to_day AS TEXT) AS to_day,
+  CAST(n.previous_from_day AS TEXT) AS previous_from_day, CAST(n.previous_to_day AS TEXT) AS previous_to_day,
+  CAST(t.today AS TEXT) AS today, CAST(c.day_number AS INTEGER) AS today_number, CAST(t.clock_day AS TEXT) AS clock_day
+FROM named n CROSS JOIN today t LEFT JOIN calendar c ON c.day = t.today`.trim()

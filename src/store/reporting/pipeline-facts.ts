@@ -1,0 +1,231 @@
+import { createCrmFieldReader, NAME_FIELDS } from '../crm/sql.ts'
+import { quote } from '../database/sql.ts'
+import type { Prepare } from '../database/sqlite-types.ts'
+import { plain } from './field-guesses.ts'
+import { type RecordSource, roleValues, text } from './roles-in-table.ts'
+import { type DealOutcome, outcomeOfName, type StageFacts } from './stage-outcomes.ts'
+
+/** Reads the pipelines and stages of a CRM, and what the deals in them say. */
+
+export interface DealFacts {
+  groups: readonly DealGroup[]
+  /** The values of the deals' status, by what they mean. */
+  statusValues: Readonly<Record<string, readonly string[]>>
+}
+
+/** The deals of one pipeline and stage. */
+interface DealGroup {
+  pipeline: string | null
+  stage: string | null
+  deals: number
+  open: number
+  closed: number
+  won: number
+  lost: number
+  least: number | null
+  most: number | null
+}
+
+/** A status that has more values than this says nothing of its deal. */
+const MOST_VALUES = 200
+
+const NO_DEALS: DealFacts = { groups: [], statusValues: {} }
+
+export function readDealFacts(
+  prepare: Prepare,
+  source: RecordSource | undefined,
+  fieldOf: (role: string) => string | undefined,
+): DealFacts {
+  if (!source) return NO_DEALS
+  const roles = ['pipeline', 'stage', 'status', 'is_won', 'is_closed', 'probability']
+  const values = roleValues(
+    'deal',
+    source,
+    Object.fromEntries(roles.map(role => [role, fieldOf(role) ?? null])),
+  )
+  const found =
+    fieldOf('status') === undefined
+      ? []
+      : prepare<string>(
+          `SELECT DISTINCT ${values.status} AS v FROM ${source.live} ORDER BY 1 LIMIT ${MOST_VALUES + 1}`,
+        )
+          .pluck()
+          .all()
+  const meanings = new Map<DealOutcome, string[]>()
+  for (const value of found.length > MOST_VALUES ? [] : found) {
+    const outcome = value === null ? 'unknown' : outcomeOfName(value)
+    if (outcome !== 'unknown') meanings.set(outcome, [...(meanings.get(outcome) ?? []), value])
+  }
+  const isOf = (outcome: DealOutcome) => `x.status IN (${(meanings.get(outcome) ?? []).map(text).join(', ')})`
+  const groups = prepare<DealGroup>(
+    `SELECT x.pipeline, x.stage, count(*) AS deals, sum(x.open AND NOT (x.won OR x.lost OR x.closed)) AS open, sum(x.won OR x.lost OR x.closed) AS closed, sum(x.won) AS won,
+       sum(x.lost AND NOT x.won) AS lost, min(x.probability) AS least, max(x.probability) AS most
+     FROM (SELECT x.pipeline, x.stage, x.probability, coalesce(x.is_won = 1, 0) OR ifnull(${isOf('won')}, 0) AS won,
+         coalesce(x.is_won = 0 AND x.is_closed = 1, 0) OR ifnull(${isOf('lost')}, 0) AS lost,
+         coalesce(x.is_closed = 0, 0) OR ifnull(${isOf('open')}, 0) AS open,
+         coalesce(x.is_closed = 1, 0) OR ifnull(${isOf('closed')}, 0) AS closed
+       FROM (SELECT ${roles.map(role => `${values[role as keyof typeof values]} AS ${quote(role)}`).join(', ')}
+         FROM ${source.live}) x) x
+     GROUP BY 1, 2`,
+  ).all()
+  return { groups, statusValues: Object.fromEntries(meanings) }
+}
+
+export interface PipelineRow {
+  pipeline_id: string
+  pipeline: string | null
+  kind: 'sales' | 'renewal' | 'other'
+  position: number | null
+  is_percent: 0 | 1
+}
+
+interface NamedRecord {
+  id: string
+  name: string | null
+  position: number | null
+  parent: string | null
+  isDeleted: number
+}
+
+const POSITIONS = [
+  'position',
+  'order',
+  'display order',
+  'sort order',
+  'order nr',
+  'index',
+  '並び順',
+  '表示順',
+].map(plain)
+const PIPELINES = ['pipeline', 'pipeline id', 'パイプライン'].map(plain)
+
+/** The records that a field of deals points at, deleted ones too. A field that points at nothing has its values as names. */
+function recordsOf(
+  prepare: Prepare,
+  { source, field }: { source: RecordSource | undefined; field: string | undefined },
+  used: readonly (string | null)[],
+): NamedRecord[] {
+  if (!source || field === undefined) return []
+  const read = createCrmFieldReader(prepare)
+  const target = read(source.object).find(({ name }) => name === field)?.target?.object
+  const ids = [...new Set(used)].filter(id => id !== null)
+  if (source.formOf(field) !== 'relation' || !target)
+    return ids.map(id => ({ id, name: id, position: null, parent: null, isDeleted: 0 }))
+  const fields = read(target)
+  const named = NAME_FIELDS.filter(name => fields.some(each => each.name === name))
+  const position = fields.find(({ name }) => POSITIONS.includes(plain(name)))?.name
+  const parent = fields.find(({ name }) => PIPELINES.includes(plain(name)))?.name
+  const json = (name: string | undefined) =>
+    name === undefined || /["\\]/.test(name) ? 'NULL' : `fields ->> ${text(`$."${name}"`)}`
+  const name = ['NULL', ...named.map(each => `nullif(${json(each)}, '')`)]
+  const found = prepare<NamedRecord>(
+    `SELECT id, coalesce(${['NULL', ...name].join(', ')}) AS name, CAST(${json(position)} AS REAL) AS position,
+       CAST(${json(parent)} AS TEXT) AS parent, _deleted_at IS NOT NULL AS isDeleted
+     FROM crm_records WHERE object = ? ORDER BY id`,
+  ).all(target)
+  const known = new Set(found.map(({ id }) => id))
+  const others = ids.filter(id => !known.has(id))
+  return [...found, ...others.map(id => ({ id, name: null, position: null, parent: null, isDeleted: 1 }))]
+}
+
+interface PipelineQuestion {
+  source: RecordSource | undefined
+  field: string | undefined
+  facts: DealFacts
+  config: {
+    salesPipelines: readonly string[] | undefined
+    renewalPipelines: readonly string[] | undefined
+  }
+}
+
+const RENEWALS = [
+  'renewal',
+  'renewals',
+  '更新',
+  '契約更新',
+  'Verlängerung',
+  'renouvellement',
+  'renovación',
+].map(plain)
+
+export function readPipelines(
+  prepare: Prepare,
+  { source, field, facts, config }: PipelineQuestion,
+): { rows: readonly PipelineRow[]; problems: readonly string[] } {
+  const { salesPipelines: sales, renewalPipelines: renewals } = config
+  const records = recordsOf(
+    prepare,
+    { source, field },
+    facts.groups.map(({ pipeline }) => pipeline),
+  )
+  const isNamed = (entry: string, { id, name }: NamedRecord) =>
+    entry === id || (name !== null && plain(entry) === plain(name))
+  const kindOf = (record: NamedRecord): PipelineRow['kind'] => {
+    if (renewals?.some(entry => isNamed(entry, record))) return 'renewal'
+    if (sales?.some(entry => isNamed(entry, record))) return 'sales'
+    if (!renewals && record.name !== null && RENEWALS.includes(plain(record.name))) return 'renewal'
+    return sales ? 'other' : 'sales'
+  }
+  const percent = new Set(
+    facts.groups.flatMap(({ pipeline, most }) => (pipeline !== null && (most ?? 0) > 1 ? pipeline : [])),
+  )
+  const rows = records.map(record => ({
+    pipeline_id: record.id,
+    pipeline: record.name,
+    kind: kindOf(record),
+    position: record.position,
+    is_percent: percent.has(record.id) ? (1 as const) : (0 as const),
+  }))
+  const names = records.map(({ id, name }) => name ?? id).join(', ')
+  const problems =
+    records.length === 0
+      ? []
+      : Object.entries({ sales_pipelines: sales, renewal_pipelines: renewals }).flatMap(
+          ([name, entries = []]) =>
+            entries
+              .filter(entry => !records.some(record => isNamed(entry, record)))
+              .map(entry => `crm.${name} names ${entry}, which is no pipeline. There are: ${names}.`),
+        )
+  return { rows, problems }
+}
+
+export function readStages(
+  prepare: Prepare,
+  question: Pick<PipelineQuestion, 'source' | 'field' | 'facts'> & { pipelines: readonly PipelineRow[] },
+): (StageFacts & { isDeleted: boolean })[] {
+  const { source, field, facts, pipelines } = question
+  const records = recordsOf(
+    prepare,
+    { source, field },
+    facts.groups.map(({ stage }) => stage),
+  )
+  return records.map(({ id, name, position, parent, isDeleted }) => {
+    const groups = facts.groups.filter(({ stage }) => stage === id)
+    const own = new Set(groups.flatMap(({ pipeline }) => pipeline ?? []))
+    const pipelineId = parent ?? (own.size === 1 ? ([...own][0] ?? null) : null)
+    const pipeline = pipelines.find(({ pipeline_id }) => pipeline_id === pipelineId)
+    const sum = (key: 'deals' | 'open' | 'closed' | 'won' | 'lost') =>
+      groups.reduce((all, group) => all + group[key], 0)
+    const chances = groups.flatMap(({ least, most }) =>
+      least === null || most === null ? [] : [least, most],
+    )
+    const whole = pipeline?.is_percent === 1 ? 100 : 1
+    return {
+      id,
+      name,
+      pipelineId,
+      pipeline: pipeline?.pipeline ?? null,
+      position,
+      isDeleted: isDeleted === 1,
+      deals: sum('deals'),
+      open: sum('open'),
+      closed: sum('closed'),
+      won: sum('won'),
+      lost: sum('lost'),
+      probability:
+        chances.length === 0
+          ? null
+          : { least: Math.min(...chances) / whole, most: Math.max(...chances) / whole },
+    }
+  })
+}

@@ -1,0 +1,373 @@
+import { type Clock, isoInstant } from '../../base/clock.ts'
+import { CRM_ROLES, type CrmRoles, type RoleObject } from '../../config/crm-roles.ts'
+import { createCrmFieldReader } from '../crm/sql.ts'
+import { quote } from '../database/sql.ts'
+import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
+import { onlyRow } from '../database/statements.ts'
+import { createMeta, META } from '../sync/meta.ts'
+import { replaceViews } from '../views/replace.ts'
+import { type CalendarDay, type CalendarRules, calendarDays } from './calendar-days.ts'
+import { type ChosenField, chooseFields, type FieldFacts, plain } from './field-guesses.ts'
+import { readDealFacts, readPipelines, readStages } from './pipeline-facts.ts'
+import { recordSource } from './roles-in-table.ts'
+import { outcomesOf } from './stage-outcomes.ts'
+import { ensureReportTables } from './tables.ts'
+import { reportViews } from './views.ts'
+
+/** What the settings say about the tables and views for reports. */
+export interface ReportConfig {
+  calendar: CalendarRules
+  currency: string | undefined
+  rates: Readonly<Record<string, number>> | undefined
+  /** By id or name. */
+  salesPipelines: readonly string[] | undefined
+  renewalPipelines: readonly string[] | undefined
+  /** By id, name or `Pipeline/Stage`. */
+  won: readonly string[] | undefined
+  lost: readonly string[] | undefined
+  /** By object of `CRM_ROLES`: the CRM's name of it, and the field of each role. */
+  objects: Readonly<Record<RoleObject, string | undefined>>
+  fields: Readonly<Record<RoleObject, Readonly<Record<string, string | undefined>>>>
+}
+
+/** Keeps `report_settings` and the derived tables for reports as the CRM's metadata, its stages and the settings want them. */
+export interface Reports {
+  /**
+   * Computes them again if anything has changed since the last call.
+   * @returns settings that fit nothing in the CRM, each as a sentence; undefined when nothing was computed
+   */
+  update(config: ReportConfig): Promise<readonly string[] | undefined>
+}
+
+export interface ReportSetting {
+  name: string
+  value: string | null
+  isGuessed: boolean
+  why: string
+}
+
+/** Of the years before it nothing is dated but by mistake, and the same of those after. */
+const YEARS = { first: 1970, last: 2100 }
+const YEARS_AHEAD = 2
+/** The fiscal year of the first row has one before it. */
+const YEARS_BEFORE = 2
+
+interface ReportsDeps {
+  db: Sqlite
+  prepare: Prepare
+  clock: Pick<Clock, 'now'>
+  transaction<T>(work: () => T): Promise<T>
+}
+
+export function createReports({ db, prepare, clock, transaction }: ReportsDeps): Reports {
+  const meta = createMeta(prepare)
+  let done: string | undefined
+  let days: { of: string; rows: readonly CalendarDay[] } = { of: '', rows: [] }
+
+  const calendar = (rules: CalendarRules, years: Years) => {
+    const of = JSON.stringify([rules, years])
+    if (days.of !== of) days = { of, rows: calendarDays(rules, years) }
+    return days.rows
+  }
+
+  const write = (config: ReportConfig, rows: readonly CalendarDay[]): readonly string[] => {
+    if (!ensureReportTables(db)) return []
+    const { settings, problems } = findings(db, prepare, config)
+    storeSettings(prepare, settings, isoInstant(clock.now()))
+    replaceRows(prepare, 'calendar', rows)
+    meta.set(META.reportProblems, JSON.stringify(problems))
+    replaceViews(db, reportViews(db))
+    return problems
+  }
+
+  return {
+    async update(config) {
+      const years = yearsOf(prepare, new Date(clock.now()).getUTCFullYear())
+      const inputs = JSON.stringify([config, years, lastCrmChange(prepare)])
+      if (inputs === done) return undefined
+      const rows = calendar(config.calendar, years)
+      const problems = await transaction(() => write(config, rows))
+      done = inputs
+      return problems
+    },
+  }
+}
+
+interface Years {
+  first: number
+  last: number
+}
+
+const lastCrmChange = (prepare: Prepare): number =>
+  onlyRow(
+    prepare<number>(
+      `SELECT coalesce(max(change), 0) FROM sync_changed_parts WHERE table_name IN ('crm_objects', 'crm_fields', 'crm_records')`,
+    ).pluck(),
+  )
+
+function yearsOf(prepare: Prepare, now: number): Years {
+  const found = prepare<[first: string | null, last: string | null]>(
+    `SELECT min(first), max(last) FROM (
+       SELECT (SELECT min(occurred_at) FROM activities) AS first, NULL AS last
+       UNION ALL SELECT (SELECT min(received_at) FROM messages), NULL
+       UNION ALL SELECT (SELECT min(start_time) FROM meetings), (SELECT max(start_time) FROM meetings))`,
+  )
+  const [first, last] = onlyRow(found.raw())
+  const year = (text: string | null) => (text === null ? now : Number(text.slice(0, 4)))
+  return {
+    first: Math.max(YEARS.first, Math.min(now, year(first)) - YEARS_BEFORE),
+    last: Math.min(YEARS.last, Math.max(now + YEARS_AHEAD, year(last))),
+  }
+}
+
+interface Findings {
+  settings: readonly ReportSetting[]
+  problems: readonly string[]
+}
+
+/** Writes the pipelines and the stages, and returns what is known of the settings. */
+function findings(db: Sqlite, prepare: Prepare, config: ReportConfig): Findings {
+  const guessed = prepare<{ name: string; field: string; why: string }>(
+    'SELECT name, value AS field, why FROM report_settings WHERE is_guessed AND value IS NOT NULL',
+  )
+  const stored = new Map(guessed.all().map(({ name, ...guess }) => [name, guess]))
+  const objects = objectsOf(prepare, config)
+  const target = (prefix: RegExp) => (object: string) => prefix.test(plain(object))
+  const targets = {
+    company: (object: string) => object === objects.company.value,
+    stage: target(/^(deal|sales|opportunity|pipeline)?stage$|^ステージ$|^フェーズ$/),
+    pipeline: target(/^(deal|sales|opportunity)?pipeline$|^パイプライン$/),
+  }
+  const chosen = Object.entries(CRM_ROLES).map(([name, roles]) => {
+    const role = name as RoleObject
+    const object = objects[role].value
+    const fields = object === null ? [] : factsOf(db, prepare, object, roles)
+    const set = object === null ? {} : config.fields[role]
+    const before = Object.fromEntries(
+      Object.keys(roles).map(each => [each, stored.get(`crm.${role}.${each}`)]),
+    )
+    const choice = { object: object ?? 'no object', fields, set, before, targets }
+    return [role, chooseFields(roles as CrmRoles, choice)] as const
+  })
+  const fields = Object.fromEntries(chosen) as Record<RoleObject, Record<string, ChosenField>>
+  const roleOf = (role: string) => fields.deal[role]?.field
+  const source = recordSource(db, objects.deal.value ?? undefined)
+  const facts = readDealFacts(prepare, source, roleOf)
+  const pipelines = readPipelines(prepare, { source, field: roleOf('pipeline'), facts, config })
+  const stages = readStages(prepare, { source, field: roleOf('stage'), facts, pipelines: pipelines.rows })
+  const { outcomes, unmatched } = outcomesOf(stages, {
+    won: config.won ?? [],
+    lost: config.lost ?? [],
+  })
+  const kept = new Map(prepare<[string, string]>('SELECT stage_id, outcome FROM stage_outcomes').raw().all())
+  replaceRows(prepare, 'pipelines', pipelines.rows)
+  replaceRows(
+    prepare,
+    'stage_outcomes',
+    stages.map(({ id, name, pipelineId, position, isDeleted }) => {
+      const { outcome, isGuessed, why } = outcomes.get(id) ?? { outcome: 'unknown', isGuessed: true, why: '' }
+      const earlier = isDeleted && isGuessed ? kept.get(id) : undefined
+      const isKept = earlier !== undefined && earlier !== 'unknown' && earlier !== outcome
+      return {
+        stage_id: id,
+        stage: name,
+        pipeline_id: pipelineId,
+        position,
+        outcome: isKept ? earlier : outcome,
+        is_guessed: isGuessed ? 1 : 0,
+        why: isKept ? 'It was deleted, and keeps what it meant before.' : why,
+      }
+    }),
+  )
+  const hasMetadata = Object.values(objects).some(({ value }) => value !== null)
+  const problems = [
+    ...Object.values(objects).flatMap(({ problem }) => problem ?? []),
+    ...Object.entries(fields).flatMap(([role, roles]) =>
+      Object.entries(roles).flatMap(([name, { isMissing, why }]) =>
+        isMissing ? `crm.${role}.${name}: ${why}` : [],
+      ),
+    ),
+    ...(stages.length > 0 ? unmatched.map(entry => `${unmatchedStage(entry)} ${stagesText(stages)}`) : []),
+    ...pipelines.problems,
+  ]
+  return {
+    settings: settingsOf(config, objects, fields, facts.statusValues),
+    problems: hasMetadata ? problems : [],
+  }
+}
+
+const unmatchedStage = (entry: string) => `crm.deal.won or crm.deal.lost names ${entry}, which is no stage.`
+
+const stagesText = (stages: readonly { id: string; name: string | null; pipeline: string | null }[]) =>
+  `There are: ${stages.map(({ id, name, pipeline }) => (name === null ? id : pipeline === null ? name : `${pipeline}/${name}`)).join(', ')}.`
+
+interface ChosenObject {
+  value: string | null
+  isGuessed: boolean
+  why: string
+  problem?: string
+}
+
+function objectsOf(prepare: Prepare, { objects }: ReportConfig): Record<RoleObject, ChosenObject> {
+  const known = prepare<{ name: string; is_custom: number | null }>(
+    'SELECT name, is_custom FROM crm_objects WHERE _deleted_at IS NULL ORDER BY name',
+  ).all()
+  const chosen = Object.keys(CRM_ROLES).map(role => {
+    const set = objects[role as RoleObject]
+    const standard = known.find(({ name }) => name === role)
+    return [
+      role,
+      chooseObject(
+        role,
+        set,
+        standard,
+        known.map(({ name }) => name),
+      ),
+    ] as const
+  })
+  return Object.fromEntries(chosen) as Record<RoleObject, ChosenObject>
+}
+
+function chooseObject(
+  role: string,
+  set: string | undefined,
+  standard: { is_custom: number | null } | undefined,
+  known: readonly string[],
+): ChosenObject {
+  if (set !== undefined) {
+    if (known.includes(set)) return { value: set, isGuessed: false, why: 'The settings name this object.' }
+    const why = `The settings name ${set}, which is no object of the CRM. There are: ${known.join(', ') || 'none'}.`
+    return {
+      value: null,
+      isGuessed: false,
+      why,
+      ...(known.length > 0 && { problem: `crm.${role}.object: ${why}` }),
+    }
+  }
+  if (!standard) return { value: null, isGuessed: true, why: `The CRM has no object ${role}.` }
+  if (standard.is_custom === 1)
+    return {
+      value: null,
+      isGuessed: true,
+      why: `The workspace has made the object ${role} itself: name it to use it.`,
+    }
+  return { value: role, isGuessed: true, why: `The CRM has a standard object ${role}.` }
+}
+
+/** The fields of an object. How many records have a value is counted for those that may hold a role. */
+function factsOf(db: Sqlite, prepare: Prepare, object: string, roles: CrmRoles): FieldFacts[] {
+  const fields = createCrmFieldReader(prepare)(object)
+  const source = recordSource(db, object)
+  const names = new Set(Object.values(roles).flatMap(({ names: each }) => each.map(plain)))
+  const mayHold = fields.filter(
+    ({ name, label, isRelation }) =>
+      isRelation || names.has(plain(name)) || (label !== null && names.has(plain(label))),
+  )
+  const values = mayHold.map(({ name }) => source?.column(name) ?? 'NULL')
+  const counts =
+    source && values.length > 0
+      ? (db
+          .prepare<unknown[], number[]>(
+            `SELECT ${values.map(value => `count(${value})`).join(', ')} FROM ${source.live}`,
+          )
+          .raw()
+          .get() ?? [])
+      : []
+  const filled = new Map(mayHold.map(({ name }, index) => [name, counts[index] ?? 0]))
+  return fields.map(field => ({ ...field, filled: filled.get(field.name) ?? 0 }))
+}
+
+function settingsOf(
+  { calendar, currency, rates, salesPipelines, renewalPipelines, won, lost }: ReportConfig,
+  objects: Record<RoleObject, ChosenObject>,
+  fields: Record<RoleObject, Record<string, ChosenField>>,
+  statusValues: Readonly<Record<string, readonly string[]>>,
+): ReportSetting[] {
+  const set = (
+    name: string,
+    value: string | number | object | undefined,
+    without: string,
+  ): ReportSetting => ({
+    name,
+    value: value === undefined ? null : typeof value === 'object' ? JSON.stringify(value) : String(value),
+    isGuessed: false,
+    why: value === undefined ? without : 'The settings, or their default.',
+  })
+  return [
+    set('reporting.time_zone', calendar.timeZone, ''),
+    set('reporting.week_start', calendar.weekStart, ''),
+    set('reporting.fiscal_year_start', calendar.fiscalYearStart, ''),
+    set('reporting.fiscal_year_named_by', calendar.fiscalYearNamedBy, ''),
+    set('reporting.workdays', calendar.workdays, ''),
+    set('reporting.holidays', calendar.holidays, ''),
+    set('reporting.currency', currency, 'Not set: amounts are not converted.'),
+    set('reporting.rates', rates, 'Not set: amounts are not converted.'),
+    set('crm.sales_pipelines', salesPipelines, 'Not set: all pipelines but those of renewals.'),
+    set('crm.renewal_pipelines', renewalPipelines, 'Not set: the names of pipelines are asked.'),
+    set('crm.deal.won', won, 'Not set: see stage_outcomes.'),
+    set('crm.deal.lost', lost, 'Not set: see stage_outcomes.'),
+    {
+      name: STATUS_VALUES,
+      value: Object.keys(statusValues).length === 0 ? null : JSON.stringify(statusValues),
+      isGuessed: true,
+      why: 'The values of the field of crm.deal.status, by what their words mean.',
+    },
+    ...Object.entries(objects).flatMap(([role, { value, isGuessed, why }]) => [
+      { name: `crm.${role}.object`, value, isGuessed, why },
+      ...Object.entries(fields[role as RoleObject]).map(([name, { field = null, ...rest }]) => ({
+        name: `crm.${role}.${name}`,
+        value: field,
+        isGuessed: rest.isGuessed,
+        why: rest.why,
+      })),
+    ]),
+  ]
+}
+
+/** No setting: the values of a field change with the deals, so this is not noted as a change. */
+const STATUS_VALUES = 'crm.deal.status_values'
+
+function storeSettings(prepare: Prepare, settings: readonly ReportSetting[], now: string): void {
+  const stored = new Map(
+    prepare<{ name: string; value: string | null }>('SELECT name, value FROM report_settings')
+      .all()
+      .map(row => [row.name, row]),
+  )
+  const note = prepare(
+    `INSERT INTO report_settings_changes (name, changed_at, old_value, new_value, why) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET new_value = excluded.new_value, why = excluded.why`,
+  )
+  const write = prepare(
+    `INSERT INTO report_settings (name, value, is_guessed, why) VALUES (?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET value = excluded.value, is_guessed = excluded.is_guessed, why = excluded.why`,
+  )
+  for (const { name, value, isGuessed, why } of settings) {
+    const before = stored.get(name)
+    if (before && before.value !== value && name !== STATUS_VALUES)
+      note.run(name, now, before.value, value, why)
+    write.run(name, value, isGuessed ? 1 : 0, why)
+    stored.delete(name)
+  }
+  const remove = prepare('DELETE FROM report_settings WHERE name = ?')
+  for (const name of stored.keys()) remove.run(name)
+}
+
+/** Replaces the rows of a derived table if they differ. */
+function replaceRows(prepare: Prepare, table: string, rows: readonly object[]): void {
+  const columns = prepare<string>('SELECT name FROM pragma_table_info(?)').pluck().all(table)
+  const cells = rows.map(row => {
+    const known = new Map(Object.entries(row))
+    return columns.map(column => known.get(column) ?? null)
+  })
+  const order = columns.map(quote).join(', ')
+  const before = prepare<unknown[]>(`SELECT ${order} FROM ${quote(table)} ORDER BY 1`)
+    .raw()
+    .all()
+  const sorted = cells.toSorted(([one], [other]) => (String(one) < String(other) ? -1 : 1))
+  if (JSON.stringify(before) === JSON.stringify(sorted)) return
+  prepare(`DELETE FROM ${quote(table)}`).run()
+  const insert = prepare(
+    `INSERT INTO ${quote(table)} (${order}) VALUES (${columns.map(() => '?').join(', ')})`,
+  )
+  for (const row of sorted) insert.run(...row)
+}

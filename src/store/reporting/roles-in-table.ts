@@ -1,0 +1,105 @@
+import { CRM_ROLES, type CrmRoles, type RoleObject } from '../../config/crm-roles.ts'
+import { type CrmField, formOf } from '../crm/columns.ts'
+import { createCrmFieldReader } from '../crm/sql.ts'
+import { hasTable } from '../database/existing-tables.ts'
+import { quote } from '../database/sql.ts'
+import type { Sqlite } from '../database/sqlite-types.ts'
+
+/** SQL for the values of roles in the live records of a CRM object: of its typed table, or of the JSON of its records. */
+
+export interface RecordSource {
+  object: string
+  /** SQL after FROM, with the records as `t`. */
+  from: string
+  /** The same, of live records. */
+  live: string
+  /** SQL for the value of a field, of whatever type; undefined when records have no such field. */
+  column(field: string): string | undefined
+  formOf(field: string): ReturnType<typeof formOf> | 'relation'
+}
+
+/** @param object undefined when no object of the CRM holds such records */
+export function recordSource(db: Sqlite, object: string | undefined): RecordSource | undefined {
+  if (object === undefined) return undefined
+  const fields = new Map(
+    createCrmFieldReader(sql => db.prepare(sql))(object).map(field => [field.name, field] as const),
+  )
+  const form = (name: string) => formOfField(fields.get(name))
+  const table = db
+    .prepare<unknown[], string | null>('SELECT table_name FROM crm_objects WHERE name = ?')
+    .pluck()
+    .get(object)
+  if (table && hasTable(db, table)) {
+    const columns = new Map(
+      db
+        .prepare<unknown[], [string, string | null]>(
+          'SELECT name, column_name FROM crm_fields WHERE object = ?',
+        )
+        .raw()
+        .all(object),
+    )
+    return {
+      object,
+      from: `${quote(table)} t WHERE true`,
+      live: `${quote(table)} t WHERE t._deleted_at IS NULL`,
+      column(field) {
+        const name = columns.get(field)
+        return name ? `t.${quote(name)}` : undefined
+      },
+      formOf: form,
+    }
+  }
+  return {
+    object,
+    from: `crm_records t WHERE t.object = ${text(object)}`,
+    live: `crm_records t WHERE t.object = ${text(object)} AND t._deleted_at IS NULL`,
+    column: field =>
+      fields.has(field) && !/["\\]/.test(field) ? `t.fields ->> ${text(`$."${field}"`)}` : undefined,
+    formOf: form,
+  }
+}
+
+const formOfField = (field: CrmField | undefined) =>
+  field?.isRelation ? 'relation' : formOf(field?.type ?? null)
+
+/** SQL text. A NUL, at which SQLite ends a statement, matches nothing. */
+export const text = (value: string): string => `'${value.replaceAll("'", "''").replaceAll('\0', '\uFFFD')}'`
+
+/** SQL that turns an id as the CRM sent it into the id of a row: UUIDs are in lower case. */
+export const idIn = (value: string): string =>
+  `CASE WHEN length(${value}) = 36 AND ${value} LIKE '________-____-____-____-____________' THEN lower(${value}) ELSE ${value} END`
+
+/** SQL for the local day of an instant; NULL for one that the calendar does not have. */
+export const localDay = (instant: string): string =>
+  `(SELECT c.day FROM calendar c WHERE c.utc_from <= strftime('%Y-%m-%dT%H:%M:%fZ', ${instant})
+    AND c.utc_to > strftime('%Y-%m-%dT%H:%M:%fZ', ${instant}) ORDER BY c.utc_from DESC LIMIT 1)`
+
+const DAY_FORM = "'[0-9][0-9][0-9][0-9]-[0-1][0-9]-[0-3][0-9]*'"
+
+/** By role: SQL for its value, with the type that the role has in every workspace. NULL for a role without a field. */
+export function roleValues<O extends RoleObject>(
+  role: O,
+  { column, formOf: form }: RecordSource,
+  chosen: Readonly<Record<string, string | null>>,
+): Record<string & keyof (typeof CRM_ROLES)[O], string> {
+  const values = Object.entries(CRM_ROLES[role] as CrmRoles).map(([name, { kinds }]) => {
+    const field = chosen[name] ?? undefined
+    const value = field === undefined ? undefined : column(field)
+    return [name, typed(kinds[0] ?? 'text', value, field === undefined ? 'text' : form(field))] as const
+  })
+  return Object.fromEntries(values) as Record<string & keyof (typeof CRM_ROLES)[O], string>
+}
+
+function typed(kind: string, value: string | undefined, form: ReturnType<RecordSource['formOf']>): string {
+  if (value === undefined)
+    return kind === 'number' || kind === 'boolean' ? 'CAST(NULL AS REAL)' : 'CAST(NULL AS TEXT)'
+  if (kind === 'number') return `CAST(${value} AS REAL)`
+  if (kind === 'boolean')
+    return `CASE lower(CAST(${value} AS TEXT)) WHEN '1' THEN 1 WHEN 'true' THEN 1 WHEN '0' THEN 0 WHEN 'false' THEN 0 END`
+  if (kind === 'day')
+    return form === 'timestamp'
+      ? localDay(value)
+      : `CASE WHEN ${value} GLOB ${DAY_FORM} THEN substr(${value}, 1, 10) END`
+  if (form === 'relation') return `CAST(${idIn(value)} AS TEXT)`
+  return `nullif(trim(CAST(${value} AS TEXT)), '')`
+}

@@ -1,0 +1,187 @@
+import { plain } from './field-guesses.ts'
+
+/** What a stage says of the deals in it. Pure. */
+
+export type DealOutcome = 'open' | 'won' | 'lost' | 'closed' | 'unknown'
+
+export interface StageFacts {
+  id: string
+  name: string | null
+  pipelineId: string | null
+  pipeline: string | null
+  position: number | null
+  /** Live deals in the stage, and of how many of them their own fields say that they are open, closed, won or lost. */
+  deals: number
+  open: number
+  closed: number
+  won: number
+  lost: number
+  /** The least and the greatest probability of these deals, from 0 to 1. */
+  probability: { least: number; most: number } | null
+}
+
+export interface StageRules {
+  /** Stages that the settings name, by id, as `Pipeline/Stage`, or by name. */
+  won: readonly string[]
+  lost: readonly string[]
+}
+
+export interface StageOutcome {
+  outcome: DealOutcome
+  isGuessed: boolean
+  why: string
+}
+
+export interface StageOutcomes {
+  /** By the id of the stage. */
+  outcomes: ReadonlyMap<string, StageOutcome>
+  /** Entries of the settings that name no stage. */
+  unmatched: readonly string[]
+}
+
+/**
+ * Names of stages, and values of a deal's status, by what they mean. They are compared as a whole: “NDA signed” and “Not
+ * won” contain such words and mean something else.
+ */
+const NAMES: Readonly<Record<Exclude<DealOutcome, 'unknown'>, readonly string[]>> = {
+  won: [
+    ...['won', 'closed won', 'deal won', 'won deal', 'renewed'],
+    ...['受注', '受注済み', '受注済', '受注確定', '成約', '成約済み', '成約済', '更新済み'],
+    ...['gewonnen', 'abgeschlossen und gewonnen', 'gagné', 'gagnée', 'fermé gagné', 'ganado', 'ganada'],
+    ...['cerrado ganado', 'cerrada ganada', 'ganho', 'fechado ganho', 'vinto', 'vinta'],
+  ],
+  lost: [
+    ...['lost', 'closed lost', 'deal lost', 'lost deal', 'churned'],
+    ...['失注', '失注済み', '失注済', '失注確定', '不成約'],
+    ...['verloren', 'abgeschlossen und verloren', 'perdu', 'perdue', 'fermé perdu', 'perdido', 'perdida'],
+    ...['cerrado perdido', 'cerrada perdida', 'fechado perdido', 'perso', 'persa'],
+  ],
+  closed: [
+    'closed',
+    'クローズ',
+    'クローズ済み',
+    '終了',
+    'geschlossen',
+    'fermé',
+    'fermée',
+    'cerrado',
+    'cerrada',
+    'fechado',
+  ],
+  open: [
+    'open',
+    'in progress',
+    '進行中',
+    '商談中',
+    'offen',
+    'ouvert',
+    'ouverte',
+    'abierto',
+    'abierta',
+    'aberto',
+  ],
+}
+
+const BY_NAME: ReadonlyMap<string, DealOutcome> = new Map(
+  Object.entries(NAMES).flatMap(([outcome, names]) =>
+    names.map(name => [plain(name), outcome as DealOutcome] as const),
+  ),
+)
+
+/** What the name of a stage or a status means by itself. */
+export const outcomeOfName = (name: string): DealOutcome => BY_NAME.get(plain(name)) ?? 'unknown'
+
+export function outcomesOf(stages: readonly StageFacts[], rules: StageRules): StageOutcomes {
+  const matched = new Set<string>()
+  const set = (stage: StageFacts): StageOutcome | undefined => {
+    for (const outcome of ['won', 'lost'] as const) {
+      const entry = rules[outcome].find(each => names(each, stage))
+      if (entry === undefined) continue
+      for (const each of rules[outcome]) if (names(each, stage)) matched.add(each)
+      return { outcome, isGuessed: false, why: `The settings name it in crm.deal.${outcome}.` }
+    }
+    return undefined
+  }
+  const known = new Map(stages.map(stage => [stage.id, set(stage) ?? byOwnFacts(stage, stages)]))
+  const outcomes = new Map(
+    stages.map(stage => [stage.id, known.get(stage.id) ?? byPipeline(stage, stages, known)]),
+  )
+  return { outcomes, unmatched: [...rules.won, ...rules.lost].filter(entry => !matched.has(entry)) }
+}
+
+function names(entry: string, { id, name, pipeline }: StageFacts): boolean {
+  if (entry === id) return true
+  const wanted = entry.trim().toLowerCase()
+  const own = (name ?? '').trim().toLowerCase()
+  return own !== '' && (wanted === own || wanted === `${(pipeline ?? '').trim().toLowerCase()}/${own}`)
+}
+
+/** Undefined when neither the deals in the stage nor its name say what it means. */
+function byOwnFacts(stage: StageFacts, stages: readonly StageFacts[]): StageOutcome | undefined {
+  const guess = (outcome: DealOutcome, why: string): StageOutcome => ({ outcome, isGuessed: true, why })
+  const { deals, open, closed, won, lost, probability } = stage
+  const named = stage.name === null ? 'unknown' : outcomeOfName(stage.name)
+  const told = open + closed
+  const all = deals === 1 ? 'Its only deal is' : `All ${deals} deals in it are`
+  const toldAll =
+    told === deals
+      ? all
+      : `${told} of the ${deals} deals in it say whether they are closed, and all of these are`
+  if (told > 0 && won === told) return guess('won', `${toldAll} won.`)
+  if (told > 0 && lost === told) return guess('lost', `${toldAll} lost.`)
+  if (told > 0 && open === told) return guess('open', `${toldAll} open.`)
+  if (closed < told && closed > 0)
+    return guess('unknown', `${closed} of the ${deals} deals in it are closed, and ${open} are open.`)
+  if (told > 0 && named !== 'won' && named !== 'lost')
+    return guess('closed', `${toldAll} closed, and nothing says whether they are won.`)
+  if (probability?.least === 1) return guess('won', `${all} certain: their probability is 100 %.`)
+  if (probability?.most === 0 && isLast(stage, stages))
+    return guess(
+      'lost',
+      `${all} without a chance: their probability is 0 %, and the stage comes after all that have one.`,
+    )
+  if (named !== 'unknown') return guess(named, `Its name says so.`)
+  return undefined
+}
+
+/** A probability of 0 may be that of a deal that has just begun. */
+function isLast({ position, pipelineId }: StageFacts, stages: readonly StageFacts[]): boolean {
+  const others = stages.filter(other => other.pipelineId === pipelineId && (other.probability?.most ?? 0) > 0)
+  return (
+    position !== null && others.length > 0 && others.every(other => (other.position ?? position) < position)
+  )
+}
+
+/**
+ * Where a pipeline has a stage for won and one for lost deals, the stages before them are of open ones. A name with a word
+ * such as “lost” in it may be that of another end.
+ */
+function byPipeline(
+  stage: StageFacts,
+  stages: readonly StageFacts[],
+  known: ReadonlyMap<string, StageOutcome | undefined>,
+): StageOutcome {
+  const others = stages.filter(({ pipelineId }) => pipelineId === stage.pipelineId)
+  const endsAs = (outcome: DealOutcome) => others.filter(({ id }) => known.get(id)?.outcome === outcome)
+  const [won, lost] = [endsAs('won'), endsAs('lost')]
+  const placeOf = ({ position }: StageFacts) =>
+    position ?? (others.some(isPlaced) ? Number.POSITIVE_INFINITY : 0)
+  const isBefore = [...won, ...lost].some(end => placeOf(stage) <= placeOf(end))
+  const name = plain(stage.name ?? '')
+  const mayEnd = name === '' || END_WORDS.some(word => name.includes(word))
+  if (!mayEnd && won.length > 0 && lost.length > 0 && isBefore)
+    return {
+      outcome: 'open',
+      isGuessed: true,
+      why: 'Its pipeline has later stages for won and for lost deals.',
+    }
+  return {
+    outcome: 'unknown',
+    isGuessed: true,
+    why: 'Neither a field of its deals nor its name says what it means.',
+  }
+}
+
+const isPlaced = ({ position }: StageFacts): boolean => position !== null
+
+const END_WORDS = [...NAMES.won, ...NAMES.lost, ...NAMES.closed].map(plain)

@@ -1,0 +1,214 @@
+import type { RoleObject } from '../../config/crm-roles.ts'
+import { NAME_FIELDS } from '../crm/sql.ts'
+import { hasTable } from '../database/existing-tables.ts'
+import { quote } from '../database/sql.ts'
+import type { Sqlite } from '../database/sqlite-types.ts'
+import type { View } from '../views/replace.ts'
+import { PERIODS } from './periods.ts'
+import { type RecordSource, recordSource, roleValues, text } from './roles-in-table.ts'
+import { foreignReportObjects } from './tables.ts'
+
+/**
+ * The views for reports, made of `report_settings`. They are replaced when the settings or the columns of typed tables
+ * change.
+ */
+export function reportViews(db: Sqlite): readonly View[] {
+  const settings = storedSettings(db)
+  if (!settings || foreignReportObjects(db).length > 0) return []
+  const views = {
+    periods: PERIODS,
+    deals: dealsView(db, settings),
+    companies: companiesView(db, settings),
+    contacts: contactsView(db, settings),
+  }
+  return Object.entries(views).map(([name, sql]) => ({ name, sql: `CREATE VIEW ${quote(name)} AS ${sql}` }))
+}
+
+/** The values of `report_settings` by name. */
+export type StoredSettings = ReadonlyMap<string, string | null>
+
+function storedSettings(db: Sqlite): StoredSettings | undefined {
+  if (!hasTable(db, 'report_settings')) return undefined
+  return new Map(
+    db.prepare<unknown[], [string, string | null]>('SELECT name, value FROM report_settings').raw().all(),
+  )
+}
+
+/** The fields that hold the roles of an object, by role. */
+const fieldsOf = (settings: StoredSettings, object: RoleObject): Record<string, string | null> => {
+  const prefix = `crm.${object}.`
+  return Object.fromEntries(
+    [...settings].flatMap(([name, value]) =>
+      name.startsWith(prefix) ? [[name.slice(prefix.length), value]] : [],
+    ),
+  )
+}
+
+/** The records of an object with its roles as columns, as a subquery. It has no rows where no object holds them. */
+function records(
+  db: Sqlite,
+  settings: StoredSettings,
+  role: RoleObject,
+): { sql: string; source: RecordSource | undefined } {
+  const chosen = fieldsOf(settings, role)
+  const source = recordSource(db, chosen['object'] ?? undefined)
+  const none: RecordSource = {
+    object: '',
+    from: 'crm_records t WHERE 0',
+    live: 'crm_records t WHERE 0',
+    column: () => undefined,
+    formOf: () => 'text',
+  }
+  const values = Object.entries(roleValues(role, source ?? none, chosen))
+  const columns = values.map(([name, value]) => `${value} AS ${quote(name)}`)
+  const { live } = source ?? none
+  return {
+    sql: `(SELECT t.id, t.created_at AS stored_created_at, ${columns.join(', ')} FROM ${live})`,
+    source,
+  }
+}
+
+/** SQL for the name of a record that an id points at; NULL when it is not known. */
+function nameOf(
+  db: Sqlite,
+  object: string | null | undefined,
+  nameField: string | null | undefined,
+  id: string,
+): string {
+  const source = recordSource(db, object ?? undefined)
+  const fields = [...(nameField ? [nameField] : []), ...NAME_FIELDS]
+  const values = fields.flatMap(field => source?.column(field) ?? [])
+  if (!source || values.length === 0) return 'CAST(NULL AS TEXT)'
+  const name = values.map(value => `nullif(trim(CAST(${value} AS TEXT)), '')`)
+  const first = name.length === 1 ? name[0] : `coalesce(${name.join(', ')})`
+  return `(SELECT ${first} FROM ${source.from} AND t.id = ${id})`
+}
+
+const OWNER_COLUMNS = `CAST(x.owner AS TEXT) AS owner_id,
+  CAST(CASE WHEN x.owner IS NULL THEN NULL
+    WHEN m.name <> '' THEN m.name
+    WHEN m.id IS NOT NULL AND m._deleted_at IS NULL THEN coalesce(nullif(m.email, ''), 'Member ' || substr(x.owner, -4))
+    ELSE 'Former member ' || substr(x.owner, -4) END AS TEXT) AS owner,
+  CAST(CASE WHEN x.owner IS NULL THEN 'none' WHEN m.id IS NULL OR m._deleted_at IS NOT NULL THEN 'left'
+    WHEN m.name <> '' THEN 'member' ELSE 'unnamed' END AS TEXT) AS owner_state`
+
+const OWNER_JOIN = 'LEFT JOIN members m ON m.id = x.owner'
+
+/** The values of a deal's status by what they mean, as `report_settings` has them. */
+function statusOutcome(settings: StoredSettings): string {
+  const stored = settings.get('crm.deal.status_values')
+  const meanings: Record<string, readonly string[]> = stored ? JSON.parse(stored) : {}
+  const cases = Object.entries(meanings)
+    .filter(([, values]) => values.length > 0)
+    .map(([outcome, values]) => `WHEN x.status IN (${values.map(text).join(', ')}) THEN '${outcome}'`)
+  return cases.length === 0 ? 'NULL' : `CASE ${cases.join(' ')} END`
+}
+
+/** SQL for the factor by which an amount is multiplied. */
+function reportingFactor(settings: StoredSettings): string {
+  const currency = settings.get('reporting.currency') ?? null
+  const stored = settings.get('reporting.rates')
+  const rates: Record<string, number> = {
+    ...(stored ? JSON.parse(stored) : {}),
+    ...(currency && { [currency]: 1 }),
+  }
+  if (!settings.get('crm.deal.currency')) return '1'
+  const cases = Object.entries(rates).map(([code, rate]) => `WHEN ${text(code)} THEN ${rate}`)
+  return cases.length === 0 ? 'NULL' : `CASE upper(x.currency) ${cases.join(' ')} END`
+}
+
+function dealsView(db: Sqlite, settings: StoredSettings): string {
+  const { sql, source } = records(db, settings, 'deal')
+  const stageField = settings.get('crm.deal.stage')
+  const observed =
+    source && stageField
+      ? `(SELECT max(h.observed_at) FROM crm_record_changes h WHERE h.object = ${text(source.object)}
+      AND h.record_id = x.id AND h.field = ${text(stageField)})`
+      : 'NULL'
+  const company = nameOf(
+    db,
+    settings.get('crm.company.object'),
+    settings.get('crm.company.name'),
+    'x.company',
+  )
+  const isRelation = source?.formOf(settings.get('crm.deal.company') ?? '') === 'relation'
+  return `
+SELECT d.deal_id, d.deal, d.company_id, d.company, d.pipeline_id, d.pipeline, d.pipeline_kind, d.stage_id, d.stage,
+  d.stage_position, d.owner_id, d.owner, d.owner_state, d.amount, d.currency, d.amount_reporting, d.created_day,
+  d.close_date, CAST(CASE WHEN d.outcome IN ('won', 'lost', 'closed')
+    THEN coalesce(d.closed_field_day, d.observed_day, d.close_date) END AS TEXT) AS closed_day,
+  CAST(CASE WHEN d.outcome NOT IN ('won', 'lost', 'closed') THEN NULL WHEN d.closed_field_day IS NOT NULL THEN 'field'
+    WHEN d.observed_day IS NOT NULL THEN 'observed' WHEN d.close_date IS NOT NULL THEN 'close_date' END AS TEXT)
+    AS closed_from,
+  CAST(CASE WHEN d.outcome IN ('won', 'lost', 'closed') THEN julianday(d.close_date) - julianday(d.created_day) END
+    AS INTEGER) AS days_to_close,
+  d.probability, d.forecast_category, d.deal_type, d.lost_reason, d.next_step, d.outcome
+FROM (
+  SELECT CAST(x.id AS TEXT) AS deal_id, x.name AS deal,
+    CAST(${isRelation ? 'x.company' : 'NULL'} AS TEXT) AS company_id,
+    CAST(${isRelation ? company : 'x.company'} AS TEXT) AS company,
+    x.pipeline_id, p.pipeline, CAST(coalesce(p.kind, 'sales') AS TEXT) AS pipeline_kind,
+    CAST(x.stage AS TEXT) AS stage_id, CAST(coalesce(s.stage, x.stage) AS TEXT) AS stage, s.position AS stage_position,
+    ${OWNER_COLUMNS},
+    x.amount, CAST(upper(x.currency) AS TEXT) AS currency,
+    CAST(x.amount * ${reportingFactor(settings)} AS REAL) AS amount_reporting,
+    CAST(coalesce(x.created, ${localDayOfRecord}) AS TEXT) AS created_day, CAST(x.close_date AS TEXT) AS close_date,
+    x.closed_at AS closed_field_day, ${observedDay(observed)} AS observed_day,
+    CAST(CASE WHEN x.probability < 0 THEN NULL
+      WHEN p.is_percent = 1 AND x.probability <= 100 THEN x.probability / 100
+      WHEN coalesce(p.is_percent, 0) = 0 AND x.probability <= 1 THEN x.probability END AS REAL) AS probability,
+    x.forecast_category, x.type AS deal_type, x.lost_reason, x.next_step,
+    CAST(CASE WHEN s.is_guessed = 0 THEN s.outcome
+      WHEN x.is_won = 1 THEN 'won'
+      WHEN x.is_won = 0 AND x.is_closed = 1 THEN 'lost'
+      ELSE coalesce(${statusOutcome(settings)},
+        CASE WHEN x.is_closed = 0 THEN 'open'
+          WHEN x.is_closed = 1 AND s.outcome IN ('won', 'lost') THEN s.outcome
+          WHEN x.is_closed = 1 THEN 'closed' END,
+        s.outcome, 'unknown') END AS TEXT) AS outcome
+  FROM (SELECT r.*, CAST(coalesce(r.pipeline, o.pipeline_id) AS TEXT) AS pipeline_id
+    FROM ${sql} r LEFT JOIN stage_outcomes o ON o.stage_id = r.stage) x
+  LEFT JOIN pipelines p ON p.pipeline_id = x.pipeline_id
+  LEFT JOIN stage_outcomes s ON s.stage_id = x.stage
+  ${OWNER_JOIN}
+) d`.trim()
+}
+
+const dayOf = (instant: string): string =>
+  `(SELECT c.day FROM calendar c WHERE c.utc_from <= ${instant} AND c.utc_to > ${instant} ORDER BY c.utc_from DESC LIMIT 1)`
+
+const localDayOfRecord = dayOf('x.stored_created_at')
+
+/** The local day of an instant that is itself a subquery, which is then asked for once. */
+const observedDay = (instant: string): string =>
+  instant === 'NULL' ? 'NULL' : `(SELECT ${dayOf('i.observed_at')} FROM (SELECT ${instant} AS observed_at) i)`
+
+function companiesView(db: Sqlite, settings: StoredSettings): string {
+  const { sql } = records(db, settings, 'company')
+  return `
+SELECT CAST(x.id AS TEXT) AS company_id, x.name AS company,
+  CAST(nullif(substr(x.host, 1, coalesce(nullif(instr(x.host, '/'), 0), length(x.host) + 1) - 1), '') AS TEXT) AS domain,
+  ${OWNER_COLUMNS}
+FROM (SELECT r.*, replace(replace(replace(lower(r.domain), 'https://', ''), 'http://', ''), 'www.', '') AS host
+  FROM ${sql} r) x
+${OWNER_JOIN}`.trim()
+}
+
+function contactsView(db: Sqlite, settings: StoredSettings): string {
+  const { sql, source } = records(db, settings, 'contact')
+  const company = nameOf(
+    db,
+    settings.get('crm.company.object'),
+    settings.get('crm.company.name'),
+    'x.company',
+  )
+  const isRelation = source?.formOf(settings.get('crm.contact.company') ?? '') === 'relation'
+  return `
+SELECT CAST(x.id AS TEXT) AS contact_id, x.name AS contact, CAST(lower(x.email) AS TEXT) AS email,
+  CAST(${isRelation ? 'x.company' : 'NULL'} AS TEXT) AS company_id,
+  CAST(${isRelation ? company : 'x.company'} AS TEXT) AS company,
+  ${OWNER_COLUMNS},
+  CAST(coalesce(x.opted_out, 1 - x.opted_in) AS INTEGER) AS is_opted_out
+FROM ${sql} x
+${OWNER_JOIN}`.trim()
+}

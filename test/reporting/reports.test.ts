@@ -1,0 +1,386 @@
+import { describe, expect, test } from 'vitest'
+import { reportConfig } from '../../src/app/reports.ts'
+import { loadSettings } from '../../src/config/load-settings.ts'
+import { createFinder } from '../../src/doctor/finding.ts'
+import { reportFindings } from '../../src/doctor/reports.ts'
+import { createReports, type ReportConfig } from '../../src/store/reporting/reports.ts'
+import { ensureReportTables } from '../../src/store/reporting/tables.ts'
+import { META } from '../../src/store/sync/meta.ts'
+import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
+
+const FIRST = '2026-01-10T16:00:00.000Z'
+const LATER = '2026-02-10T16:00:00.000Z'
+
+function configOf(env: Readonly<Record<string, string>> = {}): ReportConfig {
+  return reportConfig(loadSettings({ flags: {}, env, cwd: '/', requireApi: false }).settings)
+}
+
+const relation = (name: string, object: string | null, resource: string | null = null) => ({
+  ...{ name, label: name, type: 'RELATION', is_active: true },
+  relation: { type: 'MANY_TO_ONE', target_object: object, target_resource: resource },
+})
+const plainField = (name: string, type: string) => ({ name, label: name, type, is_active: true })
+
+const DEAL_FIELDS = [
+  plainField('name', 'TEXT'),
+  plainField('amount', 'NUMBER'),
+  plainField('currency', 'TEXT'),
+  plainField('close_date', 'DATE'),
+  plainField('probability', 'NUMBER'),
+  plainField('is_closed', 'BOOLEAN'),
+  relation('stage_id', 'stage'),
+  relation('pipeline_id', 'pipeline'),
+  relation('company_id', 'company'),
+  relation('owner_id', null, 'members'),
+]
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** A warehouse with the metadata of a CRM, in which records can be read and read again. */
+function workspace(dealFields: readonly object[] = DEAL_FIELDS) {
+  const store = temporaryStore()
+  const object = (name: string, fields: readonly object[], more: object = {}) =>
+    store.put('crm_objects', [{ name, label: name, fields, is_custom: false, ...more }], {
+      requested: name,
+      now: FIRST,
+    })
+  const records = (name: string, rows: Readonly<Record<string, Fields>>, now = FIRST) =>
+    store.put(
+      'crm_records',
+      Object.entries(rows).map(([id, fields]) => ({ id, object: name, fields, created_at: FIRST })),
+      { requested: name, now },
+    )
+  object('deal', dealFields)
+  object('stage', [
+    plainField('name', 'TEXT'),
+    plainField('position', 'NUMBER'),
+    relation('pipeline_id', 'pipeline'),
+  ])
+  object('pipeline', [plainField('name', 'TEXT')])
+  object('company', [plainField('name', 'TEXT'), plainField('website', 'TEXT')])
+  object('contact', [
+    plainField('name', 'TEXT'),
+    plainField('email', 'TEXT'),
+    plainField('opt-in?', 'BOOLEAN'),
+  ])
+  records('pipeline', { p: { name: 'Sales' }, r: { name: 'Renewals' } })
+  records('stage', {
+    talk: { name: 'Talk', position: 1, pipeline_id: 'p' },
+    won: { name: 'Won', position: 2, pipeline_id: 'p' },
+    lost: { name: 'Lost', position: 3, pipeline_id: 'p' },
+    kept: { name: 'Renewed', position: 1, pipeline_id: 'r' },
+  })
+  const reports = createReports({
+    db: store.db,
+    prepare: store.prepare,
+    clock: { now: () => Date.parse('2026-03-04T05:00:00.000Z') },
+    transaction: async work => store.atomically(work),
+  })
+  return {
+    store,
+    object,
+    records,
+    deals: (rows: Readonly<Record<string, Fields>>, now = FIRST) => records('deal', rows, now),
+    update: async (env: Readonly<Record<string, string>> = {}) => {
+      await store.crmTables.finish()
+      return reports.update(configOf(env))
+    },
+    deal: (id = 'd') => store.all(`SELECT * FROM deals WHERE deal_id = '${id}'`)[0],
+  }
+}
+
+const BASE = { name: 'Big', amount: 100, stage_id: 'talk', pipeline_id: 'p', is_closed: false }
+
+describe('the view deals', () => {
+  test('has a deal with the same columns in every workspace', async () => {
+    const { store, deals, records, update, deal } = workspace()
+    store.put('members', [{ id: 'mem_1', name: 'Aiko Tanaka' }])
+    records('company', { c: { name: 'Acme', website: 'https://www.Acme.example/jp' } })
+    deals({ d: { ...BASE, company_id: 'c', owner_id: 'mem_1', close_date: '2026-03-31', currency: 'eur' } })
+    await update({ PARLEY_REPORTING_TIME_ZONE: 'Asia/Tokyo' })
+    expect(deal()).toEqual({
+      ...{ deal_id: 'd', deal: 'Big', company_id: 'c', company: 'Acme' },
+      ...{ pipeline_id: 'p', pipeline: 'Sales', pipeline_kind: 'sales' },
+      ...{ stage_id: 'talk', stage: 'Talk', stage_position: 1 },
+      ...{ owner_id: 'mem_1', owner: 'Aiko Tanaka', owner_state: 'member' },
+      ...{ amount: 100, currency: 'EUR', amount_reporting: null },
+      ...{ created_day: '2026-01-11', close_date: '2026-03-31', closed_day: null, closed_from: null },
+      ...{ days_to_close: null, probability: null, forecast_category: null, deal_type: null },
+      ...{ lost_reason: null, next_step: null, outcome: 'open' },
+    })
+    expect(store.all('SELECT company, domain FROM companies')).toEqual([
+      { company: 'Acme', domain: 'acme.example' },
+    ])
+  })
+
+  test('has the same rows without typed tables', async () => {
+    const { store, deals, update, deal } = workspace()
+    deals({ d: { ...BASE, close_date: '2026-03-31', probability: 0.5, owner_id: 'gone-1234' } })
+    await update()
+    const typed = deal()
+    store.exec('UPDATE crm_objects SET table_name = NULL; UPDATE crm_fields SET column_name = NULL')
+    store.exec("UPDATE report_settings SET why = why || ' '")
+    await workspaceUpdateOf(store)
+    expect(deal()).toEqual(typed)
+  })
+
+  test('is there, typed and empty, where the CRM has no deals', () => {
+    const store = temporaryStore()
+    expect(store.all('SELECT * FROM deals')).toEqual([])
+    expect(store.column("SELECT name FROM pragma_table_info('deals')")).toHaveLength(27)
+  })
+
+  test('an object that the workspace made itself is not taken for that of deals, unless it is named', async () => {
+    const { object, deals, update, deal } = workspace()
+    object('deal', DEAL_FIELDS, { is_custom: true })
+    deals({ d: BASE })
+    await update()
+    expect(deal()).toBeUndefined()
+    await update({ PARLEY_CRM_DEAL_OBJECT: 'deal' })
+    expect(deal()).toMatchObject({ deal: 'Big' })
+  })
+
+  test.each<[what: string, fields: Fields, env: Record<string, string>, outcome: string]>([
+    [
+      'a stage of the settings beats its own field',
+      { stage_id: 'talk' },
+      { PARLEY_CRM_DEAL_WON: 'Sales/Talk' },
+      'won',
+    ],
+    ['its own field beats its stage', { stage_id: 'won', is_closed: false }, {}, 'open'],
+    ['a closed deal is what its stage says', { stage_id: 'lost', is_closed: true }, {}, 'lost'],
+    ['a closed deal of an open stage is closed', { stage_id: 'talk', is_closed: true }, {}, 'closed'],
+    ['without a field, the stage says it', { stage_id: 'won', is_closed: null }, {}, 'won'],
+    ['nothing says it', { stage_id: 'nowhere', is_closed: null }, {}, 'unknown'],
+  ])('the outcome of a deal: %s', async (_what, fields, env, outcome) => {
+    const { deals, update, deal } = workspace()
+    deals({ other: BASE, d: { ...BASE, ...fields } })
+    await update(env)
+    expect(deal()).toMatchObject({ outcome })
+  })
+
+  test.each<[what: string, fields: Fields, outcome: string]>([
+    ['won', { is_won: true, is_closed: true }, 'won'],
+    ['closed and not won', { is_won: false, is_closed: true }, 'lost'],
+    ['neither', { is_won: false, is_closed: false }, 'open'],
+    ['of a status', { status: ' Won ' }, 'won'],
+    ['of another status', { status: 'Abandoned' }, 'unknown'],
+  ])('the outcome of a deal by its own fields: %s', async (_what, fields, outcome) => {
+    const { deals, update, deal } = workspace([
+      ...[plainField('name', 'TEXT'), plainField('is_won', 'BOOLEAN'), plainField('is_closed', 'BOOLEAN')],
+      plainField('status', 'SELECT'),
+    ])
+    deals({ d: { name: 'Big', ...fields } })
+    await update()
+    expect(deal()).toMatchObject({ outcome })
+  })
+
+  test.each<[what: string, owner: unknown, expected: Fields]>([
+    ['nobody', null, { owner_id: null, owner: null, owner_state: 'none' }],
+    ['a member without a name', 'mem_2', { owner: 'two@example.com', owner_state: 'unnamed' }],
+    ['a member who has left', 'mem_3', { owner: 'Rosa Garcia', owner_state: 'left' }],
+    ['a member who was never published', 'mem-9876', { owner: 'Former member 9876', owner_state: 'left' }],
+  ])('its owner: %s', async (_what, owner_id, expected) => {
+    const { store, deals, update, deal } = workspace()
+    store.put('members', [
+      { id: 'mem_2', email: 'two@example.com' },
+      { id: 'mem_3', name: 'Rosa Garcia' },
+    ])
+    store.atomically(() => store.tombstone('members', [['mem_3']], LATER))
+    deals({ d: { ...BASE, owner_id } })
+    await update()
+    expect(deal()).toMatchObject(expected)
+  })
+
+  test('amounts are converted by the rates, and left alone in a currency without one', async () => {
+    const { store, deals, update } = workspace()
+    deals({
+      a: { ...BASE, currency: 'EUR' },
+      b: { ...BASE, currency: 'usd' },
+      c: { ...BASE, currency: 'JPY' },
+      d: BASE,
+    })
+    await update({ PARLEY_REPORTING_CURRENCY: 'EUR', PARLEY_REPORTING_RATES: 'USD=0.5' })
+    expect(store.column('SELECT amount_reporting FROM deals ORDER BY deal_id')).toEqual([100, 50, null, null])
+  })
+
+  test('a probability above 1 makes those of its pipeline per cent, and one outside of 0 to 100 is none', async () => {
+    const { store, deals, update } = workspace()
+    const renewal = { ...BASE, pipeline_id: 'r', stage_id: 'kept' }
+    deals({
+      a: { ...BASE, probability: 0.5 },
+      b: { ...renewal, probability: 40 },
+      c: { ...renewal, probability: 1 },
+      d: { ...renewal, probability: 140 },
+      e: { ...BASE, probability: -1 },
+    })
+    await update()
+    expect(store.column('SELECT probability FROM deals ORDER BY deal_id')).toEqual([
+      0.5,
+      0.4,
+      0.01,
+      null,
+      null,
+    ])
+  })
+
+  test('the day on which it was closed is that of the observed change of its stage, else its close date', async () => {
+    const { store, deals, update } = workspace()
+    const closed = { ...BASE, is_closed: true, close_date: '2026-01-31', stage_id: 'won' }
+    deals({ seen: BASE, found: closed })
+    deals({ seen: closed }, LATER)
+    await update({ PARLEY_REPORTING_TIME_ZONE: 'Asia/Tokyo' })
+    expect(store.all('SELECT deal_id, closed_day, closed_from, days_to_close FROM deals ORDER BY 1')).toEqual(
+      [
+        { deal_id: 'found', closed_day: '2026-01-31', closed_from: 'close_date', days_to_close: 20 },
+        { deal_id: 'seen', closed_day: '2026-02-11', closed_from: 'observed', days_to_close: 20 },
+      ],
+    )
+  })
+})
+
+/** Another start of the program. */
+async function workspaceUpdateOf(store: TemporaryStore): Promise<void> {
+  const reports = createReports({
+    ...{ db: store.db, prepare: store.prepare, clock: { now: () => Date.parse('2026-03-04T05:00:00.000Z') } },
+    transaction: async work => store.atomically(work),
+  })
+  await reports.update(configOf())
+}
+
+describe('stages and pipelines', () => {
+  test('a deleted stage keeps what it meant', async () => {
+    const { store, deals, update, deal } = workspace()
+    deals({ d: { ...BASE, stage_id: 'won', is_closed: null } })
+    await update()
+    store.atomically(() => store.tombstone('crm_records', [['stage', 'won']], LATER))
+    store.exec("UPDATE crm_records SET fields = NULL WHERE object = 'stage' AND id = 'won'")
+    await update()
+    expect(store.all("SELECT stage, outcome, why FROM stage_outcomes WHERE stage_id = 'won'")).toEqual([
+      { stage: null, outcome: 'won', why: 'It was deleted, and keeps what it meant before.' },
+    ])
+    expect(deal()).toMatchObject({ outcome: 'won' })
+  })
+
+  test.each<[env: Record<string, string>, kinds: string[]]>([
+    [{}, ['sales', 'renewal']],
+    [{ PARLEY_CRM_SALES_PIPELINES: 'renewals' }, ['other', 'sales']],
+    [{ PARLEY_CRM_RENEWAL_PIPELINES: 'p' }, ['renewal', 'sales']],
+  ])('with %j the pipelines are %j', async (env, kinds) => {
+    const { store, deals, update } = workspace()
+    deals({ d: BASE })
+    await update(env)
+    expect(store.column('SELECT kind FROM pipelines ORDER BY pipeline_id')).toEqual(kinds)
+  })
+
+  test('a stage that is a text has its values as stages', async () => {
+    const { store, deals, update } = workspace([plainField('name', 'TEXT'), plainField('stage', 'SELECT')])
+    deals({ a: { name: 'A', stage: 'Closed Won' }, b: { name: 'B', stage: 'Proposal' }, c: { name: 'C' } })
+    await update()
+    expect(store.all('SELECT deal, stage, outcome FROM deals ORDER BY 1')).toEqual([
+      { deal: 'A', stage: 'Closed Won', outcome: 'won' },
+      { deal: 'B', stage: 'Proposal', outcome: 'unknown' },
+      { deal: 'C', stage: null, outcome: 'unknown' },
+    ])
+  })
+})
+
+describe('the settings of reports', () => {
+  const value = (store: TemporaryStore, name: string) =>
+    store.all(`SELECT value, is_guessed FROM report_settings WHERE name = '${name}'`)[0]
+
+  test('a guess, what the settings decide instead, and the change from one to the other are rows', async () => {
+    const { store, deals, update } = workspace([...DEAL_FIELDS, plainField('worth', 'NUMBER')])
+    deals({ d: BASE })
+    await update()
+    expect(value(store, 'crm.deal.amount')).toEqual({ value: 'amount', is_guessed: 1 })
+    await update({ PARLEY_CRM_DEAL_AMOUNT: 'worth' })
+    expect(value(store, 'crm.deal.amount')).toEqual({ value: 'worth', is_guessed: 0 })
+    expect(store.all('SELECT name, old_value, new_value FROM report_settings_changes')).toEqual([
+      { name: 'crm.deal.amount', old_value: 'amount', new_value: 'worth' },
+    ])
+  })
+
+  test('what fits nothing in the CRM is told with what there is, and doctor shows it', async () => {
+    const { store, deals, update } = workspace()
+    deals({ d: BASE })
+    const problems = await update({
+      PARLEY_CRM_DEAL_AMOUNT: 'price',
+      PARLEY_CRM_DEAL_WON: 'Sales/Wno',
+      PARLEY_CRM_COMPANY_OBJECT: 'firm',
+      PARLEY_CRM_RENEWAL_PIPELINES: 'Again',
+    })
+    expect(problems).toEqual([
+      'crm.company.object: The settings name firm, which is no object of the CRM. There are: company, contact, deal, pipeline, stage.',
+      expect.stringMatching(
+        /^crm\.deal\.amount: The settings name price, which deal does not have\. It has: name, amount/,
+      ),
+      'crm.deal.won or crm.deal.lost names Sales/Wno, which is no stage. There are: Renewals/Renewed, Sales/Lost, Sales/Talk, Sales/Won.',
+      'crm.renewal_pipelines names Again, which is no pipeline. There are: Sales, Renewals.',
+    ])
+    const found = reportFindings(store.db, createFinder('reports'))
+    expect(found.filter(({ mark }) => mark === 'wrong').map(({ found: text }) => text)).toEqual(problems)
+    expect(value(store, 'crm.deal.amount')).toEqual({ value: null, is_guessed: 0 })
+  })
+
+  test('nothing is computed again while neither the CRM nor the settings change', async () => {
+    const { deals, update } = workspace()
+    deals({ d: BASE })
+    expect(await update()).toEqual([])
+    expect(await update()).toBeUndefined()
+    deals({ d: { ...BASE, amount: 5 } }, LATER)
+    expect(await update()).toEqual([])
+  })
+
+  test('tables and views of other people keep their names, and then there are none for reports', async () => {
+    const { store, deals, update } = workspace()
+    deals({ d: BASE })
+    await update()
+    store.exec(
+      `DROP VIEW deals; CREATE VIEW deals AS SELECT 1 AS mine; DELETE FROM sync_meta WHERE key = '${META.reportObjects}'`,
+    )
+    for (const name of ['companies', 'contacts', 'periods']) store.exec(`DROP VIEW ${name}`)
+    for (const name of ['pipelines', 'stage_outcomes', 'calendar']) store.exec(`DROP TABLE ${name}`)
+    expect(ensureReportTables(store.db)).toBe(false)
+    await workspaceUpdateOf(store)
+    expect(store.all('SELECT * FROM deals')).toEqual([{ mine: 1 }])
+    expect(reportFindings(store.db, createFinder('reports'))).toMatchObject([
+      {
+        mark: 'wrong',
+        found: 'there are no tables and views for reports, since somebody else has made deals',
+      },
+    ])
+  })
+})
+
+describe('the view periods', () => {
+  async function periods(completeAsOf: string, env: Record<string, string> = {}) {
+    const { store, update } = workspace()
+    store.exec(`INSERT INTO sync_meta VALUES ('chosen_resources', '["members"]')
+      ON CONFLICT DO UPDATE SET value = excluded.value;
+      UPDATE sync_resources SET complete_as_of = '${completeAsOf}' WHERE resource = 'members'`)
+    await update(env)
+    const rows = store.all('SELECT * FROM periods')
+    return new Map(rows.map(({ period, ...days }) => [period, Object.values(days)]))
+  }
+
+  test('counts from the local day up to which the warehouse is complete', async () => {
+    const found = await periods('2026-02-28T16:00:00.000Z', { PARLEY_REPORTING_TIME_ZONE: 'Asia/Tokyo' })
+    expect(found.get('last 7 days')?.slice(0, 6)).toEqual([
+      ...['2026-02-23', '2026-03-02', '2026-02-16', '2026-02-23'],
+      ...['2026-03-01', 20_513],
+    ])
+  })
+
+  test.each([
+    ['this week', ['2026-02-23', '2026-03-02', '2026-02-16', '2026-02-23']],
+    ['last month', ['2026-01-01', '2026-02-01', '2025-12-01', '2026-01-01']],
+    ['next quarter', ['2026-04-01', '2026-07-01', '2026-01-01', '2026-04-01']],
+    ['this fiscal quarter', ['2026-01-01', '2026-04-01', '2025-10-01', '2026-01-01']],
+    ['this fiscal year', ['2025-04-01', '2026-04-01', '2024-04-01', '2025-04-01']],
+    ['next year', ['2027-01-01', '2028-01-01', '2026-01-01', '2027-01-01']],
+  ])('%s is %j', async (period, days) => {
+    const found = await periods('2026-02-28T12:00:00.000Z', { PARLEY_REPORTING_FISCAL_YEAR_START: '4' })
+    expect(found.get(period)?.slice(0, 4)).toEqual(days)
+  })
+})
