@@ -18,7 +18,7 @@ import {
   manifestTable,
 } from './manifest.ts'
 import { exportTable, type TableOutcome, type TableWork } from './table-export.ts'
-import { declaredTables, type ExportTable } from './tables.ts'
+import { type ExportTable, presentTables } from './tables.ts'
 import { EXPORT_FOLDER, type Target } from './target.ts'
 import { targetError } from './target-folder.ts'
 
@@ -105,7 +105,7 @@ async function exportInstant(options: ExportOptions): Promise<ExportSummary> {
       complete_as_of,
     }),
   )
-  const all = [...declaredTables(), ...crmTables(db)]
+  const all = [...presentTables(db), ...crmTables(db)]
   const chosen = chosenTables(all, options.tables)
   const before = target.readManifest()
   const earlier = before?.tables ?? []

@@ -1,6 +1,6 @@
 import { isSameName, tableNamed } from '../export/chosen-tables.ts'
 import { crmTables, folderOf } from '../export/crm-tables.ts'
-import { declaredTables, type ExportTable } from '../export/tables.ts'
+import { type ExportTable, presentTables } from '../export/tables.ts'
 import { nameFor } from '../store/crm/sql.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 
@@ -9,7 +9,7 @@ import type { Sqlite } from '../store/database/sqlite-types.ts'
  * the list of objects was read to its end, any name with `crm_` may be one of them.
  */
 
-export const tablesIn = (db: Sqlite): readonly ExportTable[] => [...declaredTables(), ...crmTables(db)]
+export const tablesIn = (db: Sqlite): readonly ExportTable[] => [...presentTables(db), ...crmTables(db)]
 
 /** Whether a table may appear under a name. */
 export function isComingIn(db: Sqlite): (name: string) => boolean {

@@ -1,5 +1,7 @@
 import { BOOKKEEPING } from '../../catalog/bookkeeping/tables.ts'
 import { ownerOf, TABLES } from '../../catalog/catalog.ts'
+import type { DescribedColumn } from '../../dictionary/described-table.ts'
+import { DERIVED_TABLES } from '../../dictionary/report-tables.ts'
 
 /**
  * How the tables that leave the warehouse, in exports and publications, are divided into parts: by the month of a time,
@@ -35,6 +37,8 @@ const STATE_TABLES = [
   'sync_days',
   'data_dictionary',
   'parley_questions',
+  'report_settings',
+  'report_settings_changes',
 ]
 
 /** By table. The typed tables of CRM objects, which depend on the workspace, are not in it: their key is `id`. */
@@ -43,7 +47,11 @@ export const DIVISIONS: ReadonlyMap<string, Division> = new Map([
   ...BOOKKEEPING.filter(({ name }) => STATE_TABLES.includes(name)).map(
     ({ name, key }) => [name, byOwnTime(name) ?? { by: 'key', columns: key }] as const,
   ),
+  ...DERIVED_TABLES.map(({ name, columns }) => [name, { by: 'key', columns: keyOf(columns) }] as const),
 ])
+
+const keyOf = (columns: readonly DescribedColumn[]) =>
+  columns.filter(({ isKey }) => isKey).map(({ name }) => name)
 
 function divisionOf(name: string): Division {
   const placed = TABLES.get(name)

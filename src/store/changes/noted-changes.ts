@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { SEGMENT_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import { describedTable } from '../../dictionary/dictionary.ts'
+import { hasColumn } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare, Sqlite, StoredCell } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
@@ -104,9 +105,11 @@ function installTriggers(
   })
   const columnsOf = (table: string) =>
     describedTable(table)?.columns.flatMap(({ name }) => (isExported(name) ? [name] : [])) ?? []
-  const triggers = [...DIVISIONS].flatMap(([table, division]) =>
-    changeTriggers(table, division, columnsOf(table)),
+  // Another program may have made a table with the name of one for reports, and other columns.
+  const present = [...DIVISIONS].filter(([table]) =>
+    columnsOf(table).every(name => hasColumn(db, table, name)),
   )
+  const triggers = present.flatMap(([table, division]) => changeTriggers(table, division, columnsOf(table)))
   db.exec([...triggers, ...viewSourceTriggers(SEGMENT_TABLE.name, COVERAGE_COLUMNS)].join(';\n'))
 }
 
