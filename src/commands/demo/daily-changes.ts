@@ -2,7 +2,7 @@ import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/clock.ts'
 import type { Change } from '../../simulator/changes/change.ts'
 import { controlSimulator, type SimulatorAddress } from './processes.ts'
 
-/** The daily changes in the demo's workspace between its two backfills. */
+/** The daily changes in the demo's workspace between its backfills. */
 
 interface DailyChange {
   /** The change happens once in this many days. */
@@ -54,15 +54,17 @@ export function momentsOf(day: number): number[] {
 
 interface PassingDays {
   service: SimulatorAddress
-  days: number
+  /** The days that have passed before and after. */
+  from: number
+  to: number
   /** The number of e-mails in the workspace at the start. */
   messages: number
 }
 
 /** Lets days pass in the workspace, with changes on each. @throws Error when the simulator does not respond */
-export async function passDays({ service, days, messages }: PassingDays): Promise<void> {
+export async function passDays({ service, from, to, messages }: PassingDays): Promise<void> {
   const control = (path: string, body: unknown) => controlSimulator(service.url, path, body)
-  for (let day = 1; day <= days; day += 1) {
+  for (let day = from + 1; day <= to; day += 1) {
     const changes = changesOf(day, messages)
     let passed = 0
     for (const [part, at] of momentsOf(day).entries()) {
@@ -80,7 +82,6 @@ export async function passDays({ service, days, messages }: PassingDays): Promis
 /** Sends requests as another program would, so that the access log contains them. */
 async function callApiAsOtherProgram({ url, key, workspace_id: workspace }: SimulatorAddress): Promise<void> {
   const headers = { 'x-api-key': key, 'x-workspace-id': workspace }
-  for (const path of ['v1/members', 'v2/activities?limit=5', 'v2/messages?limit=5']) {
-    await (await fetch(`${url}/${path}`, { headers })).arrayBuffer()
-  }
+  const paths = ['v1/members', 'v2/activities?limit=5', 'v2/messages?limit=5']
+  await Promise.all(paths.map(async path => (await fetch(`${url}/${path}`, { headers })).arrayBuffer()))
 }

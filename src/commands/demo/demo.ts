@@ -1,8 +1,9 @@
 import { once } from 'node:events'
 import { existsSync, rmSync } from 'node:fs'
 import { basename, join, relative, resolve } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { Option } from 'commander'
-import { DAY_MS, isoInstant, systemClock } from '../../base/clock.ts'
+import { DAY_MS, isoInstant, systemClock, utcDay } from '../../base/clock.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../../base/errors.ts'
 import { INSTALLATION } from '../../base/installation.ts'
 import { wholeNumber } from '../../base/whole-number.ts'
@@ -42,7 +43,7 @@ const INTERVAL_SCALE = '0.025'
 
 export const demoCommand: CommandDefinition<DemoOptions> = {
   description:
-    'Serves a made-up workspace and reads it into a SQLite file with the real parley backfill. Then ten weeks pass in the workspace and the demo reads it again, so that the file has history. At the end it runs a few SQL questions on the file. With --daemon, the workspace keeps changing, and parley daemon keeps the file up to date. The demo connects to nothing outside this machine, uses no settings, and replaces only a file that an earlier demo created.',
+    'Serves a made-up workspace and reads it into a SQLite file with the real parley backfill. Then ten weeks pass in the workspace and the demo reads it again every two weeks, so that the file has history. At the end it runs a few SQL questions on the file. With --daemon, the workspace keeps changing, and parley daemon keeps the file up to date. The demo connects to nothing outside this machine, uses no settings, and replaces only a file that an earlier demo created.',
   settings: [],
   options: [
     new Option('--database <file>', 'the database file, kept after the demo').default('demo.db'),
@@ -65,7 +66,8 @@ export const demoCommand: CommandDefinition<DemoOptions> = {
     const sizes = parseSizes(options.messages ?? (options.wild || options.daemon ? '4000' : '2000'))
     const minutes = parseMinutes(options)
     const file = resolve(cwd, options.database)
-    await createDemoDatabase(file)
+    const isPast = options.wild !== true && options.daemon !== true
+    await createDemoDatabase(file, isPast ? DAYS : 0)
     if (options.daemon) {
       const { demoDaemon } = await import('./daemon.ts')
       return demoDaemon(context, {
@@ -84,12 +86,9 @@ export const demoCommand: CommandDefinition<DemoOptions> = {
     signal.addEventListener('abort', stop)
     try {
       const service = await waitForService(simulator, signal)
-      const status = await runBackfills(context, {
-        file,
-        service,
-        sizes,
-        readings: isWild ? [AT_ONCE] : BACKFILLS,
-      })
+      const status = isWild
+        ? await runBackfill(context, { file, service, daysAgo: 0 })
+        : await runBackfills(context, { file, service }, sizes)
       if (signal.aborted || status !== EXIT_STATUS.done) return reportUnfinished(context, status)
       await printAnswers(context, file, options.database)
       stdout.write(nextSteps(cwd, options.database))
@@ -116,56 +115,64 @@ function parseMinutes({ minutes, daemon }: DemoOptions): number | undefined {
 
 const MAX_MINUTES = 1440
 
-/** A backfill of the demo: how many days pass in the workspace before it, and the text to print. */
-interface DemoBackfill {
-  days: number
-  says: string
-}
-
-const AT_ONCE: DemoBackfill = { days: 0, says: '' }
-
-const BACKFILLS: readonly DemoBackfill[] = [
-  AT_ONCE,
-  {
-    days: 75,
-    says: `Ten weeks pass in the workspace, until today: deals move on, people talk and write, and some items
-are deleted. parley backfill reads again. Before it marks a row as deleted, it asks a second time: here
-after three seconds, in your workspace after two minutes.`,
-  },
-]
+/** How many days pass in the workspace before each backfill of the demo: ten weeks in all. */
+const DAYS_BEFORE_BACKFILLS = [0, 15, 15, 15, 15, 15] as const
+const DAYS = DAYS_BEFORE_BACKFILLS.reduce<number>((sum, days) => sum + days, 0)
 
 /** The history before the demo. With the days that pass during the demo, it makes a year. */
 const HISTORY_DAYS = 290
 
 /** The workspace starts in the past and reaches the present during the demo. */
 function pastWorkspaceFlags(): string[] {
-  const days = BACKFILLS.reduce((sum, reading) => sum + reading.days, 0)
-  const begins = isoInstant(systemClock().now() - days * DAY_MS)
+  const begins = isoInstant(systemClock().now() - DAYS * DAY_MS)
   return ['--tidy', '--control', '--log-requests', '--now', begins, '--history-days', String(HISTORY_DAYS)]
 }
 
-interface ReadingPlan {
+interface DemoBackfill {
   file: string
   service: SimulatorAddress | undefined
-  sizes: DemoSizes
-  readings: readonly DemoBackfill[]
+  /** By how many days the workspace is in the past. */
+  daysAgo: number
+  /** Reads only what changes from week to week, and shows only the last line of the result. */
+  isBrief?: boolean
 }
 
-/** Runs one backfill after another, until one does not complete. */
+/** Confirms a deletion after half a second. */
+const BRIEF_FLAGS = [
+  ...['--interval-scale', '0.004'],
+  ...['--only', 'members,teams,activities,messages,crm_objects,crm_records'],
+] as const
+
+/** Runs one backfill after another while the weeks pass, until one does not complete. */
 async function runBackfills(
   context: CommandContext,
-  { file, service, sizes, readings }: ReadingPlan,
+  { file, service }: Pick<DemoBackfill, 'file' | 'service'>,
+  { messages }: DemoSizes,
 ): Promise<ExitStatus> {
-  for (const { days, says } of readings) {
-    if (days > 0 && service) {
-      await passDays({ service, days, messages: sizes.messages })
-      context.stderr.write(`\n${says}\n\n`)
+  let day = 0
+  for (const days of DAYS_BEFORE_BACKFILLS) {
+    if (day === 0 && days > 0) context.stderr.write(WEEKS_PASS)
+    if (service) {
+      // A stopped demo has ended the simulator.
+      await passDays({ service, from: day, to: day + days, messages }).catch(error => {
+        if (!context.signal.aborted) throw error
+      })
     }
-    const status = await runBackfill(context, { file, service })
+    day += days
+    const isBrief = day > 0 && day < DAYS
+    const status = await runBackfill(context, { file, service, daysAgo: DAYS - day, isBrief })
     if (status !== EXIT_STATUS.done) return status
   }
   return EXIT_STATUS.done
 }
+
+const WEEKS_PASS = `
+Ten weeks pass in the workspace, until today: deals move on, people talk and write, and some items
+are deleted. Every two weeks parley backfill reads people, e-mails and CRM records again, with its clock
+on that day, and at the end everything. Before it marks a row as deleted, it asks a second time: here
+after three seconds or less, in your workspace after two minutes.
+
+`
 
 function introduction({ messages, meetings, deals }: DemoSizes, database: string, isWild: boolean): string {
   return `
@@ -179,16 +186,24 @@ parley backfill reads all of it into ${database}:
 }
 
 async function runBackfill(
-  { cwd, env, signal }: CommandContext,
-  { file, service }: { file: string; service: SimulatorAddress | undefined },
+  { cwd, env, signal, stderr }: CommandContext,
+  { file, service, daysAgo, isBrief = false }: DemoBackfill,
 ): Promise<ExitStatus> {
   if (service === undefined || signal.aborted) return EXIT_STATUS.unfinished
-  const start = { cwd, env, service, file, stderr: 'inherit' } as const
-  const child = startParley(['backfill', '--interval-scale', INTERVAL_SCALE, '--log-level', 'error'], start)
+  const behindMs = daysAgo * DAY_MS
+  const flags = isBrief ? BRIEF_FLAGS : ['--interval-scale', INTERVAL_SCALE]
+  const child = startParley(['backfill', '--log-level', 'error', ...flags], {
+    ...{ cwd, env, service, file, behindMs },
+    stderr: 'inherit',
+    ...(isBrief && { stdout: 'pipe' }),
+  })
   const stop = () => child.kill()
   signal.addEventListener('abort', stop)
+  const result = child.stdout ? text(child.stdout) : ''
   const [status] = (await once(child, 'exit')) as [ExitStatus | null]
   signal.removeEventListener('abort', stop)
+  const [summary = ''] = /^Complete: .*/m.exec(await result) ?? []
+  if (summary !== '' && isBrief) stderr.write(`${utcDay(systemClock().now() - behindMs)}  ${summary}\n`)
   return status ?? EXIT_STATUS.unfinished
 }
 
@@ -302,13 +317,14 @@ const MODE = 0o600
  * Creates an empty warehouse that is marked as created by a demo. Replaces a file with that mark, or an empty database.
  * @throws StopError 64 when the file is any other database; the file is not changed
  */
-async function createDemoDatabase(file: string): Promise<void> {
+async function createDemoDatabase(file: string, daysAgo: number): Promise<void> {
   const [{ readDatabase }, { lockDatabase }, { openStoreInTurn }] = await Promise.all([
     import('../../store/file/open.ts'),
     import('../../store/file/lock.ts'),
     import('../../store/store.ts'),
   ])
-  const clock = systemClock()
+  const today = systemClock()
+  const clock = { ...today, now: () => today.now() - daysAgo * DAY_MS }
   if (existsSync(file)) {
     if (!readDatabase({ path: file }, isEmptyOrMarked)) throw notDemoFile(file)
     lockDatabase(file, clock, MODE).release()

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { devNull } from 'node:os'
+import { extname } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { EXIT_STATUS, StopError } from '../../base/errors.ts'
@@ -99,15 +100,24 @@ export interface ParleyStart {
   /** The database. */
   file: string
   stderr: 'inherit' | 'pipe'
+  /** Default: the same as standard error, or ignored when that is a pipe. */
+  stdout?: 'pipe'
+  /** By how many ms the process's clock is behind. Default 0. */
+  behindMs?: number
 }
+
+/** The module that sets the clock of a process back. */
+const PAST_CLOCK = new URL(`../../simulator/past-clock${extname(CLI)}`, import.meta.url)
 
 /** Starts a real parley command in a separate process. */
 export function startParley(
   args: readonly string[],
-  { cwd, env, service, file, stderr }: ParleyStart,
+  { cwd, env, service, file, stderr, stdout, behindMs = 0 }: ParleyStart,
 ): ChildProcess {
+  const clock = behindMs > 0 ? ['--import', `${PAST_CLOCK}?ms=${behindMs}`] : []
   return fork(CLI, args, {
     ...OWN_GROUP,
+    execArgv: [...process.execArgv, ...clock],
     cwd,
     env: {
       ...demoEnvironment(env),
@@ -117,7 +127,7 @@ export function startParley(
       PARLEY_DATABASE: file,
     },
     // The result of a backfill is shown with its log: standard output is for what the demo itself prints.
-    stdio: ['ignore', stderr === 'inherit' ? STDERR : 'ignore', stderr, 'ipc'],
+    stdio: ['ignore', stdout ?? (stderr === 'inherit' ? STDERR : 'ignore'), stderr, 'ipc'],
   })
 }
 
