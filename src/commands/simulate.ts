@@ -27,6 +27,7 @@ interface Flags {
   transcriptTurns?: number
   historyDays?: number
   tidy?: boolean
+  realistic?: boolean
   now?: string
   latency: number
   limit?: LimitRule
@@ -113,6 +114,10 @@ function sizeOptions(): Option[] {
     numberOption('--transcript-turns <count>', 'turns in the longest transcripts (default 80)'),
     numberOption('--history-days <days>', 'length of the history (default 730)'),
     new Option('--tidy', 'generate no hostile names and values'),
+    new Option(
+      '--realistic',
+      'add what makes questions hard: several currencies, people with two addresses, deleted stages and so on',
+    ),
     new Option(
       '--now <instant>',
       'end of the history: an RFC 3339 instant or "real" (default 2026-06-30T12:00:00Z)',

@@ -20,6 +20,8 @@ export interface SimulatorOptions extends ServiceOptions, Partial<Sizes> {
   historyDays?: number
   /** Leaves out hostile names and values. Default false. */
   tidy?: boolean
+  /** Adds what makes questions about real workspaces hard. Default false. */
+  realistic?: boolean
   /** Pending overviews become COMPLETED this long after the start. Default: only by a change. */
   overviewsCompleteAfterMs?: number
 }
@@ -103,6 +105,7 @@ function createScene(options: SimulatorOptions): { scene: Scene; passTime(ms: nu
     sizes: sizesOf(options),
     workspaceId: options.workspaceId ?? 'demo-workspace',
     isTidy: options.tidy ?? false,
+    isRealistic: options.realistic ?? false,
     now: () => end + (clock.now() - startedAt + passed) * 1_000,
   }
   return {

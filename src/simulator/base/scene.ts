@@ -8,6 +8,11 @@ export interface Scene {
   workspaceId: string
   /** No hostile names and values, such as names that look like SQL and values that fit no type. */
   isTidy: boolean
+  /**
+   * Has what makes questions about real workspaces hard, such as several currencies, people with two addresses and
+   * deleted stages. `test/documents/demo-traps.ts` lists all of it.
+   */
+  isRealistic: boolean
   /** Microseconds by the service's clock, which starts at `end`. */
   now(): number
 }

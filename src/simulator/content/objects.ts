@@ -1,3 +1,5 @@
+import type { Scene } from '../base/scene.ts'
+
 /** The CRM objects of the workspace with their fields: standard, custom, and some whose names are hostile to SQL. */
 
 export type FieldKind =
@@ -74,12 +76,46 @@ const custom = (name: string, kind: FieldKind, type: string): FieldDefinition =>
 const LONG_FIELD_NAME = `long_${'x'.repeat(295)}`
 
 /** Returns a new copy: changes alter the definitions while the simulator runs. */
-export function objectDefinitions(isTidy: boolean): ObjectDefinition[] {
+export function objectDefinitions({
+  isTidy,
+  isRealistic,
+}: Pick<Scene, 'isTidy' | 'isRealistic'>): ObjectDefinition[] {
   const all = [...standardObjects(), ...customObjects()]
-  if (!isTidy) return all
+  const chosen = isTidy ? withoutHostile(all) : all
+  return isRealistic ? withRealistic(chosen) : chosen
+}
+
+function withoutHostile(all: readonly ObjectDefinition[]): ObjectDefinition[] {
   return all
     .filter(object => !object.isHostile)
     .map(object => ({ ...object, fields: object.fields.filter(field => !field.isHostile) }))
+}
+
+/** Adds fields to deals and contacts, and an object that looks like a deal. */
+function withRealistic(all: readonly ObjectDefinition[]): ObjectDefinition[] {
+  const select = (name: string, label: string, options: readonly string[]): FieldDefinition => ({
+    ...{ name, label, type: 'SELECT', kind: 'options', options },
+  })
+  const added: Record<string, FieldDefinition[]> = {
+    deal: [
+      select('currency', 'Currency', CURRENCIES),
+      select('forecast_category', 'Forecast category', [...OPEN_FORECASTS, CLOSED_FORECAST]),
+    ],
+    contact: [
+      text('secondary_email', 'Second e-mail'),
+      { name: 'has_opted_out', label: 'Opted out of e-mails', type: 'BOOLEAN', kind: 'boolean' },
+    ],
+  }
+  const order = customObject('renewal_order', 'Renewal order', [
+    custom('amount', 'decimal', 'NUMBER'),
+    select('currency', 'Currency', CURRENCIES),
+    select('stage', 'Stage', ['Draft', 'Sent', 'Signed']),
+    relation('deal_id', 'Deal', 'deal'),
+  ])
+  return [
+    ...all.map(object => ({ ...object, fields: [...object.fields, ...(added[object.name] ?? [])] })),
+    order,
+  ]
 }
 
 const hostile = (field: FieldDefinition): FieldDefinition => ({ ...field, isHostile: true })
@@ -234,6 +270,20 @@ export const STAGES = [
   ['Qualified', 'Demo done', 'Proposal', 'Negotiation', 'Won', 'Lost'],
   ['Upcoming', 'Contacted', 'Quote sent', 'Renewed', 'Churned'],
 ] as const
+export const REALISTIC_STAGES = [
+  ['Qualified', 'Demo done', 'NDA signed', 'Negotiation', 'Contract active', 'Lost'],
+  STAGES[1],
+] as const
+/** The probabilities of a realistic workspace: per cent in the first pipeline, fractions in the second. */
+export const STAGE_PROBABILITIES: Readonly<Record<string, number>> = {
+  ...{ Qualified: 10, 'Demo done': 25, 'NDA signed': 40, Negotiation: 70, 'Contract active': 100, Lost: 0 },
+  ...{ Upcoming: 0.2, Contacted: 0.4, 'Quote sent': 0.7, Renewed: 1, Churned: 0 },
+}
+/** The won stage of the first pipeline before 'Contract active'. `parley demo` deletes it. */
+export const FORMER_STAGE = 'Won (old process)'
+export const CURRENCIES = ['EUR', 'USD', 'JPY'] as const
+export const OPEN_FORECASTS = ['Pipeline', 'Best case', 'Commit', 'Omitted'] as const
+export const CLOSED_FORECAST = 'Closed'
 export const DEAL_TOPICS = [
   'Pilot',
   'Rollout',

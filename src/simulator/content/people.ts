@@ -128,6 +128,8 @@ const GIVEN_JA_LATIN = [
   'mayu',
   'makoto',
 ]
+/** Where private persons have their addresses. */
+export const FREE_MAIL_DOMAINS = ['gmail.com', 'yahoo.co.jp'] as const
 const FIRST_WORDS = [
   'Northwind',
   'Bluepeak',

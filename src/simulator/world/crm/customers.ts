@@ -1,7 +1,7 @@
 import { createItems, type Items } from '../../base/items.ts'
-import { mix } from '../../base/random.ts'
+import { at, mix } from '../../base/random.ts'
 import { SALT, type Scene } from '../../base/scene.ts'
-import { companyName, personName } from '../../content/people.ts'
+import { companyName, FREE_MAIL_DOMAINS, personName } from '../../content/people.ts'
 import { type CustomerLinks, type CustomerObject, createCustomerLinks } from './links.ts'
 
 /** Companies, contacts and deals, and the links between them. */
@@ -11,6 +11,10 @@ export interface Customers extends Omit<CustomerLinks, 'add'> {
   companyDomain(index: number): string
   contactName(index: number): string
   contactEmail(index: number): string
+  /** Another address of the same person, who writes from both. */
+  secondEmail(index: number): string | undefined
+  /** The contact of a partner who works for the workspace: among attendees, this person is internal. -1 for none. */
+  contractor: number
   /** The id that messages and meetings contain: null for a record that was restricted from the start. */
   originalContactId(index: number): string | null
   originalCompanyId(index: number): string | null
@@ -18,7 +22,7 @@ export interface Customers extends Omit<CustomerLinks, 'add'> {
   add(object: CustomerObject, micros: number): number
 }
 
-export function createCustomers({ seed, sizes }: Scene): Customers {
+export function createCustomers({ seed, sizes, isRealistic }: Scene): Customers {
   const isRestricted = (object: CustomerObject, index: number): boolean =>
     mix(seed, SALT[object] + 50, index) % 100 < 3
   const itemsOf = (object: CustomerObject, count: number): Items =>
@@ -44,8 +48,11 @@ export function createCustomers({ seed, sizes }: Scene): Customers {
     return companyNames[index]
   }
 
+  const contacts = Array.from({ length: isRealistic ? sizes.contacts : 0 }, (_, contact) => contact)
+
   return {
     ...links,
+    contractor: contacts.find(contact => links.companyOfContact(contact) >= 0) ?? -1,
     items,
     companyName: index => nameAndDomain(index).name,
     companyDomain: index => nameAndDomain(index).domain,
@@ -56,7 +63,14 @@ export function createCustomers({ seed, sizes }: Scene): Customers {
     contactEmail: index => {
       const { local } = personName(seed, SALT.contact + 10, index)
       const company = links.companyOfContact(index)
-      return `${local}${index}@${company < 0 ? 'mail.example' : nameAndDomain(company).domain}`
+      const noCompany = isRealistic ? at(FREE_MAIL_DOMAINS, index) : 'mail.example'
+      return `${local}${index}@${company < 0 ? noCompany : nameAndDomain(company).domain}`
+    },
+    secondEmail: index => {
+      const company = links.companyOfContact(index)
+      if (!isRealistic || company < 0 || index % 6 !== 2) return undefined
+      const { local } = personName(seed, SALT.contact + 10, index)
+      return `${local}${index}@${index % 12 === 2 ? FREE_MAIL_DOMAINS[0] : `group.${nameAndDomain(company).domain}`}`
     },
     originalContactId: index => originalId('contact', index),
     originalCompanyId: index => originalId('company', index),

@@ -1,11 +1,12 @@
 import { coarsen } from '../../base/instants.ts'
 import { mixBelow } from '../../base/random.ts'
 import { SALT, type Scene, spread } from '../../base/scene.ts'
-import { STAGES } from '../../content/objects.ts'
+import { FORMER_STAGE, REALISTIC_STAGES, STAGES } from '../../content/objects.ts'
 import type { Customers } from './customers.ts'
 
 /** The moves of deals through stages and pipelines. */
 export interface DealHistory {
+  stages: readonly StageRow[]
   createdAt(deal: number): number
   /** The number of stage changes in the made-up history. */
   steps(deal: number): number
@@ -21,9 +22,14 @@ export interface Stage {
   isClosed: boolean
 }
 
-/** Stage records: those of the first pipeline, then those of the second. */
-export const STAGE_ROWS: readonly (Stage & { name: string; position: number })[] = STAGES.flatMap(
-  (names, pipeline) =>
+export interface StageRow extends Stage {
+  name: string
+  position: number
+}
+
+/** Stage records: those of the first pipeline, those of the second, and in a realistic workspace the former one. */
+function stageRows({ isRealistic }: Scene): StageRow[] {
+  const rows = (isRealistic ? REALISTIC_STAGES : STAGES).flatMap((names, pipeline) =>
     names.map((name, position) => ({
       name,
       position,
@@ -31,7 +37,13 @@ export const STAGE_ROWS: readonly (Stage & { name: string; position: number })[]
       stage: (pipeline === 0 ? 0 : STAGES[0].length) + position,
       isClosed: position >= names.length - 2,
     })),
-)
+  )
+  const former = { name: FORMER_STAGE, position: STAGES[0].length, pipeline: 0, stage: rows.length }
+  return isRealistic ? [...rows, { ...former, isClosed: true }] : rows
+}
+
+/** The won stage of the first pipeline: its index, and the number of steps to it. */
+const WON = 4
 
 /** Paths through the stages: new business won, new business lost, renewed, and won with a later renewal. */
 const PATHS: readonly (readonly number[])[] = [
@@ -42,16 +54,23 @@ const PATHS: readonly (readonly number[])[] = [
 ]
 
 export function createDealHistory(scene: Scene, { items: { deal: deals } }: Customers): DealHistory {
-  const { seed } = scene
+  const { seed, isRealistic } = scene
+  const stages = stageRows(scene)
   const path = (deal: number): readonly number[] =>
     PATHS[mixBelow(seed, SALT.deal + 30, deal, PATHS.length)] ?? [0]
   const createdAt = (deal: number): number => {
     const part = mixBelow(seed, SALT.deal + 31, deal, 1_000_000) / 1_050_000
     return deals.addedAt(deal) ?? coarsen(spread(scene, part), deal)
   }
-  const steps = (deal: number): number =>
-    deals.addedAt(deal) === undefined ? mixBelow(seed, SALT.deal + 32, deal, path(deal).length) : 0
+  const steps = (deal: number): number => {
+    if (deals.addedAt(deal) !== undefined) return 0
+    const { length } = path(deal)
+    // In a realistic workspace half of the deals on the first path were won before the demo.
+    const more = isRealistic && length === WON + 1 ? 3 : 0
+    return Math.min(length - 1, mixBelow(seed, SALT.deal + 32, deal, length + more))
+  }
   return {
+    stages,
     createdAt,
     steps,
     stepAt: (deal, step) => {
@@ -62,8 +81,12 @@ export function createDealHistory(scene: Scene, { items: { deal: deals } }: Cust
       )
     },
     stageOf: deal => {
-      const stages = path(deal)
-      const row = STAGE_ROWS[stages[Math.min(stages.length - 1, steps(deal) + deals.revision(deal))] ?? 0]
+      const way = path(deal)
+      const stage = way[Math.min(way.length - 1, steps(deal) + deals.revision(deal))] ?? 0
+      // The older deals of those that were won before the demo have the stage of that time.
+      const isFormer =
+        isRealistic && stage === WON && steps(deal) === WON && createdAt(deal) < spread(scene, 0.5)
+      const row = isFormer ? stages.at(-1) : stages[stage]
       return row ?? { stage: 0, pipeline: 0, isClosed: false }
     },
   }

@@ -9,8 +9,6 @@ import {
   objectDefinitions,
   PIPELINES,
 } from '../../content/objects.ts'
-import type { Customers } from './customers.ts'
-import { STAGE_ROWS } from './deals.ts'
 import type { People } from './people.ts'
 import { createFieldValues, type RecordParts } from './values.ts'
 
@@ -33,10 +31,10 @@ const RELATED = ['company', 'contact', 'deal'] as const
 export function createRecords(scene: Scene, parts: RecordParts): Records {
   const { seed } = scene
   const { people, customers, history } = parts
-  let definitions = objectDefinitions(scene.isTidy)
+  let definitions = objectDefinitions(scene)
   const itemsByObject = new Map<string, Items>()
   definitions.forEach((object, position) => {
-    if (object.isReadable) itemsByObject.set(object.name, recordItems(scene, customers, object, position))
+    if (object.isReadable) itemsByObject.set(object.name, recordItems(scene, parts, object, position))
   })
   const itemsOf = (name: string): Items | undefined => itemsByObject.get(name)
   const fieldValues = createFieldValues(scene, parts, itemsOf)
@@ -89,13 +87,13 @@ export function createRecords(scene: Scene, parts: RecordParts): Records {
 
 function recordItems(
   { seed, sizes }: Scene,
-  customers: Customers,
+  { customers, history }: RecordParts,
   object: ObjectDefinition,
   position: number,
 ): Items {
   const related = RELATED.find(name => name === object.name)
   if (related) return customers.items[related]
-  const counts: Record<string, number> = { pipeline: PIPELINES.length, stage: STAGE_ROWS.length }
+  const counts: Record<string, number> = { pipeline: PIPELINES.length, stage: history.stages.length }
   const salt = SALT.object + position * 100
   return createItems({
     seed,
@@ -133,7 +131,7 @@ function fieldShape(field: FieldDefinition): Record<string, unknown> {
     is_unique: field.isUnique ?? false,
     is_custom: field.isCustom ?? false,
     is_active: field.isActive ?? true,
-    options: hasOptions ? OPTION_VALUES.map((label, order) => ({ label, order })) : null,
+    options: hasOptions ? (field.options ?? OPTION_VALUES).map((label, order) => ({ label, order })) : null,
     ...(field.target && {
       relation: {
         type: 'MANY_TO_ONE',

@@ -1,16 +1,20 @@
 import { DAY, formatDay, formatInstant } from '../../base/instants.ts'
 import type { Items } from '../../base/items.ts'
-import { at, createDraw, type Draw } from '../../base/random.ts'
-import { quote, SALT, type Scene, spread } from '../../base/scene.ts'
+import { at, createDraw, type Draw, mix } from '../../base/random.ts'
+import { quote, quoteOrNull, SALT, type Scene, spread } from '../../base/scene.ts'
 import {
+  CLOSED_FORECAST,
+  type CURRENCIES,
   DEAL_TOPICS,
   type FieldDefinition,
   type ObjectDefinition,
+  OPEN_FORECASTS,
   OPTION_VALUES,
   PIPELINES,
+  STAGE_PROBABILITIES,
 } from '../../content/objects.ts'
 import type { Customers } from './customers.ts'
-import { type DealHistory, STAGE_ROWS } from './deals.ts'
+import type { DealHistory } from './deals.ts'
 import type { People } from './people.ts'
 
 export interface RecordParts {
@@ -31,6 +35,7 @@ export function createFieldValues(
   const values = {
     ...specialValues(scene, parts, itemsOf),
     ...(scene.isTidy && tidyValues(scene, parts)),
+    ...(scene.isRealistic && realisticValues(scene, parts)),
   }
   return (object, index, revision) => {
     const fields: string[] = []
@@ -58,6 +63,7 @@ function specialValues(
     index < 0 ? 'null' : quote(itemsOf(object)?.ids.of(index) ?? '')
   const owner: Value = (_, draw) =>
     draw.chance(0.1) ? 'null' : quote(people.members.ids.of(draw.below(sizes.members)))
+  const anyDeal: Value = (_, draw) => id('deal', sizes.deals === 0 ? -1 : draw.below(sizes.deals))
   return {
     'deal.name': (index, draw) =>
       quote(`${customers.companyName(customers.companyOfDeal(index))} – ${draw.pick(DEAL_TOPICS)}`),
@@ -74,16 +80,17 @@ function specialValues(
     'contact.company_id': index => id('company', customers.companyOfContact(index)),
     'pipeline.name': index => quote(at(PIPELINES, index)),
     'pipeline.position': index => String(index),
-    'stage.name': index => quote(STAGE_ROWS[index]?.name ?? ''),
-    'stage.position': index => String(STAGE_ROWS[index]?.position ?? 0),
-    'stage.pipeline_id': index => id('pipeline', STAGE_ROWS[index]?.pipeline ?? 0),
-    'renewal.deal_id': (_, draw) => id('deal', sizes.deals === 0 ? -1 : draw.below(sizes.deals)),
+    'stage.name': index => quote(history.stages[index]?.name ?? ''),
+    'stage.position': index => String(history.stages[index]?.position ?? 0),
+    'stage.pipeline_id': index => id('pipeline', history.stages[index]?.pipeline ?? 0),
+    'renewal.deal_id': anyDeal,
+    'renewal_order.deal_id': anyDeal,
   }
 }
 
 /** Whether an edit of a record changes the value of this field. */
 function isEdited({ isTidy }: Scene, { name }: FieldDefinition, position: number): boolean {
-  return isTidy ? ['close_date', 'next_step', 'note'].includes(name) : position % 2 === 0
+  return isTidy ? ['close_date', 'next_step', 'note', 'forecast_category'].includes(name) : position % 2 === 0
 }
 
 const NEXT_STEPS = [
@@ -96,6 +103,7 @@ const NEXT_STEPS = [
 
 /** Values for a workspace in which people keep their CRM in order. */
 function tidyValues(scene: Scene, { customers, history }: RecordParts): Record<string, Value> {
+  const { deal: deals } = customers.items
   return {
     'deal.amount': (_, draw) => (draw.chance(0.05) ? 'null' : String(2_000 + draw.below(160) * 500)),
     'deal.next_step': (_, draw) => quote(draw.pick(NEXT_STEPS)),
@@ -104,9 +112,43 @@ function tidyValues(scene: Scene, { customers, history }: RecordParts): Record<s
       const steps = history.steps(index)
       if (history.stageOf(index).isClosed && steps > 0)
         return quote(formatDay(history.stepAt(index, steps - 1)))
-      const from = customers.items.deal.editedAt(index) ?? Math.max(scene.end, history.createdAt(index))
+      if (scene.isRealistic && deals.revision(index) > 0 && draw.chance(0.25)) return 'null'
+      const from = deals.editedAt(index) ?? Math.max(scene.end, history.createdAt(index))
       return quote(formatDay(from + (draw.chance(0.08) ? -draw.below(25) : 40 + draw.below(200)) * DAY))
     },
+  }
+}
+
+/** The amount of a deal in yen is this many times that in another currency. */
+const YEN = 150
+/** What an edit makes of the first amount of a deal. */
+const AMOUNT_CHANGES = [1, 1, 1.25, 1, 0.8, 1.5] as const
+
+/** Each company pays in one currency, which follows from its legal form. */
+function currencyOfCompany(name: string): (typeof CURRENCIES)[number] {
+  if (/(K\.K\.|株式会社)$/.test(name)) return 'JPY'
+  return /(GmbH|AG|S\.A\.)$/.test(name) ? 'EUR' : 'USD'
+}
+
+function realisticValues(scene: Scene, { customers, history }: RecordParts): Record<string, Value> {
+  const { seed } = scene
+  const { deal: deals } = customers.items
+  const isOpen = (deal: number): boolean => !history.stageOf(deal).isClosed
+  const currencyOf = (deal: number) => currencyOfCompany(customers.companyName(customers.companyOfDeal(deal)))
+  return {
+    'deal.currency': deal => quote(currencyOf(deal)),
+    'deal.amount': (deal, draw) => {
+      if (draw.chance(0.05)) return 'null'
+      const first = (2_000 + draw.below(160) * 500) * (currencyOf(deal) === 'JPY' ? YEN : 1)
+      const revision = deals.revision(deal)
+      const factor = at(AMOUNT_CHANGES, mix(seed, SALT.deal + 60 + revision, deal))
+      return String(Math.round(revision === 0 ? first : first * factor))
+    },
+    'deal.forecast_category': (deal, draw) =>
+      quote(isOpen(deal) ? draw.pick(OPEN_FORECASTS) : CLOSED_FORECAST),
+    'stage.probability': index => String(STAGE_PROBABILITIES[history.stages[index]?.name ?? ''] ?? 100),
+    'contact.secondary_email': contact => quoteOrNull(customers.secondEmail(contact)),
+    'contact.has_opted_out': contact => String(contact % 12 === 5),
   }
 }
 
@@ -126,6 +168,7 @@ const NOTES = [
 function plainValue(scene: Scene, field: FieldDefinition, draw: Draw, revision: number): string | undefined {
   if (field.isCustom && draw.chance(0.05)) return undefined
   if (field.isNullable && draw.chance(0.12)) return 'null'
+  if (field.options) return quote(draw.pick(field.options))
   return PLAIN[field.kind](draw, scene, revision)
 }
 
