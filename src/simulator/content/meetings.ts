@@ -75,6 +75,9 @@ const ACTIONS = [
   'Set up the trial for {city}',
 ]
 
+/** Speakers who are on no list of attendees. */
+export const OTHER_SPEAKERS = ['Meeting room Osaka', '+81 3 5550 0142', 'Guest 1'] as const
+
 export const meetingTitle = (draw: Draw, company: string): string => `${draw.pick(TITLES)} – ${company}`
 export const spokenLine = (draw: Draw): string => fill(draw, draw.pick(LINES))
 export const chapterTitle = (draw: Draw): string => draw.pick(CHAPTERS)

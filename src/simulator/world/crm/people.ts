@@ -1,7 +1,7 @@
 import { createItems, type Items } from '../../base/items.ts'
 import { at, mix, mixBelow } from '../../base/random.ts'
 import { quote, SALT, type Scene } from '../../base/scene.ts'
-import { personName } from '../../content/people.ts'
+import { FREE_MAIL_DOMAINS, personName } from '../../content/people.ts'
 
 export const WORKSPACE_DOMAIN = 'parley-demo.example'
 const ROLES = ['ADMIN', 'MANAGER', 'MEMBER', 'MEMBER', 'MEMBER', 'VIEWER'] as const
@@ -31,7 +31,10 @@ export interface People {
   originalTeam(member: number): { team_id: string; name: string } | undefined
 }
 
-export function createPeople({ seed, sizes }: Scene): People {
+/** The member of a realistic workspace who uses a private address. */
+const PRIVATE_MEMBER = 6
+
+export function createPeople({ seed, sizes, isRealistic }: Scene): People {
   const members = createItems({
     seed,
     salt: SALT.member,
@@ -49,6 +52,7 @@ export function createPeople({ seed, sizes }: Scene): People {
   }
   const memberEmail = (index: number): string => {
     const { local } = personName(seed, SALT.member + 10, index)
+    if (isRealistic && index === PRIVATE_MEMBER) return `${local}.${index + 1}@${FREE_MAIL_DOMAINS[0]}`
     return `${local}${index > 0 && index % 5 === 0 ? index : ''}.${index + 1}@${WORKSPACE_DOMAIN}`
   }
   const teamName = (index: number): string => {

@@ -54,7 +54,7 @@ function attendeesOf(around: Surroundings, index: number) {
     attendee_user_name: contact % 13 === 12 ? null : customers.contactName(contact),
     attendee_user_email: customers.contactEmail(contact),
     is_workspace_member: false,
-    is_internal: false,
+    is_internal: contact === customers.contractor,
     teams: [],
     contact_id: customers.originalContactId(contact),
   }))

@@ -1,6 +1,7 @@
 import { coarsen, MINUTE } from '../../base/instants.ts'
-import { mix, mixBelow } from '../../base/random.ts'
+import { at, mix, mixBelow } from '../../base/random.ts'
 import { SALT, type Scene, spread } from '../../base/scene.ts'
+import { OTHER_SPEAKERS } from '../../content/meetings.ts'
 import type { Customers } from '../crm/customers.ts'
 import type { People } from '../crm/people.ts'
 import { NO_RECORDS, type RelatedRecords, recordsOfCompany } from '../crm/related.ts'
@@ -60,14 +61,18 @@ export function contactsIn({ scene, customers }: Surroundings, index: number): n
   const more = customers
     .originalContactsOfCompany(company)
     .filter(each => each !== contact && mix(scene.seed, SALT.meeting + 12, index * 31 + each) % 4 === 0)
-  return [contact, ...more.slice(0, 3)]
+  const contacts = [contact, ...more.slice(0, 3)]
+  const { contractor } = customers
+  const isHelped = contractor >= 0 && index % 10 === 4 && !contacts.includes(contractor)
+  return isHelped ? [...contacts, contractor] : contacts
 }
 
-/** The owner, whose `contact` is -1, then the contacts. */
+/** The owner, whose `contact` is -1, then the contacts, then a voice that belongs to no attendee. */
 export function speakersOf(around: Surroundings, index: number): { name: string; contact: number }[] {
   const { scene, people, customers } = around
   return [
     { name: people.originalName(ownerOf(scene, index)), contact: -1 },
     ...contactsIn(around, index).map(contact => ({ name: customers.contactName(contact), contact })),
+    ...(scene.isRealistic && index % 8 === 3 ? [{ name: at(OTHER_SPEAKERS, index), contact: -1 }] : []),
   ]
 }

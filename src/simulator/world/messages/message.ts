@@ -33,6 +33,16 @@ export function isGroupMail(draw: number): boolean {
   return draw % 20 === 7
 }
 
+/** Whether the e-mail went to many people on both sides. */
+export function isLargeGroupMail({ isRealistic }: Scene, draw: number): boolean {
+  return isRealistic && isGroupMail(draw) && draw % 100 === 7
+}
+
+/** Whether each mailbox gives the thread another id. */
+export function isSplitThread({ seed, isRealistic }: Scene, thread: number): boolean {
+  return isRealistic && mix(seed, SALT.thread + 8, thread) % 5 === 0
+}
+
 /** Member 0 of a thread sends and receives its e-mails; member 1 gets copies of some. */
 export function threadMember({ seed, sizes }: Scene, thread: number, number: 0 | 1): number {
   return mixBelow(seed, SALT.thread + 10 + number, thread, sizes.members)

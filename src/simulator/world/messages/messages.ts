@@ -8,7 +8,14 @@ import { compare, type People } from '../crm/people.ts'
 import type { RelatedRecords } from '../crm/related.ts'
 import { createLayout } from './layout.ts'
 import { createMails } from './mails.ts'
-import { isSentBy, type MailMessage, mailDraw, threadMember, threadRecords } from './message.ts'
+import {
+  isSentBy,
+  isSplitThread,
+  type MailMessage,
+  mailDraw,
+  threadMember,
+  threadRecords,
+} from './message.ts'
 import { createParticipants } from './participants.ts'
 import { headOf, textOf } from './text.ts'
 
@@ -31,6 +38,9 @@ export interface Messages {
   addCopy(of: number, micros: number): number
 }
 
+/** Added to the number of a thread for its id in another mailbox. */
+const OTHER_MAILBOX = 2 ** 31
+
 export function createMessages(scene: Scene, people: People, customers: Customers): Messages {
   const { seed } = scene
   const layout = createLayout(scene)
@@ -49,8 +59,9 @@ export function createMessages(scene: Scene, people: People, customers: Customer
 
   /** null when the message names no thread. */
   const threadIdOf = (index: number): string | null => {
-    const { thread } = mails.of(index)
-    return mix(seed, SALT.thread + 7, thread) % 40 === 0 ? null : threadIds.of(thread)
+    const { thread, copy } = mails.of(index)
+    if (mix(seed, SALT.thread + 7, thread) % 40 === 0) return null
+    return threadIds.of(copy > 0 && isSplitThread(scene, thread) ? OTHER_MAILBOX + thread : thread)
   }
   const messageAt = (index: number): MailMessage => {
     const mail = mails.of(index)
@@ -76,11 +87,13 @@ export function createMessages(scene: Scene, people: People, customers: Customer
   return {
     items,
     timeline,
-    ofThread: threadId =>
-      mails
-        .inThread(threadIds.indexOf(threadId))
-        .filter(index => threadIdOf(index) !== null)
-        .sort((a, b) => compare(timeline.timeOf(b), timeline.timeOf(a)) || b - a),
+    ofThread: threadId => {
+      const thread = threadIds.indexOf(threadId)
+      return mails
+        .inThread(thread % OTHER_MAILBOX)
+        .filter(index => threadIdOf(index) === threadIds.of(thread))
+        .sort((a, b) => compare(timeline.timeOf(b), timeline.timeOf(a)) || b - a)
+    },
     listJson: index => `${head(messageAt(index))}}`,
     json: index => {
       const message = messageAt(index)
