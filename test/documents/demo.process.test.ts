@@ -13,6 +13,7 @@ import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { type Ended, emptyFolder, parleyProcess } from '../cli/parley.ts'
 import { isOfType } from '../support/dictionary-types.ts'
 import { until } from '../support/until.ts'
+import { DEMO_TRAPS } from './demo-traps.ts'
 
 const PROGRAM = new URL('../../dist/cli.js', import.meta.url).pathname
 const SCHEMA_PAGE = new URL('../../drizzle/README.md', import.meta.url)
@@ -71,10 +72,20 @@ describe('a demo that has ended', () => {
     expect(Number(late) / Number(open)).toBeLessThan(0.4)
   })
 
+  test.each(DEMO_TRAPS)('in the workspace of the demo, $trap', ({ sql }) => {
+    const db = openDatabase({ path: join(cwd, 'demo.db'), readonly: true })
+    const found = db.prepare(sql).pluck().get()
+    db.close()
+    expect(found).toBeGreaterThan(0)
+  })
+
   test('only people of other domains count as strangers, though members have left', () => {
     const db = openDatabase({ path: join(cwd, 'demo.db'), readonly: true })
     const senders = db.prepare("SELECT handle FROM message_participants WHERE role = 'FROM'").pluck().all()
-    const members = db.prepare('SELECT email FROM members').pluck().all() as string[]
+    const members = db
+      .prepare("SELECT email FROM members WHERE email NOT LIKE '%@gmail.com'")
+      .pluck()
+      .all() as string[]
     const [own = ''] = members.map(email => email.replace(/.*@/, ''))
     const left = (senders as string[]).filter(
       handle => handle.endsWith(`@${own}`) && !members.includes(handle),

@@ -1,5 +1,6 @@
 import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/clock.ts'
 import type { Change } from '../../simulator/changes/change.ts'
+import { FORMER_STAGE } from '../../simulator/content/objects.ts'
 import { controlSimulator, type SimulatorAddress } from './processes.ts'
 
 /** The daily changes in the demo's workspace between its backfills. */
@@ -29,7 +30,7 @@ const FIXED_CHANGES: readonly DailyChange[] = [
   { everyDays: 25, change: { kind: 'delete', resource: 'crm_records', object: 'contact' } },
   { everyDays: 30, change: { kind: 'edit', resource: 'playbooks' } },
   { everyDays: 45, change: { kind: 'delete', resource: 'crm_records', object: 'deal' } },
-  { everyDays: 60, change: { kind: 'hide', resource: 'members' } },
+  { everyDays: 30, change: { kind: 'hide', resource: 'members' } },
 ]
 
 /** The changes of a day; the first day is 1. Pure. */
@@ -75,13 +76,34 @@ export async function passDays({ service, from, to, messages }: PassingDays): Pr
       )
       passed = at
     }
+    if (day === STAGE_ENDS) await control('changes', await endOfStage(service))
     await callApiAsOtherProgram(service)
   }
 }
 
+/** The day on which the former stage is deleted. Closed deals keep it. */
+const STAGE_ENDS = 50
+
+async function endOfStage(service: SimulatorAddress): Promise<Change[]> {
+  const { data } = await callApi(service, 'v2/objects/stage/records?limit=100')
+  const former = data.filter(({ fields }) => fields['name'] === FORMER_STAGE)
+  return former.map(({ id }) => ({ kind: 'delete', resource: 'crm_records', object: 'stage', id }))
+}
+
 /** Sends requests as another program would, so that the access log contains them. */
-async function callApiAsOtherProgram({ url, key, workspace_id: workspace }: SimulatorAddress): Promise<void> {
-  const headers = { 'x-api-key': key, 'x-workspace-id': workspace }
+async function callApiAsOtherProgram(service: SimulatorAddress): Promise<void> {
   const paths = ['v1/members', 'v2/activities?limit=5', 'v2/messages?limit=5']
-  await Promise.all(paths.map(async path => (await fetch(`${url}/${path}`, { headers })).arrayBuffer()))
+  await Promise.all(paths.map(path => callApi(service, path)))
+}
+
+interface RecordList {
+  data: readonly { id: string; fields: Readonly<Record<string, unknown>> }[]
+}
+
+async function callApi(
+  { url, key, workspace_id: workspace }: SimulatorAddress,
+  path: string,
+): Promise<RecordList> {
+  const headers = { 'x-api-key': key, 'x-workspace-id': workspace }
+  return (await fetch(`${url}/${path}`, { headers })).json() as Promise<RecordList>
 }

@@ -125,7 +125,8 @@ const HISTORY_DAYS = 290
 /** The workspace starts in the past and reaches the present during the demo. */
 function pastWorkspaceFlags(): string[] {
   const begins = isoInstant(systemClock().now() - DAYS * DAY_MS)
-  return ['--tidy', '--control', '--log-requests', '--now', begins, '--history-days', String(HISTORY_DAYS)]
+  const workspace = ['--tidy', '--realistic', '--now', begins, '--history-days', String(HISTORY_DAYS)]
+  return [...workspace, '--control', '--log-requests']
 }
 
 interface DemoBackfill {
