@@ -328,6 +328,7 @@ export const CONTACT_ROLES = {
       ...[
         'opted out',
         'email opt out',
+        'has opted out',
         'has opted out of email',
         'do not email',
         'do not bulk email',

@@ -112,6 +112,11 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
         refersTo: ['pipelines.pipeline_id'],
       }),
       position: ['real', 'Its place in the pipeline.', { nullMeaning: 'It is not known.', example: '2' }],
+      probability: [
+        'real',
+        'Probability of the stage itself, from 0 to 1.',
+        { nullMeaning: 'The CRM has none for it, or one outside of 0 to 100 %.', example: '0.6' },
+      ],
       outcome: ['text', `${OUTCOME_LIST}. Unknown is never open.`, { example: 'open' }],
       is_guessed: ['boolean', '0 where the settings say so.', { example: '1' }],
       why: ['text', 'Why this outcome.', { example: 'All 12 deals in it are open.' }],
@@ -146,6 +151,8 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
     },
   ),
 ]
+
+export const isDerived = (table: string): boolean => DERIVED_TABLES.some(({ name }) => name === table)
 
 export const REPORT_VIEWS: readonly DescribedTable[] = [
   tableFromLines(
@@ -222,7 +229,7 @@ export const REPORT_VIEWS: readonly DescribedTable[] = [
       ],
       probability: [
         'real',
-        'Probability of winning it, from 0 to 1.',
+        'Probability of winning it, from 0 to 1: its own, else that of its stage.',
         { nullMeaning: `${NO_FIELD.slice(0, -1)}, or it is outside of 0 to 100 %.`, example: '0.6' },
       ],
       forecast_category: value('Category of the forecast.', 'Commit'),

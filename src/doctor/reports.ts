@@ -39,8 +39,8 @@ export function reportFindings(db: Sqlite, line: Finder): Finding[] {
       ? []
       : [
           line.warning(
-            `nothing says what these stages mean: ${unknown.join(', ')}`,
-            'Name them in crm.deal.won or crm.deal.lost if they are of won or lost deals.',
+            `nothing says whether deals of these stages are won or lost: ${unknown.join(', ')}`,
+            'Name those of won deals in crm.deal.won, and those of lost deals in crm.deal.lost.',
           ),
         ]
   return [...problems, ...changed, ...stages, ...guessed]

@@ -18,7 +18,7 @@ test.each(HOSTILE_STAGES)(
 const NO_RULES: StageRules = { won: [], lost: [] }
 
 const stage = (name: string, more: Partial<StageFacts> = {}): StageFacts => ({
-  ...{ id: name, name, pipelineId: 'p', pipeline: 'Sales', position: null },
+  ...{ id: name, name, pipelineId: 'p', pipeline: 'Sales', position: null, chance: null },
   ...{ deals: 0, open: 0, closed: 0, won: 0, lost: 0, probability: null },
   ...more,
 })
@@ -63,6 +63,24 @@ test.each<[what: string, stages: StageFacts[], rules: Partial<StageRules>, outco
   ['none is closed', [stage('Won back', deals(2, { open: 2 }))], {}, ['open']],
   ['all are closed, and nothing says how', [stage('Archive', deals(2, { closed: 2 }))], {}, ['closed']],
   ['all are closed, and the name says how', [stage('Lost', deals(2, { closed: 2 }))], {}, ['lost']],
+  [
+    'all are closed, and the stage is certain',
+    [stage('Archive', { ...deals(2, { closed: 2 }), chance: 1 })],
+    {},
+    ['won'],
+  ],
+  [
+    'all are closed, and the stage has no chance',
+    [stage('Archive', { ...deals(2, { closed: 2 }), chance: 0 })],
+    {},
+    ['lost'],
+  ],
+  [
+    'the stage is certain, and its deals are not closed',
+    [stage('Any', { ...deals(2), chance: 1 })],
+    {},
+    ['unknown'],
+  ],
   ['its deals disagree', [stage('Won', deals(2, { open: 1, closed: 1 }))], {}, ['unknown']],
   ['all are certain', [stage('Signed', chance(1))], {}, ['won']],
   ['one is not certain', [stage('Signed', chance(0.9, 1))], {}, ['unknown']],

@@ -6,7 +6,7 @@ import {
   type DescribedTable,
   fullMeaning,
 } from '../../dictionary/described-table.ts'
-import { DERIVED_TABLES } from '../../dictionary/report-tables.ts'
+import { isDerived } from '../../dictionary/report-tables.ts'
 import { exactNames } from '../../store/crm/columns.ts'
 import { literal, quote } from '../../store/database/sql.ts'
 import { liveViewOf } from '../../store/views/views.ts'
@@ -21,8 +21,6 @@ import { liveViewOf } from '../../store/views/views.ts'
  */
 
 const ATTACHED = 'parley_file'
-
-const DERIVED: ReadonlySet<string> = new Set(DERIVED_TABLES.map(({ name }) => name))
 
 const TYPES: Readonly<Record<DescribedKind, string | undefined>> = {
   text: undefined,
@@ -123,7 +121,7 @@ function exactColumns({ columns }: DescribedTable): ReadonlyMap<string, string> 
 }
 
 function sourceOf({ name, form, columns }: DescribedTable, exact: ReadonlyMap<string, string>): string {
-  if (form === 'table' && exact.size === 0 && !DERIVED.has(name)) return `${ATTACHED}.${quote(name)}`
+  if (form === 'table' && exact.size === 0 && !isDerived(name)) return `${ATTACHED}.${quote(name)}`
   const query = (select: string) =>
     `sqlite_query(${literal(ATTACHED)}, ${literal(`SELECT ${select} FROM ${quote(name)}`)})`
   const digits = [...exact].map(

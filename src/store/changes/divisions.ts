@@ -50,8 +50,9 @@ export const DIVISIONS: ReadonlyMap<string, Division> = new Map([
   ...DERIVED_TABLES.map(({ name, columns }) => [name, { by: 'key', columns: keyOf(columns) }] as const),
 ])
 
-const keyOf = (columns: readonly DescribedColumn[]) =>
-  columns.filter(({ isKey }) => isKey).map(({ name }) => name)
+function keyOf(columns: readonly DescribedColumn[]): string[] {
+  return columns.flatMap(({ isKey, name }) => (isKey ? [name] : []))
+}
 
 function divisionOf(name: string): Division {
   const placed = TABLES.get(name)

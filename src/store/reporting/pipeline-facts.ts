@@ -1,8 +1,9 @@
+import { CRM_ROLES } from '../../config/crm-roles.ts'
 import { createCrmFieldReader, NAME_FIELDS } from '../crm/sql.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { plain } from './field-guesses.ts'
-import { type RecordSource, roleValues, text } from './roles-in-table.ts'
+import { idIn, type RecordSource, roleValues, text } from './roles-in-table.ts'
 import { type DealOutcome, outcomeOfName, type StageFacts } from './stage-outcomes.ts'
 
 /** Reads the pipelines and stages of a CRM, and what the deals in them say. */
@@ -83,6 +84,8 @@ interface NamedRecord {
   id: string
   name: string | null
   position: number | null
+  probability: number | null
+  /** Of a stage: its pipeline. */
   parent: string | null
   isDeleted: number
 }
@@ -97,6 +100,7 @@ const POSITIONS = [
   '並び順',
   '表示順',
 ].map(plain)
+const PROBABILITIES = CRM_ROLES.deal.probability.names.map(plain)
 const PIPELINES = ['pipeline', 'pipeline id', 'パイプライン'].map(plain)
 
 /** The records that a field of deals points at, deleted ones too. A field that points at nothing has its values as names. */
@@ -110,32 +114,55 @@ function recordsOf(
   const target = read(source.object).find(({ name }) => name === field)?.target?.object
   const ids = [...new Set(used)].filter(id => id !== null)
   if (source.formOf(field) !== 'relation' || !target)
-    return ids.map(id => ({ id, name: id, position: null, parent: null, isDeleted: 0 }))
+    return ids.map(id => ({ id, name: id, position: null, probability: null, parent: null, isDeleted: 0 }))
   const fields = read(target)
   const named = NAME_FIELDS.filter(name => fields.some(each => each.name === name))
   const position = fields.find(({ name }) => POSITIONS.includes(plain(name)))?.name
+  const probability = fields.find(each => PROBABILITIES.includes(plain(each.name)))?.name
   const parent = fields.find(({ name }) => PIPELINES.includes(plain(name)))?.name
   const json = (name: string | undefined) =>
     name === undefined || /["\\]/.test(name) ? 'NULL' : `fields ->> ${text(`$."${name}"`)}`
   const name = ['NULL', ...named.map(each => `nullif(${json(each)}, '')`)]
   const found = prepare<NamedRecord>(
     `SELECT id, coalesce(${['NULL', ...name].join(', ')}) AS name, CAST(${json(position)} AS REAL) AS position,
-       CAST(${json(parent)} AS TEXT) AS parent, _deleted_at IS NOT NULL AS isDeleted
+       CAST(${json(probability)} AS REAL) AS probability, CAST(${idIn(json(parent))} AS TEXT) AS parent, _deleted_at IS NOT NULL AS isDeleted
      FROM crm_records WHERE object = ? ORDER BY id`,
   ).all(target)
   const known = new Set(found.map(({ id }) => id))
   const others = ids.filter(id => !known.has(id))
-  return [...found, ...others.map(id => ({ id, name: null, position: null, parent: null, isDeleted: 1 }))]
+  return [
+    ...found,
+    ...others.map(id => ({ id, name: null, position: null, probability: null, parent: null, isDeleted: 1 })),
+  ]
 }
 
 interface PipelineQuestion {
   source: RecordSource | undefined
   field: string | undefined
   facts: DealFacts
-  config: {
-    salesPipelines: readonly string[] | undefined
-    renewalPipelines: readonly string[] | undefined
-  }
+}
+
+/** A stage with its pipeline: that of its record, else the only one of the deals in it. */
+export interface StageRecord extends NamedRecord {
+  pipelineId: string | null
+}
+
+export function readStageRecords(
+  prepare: Prepare,
+  { source, field, facts }: PipelineQuestion,
+): readonly StageRecord[] {
+  const used = facts.groups.map(({ stage }) => stage)
+  return recordsOf(prepare, { source, field }, used).map(record => {
+    const own = new Set(
+      facts.groups.flatMap(({ stage, pipeline }) => (stage === record.id ? (pipeline ?? []) : [])),
+    )
+    return { ...record, pipelineId: record.parent ?? (own.size === 1 ? ([...own][0] ?? null) : null) }
+  })
+}
+
+export interface PipelineNames {
+  salesPipelines: readonly string[] | undefined
+  renewalPipelines: readonly string[] | undefined
 }
 
 const RENEWALS = [
@@ -150,7 +177,13 @@ const RENEWALS = [
 
 export function readPipelines(
   prepare: Prepare,
-  { source, field, facts, config }: PipelineQuestion,
+  {
+    source,
+    field,
+    facts,
+    stages,
+    config,
+  }: PipelineQuestion & { stages: readonly StageRecord[]; config: PipelineNames },
 ): { rows: readonly PipelineRow[]; problems: readonly string[] } {
   const { salesPipelines: sales, renewalPipelines: renewals } = config
   const records = recordsOf(
@@ -166,9 +199,10 @@ export function readPipelines(
     if (!renewals && record.name !== null && RENEWALS.includes(plain(record.name))) return 'renewal'
     return sales ? 'other' : 'sales'
   }
-  const percent = new Set(
-    facts.groups.flatMap(({ pipeline, most }) => (pipeline !== null && (most ?? 0) > 1 ? pipeline : [])),
-  )
+  const percent = new Set([
+    ...facts.groups.flatMap(({ pipeline, most }) => ((most ?? 0) > 1 ? pipeline : [])),
+    ...stages.flatMap(({ pipelineId, probability }) => ((probability ?? 0) > 1 ? pipelineId : [])),
+  ])
   const rows = records.map(record => ({
     pipeline_id: record.id,
     pipeline: record.name,
@@ -189,33 +223,27 @@ export function readPipelines(
   return { rows, problems }
 }
 
-export function readStages(
-  prepare: Prepare,
-  question: Pick<PipelineQuestion, 'source' | 'field' | 'facts'> & { pipelines: readonly PipelineRow[] },
+/** What is known of the stages, and of the deals in them. */
+export function stageFacts(
+  stages: readonly StageRecord[],
+  { groups }: DealFacts,
+  pipelines: readonly PipelineRow[],
 ): (StageFacts & { isDeleted: boolean })[] {
-  const { source, field, facts, pipelines } = question
-  const records = recordsOf(
-    prepare,
-    { source, field },
-    facts.groups.map(({ stage }) => stage),
-  )
-  return records.map(({ id, name, position, parent, isDeleted }) => {
-    const groups = facts.groups.filter(({ stage }) => stage === id)
-    const own = new Set(groups.flatMap(({ pipeline }) => pipeline ?? []))
-    const pipelineId = parent ?? (own.size === 1 ? ([...own][0] ?? null) : null)
+  return stages.map(({ id, name, position, probability, pipelineId, isDeleted }) => {
+    const own = groups.filter(({ stage }) => stage === id)
     const pipeline = pipelines.find(({ pipeline_id }) => pipeline_id === pipelineId)
     const sum = (key: 'deals' | 'open' | 'closed' | 'won' | 'lost') =>
-      groups.reduce((all, group) => all + group[key], 0)
-    const chances = groups.flatMap(({ least, most }) =>
-      least === null || most === null ? [] : [least, most],
-    )
-    const whole = pipeline?.is_percent === 1 ? 100 : 1
+      own.reduce((all, group) => all + group[key], 0)
+    const chances = own.flatMap(({ least, most }) => (least === null || most === null ? [] : [least, most]))
+    const share = (value: number) => value / (pipeline?.is_percent === 1 ? 100 : 1)
     return {
       id,
       name,
       pipelineId,
       pipeline: pipeline?.pipeline ?? null,
       position,
+      chance:
+        probability === null || share(probability) < 0 || share(probability) > 1 ? null : share(probability),
       isDeleted: isDeleted === 1,
       deals: sum('deals'),
       open: sum('open'),
@@ -225,7 +253,7 @@ export function readStages(
       probability:
         chances.length === 0
           ? null
-          : { least: Math.min(...chances) / whole, most: Math.max(...chances) / whole },
+          : { least: share(Math.min(...chances)), most: share(Math.max(...chances)) },
     }
   })
 }

@@ -8,7 +8,7 @@ import { createMeta, META } from '../sync/meta.ts'
 import { replaceViews } from '../views/replace.ts'
 import { type CalendarDay, type CalendarRules, calendarDays } from './calendar-days.ts'
 import { type ChosenField, chooseFields, type FieldFacts, plain } from './field-guesses.ts'
-import { readDealFacts, readPipelines, readStages } from './pipeline-facts.ts'
+import { readDealFacts, readPipelines, readStageRecords, stageFacts } from './pipeline-facts.ts'
 import { recordSource } from './roles-in-table.ts'
 import { outcomesOf } from './stage-outcomes.ts'
 import { ensureReportTables } from './tables.ts'
@@ -153,8 +153,15 @@ function findings(db: Sqlite, prepare: Prepare, config: ReportConfig): Findings 
   const roleOf = (role: string) => fields.deal[role]?.field
   const source = recordSource(db, objects.deal.value ?? undefined)
   const facts = readDealFacts(prepare, source, roleOf)
-  const pipelines = readPipelines(prepare, { source, field: roleOf('pipeline'), facts, config })
-  const stages = readStages(prepare, { source, field: roleOf('stage'), facts, pipelines: pipelines.rows })
+  const stageRecords = readStageRecords(prepare, { source, field: roleOf('stage'), facts })
+  const pipelines = readPipelines(prepare, {
+    source,
+    field: roleOf('pipeline'),
+    facts,
+    stages: stageRecords,
+    config,
+  })
+  const stages = stageFacts(stageRecords, facts, pipelines.rows)
   const { outcomes, unmatched } = outcomesOf(stages, {
     won: config.won ?? [],
     lost: config.lost ?? [],
@@ -164,7 +171,7 @@ function findings(db: Sqlite, prepare: Prepare, config: ReportConfig): Findings 
   replaceRows(
     prepare,
     'stage_outcomes',
-    stages.map(({ id, name, pipelineId, position, isDeleted }) => {
+    stages.map(({ id, name, pipelineId, position, chance, isDeleted }) => {
       const { outcome, isGuessed, why } = outcomes.get(id) ?? { outcome: 'unknown', isGuessed: true, why: '' }
       const earlier = isDeleted && isGuessed ? kept.get(id) : undefined
       const isKept = earlier !== undefined && earlier !== 'unknown' && earlier !== outcome
@@ -173,6 +180,7 @@ function findings(db: Sqlite, prepare: Prepare, config: ReportConfig): Findings 
         stage: name,
         pipeline_id: pipelineId,
         position,
+        probability: chance,
         outcome: isKept ? earlier : outcome,
         is_guessed: isGuessed ? 1 : 0,
         why: isKept ? 'It was deleted, and keeps what it meant before.' : why,

@@ -10,6 +10,8 @@ export interface StageFacts {
   pipelineId: string | null
   pipeline: string | null
   position: number | null
+  /** The probability of the stage itself, from 0 to 1. */
+  chance: number | null
   /** Live deals in the stage, and of how many of them their own fields say that they are open, closed, won or lost. */
   deals: number
   open: number
@@ -132,6 +134,11 @@ function byOwnFacts(stage: StageFacts, stages: readonly StageFacts[]): StageOutc
   if (told > 0 && open === told) return guess('open', `${toldAll} open.`)
   if (closed < told && closed > 0)
     return guess('unknown', `${closed} of the ${deals} deals in it are closed, and ${open} are open.`)
+  if (told > 0 && (stage.chance === 1 || stage.chance === 0))
+    return guess(
+      stage.chance === 1 ? 'won' : 'lost',
+      `${toldAll} closed, and its probability is ${stage.chance * 100} %.`,
+    )
   if (told > 0 && named !== 'won' && named !== 'lost')
     return guess('closed', `${toldAll} closed, and nothing says whether they are won.`)
   if (probability?.least === 1) return guess('won', `${all} certain: their probability is 100 %.`)

@@ -9,7 +9,7 @@ export interface StoredReports {
   guesses: readonly { name: string; value: string }[]
   /** Of the last seven days. */
   changes: readonly { name: string; before: string | null; after: string | null }[]
-  /** Live stages of which nothing says what they mean, by name or else by id. */
+  /** Stages of deals of which nothing says whether they are open, won or lost, by name or else by id. */
   unknownStages: readonly string[]
 }
 
@@ -32,7 +32,7 @@ export function storedReports(db: Sqlite): StoredReports | undefined {
     unknownStages: hasTable(db, 'stage_outcomes')
       ? db
           .prepare<unknown[], string>(
-            `SELECT coalesce(stage, stage_id) FROM stage_outcomes WHERE outcome = 'unknown'
+            `SELECT coalesce(stage, stage_id) FROM stage_outcomes WHERE outcome IN ('unknown', 'closed')
              AND stage_id IN (SELECT stage_id FROM deals) ORDER BY 1`,
           )
           .pluck()

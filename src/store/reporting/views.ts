@@ -156,7 +156,8 @@ FROM (
     x.closed_at AS closed_field_day, ${observedDay(observed)} AS observed_day,
     CAST(CASE WHEN x.probability < 0 THEN NULL
       WHEN p.is_percent = 1 AND x.probability <= 100 THEN x.probability / 100
-      WHEN coalesce(p.is_percent, 0) = 0 AND x.probability <= 1 THEN x.probability END AS REAL) AS probability,
+      WHEN coalesce(p.is_percent, 0) = 0 AND x.probability <= 1 THEN x.probability
+      WHEN x.probability IS NULL THEN s.probability END AS REAL) AS probability,
     x.forecast_category, x.type AS deal_type, x.lost_reason, x.next_step,
     CAST(CASE WHEN s.is_guessed = 0 THEN s.outcome
       WHEN x.is_won = 1 THEN 'won'
