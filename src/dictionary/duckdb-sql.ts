@@ -15,7 +15,10 @@ export function duckdbSql(sql: string, tables: readonly DescribedTable[]): strin
   const body = inDuckdbSpelling(withoutIndex(sql.slice(at)))
   const read = new Set([...body.matchAll(/(?:\bFROM|\bJOIN|,)\s+(\w+)/g)].map(([, name]) => name))
   const words = new Set(body.match(/\w+/g))
-  const forms = tables.filter(({ name }) => read.has(name)).map(table => formOf(table, words))
+  const own = new Set([...body.matchAll(/\b(\w+) AS (?:MATERIALIZED )?\(/g)].map(([, name]) => name))
+  const forms = tables
+    .filter(({ name }) => read.has(name) && !own.has(name))
+    .map(table => formOf(table, words))
   return `${sql.slice(0, at)}WITH ${[...forms, body.slice('WITH '.length)].join(',\n')}`
 }
 

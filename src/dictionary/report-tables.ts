@@ -115,7 +115,11 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
       probability: [
         'real',
         'Probability of the stage itself, from 0 to 1.',
-        { nullMeaning: 'The CRM has none for it, or one outside of 0 to 100 %.', example: '0.6' },
+        {
+          unit: 'share',
+          nullMeaning: 'The CRM has none for it, or one outside of 0 to 100 %.',
+          example: '0.6',
+        },
       ],
       outcome: ['text', `${OUTCOME_LIST}. Unknown is never open.`, { example: 'open' }],
       is_guessed: ['boolean', '0 where the settings say so.', { example: '1' }],
@@ -133,7 +137,11 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
     },
     {
       day: ['date', 'The day.', { isKey: true, example: DAY }],
-      day_number: ['integer', 'Days since 1970-01-01, to count days between two.', { example: '20516' }],
+      day_number: [
+        'integer',
+        'Days since 1970-01-01, to count days between two.',
+        { unit: 'days', example: '20516' },
+      ],
       utc_from: ['timestamp', 'When it begins.', { example: '2026-03-03T15:00:00.000Z' }],
       utc_to: ['timestamp', 'When the next day begins.', { example: '2026-03-04T15:00:00.000Z' }],
       week: day('First day of its week, by `reporting.week_start`.'),
@@ -178,7 +186,7 @@ export const REPORT_VIEWS: readonly DescribedTable[] = [
       today: day(
         'The local day up to which the warehouse is complete, so that a copy of last week counts from last week.',
       ),
-      today_number: ['integer', '`calendar.day_number` of today.', { example: '20516' }],
+      today_number: ['integer', '`calendar.day_number` of today.', { unit: 'days', example: '20516' }],
       clock_day: day('The local day by the clock of the machine that reads this.'),
     },
   ),
@@ -206,12 +214,16 @@ export const REPORT_VIEWS: readonly DescribedTable[] = [
       stage: value('Name of the stage.', 'Proposal'),
       stage_position: ['real', 'Place of the stage in its pipeline.', { ...byField, example: '2' }],
       ...OWNER,
-      amount: ['real', 'What it is worth, in `currency`.', { ...byField, example: '120000' }],
+      amount: ['real', 'What it is worth.', { ...byField, unit: '`currency`', example: '120000' }],
       currency: value('Currency of the amount, in capitals.', 'EUR'),
       amount_reporting: [
         'real',
         'The amount in `reporting.currency`, by `reporting.rates`. Where no field holds a currency, the amount itself.',
-        { nullMeaning: 'There is no amount, no currency, or no rate for it.', example: '120000' },
+        {
+          unit: '`reporting.currency`',
+          nullMeaning: 'There is no amount, no currency, or no rate for it.',
+          example: '120000',
+        },
       ],
       created_day: day('Local day on which the deal was created.', NO_FIELD),
       close_date: day('Day on which it is expected to close, or closed.', NO_FIELD),
@@ -230,7 +242,11 @@ export const REPORT_VIEWS: readonly DescribedTable[] = [
       probability: [
         'real',
         'Probability of winning it, from 0 to 1: its own, else that of its stage.',
-        { nullMeaning: `${NO_FIELD.slice(0, -1)}, or it is outside of 0 to 100 %.`, example: '0.6' },
+        {
+          unit: 'share',
+          nullMeaning: `${NO_FIELD.slice(0, -1)}, or it is outside of 0 to 100 %.`,
+          example: '0.6',
+        },
       ],
       forecast_category: value('Category of the forecast.', 'Commit'),
       deal_type: value('Type of the deal.', 'New business'),

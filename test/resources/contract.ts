@@ -89,3 +89,18 @@ export function promised(line: string): PromisedTable {
     key: words.filter(word => word.startsWith('*')).map(word => word.slice(1)),
   }
 }
+
+/** The tables and views for reports, with their columns in order. */
+export const REPORT_TABLES: Readonly<Record<string, string>> = {
+  deals:
+    'deal_id deal company_id company pipeline_id pipeline pipeline_kind stage_id stage stage_position owner_id owner owner_state amount currency amount_reporting created_day close_date closed_day closed_from days_to_close probability forecast_category deal_type lost_reason next_step outcome',
+  companies: 'company_id company domain owner_id owner owner_state',
+  contacts: 'contact_id contact email company_id company owner_id owner owner_state is_opted_out',
+  periods: 'period from_day to_day previous_from_day previous_to_day today today_number clock_day',
+  pipelines: 'pipeline_id pipeline kind position is_percent',
+  stage_outcomes: 'stage_id stage pipeline_id position probability outcome is_guessed why',
+  calendar:
+    'day day_number utc_from utc_to week month quarter year fiscal_quarter fiscal_year weekday is_workday',
+  report_settings: 'name value is_guessed why',
+  report_settings_changes: 'name changed_at old_value new_value why',
+}
