@@ -323,6 +323,15 @@ describe('the settings of reports', () => {
     expect(value(store, 'crm.deal.amount')).toEqual({ value: null, is_guessed: 0 })
   })
 
+  test('the calendar has the days of all deals, but not of dates that are mistakes', async () => {
+    const { store, deals, update } = workspace()
+    deals({ a: { ...BASE, close_date: '2031-05-01' }, b: { ...BASE, close_date: '0202-05-01' }, c: BASE })
+    await update()
+    expect(store.all('SELECT min(day) AS first, max(day) AS last FROM calendar')).toEqual([
+      { first: '2024-01-01', last: '2031-12-31' },
+    ])
+  })
+
   test('nothing is computed again while neither the CRM nor the settings change', async () => {
     const { deals, update } = workspace()
     deals({ d: BASE })

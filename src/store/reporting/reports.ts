@@ -9,7 +9,7 @@ import { replaceViews } from '../views/replace.ts'
 import { type CalendarDay, type CalendarRules, calendarDays } from './calendar-days.ts'
 import { type ChosenField, chooseFields, type FieldFacts, plain } from './field-guesses.ts'
 import { readDealFacts, readPipelines, readStageRecords, stageFacts } from './pipeline-facts.ts'
-import { recordSource } from './roles-in-table.ts'
+import { type RecordSource, recordSource, roleValues } from './roles-in-table.ts'
 import { outcomesOf } from './stage-outcomes.ts'
 import { ensureReportTables } from './tables.ts'
 import { reportViews } from './views.ts'
@@ -70,11 +70,12 @@ export function createReports({ db, prepare, clock, transaction }: ReportsDeps):
     return days.rows
   }
 
-  const write = (config: ReportConfig, rows: readonly CalendarDay[]): readonly string[] => {
+  const write = (config: ReportConfig, span: TimeRange): readonly string[] => {
     if (!ensureReportTables(db)) return []
-    const { settings, problems } = findings(db, prepare, config)
+    const { settings, problems, dealSpan } = findings(db, prepare, config)
+    const years = yearsOf([span, dealSpan], new Date(clock.now()).getUTCFullYear())
     storeSettings(prepare, settings, isoInstant(clock.now()))
-    replaceRows(prepare, 'calendar', rows)
+    replaceRows(prepare, 'calendar', calendar(config.calendar, years))
     meta.set(META.reportProblems, JSON.stringify(problems))
     replaceViews(db, reportViews(db))
     return problems
@@ -82,11 +83,16 @@ export function createReports({ db, prepare, clock, transaction }: ReportsDeps):
 
   return {
     async update(config) {
-      const years = yearsOf(prepare, new Date(clock.now()).getUTCFullYear())
-      const inputs = JSON.stringify([config, years, lastCrmChange(prepare)])
+      const span = spanOfRows(prepare)
+      const year = new Date(clock.now()).getUTCFullYear()
+      const inputs = JSON.stringify([
+        config,
+        span.map(text => text?.slice(0, 4)),
+        year,
+        lastCrmChange(prepare),
+      ])
       if (inputs === done) return undefined
-      const rows = calendar(config.calendar, years)
-      const problems = await transaction(() => write(config, rows))
+      const problems = await transaction(() => write(config, span))
       done = inputs
       return problems
     },
@@ -105,22 +111,44 @@ const lastCrmChange = (prepare: Prepare): number =>
     ).pluck(),
   )
 
-function yearsOf(prepare: Prepare, now: number): Years {
+/** The first and the last times of what happens, as texts that begin with the year. */
+type TimeRange = readonly [first: string | null, last: string | null]
+
+function spanOfRows(prepare: Prepare): TimeRange {
   const found = prepare<[first: string | null, last: string | null]>(
     `SELECT min(first), max(last) FROM (
        SELECT (SELECT min(occurred_at) FROM activities) AS first, NULL AS last
        UNION ALL SELECT (SELECT min(received_at) FROM messages), NULL
        UNION ALL SELECT (SELECT min(start_time) FROM meetings), (SELECT max(start_time) FROM meetings))`,
   )
-  const [first, last] = onlyRow(found.raw())
-  const year = (text: string | null) => (text === null ? now : Number(text.slice(0, 4)))
+  return onlyRow(found.raw())
+}
+
+/** From the first day on which a deal was created or closed to the last close date. */
+function spanOfDeals(
+  prepare: Prepare,
+  source: RecordSource | undefined,
+  closeDate: string | undefined,
+): TimeRange {
+  if (!source) return [null, null]
+  const { close_date: day } = roleValues('deal', source, { close_date: closeDate ?? null })
+  const found = prepare<[first: string | null, last: string | null]>(
+    `SELECT min(min(t.created_at), coalesce(min(${day}), min(t.created_at))), max(${day}) FROM ${source.live}`,
+  )
+  return onlyRow(found.raw())
+}
+
+function yearsOf(spans: readonly TimeRange[], now: number): Years {
+  const years = spans.flat().flatMap(text => (text === null ? [] : Number(text.slice(0, 4))))
+  const possible = years.filter(year => year >= YEARS.first && year <= YEARS.last)
   return {
-    first: Math.max(YEARS.first, Math.min(now, year(first)) - YEARS_BEFORE),
-    last: Math.min(YEARS.last, Math.max(now + YEARS_AHEAD, year(last))),
+    first: Math.max(YEARS.first, Math.min(now, ...possible) - YEARS_BEFORE),
+    last: Math.min(YEARS.last, Math.max(now + YEARS_AHEAD, ...possible)),
   }
 }
 
 interface Findings {
+  dealSpan: TimeRange
   settings: readonly ReportSetting[]
   problems: readonly string[]
 }
@@ -199,6 +227,7 @@ function findings(db: Sqlite, prepare: Prepare, config: ReportConfig): Findings 
     ...pipelines.problems,
   ]
   return {
+    dealSpan: spanOfDeals(prepare, source, roleOf('close_date')),
     settings: settingsOf(config, objects, fields, facts.statusValues),
     problems: hasMetadata ? problems : [],
   }
