@@ -136,7 +136,7 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
       sortable: ['day'],
     },
     {
-      day: ['date', 'The day.', { isKey: true, example: DAY }],
+      day: ['date', 'The local day.', { isKey: true, example: DAY }],
       day_number: [
         'integer',
         'Days since 1970-01-01, to count days between two.',
@@ -145,9 +145,9 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
       utc_from: ['timestamp', 'When it begins.', { example: '2026-03-03T15:00:00.000Z' }],
       utc_to: ['timestamp', 'When the next day begins.', { example: '2026-03-04T15:00:00.000Z' }],
       week: day('First day of its week, by `reporting.week_start`.'),
-      month: ['text', 'Month.', { example: '2026-03' }],
-      quarter: ['text', 'Quarter.', { example: '2026-Q1' }],
-      year: ['integer', 'Year.', { example: '2026' }],
+      month: ['text', 'Calendar month.', { example: '2026-03' }],
+      quarter: ['text', 'Calendar quarter.', { example: '2026-Q1' }],
+      year: ['integer', 'Calendar year.', { example: '2026' }],
       fiscal_quarter: ['text', 'Fiscal quarter, by `reporting.fiscal_year_start`.', { example: 'FY2026-Q1' }],
       fiscal_year: ['integer', 'Fiscal year, by `reporting.fiscal_year_named_by`.', { example: '2026' }],
       weekday: ['integer', 'Day of the week: 1 is Monday, 7 is Sunday.', { example: '3' }],
