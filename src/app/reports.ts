@@ -1,7 +1,7 @@
 import type { Log } from '../base/log.ts'
 import { WEEKDAYS } from '../config/kinds.ts'
 import type { Settings } from '../config/load-settings.ts'
-import type { ReportConfig } from '../store/reporting/reports.ts'
+import type { ReportConfig } from '../store/reporting/report-settings.ts'
 import type { OpenStore } from '../store/store.ts'
 
 const USUAL_WORKDAYS = [1, 2, 3, 4, 5]

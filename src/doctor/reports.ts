@@ -1,7 +1,7 @@
 import { EXIT_STATUS } from '../base/errors.ts'
 import { nameIn, sectionOf } from '../config/settings.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
-import { reportProblems, storedReports } from '../store/reporting/stored-settings.ts'
+import { reportProblems, storedReports } from '../store/reporting/report-settings.ts'
 import { foreignReportObjects } from '../store/reporting/tables.ts'
 import type { Finder, Finding } from './finding.ts'
 

@@ -3,7 +3,8 @@ import { reportConfig } from '../../src/app/reports.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { createFinder } from '../../src/doctor/finding.ts'
 import { reportFindings } from '../../src/doctor/reports.ts'
-import { createReports, type ReportConfig } from '../../src/store/reporting/reports.ts'
+import type { ReportConfig } from '../../src/store/reporting/report-settings.ts'
+import { createReports } from '../../src/store/reporting/reports.ts'
 import { ensureReportTables } from '../../src/store/reporting/tables.ts'
 import { META } from '../../src/store/sync/meta.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
@@ -122,6 +123,15 @@ describe('the view deals', () => {
     store.exec("UPDATE report_settings SET why = why || ' '")
     await workspaceUpdateOf(store)
     expect(deal()).toEqual(typed)
+  })
+
+  test('finds a local day without reading the whole calendar', async () => {
+    const { store, deals, update } = workspace()
+    deals({ d: BASE })
+    await update()
+    const plan = store.all('EXPLAIN QUERY PLAN SELECT * FROM deals').map(({ detail }) => String(detail))
+    expect(plan.filter(line => line.includes('calendar_by_utc_from')).length).toBeGreaterThan(1)
+    expect(plan.filter(line => /^SCAN c\b/.test(line))).toEqual([])
   })
 
   test('is there, typed and empty, where the CRM has no deals', () => {

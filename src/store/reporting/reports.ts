@@ -9,26 +9,17 @@ import { replaceViews } from '../views/replace.ts'
 import { type CalendarDay, type CalendarRules, calendarDays } from './calendar-days.ts'
 import { type ChosenField, chooseFields, type FieldFacts, plain } from './field-guesses.ts'
 import { readDealFacts, readPipelines, readStageRecords, stageFacts } from './pipeline-facts.ts'
+import {
+  type ChosenObject,
+  type ReportConfig,
+  type ReportSetting,
+  reportSettings,
+  storeSettings,
+} from './report-settings.ts'
 import { type RecordSource, recordSource, roleValues } from './roles-in-table.ts'
 import { outcomesOf } from './stage-outcomes.ts'
 import { ensureReportTables } from './tables.ts'
 import { reportViews } from './views.ts'
-
-/** What the settings say about the tables and views for reports. */
-export interface ReportConfig {
-  calendar: CalendarRules
-  currency: string | undefined
-  rates: Readonly<Record<string, number>> | undefined
-  /** By id or name. */
-  salesPipelines: readonly string[] | undefined
-  renewalPipelines: readonly string[] | undefined
-  /** By id, name or `Pipeline/Stage`. */
-  won: readonly string[] | undefined
-  lost: readonly string[] | undefined
-  /** By object of `CRM_ROLES`: the CRM's name of it, and the field of each role. */
-  objects: Readonly<Record<RoleObject, string | undefined>>
-  fields: Readonly<Record<RoleObject, Readonly<Record<string, string | undefined>>>>
-}
 
 /** Keeps `report_settings` and the derived tables for reports as the CRM's metadata, its stages and the settings want them. */
 export interface Reports {
@@ -37,13 +28,6 @@ export interface Reports {
    * @returns settings that fit nothing in the CRM, each as a sentence; undefined when nothing was computed
    */
   update(config: ReportConfig): Promise<readonly string[] | undefined>
-}
-
-export interface ReportSetting {
-  name: string
-  value: string | null
-  isGuessed: boolean
-  why: string
 }
 
 /** Of the years before it nothing is dated but by mistake, and the same of those after. */
@@ -228,7 +212,7 @@ function findings(db: Sqlite, prepare: Prepare, config: ReportConfig): Findings 
   ]
   return {
     dealSpan: spanOfDeals(prepare, source, roleOf('close_date')),
-    settings: settingsOf(config, objects, fields, facts.statusValues),
+    settings: reportSettings(config, objects, fields, facts.statusValues),
     problems: hasMetadata ? problems : [],
   }
 }
@@ -237,13 +221,6 @@ const unmatchedStage = (entry: string) => `crm.deal.won or crm.deal.lost names $
 
 const stagesText = (stages: readonly { id: string; name: string | null; pipeline: string | null }[]) =>
   `There are: ${stages.map(({ id, name, pipeline }) => (name === null ? id : pipeline === null ? name : `${pipeline}/${name}`)).join(', ')}.`
-
-interface ChosenObject {
-  value: string | null
-  isGuessed: boolean
-  why: string
-  problem?: string
-}
 
 function objectsOf(prepare: Prepare, { objects }: ReportConfig): Record<RoleObject, ChosenObject> {
   const known = prepare<{ name: string; is_custom: number | null }>(
@@ -312,81 +289,6 @@ function factsOf(db: Sqlite, prepare: Prepare, object: string, roles: CrmRoles):
       : []
   const filled = new Map(mayHold.map(({ name }, index) => [name, counts[index] ?? 0]))
   return fields.map(field => ({ ...field, filled: filled.get(field.name) ?? 0 }))
-}
-
-function settingsOf(
-  { calendar, currency, rates, salesPipelines, renewalPipelines, won, lost }: ReportConfig,
-  objects: Record<RoleObject, ChosenObject>,
-  fields: Record<RoleObject, Record<string, ChosenField>>,
-  statusValues: Readonly<Record<string, readonly string[]>>,
-): ReportSetting[] {
-  const set = (
-    name: string,
-    value: string | number | object | undefined,
-    without: string,
-  ): ReportSetting => ({
-    name,
-    value: value === undefined ? null : typeof value === 'object' ? JSON.stringify(value) : String(value),
-    isGuessed: false,
-    why: value === undefined ? without : 'The settings, or their default.',
-  })
-  return [
-    set('reporting.time_zone', calendar.timeZone, ''),
-    set('reporting.week_start', calendar.weekStart, ''),
-    set('reporting.fiscal_year_start', calendar.fiscalYearStart, ''),
-    set('reporting.fiscal_year_named_by', calendar.fiscalYearNamedBy, ''),
-    set('reporting.workdays', calendar.workdays, ''),
-    set('reporting.holidays', calendar.holidays, ''),
-    set('reporting.currency', currency, 'Not set: amounts are not converted.'),
-    set('reporting.rates', rates, 'Not set: amounts are not converted.'),
-    set('crm.sales_pipelines', salesPipelines, 'Not set: all pipelines but those of renewals.'),
-    set('crm.renewal_pipelines', renewalPipelines, 'Not set: the names of pipelines are asked.'),
-    set('crm.deal.won', won, 'Not set: see stage_outcomes.'),
-    set('crm.deal.lost', lost, 'Not set: see stage_outcomes.'),
-    {
-      name: STATUS_VALUES,
-      value: Object.keys(statusValues).length === 0 ? null : JSON.stringify(statusValues),
-      isGuessed: true,
-      why: 'The values of the field of crm.deal.status, by what their words mean.',
-    },
-    ...Object.entries(objects).flatMap(([role, { value, isGuessed, why }]) => [
-      { name: `crm.${role}.object`, value, isGuessed, why },
-      ...Object.entries(fields[role as RoleObject]).map(([name, { field = null, ...rest }]) => ({
-        name: `crm.${role}.${name}`,
-        value: field,
-        isGuessed: rest.isGuessed,
-        why: rest.why,
-      })),
-    ]),
-  ]
-}
-
-/** No setting: the values of a field change with the deals, so this is not noted as a change. */
-const STATUS_VALUES = 'crm.deal.status_values'
-
-function storeSettings(prepare: Prepare, settings: readonly ReportSetting[], now: string): void {
-  const stored = new Map(
-    prepare<{ name: string; value: string | null }>('SELECT name, value FROM report_settings')
-      .all()
-      .map(row => [row.name, row]),
-  )
-  const note = prepare(
-    `INSERT INTO report_settings_changes (name, changed_at, old_value, new_value, why) VALUES (?, ?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET new_value = excluded.new_value, why = excluded.why`,
-  )
-  const write = prepare(
-    `INSERT INTO report_settings (name, value, is_guessed, why) VALUES (?, ?, ?, ?)
-     ON CONFLICT DO UPDATE SET value = excluded.value, is_guessed = excluded.is_guessed, why = excluded.why`,
-  )
-  for (const { name, value, isGuessed, why } of settings) {
-    const before = stored.get(name)
-    if (before && before.value !== value && name !== STATUS_VALUES)
-      note.run(name, now, before.value, value, why)
-    write.run(name, value, isGuessed ? 1 : 0, why)
-    stored.delete(name)
-  }
-  const remove = prepare('DELETE FROM report_settings WHERE name = ?')
-  for (const name of stored.keys()) remove.run(name)
 }
 
 /** Replaces the rows of a derived table if they differ. */

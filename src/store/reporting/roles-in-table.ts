@@ -69,10 +69,14 @@ export const text = (value: string): string => `'${value.replaceAll("'", "''").r
 export const idIn = (value: string): string =>
   `CASE WHEN length(${value}) = 36 AND ${value} LIKE '________-____-____-____-____________' THEN lower(${value}) ELSE ${value} END`
 
-/** SQL for the local day of an instant; NULL for one that the calendar does not have. */
+/**
+ * SQL for the local day of an instant, which may be a query; NULL for one that the calendar does not have. The innermost
+ * query reads one row of the index: as a join it would read all days.
+ */
 export const localDay = (instant: string): string =>
-  `(SELECT c.day FROM calendar c WHERE c.utc_from <= strftime('%Y-%m-%dT%H:%M:%fZ', ${instant})
-    AND c.utc_to > strftime('%Y-%m-%dT%H:%M:%fZ', ${instant}) ORDER BY c.utc_from DESC LIMIT 1)`
+  `(SELECT (SELECT c.day FROM calendar c WHERE c.utc_from <= i.instant AND c.utc_to > i.instant
+      ORDER BY c.utc_from DESC LIMIT 1)
+    FROM (SELECT strftime('%Y-%m-%dT%H:%M:%fZ', ${instant}) AS instant) i)`
 
 const DAY_FORM = "'[0-9][0-9][0-9][0-9]-[0-1][0-9]-[0-3][0-9]*'"
 

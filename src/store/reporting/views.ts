@@ -5,7 +5,7 @@ import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import type { View } from '../views/replace.ts'
 import { PERIODS } from './periods.ts'
-import { type RecordSource, recordSource, roleValues, text } from './roles-in-table.ts'
+import { localDay, type RecordSource, recordSource, roleValues, text } from './roles-in-table.ts'
 import { foreignReportObjects } from './tables.ts'
 
 /**
@@ -122,8 +122,8 @@ function dealsView(db: Sqlite, settings: StoredSettings): string {
   const stageField = settings.get('crm.deal.stage')
   const observed =
     source && stageField
-      ? `(SELECT max(h.observed_at) FROM crm_record_changes h WHERE h.object = ${text(source.object)}
-      AND h.record_id = x.id AND h.field = ${text(stageField)})`
+      ? localDay(`(SELECT max(h.observed_at) FROM crm_record_changes h WHERE h.object = ${text(source.object)}
+      AND h.record_id = x.id AND h.field = ${text(stageField)})`)
       : 'NULL'
   const company = nameOf(
     db,
@@ -152,8 +152,8 @@ FROM (
     ${OWNER_COLUMNS},
     x.amount, CAST(upper(x.currency) AS TEXT) AS currency,
     CAST(x.amount * ${reportingFactor(settings)} AS REAL) AS amount_reporting,
-    CAST(coalesce(x.created, ${localDayOfRecord}) AS TEXT) AS created_day, CAST(x.close_date AS TEXT) AS close_date,
-    x.closed_at AS closed_field_day, ${observedDay(observed)} AS observed_day,
+    CAST(coalesce(x.created, ${localDay('x.stored_created_at')}) AS TEXT) AS created_day, CAST(x.close_date AS TEXT) AS close_date,
+    x.closed_at AS closed_field_day, ${observed} AS observed_day,
     CAST(CASE WHEN x.probability < 0 THEN NULL
       WHEN p.is_percent = 1 AND x.probability <= 100 THEN x.probability / 100
       WHEN coalesce(p.is_percent, 0) = 0 AND x.probability <= 1 THEN x.probability
@@ -174,15 +174,6 @@ FROM (
   ${OWNER_JOIN}
 ) d`.trim()
 }
-
-const dayOf = (instant: string): string =>
-  `(SELECT c.day FROM calendar c WHERE c.utc_from <= ${instant} AND c.utc_to > ${instant} ORDER BY c.utc_from DESC LIMIT 1)`
-
-const localDayOfRecord = dayOf('x.stored_created_at')
-
-/** The local day of an instant that is itself a subquery, which is then asked for once. */
-const observedDay = (instant: string): string =>
-  instant === 'NULL' ? 'NULL' : `(SELECT ${dayOf('i.observed_at')} FROM (SELECT ${instant} AS observed_at) i)`
 
 function companiesView(db: Sqlite, settings: StoredSettings): string {
   const { sql } = records(db, settings, 'company')

@@ -1,0 +1,158 @@
+import type { RoleObject } from '../../config/crm-roles.ts'
+import { hasTable } from '../database/existing-tables.ts'
+import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
+import { createMeta, META } from '../sync/meta.ts'
+import type { CalendarRules } from './calendar-days.ts'
+import type { ChosenField } from './field-guesses.ts'
+
+/** The settings for reports: what the settings file says, the rows of `report_settings`, and what `parley doctor` tells of them. */
+
+/** What the settings say about the tables and views for reports. */
+export interface ReportConfig {
+  calendar: CalendarRules
+  currency: string | undefined
+  rates: Readonly<Record<string, number>> | undefined
+  /** By id or name. */
+  salesPipelines: readonly string[] | undefined
+  renewalPipelines: readonly string[] | undefined
+  /** By id, name or `Pipeline/Stage`. */
+  won: readonly string[] | undefined
+  lost: readonly string[] | undefined
+  /** By object of `CRM_ROLES`: the CRM's name of it, and the field of each role. */
+  objects: Readonly<Record<RoleObject, string | undefined>>
+  fields: Readonly<Record<RoleObject, Readonly<Record<string, string | undefined>>>>
+}
+
+export interface ReportSetting {
+  name: string
+  value: string | null
+  isGuessed: boolean
+  why: string
+}
+
+export interface ChosenObject {
+  value: string | null
+  isGuessed: boolean
+  why: string
+  problem?: string
+}
+
+/** The rows of `report_settings`. */
+export function reportSettings(
+  { calendar, currency, rates, salesPipelines, renewalPipelines, won, lost }: ReportConfig,
+  objects: Record<RoleObject, ChosenObject>,
+  fields: Record<RoleObject, Record<string, ChosenField>>,
+  statusValues: Readonly<Record<string, readonly string[]>>,
+): ReportSetting[] {
+  const set = (
+    name: string,
+    value: string | number | object | undefined,
+    without: string,
+  ): ReportSetting => ({
+    name,
+    value: value === undefined ? null : typeof value === 'object' ? JSON.stringify(value) : String(value),
+    isGuessed: false,
+    why: value === undefined ? without : 'The settings, or their default.',
+  })
+  return [
+    set('reporting.time_zone', calendar.timeZone, ''),
+    set('reporting.week_start', calendar.weekStart, ''),
+    set('reporting.fiscal_year_start', calendar.fiscalYearStart, ''),
+    set('reporting.fiscal_year_named_by', calendar.fiscalYearNamedBy, ''),
+    set('reporting.workdays', calendar.workdays, ''),
+    set('reporting.holidays', calendar.holidays, ''),
+    set('reporting.currency', currency, 'Not set: amounts are not converted.'),
+    set('reporting.rates', rates, 'Not set: amounts are not converted.'),
+    set('crm.sales_pipelines', salesPipelines, 'Not set: all pipelines but those of renewals.'),
+    set('crm.renewal_pipelines', renewalPipelines, 'Not set: the names of pipelines are asked.'),
+    set('crm.deal.won', won, 'Not set: see stage_outcomes.'),
+    set('crm.deal.lost', lost, 'Not set: see stage_outcomes.'),
+    {
+      name: STATUS_VALUES,
+      value: Object.keys(statusValues).length === 0 ? null : JSON.stringify(statusValues),
+      isGuessed: true,
+      why: 'The values of the field of crm.deal.status, by what their words mean.',
+    },
+    ...Object.entries(objects).flatMap(([role, { value, isGuessed, why }]) => [
+      { name: `crm.${role}.object`, value, isGuessed, why },
+      ...Object.entries(fields[role as RoleObject]).map(([name, { field = null, ...rest }]) => ({
+        name: `crm.${role}.${name}`,
+        value: field,
+        isGuessed: rest.isGuessed,
+        why: rest.why,
+      })),
+    ]),
+  ]
+}
+
+/** No setting: the values of a field change with the deals, so this is not noted as a change. */
+const STATUS_VALUES = 'crm.deal.status_values'
+
+/** Stores the rows of `report_settings`, and notes which values have changed. */
+export function storeSettings(prepare: Prepare, settings: readonly ReportSetting[], now: string): void {
+  const stored = new Map(
+    prepare<{ name: string; value: string | null }>('SELECT name, value FROM report_settings')
+      .all()
+      .map(row => [row.name, row]),
+  )
+  const note = prepare(
+    `INSERT INTO report_settings_changes (name, changed_at, old_value, new_value, why) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET new_value = excluded.new_value, why = excluded.why`,
+  )
+  const write = prepare(
+    `INSERT INTO report_settings (name, value, is_guessed, why) VALUES (?, ?, ?, ?)
+     ON CONFLICT DO UPDATE SET value = excluded.value, is_guessed = excluded.is_guessed, why = excluded.why`,
+  )
+  for (const { name, value, isGuessed, why } of settings) {
+    const before = stored.get(name)
+    if (before && before.value !== value && name !== STATUS_VALUES)
+      note.run(name, now, before.value, value, why)
+    write.run(name, value, isGuessed ? 1 : 0, why)
+    stored.delete(name)
+  }
+  const remove = prepare('DELETE FROM report_settings WHERE name = ?')
+  for (const name of stored.keys()) remove.run(name)
+}
+
+export interface StoredReports {
+  /** Fields that were guessed. */
+  guesses: readonly { name: string; value: string }[]
+  /** Of the last seven days. */
+  changes: readonly { name: string; before: string | null; after: string | null }[]
+  /** Stages of deals of which nothing says whether they are open, won or lost, by name or else by id. */
+  unknownStages: readonly string[]
+}
+
+/** Undefined in a warehouse of an older version. */
+export function storedReports(db: Sqlite): StoredReports | undefined {
+  if (!hasTable(db, 'report_settings')) return undefined
+  return {
+    guesses: db
+      .prepare<unknown[], { name: string; value: string }>(
+        `SELECT name, value FROM report_settings WHERE is_guessed AND value IS NOT NULL
+         AND name LIKE 'crm.%.%' AND name NOT LIKE '%.object' AND name <> 'crm.deal.status_values' ORDER BY name`,
+      )
+      .all(),
+    changes: db
+      .prepare<unknown[], { name: string; before: string | null; after: string | null }>(
+        `SELECT name, old_value AS before, new_value AS after FROM report_settings_changes
+         WHERE changed_at >= strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '-7 days') ORDER BY changed_at, name`,
+      )
+      .all(),
+    unknownStages: hasTable(db, 'stage_outcomes')
+      ? db
+          .prepare<unknown[], string>(
+            `SELECT coalesce(stage, stage_id) FROM stage_outcomes WHERE outcome IN ('unknown', 'closed')
+             AND stage_id IN (SELECT stage_id FROM deals) ORDER BY 1`,
+          )
+          .pluck()
+          .all()
+      : [],
+  }
+}
+
+/** Settings about reports that fit nothing in the CRM, as sentences. */
+export function reportProblems(db: Sqlite): readonly string[] {
+  const stored: unknown = JSON.parse(createMeta(sql => db.prepare(sql)).get(META.reportProblems) ?? '[]')
+  return Array.isArray(stored) ? stored.map(String) : []
+}
