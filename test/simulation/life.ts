@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ResourceName } from '../../src/declare/resource-names.ts'
+import { itemsOf } from '../../src/simulator/changes/selection.ts'
 import type { Fault } from '../../src/simulator/faults/faults.ts'
 import { createSimulator, type SimulatorOptions } from '../../src/simulator/server.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
@@ -241,7 +242,10 @@ export async function live(life: Life): Promise<Lived> {
       witness.look()
       if (backMs === undefined || !('resource' in change)) return
       later(backMs, () => {
-        api.apply({ ...change, kind: 'reveal', ids })
+        // The deletion of a meeting or a message has deleted its activity too, hidden or not.
+        const items = itemsOf(api.world, change)
+        const kept = ids.filter(id => items.state(items.find(id)) !== 'deleted')
+        api.apply({ ...change, kind: 'reveal', ids: kept })
         witness.look()
       })
     },

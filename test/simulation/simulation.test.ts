@@ -54,6 +54,24 @@ test.each([
   expect(days).toBe(1)
 })
 
+test('all that was hidden for a while is shown again, but for what was deleted meanwhile', async () => {
+  const { findings } = await live({
+    ...lifeOf(3, { rest: 0 }),
+    resources: ['activities'],
+    pollSeconds: 21_600,
+    deeds: [
+      {
+        kind: 'change',
+        change: { kind: 'hide', resource: 'activities', count: 1000 },
+        backMs: 2 * HOUR,
+        atMs: HOUR,
+      },
+      { kind: 'change', change: { kind: 'delete', resource: 'meetings', count: 10 }, atMs: 2 * HOUR },
+    ],
+  })
+  expect(findings).toEqual([])
+})
+
 test.each(MUTANTS.map(mutant => [mutant.does, mutant] as const))(
   'the program that %s can be made of this one',
   (_, mutant) => {
