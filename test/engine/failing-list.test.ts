@@ -2,10 +2,11 @@ import { describe, expect, test } from 'vitest'
 import { refused, startScriptedApi, v1Page } from '../support/scripted-api.ts'
 import { scriptedList } from '../support/scripted-lists.ts'
 import { message, startTrial, uuid } from './trial-backfill.ts'
-import { startTimed } from './trial-timed.ts'
+import { startTimed, type TimedSources } from './trial-timed.ts'
 
 const MESSAGES = { time: 'received_at', from: 'received_from', to: 'received_to' } as const
 const MINUTE = 60_000
+const DAY = 24 * 60 * MINUTE
 const POLL_MS = 5000
 
 describe.each([
@@ -61,6 +62,39 @@ describe.each([
     await poll()
     expect(trial.column(`SELECT count(*) FROM message_copies WHERE id = '${uuid(1000)}'`)).toEqual([1])
   })
+})
+
+test('a list that failed as a whole is read in whole pages, also when it answers only after a restart', async () => {
+  const api = await startScriptedApi()
+  const trial = await startTrial(api)
+  const ago = (ms: number) => new Date(trial.clock.now() - ms).toISOString()
+  let isBroken = false
+  const list = scriptedList({
+    ...MESSAGES,
+    rows: Array.from({ length: 60 }, (_row, index) =>
+      message(index, { received_at: ago((index + 1) * DAY) }),
+    ),
+    pageSize: 100,
+    instead: () => (isBroken ? refused(500) : undefined),
+  })
+  api.on('/v2/messages', list.handler)
+  const start = () => startTimed(api, trial, ['messages'], { pollMs: POLL_MS })
+  const pass = async (timed: TimedSources, ms: number, times: number) => {
+    for (let done = 0; done < times; done += 1) {
+      timed.passTime(ms)
+      await timed.drain()
+    }
+  }
+  const failing = await start()
+  await failing.drain()
+  isBroken = true
+  await pass(failing, POLL_MS, (2 * MINUTE) / POLL_MS)
+  const limits = () => api.requests.flatMap(({ query }) => query['limit'] ?? [])
+  expect(limits()).toContain('1')
+  isBroken = false
+  const sent = api.requests.length
+  await pass(await start(), DAY / 4, 4 * 8)
+  expect(new Set(limits().slice(sent))).toEqual(new Set(['100']))
 })
 
 test('of twenty collections whose route is broken, one tries for all, and all are read once it answers', async () => {

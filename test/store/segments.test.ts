@@ -127,6 +127,12 @@ test('what failures have made smaller is whole again, unless a cursor needs it',
     add({ ...failed, cursor: { cursor: 'c' } }),
     add({ query: { limit: '1' } }),
   ]
+  segments.readWholePages(FEED)
+  expect([between(), within(), other()]).toEqual([
+    [null, 3, failed.retryAt],
+    [{ limit: '1' }, 3, failed.retryAt],
+    [{ limit: '1' }, 0, null],
+  ])
   segments.retryWhole(FEED)
   expect([between(), within(), other()]).toEqual([
     [null, 0, null],

@@ -91,7 +91,9 @@ export interface Segments {
   settled(id: number): void
   /** Ends the waits after failures. */
   retryNow(feed: string): void
-  /** The same, and forgets what the failures have made smaller, where no cursor needs its query. */
+  /** Forgets what failures have made smaller, where no cursor needs its query. */
+  readWholePages(feed: string): void
+  /** Both, and forgets the failures where no cursor needs its query. */
   retryWhole(feed: string): void
   /** Joins two neighbours and returns the result, which has the earlier `listedAt` of the two. */
   join(newer: Segment, older: Segment): Segment
@@ -221,6 +223,9 @@ export function createSegments(prepare: Prepare): Segments {
     `UPDATE sync_segments SET retry_at = NULL, attempts = iif(cursor IS NULL, 0, attempts), query = iif(cursor IS NULL, NULL, query)
      WHERE feed = ? AND attempts > 0`,
   )
+  const readWholePages = prepare(
+    'UPDATE sync_segments SET query = NULL WHERE feed = ? AND attempts > 0 AND cursor IS NULL',
+  )
   const retryNow = prepare(
     `UPDATE sync_segments SET retry_at = NULL, tries = 0, try_at = NULL
      WHERE feed = ? AND (retry_at IS NOT NULL OR tries > 0)`,
@@ -325,6 +330,7 @@ export function createSegments(prepare: Prepare): Segments {
       if (older.wantedAt !== null) wantAt(newer.id, older.wantedAt)
       return joined
     },
+    readWholePages: feed => writing(() => void readWholePages.run(feed)),
     retryWhole: feed => writing(() => void retryWhole.run(feed)),
     retryNow: feed => writing(() => void retryNow.run(feed)),
     listedDownTo(feed) {

@@ -6,7 +6,7 @@ import type { TimelineFeed } from '../../../declare/resource.ts'
 import { NO_PASS, type Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
 import { newRowGraceMs } from '../../deletions/denial.ts'
-import { aloneBackoffMs, isSteppedOver, nextForPage } from '../narrowing.ts'
+import { aloneBackoffMs, FAILURES_OF_ONE_PAGE, isSteppedOver, nextForPage } from '../narrowing.ts'
 import { canCutAtEdge, cutFailed, cutOff, passOfRest, type Query } from '../pass.ts'
 import { putOffList } from '../put-off.ts'
 import { noteUnread } from '../unread-spans.ts'
@@ -44,9 +44,11 @@ export function narrowSpan(context: EngineContext, span: FailedSpan): void {
     reason: next.step,
     attempt: attempts,
   })
-  if (next.step === 'wait')
-    putOffList(context, whereOf(span), span.segment, error, { ofList: span.feedFailures })
-  else if (next.step === 'shrink') shrink(context, span, attempts, next.limit)
+  if (next.step === 'wait') {
+    putOffList(context, whereOf(span), segment, error, { ofList: span.feedFailures })
+    // The whole list fails, so smaller pages help none of its parts. It may answer only after a restart.
+    if (span.feedFailures > FAILURES_OF_ONE_PAGE) context.store.segments.readWholePages(span.list.id)
+  } else if (next.step === 'shrink') shrink(context, span, attempts, next.limit)
   else if (next.step === 'cut') cut(context, span, attempts, next.at)
   else stepOver(context, span, attempts)
 }
