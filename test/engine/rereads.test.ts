@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { refused, type ScriptedAnswer, startScriptedApi, v1Page } from '../support/scripted-api.ts'
-import { startTrial } from './trial-backfill.ts'
+import { refused, type ScriptedAnswer, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
+import { message, startTrial } from './trial-backfill.ts'
 import { startTimed } from './trial-timed.ts'
 
 const HOUR = 3_600_000
@@ -77,3 +77,46 @@ test.each([
     expect(reads('/v1/meetings/{id}')).toBe(2)
   },
 )
+
+test.each([
+  ['ten days', 10 * DAY],
+  ['a year', 365 * DAY],
+])('the text of an e-mail of %s ago that was hidden for a day is stored on the next day', async (_, age) => {
+  const api = await startScriptedApi()
+  const listed = message(1, { received_at: new Date(Date.now() - age).toISOString() })
+  let isHidden = true
+  api.on('/v2/messages', () => v2Page([listed]))
+  api.on('/v2/messages/{id}', () => (isHidden ? refused(404) : { body: { ...listed, text: 'words' } }))
+  const trial = await startTrial(api)
+  const timed = await startTimed(api, trial, ['messages', 'message_bodies'])
+  const day = async () => {
+    for (let hour = 0; hour < 24; hour += 1) {
+      timed.passTime(HOUR)
+      await timed.drain()
+    }
+  }
+  await day()
+  expect(trial.column('SELECT text_state FROM messages')).toEqual(['gone'])
+  isHidden = false
+  await day()
+  expect(trial.column('SELECT text FROM messages')).toEqual(['words'])
+})
+
+test('the text of an old e-mail that always answers 404 is soon asked for once a month', async () => {
+  const api = await startScriptedApi()
+  const listed = message(1, { received_at: new Date(Date.now() - 365 * DAY).toISOString() })
+  api.on('/v2/messages', () => v2Page([listed]))
+  api.on('/v2/messages/{id}', () => refused(404))
+  const trial = await startTrial(api)
+  const timed = await startTimed(api, trial, ['messages', 'message_bodies'])
+  const readsIn = async (days: number) => {
+    const before = api.asked('/v2/messages/{id}').length
+    for (let passed = 0; passed < days; passed += 1) {
+      timed.passTime(DAY)
+      await timed.drain()
+    }
+    return api.asked('/v2/messages/{id}').length - before
+  }
+  await readsIn(60)
+  expect(await readsIn(90)).toBe(3)
+})

@@ -7,7 +7,7 @@ import type { Denial } from '../../../store/deletions/suspicions.ts'
 import type { TextResult } from '../../../store/rows/merge/texts.ts'
 import type { StoredItem } from '../../../store/rows/write-items.ts'
 import type { EngineContext } from '../../context/context.ts'
-import { DAY, HOUR, WEEK } from '../../context/intervals.ts'
+import { DAY, HOUR, MONTH, WEEK } from '../../context/intervals.ts'
 import type { Reply } from '../../context/job.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { writeRows } from '../../follow-ups/write.ts'
@@ -99,13 +99,18 @@ function bodyAbsent(context: EngineContext, work: ItemWork): void {
 }
 
 const BODY_YOUNG_MS = 30 * DAY
-const YOUNG_BODY = { firstMs: 2 * HOUR, mostMs: WEEK }
 
-/** A hidden text may be shown later. A young message is read again after growing waits, an old one every 30 days. */
-function bodyAgain(context: EngineContext, work: ItemWork, waiting: boolean): void {
+/**
+ * A hidden text may be shown later. A young message is read again after growing waits, an old one every 30 days. After
+ * a 404 the waits of an old one grow too: the API answers so only for a message that no list shows, so one that stays
+ * listed was hidden for a while.
+ */
+function bodyAgain(context: EngineContext, work: ItemWork, isGone: boolean): void {
   const { task } = work
   const age = task.sortAt === null ? 0 : context.clock.now() - Date.parse(task.sortAt)
   const attempts = task.attempts + 1
-  const interval = age < BODY_YOUNG_MS ? longestBackoffMs(YOUNG_BODY, attempts) : BODY_YOUNG_MS
-  scheduleRead(context, work, { afterMs: interval, attempts, waiting })
+  const isYoung = age < BODY_YOUNG_MS
+  const mostMs = isYoung ? WEEK : MONTH
+  const afterMs = isYoung || isGone ? longestBackoffMs({ firstMs: 2 * HOUR, mostMs }, attempts) : mostMs
+  scheduleRead(context, work, { afterMs, attempts, waiting: isGone })
 }
