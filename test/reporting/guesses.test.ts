@@ -115,6 +115,13 @@ describe('the settings', () => {
     expect(chosen({ amount: 'worth' }).amount).toMatchObject({ field: 'worth', isGuessed: false })
   })
 
+  test('are no error where the CRM has no such object', () => {
+    const { amount } = chooseFields(CRM_ROLES.deal, {
+      ...{ object: undefined, fields: [], set: { amount: 'worth' }, before: {}, targets },
+    })
+    expect(amount).toEqual({ field: undefined, isGuessed: false, why: 'The CRM has no such object.' })
+  })
+
   test('may say that there is no such field', () => {
     expect(chosen({ amount: 'none' }).amount).toMatchObject({ field: undefined, isGuessed: false })
   })

@@ -23,7 +23,8 @@ export interface ChosenField {
 export const NO_FIELD = 'none'
 
 export interface FieldChoice {
-  object: string
+  /** Undefined when no object of the CRM holds such records. */
+  object: string | undefined
   fields: readonly FieldFacts[]
   /** By role: the field that the settings name, or `NO_FIELD`. */
   set: Readonly<Record<string, string | undefined>>
@@ -56,6 +57,8 @@ function chooseField(
 ): ChosenField {
   const { object, fields, set, before } = choice
   const wanted = set[name]
+  if (object === undefined)
+    return { field: undefined, isGuessed: wanted === undefined, why: 'The CRM has no such object.' }
   if (wanted === NO_FIELD)
     return { field: undefined, isGuessed: false, why: 'The settings say that there is none.' }
   if (wanted !== undefined) {

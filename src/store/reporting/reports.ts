@@ -154,11 +154,11 @@ function findings(db: Sqlite, prepare: Prepare, config: ReportConfig): Findings 
     const role = name as RoleObject
     const object = objects[role].value
     const fields = object === null ? [] : factsOf(db, prepare, object, roles)
-    const set = object === null ? {} : config.fields[role]
+    const set = config.fields[role]
     const before = Object.fromEntries(
       Object.keys(roles).map(each => [each, stored.get(`crm.${role}.${each}`)]),
     )
-    const choice = { object: object ?? 'no object', fields, set, before, targets }
+    const choice = { object: object ?? undefined, fields, set, before, targets }
     return [role, chooseFields(roles as CrmRoles, choice)] as const
   })
   const fields = Object.fromEntries(chosen) as Record<RoleObject, Record<string, ChosenField>>
