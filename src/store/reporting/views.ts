@@ -84,6 +84,19 @@ function nameOf(
   return `(SELECT ${first} FROM ${source.from} AND t.id = ${id})`
 }
 
+/** The company of the record `x`, and its name. A field that points at no record has the name itself. */
+function companyColumns(
+  db: Sqlite,
+  settings: StoredSettings,
+  source: RecordSource | undefined,
+  role: 'deal' | 'contact',
+): string {
+  if (source?.formOf(settings.get(`crm.${role}.company`) ?? '') !== 'relation')
+    return 'CAST(NULL AS TEXT) AS company_id, CAST(x.company AS TEXT) AS company'
+  const [object, name] = [settings.get('crm.company.object'), settings.get('crm.company.name')]
+  return `CAST(x.company AS TEXT) AS company_id, CAST(${nameOf(db, object, name, 'x.company')} AS TEXT) AS company`
+}
+
 const OWNER_COLUMNS = `CAST(x.owner AS TEXT) AS owner_id,
   CAST(CASE WHEN x.owner IS NULL THEN NULL
     WHEN m.name <> '' THEN m.name
@@ -125,13 +138,6 @@ function dealsView(db: Sqlite, settings: StoredSettings): string {
       ? localDay(`(SELECT max(h.observed_at) FROM crm_record_changes h WHERE h.object = ${text(source.object)}
       AND h.record_id = x.id AND h.field = ${text(stageField)})`)
       : 'NULL'
-  const company = nameOf(
-    db,
-    settings.get('crm.company.object'),
-    settings.get('crm.company.name'),
-    'x.company',
-  )
-  const isRelation = source?.formOf(settings.get('crm.deal.company') ?? '') === 'relation'
   return `
 SELECT d.deal_id, d.deal, d.company_id, d.company, d.pipeline_id, d.pipeline, d.pipeline_kind, d.stage_id, d.stage,
   d.stage_position, d.owner_id, d.owner, d.owner_state, d.amount, d.currency, d.amount_reporting, d.created_day,
@@ -145,8 +151,7 @@ SELECT d.deal_id, d.deal, d.company_id, d.company, d.pipeline_id, d.pipeline, d.
   d.probability, d.forecast_category, d.deal_type, d.lost_reason, d.next_step, d.outcome
 FROM (
   SELECT CAST(x.id AS TEXT) AS deal_id, x.name AS deal,
-    CAST(${isRelation ? 'x.company' : 'NULL'} AS TEXT) AS company_id,
-    CAST(${isRelation ? company : 'x.company'} AS TEXT) AS company,
+    ${companyColumns(db, settings, source, 'deal')},
     x.pipeline_id, p.pipeline, CAST(coalesce(p.kind, 'sales') AS TEXT) AS pipeline_kind,
     CAST(x.stage AS TEXT) AS stage_id, CAST(coalesce(s.stage, x.stage) AS TEXT) AS stage, s.position AS stage_position,
     ${OWNER_COLUMNS},
@@ -188,17 +193,9 @@ ${OWNER_JOIN}`.trim()
 
 function contactsView(db: Sqlite, settings: StoredSettings): string {
   const { sql, source } = records(db, settings, 'contact')
-  const company = nameOf(
-    db,
-    settings.get('crm.company.object'),
-    settings.get('crm.company.name'),
-    'x.company',
-  )
-  const isRelation = source?.formOf(settings.get('crm.contact.company') ?? '') === 'relation'
   return `
 SELECT CAST(x.id AS TEXT) AS contact_id, x.name AS contact, CAST(lower(x.email) AS TEXT) AS email,
-  CAST(${isRelation ? 'x.company' : 'NULL'} AS TEXT) AS company_id,
-  CAST(${isRelation ? company : 'x.company'} AS TEXT) AS company,
+  ${companyColumns(db, settings, source, 'contact')},
   ${OWNER_COLUMNS},
   CAST(coalesce(x.opted_out, 1 - x.opted_in) AS INTEGER) AS is_opted_out
 FROM ${sql} x
