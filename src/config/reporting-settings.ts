@@ -103,7 +103,7 @@ export const REPORTING_SETTINGS = {
     kind: kinds.dayList,
     default: undefined,
     without: 'none',
-    description: 'Days on which nobody works. In the environment, separate them with commas.',
+    description: 'Days without work. In the environment, separate them with commas.',
     example: '["2026-12-25", "2027-01-01"]',
   },
   'reporting.currency': {

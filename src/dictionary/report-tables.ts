@@ -58,7 +58,7 @@ const OWNER: Readonly<Record<string, ColumnLine>> = {
   ),
   owner_state: [
     'text',
-    '`member`: a member now; `left`: not a member any more, or never published; `unnamed`: a member without a name; `none`: nobody owns it.',
+    '`member`: a member now; `left`: not a member any more, or never published; `unnamed`: a member without a name; `none`: it has no owner.',
     { example: 'member' },
   ],
 }

@@ -961,7 +961,7 @@ export const HOSTILE_STAGES: readonly { name: string; outcome: Outcome; why: str
   { name: 'Unwon', outcome: 'unknown', why: 'not an ordinary word' },
   { name: 'Wonder Ltd - Discovery', outcome: 'open', why: '"Won" only as letters of a name' },
   { name: 'Win-back campaign', outcome: 'open', why: 'an effort to get a customer back' },
-  { name: 'Lost and found', outcome: 'unknown', why: 'recovered or not, nobody can say' },
+  { name: 'Lost and found', outcome: 'unknown', why: 'the name does not say whether it is recovered' },
   { name: 'Re-opened (was lost)', outcome: 'open', why: '"lost" is the past' },
   { name: 'Loss review', outcome: 'unknown', why: 'work after a loss, or a fear of one' },
   { name: 'Contract sent', outcome: 'open', why: 'sent, not signed' },

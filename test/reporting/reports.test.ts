@@ -186,7 +186,7 @@ describe('the view deals', () => {
   })
 
   test.each<[what: string, owner: unknown, expected: Fields]>([
-    ['nobody', null, { owner_id: null, owner: null, owner_state: 'none' }],
+    ['no one', null, { owner_id: null, owner: null, owner_state: 'none' }],
     ['a member without a name', 'mem_2', { owner: 'two@example.com', owner_state: 'unnamed' }],
     ['a member who has left', 'mem_3', { owner: 'Rosa Garcia', owner_state: 'left' }],
     ['a member who was never published', 'mem-9876', { owner: 'Former member 9876', owner_state: 'left' }],
@@ -311,7 +311,7 @@ describe('the settings of reports', () => {
     ])
   })
 
-  test('what fits nothing in the CRM is told with what there is, and doctor shows it', async () => {
+  test('what fits nothing in the CRM is reported with what there is, and doctor shows it', async () => {
     const { store, deals, update } = workspace()
     deals({ d: BASE })
     const problems = await update({
