@@ -139,6 +139,12 @@ describe('the settings', () => {
     expect(chosen({ next_step: 'title' }).name.field).toBeUndefined()
   })
 
+  test('a field that one role keeps from an earlier guess is not taken by another', () => {
+    const before = { next_step: { field: 'title', why: '' } }
+    const { name, next_step } = chosen({}, before)
+    expect([name.field, next_step.field]).toEqual([undefined, 'title'])
+  })
+
   test('an earlier guess is kept while its field exists, though another would be guessed today', () => {
     const before = { amount: { field: 'worth', why: 'Guessed in spring.' } }
     expect(chosen({}, before).amount).toMatchObject({

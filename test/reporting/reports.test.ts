@@ -335,10 +335,13 @@ describe('the settings of reports', () => {
 
   test('the calendar has the days of all deals, but not of dates that are mistakes', async () => {
     const { store, deals, update } = workspace()
-    deals({ a: { ...BASE, close_date: '2031-05-01' }, b: { ...BASE, close_date: '0202-05-01' }, c: BASE })
+    deals({
+      ...{ a: { ...BASE, close_date: '2031-05-01' }, b: { ...BASE, close_date: '0202-05-01' } },
+      ...{ c: { ...BASE, close_date: '2019-05-01' }, d: { ...BASE, close_date: '2910-05-01' } },
+    })
     await update()
     expect(store.all('SELECT min(day) AS first, max(day) AS last FROM calendar')).toEqual([
-      { first: '2024-01-01', last: '2031-12-31' },
+      { first: '2017-01-01', last: '2031-12-31' },
     ])
   })
 

@@ -38,24 +38,34 @@ export function chooseFields<R extends CrmRoles>(
   roles: R,
   choice: FieldChoice,
 ): Record<keyof R, ChosenField> {
-  const taken = new Set(Object.values(choice.set))
+  const { set, before } = choice
+  const wanted = Object.values(set).flatMap(field => field ?? [])
+  /** By field: the role that keeps it from an earlier guess. */
+  const kept = new Map(
+    Object.keys(roles).flatMap(name => {
+      const field = set[name] === undefined ? before[name]?.field : undefined
+      return field === undefined || wanted.includes(field) ? [] : [[field, name] as const]
+    }),
+  )
+  const taken = new Set(wanted)
   const chosen = Object.entries(roles).map(([name, role]) => {
-    const found = chooseField(name, role, { ...choice, fields: choice.fields.filter(isActive) }, taken)
+    const isFree = (field: FieldFacts) =>
+      field.isActive && !taken.has(field.name) && (kept.get(field.name) ?? name) === name
+    const found = chooseField(name, role, choice, isFree)
     if (found.field !== undefined) taken.add(found.field)
     return [name, found] as const
   })
   return Object.fromEntries(chosen) as Record<keyof R, ChosenField>
 }
 
-const isActive = ({ isActive: is }: FieldFacts) => is
-
 function chooseField(
   name: string,
   role: CrmRole,
   choice: FieldChoice,
-  taken: ReadonlySet<unknown>,
+  isFree: (field: FieldFacts) => boolean,
 ): ChosenField {
-  const { object, fields, set, before } = choice
+  const { object, set, before } = choice
+  const fields = choice.fields.filter(field => field.isActive)
   const wanted = set[name]
   if (object === undefined)
     return { field: undefined, isGuessed: wanted === undefined, why: 'The CRM has no such object.' }
@@ -68,7 +78,7 @@ function chooseField(
     const why = `The settings name ${wanted}, which ${object} does not have. It has: ${names || 'no fields'}.`
     return { field: undefined, isGuessed: false, why, isMissing: true }
   }
-  const candidates = fields.filter(field => isCandidate(field, role, choice) && !taken.has(field.name))
+  const candidates = fields.filter(field => isFree(field) && isCandidate(field, role, choice))
   const kept = before[name]
   if (kept && candidates.some(field => field.name === kept.field)) return { ...kept, isGuessed: true }
   const best = bestOf(candidates, role)

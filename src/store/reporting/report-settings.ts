@@ -1,4 +1,5 @@
 import type { RoleObject } from '../../config/crm-roles.ts'
+import { WEEKDAYS } from '../../config/kinds.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { createMeta, META } from '../sync/meta.ts'
@@ -37,6 +38,9 @@ export interface ChosenObject {
   problem?: string
 }
 
+/** As the settings file has it. */
+const dayNamed = (weekday: number): string => WEEKDAYS[weekday - 1] ?? ''
+
 /** The rows of `report_settings`. */
 export function reportSettings(
   { calendar, currency, rates, salesPipelines, renewalPipelines, won, lost }: ReportConfig,
@@ -56,10 +60,10 @@ export function reportSettings(
   })
   return [
     set('reporting.time_zone', calendar.timeZone, ''),
-    set('reporting.week_start', calendar.weekStart, ''),
+    set('reporting.week_start', dayNamed(calendar.weekStart), ''),
     set('reporting.fiscal_year_start', calendar.fiscalYearStart, ''),
     set('reporting.fiscal_year_named_by', calendar.fiscalYearNamedBy, ''),
-    set('reporting.workdays', calendar.workdays, ''),
+    set('reporting.workdays', calendar.workdays.map(dayNamed), ''),
     set('reporting.holidays', calendar.holidays, ''),
     set('reporting.currency', currency, 'Not set: amounts are not converted.'),
     set('reporting.rates', rates, 'Not set: amounts are not converted.'),

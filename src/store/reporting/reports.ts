@@ -98,12 +98,18 @@ const lastCrmChange = (prepare: Prepare): number =>
 /** The first and the last times of what happens, as texts that begin with the year. */
 type TimeRange = readonly [first: string | null, last: string | null]
 
+/** SQL: dates outside are mistakes, of which one must not hide the others. */
+const IS_POSSIBLE = `BETWEEN '${YEARS.first}' AND '${YEARS.last + 1}'`
+
 function spanOfRows(prepare: Prepare): TimeRange {
+  const ends = [
+    'SELECT min(occurred_at) AS day FROM activities WHERE occurred_at',
+    'SELECT min(received_at) FROM messages WHERE received_at',
+    'SELECT min(start_time) FROM meetings WHERE start_time',
+    'SELECT max(start_time) FROM meetings WHERE start_time',
+  ].map(select => `${select} ${IS_POSSIBLE}`)
   const found = prepare<[first: string | null, last: string | null]>(
-    `SELECT min(first), max(last) FROM (
-       SELECT (SELECT min(occurred_at) FROM activities) AS first, NULL AS last
-       UNION ALL SELECT (SELECT min(received_at) FROM messages), NULL
-       UNION ALL SELECT (SELECT min(start_time) FROM meetings), (SELECT max(start_time) FROM meetings))`,
+    `SELECT min(day), max(day) FROM (${ends.join(' UNION ALL ')})`,
   )
   return onlyRow(found.raw())
 }
@@ -117,17 +123,18 @@ function spanOfDeals(
   if (!source) return [null, null]
   const { close_date: day } = roleValues('deal', source, { close_date: closeDate ?? null })
   const found = prepare<[first: string | null, last: string | null]>(
-    `SELECT min(min(t.created_at), coalesce(min(${day}), min(t.created_at))), max(${day}) FROM ${source.live}`,
+    `SELECT min(x.day), max(x.day) FROM (
+       SELECT t.created_at AS day FROM ${source.live} UNION ALL SELECT ${day} FROM ${source.live}) x
+     WHERE x.day ${IS_POSSIBLE}`,
   )
   return onlyRow(found.raw())
 }
 
 function yearsOf(spans: readonly TimeRange[], now: number): Years {
   const years = spans.flat().flatMap(text => (text === null ? [] : Number(text.slice(0, 4))))
-  const possible = years.filter(year => year >= YEARS.first && year <= YEARS.last)
   return {
-    first: Math.max(YEARS.first, Math.min(now, ...possible) - YEARS_BEFORE),
-    last: Math.min(YEARS.last, Math.max(now + YEARS_AHEAD, ...possible)),
+    first: Math.max(YEARS.first, Math.min(now, ...years) - YEARS_BEFORE),
+    last: Math.min(YEARS.last, Math.max(now + YEARS_AHEAD, ...years)),
   }
 }
 
@@ -153,11 +160,17 @@ function findings(db: Sqlite, prepare: Prepare, config: ReportConfig): Findings 
   const chosen = Object.entries(CRM_ROLES).map(([name, roles]) => {
     const role = name as RoleObject
     const object = objects[role].value
-    const fields = object === null ? [] : factsOf(db, prepare, object, roles)
     const set = config.fields[role]
     const before = Object.fromEntries(
       Object.keys(roles).map(each => [each, stored.get(`crm.${role}.${each}`)]),
     )
+    const decided = new Map(
+      Object.keys(roles).flatMap(each => {
+        const field = set[each] ?? before[each]?.field
+        return field === undefined ? [] : [[each, field] as const]
+      }),
+    )
+    const fields = object === null ? [] : factsOf(db, prepare, object, { roles, decided })
     const choice = { object: object ?? undefined, fields, set, before, targets }
     return [role, chooseFields(roles as CrmRoles, choice)] as const
   })
@@ -268,14 +281,32 @@ function chooseObject(
   return { value: role, isGuessed: true, why: `The CRM has a standard object ${role}.` }
 }
 
-/** The fields of an object. How many records have a value is counted for those that may hold a role. */
-function factsOf(db: Sqlite, prepare: Prepare, object: string, roles: CrmRoles): FieldFacts[] {
+/**
+ * The fields of an object. How many records have a value is counted for those that may hold a role that has none yet: of
+ * a million contacts this takes a second, and it follows each change of the CRM.
+ * @param decided by role: the field that the settings or an earlier guess give it
+ */
+function factsOf(
+  db: Sqlite,
+  prepare: Prepare,
+  object: string,
+  { roles, decided }: { roles: CrmRoles; decided: ReadonlyMap<string, string> },
+): FieldFacts[] {
   const fields = createCrmFieldReader(prepare)(object)
   const source = recordSource(db, object)
-  const names = new Set(Object.values(roles).flatMap(({ names: each }) => each.map(plain)))
+  const active = new Set(fields.flatMap(({ name, isActive }) => (isActive ? name : [])))
+  const open = Object.entries(roles).flatMap(([name, role]) =>
+    active.has(decided.get(name) ?? '') ? [] : role,
+  )
+  const names = new Set(open.flatMap(({ names: each }) => each.map(plain)))
+  const pointSomewhere = open.some(({ to }) => to !== undefined)
+  const taken = new Set(decided.values())
   const mayHold = fields.filter(
     ({ name, label, isRelation }) =>
-      isRelation || names.has(plain(name)) || (label !== null && names.has(plain(label))),
+      !taken.has(name) &&
+      ((isRelation && pointSomewhere) ||
+        names.has(plain(name)) ||
+        (label !== null && names.has(plain(label)))),
   )
   const values = mayHold.map(({ name }) => source?.column(name) ?? 'NULL')
   const counts =
