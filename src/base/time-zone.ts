@@ -43,3 +43,10 @@ export function createDayBegin(timeZone: string): (day: number) => number {
     return after
   }
 }
+
+/** Returns a function that gives the hour of the local day, from 0 to 23. */
+export function createLocalHour(timeZone: string): (ms: number) => number {
+  if (timeZone === UTC) return ms => new Date(ms).getUTCHours()
+  const format = new Intl.DateTimeFormat('en-GB', { timeZone, hour: '2-digit', hourCycle: 'h23' })
+  return ms => Number(format.format(ms))
+}

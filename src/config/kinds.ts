@@ -349,6 +349,28 @@ export const dayList: SettingKind<readonly string[]> = {
   },
 }
 
+/** A time of day such as `09:30`, read as minutes after midnight. */
+export const timeOfDay: SettingKind<number> = {
+  allowed: () => 'a time of day from 00:00 to 24:00, such as 09:30',
+  fromText: asText,
+  read: value => {
+    const [, hours, minutes] =
+      /^([01]\d|2[0-4]):([0-5]\d)$/.exec(typeof value === 'string' ? value : '') ?? []
+    const time = Number(hours) * 60 + Number(minutes)
+    return time <= 24 * 60 ? time : undefined
+  },
+}
+
+/** Domains of addresses, read in lower case. */
+export const domainList: SettingKind<readonly string[]> = {
+  allowed: () => 'a list of domains such as example.com, without @',
+  fromText: resourceList.fromText,
+  read: value => {
+    const domains = textsIn(value)?.map(domain => domain.toLowerCase())
+    return domains?.every(domain => /^[^\s@.][^\s@]*\.[^\s@.]+$/.test(domain)) ? domains : undefined
+  },
+}
+
 /** The name of a time zone that this Node.js knows. */
 export const timeZone: SettingKind<string> = {
   allowed: () => 'the name of a time zone such as Europe/Berlin, or UTC',

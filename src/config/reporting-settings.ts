@@ -106,6 +106,42 @@ export const REPORTING_SETTINGS = {
     description: 'Days without work. In the environment, separate them with commas.',
     example: '["2026-12-25", "2027-01-01"]',
   },
+  'reporting.work_from': {
+    kind: kinds.timeOfDay,
+    default: '09:00',
+    description: 'When work begins on a workday, in local time.',
+    example: '"08:30"',
+  },
+  'reporting.work_to': {
+    kind: kinds.timeOfDay,
+    default: '18:00',
+    description: 'When work ends on a workday, in local time.',
+    example: '"17:30"',
+  },
+  'reporting.reply_limit_days': {
+    kind: kinds.number({ whole: true, min: 1, max: 3650 }),
+    default: 30,
+    unit: 'days',
+    description:
+      'An e-mail that is answered after more days takes up an old conversation: it is in `mail_questions`, and not counted as a reply.',
+    example: '14',
+  },
+  'reporting.internal_domains': {
+    kind: kinds.domainList,
+    default: undefined,
+    without: 'guessed',
+    description:
+      'Domains of the addresses of your own people. Members are your people wherever they have an address. In the environment, separate them with commas.',
+    example: '["example.com", "example.co.jp"]',
+  },
+  'reporting.partner_domains': {
+    kind: kinds.domainList,
+    default: undefined,
+    without: 'none',
+    description:
+      'Domains of companies that work with you: their people are neither yours nor customers. In the environment, separate them with commas.',
+    example: '["agency.example"]',
+  },
   'reporting.currency': {
     kind: kinds.currency,
     default: undefined,

@@ -1,4 +1,5 @@
 import { REPORT_CHANGE_TABLE, REPORT_SETTING_TABLE } from '../catalog/bookkeeping/tables.ts'
+import { CONVERSATION_VIEWS, PEOPLE_TABLES } from './conversation-tables.ts'
 import { type ColumnLine, type DescribedTable, tableFromLines } from './described-table.ts'
 import { describedBookkeeping } from './sync-tables.ts'
 
@@ -70,6 +71,7 @@ const COMPANY: Readonly<Record<string, ColumnLine>> = {
 
 /** Tables that are computed from others, and computed again when these change. */
 export const DERIVED_TABLES: readonly DescribedTable[] = [
+  ...PEOPLE_TABLES,
   tableFromLines(
     {
       name: 'pipelines',
@@ -156,6 +158,21 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
         '1 on the days of `reporting.workdays` but `reporting.holidays`.',
         { example: '1' },
       ],
+      work_from: [
+        'timestamp',
+        'When work begins, by `reporting.work_from`.',
+        { nullMeaning: 'It is no workday.', example: '2026-03-04T00:00:00.000Z' },
+      ],
+      work_to: [
+        'timestamp',
+        'When work ends, by `reporting.work_to`.',
+        { nullMeaning: 'It is no workday.', example: '2026-03-04T09:00:00.000Z' },
+      ],
+      work_hours_before: [
+        'real',
+        'Working hours from the first day of the calendar to this one, to count those between two.',
+        { unit: 'hours', example: '1566' },
+      ],
     },
   ),
 ]
@@ -163,6 +180,7 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
 export const isDerived = (table: string): boolean => DERIVED_TABLES.some(({ name }) => name === table)
 
 export const REPORT_VIEWS: readonly DescribedTable[] = [
+  ...CONVERSATION_VIEWS,
   tableFromLines(
     {
       name: 'periods',

@@ -63,7 +63,10 @@ const VIEWS: Readonly<Record<string, { order: string; usesClock: boolean }>> = {
   sync_coverage: { order: 't.resource, t.from_at', usesClock: false },
   // They are made of several tables, and small enough to be read each time.
   ...Object.fromEntries(
-    REPORT_VIEWS.map(({ name, columns: [key] }) => [name, { order: `t.${key?.name}`, usesClock: true }]),
+    REPORT_VIEWS.map(({ name, columns }) => [
+      name,
+      { order: columns.flatMap(column => (column.isKey ? [`t.${column.name}`] : [])).join(', '), usesClock: true },
+    ]),
   ),
 }
 

@@ -8,6 +8,8 @@ const RULES: CalendarRules = {
   fiscalYearNamedBy: 'start',
   workdays: [1, 2, 3, 4, 5],
   holidays: [],
+  workFrom: 540,
+  workTo: 1080,
 }
 
 const dayIn = (day: string, rules: Partial<CalendarRules> = {}) => {

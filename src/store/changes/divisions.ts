@@ -25,6 +25,7 @@ const TIMES: Readonly<Record<string, string>> = {
   playbook_results: 'created_at',
   crm_record_changes: 'observed_at',
   access_logs: 'occurred_at',
+  conversations: 'happened_at',
   sync_runs: 'started_at',
   sync_minutes: 'at',
 }
@@ -47,7 +48,9 @@ export const DIVISIONS: ReadonlyMap<string, Division> = new Map([
   ...BOOKKEEPING.filter(({ name }) => STATE_TABLES.includes(name)).map(
     ({ name, key }) => [name, byOwnTime(name) ?? { by: 'key', columns: key }] as const,
   ),
-  ...DERIVED_TABLES.map(({ name, columns }) => [name, { by: 'key', columns: keyOf(columns) }] as const),
+  ...DERIVED_TABLES.map(
+    ({ name, columns }) => [name, byOwnTime(name) ?? { by: 'key', columns: keyOf(columns) }] as const,
+  ),
 ])
 
 function keyOf(columns: readonly DescribedColumn[]): string[] {

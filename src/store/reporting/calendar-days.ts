@@ -1,4 +1,4 @@
-import { DAY_MS, isoInstant } from '../../base/clock.ts'
+import { DAY_MS, HOUR_MS, isoInstant, MINUTE_MS } from '../../base/clock.ts'
 import { createDayBegin } from '../../base/time-zone.ts'
 
 /** The local days of a time zone, with the weeks, quarters and years that a company counts in. Pure. */
@@ -15,6 +15,9 @@ export interface CalendarRules {
   workdays: readonly number[]
   /** Days such as `2026-12-25`. */
   holidays: readonly string[]
+  /** When work begins and ends on a workday, in minutes after midnight. */
+  workFrom: number
+  workTo: number
 }
 
 export interface CalendarDay {
@@ -32,6 +35,11 @@ export interface CalendarDay {
   fiscal_year: number
   weekday: number
   is_workday: 0 | 1
+  /** When work begins; null on a day without work. */
+  work_from: string | null
+  work_to: string | null
+  /** From the first of the days to this one. */
+  work_hours_before: number
 }
 
 /** @param first the first year; `last` the last one */
@@ -44,9 +52,22 @@ export function calendarDays(
   const beginOf = createDayBegin(rules.timeZone)
   const days: CalendarDay[] = []
   let from = beginOf(begin)
+  let worked = 0
   for (let number = begin; number < end; number += 1) {
     const to = beginOf(number + 1)
-    days.push({ ...dayOf(number, rules), utc_from: isoInstant(from), utc_to: isoInstant(to) })
+    const day = dayOf(number, rules)
+    // From the end of the day: clocks are changed at night, before work begins.
+    const instant = (minute: number) =>
+      day.is_workday === 0 ? null : isoInstant(to - DAY_MS + minute * MINUTE_MS)
+    days.push({
+      ...day,
+      utc_from: isoInstant(from),
+      utc_to: isoInstant(to),
+      work_from: instant(rules.workFrom),
+      work_to: instant(rules.workTo),
+      work_hours_before: worked / HOUR_MS,
+    })
+    worked += day.is_workday * (rules.workTo - rules.workFrom) * MINUTE_MS
     from = to
   }
   return days
@@ -54,7 +75,9 @@ export function calendarDays(
 
 const textOf = (number: number) => new Date(number * DAY_MS).toISOString().slice(0, 10)
 
-function dayOf(number: number, rules: CalendarRules): Omit<CalendarDay, 'utc_from' | 'utc_to'> {
+type Named = Omit<CalendarDay, 'utc_from' | 'utc_to' | 'work_from' | 'work_to' | 'work_hours_before'>
+
+function dayOf(number: number, rules: CalendarRules): Named {
   const { weekStart, fiscalYearStart, fiscalYearNamedBy, workdays, holidays } = rules
   const day = textOf(number)
   const date = new Date(number * DAY_MS)

@@ -28,11 +28,14 @@ const dayAt = (instant: string) =>
 
 const NOW = "strftime('%Y-%m-%dT%H:%M:%fZ', 'now')"
 
+/** SQL for the instant up to which the warehouse is complete, or now. */
+export const AS_OF = `coalesce((SELECT min(complete_as_of) FROM sync_resources
+    WHERE resource IN (SELECT value FROM json_each(coalesce((SELECT value FROM sync_meta WHERE key = 'chosen_resources'), '[]')))
+      AND unavailable_since IS NULL), ${NOW})`
+
 export const PERIODS = `
 WITH today AS (
-  SELECT ${dayAt(`coalesce((SELECT min(complete_as_of) FROM sync_resources
-    WHERE resource IN (SELECT value FROM json_each(coalesce((SELECT value FROM sync_meta WHERE key = 'chosen_resources'), '[]')))
-      AND unavailable_since IS NULL), ${NOW})`)} AS today,
+  SELECT ${dayAt(AS_OF)} AS today,
     ${dayAt(NOW)} AS clock_day
 ),
 spans AS (

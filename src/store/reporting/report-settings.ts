@@ -11,6 +11,10 @@ import type { ChosenField } from './field-guesses.ts'
 /** What the settings say about the tables and views for reports. */
 export interface ReportConfig {
   calendar: CalendarRules
+  /** Undefined: they are guessed by the addresses of members. */
+  internalDomains: readonly string[] | undefined
+  partnerDomains: readonly string[]
+  replyLimitDays: number
   currency: string | undefined
   rates: Readonly<Record<string, number>> | undefined
   /** By id or name. */
@@ -39,15 +43,24 @@ export interface ChosenObject {
 }
 
 /** As the settings file has it. */
+const timeText = (minutes: number): string =>
+  [Math.floor(minutes / 60), minutes % 60].map(part => String(part).padStart(2, '0')).join(':')
 const dayNamed = (weekday: number): string => WEEKDAYS[weekday - 1] ?? ''
+
+interface Found {
+  objects: Record<RoleObject, ChosenObject>
+  fields: Record<RoleObject, Record<string, ChosenField>>
+  statusValues: Readonly<Record<string, readonly string[]>>
+  /** Guessed domains of the workspace. */
+  domains: readonly string[]
+}
 
 /** The rows of `report_settings`. */
 export function reportSettings(
-  { calendar, currency, rates, salesPipelines, renewalPipelines, won, lost }: ReportConfig,
-  objects: Record<RoleObject, ChosenObject>,
-  fields: Record<RoleObject, Record<string, ChosenField>>,
-  statusValues: Readonly<Record<string, readonly string[]>>,
+  config: ReportConfig,
+  { objects, fields, statusValues, domains }: Found,
 ): ReportSetting[] {
+  const { calendar, currency, rates, salesPipelines, renewalPipelines, won, lost } = config
   const set = (
     name: string,
     value: string | number | object | undefined,
@@ -65,6 +78,18 @@ export function reportSettings(
     set('reporting.fiscal_year_named_by', calendar.fiscalYearNamedBy, ''),
     set('reporting.workdays', calendar.workdays.map(dayNamed), ''),
     set('reporting.holidays', calendar.holidays, ''),
+    set('reporting.work_from', timeText(calendar.workFrom), ''),
+    set('reporting.work_to', timeText(calendar.workTo), ''),
+    set('reporting.reply_limit_days', config.replyLimitDays, ''),
+    config.internalDomains === undefined
+      ? {
+          name: 'reporting.internal_domains',
+          value: domains.length === 0 ? null : JSON.stringify(domains),
+          isGuessed: true,
+          why: 'The domains of at least two members, or of half of them. Where many companies have addresses does not count.',
+        }
+      : set('reporting.internal_domains', config.internalDomains, ''),
+    set('reporting.partner_domains', config.partnerDomains, ''),
     set('reporting.currency', currency, 'Not set: amounts are not converted.'),
     set('reporting.rates', rates, 'Not set: amounts are not converted.'),
     set('crm.sales_pipelines', salesPipelines, 'Not set: all pipelines but those of renewals.'),

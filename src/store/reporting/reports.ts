@@ -8,6 +8,7 @@ import { createMeta, META } from '../sync/meta.ts'
 import { replaceViews } from '../views/replace.ts'
 import { type CalendarDay, type CalendarRules, calendarDays } from './calendar-days.ts'
 import { type ChosenField, chooseFields, type FieldFacts, plain } from './field-guesses.ts'
+import { createFollow, isFollowing, type Rules } from './follow.ts'
 import { readDealFacts, readPipelines, readStageRecords, stageFacts } from './pipeline-facts.ts'
 import {
   type ChosenObject,
@@ -17,9 +18,11 @@ import {
   storeSettings,
 } from './report-settings.ts'
 import { type RecordSource, recordSource, roleValues } from './roles-in-table.ts'
+import { guessDomains } from './sides.ts'
 import { outcomesOf } from './stage-outcomes.ts'
-import { ensureReportTables } from './tables.ts'
+import { ensureReportTables, hasReportTables } from './tables.ts'
 import { reportViews } from './views.ts'
+import { followChanges } from './waiting-keys.ts'
 
 /** Keeps `report_settings` and the derived tables for reports as the CRM's metadata, its stages and the settings want them. */
 export interface Reports {
@@ -45,6 +48,8 @@ interface ReportsDeps {
 
 export function createReports({ db, prepare, clock, transaction }: ReportsDeps): Reports {
   const meta = createMeta(prepare)
+  const follow = createFollow({ db, prepare, transaction })
+  if (hasReportTables(db) && isFollowing(prepare)) followChanges(db)
   let done: string | undefined
   let days: { of: string; rows: readonly CalendarDay[] } = { of: '', rows: [] }
 
@@ -73,11 +78,13 @@ export function createReports({ db, prepare, clock, transaction }: ReportsDeps):
         config,
         span.map(text => text?.slice(0, 4)),
         year,
-        lastCrmChange(prepare),
+        lastChangeOfRules(prepare),
       ])
-      if (inputs === done) return undefined
-      const problems = await transaction(() => write(config, span))
+      const isNew = inputs !== done
+      const problems = isNew ? await transaction(() => write(config, span)) : undefined
       done = inputs
+      if (hasReportTables(db))
+        await follow({ config, internalDomains: storedDomains(prepare, config), days: days.rows })
       return problems
     },
   }
@@ -88,10 +95,10 @@ interface Years {
   last: number
 }
 
-const lastCrmChange = (prepare: Prepare): number =>
+const lastChangeOfRules = (prepare: Prepare): number =>
   onlyRow(
     prepare<number>(
-      `SELECT coalesce(max(change), 0) FROM sync_changed_parts WHERE table_name IN ('crm_objects', 'crm_fields', 'crm_records')`,
+      `SELECT coalesce(max(change), 0) FROM sync_changed_parts WHERE table_name IN ('crm_objects', 'crm_fields', 'crm_records', 'members')`,
     ).pluck(),
   )
 
@@ -225,10 +232,35 @@ function findings(db: Sqlite, prepare: Prepare, config: ReportConfig): Findings 
   ]
   return {
     dealSpan: spanOfDeals(prepare, source, roleOf('close_date')),
-    settings: reportSettings(config, objects, fields, facts.statusValues),
+    settings: reportSettings(config, {
+      objects,
+      fields,
+      statusValues: facts.statusValues,
+      domains: guessedDomains(prepare),
+    }),
     problems: hasMetadata ? problems : [],
   }
 }
+
+const INTERNAL_DOMAINS = 'reporting.internal_domains'
+
+/** Those that were guessed before stay. */
+function guessedDomains(prepare: Prepare): string[] {
+  const addresses = prepare<string>("SELECT lower(trim(email)) FROM members WHERE trim(email) <> ''").pluck()
+  return [...new Set([...storedGuess(prepare), ...guessDomains(addresses.all())])].sort()
+}
+
+function storedGuess(prepare: Prepare): readonly string[] {
+  const stored = prepare<string | null>(
+    'SELECT value FROM report_settings WHERE is_guessed AND name = ?',
+  ).pluck()
+  return JSON.parse(stored.get(INTERNAL_DOMAINS) ?? '[]')
+}
+
+const storedDomains = (prepare: Prepare, { internalDomains }: ReportConfig): Rules['internalDomains'] => ({
+  set: internalDomains ?? [],
+  guessed: internalDomains === undefined ? storedGuess(prepare) : [],
+})
 
 const unmatchedStage = (entry: string) => `crm.deal.won or crm.deal.lost names ${entry}, which is no stage.`
 

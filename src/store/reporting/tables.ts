@@ -6,16 +6,108 @@ import {
   sqlComment,
 } from '../../dictionary/described-table.ts'
 import { DERIVED_TABLES, REPORT_VIEWS } from '../../dictionary/report-tables.ts'
+import { hasTable } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { createMeta, META } from '../sync/meta.ts'
+import { WAITING_KEYS_SQL } from './waiting-keys.ts'
 
 /**
  * The derived tables for reports. They are created from their descriptions and dropped when these change, since their rows
  * are computed from other tables. They are not STRICT: declared types such as DATE and BOOLEAN are shown by many clients.
  */
 
-const NAMES = [...DERIVED_TABLES, ...REPORT_VIEWS].map(({ name }) => name)
+const TYPES: Readonly<Record<DescribedColumn['kind'], string>> = {
+  text: 'TEXT',
+  json: 'TEXT',
+  timestamp: 'TIMESTAMP',
+  date: 'DATE',
+  boolean: 'BOOLEAN',
+  integer: 'INTEGER',
+  real: 'REAL',
+  any: 'ANY',
+}
+
+/** Columns that only parley uses, by table. A table with an `_id` is joined by it. */
+const INTERNAL_COLUMNS: Readonly<Record<string, readonly string[]>> = {
+  people: ['`_id` INTEGER PRIMARY KEY /* Internal: number of the row. */'],
+  conversations: [
+    '`_id` INTEGER PRIMARY KEY /* Internal: number of the row. */',
+    '`_thread` INTEGER /* Internal: the same number for e-mails that threads connect. */',
+    '`_is_two_way` BOOLEAN NOT NULL DEFAULT 0 /* Internal: 1 for an e-mail that answers the other side, and a meeting of both. */',
+  ],
+  record_activity: ['`_id` INTEGER PRIMARY KEY /* Internal: number of the row. */'],
+}
+
+/** Tables that only parley uses. Numbers are those of `conversations`, `people` and `record_activity`. */
+const INTERNAL_TABLES = {
+  _waiting_keys: WAITING_KEYS_SQL,
+  _conversation_people: `CREATE TABLE \`_conversation_people\` ( /* Who takes part in a conversation. */
+	\`conversation\` INTEGER NOT NULL,
+	\`person\` INTEGER NOT NULL,
+	\`role\` INTEGER NOT NULL,
+	\`happened_ms\` INTEGER /* When, in ms since 1970. */,
+	\`is_named\` INTEGER NOT NULL,
+	\`is_internal\` INTEGER /* What a meeting says. */,
+	\`contact\` INTEGER /* The contact that the API names. */,
+	PRIMARY KEY(\`conversation\`, \`person\`, \`role\`)
+) STRICT, WITHOUT ROWID`,
+  _record_conversations: `CREATE TABLE \`_record_conversations\` ( /* Which CRM record a conversation belongs to, and how. */
+	\`record\` INTEGER NOT NULL,
+	\`conversation\` INTEGER NOT NULL,
+	\`how\` INTEGER NOT NULL,
+	PRIMARY KEY(\`record\`, \`conversation\`)
+) STRICT, WITHOUT ROWID`,
+  _mail_questions: `CREATE TABLE \`_mail_questions\` ( /* E-mails that ask, with those that answer. */
+	\`asked\` INTEGER PRIMARY KEY NOT NULL,
+	\`last_asked\` INTEGER NOT NULL,
+	\`answered\` INTEGER,
+	\`work_hours\` REAL /* NULL while it waits. */,
+	\`is_counted\` INTEGER NOT NULL
+) STRICT`,
+  _contact_addresses: `CREATE TABLE \`_contact_addresses\` ( /* Contacts of the CRM, as they were last read for reports. */
+	\`contact_id\` TEXT PRIMARY KEY NOT NULL,
+	\`address\` TEXT,
+	\`name\` TEXT,
+	\`company_id\` TEXT
+) STRICT, WITHOUT ROWID`,
+  _company_domains: `CREATE TABLE \`_company_domains\` ( /* Companies of the CRM, as they were last read for reports. */
+	\`company_id\` TEXT PRIMARY KEY NOT NULL,
+	\`domain\` TEXT
+) STRICT, WITHOUT ROWID`,
+} as const
+
+const TABLES: ReadonlyMap<string, string> = new Map([
+  ...DERIVED_TABLES.map(table => [table.name, tableSql(table)] as const),
+  ...Object.entries(INTERNAL_TABLES),
+])
+
+/** They hold numbers of each other, so they are made together. */
+const NUMBERED: readonly string[] = [
+  ...['people', 'parties', 'conversations', 'record_activity'],
+  ...Object.keys(INTERNAL_TABLES),
+]
+
+/** What the tables are made of. When it changes, their rows are computed again. */
+export const DERIVED_SQL = NUMBERED.map(name => TABLES.get(name)).join('\n')
+
+/** By index: its table and columns. */
+const INDICES = {
+  calendar_by_utc_from: 'calendar (utc_from)',
+  people_by_party: 'people (party_id)',
+  people_by_domain: 'people (domain)',
+  people_by_contact: 'people (contact_id) WHERE contact_id IS NOT NULL',
+  conversations_by_time: 'conversations (happened_at)',
+  conversations_by_thread: 'conversations (_thread) WHERE _thread IS NOT NULL',
+  _conversation_people_by_person:
+    '_conversation_people (person, happened_ms, is_named, is_internal, contact)',
+  _record_conversations_by_conversation: '_record_conversations (conversation)',
+  _contact_addresses_by_address: '_contact_addresses (address) WHERE address IS NOT NULL',
+  _company_domains_by_domain: '_company_domains (domain) WHERE domain IS NOT NULL',
+  message_copies_by_thread: 'message_copies (thread_id) WHERE thread_id IS NOT NULL',
+} as const
+
+const NAMES = [...TABLES.keys(), ...REPORT_VIEWS.map(({ name }) => name)]
 
 /**
  * Creates the tables that are missing or have other columns in this version. Returns whether the names of all tables and
@@ -25,24 +117,35 @@ export function ensureReportTables(db: Sqlite): boolean {
   if (foreignReportObjects(db).length > 0) return false
   const present = new Map(
     db
-      .prepare<unknown[], [string, string]>("SELECT name, sql FROM sqlite_master WHERE type = 'table'")
+      .prepare<unknown[], [string, string]>(
+        "SELECT name, sql FROM sqlite_master WHERE type IN ('table', 'index')",
+      )
       .raw()
       .all(),
   )
-  const outdated = DERIVED_TABLES.filter(table => present.get(table.name) !== tableSql(table))
+  const isOutdated = (name: string) => present.get(name) !== TABLES.get(name)
+  const outdated = [...TABLES].filter(([name]) =>
+    NUMBERED.includes(name) ? NUMBERED.some(isOutdated) : isOutdated(name),
+  )
+  const indices = Object.entries(INDICES).filter(([name]) => !present.has(name))
   const meta = createMeta(sql => db.prepare(sql))
-  if (outdated.length === 0 && meta.get(META.reportObjects) === JSON.stringify(NAMES)) return true
+  if (outdated.length + indices.length === 0 && meta.get(META.reportObjects) === JSON.stringify(NAMES))
+    return true
   db.transaction(() => {
-    for (const table of outdated) {
-      db.exec(`DROP TABLE IF EXISTS ${quote(table.name)}`)
-      db.exec(tableSql(table))
+    for (const [name, sql] of outdated) {
+      db.exec(`DROP TABLE IF EXISTS ${quote(name)}`)
+      db.exec(sql)
     }
-    if (outdated.some(({ name }) => name === 'calendar'))
-      db.exec('CREATE INDEX calendar_by_utc_from ON calendar (utc_from)')
+    for (const [name, on] of Object.entries(INDICES)) db.exec(`CREATE INDEX IF NOT EXISTS ${name} ON ${on}`)
+    if (outdated.some(([name]) => NUMBERED.includes(name))) meta.remove(META.reportRules)
     meta.set(META.reportObjects, JSON.stringify(NAMES))
   }).immediate()
   return true
 }
+
+/** Whether the derived tables are there, which they are not where somebody else has one of their names. */
+export const hasReportTables = (db: Sqlite): boolean =>
+  hasTable(db, '_waiting_keys') && foreignReportObjects(db).length === 0
 
 /** The tables and views of other people that have names of those for reports. */
 export function foreignReportObjects(db: Sqlite): string[] {
@@ -56,23 +159,16 @@ export function foreignReportObjects(db: Sqlite): string[] {
   return NAMES.filter(name => !known.includes(name)).flatMap(name => exists.get(name) ?? [])
 }
 
-const TYPES: Readonly<Record<DescribedColumn['kind'], string>> = {
-  text: 'TEXT',
-  json: 'TEXT',
-  timestamp: 'TIMESTAMP',
-  date: 'DATE',
-  boolean: 'BOOLEAN',
-  integer: 'INTEGER',
-  real: 'REAL',
-  any: 'ANY',
-}
-
 /** As the tables of migrations, which explain their columns too. */
 function tableSql({ name, about, columns }: DescribedTable): string {
+  const internal = INTERNAL_COLUMNS[name] ?? []
   const lines = columns.map(column => {
     const must = column.nullMeaning === NEVER_NULL ? ' NOT NULL' : ''
-    return `\t\`${column.name}\` ${TYPES[column.kind]}${must} ${sqlComment(fullMeaning(column))}`
+    const none = internal.length > 0 && must !== '' && column.kind === 'integer' ? ' DEFAULT 0' : ''
+    return `\t\`${column.name}\` ${TYPES[column.kind]}${must}${none} ${sqlComment(fullMeaning(column))}`
   })
   const key = columns.filter(({ isKey }) => isKey).map(column => `\`${column.name}\``)
-  return `CREATE TABLE \`${name}\` ( ${sqlComment(about)}\n${lines.join(',\n')},\n\tPRIMARY KEY(${key.join(', ')})\n) WITHOUT ROWID`
+  const [constraint, end] = internal.length > 0 ? ['UNIQUE', ''] : ['PRIMARY KEY', ' WITHOUT ROWID']
+  const all = [...internal.map(column => `\t${column}`), ...lines]
+  return `CREATE TABLE \`${name}\` ( ${sqlComment(about)}\n${all.join(',\n')},\n\t${constraint}(${key.join(', ')})\n)${end}`
 }

@@ -4,6 +4,7 @@ import { hasTable } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import type { View } from '../views/replace.ts'
+import { CONVERSATION_VIEWS } from './conversation-views.ts'
 import { PERIODS } from './periods.ts'
 import { localDay, type RecordSource, recordSource, roleValues, text } from './roles-in-table.ts'
 import { foreignReportObjects } from './tables.ts'
@@ -16,6 +17,7 @@ export function reportViews(db: Sqlite): readonly View[] {
   const settings = storedSettings(db)
   if (!settings || foreignReportObjects(db).length > 0) return []
   const views = {
+    ...CONVERSATION_VIEWS,
     periods: PERIODS,
     deals: dealsView(db, settings),
     companies: companiesView(db, settings),
@@ -180,15 +182,48 @@ FROM (
 ) d`.trim()
 }
 
+/** SQL for the domain in a text that may be the address of a page. */
+function domainIn(value: string): string {
+  const host = `replace(replace(replace(lower(${value}), 'https://', ''), 'http://', ''), 'www.', '')`
+  return `CAST(nullif(substr(${host}, 1, coalesce(nullif(instr(${host}, '/'), 0), length(${host}) + 1) - 1), '') AS TEXT)`
+}
+
 function companiesView(db: Sqlite, settings: StoredSettings): string {
   const { sql } = records(db, settings, 'company')
   return `
-SELECT CAST(x.id AS TEXT) AS company_id, x.name AS company,
-  CAST(nullif(substr(x.host, 1, coalesce(nullif(instr(x.host, '/'), 0), length(x.host) + 1) - 1), '') AS TEXT) AS domain,
+SELECT CAST(x.id AS TEXT) AS company_id, x.name AS company, ${domainIn('x.domain')} AS domain,
   ${OWNER_COLUMNS}
-FROM (SELECT r.*, replace(replace(replace(lower(r.domain), 'https://', ''), 'http://', ''), 'www.', '') AS host
-  FROM ${sql} r) x
+FROM ${sql} x
 ${OWNER_JOIN}`.trim()
+}
+
+/**
+ * SQL for the addresses of contacts and the domains of companies whose ids are in the JSON array `:keys`. They are read by key, which
+ * the views do not do.
+ */
+export function keyedRecords(db: Sqlite): { contacts: string | undefined; companies: string | undefined } {
+  const settings = storedSettings(db) ?? new Map()
+  const keyed = (
+    role: 'contact' | 'company',
+    columns: (values: Readonly<Record<string, string>>) => string,
+  ) => {
+    const chosen = fieldsOf(settings, role)
+    const source = recordSource(db, chosen['object'] ?? undefined)
+    if (!source) return undefined
+    return `SELECT t.id AS ${role}_id, ${columns(roleValues(role, source, chosen))}
+      FROM ${source.live} AND t.id IN (SELECT value FROM json_each(:keys))`
+  }
+  const contactObject = settings.get('crm.contact.object') ?? undefined
+  const isRelation =
+    recordSource(db, contactObject)?.formOf(settings.get('crm.contact.company') ?? '') === 'relation'
+  return {
+    contacts: keyed(
+      'contact',
+      ({ name, email, company }) =>
+        `lower(${email}) AS address, ${name} AS name, ${isRelation ? company : 'NULL'} AS company_id`,
+    ),
+    companies: keyed('company', ({ domain = 'NULL' }) => `${domainIn(domain)} AS domain`),
+  }
 }
 
 function contactsView(db: Sqlite, settings: StoredSettings): string {

@@ -48,6 +48,8 @@ export const META = {
   dictionary: 'dictionary',
   /** Names of the tables and views for reports that parley has made; see `store/reporting/tables.ts`. */
   reportObjects: 'report_objects',
+  /** The rules by which the tables for reports were last computed; see `store/reporting/follow.ts`. */
+  reportRules: 'report_rules',
   /** Settings about reports that fit nothing in the CRM, as sentences. */
   reportProblems: 'report_problems',
   /** Digest of the questions from which `parley_questions` was filled. */

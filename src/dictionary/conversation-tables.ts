@@ -1,0 +1,289 @@
+import { type ColumnLine, type DescribedTable, tableFromLines } from './described-table.ts'
+
+/**
+ * Descriptions of the tables and views for reports about conversations: who takes part, and which CRM records they belong
+ * to. `store/reporting` derives them from e-mails, meetings, activities, members, contacts and companies.
+ */
+
+const MAIL_ID = '20260304050607.1a2b3c@mail.example.com'
+const ADDRESS = 'jordan@example.com'
+const CONTACT_ID = '7e1d2c3b-4a59-4687-9f0e-8d7c6b5a4f3e'
+const COMPANY_ID = '3b0f2a9c-58d1-4f6e-8c7b-1a2b3c4d5e6f'
+const DEAL_ID = 'c2a1e6b4-0d8e-4f57-9b3a-5e7f1a2b3c4d'
+const THREAD_ID = 'thread_1'
+const DAY = '2026-03-04'
+const INSTANT = '2026-03-04T05:06:07.123Z'
+
+const text = (about: string, example: string, more: NonNullable<ColumnLine[2]> = {}): ColumnLine => [
+  'text',
+  about,
+  { example, ...more },
+]
+
+const day = (about: string, nullMeaning: string): ColumnLine => ['date', about, { example: DAY, nullMeaning }]
+
+const count = (about: string): ColumnLine => ['integer', about, { unit: 'conversations', example: '12' }]
+
+const flag = (about: string, nullMeaning?: string): ColumnLine => [
+  'boolean',
+  about,
+  { example: '1', ...(nullMeaning !== undefined && { nullMeaning }) },
+]
+
+const SIDE =
+  '`ours`, `theirs`, `partner` or `unknown`: by the members, then by `reporting.internal_domains` and `reporting.partner_domains`, then by what the last meeting says, then by the domain.'
+
+const NEVER_SEEN = 'The address is in no e-mail and no meeting.'
+const NO_MEMBER = 'No member has the address, or had it.'
+const NO_CONTACT = 'No contact has the address, and the API names none for it.'
+const NO_TIME = 'Its time is not known, or the calendar does not have it.'
+
+const KIND = text('`mail` or `meeting`.', 'mail', { isKey: true })
+const CONVERSATION = text(
+  'The e-mail (`messages.header_message_id`) or the meeting (`meetings.id`). Join it by `kind` and `conversation_id`.',
+  MAIL_ID,
+  { isKey: true, refersTo: ['messages.header_message_id', 'meetings.id'] },
+)
+
+const RECORD: Readonly<Record<string, ColumnLine>> = {
+  object: text('Object of the record, such as `deal` (`crm_objects.name`).', 'deal', { isKey: true }),
+  record_id: text('Record (`crm_records.id`).', DEAL_ID, { isKey: true, refersTo: ['crm_records.id'] }),
+}
+
+/** In the order in which they explain each other. */
+export const PEOPLE_TABLES: readonly DescribedTable[] = [
+  tableFromLines(
+    {
+      name: 'conversations',
+      form: 'table',
+      area: 'reports',
+      about: 'One live e-mail, or one live meeting, withheld ones too.',
+      sortable: ['kind', 'happened_at'],
+      newestBy: 'happened_at',
+      label: 'title',
+    },
+    {
+      kind: KIND,
+      conversation_id: CONVERSATION,
+      happened_at: [
+        'timestamp',
+        'When the e-mail was sent or received, or the meeting began.',
+        { example: INSTANT, nullMeaning: 'It is not known.' },
+      ],
+      day: day('Local day.', NO_TIME),
+      local_hour: [
+        'integer',
+        'Hour of the local day, from 0 to 23.',
+        { example: '14', nullMeaning: NO_TIME },
+      ],
+      title: text('Subject, or title.', 'First call', {
+        nullMeaning: 'It has none, it is hidden or withheld, or it has not been read yet.',
+      }),
+      person_id: text('Sender of the e-mail, or owner of the meeting (`people.person_id`).', ADDRESS, {
+        nullMeaning: 'It is not known.',
+        refersTo: ['people.person_id'],
+      }),
+      side: text('Side of the sender or owner, as in `people`.', 'theirs', {
+        nullMeaning: '`person_id` is NULL.',
+      }),
+      is_external: flag(
+        '1 with a person of theirs, 0 without.',
+        'A person’s side is unknown, or not all people are: nobody can say.',
+      ),
+      is_group_email: flag('1 for mailing lists and group addresses; 0 for a meeting.', 'No copy says so.'),
+      is_readable: flag(
+        '1 when the text of the e-mail is known or the meeting is open; 0 when they are hidden, empty, gone or withheld.',
+        'It has not been read yet.',
+      ),
+      minutes: [
+        'integer',
+        'From the start of the meeting to its end.',
+        { unit: 'minutes', example: '45', nullMeaning: 'It is an e-mail, or a time is not known.' },
+      ],
+    },
+  ),
+  tableFromLines(
+    {
+      name: 'people',
+      form: 'table',
+      area: 'reports',
+      about:
+        'One address: of a member, of a contact, or of somebody in an e-mail or a meeting. Count persons by `party_id`.',
+      sortable: ['person_id', 'party_id', 'domain', 'contact_id'],
+      label: 'name',
+    },
+    {
+      person_id: text('The address, in lower case.', ADDRESS, { isKey: true }),
+      party_id: text('The person who has the address.', CONTACT_ID, { refersTo: ['parties.party_id'] }),
+      name: text('Name of the member, else of the contact, else as last seen.', 'Jordan Example', {
+        nullMeaning: 'It is not known.',
+      }),
+      domain: text('Domain of the address.', 'example.com', { nullMeaning: 'The address has none.' }),
+      side: text(SIDE, 'theirs'),
+      member_id: text('Member who has the address, or had it (`members.id`).', 'mem_1', {
+        nullMeaning: NO_MEMBER,
+        refersTo: ['members.id'],
+      }),
+      is_member_now: flag('1 while a member has the address.'),
+      contact_id: text('Contact with the address, else the one that the API named last for it.', CONTACT_ID, {
+        nullMeaning: NO_CONTACT,
+        refersTo: ['contacts.contact_id'],
+      }),
+      first_seen_day: day('Local day of the first conversation with it.', NEVER_SEEN),
+      last_seen_day: day('Local day of the last conversation with it.', NEVER_SEEN),
+    },
+  ),
+  tableFromLines(
+    {
+      name: 'parties',
+      form: 'table',
+      area: 'reports',
+      about:
+        'One person: a member, else a contact, else an address. A contact without an address is only in `contacts`.',
+      sortable: ['party_id'],
+      label: 'name',
+    },
+    {
+      party_id: text('Id of the member, else of the contact, else the address.', CONTACT_ID, { isKey: true }),
+      name: text('Name of the person.', 'Jordan Example', { nullMeaning: 'It is not known.' }),
+      side: text(
+        'Side of the person: of several addresses, the first of `ours`, `partner` and `theirs`.',
+        'theirs',
+      ),
+      member_id: text('The member.', 'mem_1', {
+        nullMeaning: 'The person is no member, and was none.',
+        refersTo: ['members.id'],
+      }),
+      contact_id: text('The contact.', CONTACT_ID, {
+        nullMeaning: 'The person is no contact.',
+        refersTo: ['contacts.contact_id'],
+      }),
+      company_id: text(
+        'Company of the contact, else the only one with the domain of the address.',
+        COMPANY_ID,
+        {
+          nullMeaning: 'It is not known. Domains at which anybody can have an address belong to no company.',
+          refersTo: ['companies.company_id'],
+        },
+      ),
+      company_how: text('Where `company_id` is from: `contact` or `domain`.', 'contact', {
+        nullMeaning: '`company_id` is NULL.',
+      }),
+      first_seen_day: day('Local day of the first conversation with the person.', 'There is none.'),
+      last_seen_day: day('Local day of the last conversation with the person.', 'There is none.'),
+    },
+  ),
+  tableFromLines(
+    {
+      name: 'record_activity',
+      form: 'table',
+      area: 'reports',
+      about:
+        'What happened with one CRM record that has conversations. A record without any has no row, so join it with LEFT JOIN.',
+      sortable: ['object'],
+    },
+    {
+      ...RECORD,
+      meetings: count('Meetings.'),
+      mails: count('E-mails.'),
+      mails_in: count('E-mails from them.'),
+      mails_out: count('E-mails from us.'),
+      meetings_without_derived: count('Meetings, but those that are only `derived`.'),
+      mails_without_derived: count('E-mails, but those that are only `derived`.'),
+      mails_in_without_derived: count('E-mails from them, but those that are only `derived`.'),
+      mails_out_without_derived: count('E-mails from us, but those that are only `derived`.'),
+      first_meeting_day: day('Local day of the first meeting.', 'There is no meeting with a known time.'),
+      last_day: day('Local day of the last conversation.', 'No time is known.'),
+      last_theirs_day: day(
+        'Local day on which they last wrote, or last were in a meeting.',
+        'They never did, or no time is known.',
+      ),
+      last_two_way_day: day(
+        'Local day of the last meeting of both sides, or of the last e-mail that answers the other side, without group e-mails.',
+        'There is none, or no time is known.',
+      ),
+    },
+  ),
+]
+
+export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
+  tableFromLines(
+    {
+      name: 'conversation_threads',
+      form: 'view',
+      area: 'reports',
+      about: 'One thread of one live e-mail. Copies of an e-mail may be in several threads.',
+    },
+    {
+      conversation_id: text('The e-mail.', MAIL_ID, {
+        isKey: true,
+        refersTo: ['messages.header_message_id', 'conversations.conversation_id'],
+      }),
+      thread_id: text('The thread.', THREAD_ID, { isKey: true }),
+    },
+  ),
+  tableFromLines(
+    {
+      name: 'record_conversations',
+      form: 'view',
+      area: 'reports',
+      about: 'One conversation of one CRM record, each pair once.',
+    },
+    {
+      ...RECORD,
+      kind: KIND,
+      conversation_id: CONVERSATION,
+      day: day('Local day.', NO_TIME),
+      how: text(
+        'How it belongs to the record, the strongest first: `direct` (its activity points at the record), `related` (the meeting names it), `derived` (inferred from another record), `participant` (the record is the contact of somebody who takes part).',
+        'direct',
+      ),
+    },
+  ),
+  tableFromLines(
+    {
+      name: 'mail_questions',
+      form: 'view',
+      area: 'reports',
+      about:
+        'One run of e-mails of one side that the other has not answered yet, in the e-mails that threads connect. An e-mail of the same instant is no answer.',
+      newestBy: 'asked_at',
+    },
+    {
+      asked_mail_id: text('First e-mail of the run that is not to a group, else its first.', MAIL_ID, {
+        isKey: true,
+        refersTo: ['messages.header_message_id', 'conversations.conversation_id'],
+      }),
+      thread_id: text('Thread of that e-mail.', THREAD_ID, {
+        nullMeaning: 'It is in no thread, so an answer to it cannot be recognised.',
+      }),
+      asked_at: ['timestamp', 'When it was sent or received.', { example: INSTANT }],
+      last_asked_at: ['timestamp', 'The same of the last e-mail of the run.', { example: INSTANT }],
+      answered_mail_id: text('First e-mail of the other side after it.', MAIL_ID, {
+        nullMeaning: 'It waits for an answer.',
+        refersTo: ['messages.header_message_id', 'conversations.conversation_id'],
+      }),
+      answered_at: [
+        'timestamp',
+        'When it was answered.',
+        { example: INSTANT, nullMeaning: 'It waits for an answer.' },
+      ],
+      day: day('Local day on which it was asked.', NO_TIME),
+      person_id: text('Who asked (`people.person_id`).', ADDRESS, { refersTo: ['people.person_id'] }),
+      side: text('Side of who asked: `ours` or `theirs`.', 'theirs'),
+      hours: [
+        'real',
+        'From the e-mail to the answer, or while it waits to the instant up to which the warehouse is complete.',
+        { unit: 'hours', example: '26.5' },
+      ],
+      work_hours: [
+        'real',
+        'The same in working hours, by `reporting.work_from`, `reporting.work_to`, `reporting.workdays` and `reporting.holidays`.',
+        { unit: 'hours', example: '6.5', nullMeaning: 'The calendar does not have one of the instants.' },
+      ],
+      is_counted: flag(
+        '0 for e-mails to groups only, and for an answer after more than `reporting.reply_limit_days`, which takes up an old conversation.',
+      ),
+    },
+  ),
+]

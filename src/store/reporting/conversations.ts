@@ -1,0 +1,332 @@
+import type { Prepare } from '../database/sqlite-types.ts'
+import { type Derivation, listsBy, msOf, rowsFor } from './derivation.ts'
+import { createDerivedRows } from './derived-rows.ts'
+import type { Side } from './sides.ts'
+
+/**
+ * Conversations, who takes part in them, and the CRM records that they belong to. E-mails and meetings are followed first,
+ * then their people, then what their people say about them.
+ */
+
+export const ROLES = { FROM: 1, TO: 2, CC: 3, BCC: 4, OWNER: 5, ATTENDEE: 6 } as const
+
+/** How a conversation belongs to a record. The greatest is the strongest. */
+export const HOW = { participant: 1, derived: 2, related: 3, direct: 4 } as const
+
+interface Source {
+  id: string
+  happenedAt: string | null
+  title: string | null
+  isGroup: number | null
+  isReadable: number | null
+  minutes: number | null
+  people: readonly SourcePerson[]
+}
+
+interface SourcePerson {
+  id: string
+  role: number
+  address: string | null
+  isNamed: number
+  isInternal: number | null
+  contact: string | null
+}
+
+const MAILS = `SELECT m.header_message_id AS id, m.received_at AS happenedAt, nullif(m.subject, '') AS title, m.is_group_email AS isGroup,
+    CASE m.text_state WHEN 'present' THEN 1 WHEN 'pending' THEN NULL ELSE 0 END AS isReadable, NULL AS minutes
+  FROM json_each(:keys) k CROSS JOIN messages m ON m.header_message_id = k.value AND m._deleted_at IS NULL`
+const MAIL_PEOPLE = `SELECT p.header_message_id AS id, ${roleOf('p.role')} AS role, lower(trim(p.handle)) AS address,
+    trim(coalesce(p.display_name, '')) <> '' AS isNamed, NULL AS isInternal, p.contact_id AS contact
+  FROM json_each(:keys) k CROSS JOIN message_participants p ON p.header_message_id = k.value`
+const MEETINGS = `SELECT m.id, m.start_time AS happenedAt, CASE WHEN m.access IS NOT 'withheld' THEN nullif(m.title, '') END AS title, 0 AS isGroup,
+    CASE m.access WHEN 'open' THEN 1 WHEN 'withheld' THEN 0 END AS isReadable,
+    CAST(round((julianday(m.end_time) - julianday(m.start_time)) * 1440) AS INTEGER) AS minutes
+  FROM json_each(:keys) k CROSS JOIN meetings m ON m.id = k.value AND m._deleted_at IS NULL`
+const MEETING_PEOPLE = `SELECT m.id, ${ROLES.OWNER} AS role, lower(trim(m.owner_email)) AS address,
+    trim(coalesce(m.owner_name, '')) <> '' AS isNamed, NULL AS isInternal, NULL AS contact
+  FROM json_each(:keys) k CROSS JOIN meetings m ON m.id = k.value
+  UNION ALL SELECT a.meeting_id, ${ROLES.ATTENDEE}, lower(trim(a.email)), trim(coalesce(a.name, '')) <> '',
+    CASE WHEN a.is_workspace_member = 1 THEN 1 ELSE a.is_internal END, a.contact_id
+  FROM json_each(:keys) k CROSS JOIN meeting_attendees a ON a.meeting_id = k.value`
+
+function roleOf(column: string): string {
+  return `CASE ${column} WHEN 'FROM' THEN 1 WHEN 'TO' THEN 2 WHEN 'CC' THEN 3 WHEN 'BCC' THEN 4 END`
+}
+
+const SOURCES = {
+  mail: { rows: MAILS, people: MAIL_PEOPLE },
+  meeting: { rows: MEETINGS, people: MEETING_PEOPLE },
+} as const
+
+const BASE_COLUMNS = [
+  ...(['kind', 'conversation_id', 'happened_at', 'day', 'local_hour', 'title', 'is_group_email'] as const),
+  ...(['is_readable', 'minutes'] as const),
+]
+
+/** Follows e-mails or meetings: their own columns, and who takes part. */
+export function createConversations(kind: 'mail' | 'meeting', derivation: Derivation) {
+  const { prepare, waiting, time, localHour } = derivation
+  const conversations = createDerivedRows(prepare, {
+    table: 'conversations',
+    columns: BASE_COLUMNS,
+    key: ['kind', 'conversation_id'],
+    scope: 'conversation_id',
+    where: `t.kind = '${kind}'`,
+  })
+  const takingPart = createDerivedRows(prepare, {
+    table: '_conversation_people',
+    columns: ['conversation', 'person', 'role', 'happened_ms', 'is_named', 'is_internal', 'contact'],
+    key: ['conversation', 'person', 'role'],
+    scope: 'conversation',
+  })
+  const numbers = createNumbers(prepare)
+  const stored = `SELECT c._id AS number, c.conversation_id AS id, c._thread AS thread
+    FROM json_each(:keys) k CROSS JOIN conversations c ON c.kind = '${kind}' AND c.conversation_id = k.value`
+  const forget = createForget(derivation)
+  const recordsOf = prepare<number>('SELECT record FROM _record_conversations WHERE conversation = ?').pluck()
+  const addressOf = prepare<string>('SELECT person_id FROM people WHERE _id = ?').pluck()
+  return (ids: readonly string[]) => {
+    const sources = rowsFor<Omit<Source, 'people'>>(prepare, SOURCES[kind].rows, ids)
+    const people = listsBy(rowsFor<SourcePerson>(prepare, SOURCES[kind].people, ids), ({ id }) => id)
+    const before = rowsFor<{ number: number; id: string; thread: number | null }>(prepare, stored, ids)
+    const isLive = new Set(sources.map(({ id }) => id))
+    for (const { number, id, thread } of before) if (!isLive.has(id)) forget(number, thread)
+    const { come } = conversations.replace(
+      [...isLive],
+      sources.map(source => {
+        const ms = msOf(source.happenedAt)
+        const day = ms === undefined ? undefined : time.dayOf(ms)
+        return {
+          kind,
+          conversation_id: source.id,
+          happened_at: source.happenedAt,
+          day: day?.day ?? null,
+          local_hour: ms === undefined || !day ? null : localHour(ms),
+          title: source.title,
+          is_group_email: source.isGroup,
+          is_readable: source.isReadable,
+          minutes: source.minutes,
+        }
+      }),
+    )
+    const rows = sources.flatMap(({ id, happenedAt }) => {
+      const conversation = numbers.conversation(kind, id)
+      return distinctPeople(people.get(id) ?? []).map(({ address, role, isNamed, isInternal, contact }) => ({
+        conversation,
+        person: numbers.person(address),
+        role,
+        happened_ms: msOf(happenedAt) ?? null,
+        is_named: isNamed,
+        is_internal: isInternal,
+        contact: contact === null ? null : numbers.record('contact', contact),
+      }))
+    })
+    const present = sources.map(({ id }) => numbers.conversation(kind, id))
+    const replaced = takingPart.replace(present, rows)
+    const persons = new Set([...replaced.gone, ...rows].map(({ person }) => person))
+    waiting.add(
+      'person',
+      [...persons].map(person => addressOf.get(person) ?? null),
+    )
+    waiting.add('conversation', present)
+    if (kind === 'mail') waiting.add('thread', present)
+    for (const { conversation_id: id } of come)
+      waiting.add('record', recordsOf.all(numbers.conversation(kind, String(id))))
+  }
+}
+
+/** One row for each address and role. The owner of a meeting who also attends it is its owner. */
+function distinctPeople(people: readonly SourcePerson[]): (SourcePerson & { address: string })[] {
+  const found = new Map<string, SourcePerson & { address: string }>()
+  for (const { address, role, ...rest } of people) {
+    if (address === null || address === '' || role === null) continue
+    const key = JSON.stringify([address, role === ROLES.ATTENDEE ? ROLES.OWNER : role])
+    const other = found.get(key)
+    found.set(key, {
+      id: rest.id,
+      address,
+      role: other?.role ?? role,
+      isNamed: Math.max(rest.isNamed, other?.isNamed ?? 0),
+      isInternal: greatest(rest.isInternal, other?.isInternal ?? null),
+      contact: greatest(rest.contact, other?.contact ?? null),
+    })
+  }
+  return [...found.values()]
+}
+
+function greatest<T extends string | number>(one: T | null, other: T | null): T | null {
+  if (one === null || other === null) return one ?? other
+  return one > other ? one : other
+}
+
+/** Internal numbers, which are given to what has none. */
+function createNumbers(prepare: Prepare) {
+  const known =
+    (find: string, create: string) =>
+    (...key: string[]) => {
+      const number = prepare<number>(find).pluck()
+      const found = number.get(...key)
+      if (found !== undefined) return found
+      prepare(create).run(...key)
+      return number.get(...key) ?? 0
+    }
+  return {
+    conversation: known(
+      'SELECT _id FROM conversations WHERE kind = ? AND conversation_id = ?',
+      'INSERT INTO conversations (kind, conversation_id) VALUES (?, ?)',
+    ),
+    person: known(
+      'SELECT _id FROM people WHERE person_id = ?',
+      `INSERT INTO people (person_id, party_id, side, is_member_now) SELECT a, a, 'unknown', 0 FROM (SELECT ? AS a)`,
+    ),
+    record: known(
+      'SELECT _id FROM record_activity WHERE object = ? AND record_id = ?',
+      'INSERT INTO record_activity (object, record_id) VALUES (?, ?)',
+    ),
+  }
+}
+
+/** Removes a conversation with all that is derived from it. */
+function createForget({ prepare, waiting }: Derivation) {
+  const column = (sql: string) => prepare<never>(sql).pluck()
+  const mates = column('SELECT _id FROM conversations WHERE _thread = ? AND _id <> ?')
+  const people = column(
+    'SELECT p.person_id FROM _conversation_people x JOIN people p ON p._id = x.person WHERE x.conversation = ?',
+  )
+  const records = column('SELECT record FROM _record_conversations WHERE conversation = ?')
+  const removals = [
+    'DELETE FROM _conversation_people WHERE conversation = ?',
+    'DELETE FROM _record_conversations WHERE conversation = ?',
+    'DELETE FROM _mail_questions WHERE asked = ?',
+    'DELETE FROM conversations WHERE _id = ?',
+  ].map(sql => prepare(sql))
+  return (number: number, thread: number | null) => {
+    if (thread !== null) waiting.add('thread', mates.all(thread, number))
+    waiting.add('person', people.all(number))
+    waiting.add('record', records.all(number))
+    for (const removal of removals) removal.run(number)
+  }
+}
+
+interface Present {
+  number: number
+  kind: 'mail' | 'meeting'
+  id: string
+  isReadable: number | null
+}
+
+interface TakingPart {
+  conversation: number
+  role: number
+  person_id: string
+  side: Side
+  contact_id: string | null
+}
+
+interface Link {
+  conversation: number
+  object: string
+  record_id: string
+  how: number
+}
+
+const TAKING_PART = `SELECT x.conversation, x.role, p.person_id, p.side, p.contact_id FROM json_each(:keys) k
+  CROSS JOIN _conversation_people x ON x.conversation = k.value CROSS JOIN people p ON p._id = x.person
+  ORDER BY x.conversation, x.role, p.person_id`
+
+const LINK_COLUMNS = `l.context_type AS object, l.context_id AS record_id, CASE l.origin WHEN 'DIRECT' THEN ${HOW.direct} ELSE ${HOW.derived} END AS how`
+
+/** All roads from a conversation to records, but those that only its people's addresses say. */
+const LINKS = `SELECT c._id AS conversation, ${LINK_COLUMNS} FROM json_each(:keys) k
+    CROSS JOIN conversations c ON c._id = k.value AND c.kind = 'mail'
+    CROSS JOIN message_copies m ON m.mail_id = c.conversation_id
+    CROSS JOIN activities a ON a.source_id = m.id AND a.source_type = 'MESSAGE' AND a._deleted_at IS NULL
+    CROSS JOIN activity_links l ON l.activity_id = a.id
+  UNION ALL SELECT c._id, ${LINK_COLUMNS} FROM json_each(:keys) k
+    CROSS JOIN conversations c ON c._id = k.value AND c.kind = 'meeting'
+    CROSS JOIN activities a ON a.source_id = c.conversation_id AND a.source_type = 'MEETING' AND a._deleted_at IS NULL
+    CROSS JOIN activity_links l ON l.activity_id = a.id
+  UNION ALL SELECT c._id, lower(o.object_type), o.object_id, ${HOW.related} FROM json_each(:keys) k
+    CROSS JOIN conversations c ON c._id = k.value AND c.kind = 'meeting'
+    CROSS JOIN meeting_related_objects o ON o.meeting_id = c.conversation_id WHERE o.object_type <> '' AND o.object_id <> ''
+  UNION ALL SELECT c._id, 'contact', p.contact_id, ${HOW.participant} FROM json_each(:keys) k
+    CROSS JOIN conversations c ON c._id = k.value AND c.kind = 'mail'
+    CROSS JOIN message_participants p ON p.header_message_id = c.conversation_id WHERE p.contact_id <> ''
+  UNION ALL SELECT c._id, 'contact', p.contact_id, ${HOW.participant} FROM json_each(:keys) k
+    CROSS JOIN conversations c ON c._id = k.value AND c.kind = 'meeting'
+    CROSS JOIN meeting_attendees p ON p.meeting_id = c.conversation_id WHERE p.contact_id <> ''`
+
+/** Follows the people of conversations: whose they are, and which records they belong to. */
+export function createConversationPeople({ prepare, waiting }: Derivation) {
+  const conversations = createDerivedRows(prepare, {
+    table: 'conversations',
+    columns: ['_id', 'kind', 'conversation_id', 'person_id', 'side', 'is_external'],
+    key: ['_id'],
+    scope: '_id',
+  })
+  const pairs = createDerivedRows(prepare, {
+    table: '_record_conversations',
+    columns: ['record', 'conversation', 'how'],
+    key: ['record', 'conversation'],
+    scope: 'conversation',
+  })
+  const numbers = createNumbers(prepare)
+  const kinds = `SELECT c._id AS number, c.kind, c.conversation_id AS id, c.is_readable AS isReadable FROM json_each(:keys) k CROSS JOIN conversations c ON c._id = k.value`
+  const recordsOf = prepare<number>('SELECT record FROM _record_conversations WHERE conversation = ?').pluck()
+  const meet = prepare(
+    'UPDATE conversations SET _is_two_way = NOT _is_two_way WHERE _id = ? AND _is_two_way <> ?',
+  )
+  return (ids: readonly number[]) => {
+    const present = rowsFor<Present>(prepare, kinds, ids)
+    const people = listsBy(rowsFor<TakingPart>(prepare, TAKING_PART, ids), ({ conversation }) => conversation)
+    const links = rowsFor<Link>(prepare, LINKS, ids)
+    const rows = present.map(({ number, kind, id, isReadable }) => {
+      const own = people.get(number) ?? []
+      const first = own.find(({ role }) => role === ROLES.FROM || role === ROLES.OWNER)
+      const isExternal = isWithTheirs(
+        own.map(({ side }) => side),
+        kind === 'mail' || isReadable === 1,
+      )
+      if (kind === 'meeting') {
+        const isTwoWay = isExternal === 1 && own.some(({ side }) => side === 'ours') ? 1 : 0
+        if (meet.run(number, isTwoWay).changes > 0) waiting.add('record', recordsOf.all(number))
+      }
+      return {
+        ...{ _id: number, kind, conversation_id: id },
+        person_id: first?.person_id ?? null,
+        side: first?.side ?? null,
+        is_external: isExternal,
+      }
+    })
+    for (const { _id } of conversations.replace(ids, rows).come)
+      waiting.add('record', recordsOf.all(Number(_id)))
+    const byAddress = [...people.values()]
+      .flat()
+      .flatMap(({ conversation, contact_id: record_id }) =>
+        record_id === null ? [] : [{ conversation, object: 'contact', record_id, how: HOW.participant }],
+      )
+    const strongest = new Map<string, Link>()
+    for (const link of [...links, ...byAddress]) {
+      const key = JSON.stringify([link.conversation, link.object, link.record_id])
+      if ((strongest.get(key)?.how ?? 0) < link.how) strongest.set(key, link)
+    }
+    const replaced = pairs.replace(
+      ids,
+      [...strongest.values()].map(({ conversation, object, record_id, how }) => ({
+        record: numbers.record(object, record_id),
+        conversation,
+        how,
+      })),
+    )
+    waiting.add(
+      'record',
+      [...replaced.gone, ...replaced.come].map(({ record }) => Number(record)),
+    )
+  }
+}
+
+/** 1 with a person of theirs, 0 without; null where somebody may be theirs. */
+function isWithTheirs(sides: readonly Side[], areAllShown: boolean): 0 | 1 | null {
+  if (sides.includes('theirs')) return 1
+  return areAllShown && sides.length > 0 && !sides.includes('unknown') ? 0 : null
+}

@@ -1,0 +1,133 @@
+import { createHash } from 'node:crypto'
+import { createLocalHour } from '../../base/time-zone.ts'
+import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
+import { createMeta, META } from '../sync/meta.ts'
+import type { CalendarDay } from './calendar-days.ts'
+import { createConversationPeople, createConversations } from './conversations.ts'
+import type { Derivation } from './derivation.ts'
+import { createLocalTime } from './local-time.ts'
+import { createCompanies, createContacts, createParties, createPeople } from './people.ts'
+import { createRecordActivity } from './record-activity.ts'
+import type { ReportConfig } from './report-settings.ts'
+import { DERIVED_SQL } from './tables.ts'
+import { createThreads } from './threads.ts'
+import { keyedRecords } from './views.ts'
+import { createWaitingKeys, followChanges, type KeyKind } from './waiting-keys.ts'
+
+/**
+ * Keeps the tables that are derived from conversations as the rows that they are derived from. What is read of one row is
+ * computed again when the row changes, in small transactions, and when the rules change, for all rows: a full build is all
+ * keys.
+ */
+
+/** Keys that one transaction follows. */
+const STEP = 500
+
+interface FollowDeps {
+  db: Sqlite
+  prepare: Prepare
+  transaction<T>(work: () => T): Promise<T>
+}
+
+export interface Rules {
+  config: Pick<ReportConfig, 'calendar' | 'partnerDomains' | 'replyLimitDays'>
+  internalDomains: { set: readonly string[]; guessed: readonly string[] }
+  days: readonly CalendarDay[]
+}
+
+/** Raise the number when rows are derived in another way. */
+const TABLES = createHash('sha256').update(`1 ${DERIVED_SQL}`).digest('hex')
+
+/** By what is computed again when it changes. */
+const FOLLOWS_RULE: Readonly<Record<string, readonly KeyKind[]>> = {
+  tables: ['contact', 'company', 'mail', 'meeting', 'person', 'party', 'record'],
+  zone: ['mail', 'meeting', 'thread'],
+  work: ['thread'],
+  domains: ['person', 'party'],
+  contacts: ['contact'],
+  companies: ['company'],
+}
+
+/** Whether the tables are kept: from the first time that they are computed. */
+export const isFollowing = (prepare: Prepare): boolean =>
+  createMeta(prepare).get(META.reportRules) !== undefined
+
+export function createFollow({ db, prepare, transaction }: FollowDeps): (rules: Rules) => Promise<void> {
+  const meta = createMeta(prepare)
+  const waiting = createWaitingKeys(prepare)
+  let steps: { of: string; by: Readonly<Record<KeyKind, (keys: never[]) => void>> } | undefined
+
+  const begin = (rules: Rules, crm: Derivation['crm']) => {
+    const { calendar, partnerDomains, replyLimitDays } = rules.config
+    const now: Readonly<Record<string, unknown>> = {
+      tables: TABLES,
+      zone: calendar.timeZone,
+      days: [rules.days[0]?.day, rules.days.at(-1)?.day],
+      work: [calendar.workdays, calendar.holidays, calendar.workFrom, calendar.workTo, replyLimitDays],
+      domains: [rules.internalDomains, partnerDomains],
+      contacts: crm.contacts,
+      companies: crm.companies,
+    }
+    const stored: Readonly<Record<string, unknown>> = JSON.parse(meta.get(META.reportRules) ?? '{}')
+    const kinds = Object.entries(FOLLOWS_RULE).flatMap(([rule, follow]) =>
+      JSON.stringify(stored[rule]) === JSON.stringify(now[rule]) ? [] : follow,
+    )
+    const areDaysNew = JSON.stringify(stored['days']) !== JSON.stringify(now['days'])
+    if (kinds.length === 0 && !areDaysNew) return
+    waiting.addAll([...new Set(kinds)])
+    if (areDaysNew) waiting.addUndated()
+    meta.set(META.reportRules, JSON.stringify(now))
+    followChanges(db)
+  }
+
+  return async rules => {
+    const crm = keyedRecords(db)
+    await transaction(() => begin(rules, crm))
+    const of = JSON.stringify([
+      rules.config,
+      rules.internalDomains,
+      rules.days.length,
+      rules.days[0]?.day,
+      crm,
+    ])
+    if (steps?.of !== of) steps = { of, by: stepsBy(derivation({ prepare, waiting, crm }, rules)) }
+    const { by } = steps
+    const step = () => {
+      const next = waiting.next(STEP)
+      if (!next) return false
+      by[next.kind](next.keys as never[])
+      waiting.done(next.kind, next.keys)
+      return true
+    }
+    while (await transaction(step));
+  }
+}
+
+function derivation(
+  base: Pick<Derivation, 'prepare' | 'waiting' | 'crm'>,
+  { config, internalDomains, days }: Rules,
+): Derivation {
+  return {
+    ...base,
+    time: createLocalTime(days),
+    localHour: createLocalHour(config.calendar.timeZone),
+    domains: {
+      ours: new Set(internalDomains.set),
+      partners: new Set(config.partnerDomains),
+      guessed: new Set(internalDomains.guessed),
+    },
+    replyLimitDays: config.replyLimitDays,
+  }
+}
+
+const stepsBy = (derivation: Derivation) => ({
+  contact: createContacts(derivation),
+  company: createCompanies(derivation),
+  mail: createConversations('mail', derivation),
+  meeting: createConversations('meeting', derivation),
+  person: createPeople(derivation),
+  party: createParties(derivation),
+  conversation: createConversationPeople(derivation),
+  thread: createThreads(derivation),
+  record: createRecordActivity(derivation),
+})

@@ -1,0 +1,63 @@
+/** Which e-mails of a conversation wait for an answer, and which answer them. Pure. */
+
+export interface ThreadMail {
+  id: number
+  /** Its Message-ID, which decides between e-mails of one instant. */
+  key: string
+  /** In ms since the epoch. */
+  at: number
+  /** Days since 1970-01-01, in the zone of reports. */
+  day: number
+  side: 'ours' | 'theirs'
+  isGroup: boolean
+}
+
+export interface MailQuestion {
+  asked: ThreadMail
+  lastAsked: ThreadMail
+  /** Undefined while the other side has not answered. */
+  answered: ThreadMail | undefined
+  /** False for e-mails to groups only, and where the answer is so late that it takes up an old conversation. */
+  isCounted: boolean
+}
+
+interface Run {
+  asked: ThreadMail
+  lastAsked: ThreadMail
+}
+
+/**
+ * The runs of e-mails of one side that the other has not answered yet. A run begins with its first e-mail that is not to a
+ * group, or with its first. An e-mail of the same instant is no answer.
+ * @param replyLimitDays an answer after more local days is not counted
+ */
+export function mailQuestions(mails: readonly ThreadMail[], replyLimitDays: number): MailQuestion[] {
+  const inOrder = mails.toSorted((a, b) => a.at - b.at || (a.key < b.key ? -1 : 1))
+  const questions: MailQuestion[] = []
+  const open: { ours: Run | undefined; theirs: Run | undefined } = { ours: undefined, theirs: undefined }
+  const end = (run: Run, answered: ThreadMail | undefined) => {
+    const isInTime = answered === undefined || answered.day - run.asked.day <= replyLimitDays
+    questions.push({ ...run, answered, isCounted: !run.asked.isGroup && isInTime })
+  }
+  for (let first = 0; first < inOrder.length; ) {
+    const at = inOrder[first]?.at
+    const next = inOrder.findIndex((mail, place) => place > first && mail.at !== at)
+    const together = inOrder.slice(first, next < 0 ? inOrder.length : next)
+    for (const mail of together) {
+      const other = mail.side === 'ours' ? 'theirs' : 'ours'
+      const run = open[other]
+      if (run && run.asked.at < mail.at) {
+        end(run, mail)
+        open[other] = undefined
+      }
+    }
+    for (const mail of together) {
+      const run = open[mail.side]
+      const begins = run === undefined || (run.asked.isGroup && !mail.isGroup)
+      open[mail.side] = { asked: begins ? mail : run.asked, lastAsked: mail }
+    }
+    first += together.length
+  }
+  for (const run of [open.ours, open.theirs]) if (run) end(run, undefined)
+  return questions
+}

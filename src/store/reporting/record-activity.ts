@@ -1,0 +1,53 @@
+import { HOW } from './conversations.ts'
+import { type Derivation, rowsFor } from './derivation.ts'
+import { createDerivedRows, type DerivedRow } from './derived-rows.ts'
+
+/** What happened with each CRM record, summed over its conversations. */
+
+const COUNTS = {
+  meetings: "c.kind = 'meeting'",
+  mails: "c.kind = 'mail'",
+  mails_in: "c.kind = 'mail' AND c.side = 'theirs'",
+  mails_out: "c.kind = 'mail' AND c.side = 'ours'",
+}
+
+const DAYS = {
+  first_meeting_day: "min(CASE WHEN c.kind = 'meeting' THEN c.day END)",
+  last_day: 'max(c.day)',
+  last_theirs_day:
+    "max(CASE WHEN c.side = 'theirs' OR (c.kind = 'meeting' AND c.is_external = 1) THEN c.day END)",
+  last_two_way_day: 'max(CASE WHEN c._is_two_way = 1 THEN c.day END)',
+}
+
+const SUMS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    Object.entries(COUNTS).map(([name, is]) => [name, `count(CASE WHEN ${is} THEN 1 END)`]),
+  ),
+  ...Object.fromEntries(
+    Object.entries(COUNTS).map(([name, is]) => [
+      `${name}_without_derived`,
+      `count(CASE WHEN ${is} AND p.how <> ${HOW.derived} THEN 1 END)`,
+    ]),
+  ),
+  ...DAYS,
+}
+
+const ACTIVITY = `SELECT r._id, r.object, r.record_id, ${Object.entries(SUMS)
+  .map(([name, sum]) => `${sum} AS ${name}`)
+  .join(', ')}
+  FROM json_each(:keys) k CROSS JOIN record_activity r ON r._id = k.value
+  CROSS JOIN _record_conversations p ON p.record = r._id CROSS JOIN conversations c ON c._id = p.conversation
+  GROUP BY r._id`
+
+/** A record without conversations has no row. */
+export function createRecordActivity({ prepare }: Pick<Derivation, 'prepare'>) {
+  const rows = createDerivedRows(prepare, {
+    table: 'record_activity',
+    columns: ['_id', 'object', 'record_id', ...Object.keys(SUMS)],
+    key: ['_id'],
+    scope: '_id',
+  })
+  return (numbers: readonly number[]) => {
+    rows.replace(numbers, rowsFor<DerivedRow<string>>(prepare, ACTIVITY, numbers))
+  }
+}

@@ -1,0 +1,115 @@
+import type { Prepare } from '../database/sqlite-types.ts'
+import { type Derivation, msOf, rowsFor } from './derivation.ts'
+import { createDerivedRows } from './derived-rows.ts'
+import { mailQuestions, type ThreadMail } from './mail-questions.ts'
+import type { Side } from './sides.ts'
+
+/** E-mails that share a thread in any of their copies, and their questions and answers. */
+
+interface Mail {
+  number: number
+  id: string
+  happenedAt: string | null
+  side: Side | null
+  isGroup: number | null
+  thread: number | null
+}
+
+const MAILS = `SELECT c._id AS number, c.conversation_id AS id, c.happened_at AS happenedAt, c.side, c.is_group_email AS isGroup,
+    c._thread AS thread
+  FROM json_each(:keys) k CROSS JOIN conversations c ON c._id = k.value WHERE c.kind = 'mail'`
+const MATES = `SELECT c._id FROM json_each(:keys) k CROSS JOIN conversations c ON c._thread = k.value`
+
+/** Follows e-mails whose threads, sides or times may have changed. */
+export function createThreads({ prepare, waiting, time, replyLimitDays }: Derivation) {
+  const questions = createDerivedRows(prepare, {
+    table: '_mail_questions',
+    columns: ['asked', 'last_asked', 'answered', 'work_hours', 'is_counted'],
+    key: ['asked'],
+    scope: 'asked',
+  })
+  const connected = createConnected(prepare)
+  const mates = prepare<number>(MATES).pluck()
+  const setThread = prepare('UPDATE conversations SET _thread = ? WHERE _id = ?')
+  const setTwoWay = prepare('UPDATE conversations SET _is_two_way = NOT _is_two_way WHERE _id = ? AND _is_two_way <> ?')
+  const recordsOf = prepare<number>('SELECT record FROM _record_conversations WHERE conversation = ?').pluck()
+  const workHours = (from: number, to: number) => (time.workHoursTo(to) ?? 0) - (time.workHoursTo(from) ?? 0)
+
+  return (numbers: readonly number[]) => {
+    const begun = rowsFor<Mail>(prepare, MAILS, numbers)
+    const before = [...new Set(begun.flatMap(({ thread }) => thread ?? []))]
+    const conversations = connected([...numbers, ...mates.all({ keys: JSON.stringify(before) })])
+    const mails = new Map(
+      rowsFor<Mail>(prepare, MAILS, conversations.flat()).map(mail => [mail.number, mail]),
+    )
+    const rows = conversations.flatMap(members => {
+      const own = members.flatMap(number => mails.get(number) ?? [])
+      const thread = Math.min(...own.map(({ number }) => number))
+      for (const mail of own) if (mail.thread !== thread) setThread.run(thread, mail.number)
+      const found = mailQuestions(
+        own.flatMap(mail => threadMail(mail, time) ?? []),
+        replyLimitDays,
+      )
+      const answers = new Set(
+        found.flatMap(({ asked, answered }) =>
+          answered && !answered.isGroup && !asked.isGroup ? [answered.id] : [],
+        ),
+      )
+      for (const { number } of own)
+        if (setTwoWay.run(number, answers.has(number) ? 1 : 0).changes > 0)
+          waiting.add('record', recordsOf.all(number))
+      return found.map(({ asked, lastAsked, answered, isCounted }) => ({
+        asked: asked.id,
+        last_asked: lastAsked.id,
+        answered: answered?.id ?? null,
+        work_hours: answered ? workHours(asked.at, answered.at) : null,
+        is_counted: isCounted ? 1 : 0,
+      }))
+    })
+    questions.replace([...mails.keys()], rows)
+    waiting.done('thread', [...mails.keys()])
+  }
+}
+
+/** Undefined for an e-mail that neither asks nor answers. */
+function threadMail(
+  { number, id, happenedAt, side, isGroup }: Mail,
+  time: Derivation['time'],
+): ThreadMail | undefined {
+  const at = msOf(happenedAt)
+  const day = at === undefined ? undefined : time.dayOf(at)
+  if (at === undefined || !day || (side !== 'ours' && side !== 'theirs')) return undefined
+  return { id: number, key: id, at, day: day.day_number, side, isGroup: isGroup === 1 }
+}
+
+/** Finds the e-mails that are connected by threads with some, as lists of connected ones. */
+function createConnected(prepare: Prepare): (numbers: readonly number[]) => number[][] {
+  const threadsOf = prepare<string>(
+    `SELECT DISTINCT k.thread_id FROM conversations c JOIN message_copies k ON k.mail_id = c.conversation_id
+     WHERE c._id = ? AND c.kind = 'mail' AND k._deleted_at IS NULL AND k.thread_id <> ''`,
+  ).pluck()
+  const mailsOf = prepare<number>(
+    `SELECT DISTINCT c._id FROM message_copies k JOIN conversations c ON c.kind = 'mail' AND c.conversation_id = k.mail_id
+     WHERE k.thread_id = ? AND k._deleted_at IS NULL`,
+  ).pluck()
+  return numbers => {
+    const seen = new Set<number>()
+    const seenThreads = new Set<string>()
+    return numbers.flatMap(first => {
+      if (seen.has(first)) return []
+      seen.add(first)
+      const members = [first]
+      for (const number of members)
+        for (const thread of threadsOf.all(number)) {
+          if (seenThreads.has(thread)) continue
+          seenThreads.add(thread)
+          for (const mail of mailsOf.all(thread))
+            if (!seen.has(mail)) {
+              seen.add(mail)
+              members.push(mail)
+            }
+        }
+      return [members]
+    })
+  }
+}

@@ -1,0 +1,211 @@
+import { quote } from '../database/sql.ts'
+import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
+
+/**
+ * The keys of rows that have changed since the derived tables last followed them. Temporary triggers of the writer's
+ * connection add them in the transaction of the change, so a kill loses none.
+ */
+
+/** In the order in which they are followed: what follows one kind of keys adds only keys of later kinds. */
+export const KEY_KINDS = {
+  contact: 1,
+  company: 2,
+  mail: 3,
+  meeting: 4,
+  /** An address. */
+  person: 5,
+  party: 6,
+  /** `conversations._id`, when its people have changed. */
+  conversation: 7,
+  /** `conversations._id` of an e-mail, when its threads may have changed. */
+  thread: 8,
+  /** `record_activity._id`. */
+  record: 9,
+} as const
+
+export type KeyKind = keyof typeof KEY_KINDS
+
+type Key = string | number
+
+export const WAITING_KEYS_SQL = `CREATE TABLE \`_waiting_keys\` ( /* Keys of changed rows that the tables for reports have not followed yet. */
+	\`kind\` INTEGER NOT NULL /* Kind of key, in the order in which they are followed. */,
+	\`key\` ANY NOT NULL /* Key of a changed row, or internal number. */,
+	PRIMARY KEY(\`kind\`, \`key\`)
+) STRICT, WITHOUT ROWID`
+
+export interface WaitingKeys {
+  add(kind: KeyKind, keys: Iterable<Key | null>): void
+  /** Up to `most` keys of the first kind that has any. */
+  next(most: number): { kind: KeyKind; keys: Key[] } | undefined
+  done(kind: KeyKind, keys: readonly Key[]): void
+  /** All keys of these kinds, of rows and of what is derived from them. */
+  addAll(kinds: readonly KeyKind[]): void
+  /** Conversations that were outside of the calendar. */
+  addUndated(): void
+}
+
+export function createWaitingKeys(prepare: Prepare): WaitingKeys {
+  return {
+    add(kind, keys) {
+      const insert = prepare('INSERT OR IGNORE INTO _waiting_keys (kind, key) VALUES (?, ?)')
+      for (const key of keys) if (key !== null) insert.run(KEY_KINDS[kind], key)
+    },
+    next(most) {
+      const first = prepare<number>('SELECT min(kind) FROM _waiting_keys').pluck().get()
+      const kind = (Object.keys(KEY_KINDS) as KeyKind[]).find(name => KEY_KINDS[name] === first)
+      if (kind === undefined) return undefined
+      const keys = prepare<Key>('SELECT key FROM _waiting_keys WHERE kind = ? ORDER BY key LIMIT ?').pluck()
+      return { kind, keys: keys.all(first, most) }
+    },
+    done(kind, keys) {
+      const remove = prepare('DELETE FROM _waiting_keys WHERE kind = ? AND key = ?')
+      for (const key of keys) remove.run(KEY_KINDS[kind], key)
+    },
+    addAll(kinds) {
+      for (const kind of kinds)
+        for (const select of ALL[kind])
+          prepare(`INSERT OR IGNORE INTO _waiting_keys (kind, key) ${of(kind, select)}`).run()
+    },
+    addUndated() {
+      for (const kind of ['mail', 'meeting'] as const)
+        prepare(
+          `INSERT OR IGNORE INTO _waiting_keys (kind, key) ${of(kind, `conversation_id FROM conversations WHERE kind = '${kind}' AND day IS NULL AND happened_at IS NOT NULL`)}`,
+        ).run()
+    },
+  }
+}
+
+const of = (kind: KeyKind, select: string) => `SELECT ${KEY_KINDS[kind]}, ${select}`
+
+const ofObject = (role: 'contact' | 'company') =>
+  `id FROM crm_records WHERE object = (SELECT value FROM report_settings WHERE name = 'crm.${role}.object')`
+
+const ALL: Readonly<Record<KeyKind, readonly string[]>> = {
+  contact: [ofObject('contact'), 'contact_id FROM _contact_addresses'],
+  company: [ofObject('company'), 'company_id FROM _company_domains'],
+  mail: ['header_message_id FROM messages', "conversation_id FROM conversations WHERE kind = 'mail'"],
+  meeting: ['id FROM meetings', "conversation_id FROM conversations WHERE kind = 'meeting'"],
+  person: ["lower(trim(email)) FROM members WHERE trim(email) <> ''", 'person_id FROM people'],
+  party: ['id FROM members', 'party_id FROM parties'],
+  conversation: ['_id FROM conversations'],
+  thread: ["_id FROM conversations WHERE kind = 'mail'"],
+  record: ['_id FROM record_activity'],
+}
+
+type Row = 'NEW' | 'OLD'
+
+/** A table whose changes are followed, with SQL for the keys that a changed row adds. */
+interface Source {
+  table: string
+  /** An update of other columns adds none. Undefined: each update does. */
+  columns?: readonly string[]
+  keys(row: Row): readonly string[]
+}
+
+const sourceOf = (activity: string): string[] => [
+  of(
+    'mail',
+    `k.mail_id FROM message_copies k WHERE k.id = ${activity}.source_id AND ${activity}.source_type = 'MESSAGE' AND k.mail_id IS NOT NULL`,
+  ),
+  of(
+    'meeting',
+    `${activity}.source_id WHERE ${activity}.source_type = 'MEETING' AND ${activity}.source_id IS NOT NULL`,
+  ),
+]
+
+const ownedBy = (kind: KeyKind, table: string, column: string): Source => ({
+  table,
+  keys: row => [of(kind, `${row}.${column}`)],
+})
+
+const SOURCES: readonly Source[] = [
+  {
+    table: 'messages',
+    columns: ['header_message_id', 'subject', 'received_at', 'is_group_email', 'text_state', '_deleted_at'],
+    keys: row => [of('mail', `${row}.header_message_id`)],
+  },
+  {
+    table: 'message_copies',
+    columns: ['id', 'mail_id', 'thread_id', '_deleted_at'],
+    keys: row => [of('mail', `${row}.mail_id WHERE ${row}.mail_id IS NOT NULL`)],
+  },
+  ownedBy('mail', 'message_participants', 'header_message_id'),
+  {
+    table: 'activities',
+    columns: ['id', 'source_type', 'source_id', '_deleted_at'],
+    keys: sourceOf,
+  },
+  {
+    table: 'activity_links',
+    keys: row => [
+      of(
+        'mail',
+        `k.mail_id FROM activities a JOIN message_copies k ON k.id = a.source_id WHERE a.id = ${row}.activity_id AND a.source_type = 'MESSAGE' AND k.mail_id IS NOT NULL`,
+      ),
+      of(
+        'meeting',
+        `a.source_id FROM activities a WHERE a.id = ${row}.activity_id AND a.source_type = 'MEETING' AND a.source_id IS NOT NULL`,
+      ),
+    ],
+  },
+  {
+    table: 'meetings',
+    columns: ['id', 'title', 'start_time', 'end_time', 'owner_email', 'owner_name', 'access', '_deleted_at'],
+    keys: row => [of('meeting', `${row}.id`)],
+  },
+  ownedBy('meeting', 'meeting_attendees', 'meeting_id'),
+  ownedBy('meeting', 'meeting_related_objects', 'meeting_id'),
+  {
+    table: 'members',
+    columns: ['id', 'name', 'email', '_deleted_at'],
+    keys: row => [
+      of('person', `lower(trim(${row}.email)) WHERE trim(${row}.email) <> ''`),
+      of('party', `${row}.id`),
+    ],
+  },
+  {
+    table: 'crm_records',
+    columns: ['object', 'id', 'fields', '_deleted_at'],
+    keys: row =>
+      (['contact', 'company'] as const).map(role =>
+        of(
+          role,
+          `${row}.id WHERE ${row}.object = (SELECT value FROM report_settings WHERE name = 'crm.${role}.object')`,
+        ),
+      ),
+  },
+]
+
+/** Creates the triggers unless this connection has them. */
+export function followChanges(db: Sqlite): void {
+  const names = db.prepare<unknown[], string>(
+    "SELECT name FROM sqlite_temp_master WHERE name LIKE 'waiting_key_%'",
+  )
+  if (names.pluck().get() !== undefined) return
+  db.exec(SOURCES.flatMap(triggersOf).join(';\n'))
+}
+
+/** Ends what `followChanges` began. */
+export function ignoreChanges(db: Sqlite): void {
+  const names = db.prepare<unknown[], string>(
+    "SELECT name FROM sqlite_temp_master WHERE name LIKE 'waiting_key_%'",
+  )
+  for (const name of names.pluck().all()) db.exec(`DROP TRIGGER temp.${quote(name)}`)
+}
+
+function triggersOf({ table, columns, keys }: Source): string[] {
+  const cells = (row: Row) => (columns ?? []).map(column => `${row}.${quote(column)}`).join(', ')
+  const differ = columns ? ` WHEN (${cells('OLD')}) IS NOT (${cells('NEW')})` : ''
+  const update = columns ? `UPDATE OF ${columns.map(quote).join(', ')}` : 'UPDATE'
+  const trigger = (name: string, event: string, when: string, rows: readonly Row[]) => {
+    const adds = rows
+      .flatMap(keys)
+      .map(select => `INSERT OR IGNORE INTO _waiting_keys (kind, key) ${select};`)
+    return `CREATE TEMP TRIGGER waiting_key_${table}_${name} AFTER ${event} ON main.${quote(table)}${when} BEGIN ${adds.join(' ')} END`
+  }
+  return [
+    trigger('insert', 'INSERT', '', ['NEW']),
+    trigger('delete', 'DELETE', '', ['OLD']),
+    trigger('update', update, differ, ['OLD', 'NEW']),
+  ]
+}
