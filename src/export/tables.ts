@@ -65,7 +65,10 @@ const VIEWS: Readonly<Record<string, { order: string; usesClock: boolean }>> = {
   ...Object.fromEntries(
     REPORT_VIEWS.map(({ name, columns }) => [
       name,
-      { order: columns.flatMap(column => (column.isKey ? [`t.${column.name}`] : [])).join(', '), usesClock: true },
+      {
+        order: columns.flatMap(column => (column.isKey ? [`t.${column.name}`] : [])).join(', '),
+        usesClock: true,
+      },
     ]),
   ),
 }

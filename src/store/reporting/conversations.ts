@@ -129,6 +129,11 @@ export function createConversations(kind: 'mail' | 'meeting', derivation: Deriva
       [...persons].map(person => addressOf.get(person) ?? null),
     )
     waiting.add('conversation', present)
+    // A number that was only just given may belong to no conversation when its turn comes.
+    waiting.add(
+      'record',
+      [...replaced.gone, ...replaced.come].map(({ contact }) => contact),
+    )
     if (kind === 'mail') waiting.add('thread', present)
     for (const { conversation_id: id } of come)
       waiting.add('record', recordsOf.all(numbers.conversation(kind, String(id))))

@@ -31,7 +31,9 @@ export function createThreads({ prepare, waiting, time, replyLimitDays }: Deriva
   const connected = createConnected(prepare)
   const mates = prepare<number>(MATES).pluck()
   const setThread = prepare('UPDATE conversations SET _thread = ? WHERE _id = ?')
-  const setTwoWay = prepare('UPDATE conversations SET _is_two_way = NOT _is_two_way WHERE _id = ? AND _is_two_way <> ?')
+  const setTwoWay = prepare(
+    'UPDATE conversations SET _is_two_way = NOT _is_two_way WHERE _id = ? AND _is_two_way <> ?',
+  )
   const recordsOf = prepare<number>('SELECT record FROM _record_conversations WHERE conversation = ?').pluck()
   const workHours = (from: number, to: number) => (time.workHoursTo(to) ?? 0) - (time.workHoursTo(from) ?? 0)
 
@@ -85,11 +87,11 @@ function threadMail(
 /** Finds the e-mails that are connected by threads with some, as lists of connected ones. */
 function createConnected(prepare: Prepare): (numbers: readonly number[]) => number[][] {
   const threadsOf = prepare<string>(
-    `SELECT DISTINCT k.thread_id FROM conversations c JOIN message_copies k ON k.mail_id = c.conversation_id
+    `SELECT DISTINCT k.thread_id FROM conversations c CROSS JOIN message_copies k ON k.mail_id = c.conversation_id
      WHERE c._id = ? AND c.kind = 'mail' AND k._deleted_at IS NULL AND k.thread_id <> ''`,
   ).pluck()
   const mailsOf = prepare<number>(
-    `SELECT DISTINCT c._id FROM message_copies k JOIN conversations c ON c.kind = 'mail' AND c.conversation_id = k.mail_id
+    `SELECT DISTINCT c._id FROM message_copies k CROSS JOIN conversations c ON c.kind = 'mail' AND c.conversation_id = k.mail_id
      WHERE k.thread_id = ? AND k._deleted_at IS NULL`,
   ).pluck()
   return numbers => {

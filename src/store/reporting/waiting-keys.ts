@@ -200,7 +200,8 @@ function triggersOf({ table, columns, keys }: Source): string[] {
   const trigger = (name: string, event: string, when: string, rows: readonly Row[]) => {
     const adds = rows
       .flatMap(keys)
-      .map(select => `INSERT OR IGNORE INTO _waiting_keys (kind, key) ${select};`)
+      // OR IGNORE would give way to the conflict clause of the statement that fires the trigger.
+      .map(select => `INSERT INTO _waiting_keys SELECT * FROM (${select}) WHERE true ON CONFLICT DO NOTHING;`)
     return `CREATE TEMP TRIGGER waiting_key_${table}_${name} AFTER ${event} ON main.${quote(table)}${when} BEGIN ${adds.join(' ')} END`
   }
   return [
