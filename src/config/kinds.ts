@@ -367,7 +367,7 @@ export const domainList: SettingKind<readonly string[]> = {
   fromText: resourceList.fromText,
   read: value => {
     const domains = textsIn(value)?.map(domain => domain.toLowerCase())
-    return domains?.every(domain => /^[^\s@.][^\s@]*\.[^\s@.]+$/.test(domain)) ? domains : undefined
+    return domains?.every(domain => /^[^\s@.:/]+(\.[^\s@.:/]+)+$/.test(domain)) ? domains : undefined
   },
 }
 

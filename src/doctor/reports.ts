@@ -2,7 +2,8 @@ import { EXIT_STATUS } from '../base/errors.ts'
 import { nameIn, sectionOf } from '../config/settings.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { reportProblems, storedReports } from '../store/reporting/report-settings.ts'
-import { foreignReportObjects } from '../store/reporting/tables.ts'
+import { foreignReportObjects, reportTablesIn } from '../store/reporting/tables.ts'
+import { waitingKeys } from '../store/reporting/waiting-keys.ts'
 import type { Finder, Finding } from './finding.ts'
 
 /** What the tables for reports are made of: settings that fit nothing in the CRM, guesses, and guesses that changed of late. */
@@ -10,14 +11,28 @@ export function reportFindings(db: Sqlite, line: Finder): Finding[] {
   const stored = storedReports(db)
   if (!stored) return []
   const foreign = foreignReportObjects(db)
-  if (foreign.length > 0)
-    return [
-      line.wrong(
-        `there are no tables and views for reports, since somebody else has made ${foreign.join(', ')}`,
-        EXIT_STATUS.settings,
-        'Rename these tables or views, then run parley backfill or restart parley daemon.',
-      ),
-    ]
+  const { deals, conversations } = reportTablesIn(db)
+  const absent =
+    foreign.length === 0
+      ? []
+      : [
+          line.wrong(
+            `there are no tables and views for reports${deals ? ' about conversations' : ''}, since somebody else has made ${foreign.join(', ')}`,
+            EXIT_STATUS.settings,
+            'Rename these tables or views, then run parley backfill or restart parley daemon.',
+          ),
+        ]
+  if (!deals) return absent
+  const waiting = conversations ? waitingKeys(db) : 0
+  const late =
+    waiting === 0
+      ? []
+      : [
+          line.note(
+            `${waiting} changes are not in the tables for reports yet`,
+            'The daemon follows them every half minute, and a backfill at its end.',
+          ),
+        ]
   const problems = reportProblems(db).map(problem =>
     line.wrong(problem, EXIT_STATUS.settings, 'Correct the setting, or remove it to let parley guess.'),
   )
@@ -30,7 +45,9 @@ export function reportFindings(db: Sqlite, line: Finder): Finding[] {
   const sections = [...new Set(stored.guesses.map(({ name }) => sectionOf(name)))]
   const guessed = sections.map(section => {
     const guesses = stored.guesses.filter(({ name }) => sectionOf(name) === section)
-    const lines = guesses.map(({ name, value }) => `${nameIn(name)} = ${JSON.stringify(value)}`)
+    const lines = guesses.map(
+      ({ name, value }) => `${nameIn(name)} = ${value.startsWith('[') ? value : JSON.stringify(value)}`,
+    )
     return line.note(`guessed [${section}] ${lines.join(', ')}`, GUESSED)
   })
   const unknown = stored.unknownStages
@@ -43,7 +60,7 @@ export function reportFindings(db: Sqlite, line: Finder): Finding[] {
             'Name those of won deals in crm.deal.won, and those of lost deals in crm.deal.lost.',
           ),
         ]
-  return [...problems, ...changed, ...stages, ...guessed]
+  return [...absent, ...problems, ...changed, ...stages, ...late, ...guessed]
 }
 
 const GUESSED =

@@ -2,11 +2,11 @@ import { TABLES } from '../catalog/catalog.ts'
 import type { ResourceName } from '../declare/resource-names.ts'
 import { type DescribedColumn, fullMeaning } from '../dictionary/described-table.ts'
 import { DICTIONARY } from '../dictionary/dictionary.ts'
-import { DERIVED_TABLES, REPORT_VIEWS } from '../dictionary/report-tables.ts'
+import { REPORT_VIEWS } from '../dictionary/report-tables.ts'
 import { DIVISIONS, type Division, isExported } from '../store/changes/divisions.ts'
 import { quote } from '../store/database/sql.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
-import { foreignReportObjects } from '../store/reporting/tables.ts'
+import { absentReportObjects } from '../store/reporting/tables.ts'
 import type { ExportKind } from './parquet-types.ts'
 
 /** The exported tables, derived from the declarations and the dictionary. */
@@ -76,9 +76,8 @@ const VIEWS: Readonly<Record<string, { order: string; usesClock: boolean }>> = {
 /** The exported tables that this warehouse has, except the typed CRM tables. Somebody else may have names of those for reports. */
 export function presentTables(db: Sqlite): readonly ExportTable[] {
   const all = declaredTables()
-  if (foreignReportObjects(db).length === 0) return all
-  const reports = new Set([...DERIVED_TABLES, ...REPORT_VIEWS].map(({ name }) => name))
-  return all.filter(({ name }) => !reports.has(name))
+  const absent = absentReportObjects(db)
+  return all.filter(({ name }) => !absent.has(name))
 }
 
 /** All exported tables except the typed CRM tables, which depend on the workspace. */

@@ -41,7 +41,8 @@ export function openWarehouse(options: WarehouseOptions): Sqlite {
     }
     migrate(db, file, upgrade)
     ensureViews(db)
-    if (ensureReportTables(db)) replaceViews(db, reportViews(db))
+    ensureReportTables(db)
+    replaceViews(db, reportViews(db))
     // SQLite creates -wal and -shm with the mode of the database; files that exist already are changed here.
     if (onMode) for (const change of applyMode(filesOf(file), mode)) onMode(change)
     return db

@@ -41,6 +41,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   'pino-pretty': ['base/log.ts'],
   'prom-client': ['server/metrics.ts'],
   'smol-toml': ['config/load-settings.ts'],
+  'email-providers': ['store/reporting/sides.ts'],
   undici: ['base/http-pool.ts'],
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { reportConfig } from '../../src/app/reports.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
+import { DERIVED_TABLES, REPORT_VIEWS } from '../../src/dictionary/report-tables.ts'
 import { createFinder } from '../../src/doctor/finding.ts'
 import { reportFindings } from '../../src/doctor/reports.ts'
 import type { ReportConfig } from '../../src/store/reporting/report-settings.ts'
@@ -361,10 +362,10 @@ describe('the settings of reports', () => {
     store.exec(
       `DROP VIEW deals; CREATE VIEW deals AS SELECT 1 AS mine; DELETE FROM sync_meta WHERE key = '${META.reportObjects}'`,
     )
-    for (const name of ['companies', 'contacts', 'periods']) store.exec(`DROP VIEW ${name}`)
-    for (const name of ['pipelines', 'stage_outcomes', 'calendar']) store.exec(`DROP TABLE ${name}`)
-    expect(ensureReportTables(store.db)).toBe(false)
+    dropReportObjects(store)
+    ensureReportTables(store.db)
     await workspaceUpdateOf(store)
+    expect(store.column("SELECT name FROM sqlite_master WHERE name IN ('calendar', 'people')")).toEqual([])
     expect(store.all('SELECT * FROM deals')).toEqual([{ mine: 1 }])
     expect(reportFindings(store.db, createFinder('reports'))).toMatchObject([
       {
@@ -372,6 +373,37 @@ describe('the settings of reports', () => {
         found: 'there are no tables and views for reports, since somebody else has made deals',
       },
     ])
+  })
+})
+
+const dropReportObjects = (store: TemporaryStore) => {
+  for (const { name } of REPORT_VIEWS) if (name !== 'deals') store.exec(`DROP VIEW IF EXISTS ${name}`)
+  for (const { name } of DERIVED_TABLES) store.exec(`DROP TABLE ${name}`)
+  for (const name of store.column(
+    "SELECT name FROM sqlite_master WHERE type = 'table' AND name GLOB '_[a-z]*'",
+  ))
+    store.exec(`DROP TABLE ${name}`)
+}
+
+test('somebody else may have a name of those about conversations, and deals stay', async () => {
+  const { store, deals, update, deal } = workspace()
+  deals({ d: BASE })
+  await update()
+  dropReportObjects(store)
+  store.exec(
+    `DROP VIEW deals; CREATE TABLE people (mine TEXT); DELETE FROM sync_meta WHERE key = '${META.reportObjects}'`,
+  )
+  ensureReportTables(store.db)
+  await workspaceUpdateOf(store)
+  expect(deal()).toMatchObject({ deal: 'Big' })
+  expect(
+    store.column("SELECT name FROM sqlite_master WHERE name IN ('conversations', 'record_conversations')"),
+  ).toEqual([])
+  expect(store.column("SELECT name FROM pragma_table_info('people')")).toEqual(['mine'])
+  expect(reportFindings(store.db, createFinder('reports'))[0]).toMatchObject({
+    mark: 'wrong',
+    found:
+      'there are no tables and views for reports about conversations, since somebody else has made people',
   })
 })
 

@@ -1,4 +1,4 @@
-import { HOW, ROLES } from './conversations.ts'
+import { HOW } from './conversations.ts'
 import { AS_OF } from './periods.ts'
 import { localDay } from './roles-in-table.ts'
 
@@ -6,10 +6,6 @@ import { localDay } from './roles-in-table.ts'
 
 const HOW_NAME = `CAST(CASE p.how ${Object.entries(HOW)
   .map(([name, how]) => `WHEN ${how} THEN '${name}'`)
-  .join(' ')} END AS TEXT)`
-
-const ROLE_NAME = `CAST(CASE x.role ${Object.entries(ROLES)
-  .map(([name, role]) => `WHEN ${role} THEN '${role >= ROLES.OWNER ? name.toLowerCase() : name}'`)
   .join(' ')} END AS TEXT)`
 
 const RECORD_CONVERSATIONS = `
@@ -27,12 +23,12 @@ const workHoursTo = (instant: string) => `(SELECT d.work_hours_before
 
 const MAIL_QUESTIONS = `
 SELECT a.conversation_id AS asked_mail_id,
-  (SELECT m.thread_id FROM messages m WHERE m.header_message_id = a.conversation_id) AS thread_id,
+  CAST((SELECT m.thread_id FROM messages m WHERE m.header_message_id = a.conversation_id) AS TEXT) AS thread_id,
   a.happened_at AS asked_at, l.happened_at AS last_asked_at,
   r.conversation_id AS answered_mail_id, r.happened_at AS answered_at, a.day, a.person_id, a.side,
   CAST(round((julianday(coalesce(r.happened_at, ${AS_OF})) - julianday(a.happened_at)) * 24, 4) AS REAL) AS hours,
   CAST(round(coalesce(q.work_hours, ${workHoursTo(AS_OF)} - ${workHoursTo('a.happened_at')}), 4) AS REAL) AS work_hours,
-  q.is_counted
+  CAST(q.is_counted AS INTEGER) AS is_counted
 FROM _mail_questions q JOIN conversations a ON a._id = q.asked JOIN conversations l ON l._id = q.last_asked
 LEFT JOIN conversations r ON r._id = q.answered`
 
@@ -41,4 +37,3 @@ export const CONVERSATION_VIEWS = {
   conversation_threads: CONVERSATION_THREADS.trim(),
   mail_questions: MAIL_QUESTIONS.trim(),
 }
-export { ROLE_NAME }

@@ -1,5 +1,5 @@
 import type { Prepare } from '../database/sqlite-types.ts'
-import { type Derivation, listsBy, msOf, rowsFor } from './derivation.ts'
+import { type Deriving, listsBy, msOf, rowsFor } from './derivation.ts'
 import { createDerivedRows } from './derived-rows.ts'
 import type { Side } from './sides.ts'
 
@@ -13,7 +13,7 @@ export const ROLES = { FROM: 1, TO: 2, CC: 3, BCC: 4, OWNER: 5, ATTENDEE: 6 } as
 /** How a conversation belongs to a record. The greatest is the strongest. */
 export const HOW = { participant: 1, derived: 2, related: 3, direct: 4 } as const
 
-interface Source {
+interface SourceConversation {
   id: string
   happenedAt: string | null
   title: string | null
@@ -64,7 +64,7 @@ const BASE_COLUMNS = [
 ]
 
 /** Follows e-mails or meetings: their own columns, and who takes part. */
-export function createConversations(kind: 'mail' | 'meeting', derivation: Derivation) {
+export function createConversations(kind: 'mail' | 'meeting', derivation: Deriving) {
   const { prepare, waiting, time, localHour } = derivation
   const conversations = createDerivedRows(prepare, {
     table: 'conversations',
@@ -86,7 +86,7 @@ export function createConversations(kind: 'mail' | 'meeting', derivation: Deriva
   const recordsOf = prepare<number>('SELECT record FROM _record_conversations WHERE conversation = ?').pluck()
   const addressOf = prepare<string>('SELECT person_id FROM people WHERE _id = ?').pluck()
   return (ids: readonly string[]) => {
-    const sources = rowsFor<Omit<Source, 'people'>>(prepare, SOURCES[kind].rows, ids)
+    const sources = rowsFor<Omit<SourceConversation, 'people'>>(prepare, SOURCES[kind].rows, ids)
     const people = listsBy(rowsFor<SourcePerson>(prepare, SOURCES[kind].people, ids), ({ id }) => id)
     const before = rowsFor<{ number: number; id: string; thread: number | null }>(prepare, stored, ids)
     const isLive = new Set(sources.map(({ id }) => id))
@@ -192,7 +192,7 @@ function createNumbers(prepare: Prepare) {
 }
 
 /** Removes a conversation with all that is derived from it. */
-function createForget({ prepare, waiting }: Derivation) {
+function createForget({ prepare, waiting }: Deriving) {
   const column = (sql: string) => prepare<never>(sql).pluck()
   const mates = column('SELECT _id FROM conversations WHERE _thread = ? AND _id <> ?')
   const people = column(
@@ -213,7 +213,7 @@ function createForget({ prepare, waiting }: Derivation) {
   }
 }
 
-interface Present {
+interface KnownConversation {
   number: number
   kind: 'mail' | 'meeting'
   id: string
@@ -228,7 +228,7 @@ interface TakingPart {
   contact_id: string | null
 }
 
-interface Link {
+interface RecordLink {
   conversation: number
   object: string
   record_id: string
@@ -262,7 +262,7 @@ const LINKS = `SELECT c._id AS conversation, ${LINK_COLUMNS} FROM json_each(:key
     CROSS JOIN meeting_attendees p ON p.meeting_id = c.conversation_id WHERE p.contact_id <> ''`
 
 /** Follows the people of conversations: whose they are, and which records they belong to. */
-export function createConversationPeople({ prepare, waiting }: Derivation) {
+export function createConversationPeople({ prepare, waiting }: Deriving) {
   const conversations = createDerivedRows(prepare, {
     table: 'conversations',
     columns: ['_id', 'kind', 'conversation_id', 'person_id', 'side', 'is_external'],
@@ -282,9 +282,9 @@ export function createConversationPeople({ prepare, waiting }: Derivation) {
     'UPDATE conversations SET _is_two_way = NOT _is_two_way WHERE _id = ? AND _is_two_way <> ?',
   )
   return (ids: readonly number[]) => {
-    const present = rowsFor<Present>(prepare, kinds, ids)
+    const present = rowsFor<KnownConversation>(prepare, kinds, ids)
     const people = listsBy(rowsFor<TakingPart>(prepare, TAKING_PART, ids), ({ conversation }) => conversation)
-    const links = rowsFor<Link>(prepare, LINKS, ids)
+    const links = rowsFor<RecordLink>(prepare, LINKS, ids)
     const rows = present.map(({ number, kind, id, isReadable }) => {
       const own = people.get(number) ?? []
       const first = own.find(({ role }) => role === ROLES.FROM || role === ROLES.OWNER)
@@ -310,7 +310,7 @@ export function createConversationPeople({ prepare, waiting }: Derivation) {
       .flatMap(({ conversation, contact_id: record_id }) =>
         record_id === null ? [] : [{ conversation, object: 'contact', record_id, how: HOW.participant }],
       )
-    const strongest = new Map<string, Link>()
+    const strongest = new Map<string, RecordLink>()
     for (const link of [...links, ...byAddress]) {
       const key = JSON.stringify([link.conversation, link.object, link.record_id])
       if ((strongest.get(key)?.how ?? 0) < link.how) strongest.set(key, link)

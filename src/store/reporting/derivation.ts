@@ -1,11 +1,11 @@
 import type { Prepare } from '../database/sqlite-types.ts'
-import type { Cell } from './derived-rows.ts'
+import type { DerivedCell } from './derived-rows.ts'
 import type { LocalTime } from './local-time.ts'
 import type { Domains } from './sides.ts'
 import type { WaitingKeys } from './waiting-keys.ts'
 
 /** What the steps that follow changed keys share. */
-export interface Derivation {
+export interface Deriving {
   prepare: Prepare
   waiting: WaitingKeys
   time: LocalTime
@@ -18,7 +18,7 @@ export interface Derivation {
 }
 
 /** The rows of a query about the keys in the JSON array `:keys`. */
-export const rowsFor = <Row>(prepare: Prepare, sql: string, keys: readonly Cell[]): Row[] =>
+export const rowsFor = <Row>(prepare: Prepare, sql: string, keys: readonly DerivedCell[]): Row[] =>
   prepare<Row>(sql).all({ keys: JSON.stringify(keys) })
 
 /** Lists of rows by what a function says of each. */

@@ -3,17 +3,17 @@ import type { Prepare } from '../database/sqlite-types.ts'
 
 /** Replaces rows of a derived table where they differ, so that a change of one row writes one. */
 
-export type Cell = string | number | null
+export type DerivedCell = string | number | null
 
 export interface DerivedRows<Column extends string> {
   /**
    * @param scope values of the scope's column, of which the table then has exactly these rows
    * @returns the rows that are gone and those that have come; a changed row is in both
    */
-  replace(scope: readonly Cell[], rows: readonly DerivedRow<Column>[]): Replaced<Column>
+  replace(scope: readonly DerivedCell[], rows: readonly DerivedRow<Column>[]): Replaced<Column>
 }
 
-export type DerivedRow<Column extends string> = Readonly<Record<Column, Cell>>
+export type DerivedRow<Column extends string> = Readonly<Record<Column, DerivedCell>>
 
 export interface Replaced<Column extends string> {
   gone: DerivedRow<Column>[]

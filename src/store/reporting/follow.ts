@@ -4,7 +4,7 @@ import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { createMeta, META } from '../sync/meta.ts'
 import type { CalendarDay } from './calendar-days.ts'
 import { createConversationPeople, createConversations } from './conversations.ts'
-import type { Derivation } from './derivation.ts'
+import type { Deriving } from './derivation.ts'
 import { createLocalTime } from './local-time.ts'
 import { createCompanies, createContacts, createParties, createPeople } from './people.ts'
 import { createRecordActivity } from './record-activity.ts'
@@ -57,7 +57,7 @@ export function createFollow({ db, prepare, transaction }: FollowDeps): (rules: 
   const waiting = createWaitingKeys(prepare)
   let steps: { of: string; by: Readonly<Record<KeyKind, (keys: never[]) => void>> } | undefined
 
-  const begin = (rules: Rules, crm: Derivation['crm']) => {
+  const begin = (rules: Rules, crm: Deriving['crm']) => {
     const { calendar, partnerDomains, replyLimitDays } = rules.config
     const now: Readonly<Record<string, unknown>> = {
       tables: TABLES,
@@ -104,9 +104,9 @@ export function createFollow({ db, prepare, transaction }: FollowDeps): (rules: 
 }
 
 function derivation(
-  base: Pick<Derivation, 'prepare' | 'waiting' | 'crm'>,
+  base: Pick<Deriving, 'prepare' | 'waiting' | 'crm'>,
   { config, internalDomains, days }: Rules,
-): Derivation {
+): Deriving {
   return {
     ...base,
     time: createLocalTime(days),
@@ -120,7 +120,7 @@ function derivation(
   }
 }
 
-const stepsBy = (derivation: Derivation) => ({
+const stepsBy = (derivation: Deriving) => ({
   contact: createContacts(derivation),
   company: createCompanies(derivation),
   mail: createConversations('mail', derivation),

@@ -1,4 +1,4 @@
-import { type Derivation, listsBy, rowsFor } from './derivation.ts'
+import { type Deriving, listsBy, rowsFor } from './derivation.ts'
 import { createDerivedRows } from './derived-rows.ts'
 import { domainOf, isFreeMail, type Side, sideOf, strongestSide } from './sides.ts'
 
@@ -8,7 +8,7 @@ import { domainOf, isFreeMail, type Side, sideOf, strongestSide } from './sides.
  */
 
 /** Contacts, as they were last read: their addresses, names and companies. */
-export function createContacts({ prepare, waiting, crm }: Derivation) {
+export function createContacts({ prepare, waiting, crm }: Deriving) {
   const rows = createDerivedRows(prepare, {
     table: '_contact_addresses',
     columns: ['contact_id', 'address', 'name', 'company_id'],
@@ -34,7 +34,7 @@ interface Contact {
 }
 
 /** Companies and their domains, as they were last read. */
-export function createCompanies({ prepare, waiting, crm }: Derivation) {
+export function createCompanies({ prepare, waiting, crm }: Deriving) {
   const rows = createDerivedRows(prepare, {
     table: '_company_domains',
     columns: ['company_id', 'domain'],
@@ -103,7 +103,7 @@ const NAME_AT = `SELECT max(name) FROM (
       JOIN meetings m ON m.id = c.conversation_id AND lower(trim(m.owner_email)) = :address
       WHERE x.person = :person AND x.happened_ms = :at) WHERE trim(name) <> ''`
 
-export function createPeople({ prepare, waiting, domains, time }: Derivation) {
+export function createPeople({ prepare, waiting, domains, time }: Deriving) {
   const rows = createDerivedRows(prepare, {
     table: 'people',
     columns: [
@@ -198,7 +198,7 @@ interface PartyPerson {
   contact_id: string | null
 }
 
-export function createParties({ prepare }: Pick<Derivation, 'prepare'>) {
+export function createParties({ prepare }: Pick<Deriving, 'prepare'>) {
   const rows = createDerivedRows(prepare, {
     table: 'parties',
     columns: [

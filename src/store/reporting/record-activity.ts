@@ -1,5 +1,5 @@
 import { HOW } from './conversations.ts'
-import { type Derivation, rowsFor } from './derivation.ts'
+import { type Deriving, rowsFor } from './derivation.ts'
 import { createDerivedRows, type DerivedRow } from './derived-rows.ts'
 
 /** What happened with each CRM record, summed over its conversations. */
@@ -40,7 +40,7 @@ const ACTIVITY = `SELECT r._id, r.object, r.record_id, ${Object.entries(SUMS)
   GROUP BY r._id`
 
 /** A record without conversations has no row. */
-export function createRecordActivity({ prepare }: Pick<Derivation, 'prepare'>) {
+export function createRecordActivity({ prepare }: Pick<Deriving, 'prepare'>) {
   const rows = createDerivedRows(prepare, {
     table: 'record_activity',
     columns: ['_id', 'object', 'record_id', ...Object.keys(SUMS)],

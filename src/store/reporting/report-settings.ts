@@ -47,7 +47,7 @@ const timeText = (minutes: number): string =>
   [Math.floor(minutes / 60), minutes % 60].map(part => String(part).padStart(2, '0')).join(':')
 const dayNamed = (weekday: number): string => WEEKDAYS[weekday - 1] ?? ''
 
-interface Found {
+interface ReportFindings {
   objects: Record<RoleObject, ChosenObject>
   fields: Record<RoleObject, Record<string, ChosenField>>
   statusValues: Readonly<Record<string, readonly string[]>>
@@ -58,7 +58,7 @@ interface Found {
 /** The rows of `report_settings`. */
 export function reportSettings(
   config: ReportConfig,
-  { objects, fields, statusValues, domains }: Found,
+  { objects, fields, statusValues, domains }: ReportFindings,
 ): ReportSetting[] {
   const { calendar, currency, rates, salesPipelines, renewalPipelines, won, lost } = config
   const set = (
@@ -159,7 +159,7 @@ export function storedReports(db: Sqlite): StoredReports | undefined {
     guesses: db
       .prepare<unknown[], { name: string; value: string }>(
         `SELECT name, value FROM report_settings WHERE is_guessed AND value IS NOT NULL
-         AND name LIKE 'crm.%.%' AND name NOT LIKE '%.object' AND name <> 'crm.deal.status_values' ORDER BY name`,
+         AND name NOT LIKE '%.object' AND name <> 'crm.deal.status_values' ORDER BY name`,
       )
       .all(),
     changes: db

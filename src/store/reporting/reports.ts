@@ -20,7 +20,7 @@ import {
 import { type RecordSource, recordSource, roleValues } from './roles-in-table.ts'
 import { guessDomains } from './sides.ts'
 import { outcomesOf } from './stage-outcomes.ts'
-import { ensureReportTables, hasReportTables } from './tables.ts'
+import { ensureReportTables, reportTablesIn } from './tables.ts'
 import { reportViews } from './views.ts'
 import { followChanges } from './waiting-keys.ts'
 
@@ -49,7 +49,7 @@ interface ReportsDeps {
 export function createReports({ db, prepare, clock, transaction }: ReportsDeps): Reports {
   const meta = createMeta(prepare)
   const follow = createFollow({ db, prepare, transaction })
-  if (hasReportTables(db) && isFollowing(prepare)) followChanges(db)
+  if (reportTablesIn(db).conversations && isFollowing(prepare)) followChanges(db)
   let done: string | undefined
   let days: { of: string; rows: readonly CalendarDay[] } = { of: '', rows: [] }
 
@@ -60,7 +60,8 @@ export function createReports({ db, prepare, clock, transaction }: ReportsDeps):
   }
 
   const write = (config: ReportConfig, span: TimeRange): readonly string[] => {
-    if (!ensureReportTables(db)) return []
+    ensureReportTables(db)
+    if (!reportTablesIn(db).deals) return []
     const { settings, problems, dealSpan } = findings(db, prepare, config)
     const years = yearsOf([span, dealSpan], new Date(clock.now()).getUTCFullYear())
     storeSettings(prepare, settings, isoInstant(clock.now()))
@@ -83,7 +84,7 @@ export function createReports({ db, prepare, clock, transaction }: ReportsDeps):
       const isNew = inputs !== done
       const problems = isNew ? await transaction(() => write(config, span)) : undefined
       done = inputs
-      if (hasReportTables(db))
+      if (reportTablesIn(db).conversations)
         await follow({ config, internalDomains: storedDomains(prepare, config), days: days.rows })
       return problems
     },

@@ -1,3 +1,4 @@
+import { CONVERSATION_VIEWS } from '../../dictionary/conversation-tables.ts'
 import {
   type DescribedColumn,
   type DescribedTable,
@@ -107,14 +108,17 @@ const INDICES = {
   message_copies_by_thread: 'message_copies (thread_id) WHERE thread_id IS NOT NULL',
 } as const
 
+/** Those about conversations, and those about deals. The first need the second. */
+const CONVERSATIONS: readonly string[] = [...NUMBERED, ...CONVERSATION_VIEWS.map(({ name }) => name)]
 const NAMES = [...TABLES.keys(), ...REPORT_VIEWS.map(({ name }) => name)]
+const DEALS = NAMES.filter(name => !CONVERSATIONS.includes(name))
 
 /**
- * Creates the tables that are missing or have other columns in this version. Returns whether the names of all tables and
- * views for reports are parley's: when somebody has used one of them, none is made.
+ * Creates the tables that are missing or have other columns in this version. Those about deals are all made or none, and
+ * those about conversations too: none is made where somebody has used one of their names.
  */
-export function ensureReportTables(db: Sqlite): boolean {
-  if (foreignReportObjects(db).length > 0) return false
+export function ensureReportTables(db: Sqlite): void {
+  const absent = absentReportObjects(db)
   const present = new Map(
     db
       .prepare<unknown[], [string, string]>(
@@ -124,28 +128,41 @@ export function ensureReportTables(db: Sqlite): boolean {
       .all(),
   )
   const isOutdated = (name: string) => present.get(name) !== TABLES.get(name)
-  const outdated = [...TABLES].filter(([name]) =>
-    NUMBERED.includes(name) ? NUMBERED.some(isOutdated) : isOutdated(name),
+  const outdated = [...TABLES].filter(
+    ([name]) => !absent.has(name) && (NUMBERED.includes(name) ? NUMBERED.some(isOutdated) : isOutdated(name)),
   )
-  const indices = Object.entries(INDICES).filter(([name]) => !present.has(name))
+  const indices = Object.entries(INDICES).filter(([, on]) => !absent.has(on.slice(0, on.indexOf(' '))))
+  const names = JSON.stringify(NAMES.filter(name => !absent.has(name)))
   const meta = createMeta(sql => db.prepare(sql))
-  if (outdated.length + indices.length === 0 && meta.get(META.reportObjects) === JSON.stringify(NAMES))
-    return true
+  const areMade = outdated.length === 0 && indices.every(([name]) => present.has(name))
+  if (areMade && (meta.get(META.reportObjects) ?? '[]') === names) return
   db.transaction(() => {
     for (const [name, sql] of outdated) {
       db.exec(`DROP TABLE IF EXISTS ${quote(name)}`)
       db.exec(sql)
     }
-    for (const [name, on] of Object.entries(INDICES)) db.exec(`CREATE INDEX IF NOT EXISTS ${name} ON ${on}`)
+    for (const [name, on] of indices) db.exec(`CREATE INDEX IF NOT EXISTS ${name} ON ${on}`)
     if (outdated.some(([name]) => NUMBERED.includes(name))) meta.remove(META.reportRules)
-    meta.set(META.reportObjects, JSON.stringify(NAMES))
+    meta.set(META.reportObjects, names)
   }).immediate()
-  return true
 }
 
-/** Whether the derived tables are there, which they are not where somebody else has one of their names. */
-export const hasReportTables = (db: Sqlite): boolean =>
-  hasTable(db, '_waiting_keys') && foreignReportObjects(db).length === 0
+/** Whether there are tables about deals, and about conversations. */
+export function reportTablesIn(db: Sqlite): { deals: boolean; conversations: boolean } {
+  const absent = absentReportObjects(db)
+  return {
+    deals: hasTable(db, 'calendar') && !absent.has('calendar'),
+    conversations: hasTable(db, '_waiting_keys') && !absent.has('conversations'),
+  }
+}
+
+/** The tables and views that parley does not make, since somebody else has one of their names. */
+export function absentReportObjects(db: Sqlite): ReadonlySet<string> {
+  const foreign = foreignReportObjects(db)
+  if (foreign.length === 0) return new Set()
+  const isDeals = foreign.some(name => DEALS.includes(name.toLowerCase()))
+  return new Set(isDeals ? NAMES : CONVERSATIONS)
+}
 
 /** The tables and views of other people that have names of those for reports. */
 export function foreignReportObjects(db: Sqlite): string[] {

@@ -1,5 +1,5 @@
 import type { Prepare } from '../database/sqlite-types.ts'
-import { type Derivation, msOf, rowsFor } from './derivation.ts'
+import { type Deriving, msOf, rowsFor } from './derivation.ts'
 import { createDerivedRows } from './derived-rows.ts'
 import { mailQuestions, type ThreadMail } from './mail-questions.ts'
 import type { Side } from './sides.ts'
@@ -21,7 +21,7 @@ const MAILS = `SELECT c._id AS number, c.conversation_id AS id, c.happened_at AS
 const MATES = `SELECT c._id FROM json_each(:keys) k CROSS JOIN conversations c ON c._thread = k.value`
 
 /** Follows e-mails whose threads, sides or times may have changed. */
-export function createThreads({ prepare, waiting, time, replyLimitDays }: Derivation) {
+export function createThreads({ prepare, waiting, time, replyLimitDays }: Deriving) {
   const questions = createDerivedRows(prepare, {
     table: '_mail_questions',
     columns: ['asked', 'last_asked', 'answered', 'work_hours', 'is_counted'],
@@ -76,7 +76,7 @@ export function createThreads({ prepare, waiting, time, replyLimitDays }: Deriva
 /** Undefined for an e-mail that neither asks nor answers. */
 function threadMail(
   { number, id, happenedAt, side, isGroup }: Mail,
-  time: Derivation['time'],
+  time: Deriving['time'],
 ): ThreadMail | undefined {
   const at = msOf(happenedAt)
   const day = at === undefined ? undefined : time.dayOf(at)

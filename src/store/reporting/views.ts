@@ -7,7 +7,7 @@ import type { View } from '../views/replace.ts'
 import { CONVERSATION_VIEWS } from './conversation-views.ts'
 import { PERIODS } from './periods.ts'
 import { localDay, type RecordSource, recordSource, roleValues, text } from './roles-in-table.ts'
-import { foreignReportObjects } from './tables.ts'
+import { absentReportObjects } from './tables.ts'
 
 /**
  * The views for reports, made of `report_settings`. They are replaced when the settings or the columns of typed tables
@@ -15,7 +15,8 @@ import { foreignReportObjects } from './tables.ts'
  */
 export function reportViews(db: Sqlite): readonly View[] {
   const settings = storedSettings(db)
-  if (!settings || foreignReportObjects(db).length > 0) return []
+  if (!settings) return []
+  const absent = absentReportObjects(db)
   const views = {
     ...CONVERSATION_VIEWS,
     periods: PERIODS,
@@ -23,7 +24,9 @@ export function reportViews(db: Sqlite): readonly View[] {
     companies: companiesView(db, settings),
     contacts: contactsView(db, settings),
   }
-  return Object.entries(views).map(([name, sql]) => ({ name, sql: `CREATE VIEW ${quote(name)} AS ${sql}` }))
+  return Object.entries(views).flatMap(([name, sql]) =>
+    absent.has(name) ? [] : [{ name, sql: `CREATE VIEW ${quote(name)} AS ${sql}` }],
+  )
 }
 
 /** The values of `report_settings` by name. */

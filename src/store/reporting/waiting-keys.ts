@@ -1,5 +1,6 @@
 import { quote } from '../database/sql.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
+import { onlyRow } from '../database/statements.ts'
 
 /**
  * The keys of rows that have changed since the derived tables last followed them. Temporary triggers of the writer's
@@ -25,19 +26,19 @@ export const KEY_KINDS = {
 
 export type KeyKind = keyof typeof KEY_KINDS
 
-type Key = string | number
+type WaitingKey = string | number
 
 export const WAITING_KEYS_SQL = `CREATE TABLE \`_waiting_keys\` ( /* Keys of changed rows that the tables for reports have not followed yet. */
 	\`kind\` INTEGER NOT NULL /* Kind of key, in the order in which they are followed. */,
-	\`key\` ANY NOT NULL /* Key of a changed row, or internal number. */,
+	\`key\` ANY NOT NULL /* WaitingKey of a changed row, or internal number. */,
 	PRIMARY KEY(\`kind\`, \`key\`)
 ) STRICT, WITHOUT ROWID`
 
 export interface WaitingKeys {
-  add(kind: KeyKind, keys: Iterable<Key | null>): void
+  add(kind: KeyKind, keys: Iterable<WaitingKey | null>): void
   /** Up to `most` keys of the first kind that has any. */
-  next(most: number): { kind: KeyKind; keys: Key[] } | undefined
-  done(kind: KeyKind, keys: readonly Key[]): void
+  next(most: number): { kind: KeyKind; keys: WaitingKey[] } | undefined
+  done(kind: KeyKind, keys: readonly WaitingKey[]): void
   /** All keys of these kinds, of rows and of what is derived from them. */
   addAll(kinds: readonly KeyKind[]): void
   /** Conversations that were outside of the calendar. */
@@ -54,8 +55,10 @@ export function createWaitingKeys(prepare: Prepare): WaitingKeys {
       const first = prepare<number>('SELECT min(kind) FROM _waiting_keys').pluck().get()
       const kind = (Object.keys(KEY_KINDS) as KeyKind[]).find(name => KEY_KINDS[name] === first)
       if (kind === undefined) return undefined
-      const keys = prepare<Key>('SELECT key FROM _waiting_keys WHERE kind = ? ORDER BY key LIMIT ?').pluck()
-      return { kind, keys: keys.all(first, most) }
+      const keys: WaitingKey[] = []
+      const waiting = prepare<WaitingKey>('SELECT key FROM _waiting_keys WHERE kind = ? ORDER BY key').pluck()
+      for (const key of waiting.iterate(first)) if (keys.push(key) === most) break
+      return { kind, keys }
     },
     done(kind, keys) {
       const remove = prepare('DELETE FROM _waiting_keys WHERE kind = ? AND key = ?')
@@ -92,14 +95,14 @@ const ALL: Readonly<Record<KeyKind, readonly string[]>> = {
   record: ['_id FROM record_activity'],
 }
 
-type Row = 'NEW' | 'OLD'
+type TriggerRow = 'NEW' | 'OLD'
 
 /** A table whose changes are followed, with SQL for the keys that a changed row adds. */
-interface Source {
+interface FollowedTable {
   table: string
   /** An update of other columns adds none. Undefined: each update does. */
   columns?: readonly string[]
-  keys(row: Row): readonly string[]
+  keys(row: TriggerRow): readonly string[]
 }
 
 const sourceOf = (activity: string): string[] => [
@@ -113,12 +116,12 @@ const sourceOf = (activity: string): string[] => [
   ),
 ]
 
-const ownedBy = (kind: KeyKind, table: string, column: string): Source => ({
+const ownedBy = (kind: KeyKind, table: string, column: string): FollowedTable => ({
   table,
   keys: row => [of(kind, `${row}.${column}`)],
 })
 
-const SOURCES: readonly Source[] = [
+const SOURCES: readonly FollowedTable[] = [
   {
     table: 'messages',
     columns: ['header_message_id', 'subject', 'received_at', 'is_group_email', 'text_state', '_deleted_at'],
@@ -176,6 +179,10 @@ const SOURCES: readonly Source[] = [
   },
 ]
 
+/** How many keys wait. */
+export const waitingKeys = (db: Sqlite): number =>
+  onlyRow(db.prepare<unknown[], number>('SELECT count(*) FROM _waiting_keys').pluck())
+
 /** Creates the triggers unless this connection has them. */
 export function followChanges(db: Sqlite): void {
   const names = db.prepare<unknown[], string>(
@@ -185,19 +192,11 @@ export function followChanges(db: Sqlite): void {
   db.exec(SOURCES.flatMap(triggersOf).join(';\n'))
 }
 
-/** Ends what `followChanges` began. */
-export function ignoreChanges(db: Sqlite): void {
-  const names = db.prepare<unknown[], string>(
-    "SELECT name FROM sqlite_temp_master WHERE name LIKE 'waiting_key_%'",
-  )
-  for (const name of names.pluck().all()) db.exec(`DROP TRIGGER temp.${quote(name)}`)
-}
-
-function triggersOf({ table, columns, keys }: Source): string[] {
-  const cells = (row: Row) => (columns ?? []).map(column => `${row}.${quote(column)}`).join(', ')
+function triggersOf({ table, columns, keys }: FollowedTable): string[] {
+  const cells = (row: TriggerRow) => (columns ?? []).map(column => `${row}.${quote(column)}`).join(', ')
   const differ = columns ? ` WHEN (${cells('OLD')}) IS NOT (${cells('NEW')})` : ''
   const update = columns ? `UPDATE OF ${columns.map(quote).join(', ')}` : 'UPDATE'
-  const trigger = (name: string, event: string, when: string, rows: readonly Row[]) => {
+  const trigger = (name: string, event: string, when: string, rows: readonly TriggerRow[]) => {
     const adds = rows
       .flatMap(keys)
       // OR IGNORE would give way to the conflict clause of the statement that fires the trigger.
