@@ -90,7 +90,7 @@ interface Picture {
 }
 
 const PICTURES: readonly Picture[] = [
-  { title: 'People', areas: ['people'] },
+  { title: 'Members and teams', areas: ['people'] },
   { title: 'Timeline and e-mails', areas: ['timeline', 'mail'] },
   { title: 'Meetings and playbooks', areas: ['meetings'] },
   { title: 'CRM', areas: ['crm'] },

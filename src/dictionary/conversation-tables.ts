@@ -38,6 +38,12 @@ const NO_MEMBER = 'No member has the address, or had it.'
 const NO_CONTACT = 'No contact has the address, and the API names none for it.'
 const NO_TIME = 'Its time is not known, or the calendar does not have it.'
 
+const NUMBER: ColumnLine = [
+  'integer',
+  'Internal: number of the row, used by other tables of the file. It changes when the table is computed again.',
+  { example: '1' },
+]
+
 const KIND = text('`mail` or `meeting`.', 'mail', { isKey: true })
 const CONVERSATION = text(
   'The e-mail (`messages.header_message_id`) or the meeting (`meetings.id`). Join it by `kind` and `conversation_id`.',
@@ -63,6 +69,13 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
       label: 'title',
     },
     {
+      _id: NUMBER,
+      _thread: [
+        'integer',
+        'Internal: the same number for e-mails that threads connect.',
+        { example: '1', nullMeaning: 'It is a meeting.' },
+      ],
+      _is_two_way: flag('Internal: 1 for an e-mail that answers the other side, and for a meeting of both.'),
       kind: KIND,
       conversation_id: CONVERSATION,
       happened_at: [
@@ -74,7 +87,7 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
       local_hour: [
         'integer',
         'Hour of the local day, from 0 to 23.',
-        { example: '14', nullMeaning: NO_TIME },
+        { unit: 'hours', example: '14', nullMeaning: NO_TIME },
       ],
       title: text('Subject, or title.', 'First call', {
         nullMeaning: 'It has none, it is hidden or withheld, or it has not been read yet.',
@@ -113,6 +126,7 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
       label: 'name',
     },
     {
+      _id: NUMBER,
       person_id: text('The address, in lower case.', ADDRESS, { isKey: true }),
       party_id: text('The person who has the address.', CONTACT_ID, { refersTo: ['parties.party_id'] }),
       name: text('Name of the member, else of the contact, else as last seen.', 'Jordan Example', {
@@ -183,6 +197,7 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
       sortable: ['object'],
     },
     {
+      _id: NUMBER,
       ...RECORD,
       meetings: count('Meetings.'),
       mails: count('E-mails.'),

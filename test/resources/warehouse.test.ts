@@ -53,7 +53,7 @@ describe('the tables of the warehouse', () => {
   test('the warehouse has only the promised tables and those of the sync state', () => {
     const tables = warehouse()
       .column("SELECT name FROM sqlite_master WHERE type = 'table'")
-      .filter(name => !/^(sync_|sqlite_|__drizzle|data_dictionary$|parley_questions$)/.test(String(name)))
+      .filter(name => !/^(_|sync_|sqlite_|data_dictionary$|parley_questions$)/.test(String(name)))
       .filter(name => !(String(name) in REPORT_TABLES))
     expect(tables.sort()).toEqual(Object.keys(ALL_TABLES).sort())
   })

@@ -29,17 +29,6 @@ const TYPES: Readonly<Record<DescribedColumn['kind'], string>> = {
   any: 'ANY',
 }
 
-/** Columns that only parley uses, by table. A table with an `_id` is joined by it. */
-const INTERNAL_COLUMNS: Readonly<Record<string, readonly string[]>> = {
-  people: ['`_id` INTEGER PRIMARY KEY /* Internal: number of the row. */'],
-  conversations: [
-    '`_id` INTEGER PRIMARY KEY /* Internal: number of the row. */',
-    '`_thread` INTEGER /* Internal: the same number for e-mails that threads connect. */',
-    '`_is_two_way` BOOLEAN NOT NULL DEFAULT 0 /* Internal: 1 for an e-mail that answers the other side, and a meeting of both. */',
-  ],
-  record_activity: ['`_id` INTEGER PRIMARY KEY /* Internal: number of the row. */'],
-}
-
 /** Tables that only parley uses. Numbers are those of `conversations`, `people` and `record_activity`. */
 const INTERNAL_TABLES = {
   _waiting_keys: WAITING_KEYS_SQL,
@@ -176,16 +165,16 @@ export function foreignReportObjects(db: Sqlite): string[] {
   return NAMES.filter(name => !known.includes(name)).flatMap(name => exists.get(name) ?? [])
 }
 
-/** As the tables of migrations, which explain their columns too. */
+/** As the tables of migrations, which explain their columns too. A table with an `_id` is joined by it. */
 function tableSql({ name, about, columns }: DescribedTable): string {
-  const internal = INTERNAL_COLUMNS[name] ?? []
+  const isNumbered = columns.some(column => column.name === '_id')
   const lines = columns.map(column => {
     const must = column.nullMeaning === NEVER_NULL ? ' NOT NULL' : ''
-    const none = internal.length > 0 && must !== '' && column.kind === 'integer' ? ' DEFAULT 0' : ''
-    return `\t\`${column.name}\` ${TYPES[column.kind]}${must}${none} ${sqlComment(fullMeaning(column))}`
+    const isCount = isNumbered && !column.isKey && (column.kind === 'integer' || column.kind === 'boolean')
+    const more = column.name === '_id' ? ' PRIMARY KEY' : isCount && must !== '' ? ' DEFAULT 0' : ''
+    return `\t\`${column.name}\` ${TYPES[column.kind]}${more}${must} ${sqlComment(fullMeaning(column))}`
   })
   const key = columns.filter(({ isKey }) => isKey).map(column => `\`${column.name}\``)
-  const [constraint, end] = internal.length > 0 ? ['UNIQUE', ''] : ['PRIMARY KEY', ' WITHOUT ROWID']
-  const all = [...internal.map(column => `\t${column}`), ...lines]
-  return `CREATE TABLE \`${name}\` ( ${sqlComment(about)}\n${all.join(',\n')},\n\t${constraint}(${key.join(', ')})\n)${end}`
+  const [constraint, end] = isNumbered ? ['UNIQUE', ''] : ['PRIMARY KEY', ' WITHOUT ROWID']
+  return `CREATE TABLE \`${name}\` ( ${sqlComment(about)}\n${lines.join(',\n')},\n\t${constraint}(${key.join(', ')})\n)${end}`
 }
