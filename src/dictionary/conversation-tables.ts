@@ -207,6 +207,11 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
       mails_without_derived: count('E-mails, but those that are only `derived`.'),
       mails_in_without_derived: count('E-mails from them, but those that are only `derived`.'),
       mails_out_without_derived: count('E-mails from us, but those that are only `derived`.'),
+      engaged_people: [
+        'integer',
+        'Persons of theirs who wrote an e-mail or spoke in a meeting.',
+        { unit: 'persons', example: '3' },
+      ],
       first_meeting_day: day('Local day of the first meeting.', 'There is no meeting with a known time.'),
       last_day: day('Local day of the last conversation.', 'No time is known.'),
       last_theirs_day: day(
@@ -253,6 +258,149 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
         'How it belongs to the record, the strongest first: `direct` (its activity points at the record), `related` (the meeting names it), `derived` (inferred from another record), `participant` (the record is the contact of somebody who takes part).',
         'direct',
       ),
+    },
+  ),
+  tableFromLines(
+    {
+      name: 'conversation_people',
+      form: 'view',
+      area: 'reports',
+      about:
+        'One person in one role of one conversation. A person who owns a meeting and attends it is its `owner`. A speaker who is nobody of them has a row without `person_id`, with the role `speaker`.',
+    },
+    {
+      kind: KIND,
+      conversation_id: CONVERSATION,
+      day: day('Local day.', NO_TIME),
+      person_id: text('Address (`people.person_id`).', ADDRESS, {
+        nullMeaning: 'It is a speaker whom no name of the meeting matches.',
+        refersTo: ['people.person_id'],
+      }),
+      party_id: text('The person who has the address.', CONTACT_ID, {
+        nullMeaning: '`person_id` is NULL.',
+        refersTo: ['parties.party_id'],
+      }),
+      name: text('Name of the person, or of the speaker.', 'Jordan Example', {
+        nullMeaning: 'It is not known.',
+      }),
+      side: text('Side, as in `people`; `unknown` for a speaker without `person_id`.', 'theirs'),
+      member_id: text('Member who has the address, or had it.', 'mem_1', {
+        nullMeaning: NO_MEMBER,
+        refersTo: ['members.id'],
+      }),
+      contact_id: text('Contact.', CONTACT_ID, {
+        nullMeaning: NO_CONTACT,
+        refersTo: ['contacts.contact_id'],
+      }),
+      company_id: text('Company of the person, as in `parties`.', COMPANY_ID, {
+        nullMeaning: 'It is not known.',
+        refersTo: ['companies.company_id'],
+      }),
+      role: text(
+        '`FROM`, `TO`, `CC` or `BCC` of an e-mail; `owner`, `attendee` or `speaker` of a meeting.',
+        'attendee',
+        { isKey: true },
+      ),
+      wrote_or_spoke: flag(
+        '1 for who wrote the e-mail or spoke in the meeting. Being invited is no evidence of having been there.',
+      ),
+      speaker_ratio: [
+        'real',
+        'Share of the talking time in the meeting.',
+        {
+          unit: 'not stated',
+          example: '0.6',
+          nullMeaning: 'It is an e-mail, nobody spoke with this name, or two people have it.',
+        },
+      ],
+    },
+  ),
+  tableFromLines(
+    {
+      name: 'record_people',
+      form: 'view',
+      area: 'reports',
+      about:
+        'One person in one role of one conversation of one CRM record. Count persons by `party_id`. Always select records: the view is as long as all conversations of all records.',
+    },
+    {
+      ...RECORD,
+      kind: KIND,
+      conversation_id: CONVERSATION,
+      day: day('Local day.', NO_TIME),
+      person_id: text('Address (`people.person_id`).', ADDRESS, {
+        isKey: true,
+        refersTo: ['people.person_id'],
+      }),
+      party_id: text('The person who has the address.', CONTACT_ID, { refersTo: ['parties.party_id'] }),
+      side: text('Side, as in `people`.', 'theirs'),
+      contact_id: text('Contact.', CONTACT_ID, {
+        nullMeaning: NO_CONTACT,
+        refersTo: ['contacts.contact_id'],
+      }),
+      role: text('Role, as in `conversation_people`.', 'attendee', { isKey: true }),
+      wrote_or_spoke: flag('1 for who wrote the e-mail or spoke in the meeting.'),
+    },
+  ),
+  tableFromLines(
+    {
+      name: 'promises',
+      form: 'view',
+      area: 'reports',
+      about: 'One action item of one live meeting that can be read.',
+      label: 'promise',
+    },
+    {
+      meeting_id: text('The meeting.', 'mtg_1', { isKey: true, refersTo: ['meetings.id'] }),
+      action_item_id: text('The action item.', 'act_1', {
+        isKey: true,
+        refersTo: ['meeting_action_items.id'],
+      }),
+      promise: text('What was agreed on.', 'Send the offer', { nullMeaning: 'The API sent none.' }),
+      day: day('Local day of the meeting.', NO_TIME),
+      due_day: day('Day on which it is due.', 'It has none.'),
+      is_completed: flag('1 when it is completed.', 'The API does not say.'),
+      is_overdue: flag('1 when it is not completed and was due before `periods.today`.'),
+      person_id: text('Owner of the meeting: an action item names nobody.', ADDRESS, {
+        nullMeaning: 'It is not known.',
+        refersTo: ['people.person_id'],
+      }),
+      owner: text('Name of the owner.', 'Aiko Tanaka', { nullMeaning: 'It is not known.' }),
+      member_id: text('The owner, if a member.', 'mem_1', {
+        nullMeaning: NO_MEMBER,
+        refersTo: ['members.id'],
+      }),
+      owner_state: text('`member`; `left`: no member now; `none`: the owner is not known.', 'member'),
+    },
+  ),
+  tableFromLines(
+    {
+      name: 'playbook_answers',
+      form: 'view',
+      area: 'reports',
+      about: 'One answer to one question of a playbook for one live meeting.',
+    },
+    {
+      meeting_id: text('The meeting.', 'mtg_1', { refersTo: ['meetings.id'] }),
+      playbook_result_id: text('The result.', 'res_1', { isKey: true, refersTo: ['playbook_results.id'] }),
+      answer_id: text('The answer.', 'ans_1', { isKey: true, refersTo: ['talk_point_results.id'] }),
+      playbook: text('Name of the playbook.', 'Qualification', { nullMeaning: 'It is not known.' }),
+      question: text('The question.', 'What budget is available?', { nullMeaning: 'The API sent none.' }),
+      answer: text('The answer.', '120000', { nullMeaning: 'The API sent none.' }),
+      answer_number: [
+        'real',
+        'The answer where it is a number alone.',
+        { unit: 'not stated', example: '120000', nullMeaning: 'It is no number.' },
+      ],
+      day: day('Local day of the meeting.', NO_TIME),
+      person_id: text('Owner of the meeting.', ADDRESS, {
+        nullMeaning: 'It is not known.',
+        refersTo: ['people.person_id'],
+      }),
+      member_id: text('The owner, if a member.', 'mem_1', {
+        nullMeaning: NO_MEMBER,
+        refersTo: ['members.id'],
+      }),
     },
   ),
   tableFromLines(

@@ -1,4 +1,4 @@
-import { HOW } from './conversations.ts'
+import { HOW, ROLES } from './conversations.ts'
 import { AS_OF } from './periods.ts'
 import { localDay } from './roles-in-table.ts'
 
@@ -7,6 +7,61 @@ import { localDay } from './roles-in-table.ts'
 const HOW_NAME = `CAST(CASE p.how ${Object.entries(HOW)
   .map(([name, how]) => `WHEN ${how} THEN '${name}'`)
   .join(' ')} END AS TEXT)`
+
+const ROLE_NAME = `CAST(CASE x.role ${Object.entries(ROLES)
+  .map(([name, role]) => `WHEN ${role} THEN '${role >= ROLES.OWNER ? name.toLowerCase() : name}'`)
+  .join(' ')} END AS TEXT)`
+
+/** SQL for the name that the person `p` has in the meeting. */
+const NAME_IN_MEETING = `coalesce(
+      (SELECT a.name FROM meeting_attendees a WHERE a.meeting_id = c.conversation_id AND lower(trim(a.email)) = p.person_id
+        ORDER BY a.position LIMIT 1),
+      CASE WHEN x.role = ${ROLES.OWNER} THEN (SELECT m.owner_name FROM meetings m WHERE m.id = c.conversation_id) END)`
+
+const SPEAKER_RATIO = `CASE WHEN c.kind = 'meeting' THEN (
+      SELECT CASE WHEN count(*) = count(s.speaker_ratio) THEN sum(s.speaker_ratio) END FROM meeting_speakers s
+      WHERE s.meeting_id = c.conversation_id AND s.speaker_name = ${NAME_IN_MEETING}
+        AND (SELECT count(*) FROM meeting_attendees b WHERE b.meeting_id = s.meeting_id AND b.name = s.speaker_name) < 2) END`
+
+const CONVERSATION_PEOPLE = `
+SELECT c.kind, c.conversation_id, c.day, p.person_id, p.party_id, p.name, p.side, p.member_id, p.contact_id, t.company_id,
+  ${ROLE_NAME} AS role, CAST(x.has_said AS INTEGER) AS wrote_or_spoke, CAST(${SPEAKER_RATIO} AS REAL) AS speaker_ratio
+FROM _conversation_people x JOIN conversations c ON c._id = x.conversation JOIN people p ON p._id = x.person
+LEFT JOIN parties t ON t.party_id = p.party_id
+UNION ALL
+SELECT c.kind, c.conversation_id, c.day, NULL, NULL, s.speaker_name, 'unknown', NULL, NULL, NULL, 'speaker',
+  s.speaker_ratio > 0, s.speaker_ratio
+FROM conversations c JOIN meeting_speakers s ON c.kind = 'meeting' AND s.meeting_id = c.conversation_id
+JOIN meetings m ON m.id = c.conversation_id
+WHERE c.is_readable = 1 AND s.speaker_name IS NOT m.owner_name
+  AND NOT EXISTS (SELECT 1 FROM meeting_attendees a WHERE a.meeting_id = s.meeting_id AND a.name = s.speaker_name)`
+
+const RECORD_PEOPLE = `
+SELECT r.object, r.record_id, c.kind, c.conversation_id, c.day, h.person_id, h.party_id, h.side, h.contact_id,
+  ${ROLE_NAME} AS role, CAST(x.has_said AS INTEGER) AS wrote_or_spoke
+FROM record_activity r JOIN _record_conversations p ON p.record = r._id JOIN conversations c ON c._id = p.conversation
+JOIN _conversation_people x ON x.conversation = p.conversation JOIN people h ON h._id = x.person`
+
+const TODAY = `(SELECT d.day FROM calendar d WHERE d.utc_from <= ${AS_OF} ORDER BY d.utc_from DESC LIMIT 1)`
+
+const PROMISES = `
+SELECT i.meeting_id, i.id AS action_item_id, i.text AS promise, c.day, i.due_date AS due_day, i.completed AS is_completed,
+  CAST(CASE WHEN i.completed IS NOT NULL AND i.completed = 0 AND i.due_date < ${TODAY} THEN 1 ELSE 0 END AS INTEGER) AS is_overdue,
+  c.person_id, p.name AS owner, p.member_id,
+  CAST(CASE WHEN c.person_id IS NULL THEN 'none' WHEN p.is_member_now = 1 THEN 'member' ELSE 'left' END AS TEXT) AS owner_state
+FROM conversations c JOIN meeting_action_items i ON c.kind = 'meeting' AND i.meeting_id = c.conversation_id
+LEFT JOIN people p ON p.person_id = c.person_id
+WHERE c.is_readable = 1`
+
+const PLAYBOOK_ANSWERS = `
+SELECT r.meeting_id, r.id AS playbook_result_id, a.id AS answer_id, r.playbook_name AS playbook, a.question, a.answer,
+  CAST(CASE WHEN a.answer GLOB '[0-9]*' AND a.answer NOT GLOB '*[^0-9.]*' AND a.answer NOT GLOB '*.*.*' THEN a.answer END AS REAL)
+    AS answer_number,
+  c.day, c.person_id, p.member_id
+FROM playbook_results r JOIN talk_point_results a ON a.playbook_result_id = r.id
+JOIN conversations c ON c.kind = 'meeting' AND c.conversation_id = r.meeting_id
+LEFT JOIN people p ON p.person_id = c.person_id
+WHERE r._deleted_at IS NULL AND c.is_readable = 1`
 
 const RECORD_CONVERSATIONS = `
 SELECT r.object, r.record_id, c.kind, c.conversation_id, c.day, ${HOW_NAME} AS how
@@ -36,4 +91,8 @@ export const CONVERSATION_VIEWS = {
   record_conversations: RECORD_CONVERSATIONS.trim(),
   conversation_threads: CONVERSATION_THREADS.trim(),
   mail_questions: MAIL_QUESTIONS.trim(),
+  conversation_people: CONVERSATION_PEOPLE.trim(),
+  record_people: RECORD_PEOPLE.trim(),
+  promises: PROMISES.trim(),
+  playbook_answers: PLAYBOOK_ANSWERS.trim(),
 }

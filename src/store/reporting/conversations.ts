@@ -29,6 +29,8 @@ interface SourcePerson {
   address: string | null
   isNamed: number
   isInternal: number | null
+  /** 1 for who wrote the e-mail or spoke in the meeting. */
+  hasSaid: number
   contact: string | null
 }
 
@@ -36,18 +38,23 @@ const MAILS = `SELECT m.header_message_id AS id, m.received_at AS happenedAt, nu
     CASE m.text_state WHEN 'present' THEN 1 WHEN 'pending' THEN NULL ELSE 0 END AS isReadable, NULL AS minutes
   FROM json_each(:keys) k CROSS JOIN messages m ON m.header_message_id = k.value AND m._deleted_at IS NULL`
 const MAIL_PEOPLE = `SELECT p.header_message_id AS id, ${roleOf('p.role')} AS role, lower(trim(p.handle)) AS address,
-    trim(coalesce(p.display_name, '')) <> '' AS isNamed, NULL AS isInternal, p.contact_id AS contact
+    trim(coalesce(p.display_name, '')) <> '' AS isNamed, NULL AS isInternal, p.role = 'FROM' AS hasSaid,
+    p.contact_id AS contact
   FROM json_each(:keys) k CROSS JOIN message_participants p ON p.header_message_id = k.value`
 const MEETINGS = `SELECT m.id, m.start_time AS happenedAt, CASE WHEN m.access IS NOT 'withheld' THEN nullif(m.title, '') END AS title, 0 AS isGroup,
     CASE m.access WHEN 'open' THEN 1 WHEN 'withheld' THEN 0 END AS isReadable,
     CAST(round((julianday(m.end_time) - julianday(m.start_time)) * 1440) AS INTEGER) AS minutes
   FROM json_each(:keys) k CROSS JOIN meetings m ON m.id = k.value AND m._deleted_at IS NULL`
 const MEETING_PEOPLE = `SELECT m.id, ${ROLES.OWNER} AS role, lower(trim(m.owner_email)) AS address,
-    trim(coalesce(m.owner_name, '')) <> '' AS isNamed, NULL AS isInternal, NULL AS contact
+    trim(coalesce(m.owner_name, '')) <> '' AS isNamed, NULL AS isInternal, ${hasSpoken('m.id', 'm.owner_name')} AS hasSaid, NULL AS contact
   FROM json_each(:keys) k CROSS JOIN meetings m ON m.id = k.value
   UNION ALL SELECT a.meeting_id, ${ROLES.ATTENDEE}, lower(trim(a.email)), trim(coalesce(a.name, '')) <> '',
-    CASE WHEN a.is_workspace_member = 1 THEN 1 ELSE a.is_internal END, a.contact_id
+    CASE WHEN a.is_workspace_member = 1 THEN 1 ELSE a.is_internal END, ${hasSpoken('a.meeting_id', 'a.name')}, a.contact_id
   FROM json_each(:keys) k CROSS JOIN meeting_attendees a ON a.meeting_id = k.value`
+
+function hasSpoken(meeting: string, name: string): string {
+  return `EXISTS (SELECT 1 FROM meeting_speakers s WHERE s.meeting_id = ${meeting} AND s.speaker_name = ${name} AND s.speaker_ratio > 0)`
+}
 
 function roleOf(column: string): string {
   return `CASE ${column} WHEN 'FROM' THEN 1 WHEN 'TO' THEN 2 WHEN 'CC' THEN 3 WHEN 'BCC' THEN 4 END`
@@ -75,7 +82,16 @@ export function createConversations(kind: 'mail' | 'meeting', derivation: Derivi
   })
   const takingPart = createDerivedRows(prepare, {
     table: '_conversation_people',
-    columns: ['conversation', 'person', 'role', 'happened_ms', 'is_named', 'is_internal', 'contact'],
+    columns: [
+      'conversation',
+      'person',
+      'role',
+      'happened_ms',
+      'is_named',
+      'is_internal',
+      'has_said',
+      'contact',
+    ],
     key: ['conversation', 'person', 'role'],
     scope: 'conversation',
   })
@@ -111,15 +127,18 @@ export function createConversations(kind: 'mail' | 'meeting', derivation: Derivi
     )
     const rows = sources.flatMap(({ id, happenedAt }) => {
       const conversation = numbers.conversation(kind, id)
-      return distinctPeople(people.get(id) ?? []).map(({ address, role, isNamed, isInternal, contact }) => ({
-        conversation,
-        person: numbers.person(address),
-        role,
-        happened_ms: msOf(happenedAt) ?? null,
-        is_named: isNamed,
-        is_internal: isInternal,
-        contact: contact === null ? null : numbers.record('contact', contact),
-      }))
+      return distinctPeople(people.get(id) ?? []).map(
+        ({ address, role, isNamed, isInternal, hasSaid, contact }) => ({
+          conversation,
+          person: numbers.person(address),
+          role,
+          happened_ms: msOf(happenedAt) ?? null,
+          is_named: isNamed,
+          is_internal: isInternal,
+          has_said: hasSaid,
+          contact: contact === null ? null : numbers.record('contact', contact),
+        }),
+      )
     })
     const present = sources.map(({ id }) => numbers.conversation(kind, id))
     const replaced = takingPart.replace(present, rows)
@@ -153,6 +172,7 @@ function distinctPeople(people: readonly SourcePerson[]): (SourcePerson & { addr
       role: other?.role ?? role,
       isNamed: Math.max(rest.isNamed, other?.isNamed ?? 0),
       isInternal: greatest(rest.isInternal, other?.isInternal ?? null),
+      hasSaid: Math.max(rest.hasSaid, other?.hasSaid ?? 0),
       contact: greatest(rest.contact, other?.contact ?? null),
     })
   }

@@ -124,6 +124,10 @@ export function createPeople({ prepare, waiting, domains, time }: Deriving) {
   const conversations = prepare<number>(
     'SELECT x.conversation FROM _conversation_people x JOIN people p ON p._id = x.person WHERE p.person_id = ?',
   ).pluck()
+  const records = prepare<number>(
+    `SELECT DISTINCT r.record FROM people p CROSS JOIN _conversation_people x ON x.person = p._id AND x.has_said = 1
+     CROSS JOIN _record_conversations r ON r.conversation = x.conversation WHERE p.person_id = ?`,
+  ).pluck()
   const dayOf = (at: number | null) => (at === null ? null : (time.dayOf(at)?.day ?? null))
   return (addresses: readonly string[]) => {
     const members = new Map(
@@ -181,9 +185,12 @@ export function createPeople({ prepare, waiting, domains, time }: Deriving) {
       [...gone, ...come].map(({ party_id }) => party_id),
     )
     const before = new Map(gone.map(row => [row.person_id, row]))
-    for (const { person_id: id, side, contact_id } of come)
-      if (before.get(id)?.side !== side || before.get(id)?.contact_id !== contact_id)
+    for (const { person_id: id, side, contact_id, party_id } of come) {
+      const known = before.get(id)
+      if (known?.side !== side || known.contact_id !== contact_id)
         waiting.add('conversation', conversations.all(id))
+      if (known?.side !== side || known.party_id !== party_id) waiting.add('record', records.all(id))
+    }
   }
 }
 

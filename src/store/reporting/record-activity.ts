@@ -32,7 +32,12 @@ const SUMS: Readonly<Record<string, string>> = {
   ...DAYS,
 }
 
-const ACTIVITY = `SELECT r._id, r.object, r.record_id, ${Object.entries(SUMS)
+/** Persons of theirs who wrote an e-mail or spoke in a meeting of the record. */
+const ENGAGED = `(SELECT count(DISTINCT h.party_id) FROM _record_conversations q
+  CROSS JOIN _conversation_people x ON x.conversation = q.conversation AND x.has_said = 1
+  CROSS JOIN people h ON h._id = x.person AND h.side = 'theirs' WHERE q.record = r._id)`
+
+const ACTIVITY = `SELECT r._id, r.object, r.record_id, ${ENGAGED} AS engaged_people, ${Object.entries(SUMS)
   .map(([name, sum]) => `${sum} AS ${name}`)
   .join(', ')}
   FROM json_each(:keys) k CROSS JOIN record_activity r ON r._id = k.value
@@ -43,7 +48,7 @@ const ACTIVITY = `SELECT r._id, r.object, r.record_id, ${Object.entries(SUMS)
 export function createRecordActivity({ prepare }: Pick<Deriving, 'prepare'>) {
   const rows = createDerivedRows(prepare, {
     table: 'record_activity',
-    columns: ['_id', 'object', 'record_id', ...Object.keys(SUMS)],
+    columns: ['_id', 'object', 'record_id', 'engaged_people', ...Object.keys(SUMS)],
     key: ['_id'],
     scope: '_id',
   })

@@ -39,6 +39,7 @@ const INTERNAL_TABLES = {
 	\`happened_ms\` INTEGER /* When, in ms since 1970. */,
 	\`is_named\` INTEGER NOT NULL,
 	\`is_internal\` INTEGER /* What a meeting says. */,
+	\`has_said\` INTEGER NOT NULL /* 1 for who wrote or spoke. */,
 	\`contact\` INTEGER /* The contact that the API names. */,
 	PRIMARY KEY(\`conversation\`, \`person\`, \`role\`)
 ) STRICT, WITHOUT ROWID`,

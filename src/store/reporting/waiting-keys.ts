@@ -157,6 +157,7 @@ const SOURCES: readonly FollowedTable[] = [
     keys: row => [of('meeting', `${row}.id`)],
   },
   ownedBy('meeting', 'meeting_attendees', 'meeting_id'),
+  ownedBy('meeting', 'meeting_speakers', 'meeting_id'),
   ownedBy('meeting', 'meeting_related_objects', 'meeting_id'),
   {
     table: 'members',
