@@ -2,6 +2,7 @@ import { REPORT_CHANGE_TABLE, REPORT_SETTING_TABLE } from '../catalog/bookkeepin
 import { CONVERSATION_VIEWS, PEOPLE_TABLES } from './conversation-tables.ts'
 import { type ColumnLine, type DescribedTable, tableFromLines } from './described-table.ts'
 import { describedBookkeeping } from './sync-tables.ts'
+import { PEOPLE_VERSIONS } from './version-tables.ts'
 
 /**
  * Descriptions of the tables and views for reports: one name for what each workspace calls differently. `store/reporting`
@@ -320,4 +321,5 @@ export const REPORT_TABLES: readonly DescribedTable[] = [
   ...DERIVED_TABLES,
   describedBookkeeping(REPORT_SETTING_TABLE, { area: 'reports' }),
   describedBookkeeping(REPORT_CHANGE_TABLE, { area: 'reports' }),
+  ...PEOPLE_VERSIONS,
 ]

@@ -163,7 +163,7 @@ export function describedBookkeeping(
       source: null,
       unit: declared.unit ?? null,
       example: declared.example ?? null,
-      refersTo: [],
+      refersTo: declared.refersTo ?? [],
     })),
     sortable: [...new Set(leading.flatMap(([first]) => first ?? []))],
     ...more,

@@ -21,6 +21,7 @@ import { createMaintenance, type Maintenance, rebuildOnDisk } from './maintenanc
 import { type LeftOut, writeError } from './migrations/foreign-objects.ts'
 import type { Upgrade } from './migrations/migrate.ts'
 import { openWarehouse } from './open-warehouse.ts'
+import { createPeopleVersions } from './reporting/people-versions.ts'
 import { createReports, type Reports } from './reporting/reports.ts'
 import { reportViews } from './reporting/views.ts'
 import { createPendingRows, type PendingRows } from './rows/awaiting-read.ts'
@@ -185,13 +186,17 @@ function storeOn(db: Sqlite, opened: Opened): OpenStore {
   const checkpoints = createCheckpoints(db, { onHeld: opened.onWalHeld })
   const file = watchFile(path, clock)
   const changes = createNotedChanges(db, prepare)
+  const people = createPeopleVersions(prepare)
   const commit = createTransaction({
     db,
     clock,
     path,
     checkpoints,
     file,
-    beforeCommit: changes.store,
+    beforeCommit() {
+      people.follow(changes)
+      changes.store()
+    },
     afterFailure: error =>
       writeError(
         withoutDamagedSearch(db, error, () => opened.onDamagedSearch?.()),
@@ -225,6 +230,7 @@ function storeOn(db: Sqlite, opened: Opened): OpenStore {
       if (store.state.meta(META.identity) === undefined) store.state.setMeta(META.identity, randomUUID())
       store.state.setMeta(META.writer, JSON.stringify({ pid, command, since: lock.since }))
       store.runs.closeInterrupted(isoInstant(clock.now()))
+      people.update()
       changes.store()
     }).immediate()
   } catch (error) {

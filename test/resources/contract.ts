@@ -114,4 +114,6 @@ export const REPORT_TABLES: Readonly<Record<string, string>> = {
     'asked_mail_id thread_id asked_at last_asked_at answered_mail_id answered_at day person_id side hours work_hours is_counted',
   report_settings: 'name value is_guessed why',
   report_settings_changes: 'name changed_at old_value new_value why',
+  member_versions: 'member_id from_at to_at name email is_member',
+  team_versions: 'team_id member_id from_at to_at team',
 }

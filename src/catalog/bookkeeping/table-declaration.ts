@@ -15,6 +15,8 @@ export interface BookkeepingColumn {
   /** What NULL means, as a sentence. Default: the value is never NULL. */
   nullMeans?: string
   unit?: string
+  /** `table.column` of the rows that the value identifies. */
+  refersTo?: readonly string[]
   /** A made-up value in its stored form. */
   example?: string
 }

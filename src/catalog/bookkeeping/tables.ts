@@ -1,3 +1,4 @@
+import { MEMBER_VERSION_TABLE, TEAM_VERSION_TABLE } from './people-versions.ts'
 import { type BookkeepingTable, bookkeepingTable } from './table-declaration.ts'
 
 /** The tables in which parley keeps its own state. `store/` has their verbs. */
@@ -549,4 +550,6 @@ export const BOOKKEEPING: readonly BookkeepingTable[] = [
   QUESTION_TABLE,
   REPORT_SETTING_TABLE,
   REPORT_CHANGE_TABLE,
+  MEMBER_VERSION_TABLE,
+  TEAM_VERSION_TABLE,
 ]

@@ -40,6 +40,8 @@ const STATE_TABLES = [
   'parley_questions',
   'report_settings',
   'report_settings_changes',
+  'member_versions',
+  'team_versions',
 ]
 
 /** By table. The typed tables of CRM objects, which depend on the workspace, are not in it: their key is `id`. */

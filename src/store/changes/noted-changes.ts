@@ -20,6 +20,8 @@ export interface NotedChanges {
   typedRow(table: string, id: string): void
   /** Notes a typed CRM table that may have been replaced. */
   typedTable(table: string): void
+  /** Whether a row of the table may have changed since the last `store`. */
+  isNoted(table: string): boolean
   /** Stores the notes. Call it as the last step of every transaction. */
   store(): void
 }
@@ -53,6 +55,7 @@ export function createNotedChanges(db: Sqlite, prepare: Prepare): NotedChanges {
   return {
     typedRow: (table, id) => void notesOf(table).parts.add(keyNote([id])),
     typedTable: table => void notesOf(table).parts.add(WHOLE),
+    isNoted: table => notes.has(table),
     store() {
       for (const [table, months] of newRows.take())
         for (const month of months) notesOf(table).moves.add(month)

@@ -9,6 +9,7 @@ import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { withoutWaiting } from '../database/transaction.ts'
 import type { FileWork } from '../database/wal-checkpoints.ts'
 import { databaseBytes } from '../database/whole-copy.ts'
+import { blankVersions, versionContents } from '../reporting/version-content.ts'
 import { META } from '../sync/meta.ts'
 import type { State } from '../sync/resource-state.ts'
 import { isUnpublished } from './purge-queue.ts'
@@ -86,7 +87,7 @@ export function createPurger({ db, prepare, state, transaction, work, rebuildOnD
   )
   const rowPurgers = new Map<string, RowPurger>()
   const rowPurgerOf = (name: string): RowPurger => {
-    const purgeRow = rowPurgers.get(name) ?? createRowPurger(prepare, tableNamed(name))
+    const purgeRow = rowPurgers.get(name) ?? createRowPurger(db, prepare, tableNamed(name))
     rowPurgers.set(name, purgeRow)
     return purgeRow
   }
@@ -150,7 +151,7 @@ const REMAINS = [META.logHoldsPurged, META.fileHoldsPieces]
 /** Returns how many rows it changed: 0 when the row is live again. */
 type RowPurger = (scope: string, key: string) => number
 
-function createRowPurger(prepare: Prepare, table: Table): RowPurger {
+function createRowPurger(db: Sqlite, prepare: Prepare, table: Table): RowPurger {
   const isScoped = table.key.length > 1
   const own = isRow(table.key)
   const find = prepare(`SELECT 1 FROM ${quote(table.name)} WHERE ${own} AND ${isUnpublished(table)}`)
@@ -165,6 +166,9 @@ function createRowPurger(prepare: Prepare, table: Table): RowPurger {
     from,
     run: statement(prepare, part, isRow(columns)),
   }))
+  const versions = versionContents(db)
+    .filter(({ owner }) => owner === table.name)
+    .map(content => prepare(blankVersions(content)))
 
   return (scope, key) => {
     const values = isScoped ? [scope, key] : [key]
@@ -177,6 +181,7 @@ function createRowPurger(prepare: Prepare, table: Table): RowPurger {
       const cells = from.map(column => values[table.key.indexOf(column)])
       for (const purge of run) changed += purge.run(...cells).changes
     }
+    for (const purge of versions) changed += purge.run({ scope, key }).changes
     return changed
   }
 }

@@ -5,6 +5,7 @@ import { LEADING_COLUMNS, TRAILING_COLUMNS } from '../crm/columns.ts'
 import { readCrmTableStates } from '../crm/table-state.ts'
 import { quote } from '../database/sql.ts'
 import type { Sqlite, StoredCell } from '../database/sqlite-types.ts'
+import { versionContents } from '../reporting/version-content.ts'
 import { META, readMeta } from '../sync/meta.ts'
 import { isUnpublished } from './purge-queue.ts'
 
@@ -68,7 +69,7 @@ interface Rule {
 
 function ruleOf(db: Sqlite, name: string, columns: readonly string[]): Rule | undefined {
   const placed = TABLES.get(name)
-  if (placed === undefined) return crmRule(db, name, columns)
+  if (placed === undefined) return versionRule(db, name) ?? crmRule(db, name, columns)
   const { table } = placed
   const content = Object.keys(table.columns).filter(column => table.columns[column]?.content)
   const own = { fixed: {}, wholeRows: table.content, content: [...content, '_extra'] }
@@ -77,6 +78,20 @@ function ruleOf(db: Sqlite, name: string, columns: readonly string[]): Rule | un
   const owner = ownerOf(placed)
   const entity = owner && TABLES.get(owner.table)?.table
   return owner && entity && { ...own, owner: entity, on: owner.on }
+}
+
+/** Of a table with the versions of rows. */
+function versionRule(db: Sqlite, name: string): Rule | undefined {
+  const versions = versionContents(db).find(({ table }) => table === name)
+  const owner = versions && TABLES.get(versions.owner)?.table
+  if (!versions || !owner) return undefined
+  const { key, scope, content } = versions
+  const [scopeColumn = ''] = owner.key
+  const fixed =
+    scope === undefined
+      ? {}
+      : { [scopeColumn]: db.prepare<unknown[], string | null>(`SELECT ${scope}`).pluck().get() ?? '' }
+  return { owner, on: { [key]: owner.key.at(-1) ?? '' }, fixed, wholeRows: false, content }
 }
 
 /** Of a typed table of CRM records. */
