@@ -2,7 +2,7 @@ import { REPORT_CHANGE_TABLE, REPORT_SETTING_TABLE } from '../catalog/bookkeepin
 import { CONVERSATION_VIEWS, PEOPLE_TABLES } from './conversation-tables.ts'
 import { type ColumnLine, type DescribedTable, tableFromLines } from './described-table.ts'
 import { describedBookkeeping } from './sync-tables.ts'
-import { PEOPLE_VERSIONS } from './version-tables.ts'
+import { DEAL_VERSIONS, PEOPLE_VERSIONS } from './version-tables.ts'
 
 /**
  * Descriptions of the tables and views for reports: one name for what each workspace calls differently. `store/reporting`
@@ -176,6 +176,7 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
       ],
     },
   ),
+  DEAL_VERSIONS,
 ]
 
 export const isDerived = (table: string): boolean => DERIVED_TABLES.some(({ name }) => name === table)

@@ -1,5 +1,5 @@
 import { MEMBER_VERSION_TABLE, TEAM_VERSION_TABLE } from '../catalog/bookkeeping/people-versions.ts'
-import type { DescribedTable } from './described-table.ts'
+import { type ColumnLine, type DescribedTable, tableFromLines } from './described-table.ts'
 import { describedBookkeeping } from './sync-tables.ts'
 
 /** Descriptions of the tables that keep how members, teams and deals were at any time. */
@@ -8,3 +8,77 @@ export const PEOPLE_VERSIONS: readonly DescribedTable[] = [
   describedBookkeeping(MEMBER_VERSION_TABLE, { area: 'reports', label: 'name' }),
   describedBookkeeping(TEAM_VERSION_TABLE, { area: 'reports', label: 'team' }),
 ]
+
+const NO_VALUE =
+  'The deal had no value, or no field of the CRM holds it; it was deleted; or the value was purged.'
+
+const value = (
+  kind: 'text' | 'real' | 'date',
+  about: string,
+  example: string,
+  more: ColumnLine[2] = {},
+): ColumnLine => [kind, about, { nullMeaning: NO_VALUE, nullMeaningIsTables: true, example, ...more }]
+
+const NOT_OVER = 'It is the present one.'
+const NO_DAY = 'The calendar does not reach that far.'
+
+export const DEAL_VERSIONS: DescribedTable = tableFromLines(
+  {
+    name: 'deal_versions',
+    form: 'table',
+    area: 'reports',
+    about:
+      'One deal between two changes of it that parley observed, computed from `crm_record_changes` by the rules of `deals` of today. How the pipeline was at the end of a day: `from_day <= DAY AND (to_day > DAY OR to_day IS NULL)`. A value is NULL where the deal had none, where no field of the CRM holds it, after the deletion, and when it was purged.',
+    sortable: ['deal_id'],
+    label: 'stage',
+  },
+  {
+    deal_id: [
+      'text',
+      'Deal (`crm_records.id`).',
+      { isKey: true, example: 'c2a1e6b4-0d8e-4f57-9b3a-5e7f1a2b3c4d', refersTo: ['crm_records.id'] },
+    ],
+    from_at: [
+      'timestamp',
+      'When it began: when parley read it. The first version of a deal begins when parley first read the deal, not with the deal.',
+      { isKey: true, example: '2026-03-04T05:06:07.123Z' },
+    ],
+    to_at: [
+      'timestamp',
+      'When the next version began.',
+      { nullMeaning: NOT_OVER, example: '2026-03-09T05:06:07.123Z' },
+    ],
+    from_day: ['date', 'Local day of `from_at`.', { nullMeaning: NO_DAY, example: '2026-03-04' }],
+    to_day: [
+      'date',
+      'Local day of `to_at`: at its end this was not so any more.',
+      {
+        nullMeaning: `${NOT_OVER.slice(0, -1)}, or the calendar does not reach that far.`,
+        example: '2026-03-09',
+      },
+    ],
+    is_last_of_day: [
+      'boolean',
+      '1 when it was still so at the end of `from_day`; 0 when another version began on the same day.',
+      { example: '1' },
+    ],
+    is_first_read: ['boolean', '1 for the first version of a deal.', { example: '0' }],
+    pipeline_id: value('text', 'Pipeline.', '0d9c3f1e-6a57-4b8e-9a3c-2f1e0d9c8b7a', {
+      refersTo: ['pipelines.pipeline_id'],
+    }),
+    stage_id: value('text', 'Stage.', 'f5d4b9e7-30b1-4280-8e6d-81a24d5e6f70', {
+      refersTo: ['stage_outcomes.stage_id'],
+    }),
+    stage: value('text', 'Name of the stage, as it is called now.', 'Proposal'),
+    amount: value('real', 'What it was worth.', '120000', { unit: '`currency`' }),
+    currency: value('text', 'Currency of the amount, in capitals.', 'EUR'),
+    close_date: value('date', 'Day on which it was expected to close, or closed.', '2026-03-31'),
+    owner_id: value('text', 'Member who owned it.', 'mem_1', { refersTo: ['members.id'] }),
+    forecast_category: value('text', 'Category of the forecast.', 'Commit'),
+    outcome: [
+      'text',
+      '`open`, `won`, `lost`, `closed` or `unknown`, as in `deals`; `gone`: the deal was deleted, or is not published any more. Unknown is never open. A deal that comes back counts as never gone.',
+      { example: 'open' },
+    ],
+  },
+)

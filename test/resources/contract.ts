@@ -101,15 +101,25 @@ export const REPORT_TABLES: Readonly<Record<string, string>> = {
   stage_outcomes: 'stage_id stage pipeline_id position probability outcome is_guessed why',
   calendar:
     'day day_number utc_from utc_to week month quarter year fiscal_quarter fiscal_year weekday is_workday work_from work_to work_hours_before',
+  deal_versions:
+    'deal_id from_at to_at from_day to_day is_last_of_day is_first_read pipeline_id stage_id stage amount currency close_date owner_id forecast_category outcome',
   conversations:
     '_id _thread _is_two_way kind conversation_id happened_at day local_hour title person_id side is_external is_group_email is_readable minutes',
   people:
     '_id person_id party_id name domain side member_id is_member_now contact_id first_seen_day last_seen_day',
   parties: 'party_id name side member_id contact_id company_id company_how first_seen_day last_seen_day',
   record_activity:
-    '_id object record_id meetings mails mails_in mails_out meetings_without_derived mails_without_derived mails_in_without_derived mails_out_without_derived first_meeting_day last_day last_theirs_day last_two_way_day',
+    '_id object record_id meetings mails mails_in mails_out meetings_without_derived mails_without_derived mails_in_without_derived mails_out_without_derived engaged_people first_meeting_day last_day last_theirs_day last_two_way_day',
   record_conversations: 'object record_id kind conversation_id day how',
   conversation_threads: 'conversation_id thread_id',
+  conversation_people:
+    'kind conversation_id day person_id party_id name side member_id contact_id company_id role wrote_or_spoke speaker_ratio',
+  record_people:
+    'object record_id kind conversation_id day person_id party_id side contact_id role wrote_or_spoke',
+  promises:
+    'meeting_id action_item_id promise day due_day is_completed is_overdue person_id owner member_id owner_state',
+  playbook_answers:
+    'meeting_id playbook_result_id answer_id playbook question answer answer_number day person_id member_id',
   mail_questions:
     'asked_mail_id thread_id asked_at last_asked_at answered_mail_id answered_at day person_id side hours work_hours is_counted',
   report_settings: 'name value is_guessed why',

@@ -28,6 +28,7 @@ const TIMES: Readonly<Record<string, string>> = {
   conversations: 'happened_at',
   sync_runs: 'started_at',
   sync_minutes: 'at',
+  deal_versions: 'from_at',
 }
 
 /** The tables of parley's own state that are exported. */

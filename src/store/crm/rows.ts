@@ -144,16 +144,16 @@ export function createCrmTableRows({ db, prepare, states, changes }: CrmTableRow
   }
 }
 
-function write(writer: CrmTableWriter, record: NotedRecord, values: Values): void {
+function write(writer: CrmTableWriter, record: NotedRecord, values: CrmValues): void {
   if (record.gone) writer.remove(record.id)
   else if (record.whole) writer.put(record, values)
   else writer.mark(record.id, record.deletedAt)
 }
 
-type Values = readonly (readonly [field: string, value: unknown])[]
+export type CrmValues = readonly (readonly [field: string, value: unknown])[]
 
-/** Empty when the text is not a JSON object. Then only `crm_records` has the values. */
-function valuesOf(json: string | null): Values {
+/** The values of a record. Empty when the text is not a JSON object: then only `crm_records` has them. */
+export function valuesOf(json: string | null): CrmValues {
   if (json === null) return []
   try {
     const { value } = decodeJson(json)
@@ -177,7 +177,7 @@ function createCrmTableWriter(db: Sqlite, table: string, columns: readonly CrmCo
   const remove = db.prepare(`DELETE FROM ${quote(table)} WHERE "id" = ?`)
   const places = new Map(columns.map(({ field, form }, index) => [field, { form, index }]))
   return {
-    put({ id, createdAt, updatedAt, deletedAt }: CrmRow, values: Values) {
+    put({ id, createdAt, updatedAt, deletedAt }: CrmRow, values: CrmValues) {
       const cells = new Array<CrmCell>(columns.length).fill(null)
       for (const [name, value] of values) {
         const place = places.get(storedName(name))

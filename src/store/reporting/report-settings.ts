@@ -143,6 +143,26 @@ export function storeSettings(prepare: Prepare, settings: readonly ReportSetting
   for (const name of stored.keys()) remove.run(name)
 }
 
+/** The values of `report_settings` by name. */
+export type StoredSettings = ReadonlyMap<string, string | null>
+
+export function storedSettings(db: Sqlite): StoredSettings | undefined {
+  if (!hasTable(db, 'report_settings')) return undefined
+  return new Map(
+    db.prepare<unknown[], [string, string | null]>('SELECT name, value FROM report_settings').raw().all(),
+  )
+}
+
+/** The fields that hold the roles of an object, by role. */
+export const rolesOf = (settings: StoredSettings, object: RoleObject): Record<string, string | null> => {
+  const prefix = `crm.${object}.`
+  return Object.fromEntries(
+    [...settings].flatMap(([name, value]) =>
+      name.startsWith(prefix) ? [[name.slice(prefix.length), value]] : [],
+    ),
+  )
+}
+
 export interface StoredReports {
   /** Fields that were guessed. */
   guesses: readonly { name: string; value: string }[]

@@ -7,6 +7,7 @@ import { onlyRow } from '../database/statements.ts'
 import { createMeta, META } from '../sync/meta.ts'
 import { replaceViews } from '../views/replace.ts'
 import { type CalendarDay, type CalendarRules, calendarDays } from './calendar-days.ts'
+import { createDealVersions } from './deal-versions.ts'
 import { type ChosenField, chooseFields, type FieldFacts, plain } from './field-guesses.ts'
 import { createFollow, isFollowing, type Rules } from './follow.ts'
 import { readDealFacts, readPipelines, readStageRecords, stageFacts } from './pipeline-facts.ts'
@@ -50,6 +51,7 @@ export function createReports({ db, prepare, clock, transaction }: ReportsDeps):
   const meta = createMeta(prepare)
   const follow = createFollow({ db, prepare, transaction })
   if (reportTablesIn(db).conversations && isFollowing(prepare)) followChanges(db)
+  const dealVersions = createDealVersions({ db, prepare, transaction })
   let done: string | undefined
   let days: { of: string; rows: readonly CalendarDay[] } = { of: '', rows: [] }
 
@@ -83,6 +85,7 @@ export function createReports({ db, prepare, clock, transaction }: ReportsDeps):
       ])
       const isNew = inputs !== done
       const problems = isNew ? await transaction(() => write(config, span)) : undefined
+      if (isNew && reportTablesIn(db).deals) await dealVersions.update()
       done = inputs
       if (reportTablesIn(db).conversations)
         await follow({ config, internalDomains: storedDomains(prepare, config), days: days.rows })

@@ -1,5 +1,5 @@
 import { CRM_ROLES, type CrmRoles, type RoleObject } from '../../config/crm-roles.ts'
-import { type CrmField, formOf } from '../crm/columns.ts'
+import { type CrmCell, type CrmField, cellOf, formOf } from '../crm/columns.ts'
 import { createCrmFieldReader } from '../crm/sql.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
@@ -16,6 +16,10 @@ export interface RecordSource {
   /** SQL for the value of a field, of whatever type; undefined when records have no such field. */
   column(field: string): string | undefined
   formOf(field: string): ReturnType<typeof formOf> | 'relation'
+  /** An earlier value of a field, as its column would have it. */
+  cell(field: string, value: unknown): CrmCell
+  /** The table of the records, and the column of it by which `NotedChanges` notes them. */
+  noted: { table: string; column: string }
 }
 
 /** @param object undefined when no object of the CRM holds such records */
@@ -47,6 +51,8 @@ export function recordSource(db: Sqlite, object: string | undefined): RecordSour
         return name ? `t.${quote(name)}` : undefined
       },
       formOf: form,
+      cell: (field, value) => cellOf(cellForm(fields.get(field)), value),
+      noted: { table, column: 'id' },
     }
   }
   return {
@@ -56,11 +62,22 @@ export function recordSource(db: Sqlite, object: string | undefined): RecordSour
     column: field =>
       fields.has(field) && !/["\\]/.test(field) ? `t.fields ->> ${text(`$."${field}"`)}` : undefined,
     formOf: form,
+    cell: (_, value) => jsonCell(value),
+    noted: { table: 'crm_records', column: '_id' },
   }
+}
+
+/** As `->>` takes a value out of the JSON of a record. */
+function jsonCell(value: unknown): CrmCell {
+  if (value === null || value === undefined) return null
+  if (typeof value === 'boolean') return Number(value)
+  return cellOf(typeof value === 'number' ? 'number' : 'text', value)
 }
 
 const formOfField = (field: CrmField | undefined) =>
   field?.isRelation ? 'relation' : formOf(field?.type ?? null)
+
+const cellForm = (field: CrmField | undefined) => (field?.isRelation ? 'text' : formOf(field?.type ?? null))
 
 /** SQL text. A NUL, at which SQLite ends a statement, matches nothing. */
 export const text = (value: string): string => `'${value.replaceAll("'", "''").replaceAll('\0', '\uFFFD')}'`

@@ -7,7 +7,8 @@ import {
   sqlComment,
 } from '../../dictionary/described-table.ts'
 import { DERIVED_TABLES, REPORT_VIEWS } from '../../dictionary/report-tables.ts'
-import { hasTable } from '../database/existing-tables.ts'
+import { DEAL_VERSIONS } from '../../dictionary/version-tables.ts'
+import { hasColumn, hasTable, renameTable } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { createMeta, META } from '../sync/meta.ts'
@@ -128,11 +129,12 @@ export function ensureReportTables(db: Sqlite): void {
   if (areMade && (meta.get(META.reportObjects) ?? '[]') === names) return
   db.transaction(() => {
     for (const [name, sql] of outdated) {
-      db.exec(`DROP TABLE IF EXISTS ${quote(name)}`)
-      db.exec(sql)
+      if (!NUMBERED.includes(name)) replaceTable(db, name, sql)
+      else db.exec(`DROP TABLE IF EXISTS ${quote(name)}; ${sql}`)
     }
     for (const [name, on] of indices) db.exec(`CREATE INDEX IF NOT EXISTS ${name} ON ${on}`)
     if (outdated.some(([name]) => NUMBERED.includes(name))) meta.remove(META.reportRules)
+    if (outdated.some(([name]) => name === DEAL_VERSIONS.name)) meta.remove(META.dealVersions)
     meta.set(META.reportObjects, names)
   }).immediate()
 }
@@ -152,6 +154,23 @@ export function absentReportObjects(db: Sqlite): ReadonlySet<string> {
   if (foreign.length === 0) return new Set()
   const isDeals = foreign.some(name => DEALS.includes(name.toLowerCase()))
   return new Set(isDeals ? NAMES : CONVERSATIONS)
+}
+
+/** The new table keeps what the old one says: a deleted stage, or a purged deal, has nothing that could say it again. */
+function replaceTable(db: Sqlite, name: string, sql: string): void {
+  const before = `sync_before_${name}`
+  const wasThere = hasTable(db, name)
+  if (wasThere) renameTable(db, name, before)
+  db.exec(sql)
+  if (!wasThere) return
+  const columns = db.prepare<unknown[], string>('SELECT name FROM pragma_table_info(?)').pluck().all(name)
+  const common = columns
+    .filter(column => hasColumn(db, before, column))
+    .map(quote)
+    .join(', ')
+  if (common !== '')
+    db.exec(`INSERT OR IGNORE INTO ${quote(name)} (${common}) SELECT ${common} FROM ${quote(before)}`)
+  db.exec(`DROP TABLE ${quote(before)}`)
 }
 
 /** The tables and views of other people that have names of those for reports. */

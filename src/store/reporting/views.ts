@@ -1,11 +1,12 @@
 import type { RoleObject } from '../../config/crm-roles.ts'
 import { NAME_FIELDS } from '../crm/sql.ts'
-import { hasTable } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import type { View } from '../views/replace.ts'
 import { CONVERSATION_VIEWS } from './conversation-views.ts'
+import { dealColumns, withPipelines } from './deal-columns.ts'
 import { PERIODS } from './periods.ts'
+import { rolesOf, type StoredSettings, storedSettings } from './report-settings.ts'
 import { localDay, type RecordSource, recordSource, roleValues, text } from './roles-in-table.ts'
 import { absentReportObjects } from './tables.ts'
 
@@ -29,33 +30,13 @@ export function reportViews(db: Sqlite): readonly View[] {
   )
 }
 
-/** The values of `report_settings` by name. */
-export type StoredSettings = ReadonlyMap<string, string | null>
-
-function storedSettings(db: Sqlite): StoredSettings | undefined {
-  if (!hasTable(db, 'report_settings')) return undefined
-  return new Map(
-    db.prepare<unknown[], [string, string | null]>('SELECT name, value FROM report_settings').raw().all(),
-  )
-}
-
-/** The fields that hold the roles of an object, by role. */
-const fieldsOf = (settings: StoredSettings, object: RoleObject): Record<string, string | null> => {
-  const prefix = `crm.${object}.`
-  return Object.fromEntries(
-    [...settings].flatMap(([name, value]) =>
-      name.startsWith(prefix) ? [[name.slice(prefix.length), value]] : [],
-    ),
-  )
-}
-
 /** The records of an object with its roles as columns, as a subquery. It has no rows where no object holds them. */
 function records(
   db: Sqlite,
   settings: StoredSettings,
   role: RoleObject,
 ): { sql: string; source: RecordSource | undefined } {
-  const chosen = fieldsOf(settings, role)
+  const chosen = rolesOf(settings, role)
   const source = recordSource(db, chosen['object'] ?? undefined)
   const none: RecordSource = {
     object: '',
@@ -63,6 +44,8 @@ function records(
     live: 'crm_records t WHERE 0',
     column: () => undefined,
     formOf: () => 'text',
+    cell: () => null,
+    noted: { table: 'crm_records', column: '_id' },
   }
   const values = Object.entries(roleValues(role, source ?? none, chosen))
   const columns = values.map(([name, value]) => `${value} AS ${quote(name)}`)
@@ -112,16 +95,6 @@ const OWNER_COLUMNS = `CAST(x.owner AS TEXT) AS owner_id,
 
 const OWNER_JOIN = 'LEFT JOIN members m ON m.id = x.owner'
 
-/** The values of a deal's status by what they mean, as `report_settings` has them. */
-function statusOutcome(settings: StoredSettings): string {
-  const stored = settings.get('crm.deal.status_values')
-  const meanings: Record<string, readonly string[]> = stored ? JSON.parse(stored) : {}
-  const cases = Object.entries(meanings)
-    .filter(([, values]) => values.length > 0)
-    .map(([outcome, values]) => `WHEN x.status IN (${values.map(text).join(', ')}) THEN '${outcome}'`)
-  return cases.length === 0 ? 'NULL' : `CASE ${cases.join(' ')} END`
-}
-
 /** SQL for the factor by which an amount is multiplied. */
 function reportingFactor(settings: StoredSettings): string {
   const currency = settings.get('reporting.currency') ?? null
@@ -137,6 +110,7 @@ function reportingFactor(settings: StoredSettings): string {
 
 function dealsView(db: Sqlite, settings: StoredSettings): string {
   const { sql, source } = records(db, settings, 'deal')
+  const deal = dealColumns(settings)
   const stageField = settings.get('crm.deal.stage')
   const observed =
     source && stageField
@@ -157,28 +131,20 @@ SELECT d.deal_id, d.deal, d.company_id, d.company, d.pipeline_id, d.pipeline, d.
 FROM (
   SELECT CAST(x.id AS TEXT) AS deal_id, x.name AS deal,
     ${companyColumns(db, settings, source, 'deal')},
-    x.pipeline_id, p.pipeline, CAST(coalesce(p.kind, 'sales') AS TEXT) AS pipeline_kind,
-    CAST(x.stage AS TEXT) AS stage_id, CAST(coalesce(s.stage, x.stage) AS TEXT) AS stage, s.position AS stage_position,
+    ${deal.pipeline_id} AS pipeline_id, p.pipeline, CAST(coalesce(p.kind, 'sales') AS TEXT) AS pipeline_kind,
+    ${deal.stage_id} AS stage_id, ${deal.stage} AS stage, s.position AS stage_position,
     ${OWNER_COLUMNS},
-    x.amount, CAST(upper(x.currency) AS TEXT) AS currency,
+    ${deal.amount} AS amount, ${deal.currency} AS currency,
     CAST(x.amount * ${reportingFactor(settings)} AS REAL) AS amount_reporting,
-    CAST(coalesce(x.created, ${localDay('x.stored_created_at')}) AS TEXT) AS created_day, CAST(x.close_date AS TEXT) AS close_date,
+    CAST(coalesce(x.created, ${localDay('x.stored_created_at')}) AS TEXT) AS created_day, ${deal.close_date} AS close_date,
     x.closed_at AS closed_field_day, ${observed} AS observed_day,
     CAST(CASE WHEN x.probability < 0 THEN NULL
       WHEN p.is_percent = 1 AND x.probability <= 100 THEN x.probability / 100
       WHEN coalesce(p.is_percent, 0) = 0 AND x.probability <= 1 THEN x.probability
       WHEN x.probability IS NULL THEN s.probability END AS REAL) AS probability,
-    x.forecast_category, x.type AS deal_type, x.lost_reason, x.next_step,
-    CAST(CASE WHEN s.is_guessed = 0 THEN s.outcome
-      WHEN x.is_won = 1 THEN 'won'
-      WHEN x.is_won = 0 AND x.is_closed = 1 THEN 'lost'
-      ELSE coalesce(${statusOutcome(settings)},
-        CASE WHEN x.is_closed = 0 THEN 'open'
-          WHEN x.is_closed = 1 AND s.outcome IN ('won', 'lost') THEN s.outcome
-          WHEN x.is_closed = 1 THEN 'closed' END,
-        s.outcome, 'unknown') END AS TEXT) AS outcome
-  FROM (SELECT r.*, CAST(coalesce(r.pipeline, o.pipeline_id) AS TEXT) AS pipeline_id
-    FROM ${sql} r LEFT JOIN stage_outcomes o ON o.stage_id = r.stage) x
+    ${deal.forecast_category} AS forecast_category, x.type AS deal_type, x.lost_reason, x.next_step,
+    ${deal.outcome} AS outcome
+  FROM ${withPipelines(sql)} x
   LEFT JOIN pipelines p ON p.pipeline_id = x.pipeline_id
   LEFT JOIN stage_outcomes s ON s.stage_id = x.stage
   ${OWNER_JOIN}
@@ -210,7 +176,7 @@ export function keyedRecords(db: Sqlite): { contacts: string | undefined; compan
     role: 'contact' | 'company',
     columns: (values: Readonly<Record<string, string>>) => string,
   ) => {
-    const chosen = fieldsOf(settings, role)
+    const chosen = rolesOf(settings, role)
     const source = recordSource(db, chosen['object'] ?? undefined)
     if (!source) return undefined
     return `SELECT t.id AS ${role}_id, ${columns(roleValues(role, source, chosen))}

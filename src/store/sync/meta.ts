@@ -52,6 +52,8 @@ export const META = {
   reportRules: 'report_rules',
   /** Settings about reports that fit nothing in the CRM, as sentences. */
   reportProblems: 'report_problems',
+  /** From what `deal_versions` was computed last; see `store/reporting/deal-versions.ts`. */
+  dealVersions: 'deal_versions',
   /** Digest of the questions from which `parley_questions` was filled. */
   questions: 'questions',
   /** Result of the daemon's last snapshot; null after snapshots were turned off. */

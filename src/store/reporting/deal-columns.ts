@@ -1,0 +1,54 @@
+import type { StoredSettings } from './report-settings.ts'
+import { text } from './roles-in-table.ts'
+
+/**
+ * SQL for what a deal is by the rules of every workspace, of today in `deals` and of any day in `deal_versions`: so both
+ * mean the same.
+ */
+
+/** The roles of deals, with the pipeline of its stage for a deal that has none. @param roles a subquery of them */
+export const withPipelines = (roles: string): string =>
+  `(SELECT r.*, CAST(coalesce(r.pipeline, o.pipeline_id) AS TEXT) AS pipeline_id
+    FROM ${roles} r LEFT JOIN stage_outcomes o ON o.stage_id = r.stage)`
+
+export interface DealColumns {
+  pipeline_id: string
+  stage_id: string
+  stage: string
+  amount: string
+  currency: string
+  close_date: string
+  owner_id: string
+  forecast_category: string
+  outcome: string
+}
+
+/** @returns the columns of the roles `x`, which are in the stage `s` of `stage_outcomes` */
+export const dealColumns = (settings: StoredSettings): DealColumns => ({
+  pipeline_id: 'x.pipeline_id',
+  stage_id: 'CAST(x.stage AS TEXT)',
+  stage: 'CAST(coalesce(s.stage, x.stage) AS TEXT)',
+  amount: 'x.amount',
+  currency: 'CAST(upper(x.currency) AS TEXT)',
+  close_date: 'CAST(x.close_date AS TEXT)',
+  owner_id: 'CAST(x.owner AS TEXT)',
+  forecast_category: 'x.forecast_category',
+  outcome: `CAST(CASE WHEN s.is_guessed = 0 THEN s.outcome
+      WHEN x.is_won = 1 THEN 'won'
+      WHEN x.is_won = 0 AND x.is_closed = 1 THEN 'lost'
+      ELSE coalesce(${statusOutcome(settings)},
+        CASE WHEN x.is_closed = 0 THEN 'open'
+          WHEN x.is_closed = 1 AND s.outcome IN ('won', 'lost') THEN s.outcome
+          WHEN x.is_closed = 1 THEN 'closed' END,
+        s.outcome, 'unknown') END AS TEXT)`,
+})
+
+/** The values of a deal's status by what they mean, as `report_settings` has them. */
+function statusOutcome(settings: StoredSettings): string {
+  const stored = settings.get('crm.deal.status_values')
+  const meanings: Record<string, readonly string[]> = stored ? JSON.parse(stored) : {}
+  const cases = Object.entries(meanings)
+    .filter(([, values]) => values.length > 0)
+    .map(([outcome, values]) => `WHEN x.status IN (${values.map(text).join(', ')}) THEN '${outcome}'`)
+  return cases.length === 0 ? 'NULL' : `CASE ${cases.join(' ')} END`
+}

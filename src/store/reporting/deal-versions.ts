@@ -1,0 +1,298 @@
+import { createHash } from 'node:crypto'
+import { decodeJson } from '../../base/json.ts'
+import {
+  type ChangePoint,
+  cellsOfNote,
+  changesSince,
+  currentPoint,
+  standsFor,
+  WHOLE,
+} from '../changes/changes-since.ts'
+import { type CrmCell, storedName } from '../crm/columns.ts'
+import { valuesOf } from '../crm/rows.ts'
+import { quote } from '../database/sql.ts'
+import type { Prepare, Sqlite, StoredCell } from '../database/sqlite-types.ts'
+import { createMeta, META, readNote } from '../sync/meta.ts'
+import { dealColumns, withPipelines } from './deal-columns.ts'
+import { rolesOf, storedSettings } from './report-settings.ts'
+import { type RecordSource, recordSource, roleValues } from './roles-in-table.ts'
+import { foreignReportObjects } from './tables.ts'
+
+/**
+ * Keeps `deal_versions`: each deal as it was between two changes that parley observed. The rows are computed from the
+ * record and its changes, backwards from the present, by the rules of today. Only the outcome of a purged deal cannot be
+ * computed again, so it stays as it is stored.
+ */
+export interface DealVersions {
+  /** Computes the versions of the deals that have changed since the last call, or of all when a rule has changed. */
+  update(): Promise<void>
+}
+
+interface DealVersionsDeps {
+  db: Sqlite
+  prepare: Prepare
+  transaction<T>(work: () => T): Promise<T>
+}
+
+/** How many deals one transaction computes: some hundredths of a second. */
+const DEALS_AT_ONCE = 50
+
+export function createDealVersions({ db, prepare, transaction }: DealVersionsDeps): DealVersions {
+  const meta = createMeta(prepare)
+  return {
+    async update() {
+      const writer = createVersionWriter(db, prepare)
+      if (!writer) return
+      const rules = writer.rules()
+      const before = readNote<Computed>(meta.get, META.dealVersions)
+      const point = currentPoint(db)
+      const isSame = before?.rules === rules
+      const changed = isSame && before.point ? changedDeals(db, writer.source, before.point) : undefined
+      const deals = changed ?? allDeals(db, writer.source)
+      for (let from = 0; from < deals.length; from += DEALS_AT_ONCE) {
+        const ids = deals.slice(from, from + DEALS_AT_ONCE)
+        await transaction(() => ids.forEach(writer.refresh))
+      }
+      if (isSame && deals.length === 0) return
+      await transaction(() => {
+        if (!isSame) writer.removeOthers()
+        meta.set(META.dealVersions, JSON.stringify({ rules, point } satisfies Computed))
+      })
+    },
+  }
+}
+
+/** From what the table was computed. */
+interface Computed {
+  /** Digest of the rules. */
+  rules: string
+  /** The changes until here are in it. */
+  point: ChangePoint | undefined
+}
+
+const allDeals = (db: Sqlite, { object }: RecordSource): string[] =>
+  db.prepare<unknown[], string>('SELECT id FROM crm_records WHERE object = ? ORDER BY id').pluck().all(object)
+
+/** Undefined when all may have changed. Deals that share a note with a changed one are among them. */
+function changedDeals(db: Sqlite, { object, noted }: RecordSource, point: ChangePoint): string[] | undefined {
+  const notes = changesSince(db, point)
+  const parts = notes?.get(noted.table) ?? []
+  if (!notes || parts.includes(WHOLE)) return undefined
+  const changed = parts.map(part => cellsOfNote(part)[0] ?? '')
+  if (changed.length === 0) return []
+  return db
+    .prepare<unknown[], [id: string, cell: StoredCell]>(
+      `SELECT r.id, t.${quote(noted.column)} FROM crm_records r JOIN ${quote(noted.table)} t ON t.id = r.id
+       WHERE r.object = ?${noted.table === 'crm_records' ? ' AND t.object = r.object' : ''} ORDER BY r.id`,
+    )
+    .raw()
+    .all(object)
+    .flatMap(([id, cell]) => (changed.some(note => standsFor(note, cell)) ? [id] : []))
+}
+
+/** Computes the versions of these deals again. Call it inside a transaction. */
+export function refreshDealVersions(db: Sqlite, prepare: Prepare, deals: readonly string[]): void {
+  const writer = createVersionWriter(db, prepare)
+  if (writer) for (const id of deals) writer.refresh(id)
+}
+
+// ------------------------------------------------------------------------------------------------ the history of a deal
+
+interface DealRecord {
+  id: string
+  fields: string | null
+  firstSeenAt: string
+  deletedAt: string | null
+}
+
+interface DealChange {
+  field: string
+  at: string
+  old: string | null
+  /** 1 for a change whose values were purged: one that was never purged has at least one value. */
+  isPurged: number
+}
+
+interface DealState {
+  from: string
+  to: string | null
+  /** `gone` after its deletion; `purged` where its values are not known any more. */
+  kind: 'known' | 'purged' | 'gone'
+  values: ReadonlyMap<string, unknown>
+}
+
+const NO_VALUES: ReadonlyMap<string, unknown> = new Map()
+
+/**
+ * What a deal was between its changes, the earliest first. The values are those of now, with one change after the other
+ * taken back. Pure.
+ * @param changes the latest first
+ */
+export function dealStates(deal: DealRecord, changes: readonly DealChange[]): DealState[] {
+  const { firstSeenAt, deletedAt } = deal
+  const isBefore = (at: string) => deletedAt === null || at < deletedAt
+  const starts = [
+    ...new Set([...changes.map(({ at }) => at).filter(at => at > firstSeenAt), firstSeenAt]),
+  ].filter(isBefore)
+  const values = new Map(valuesOf(deal.fields).map(([name, value]) => [storedName(name), value]))
+  const states: DealState[] = []
+  let isPurged = deletedAt !== null && deal.fields === null
+  let to = deletedAt
+  let next = 0
+  for (const from of starts) {
+    for (let change = changes[next]; change && change.at > from; change = changes[next]) {
+      values.set(change.field, change.old === null ? null : decodeJson(change.old).value)
+      isPurged ||= change.isPurged === 1
+      next += 1
+    }
+    states.unshift({
+      from,
+      to,
+      ...(isPurged ? { kind: 'purged', values: NO_VALUES } : { kind: 'known', values: new Map(values) }),
+    })
+    to = from
+  }
+  if (deletedAt !== null) states.push({ from: deletedAt, to: null, kind: 'gone', values: NO_VALUES })
+  return states
+}
+
+// ------------------------------------------------------------------------------------------------ rows
+
+/** What the columns of a version depend on. */
+const ROLES = [
+  ...['stage', 'pipeline', 'amount', 'currency', 'close_date', 'owner', 'forecast_category'],
+  ...['is_closed', 'is_won', 'status'],
+]
+
+function createVersionWriter(db: Sqlite, prepare: Prepare) {
+  const settings = storedSettings(db)
+  const chosen = settings && rolesOf(settings, 'deal')
+  const source = recordSource(db, chosen?.['object'] ?? undefined)
+  if (!settings || !chosen || !source || foreignReportObjects(db).length > 0) return undefined
+  const fields = [
+    ...new Set(
+      ROLES.flatMap(role => {
+        const field = chosen[role] ?? undefined
+        return field !== undefined && source.column(field) !== undefined ? [field] : []
+      }),
+    ),
+  ]
+  const sql = writeSql(settings, source, chosen, fields)
+  const write = prepare(sql)
+  const record = prepare<DealRecord>(
+    `SELECT id, fields, _first_seen_at AS firstSeenAt, _deleted_at AS deletedAt FROM crm_records
+     WHERE object = ? AND id = ?`,
+  )
+  const history = prepare<DealChange>(
+    `SELECT field, observed_at AS at, old_value AS old, old_value IS NULL AND new_value IS NULL AS isPurged
+     FROM crm_record_changes WHERE object = ? AND record_id = ? AND field IN (SELECT value FROM json_each(?))
+     ORDER BY observed_at DESC`,
+  )
+  const remove = prepare(
+    'DELETE FROM deal_versions WHERE deal_id = ? AND from_at NOT IN (SELECT value FROM json_each(?))',
+  )
+  const removeOthers = prepare(
+    'DELETE FROM deal_versions WHERE deal_id NOT IN (SELECT id FROM crm_records WHERE object = ?)',
+  )
+  const tracked = JSON.stringify(fields)
+  const localDay = createLocalDays(prepare)
+  return {
+    source,
+    rules: () =>
+      digest([
+        ...[sql, source.object, source.noted, fields.map(field => [field, source.formOf(field)])],
+        ...rulesOf(prepare),
+      ]),
+    refresh(id: string) {
+      const deal = record.get(source.object, id)
+      const states = deal ? dealStates(deal, history.all(source.object, id, tracked)) : []
+      states.forEach(({ from, to, kind, values }, index) => {
+        const [fromDay, toDay] = [localDay(from), to === null ? null : localDay(to)]
+        write.run({
+          ...Object.fromEntries(fields.map((field, place) => [`c${place}`, cellIn(source, field, values)])),
+          ...{ id, kind, from, to, fromDay, toDay },
+          isLast: Number(to === null || fromDay !== toDay),
+          isFirst: Number(index === 0),
+        })
+      })
+      remove.run(id, JSON.stringify(states.map(({ from }) => from)))
+    },
+    removeOthers: () => void removeOthers.run(source.object),
+  }
+}
+
+/** A whole number is bound as INTEGER, as a typed table has it. */
+function cellIn(source: RecordSource, field: string, values: ReadonlyMap<string, unknown>): CrmCell {
+  const cell = source.cell(field, values.get(field))
+  return typeof cell === 'number' && Number.isSafeInteger(cell) ? BigInt(cell) : cell
+}
+
+/** The rows that the statement of `writeSql` uses. */
+function rulesOf(prepare: Prepare): unknown[] {
+  return [
+    prepare('SELECT stage_id, stage, pipeline_id, outcome, is_guessed FROM stage_outcomes').all(),
+    prepare("SELECT value FROM report_settings WHERE name = 'reporting.time_zone'").get(),
+    prepare('SELECT min(day), max(day) FROM calendar').get(),
+  ]
+}
+
+const digest = (rules: readonly unknown[]): string =>
+  createHash('sha256').update(JSON.stringify(rules)).digest('base64url')
+
+function writeSql(
+  settings: NonNullable<ReturnType<typeof storedSettings>>,
+  source: RecordSource,
+  chosen: Readonly<Record<string, string | null>>,
+  fields: readonly string[],
+): string {
+  const column = (field: string) => (fields.includes(field) ? `t.c${fields.indexOf(field)}` : undefined)
+  const roles = roleValues('deal', { ...source, column }, chosen)
+  const cells = fields.map((_, place) => `@c${place} AS c${place}`)
+  const { outcome, ...values } = dealColumns(settings)
+  const columns: Record<string, string> = {
+    deal_id: '@id',
+    from_at: '@from',
+    to_at: '@to',
+    from_day: '@fromDay',
+    to_day: '@toDay',
+    is_last_of_day: '@isLast',
+    is_first_read: '@isFirst',
+    ...values,
+    outcome: `CASE @kind WHEN 'gone' THEN 'gone'
+      WHEN 'purged' THEN coalesce((SELECT v.outcome FROM deal_versions v WHERE v.deal_id = @id AND v.from_at = @from), 'unknown')
+      ELSE ${outcome} END`,
+  }
+  const names = Object.keys(columns)
+  const others = names.slice(2)
+  const listOf = (prefix: string) => others.map(name => `${prefix}.${name}`).join(', ')
+  return `
+INSERT INTO deal_versions (${names.join(', ')})
+SELECT ${Object.values(columns).join(', ')}
+FROM ${withPipelines(
+    `(SELECT ${Object.entries(roles)
+      .map(([role, value]) => `${value} AS ${quote(role)}`)
+      .join(', ')} FROM (SELECT ${['1 AS one', ...cells].join(', ')}) t)`,
+  )} x
+LEFT JOIN stage_outcomes s ON s.stage_id = x.stage WHERE true
+ON CONFLICT DO UPDATE SET ${others.map(name => `${name} = excluded.${name}`).join(', ')}
+WHERE (${listOf('deal_versions')}) IS NOT (${listOf('excluded')})`
+}
+
+/** A function that finds the local day of an instant; null for one that the calendar does not have. */
+function createLocalDays(prepare: Prepare): (instant: string) => string | null {
+  const days = prepare<[from: string, to: string, day: string]>(
+    'SELECT utc_from, utc_to, day FROM calendar ORDER BY utc_from',
+  )
+    .raw()
+    .all()
+  return instant => {
+    let [low, high] = [0, days.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if ((days[middle]?.[0] ?? '') <= instant) low = middle + 1
+      else high = middle
+    }
+    const [, to = '', day = null] = days[low - 1] ?? []
+    return instant < to ? day : null
+  }
+}
