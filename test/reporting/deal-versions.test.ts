@@ -10,8 +10,12 @@ import { createReports } from '../../src/store/reporting/reports.ts'
 import { ensureReportTables } from '../../src/store/reporting/tables.ts'
 import type { OpenStore } from '../../src/store/store.ts'
 import { META } from '../../src/store/sync/meta.ts'
+import { openDuck } from '../export/duckdb.ts'
+import { emptyTarget, exportTo, filesIn } from '../export/exporting.ts'
 import { newFolder, openAt, type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 import { runs } from '../support/effort.ts'
+
+const duck = await openDuck()
 
 /** In Tokyo it is 21:00 then. */
 const day = (number: number, hour = 12): string => new Date(Date.UTC(2026, 0, number, hour)).toISOString()
@@ -222,9 +226,17 @@ describe('the versions of a deal', () => {
     purge(day(10))
     read({ ...BASE, amount: 9 }, day(11))
     await update()
-    expect(cells(store, 'from_at, amount, outcome')).toEqual([
-      [day(2), null, 'open'],
-      [day(3), 9, 'open'],
+    expect(cells(store, 'from_at, to_at, amount, stage, outcome')).toEqual([
+      [day(2), day(3), null, null, 'open'],
+      [day(3), day(11), null, null, 'open'],
+      [day(11), null, 9, 'Talk', 'open'],
+    ])
+    read({ ...BASE, amount: 10 }, day(12))
+    await update()
+    expect(cells(store, 'from_at, amount, stage')).toEqual([
+      [day(2), null, null],
+      [day(3), null, null],
+      [day(12), 10, 'Talk'],
     ])
   })
 
@@ -244,16 +256,18 @@ describe('the versions of a deal', () => {
     expect(cells(store, 'deal_id, stage').filter(([id]) => id === 'e')).toEqual([['e', 'Talk']])
   })
 
-  test('a new rule applies to the past too', async () => {
+  test.each<[what: string, env: Record<string, string>, amounts: number[], outcome: string, from: string]>([
+    ['another field of the amount', { PARLEY_CRM_DEAL_AMOUNT: 'worth' }, [7, 8], 'open', '2026-01-03'],
+    ['another meaning of a stage', { PARLEY_CRM_DEAL_WON: 'talk' }, [100, 1], 'won', '2026-01-03'],
+    ['another zone', { PARLEY_REPORTING_TIME_ZONE: 'UTC' }, [100, 1], 'open', '2026-01-02'],
+  ])('%s applies to the past too', async (_what, env, amounts, outcome, from) => {
     const { store, read, update } = workspace()
-    read({ ...BASE, worth: 7 }, day(2))
+    read({ ...BASE, worth: 7 }, day(2, 18))
     read({ ...BASE, worth: 8, amount: 1 }, day(3))
     await update()
-    await update({ ...ENV, PARLEY_CRM_DEAL_AMOUNT: 'worth', PARLEY_CRM_DEAL_WON: 'talk' })
-    expect(cells(store, 'amount, outcome')).toEqual([
-      [7, 'won'],
-      [8, 'won'],
-    ])
+    await update({ ...ENV, ...env })
+    expect(cells(store, 'amount, outcome')).toEqual(amounts.map(amount => [amount, outcome]))
+    expect(cells(store, 'from_day')[0]).toEqual([from])
   })
 
   test('nothing is written while nothing has changed, and only changed deals otherwise', async () => {
@@ -294,6 +308,43 @@ describe('the versions of a deal', () => {
     await reportsOf(store).update(configOf())
     expect(cells(store, 'outcome')).toEqual([['won'], ['gone']])
     expect(store.column("SELECT name FROM pragma_table_info('deal_versions')")).not.toContain('mood')
+  })
+
+  test('leave the warehouse with an export, by month, and a change rewrites only the months that it touches', async () => {
+    const { store, read, update } = workspace()
+    const target = emptyTarget()
+    const march = '2026-03-04T05:06:07.123Z'
+    store.put('members', [{ id: 'mem_1', name: 'Aiko', email: 'aiko@example.com' }], { now: day(1) })
+    store.put('teams', [{ id: 't', name: 'East', member_ids: ['mem_1'] }], { now: day(1) })
+    read({ ...BASE, close_date: '2026-01-31' }, day(2))
+    read({ ...BASE, amount: 5 }, march)
+    read(BASE, day(2), 'e')
+    await update()
+    await exportTo(store.path, target)
+    const { types, rows } = await duck.table(target, 'deal_versions')
+    expect(types).toMatchObject({
+      from_at: 'TIMESTAMP WITH TIME ZONE',
+      from_day: 'DATE',
+      is_first_read: 'BOOLEAN',
+    })
+    expect(rows.map(([id, from, to, fromDay]) => [id, from, to, fromDay]).sort()).toEqual([
+      ['d', day(2), march, '2026-01-02'],
+      ['d', march, null, '2026-03-04'],
+      ['e', day(2), null, '2026-01-02'],
+    ])
+    expect((await duck.table(target, 'member_versions')).rows).toEqual([
+      ['mem_1', day(1), null, 'Aiko', 'aiko@example.com', true],
+    ])
+    expect((await duck.table(target, 'team_versions')).rows).toEqual([['t', 'mem_1', day(1), null, 'East']])
+    const before = filesIn(target)
+    read({ ...BASE, amount: 6 }, '2026-03-05T05:06:07.123Z')
+    await update()
+    await exportTo(store.path, target)
+    const after = filesIn(target)
+    const written = [...after].flatMap(([file, found]) =>
+      file.startsWith('deal_versions') && found.inode !== before.get(file)?.inode ? [file] : [],
+    )
+    expect(written.map(file => file.split('/')[1])).toEqual(['month=2026-03'])
   })
 
   test('are exact after a kill at any statement, once they are computed again', async () => {

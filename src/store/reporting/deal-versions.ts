@@ -102,6 +102,8 @@ interface DealRecord {
   id: string
   fields: string | null
   firstSeenAt: string
+  /** When its content last changed. */
+  syncedAt: string
   deletedAt: string | null
 }
 
@@ -125,26 +127,29 @@ const NO_VALUES: ReadonlyMap<string, unknown> = new Map()
 
 /**
  * What a deal was between its changes, the earliest first. The values are those of now, with one change after the other
- * taken back. Pure.
+ * taken back. Of a purged deal that came back, they are known from its return on. Pure.
  * @param changes the latest first
  */
 export function dealStates(deal: DealRecord, changes: readonly DealChange[]): DealState[] {
   const { firstSeenAt, deletedAt } = deal
-  const isBefore = (at: string) => deletedAt === null || at < deletedAt
+  const isLivePurged = deletedAt === null && changes[0]?.isPurged === 1
   const starts = [
-    ...new Set([...changes.map(({ at }) => at).filter(at => at > firstSeenAt), firstSeenAt]),
-  ].filter(isBefore)
+    ...(isLivePurged ? [deal.syncedAt] : []),
+    ...changes.map(({ at }) => at).filter(at => at > firstSeenAt),
+    firstSeenAt,
+  ]
   const values = new Map(valuesOf(deal.fields).map(([name, value]) => [storedName(name), value]))
   const states: DealState[] = []
   let isPurged = deletedAt !== null && deal.fields === null
   let to = deletedAt
   let next = 0
-  for (const from of starts) {
+  for (const from of new Set(starts)) {
+    if (to !== null && from >= to) continue
     for (let change = changes[next]; change && change.at > from; change = changes[next]) {
       values.set(change.field, change.old === null ? null : decodeJson(change.old).value)
-      isPurged ||= change.isPurged === 1
       next += 1
     }
+    isPurged ||= changes[next]?.isPurged === 1 && (!isLivePurged || to !== null)
     states.unshift({
       from,
       to,
@@ -180,7 +185,7 @@ function createVersionWriter(db: Sqlite, prepare: Prepare) {
   const sql = writeSql(settings, source, chosen, fields)
   const write = prepare(sql)
   const record = prepare<DealRecord>(
-    `SELECT id, fields, _first_seen_at AS firstSeenAt, _deleted_at AS deletedAt FROM crm_records
+    `SELECT id, fields, _first_seen_at AS firstSeenAt, _synced_at AS syncedAt, _deleted_at AS deletedAt FROM crm_records
      WHERE object = ? AND id = ?`,
   )
   const history = prepare<DealChange>(
