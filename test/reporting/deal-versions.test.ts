@@ -534,7 +534,7 @@ describe('any history of deals', () => {
           if (!life.isBlurred) expect(own).toEqual(expectedVersions(life, fields => shownBy(fields, stages)))
         }
       }),
-      { numRuns: runs(100) },
+      { numRuns: runs(50) },
     )
   })
 })
