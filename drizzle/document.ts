@@ -115,10 +115,9 @@ function entityBox({ name, columns }: DescribedTable): string {
 function relations({ name, columns }: DescribedTable): string[] {
   const by = new Map<string, string[]>()
   for (const column of columns) {
-    const isKept = TABLES.get(name)?.table.columns[column.name]?.source.from === 'parent'
     for (const target of column.refersTo) {
       const [table = ''] = target.split('.')
-      const line = `${table} ${isKept && TABLES.get(name)?.parent ? '||' : '|o'}--o{ ${name}`
+      const line = `${table} ${column.resolves ? '||' : '|o'}--o{ ${name}`
       by.set(line, [...(by.get(line) ?? []), column.name])
     }
   }

@@ -8,10 +8,18 @@ import { jsonLine, safeLines } from '../base/safe-text.ts'
 import { type ApiSettings, type LoadedSettings, loadSettings } from '../config/load-settings.ts'
 import { RESOURCE_NAMES } from '../declare/resource-names.ts'
 import { checkApi, routeFindings } from '../doctor/api.ts'
+import { dataFindings } from '../doctor/data.ts'
 import { createFinder, type Finding } from '../doctor/finding.ts'
-import { checkMachine, type MachineContext, openForChecks, uncheckedFinding } from '../doctor/machine.ts'
+import {
+  checkMachine,
+  databaseFile,
+  type MachineContext,
+  openForChecks,
+  uncheckedFinding,
+} from '../doctor/machine.ts'
 import { publishingFindings } from '../doctor/publishing.ts'
 import { type RunningWriter, runningWriter } from '../doctor/writer.ts'
+import { nextTurn } from '../export/partitions.ts'
 import { needsToken } from '../server/access/access-token.ts'
 import { META, readMeta, readNote } from '../store/sync/meta.ts'
 import { readRequestsToday } from '../store/sync/requests-today.ts'
@@ -22,25 +30,32 @@ import {
   type CommandDefinition,
   type CommandInput,
   DATABASE_ONLY,
+  loadCommandSettings,
   settingsOfSections,
 } from './base/command.ts'
 
 interface DoctorOptions {
   json?: boolean
+  data?: boolean
 }
 
 export const doctorCommand: CommandDefinition<DoctorOptions> = {
   description:
-    'Checks the settings, the API key, the workspace, every endpoint of the API, the clock, the disk, the database and the target of publications, and suggests a fix for each problem. It writes nothing and sends a few requests to each endpoint. Warnings do not change the exit status.',
+    'Checks the settings, the API key, the workspace, every endpoint of the API, the clock, the disk, the database and the target of publications, and suggests a fix for each problem. It writes nothing and sends a few requests to each endpoint. Warnings do not change the exit status. With --data it tests the content of the database instead and sends nothing: keys, listed values, references and sums. What fails is named by keys, never by content.',
   settings: settingsOfSections('api', 'database', 'sync', 'access_log', 'publish'),
-  options: [new Option('--json', 'print one JSON document on standard output')],
+  options: [
+    new Option('--data', 'test the content of the database, and nothing else'),
+    new Option('--json', 'print one JSON document on standard output'),
+  ],
   examples: [
     ['parley doctor', 'checks everything'],
     ['parley doctor --json', 'the same for programs'],
+    ['parley doctor --data --database copy.db', 'tests the content of a copy, without settings and a key'],
   ],
   async run(context, input) {
     const json = input.options.json === true
     const report = createReport(context, json)
+    if (input.options.data === true) return checkData(context, input, report)
     const { loaded, settings } = checkSettings(context, input, report.add)
     const { usedToday, writer, identity, learned } = settings
       ? runMachineChecks(settings, report.add)
@@ -59,6 +74,37 @@ export const doctorCommand: CommandDefinition<DoctorOptions> = {
     }
     return report.end(nextStep(input.flags.config, settings?.database.path, writer))
   },
+}
+
+/** Tests the content of the database. Settings other than its path do not matter. */
+async function checkData(
+  context: CommandContext,
+  input: CommandInput<object>,
+  report: Report,
+): Promise<ExitStatus> {
+  const { path } = loadCommandSettings(context, input, DATABASE_ONLY).settings.database
+  const { db, openError } = openForChecks(path)
+  const line = createFinder('database')
+  try {
+    if (!db) for (const finding of databaseFile({ database: path, db, openError }, line)) report.add(finding)
+    else {
+      const isWritten = runningWriter({ database: path, db }) !== undefined
+      for (const finding of dataFindings({ db, isWritten })) {
+        report.add(finding)
+        await nextTurn()
+        context.signal.throwIfAborted()
+      }
+    }
+  } catch (error) {
+    if (context.signal.aborted) throw error
+    report.add(uncheckedFinding(line, error, { database: path, openError }))
+  } finally {
+    db?.close()
+  }
+  return report.end(
+    'parley doctor checks the settings, the API and the machine.',
+    'Do as suggested, then run parley doctor --data again.',
+  )
 }
 
 const DAY_UNKNOWN =
@@ -230,6 +276,8 @@ const STATUS_ORDER: readonly ExitStatus[] = [
   EXIT_STATUS.apiUnavailable,
 ]
 
+type Report = ReturnType<typeof createReport>
+
 /** As text, each finding is printed immediately, and a hint only the first time. JSON is printed at the end. */
 function createReport({ stdout, env }: CommandContext, json: boolean) {
   const findings: Finding[] = []
@@ -243,12 +291,12 @@ function createReport({ stdout, env }: CommandContext, json: boolean) {
       stdout.write(findingText(finding, hints.has(hint) ? '' : hint, colour))
       hints.add(hint)
     },
-    end(next: string): ExitStatus {
+    end(next: string, again = 'Fix the problems as suggested, then run parley doctor again.'): ExitStatus {
       const met = findings.flatMap(({ status }) => status ?? [])
       const status = STATUS_ORDER.find(each => met.includes(each)) ?? met[0] ?? EXIT_STATUS.done
       const count = (mark: Finding['mark']) => findings.filter(finding => finding.mark === mark).length
       const [wrong, warnings] = [count('wrong'), count('warning')]
-      const step = wrong === 0 ? next : 'Fix the problems as suggested, then run parley doctor again.'
+      const step = wrong === 0 ? next : again
       const all = { ok: wrong === 0, exit_status: status, wrong, warnings, findings, next: step }
       if (json) stdout.write(jsonLine(all))
       else stdout.write(`\n${summaryText(wrong, warnings)}\nNext: ${step}\n`)

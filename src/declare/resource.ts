@@ -60,11 +60,38 @@ export interface Column {
   hasIds?: true
   /** `table.column` of the rows that the value identifies: soft references, not enforced. */
   refersTo?: readonly string[]
+  /** Whether each value has its row in `refersTo`. Default: only for keys of the parent and of `livesWith`. */
+  resolves?: true
+  /** All values that the column may hold, as parley sets them or as the API states them. */
+  values?: readonly string[]
   /** A made-up value in its stored form. Needed where the resource's example payload has none. */
   example?: string
   /** For a column without a path in the payload: the API field from which it gets the value. */
   apiField?: string
 }
+
+/** Values, each with what it means; '' where its name says it. */
+export type ValueMeanings = Readonly<Record<string, string>>
+
+/** The values in a sentence: `a`, `b` (its meaning) or `c`. */
+export function oneOf(values: readonly string[] | ValueMeanings): string {
+  const shown = isList(values)
+    ? values.map(value => `\`${value}\``)
+    : Object.entries(values).map(([value, about]) =>
+        about === '' ? `\`${value}\`` : `\`${value}\` (${about})`,
+      )
+  return shown.length < 2 ? shown.join('') : `${shown.slice(0, -1).join(', ')} or ${shown.at(-1)}`
+}
+
+/** The values with their meanings, without a full stop: `a`: its meaning; `b`: its meaning. */
+export function meaningsOf(values: ValueMeanings): string {
+  return Object.entries(values)
+    .map(([value, about]) => `\`${value}\`: ${about}`)
+    .join('; ')
+}
+
+const isList = (values: readonly string[] | ValueMeanings): values is readonly string[] =>
+  Array.isArray(values)
 
 /** `unit` of a quantity whose unit the API does not state. The value is stored as sent. */
 export const NOT_STATED = 'not stated'
@@ -151,7 +178,10 @@ export interface Child {
 }
 
 interface ColumnOptions
-  extends Pick<Column, 'content' | 'hasIds' | 'unit' | 'nullMeans' | 'refersTo' | 'example' | 'apiField'> {
+  extends Pick<
+    Column,
+    'content' | 'hasIds' | 'unit' | 'nullMeans' | 'refersTo' | 'resolves' | 'values' | 'example' | 'apiField'
+  > {
   /** Dot-separated path in the payload. Default: the column's name. */
   from?: string
 }
@@ -499,6 +529,8 @@ export interface Derivation {
   key: string
   /** Pure. Gets the group's rows in canonical order, so that the result does not depend on the order of arrival. */
   merge(rows: readonly SourceRow[]): Readonly<Record<string, string | number | null>>
+  /** The column with the number of merged rows. */
+  count: string
   /** Columns about the merge itself. A new value in one of them does not move `_changed_at`. */
   mergeMetadata: readonly string[]
 }

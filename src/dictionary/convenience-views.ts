@@ -2,11 +2,11 @@ import { type ColumnLine, type DescribedTable, MISSING, tableFromLines } from '.
 
 /** Descriptions of the views for analysts. Their SQL is in `store/views/`. */
 
-const DEAL: ColumnLine = [
+const deal = (more: { isKey: boolean }): ColumnLine => [
   'text',
   'Deal (`crm_records.id`).',
   {
-    isKey: true,
+    ...more,
     source: 'id',
     refersTo: ['crm_records.id'],
     example: 'c2a1e6b4-0d8e-4f57-9b3a-5e7f1a2b3c4d',
@@ -29,9 +29,10 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
       area: 'crm',
       about:
         'The history of a deal: its activities, each e-mail once, and the field changes that parley observed. Order by `at`, and always select one deal.',
+      selectBy: 'deal_id',
     },
     {
-      deal_id: DEAL,
+      deal_id: deal({ isKey: false }),
       at: [
         'timestamp',
         'When it happened, or when parley observed the change.',
@@ -123,7 +124,7 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
         'One row per stay of a deal in a stage. Stage changes are known from the first time parley read the deal, so the first known stay has no start. Empty until the fields of deals have been read.',
     },
     {
-      deal_id: DEAL,
+      deal_id: deal({ isKey: true }),
       from_stage_id: [
         'text',
         'Previous stage (`crm_records.id`).',
@@ -175,6 +176,7 @@ export const CONVENIENCE_VIEWS: readonly DescribedTable[] = [
       area: 'meetings',
       about:
         'One row per spoken word, from `transcript_entries.words`. A large warehouse has millions of rows here: always select one meeting.',
+      selectBy: 'meeting_id',
     },
     {
       meeting_id: [

@@ -51,6 +51,14 @@ export function crmTables(object: CrmObjectDescription): DescribedTable[] {
       form: 'table',
       about: `${subject}, with a column for each field. A value that does not fit its column is only in \`crm_records.fields\`.`,
       columns: [...live, DELETED],
+      recounts: [
+        {
+          about: `it has the rows of \`crm_records\` of the object \`${name}\``,
+          columns: ['id', '_deleted_at'],
+          ours: `SELECT id, _deleted_at FROM ${quoted(table, '"')}`,
+          base: `SELECT id, _deleted_at FROM crm_records WHERE object = ${quoted(name, "'")}`,
+        },
+      ],
     },
     { ...general, name: liveView, form: 'view', about: `Live rows only. ${subject}.`, columns: live },
     {
@@ -62,6 +70,9 @@ export function crmTables(object: CrmObjectDescription): DescribedTable[] {
     },
   ]
 }
+
+/** Names of objects are from the CRM. */
+const quoted = (name: string, mark: string): string => mark + name.replaceAll(mark, mark + mark) + mark
 
 /** A relation shows the name of the related row in place of its id. */
 function labelledColumn(field: CrmFieldDescription): DescribedColumn {
@@ -107,6 +118,7 @@ const ID: DescribedColumn = {
   source: 'id',
   example: 'c2a1e6b4-0d8e-4f57-9b3a-5e7f1a2b3c4d',
   refersTo: ['crm_records.id'],
+  resolves: true,
 }
 
 const timeColumn = (name: string, about: string): DescribedColumn => ({

@@ -24,6 +24,24 @@ export interface DescribedColumn {
   example: string | null
   /** `table.column` of the rows that the value identifies. */
   refersTo: readonly string[]
+  /** Whether each value is promised to have such a row. Others may name rows that are not published or not read. */
+  resolves?: boolean
+  /** All values that the column may hold. */
+  values?: readonly string[]
+  /** True for values that say who people are or what they wrote or said. Findings never show them. */
+  isContent?: boolean
+}
+
+/** A statement about a table that other tables must give as well: both have the same rows. */
+export interface Recount {
+  /** What is compared, as it follows the table's name: `has one row for each live copy`. */
+  about: string
+  /** The columns of both statements, in their order; the first ones name a row. */
+  columns: readonly string[]
+  /** SQL over the table itself. */
+  ours: string
+  /** SQL over the tables that it is made of. */
+  base: string
 }
 
 /** The topic that a table belongs to. */
@@ -42,6 +60,10 @@ export interface DescribedTable {
   newestBy?: string
   /** The column with the display name of a row. */
   label?: string
+  /** For a view that is only fast for one value of this column: its tests are those of the tables below it. */
+  selectBy?: string
+  /** What its rows must be by other tables. */
+  recounts?: readonly Recount[]
 }
 
 export const NEVER_NULL = 'Never NULL.'

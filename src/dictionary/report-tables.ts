@@ -1,6 +1,7 @@
 import { REPORT_CHANGE_TABLE, REPORT_SETTING_TABLE } from '../catalog/bookkeeping/tables.ts'
+import { meaningsOf, oneOf } from '../declare/resource.ts'
 import { CONVERSATION_VIEWS, PEOPLE_TABLES } from './conversation-tables.ts'
-import { type ColumnLine, type DescribedTable, tableFromLines } from './described-table.ts'
+import { type ColumnLine, type DescribedTable, type Recount, tableFromLines } from './described-table.ts'
 import { describedBookkeeping } from './sync-tables.ts'
 import { DEAL_VERSIONS, PEOPLE_VERSIONS } from './version-tables.ts'
 
@@ -27,9 +28,21 @@ export const OUTCOMES = {
   unknown: 'nothing says what it means',
 } as const
 
-const OUTCOME_LIST = Object.entries(OUTCOMES)
-  .map(([name, about]) => `\`${name}\`: ${about}`)
-  .join('; ')
+const outcome = (about: string): ColumnLine => [
+  'text',
+  `${meaningsOf(OUTCOMES)}. ${about}Unknown is never open.`,
+  { values: Object.keys(OUTCOMES), example: 'open' },
+]
+
+const OWNER_STATES = {
+  member: 'a member now',
+  left: 'not a member any more, or never published',
+  unnamed: 'a member without a name',
+  none: 'it has no owner',
+}
+
+const PIPELINE_KINDS = ['sales', 'renewal', 'other']
+const CLOSED_FROM = ['field', 'observed', 'close_date']
 
 const value = (about: string, example: string, more: NonNullable<ColumnLine[2]> = {}): ColumnLine => [
   'text',
@@ -52,6 +65,17 @@ const key = (about: string, example: string, more: NonNullable<ColumnLine[2]> = 
   { isKey: true, example, ...more },
 ]
 
+const RECORD = { refersTo: ['crm_records.id'], resolves: true } as const
+
+/** The view has each live record of the object that the settings or a guess name. */
+const liveRecords = (role: string): Recount => ({
+  about: 'it has one row for each live record of the object',
+  columns: [`${role}_id`],
+  ours: `SELECT ${role}_id FROM ${role === 'company' ? 'companies' : `${role}s`}`,
+  base: `SELECT id FROM crm_records WHERE _deleted_at IS NULL
+    AND object = (SELECT value FROM report_settings WHERE name = 'crm.${role}.object')`,
+})
+
 const OWNER: Readonly<Record<string, ColumnLine>> = {
   owner_id: value('Member who owns it.', 'mem_1', { refersTo: ['members.id'] }),
   owner: value(
@@ -60,8 +84,8 @@ const OWNER: Readonly<Record<string, ColumnLine>> = {
   ),
   owner_state: [
     'text',
-    '`member`: a member now; `left`: not a member any more, or never published; `unnamed`: a member without a name; `none`: it has no owner.',
-    { example: 'member' },
+    `${meaningsOf(OWNER_STATES)}.`,
+    { values: Object.keys(OWNER_STATES), example: 'member' },
   ],
 }
 
@@ -87,8 +111,8 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
       pipeline: value('Name of the pipeline.', 'New business', { nullMeaning: 'It is not known.' }),
       kind: [
         'text',
-        '`sales`, `renewal` or `other`, by `crm.sales_pipelines` and `crm.renewal_pipelines`, else by its name.',
-        { example: 'sales' },
+        `${oneOf(PIPELINE_KINDS)}, by \`crm.sales_pipelines\` and \`crm.renewal_pipelines\`, else by its name.`,
+        { values: PIPELINE_KINDS, example: 'sales' },
       ],
       position: ['real', 'Its place among the pipelines.', { nullMeaning: 'It is not known.', example: '0' }],
       is_percent: [
@@ -113,6 +137,7 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
       pipeline_id: value('Pipeline of the stage.', PIPELINE_ID, {
         nullMeaning: 'It is not known.',
         refersTo: ['pipelines.pipeline_id'],
+        resolves: false,
       }),
       position: ['real', 'Its place in the pipeline.', { nullMeaning: 'It is not known.', example: '2' }],
       probability: [
@@ -124,7 +149,7 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
           example: '0.6',
         },
       ],
-      outcome: ['text', `${OUTCOME_LIST}. Unknown is never open.`, { example: 'open' }],
+      outcome: outcome(''),
       is_guessed: ['boolean', '0 where the settings say so.', { example: '1' }],
       why: ['text', 'Why this outcome.', { example: 'All 12 deals in it are open.' }],
     },
@@ -137,6 +162,14 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
       about:
         'One local day of `reporting.time_zone`, from two years before the first row to two years ahead. Join it to count days without rows too.',
       sortable: ['day'],
+      recounts: [
+        {
+          about: 'each day ends when the next begins',
+          columns: ['day', 'utc_to'],
+          ours: 'SELECT day, utc_to FROM calendar WHERE day < (SELECT max(day) FROM calendar)',
+          base: 'SELECT c.day, n.utc_from FROM calendar c JOIN calendar n ON n.day_number = c.day_number + 1',
+        },
+      ],
     },
     {
       day: ['date', 'The local day.', { isKey: true, example: DAY }],
@@ -218,19 +251,20 @@ export const REPORT_VIEWS: readonly DescribedTable[] = [
       about:
         'One live deal of the CRM, with the same columns in every workspace. `report_settings` says which field of the CRM holds what; where none does, or the record has no value, the column is NULL.',
       label: 'deal',
+      recounts: [liveRecords('deal')],
     },
     {
-      deal_id: key('Deal (`crm_records.id`).', DEAL_ID, { refersTo: ['crm_records.id'] }),
+      deal_id: key('Deal (`crm_records.id`).', DEAL_ID, RECORD),
       deal: value('Name of the deal.', 'Example Ltd – Pilot'),
       ...COMPANY,
       pipeline_id: value('Pipeline.', PIPELINE_ID, { refersTo: ['pipelines.pipeline_id'] }),
       pipeline: value('Name of the pipeline.', 'New business'),
       pipeline_kind: [
         'text',
-        '`sales`, `renewal` or `other`. `sales` where the deal has no pipeline.',
-        { example: 'sales' },
+        `${oneOf(PIPELINE_KINDS)}. \`sales\` where the deal has no pipeline.`,
+        { values: PIPELINE_KINDS, example: 'sales' },
       ],
-      stage_id: value('Stage.', STAGE_ID, { refersTo: ['stage_outcomes.stage_id'] }),
+      stage_id: value('Stage.', STAGE_ID, { refersTo: ['stage_outcomes.stage_id'], resolves: true }),
       stage: value('Name of the stage.', 'Proposal'),
       stage_position: ['real', 'Place of the stage in its pipeline.', { ...byField, example: '2' }],
       ...OWNER,
@@ -251,7 +285,8 @@ export const REPORT_VIEWS: readonly DescribedTable[] = [
         'Local day on which it was closed: by the field for it, else when parley observed the change of its stage, else its close date.',
         'It is not won, lost or closed, or no day is known.',
       ),
-      closed_from: value('Where `closed_day` is from: `field`, `observed` or `close_date`.', 'close_date', {
+      closed_from: value(`Where \`closed_day\` is from: ${oneOf(CLOSED_FROM)}.`, 'close_date', {
+        values: CLOSED_FROM,
         nullMeaning: '`closed_day` is NULL.',
       }),
       days_to_close: [
@@ -272,11 +307,9 @@ export const REPORT_VIEWS: readonly DescribedTable[] = [
       deal_type: value('Type of the deal.', 'New business'),
       lost_reason: value('Why it was lost.', 'Price'),
       next_step: value('Next step.', 'Send the contract'),
-      outcome: [
-        'text',
-        `${OUTCOME_LIST}. By the stages that the settings name, else by the deal's own fields, else by its stage. Unknown is never open.`,
-        { example: 'open' },
-      ],
+      outcome: outcome(
+        "By the stages that the settings name, else by the deal's own fields, else by its stage. ",
+      ),
     },
   ),
   tableFromLines(
@@ -286,9 +319,10 @@ export const REPORT_VIEWS: readonly DescribedTable[] = [
       area: 'reports',
       about: 'One live company of the CRM, with the same columns in every workspace, as in `deals`.',
       label: 'company',
+      recounts: [liveRecords('company')],
     },
     {
-      company_id: key('Company (`crm_records.id`).', COMPANY_ID, { refersTo: ['crm_records.id'] }),
+      company_id: key('Company (`crm_records.id`).', COMPANY_ID, RECORD),
       company: value('Name of the company.', 'Example Ltd'),
       domain: value('Domain of its addresses, in lower case, without `www.`.', 'example.com'),
       ...OWNER,
@@ -301,9 +335,10 @@ export const REPORT_VIEWS: readonly DescribedTable[] = [
       area: 'reports',
       about: 'One live contact of the CRM, with the same columns in every workspace, as in `deals`.',
       label: 'contact',
+      recounts: [liveRecords('contact')],
     },
     {
-      contact_id: key('Contact (`crm_records.id`).', CONTACT_ID, { refersTo: ['crm_records.id'] }),
+      contact_id: key('Contact (`crm_records.id`).', CONTACT_ID, RECORD),
       contact: value('Name of the person.', 'Jordan Example'),
       email: value('E-mail address, in lower case.', 'jordan@example.com'),
       ...COMPANY,

@@ -1,4 +1,4 @@
-import { CATALOG, type PlacedTable, resourceNamed, TABLES } from '../catalog/catalog.ts'
+import { CATALOG, type PlacedTable, resourceNamed, TABLES, tableNamed } from '../catalog/catalog.ts'
 import type { Column, Table } from '../declare/resource.ts'
 import {
   type DescribedColumn,
@@ -6,6 +6,7 @@ import {
   MISSING,
   NEVER_NULL,
   orPurged,
+  type Recount,
 } from './described-table.ts'
 import { exampleOf, ownerOf, sourceOf } from './examples.ts'
 
@@ -79,6 +80,7 @@ function liveViewOf(table: DescribedTable): DescribedTable {
     ...table,
     name: `live_${table.name}`,
     form: 'view',
+    recounts: [],
     about: `Live rows only. ${table.about}`,
     columns,
     sortable: table.sortable.filter(name => columns.some(column => column.name === name)),
@@ -124,7 +126,34 @@ function tableDescription(placed: PlacedTable, contents: Contents): DescribedTab
     sortable: [...new Set([table.key[0] ?? '', ...table.indices.map(leading)])],
     ...(newestBy === undefined ? {} : { newestBy }),
     ...(table.kind === 'entity' && label !== undefined ? { label } : {}),
+    recounts: recountsOf(table),
   }
+}
+
+/** A table that is merged from others says how many rows it was merged from, and so does the table of its parts. */
+function recountsOf({ name }: Table): Recount[] {
+  return CATALOG.flatMap(({ derivation }): Recount[] => {
+    if (derivation === undefined) return []
+    const { from, into, groupBy, count, key, parts } = derivation
+    const [mergedKey = ''] = tableNamed(into).key
+    const [partsKey = '', ...partKey] = tableNamed(parts.into).key
+    const [ownerKey = ''] = tableNamed(parts.from).key
+    const isPart = partKey.map(column => `p.${column} IS NOT NULL`).join(' AND ')
+    const merged: Recount = {
+      about: `\`${count}\` is the number of live rows of \`${from}\``,
+      columns: [mergedKey, count],
+      ours: `SELECT ${mergedKey}, ${count} FROM ${into} WHERE _deleted_at IS NULL`,
+      base: `SELECT ${groupBy}, count(*) FROM ${from} WHERE _deleted_at IS NULL GROUP BY 1`,
+    }
+    const merge: Recount = {
+      about: `the number of rows is that of the distinct rows of \`${parts.from}\` whose owner is live`,
+      columns: [partsKey, 'rows'],
+      ours: `SELECT ${partsKey}, count(*) FROM ${parts.into} GROUP BY 1`,
+      base: `SELECT m, count(*) FROM (SELECT DISTINCT o.${groupBy} AS m, ${partKey.map(column => `p.${column}`).join(', ')}
+        FROM ${from} o JOIN ${parts.from} p ON p.${ownerKey} = o.${key} WHERE o._deleted_at IS NULL AND ${isPart}) GROUP BY 1`,
+    }
+    return [...(name === into ? [merged] : []), ...(name === parts.into ? [merge] : [])]
+  })
 }
 
 const LABELS = ['title', 'subject', 'label', 'name']
@@ -159,6 +188,9 @@ function declaredColumn(
     unit: column.unit ?? null,
     example: exampleOf(placed, name),
     refersTo: [...(column.refersTo ?? []), ...referenceToOwner(placed, column)],
+    resolves: column.resolves ?? isOwnersKey(placed, name, column),
+    isContent: isContent(placed.table, column),
+    ...(column.values === undefined ? {} : { values: column.values }),
   }
 }
 
@@ -171,6 +203,18 @@ function nullMeaningOf(
   const stated = nullMeans ?? table.nullMeans ?? MISSING
   // When a whole table is content, a purge removes rows and leaves no NULL.
   return content && !table.content && mayBePurged ? orPurged(stated) : stated
+}
+
+/** The rows of a table with an owner come after the owner's row, which stays when it is deleted. */
+function isOwnersKey({ table, parent }: PlacedTable, name: string, { source }: Column): boolean {
+  return Object.hasOwn(table.livesWith?.on ?? {}, name) || (parent !== undefined && source.from === 'parent')
+}
+
+/** In a table that is content as a whole, columns that only say which row it is are none. */
+function isContent(table: Table, { content, source, hasIds, refersTo, values }: Column): boolean {
+  if (content || !table.content) return content ?? false
+  const isPlace = ['parent', 'position', 'request'].includes(source.from)
+  return !(isPlace || hasIds || refersTo !== undefined || values !== undefined)
 }
 
 function referenceToOwner({ parent }: PlacedTable, { source }: Column): string[] {

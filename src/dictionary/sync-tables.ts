@@ -9,6 +9,7 @@ import {
   REJECT_TABLE,
   RUN_TABLE,
 } from '../catalog/bookkeeping/tables.ts'
+import { meaningsOf } from '../declare/resource.ts'
 import { type ColumnLine, type DescribedTable, NEVER_NULL, tableFromLines } from './described-table.ts'
 
 /** Descriptions of the tables and views of the sync state, and of the dictionary itself. */
@@ -54,10 +55,8 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
       resource: RESOURCE,
       state: [
         'text',
-        `${Object.entries(RESOURCE_STATES)
-          .map(([state, about]) => `\`${state}\`: ${about}`)
-          .join('; ')}.`,
-        { example: 'ok' },
+        `${meaningsOf(RESOURCE_STATES)}.`,
+        { values: Object.keys(RESOURCE_STATES), example: 'ok' },
       ],
       reason: [
         'text',
@@ -110,7 +109,7 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
         'One row per time segment of the resources that are read in time order: when it was last read, and what it holds. Segments leave no gap. For activities and messages the oldest segment has no start and the newest no end. For the access log the segments are the periods in which it was read.',
     },
     {
-      resource: RESOURCE,
+      resource: ['text', 'Name of the resource.', { example: 'messages' }],
       from_at: instant('Start of the segment, inclusive.', 'The segment has no start.'),
       to_at: instant('End of the segment, exclusive.', 'The segment has no end.'),
       listed_at: instant('When the segment was last read to its end.', 'It has never been read to its end.'),
@@ -164,6 +163,7 @@ export function describedBookkeeping(
       unit: declared.unit ?? null,
       example: declared.example ?? null,
       refersTo: declared.refersTo ?? [],
+      ...(declared.values === undefined ? {} : { values: declared.values }),
     })),
     sortable: [...new Set(leading.flatMap(([first]) => first ?? []))],
     ...more,

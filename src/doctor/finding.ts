@@ -2,7 +2,7 @@ import type { ExitStatus } from '../base/errors.ts'
 import type { Expected } from '../declare/resource.ts'
 
 /**
- * The result of a check. The checks are in machine.ts, api.ts, publishing.ts and commands/doctor.ts. The marks besides `ok`:
+ * The result of a check. The checks are in machine.ts, data.ts, api.ts, publishing.ts and commands/doctor.ts. The marks besides `ok`:
  * - `note`: for information;
  * - `warning`: a backfill would run, but something should be changed;
  * - `wrong`: a backfill would fail, or a setting fits nothing in the CRM.
@@ -15,6 +15,19 @@ export interface Finding {
   hint?: string
   /** Only with `wrong`: the exit status that a backfill would have. */
   status?: ExitStatus
+  /** Of `parley doctor --data`: the rows that it is about. */
+  data?: FoundRows
+}
+
+export interface FoundRows {
+  table: string
+  columns: readonly string[]
+  /** How many rows do not meet the test. */
+  rows: number
+  /** Of how many. */
+  of?: number
+  /** The keys of the first ones. */
+  keys: readonly string[]
 }
 
 /** Functions that build the findings of one check. */

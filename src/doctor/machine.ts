@@ -212,7 +212,10 @@ function diskSpace({ database }: MachineContext, line: Finder): Finding[] {
   return [line.warning(`${found}; expected more than ${sizeText(comfortable)} free`, hint)]
 }
 
-function databaseFile({ database, db, openError }: MachineContext, line: Finder): Finding[] {
+export function databaseFile(
+  { database, db, openError }: Pick<MachineContext, 'database' | 'db' | 'openError'>,
+  line: Finder,
+): Finding[] {
   if (openError) return [stopFinding(line, openError)]
   if (db) return [line.ok(`${database} is a parley database`)]
   return [line.note(`${database} does not exist yet`, 'parley backfill or parley daemon creates it.')]

@@ -1,4 +1,23 @@
-import { child, entity, id, parent, resource, text, timestamp } from '../declare/resource.ts'
+import {
+  child,
+  entity,
+  id,
+  meaningsOf,
+  oneOf,
+  parent,
+  resource,
+  text,
+  timestamp,
+} from '../declare/resource.ts'
+
+const CONTEXTS = ['company', 'contact', 'deal']
+const SOURCES = ['MEETING', 'MESSAGE', 'OBJECT_CHANGE_EVENT']
+const ACTORS = ['member', 'system']
+
+const ORIGINS = {
+  DIRECT: 'the activity itself points at the record',
+  DERIVED: 'inferred from another linked record',
+}
 
 const activityLinks = child('activity_links', {
   about: 'The public company, contact and deal records that an activity belongs to.',
@@ -6,11 +25,9 @@ const activityLinks = child('activity_links', {
   key: ['activity_id', 'context_type', 'context_id', 'origin'],
   columns: {
     activity_id: parent('id', 'text', 'Activity.'),
-    context_type: text('`company`, `contact` or `deal`.'),
+    context_type: text(`${oneOf(CONTEXTS)}.`, { values: CONTEXTS }),
     context_id: id('Id of the CRM record (`crm_records.id`).', { refersTo: ['crm_records.id'] }),
-    origin: text(
-      '`DIRECT`: the activity itself points at the record; `DERIVED`: inferred from another linked record.',
-    ),
+    origin: text(`${meaningsOf(ORIGINS)}.`, { values: Object.keys(ORIGINS) }),
   },
   indices: { by_context: { on: ['context_type', 'context_id'] } },
 })
@@ -22,7 +39,7 @@ const activities = entity('activities', {
   columns: {
     id: id('Activity id.'),
     type: text('Kind of activity; the API does not state its values.'),
-    source_type: text('`MEETING`, `MESSAGE` or `OBJECT_CHANGE_EVENT`.'),
+    source_type: text(`${oneOf(SOURCES)}.`, { values: SOURCES }),
     source_id: id(
       'Id of the originating record: `meetings.id` for MEETING, `message_copies.id` for MESSAGE. For OBJECT_CHANGE_EVENT the API does not state what it identifies.',
       { refersTo: ['meetings.id', 'message_copies.id'] },
@@ -32,7 +49,11 @@ const activities = entity('activities', {
       nullMeans: 'The API could not obtain it.',
       example: 'EMAIL_SYNC',
     }),
-    actor_kind: text('`member` or `system`.', { from: 'actor.kind', nullMeans: 'The API gives no actor.' }),
+    actor_kind: text(`${oneOf(ACTORS)}.`, {
+      values: ACTORS,
+      from: 'actor.kind',
+      nullMeans: 'The API gives no actor.',
+    }),
     actor_id: id('`members.id` when the actor is a member.', {
       from: 'actor.id',
       nullMeans: 'The actor is the system, or the API could not resolve the member.',

@@ -1,17 +1,24 @@
-import { link, own, resource } from '../declare/resource.ts'
+import { link, oneOf, own, resource } from '../declare/resource.ts'
+
+const OBJECTS = ['deal', 'company']
+const RELATED = ['company', 'contact']
 
 const links = link('crm_record_links', {
   about:
     'Associations of CRM records: deal–company, deal–contact and company–contact. Each pair is stored once, in that direction.',
   key: ['object', 'record_id', 'related_object', 'related_id'],
   columns: {
-    object: own('text', '`deal` or `company`.', { example: 'deal' }),
+    object: own('text', `${oneOf(OBJECTS)}.`, { values: OBJECTS, example: 'deal' }),
     record_id: own('text', 'Record.', {
       hasIds: true,
       refersTo: ['crm_records.id'],
       example: 'c2a1e6b4-0d8e-4f57-9b3a-5e7f1a2b3c4d',
     }),
-    related_object: own('text', '`company` or `contact`.', { apiField: 'object', example: 'company' }),
+    related_object: own('text', `${oneOf(RELATED)}.`, {
+      values: RELATED,
+      apiField: 'object',
+      example: 'company',
+    }),
     related_id: own('text', 'Related record.', {
       hasIds: true,
       refersTo: ['crm_records.id'],

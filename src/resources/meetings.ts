@@ -7,6 +7,7 @@ import {
   integer,
   json,
   NOT_STATED,
+  oneOf,
   own,
   parent,
   position,
@@ -15,6 +16,14 @@ import {
   text,
   timestamp,
 } from '../declare/resource.ts'
+
+const TRANSCRIPT_STATES = {
+  pending: 'no answer yet',
+  present: '',
+  empty: 'the last answer was an empty list',
+  withheld: '403',
+  gone: '404',
+}
 
 const meetingId = parent('id', 'text', 'Meeting.')
 
@@ -193,19 +202,17 @@ const meetings = entity('meetings', {
     owner_name: text('Name of the owner.', { from: 'meeting_owner.name', content: true }),
     owner_email: text('E-mail address of the owner.', { from: 'meeting_owner.email', content: true }),
     access: own('text', '`open`, or `withheld` when the API answers 403.', {
+      values: ['open', 'withheld'],
       nullMeans: 'Its detail has not been read yet.',
       example: 'open',
     }),
-    transcript_state: own(
-      'text',
-      '`pending` (no answer yet), `present`, `empty` (the last answer was an empty list), `withheld` (403) or `gone` (404).',
-      {
-        notNull: true,
-        default: "'pending'",
-        example: 'present',
-        whenPurged: "iif(access = 'withheld', 'withheld', 'pending')",
-      },
-    ),
+    transcript_state: own('text', `${oneOf(TRANSCRIPT_STATES)}.`, {
+      values: Object.keys(TRANSCRIPT_STATES),
+      notNull: true,
+      default: "'pending'",
+      example: 'present',
+      whenPurged: "iif(access = 'withheld', 'withheld', 'pending')",
+    }),
   },
   indices: {
     by_time: { on: ['start_time'] },

@@ -5,6 +5,7 @@ import {
   entity,
   id,
   link,
+  oneOf,
   own,
   parent,
   position,
@@ -13,6 +14,18 @@ import {
   text,
   timestamp,
 } from '../declare/resource.ts'
+
+const ROLES = ['FROM', 'TO', 'CC', 'BCC']
+
+const COPY_TEXT_STATES = {
+  pending: 'not read; final when another copy gave the text',
+  present: '',
+  empty: 'read, and null',
+  gone: '404',
+}
+
+/** States of an e-mail without a text. */
+const NO_TEXT_STATES = { pending: '', empty: 'hidden or really empty', gone: '' }
 
 const NEVER = 'It does not occur.'
 const NO_COPY = 'No copy has a value.'
@@ -25,7 +38,7 @@ const participants = child('message_copy_participants', {
   columns: {
     message_id: parent('id', 'text', 'Copy (`message_copies.id`).'),
     position: position(),
-    role: text('`FROM`, `TO`, `CC` or `BCC`.'),
+    role: text(`${oneOf(ROLES)}.`, { values: ROLES }),
     handle: text('E-mail address.'),
     display_name: text('Name as written in the e-mail.'),
     contact_id: id('CRM contact (`crm_records.id`).', {
@@ -58,8 +71,9 @@ const messageCopies = entity('message_copies', {
     is_group_email: boolean('1 for mailing lists and group addresses.'),
     text_state: own(
       'text',
-      'State of the text of this copy: `pending` (not read; final when another copy gave the text), `present`, `empty` (read, and null) or `gone` (404). For the e-mail use `messages.text_state`.',
+      `State of the text of this copy: ${oneOf(COPY_TEXT_STATES)}. For the e-mail use \`messages.text_state\`.`,
       {
+        values: Object.keys(COPY_TEXT_STATES),
         notNull: true,
         default: "'pending'",
         example: 'present',
@@ -80,6 +94,7 @@ const messageCopies = entity('message_copies', {
       {
         nullMeans: NEVER,
         refersTo: ['messages.header_message_id'],
+        resolves: true,
         example: '<CAF1=abc@mail.example.com>',
       },
     ),
@@ -122,6 +137,7 @@ const messages = entity('messages', {
       hasIds: true,
       nullMeans: NEVER,
       refersTo: ['message_copies.id'],
+      resolves: true,
       apiField: 'id',
       example: '5d1c7f8e-2b1a-4f0c-8d3e-9a0b1c2d3e4f',
     }),
@@ -165,8 +181,9 @@ const messages = entity('messages', {
     ),
     text_state: own(
       'text',
-      '`present` when the text is known, otherwise the state of the canonical copy: `pending`, `empty` (hidden or really empty) or `gone`.',
+      `\`present\` when the text is known, otherwise the state of the canonical copy: ${oneOf(NO_TEXT_STATES)}.`,
       {
+        values: ['present', ...Object.keys(NO_TEXT_STATES)],
         nullMeans: NEVER,
         example: 'present',
         whenPurged: "'pending'",
@@ -197,7 +214,8 @@ const messageParticipants = link('message_participants', {
       apiField: 'header_message_id',
       example: '<CAF1=abc@mail.example.com>',
     }),
-    role: own('text', '`FROM`, `TO`, `CC` or `BCC`.', {
+    role: own('text', `${oneOf(ROLES)}.`, {
+      values: ROLES,
       apiField: 'participants[].role',
       example: 'FROM',
     }),
@@ -247,6 +265,7 @@ export const messagesResource = resource({
     time: 'received_at',
     key: 'id',
     merge,
+    count: 'copy_count',
     mergeMetadata: ['id', 'copy_count'],
   },
   feeds: {

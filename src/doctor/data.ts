@@ -1,0 +1,131 @@
+import { EXIT_STATUS } from '../base/errors.ts'
+import { wholeNumber } from '../base/whole-number.ts'
+import { type DescribedTable, sentence } from '../dictionary/described-table.ts'
+import { DICTIONARY } from '../dictionary/dictionary.ts'
+import { readCrmTables } from '../store/crm/dictionary.ts'
+import type { DataTestKind } from '../store/data-tests/plan.ts'
+import { type DataTestResult, readShares, runDataTests, type ShareResult } from '../store/data-tests/run.ts'
+import { hasColumn } from '../store/database/existing-tables.ts'
+import type { Sqlite } from '../store/database/sqlite-types.ts'
+import { foreignReportObjects } from '../store/reporting/tables.ts'
+import { countText } from '../terminal/wording.ts'
+import { createFinder, type Finding } from './finding.ts'
+
+/** The tests of `parley doctor --data`: whether the content of the database is what its descriptions promise. */
+
+interface DataContext {
+  db: Sqlite
+  /** Whether a process writes the database: what is computed from other tables may then be half a minute late. */
+  isWritten: boolean
+}
+
+const KINDS: readonly DataTestKind[] = ['keys', 'values', 'references', 'sums']
+
+/** Yields a finding for each test that is not met, then a line for each kind of test. */
+export function* dataFindings({ db, isWritten }: DataContext): Generator<Finding> {
+  const foreign = foreignReportObjects(db)
+  const tables = describedTables(db).filter(({ name }) => !foreign.includes(name))
+  const computed = new Set(tables.flatMap(({ name, area }) => (area === 'reports' ? name : [])))
+  const missing = new Set<string>()
+  const passed: DataTestResult[] = []
+  for (const result of runDataTests(db, tables)) {
+    if ('missing' in result) missing.add(result.missing)
+    else if (result.rows === 0) passed.push(result)
+    else yield unmet(result, { mayBeLate: isWritten && result.test.reads.some(name => computed.has(name)) })
+  }
+  for (const share of readShares(db)) yield shareFinding(share)
+  for (const kind of KINDS) {
+    const tests = passed.filter(({ test }) => test.kind === kind)
+    if (tests.length > 0) yield createFinder(kind).ok(passedText(kind, tests))
+  }
+  yield* untested(missing, foreign)
+}
+
+/** The typed tables of CRM objects are described by the file itself. */
+function describedTables(db: Sqlite): readonly DescribedTable[] {
+  const hasTyped = hasColumn(db, 'crm_fields', 'column_name') && hasColumn(db, 'crm_objects', 'table_name')
+  return hasTyped ? [...DICTIONARY, ...readCrmTables(sql => db.prepare(sql))] : DICTIONARY
+}
+
+function unmet(result: DataTestResult, { mayBeLate }: { mayBeLate: boolean }): Finding {
+  const { test, rows, of, keys } = result
+  const line = createFinder(test.kind)
+  const data = { table: test.table, columns: test.columns, rows, ...(of !== undefined && { of }), keys }
+  if (!test.isPromised) return { ...line.note(noteText(result)), data }
+  const found = `${unmetText(result)}${keysText(rows, keys)}`
+  if (mayBeLate) return { ...line.warning(found, LATE), data }
+  return { ...line.wrong(found, EXIT_STATUS.databaseUnavailable, HINT), data }
+}
+
+const LATE =
+  'A process writes the database, and tables for reports follow half a minute later. Run parley doctor --data again in a minute.'
+const HINT =
+  'Run parley backfill, or restart parley daemon, then run parley doctor --data again. Please report what is left.'
+
+function unmetText({ test, rows }: DataTestResult): string {
+  const { table, columns, expected } = test
+  const [place, count] = [`${table}.${columns.join('+')}`, countText(rows, 'row')]
+  switch (test.kind) {
+    case 'keys':
+      return test.isNullTest
+        ? `${table}: ${countText(rows, 'row has', 'rows have')} NULL in a column that is never NULL`
+        : `${place}: ${countText(rows, 'key')} not unique`
+    case 'values':
+      return `${place}: ${count} with another value than ${expected}`
+    case 'references':
+      return `${place}: ${count} without a row in ${expected}`
+    case 'sums':
+      return `${table}: ${sentence(expected)} ${countText(rows, 'row differs', 'rows differ')}`
+  }
+}
+
+/** The keys of the first rows. Keys of people are never among them. */
+function keysText(rows: number, keys: readonly string[]): string {
+  if (keys.length === 0) return ''
+  return rows > keys.length ? `; the first: ${keys.join(', ')}` : `: ${keys.join(', ')}`
+}
+
+/** A reference that need not resolve, or a value that the API has not stated so far. */
+function noteText(result: DataTestResult): string {
+  const { test, rows, of } = result
+  if (of === undefined) return `${unmetText(result)}; the API may have new ones`
+  const place = `${test.table}.${test.columns.join('+')}`
+  return `${place}: ${shareText(of - rows, of)} with a row in ${test.expected}`
+}
+
+function shareFinding({ name, about, all, matched }: ShareResult): Finding {
+  const found = all === 0 ? `there are no ${about.split(' are ')[0]}` : `${shareText(matched, all)} ${about}`
+  return createFinder(name).note(found)
+}
+
+const shareText = (part: number, all: number): string =>
+  `${wholeNumber(part)} of ${wholeNumber(all)} (${Math.floor((part / all) * 100)} %)`
+
+function passedText(kind: DataTestKind, tests: readonly DataTestResult[]): string {
+  const tables = new Set(tests.map(({ test }) => test.table)).size
+  const promised = tests.filter(({ test }) => test.isPromised).length
+  switch (kind) {
+    case 'keys':
+      return `unique and never NULL in ${countText(tables, 'table or view', 'tables and views')}; in the others SQLite makes sure of it`
+    case 'values':
+      return `no other values than described in ${countText(tests.length, 'column')}`
+    case 'references':
+      return `every row is there for ${countText(tests.length, 'reference')}, ${promised} of them promised`
+    case 'sums':
+      return `the same as in the tables below for ${countText(tests.length, 'statement')}`
+  }
+}
+
+const MOST_NAMES = 12
+
+function* untested(missing: ReadonlySet<string>, foreign: readonly string[]): Generator<Finding> {
+  const line = createFinder('not tested')
+  if (foreign.length > 0) yield line.note(`${foreign.join(', ')}: parley did not create them`)
+  if (missing.size === 0) return
+  const names = [...missing]
+  const more = names.length > MOST_NAMES ? `, and ${names.length - MOST_NAMES} more` : ''
+  yield line.note(
+    `the database does not have ${names.slice(0, MOST_NAMES).join(', ')}${more}`,
+    'The next parley backfill or start of parley daemon creates them. It upgrades a database of an older version.',
+  )
+}

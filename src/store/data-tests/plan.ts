@@ -1,0 +1,217 @@
+import type { DescribedColumn, DescribedTable, Recount } from '../../dictionary/described-table.ts'
+import { NEVER_NULL } from '../../dictionary/described-table.ts'
+import { isDerived } from '../../dictionary/report-tables.ts'
+import { literal, quote } from '../database/sql.ts'
+
+/**
+ * Plans the tests of a warehouse's content from the descriptions of its tables and views. Pure: a table that is added
+ * to the descriptions is tested without other code.
+ */
+
+/**
+ * - `keys`: no two rows have the same key, and what is never NULL is not;
+ * - `values`: a column has only the values that are described;
+ * - `references`: a value has its row in another table;
+ * - `sums`: a table says what the tables say that it is made of.
+ */
+export type DataTestKind = 'keys' | 'values' | 'references' | 'sums'
+
+export interface DataTest {
+  kind: DataTestKind
+  table: string
+  columns: readonly string[]
+  /** False: rows that do not meet it are worth knowing, but no fault. */
+  isPromised: boolean
+  /** The tables and views that it reads. */
+  reads: readonly string[]
+  /** The columns of `sql` with which a row is named, without content of people. */
+  named: readonly string[]
+  /** What is expected, as it follows the names of table and columns. */
+  expected: string
+  /** Selects the rows that do not meet it, `named` first and then how many there are. It ends with their limit. */
+  sql: string
+  /** Of `keys`: whether it looks for NULL, and `sql` names the column after the key. */
+  isNullTest?: true
+  /** For a reference: selects how many rows have a value. */
+  all?: string
+}
+
+/** Views of rows that other tests see: those of live rows, with labels, and those that are slow without a condition. */
+const isTested = ({ name, form, selectBy }: DescribedTable): boolean =>
+  form === 'table' || !(selectBy !== undefined || /^(live|labelled)_/.test(name))
+
+/** @param enforced by table: the key and the columns that SQLite itself keeps unique and not NULL */
+export function dataTests(
+  tables: readonly DescribedTable[],
+  enforced: (table: string) => Enforced,
+): DataTest[] {
+  const byName = new Map(tables.map(table => [table.name, table]))
+  return tables
+    .filter(isTested)
+    .flatMap(table => [
+      ...keyTests(table, enforced(table.name)),
+      ...table.columns.flatMap(column => valueTests(table, column)),
+      ...referenceTests(table, byName),
+      ...(table.recounts ?? []).flatMap(recount => recountTests(table, recount)),
+    ])
+}
+
+export interface Enforced {
+  /** Each set of columns that is unique, sorted and joined by commas. */
+  unique: ReadonlySet<string>
+  notNull: ReadonlySet<string>
+}
+
+const keyOf = ({ columns }: DescribedTable): readonly DescribedColumn[] =>
+  columns.filter(({ isKey }) => isKey)
+
+/** Keys of people, such as an address, are not shown. */
+const namedBy = (table: DescribedTable): string[] =>
+  keyOf(table).flatMap(({ name, isContent }) => (isContent ? [] : name))
+
+const list = (names: readonly string[]): string => names.map(quote).join(', ')
+
+/** Of each row found, the names and the number of all; the first few. */
+const found = (named: readonly string[], from: string): string =>
+  `SELECT ${[...named.map(quote), 'count(*) OVER ()'].join(', ')} FROM ${from} LIMIT ${SHOWN}`
+
+const SHOWN = 3
+
+function keyTests(table: DescribedTable, { unique, notNull }: Enforced): DataTest[] {
+  const { name } = table
+  const key = keyOf(table).map(column => column.name)
+  const named = namedBy(table)
+  const common = { kind: 'keys', table: name, isPromised: true, reads: [name], named } as const
+  const isUnique = key.length === 0 || unique.has([...key].sort().join())
+  const never = table.columns
+    .filter(column => column.nullMeaning === NEVER_NULL && !notNull.has(column.name))
+    .map(column => column.name)
+  const isNull = never.map(column => `WHEN ${quote(column)} IS NULL THEN ${literal(column)}`)
+  const nullColumn = `(SELECT *, CASE ${isNull.join(' ')} END AS null_column FROM ${quote(name)})`
+  const withColumn = [...named, 'null_column']
+  return [
+    ...(isUnique
+      ? []
+      : [
+          {
+            ...common,
+            columns: key,
+            expected: 'unique',
+            sql: found(
+              named,
+              `(SELECT ${list(key)} FROM ${quote(name)} GROUP BY ${list(key)} HAVING count(*) > 1)`,
+            ),
+          },
+        ]),
+    ...(never.length === 0
+      ? []
+      : [
+          {
+            ...common,
+            named: withColumn,
+            isNullTest: true as const,
+            columns: never,
+            expected: 'not NULL',
+            sql: found(withColumn, `${nullColumn} WHERE null_column IS NOT NULL`),
+          },
+        ]),
+  ]
+}
+
+/** A value that the API states may become another with its next version: that is worth knowing, not a fault. */
+function valueTests(table: DescribedTable, { name, values, source }: DescribedColumn): DataTest[] {
+  if (values === undefined) return []
+  const where = `${quote(name)} NOT IN (${values.map(literal).join(', ')})`
+  return [
+    {
+      kind: 'values',
+      table: table.name,
+      columns: [name],
+      isPromised: source === null,
+      reads: [table.name],
+      named: namedBy(table),
+      expected: `one of ${values.join(', ')}`,
+      sql: found(namedBy(table), `${quote(table.name)} WHERE ${where}`),
+    },
+  ]
+}
+
+interface Reference {
+  columns: readonly DescribedColumn[]
+  /** For each target its table and columns, in the order of `columns`. */
+  targets: readonly { table: string; columns: readonly string[] }[]
+}
+
+function referenceTests(table: DescribedTable, byName: ReadonlyMap<string, DescribedTable>): DataTest[] {
+  return referencesOf(table, byName).map(({ columns, targets }) => {
+    const names = columns.map(({ name }) => name)
+    const isSet = names.map(name => `${quote(name)} IS NOT NULL`).join(' AND ')
+    const isMissing = targets.map(target => {
+      const isKnown = target.columns.map(column => `${quote(column)} IS NOT NULL`).join(' AND ')
+      return `(${list(names)}) NOT IN (SELECT ${list(target.columns)} FROM ${quote(target.table)} WHERE ${isKnown})`
+    })
+    const areDerived = isDerived(table.name) && targets.every(target => isDerived(target.table))
+    return {
+      kind: 'references',
+      table: table.name,
+      columns: names,
+      isPromised: columns.every(({ resolves }) => resolves ?? areDerived),
+      reads: [table.name, ...targets.map(target => target.table)],
+      named: namedBy(table),
+      expected: `${targets.map(target => `${target.table}.${target.columns.join('+')}`).join(' or ')}`,
+      sql: found(namedBy(table), `${quote(table.name)} WHERE ${[isSet, ...isMissing].join(' AND ')}`),
+      all: `SELECT count(*) FROM ${quote(table.name)} WHERE ${isSet}`,
+    }
+  })
+}
+
+/** Columns that together name the key of one table are one reference. */
+function referencesOf(table: DescribedTable, byName: ReadonlyMap<string, DescribedTable>): Reference[] {
+  const referring = table.columns.filter(({ refersTo }) => refersTo.length > 0)
+  const together = [...new Set(referring.flatMap(({ refersTo }) => refersTo.map(tableIn)))].flatMap(
+    target => {
+      const key = keyOf(byName.get(target) ?? table).map(({ name }) => name)
+      const columns = key.flatMap(
+        name => referring.find(({ refersTo }) => refersTo.includes(`${target}.${name}`)) ?? [],
+      )
+      const isWhole = key.length > 1 && new Set(columns).size === key.length
+      return isWhole && target !== table.name ? [{ columns, targets: [{ table: target, columns: key }] }] : []
+    },
+  )
+  const taken = new Set(together.flatMap(({ columns }) => columns))
+  const single = referring.flatMap(column => {
+    if (taken.has(column)) return []
+    const targets = column.refersTo.map(target => ({ table: tableIn(target), columns: [columnIn(target)] }))
+    return [{ columns: [column], targets }]
+  })
+  return [...together, ...single]
+}
+
+const tableIn = (target: string): string => target.slice(0, target.lastIndexOf('.'))
+const columnIn = (target: string): string => target.slice(target.lastIndexOf('.') + 1)
+
+/** Both statements are compared as sets, so that NULL equals NULL. A row that differs is in both differences. */
+function recountTests(table: DescribedTable, { about, columns, ours, base }: Recount): DataTest[] {
+  const named = columns.filter(
+    column => !table.columns.some(({ name, isContent }) => name === column && isContent),
+  )
+  const [key = ''] = columns
+  const isNamed = named.includes(key)
+  const rows = (sql: string) => `SELECT * FROM (${sql})`
+  const differing = `WITH o(${list(columns)}) AS (${ours}), b(${list(columns)}) AS (${base})
+    SELECT DISTINCT ${quote(key)} FROM (
+      SELECT * FROM (${rows('SELECT * FROM o')} EXCEPT ${rows('SELECT * FROM b')})
+      UNION ALL SELECT * FROM (${rows('SELECT * FROM b')} EXCEPT ${rows('SELECT * FROM o')}))`
+  return [
+    {
+      kind: 'sums',
+      table: table.name,
+      columns: [],
+      isPromised: true,
+      reads: [table.name],
+      named: isNamed ? [key] : [],
+      expected: about,
+      sql: found(isNamed ? [key] : [], `(${differing})`),
+    },
+  ]
+}
