@@ -73,6 +73,17 @@ export interface Column {
 /** Values, each with what it means; '' where its name says it. */
 export type ValueMeanings = Readonly<Record<string, string>>
 
+/** SQL over the row: the column's value after the purge of its content; undefined for a column that a purge leaves. */
+export function valueWhenPurged({
+  content,
+  whenPurged,
+}: {
+  content?: boolean | undefined
+  whenPurged?: Column['whenPurged'] | undefined
+}): string | undefined {
+  return content || whenPurged !== undefined ? (whenPurged ?? 'NULL') : undefined
+}
+
 /** The values in a sentence: `a`, `b` (its meaning) or `c`. */
 export function oneOf(values: readonly string[] | ValueMeanings): string {
   const shown = isList(values)

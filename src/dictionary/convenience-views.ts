@@ -177,6 +177,7 @@ export const CONVENIENCE_VIEWS: readonly DescribedTable[] = [
       about:
         'One row per spoken word, from `transcript_entries.words`. A large warehouse has millions of rows here: always select one meeting.',
       selectBy: 'meeting_id',
+      onDelete: 'row purged',
     },
     {
       meeting_id: [

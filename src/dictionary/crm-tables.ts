@@ -60,13 +60,19 @@ export function crmTables(object: CrmObjectDescription): DescribedTable[] {
         },
       ],
     },
-    { ...general, name: liveView, form: 'view', about: `Live rows only. ${subject}.`, columns: live },
+    {
+      ...general,
+      name: liveView,
+      form: 'view',
+      about: `Live rows only. ${subject}.`,
+      columns: leaving(live),
+    },
     {
       ...general,
       name: labelledView,
       form: 'view',
       about: `Live rows only, with display names: those of fields as column names, those of related rows in place of ids. ${subject}.`,
-      columns: [ID, ...labelled, ...TIMES],
+      columns: leaving([ID, ...labelled, ...TIMES]),
     },
   ]
 }
@@ -101,10 +107,18 @@ function fieldColumn(field: CrmFieldDescription): DescribedColumn {
     source: `fields.${field.name}`,
     unit: kind === 'any' ? 'not stated' : null,
     refersTo,
+    onDelete: 'purged',
   }
 }
 
-const PLAIN = { isKey: false, source: null, unit: null, example: null, refersTo: [] } as const
+const PLAIN = {
+  isKey: false,
+  source: null,
+  unit: null,
+  example: null,
+  refersTo: [],
+  onDelete: 'kept',
+} as const
 
 const INSTANT = '2026-03-04T05:06:07.123Z'
 
@@ -140,4 +154,9 @@ const DELETED: DescribedColumn = {
   ...timeColumn('_deleted_at', 'When the deletion of the record was confirmed.'),
   nullMeaning: 'The row is live.',
   source: null,
+  onDelete: 'set',
 }
+
+/** A deleted record leaves the views. */
+const leaving = (columns: readonly DescribedColumn[]): readonly DescribedColumn[] =>
+  columns.map(column => ({ ...column, onDelete: 'row removed' }))

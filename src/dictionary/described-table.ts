@@ -1,3 +1,4 @@
+import type { ValueOnDelete } from '../catalog/bookkeeping/value-on-delete.ts'
 import type { ColumnKind, ResourceArea } from '../declare/resource.ts'
 
 /** The description of a table or view for analysts, and the wording of its facts. Pure. */
@@ -28,6 +29,8 @@ export interface DescribedColumn {
   resolves?: boolean
   /** All values that the column may hold. */
   values?: readonly string[]
+  /** What it holds after its row was deleted at the source; null where rows are not. */
+  onDelete: ValueOnDelete | null
   /** True for values that say who people are or what they wrote or said. Findings never show them. */
   isContent?: boolean
 }
@@ -119,7 +122,14 @@ export type ColumnLine = readonly [
 
 /** The description of a table or view that no resource declares. */
 export function tableFromLines(
-  table: Omit<DescribedTable, 'columns' | 'sortable'> & Partial<Pick<DescribedTable, 'sortable'>>,
+  {
+    onDelete,
+    ...table
+  }: Omit<DescribedTable, 'columns' | 'sortable'> &
+    Partial<Pick<DescribedTable, 'sortable'>> & {
+      /** Of the columns that do not say it. Default: a row leaves a view, and nothing is deleted from a table. */
+      onDelete?: DescribedColumn['onDelete']
+    },
   lines: Readonly<Record<string, ColumnLine>>,
 ): DescribedTable {
   const columns = Object.entries(lines).map(([name, [kind, about, more]]) => ({
@@ -132,6 +142,7 @@ export function tableFromLines(
     unit: null,
     example: null,
     refersTo: [],
+    onDelete: onDelete === undefined ? (table.form === 'view' ? 'row removed' : null) : onDelete,
     ...more,
   }))
   return { sortable: [], ...table, columns }

@@ -35,6 +35,7 @@ export type DictionaryRow = readonly [
   source: string | null,
   unit: string | null,
   example: string | null,
+  valueOnDelete: string | null,
 ]
 
 export function dictionaryRows({ name, columns }: DescribedTable): DictionaryRow[] {
@@ -48,5 +49,6 @@ export function dictionaryRows({ name, columns }: DescribedTable): DictionaryRow
     column.source,
     column.unit,
     column.example,
+    column.onDelete,
   ])
 }

@@ -1,4 +1,5 @@
 import { REPORT_CHANGE_TABLE, REPORT_SETTING_TABLE } from '../catalog/bookkeeping/tables.ts'
+import type { ValueOnDelete } from '../catalog/bookkeeping/value-on-delete.ts'
 import { meaningsOf, oneOf } from '../declare/resource.ts'
 import { CONVERSATION_VIEWS, PEOPLE_TABLES } from './conversation-tables.ts'
 import { type ColumnLine, type DescribedTable, type Recount, tableFromLines } from './described-table.ts'
@@ -28,10 +29,10 @@ export const OUTCOMES = {
   unknown: 'nothing says what it means',
 } as const
 
-const outcome = (about: string): ColumnLine => [
+const outcome = (about: string, onDelete: ValueOnDelete): ColumnLine => [
   'text',
   `${meaningsOf(OUTCOMES)}. ${about}Unknown is never open.`,
-  { values: Object.keys(OUTCOMES), example: 'open' },
+  { values: Object.keys(OUTCOMES), onDelete, example: 'open' },
 ]
 
 const OWNER_STATES = {
@@ -103,12 +104,16 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
       form: 'table',
       area: 'reports',
       about: 'One pipeline of deals.',
+      onDelete: 'recomputed',
       sortable: ['pipeline_id'],
       label: 'pipeline',
     },
     {
-      pipeline_id: key('Pipeline, as in the records of deals.', PIPELINE_ID),
-      pipeline: value('Name of the pipeline.', 'New business', { nullMeaning: 'It is not known.' }),
+      pipeline_id: key('Pipeline, as in the records of deals.', PIPELINE_ID, { onDelete: 'kept' }),
+      pipeline: value('Name of the pipeline.', 'New business', {
+        nullMeaning: 'It is not known.',
+        onDelete: 'purged',
+      }),
       kind: [
         'text',
         `${oneOf(PIPELINE_KINDS)}, by \`crm.sales_pipelines\` and \`crm.renewal_pipelines\`, else by its name.`,
@@ -128,12 +133,16 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
       form: 'table',
       area: 'reports',
       about: 'One stage of deals, deleted ones too, and what it says of a deal in it.',
+      onDelete: 'recomputed',
       sortable: ['stage_id'],
       label: 'stage',
     },
     {
-      stage_id: key('Stage, as in the records of deals.', STAGE_ID),
-      stage: value('Name of the stage.', 'Proposal', { nullMeaning: 'It is not known, or was purged.' }),
+      stage_id: key('Stage, as in the records of deals.', STAGE_ID, { onDelete: 'kept' }),
+      stage: value('Name of the stage.', 'Proposal', {
+        nullMeaning: 'It is not known, or was purged.',
+        onDelete: 'purged',
+      }),
       pipeline_id: value('Pipeline of the stage.', PIPELINE_ID, {
         nullMeaning: 'It is not known.',
         refersTo: ['pipelines.pipeline_id'],
@@ -149,7 +158,7 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
           example: '0.6',
         },
       ],
-      outcome: outcome(''),
+      outcome: outcome('', 'kept'),
       is_guessed: ['boolean', '0 where the settings say so.', { example: '1' }],
       why: ['text', 'Why this outcome.', { example: 'All 12 deals in it are open.' }],
     },
@@ -221,6 +230,7 @@ export const REPORT_VIEWS: readonly DescribedTable[] = [
       name: 'periods',
       form: 'view',
       area: 'reports',
+      onDelete: null,
       about:
         'One named period, with its days: `last 7 days`, `last 30 days`, `last 90 days`, `last 365 days` (today is the last of them), and `this`, `last` and `next` `week`, `month`, `quarter`, `fiscal quarter`, `year` and `fiscal year`. The only place that knows which day it is.',
     },
@@ -309,6 +319,7 @@ export const REPORT_VIEWS: readonly DescribedTable[] = [
       next_step: value('Next step.', 'Send the contract'),
       outcome: outcome(
         "By the stages that the settings name, else by the deal's own fields, else by its stage. ",
+        'row removed',
       ),
     },
   ),

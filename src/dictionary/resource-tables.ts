@@ -1,5 +1,6 @@
+import type { ValueOnDelete } from '../catalog/bookkeeping/value-on-delete.ts'
 import { CATALOG, type PlacedTable, resourceNamed, TABLES, tableNamed } from '../catalog/catalog.ts'
-import type { Column, Table } from '../declare/resource.ts'
+import { type Column, type Table, valueWhenPurged } from '../declare/resource.ts'
 import {
   type DescribedColumn,
   type DescribedTable,
@@ -14,7 +15,7 @@ import { exampleOf, ownerOf, sourceOf } from './examples.ts'
 
 const INSTANT = '2026-03-04T05:06:07.123Z'
 
-type General = Omit<DescribedColumn, 'name' | 'isKey' | 'source' | 'unit' | 'refersTo'>
+type General = Omit<DescribedColumn, 'name' | 'isKey' | 'source' | 'unit' | 'refersTo' | 'onDelete'>
 
 /** Columns that a table has because of its kind or its storage, without declaring them. */
 const GENERAL_COLUMNS = {
@@ -75,7 +76,9 @@ export function liveViews(): DescribedTable[] {
 }
 
 function liveViewOf(table: DescribedTable): DescribedTable {
-  const columns = table.columns.filter(({ name }) => !name.startsWith('_'))
+  const columns = table.columns.flatMap(column =>
+    column.name.startsWith('_') ? [] : [{ ...column, onDelete: 'row removed' as const }],
+  )
   return {
     ...table,
     name: `live_${table.name}`,
@@ -117,11 +120,11 @@ function tableDescription(placed: PlacedTable, contents: Contents): DescribedTab
     area: resourceNamed(resource).area,
     about: table.about,
     columns: [
-      ...before.map(generalColumn),
+      ...before.map(column => generalColumn(placed, column)),
       ...Object.entries(table.columns).map(([name, column]) =>
         declaredColumn(placed, name, column, contents),
       ),
-      ...after.map(generalColumn),
+      ...after.map(column => generalColumn(placed, column)),
     ],
     sortable: [...new Set([table.key[0] ?? '', ...table.indices.map(leading)])],
     ...(newestBy === undefined ? {} : { newestBy }),
@@ -165,8 +168,10 @@ function afterColumns(table: Table): readonly GeneralName[] {
   return table.kind === 'child' ? ['_extra'] : []
 }
 
-function generalColumn(name: GeneralName): DescribedColumn {
-  return { name, isKey: false, source: null, unit: null, refersTo: [], ...GENERAL_COLUMNS[name] }
+function generalColumn(placed: PlacedTable, name: GeneralName): DescribedColumn {
+  const general = { isKey: false, source: null, unit: null, refersTo: [], ...GENERAL_COLUMNS[name] }
+  const onDelete = name === '_deleted_at' ? 'set' : onDeleteOf(placed, { content: name === '_extra' })
+  return { name, ...general, onDelete }
 }
 
 function declaredColumn(
@@ -190,6 +195,7 @@ function declaredColumn(
     refersTo: [...(column.refersTo ?? []), ...referenceToOwner(placed, column)],
     resolves: column.resolves ?? isOwnersKey(placed, name, column),
     isContent: isContent(placed.table, column),
+    onDelete: onDeleteOf(placed, column),
     ...(column.values === undefined ? {} : { values: column.values }),
   }
 }
@@ -209,6 +215,24 @@ function nullMeaningOf(
 function isOwnersKey({ table, parent }: PlacedTable, name: string, { source }: Column): boolean {
   return Object.hasOwn(table.livesWith?.on ?? {}, name) || (parent !== undefined && source.from === 'parent')
 }
+
+/**
+ * The rows of an entity stay when they are deleted, and so do the rows that belong to them, until their content is purged.
+ * Only associations, and what is merged of live rows, are removed at once.
+ */
+function onDeleteOf({ table }: PlacedTable, column: Parameters<typeof valueWhenPurged>[0]): ValueOnDelete {
+  if (table.kind === 'link' && isRemovedAtOnce(table)) return 'row removed'
+  if (table.content) return 'row purged'
+  const value = valueWhenPurged(column)
+  return value === undefined ? 'kept' : value === 'NULL' ? 'purged' : 'reset'
+}
+
+const isRemovedAtOnce = ({ name }: Table): boolean =>
+  CATALOG.some(
+    ({ tables, derivation }) =>
+      derivation?.parts.into === name ||
+      tables.some(({ cascades }) => cascades.some(({ table }) => table === name)),
+  )
 
 /** In a table that is content as a whole, columns that only say which row it is are none. */
 function isContent(table: Table, { content, source, hasIds, refersTo, values }: Column): boolean {

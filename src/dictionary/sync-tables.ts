@@ -49,6 +49,7 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
       name: 'sync_status',
       form: 'view',
       area: 'sync',
+      onDelete: null,
       about: 'One row per resource: whether it is complete, how fresh it is, and why it is not `ok`.',
     },
     {
@@ -105,6 +106,7 @@ export const SYNC_TABLES: readonly DescribedTable[] = [
       name: 'sync_coverage',
       form: 'view',
       area: 'sync',
+      onDelete: null,
       about:
         'One row per time segment of the resources that are read in time order: when it was last read, and what it holds. Segments leave no gap. For activities and messages the oldest segment has no start and the newest no end. For the access log the segments are the periods in which it was read.',
     },
@@ -163,6 +165,7 @@ export function describedBookkeeping(
       unit: declared.unit ?? null,
       example: declared.example ?? null,
       refersTo: declared.refersTo ?? [],
+      onDelete: null,
       ...(declared.values === undefined ? {} : { values: declared.values }),
     })),
     sortable: [...new Set(leading.flatMap(([first]) => first ?? []))],

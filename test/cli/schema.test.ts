@@ -109,6 +109,7 @@ test.concurrent('schema --json has every table with every column, or the named o
             unit: 'not stated',
             example: '0.61',
             refers_to: [],
+            value_on_delete: 'row removed',
           },
         ]),
       }),

@@ -1,5 +1,6 @@
 import { MEMBER_VERSION_TABLE, TEAM_VERSION_TABLE } from './people-versions.ts'
 import { type BookkeepingTable, bookkeepingTable } from './table-declaration.ts'
+import { VALUES_ON_DELETE } from './value-on-delete.ts'
 
 /** The tables in which parley keeps its own state. `store/` has their verbs. */
 
@@ -412,6 +413,10 @@ const CHANGED_PART_TABLE = bookkeepingTable({
 })
 
 /** This table and `QUESTION_TABLE` explain the others. `store/views/` rewrites both when they are out of date. */
+const ON_DELETE_TEXT = Object.entries(VALUES_ON_DELETE)
+  .map(([value, about]) => `\`${value}\`: ${about}`)
+  .join('; ')
+
 export const DICTIONARY_TABLE = bookkeepingTable({
   name: 'data_dictionary',
   about:
@@ -448,6 +453,13 @@ export const DICTIONARY_TABLE = bookkeepingTable({
       about: 'A made-up value in its stored form.',
       nullMeans: 'The column is a field of your CRM.',
       example: '2700',
+    },
+    value_on_delete: {
+      kind: 'text',
+      values: Object.keys(VALUES_ON_DELETE),
+      about: `What the value is after its row was deleted at the source, or, for what belongs to a row, after that row was. ${ON_DELETE_TEXT}. A withheld meeting is purged as a deleted one.`,
+      nullMeans: 'Rows are not deleted at the source, or the row is about many.',
+      example: 'kept',
     },
   },
   key: ['table_name', 'column_name'],

@@ -198,6 +198,7 @@ function tableJson({ name, form, about, columns }: DescribedTable): object {
       unit: column.unit,
       example: column.example,
       refers_to: column.refersTo,
+      value_on_delete: column.onDelete,
     })),
   }
 }

@@ -2,7 +2,7 @@ import type { RowOf } from '../../catalog/bookkeeping/table-declaration.ts'
 import type { PURGE_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import { descendants, TABLES, tableNamed } from '../../catalog/catalog.ts'
 import { FEEDS, type FeedName } from '../../catalog/feeds.ts'
-import type { Feed, Table } from '../../declare/resource.ts'
+import { type Feed, type Table, valueWhenPurged } from '../../declare/resource.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import { isRow, quote } from '../database/sql.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
@@ -198,12 +198,13 @@ function statement(prepare: Prepare, table: Table, where: string) {
 }
 
 /** SQL that empties the content of rows; undefined for a table without content. */
-function blank({ name, kind, columns }: Table, where: string): string | undefined {
-  const sets = Object.entries(columns).flatMap(([column, { content, whenPurged }]) =>
-    content || whenPurged !== undefined ? [`${quote(column)} = ${whenPurged ?? 'NULL'}`] : [],
-  )
+function blank({ name: table, kind, columns }: Table, where: string): string | undefined {
+  const sets = Object.entries(columns).flatMap(([name, column]) => {
+    const value = valueWhenPurged(column)
+    return value === undefined ? [] : [`${quote(name)} = ${value}`]
+  })
   if (kind !== 'link') sets.push('_extra = NULL')
-  return sets.length === 0 ? undefined : `UPDATE ${quote(name)} SET ${sets.join(', ')} WHERE ${where}`
+  return sets.length === 0 ? undefined : `UPDATE ${quote(table)} SET ${sets.join(', ')} WHERE ${where}`
 }
 
 interface PurgedPart {
