@@ -64,6 +64,11 @@ export interface Column {
   resolves?: true
   /** All values that the column may hold, as parley sets them or as the API states them. */
   values?: readonly string[]
+  /**
+   * True for a column with few values that the API does not state, and that say nothing of people: `column_values` has
+   * those that occur.
+   */
+  isEnumerated?: true
   /** A made-up value in its stored form. Needed where the resource's example payload has none. */
   example?: string
   /** For a column without a path in the payload: the API field from which it gets the value. */
@@ -191,7 +196,16 @@ export interface Child {
 interface ColumnOptions
   extends Pick<
     Column,
-    'content' | 'hasIds' | 'unit' | 'nullMeans' | 'refersTo' | 'resolves' | 'values' | 'example' | 'apiField'
+    | 'content'
+    | 'hasIds'
+    | 'unit'
+    | 'nullMeans'
+    | 'refersTo'
+    | 'resolves'
+    | 'values'
+    | 'isEnumerated'
+    | 'example'
+    | 'apiField'
   > {
   /** Dot-separated path in the payload. Default: the column's name. */
   from?: string

@@ -1,6 +1,7 @@
 import { REPORT_CHANGE_TABLE, REPORT_SETTING_TABLE } from '../catalog/bookkeeping/tables.ts'
 import type { ValueOnDelete } from '../catalog/bookkeeping/value-on-delete.ts'
 import { meaningsOf, oneOf } from '../declare/resource.ts'
+import { COLUMN_VALUES } from './column-values.ts'
 import { CONVERSATION_VIEWS, PEOPLE_TABLES } from './conversation-tables.ts'
 import { type ColumnLine, type DescribedTable, type Recount, tableFromLines } from './described-table.ts'
 import { describedBookkeeping } from './sync-tables.ts'
@@ -219,6 +220,7 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
     },
   ),
   DEAL_VERSIONS,
+  COLUMN_VALUES,
 ]
 
 export const isDerived = (table: string): boolean => DERIVED_TABLES.some(({ name }) => name === table)

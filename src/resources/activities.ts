@@ -38,7 +38,7 @@ const activities = entity('activities', {
   storage: 'rowid',
   columns: {
     id: id('Activity id.'),
-    type: text('Kind of activity; the API does not state its values.'),
+    type: text('Kind of activity; the API does not state its values.', { isEnumerated: true }),
     source_type: text(`${oneOf(SOURCES)}.`, { values: SOURCES }),
     source_id: id(
       'Id of the originating record: `meetings.id` for MEETING, `message_copies.id` for MESSAGE. For OBJECT_CHANGE_EVENT the API does not state what it identifies.',
@@ -46,6 +46,7 @@ const activities = entity('activities', {
     ),
     occurred_at: timestamp('When it happened.'),
     created_via: text('How it was created. The API does not state its values.', {
+      isEnumerated: true,
       nullMeans: 'The API could not obtain it.',
       example: 'EMAIL_SYNC',
     }),

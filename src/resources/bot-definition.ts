@@ -38,6 +38,7 @@ const bot = entity('bot_definition', {
       from: 'message_on_join.active',
     }),
     message_on_join_frequency: text('How often it posts the message. The API does not state its values.', {
+      isEnumerated: true,
       from: 'message_on_join.frequency',
     }),
     message_on_join_message: text('The message.', { from: 'message_on_join.message', content: true }),

@@ -8,7 +8,7 @@ const collections = entity('collections', {
     id: id('Collection id.'),
     name: text('Name of the collection.', { content: true }),
     description: text('Description of the collection.', { content: true }),
-    visibility: text('Visibility. The API does not state its values.'),
+    visibility: text('Visibility. The API does not state its values.', { isEnumerated: true }),
     created_at: timestamp('When it was created.'),
     updated_at: timestamp('When it was last changed.'),
   },

@@ -9,13 +9,14 @@ const fields = child('crm_fields', {
     name: text("Field name: a key of `crm_records.fields`, chosen by the CRM's administrators."),
     position: position(),
     label: text('Display name.', { content: true }),
-    type: text('Type. The API does not state its values.'),
+    type: text('Type. The API does not state its values.', { isEnumerated: true }),
     is_nullable: boolean('1 when a record may have no value.'),
     is_unique: boolean('1 when no two records may have the same value.'),
     is_custom: boolean('1 for a field that the workspace added, 0 for a standard one.'),
     is_active: boolean('1 while in use.'),
     options: json('Choices and other settings, free-form.', { content: true, example: '["New","Renewal"]' }),
     relation_type: text('`MANY_TO_ONE` for a field that points at another record.', {
+      isEnumerated: true,
       from: 'relation.type',
       nullMeans: 'The field is not a relation.',
     }),
@@ -26,6 +27,7 @@ const fields = child('crm_fields', {
       example: 'stage',
     }),
     relation_target_resource: text('Resource of the API that the field points at, such as `members`.', {
+      isEnumerated: true,
       from: 'relation.target_resource',
       nullMeans: 'The field does not point at another resource.',
     }),

@@ -12,15 +12,15 @@ const records = entity('crm_records', {
   columns: {
     object: requestKey('Object (`crm_objects.name`).', { from: 'object', refersTo: ['crm_objects.name'] }),
     id: id('Record id.'),
-    visibility: text('`workspace` for everything that the API lists.'),
+    visibility: text('`workspace` for everything that the API lists.', { isEnumerated: true }),
     fields: json('Field values by field name. Numbers keep every digit that the API sent.', {
       content: true,
     }),
     created_at: timestamp('When it was created.'),
     updated_at: timestamp('When it was last changed.'),
-    created_by_kind: text('`member`, or another kind.', { from: 'created_by.kind' }),
+    created_by_kind: text('`member`, or another kind.', { isEnumerated: true, from: 'created_by.kind' }),
     created_by_name: text('Who created it.', { from: 'created_by.name', content: true }),
-    updated_by_kind: text('`member`, or another kind.', { from: 'updated_by.kind' }),
+    updated_by_kind: text('`member`, or another kind.', { isEnumerated: true, from: 'updated_by.kind' }),
     updated_by_name: text('Who last changed it.', { from: 'updated_by.name', content: true }),
   },
   indices: { by_id: { on: ['id'] }, by_update: { on: ['updated_at'] } },

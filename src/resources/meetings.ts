@@ -83,7 +83,7 @@ const crmRecords = child('meeting_crm_records', {
     record_id: text('Id in the CRM itself. The API does not state that it is a `crm_records.id`.'),
     record_name: text('Name of the record.', { content: true }),
     record_url: text('Link to the record in the CRM.', { content: true }),
-    record_object_type: text('Type of the record in the CRM, such as `Opportunity`.'),
+    record_object_type: text('Type of the record in the CRM, such as `Opportunity`.', { isEnumerated: true }),
   },
 })
 
@@ -94,7 +94,7 @@ const relatedObjects = child('meeting_related_objects', {
   columns: {
     meeting_id: meetingId,
     position: position(),
-    object_type: text('Type of the object, such as `company`.'),
+    object_type: text('Type of the object, such as `company`.', { isEnumerated: true }),
     object_id: id('Id of the object (`crm_records.id`).', { refersTo: ['crm_records.id'] }),
     display_name: text('Name of the object.', { content: true }),
     is_internal: boolean("1 for an object of the workspace's organisation.", { from: 'fields.is_internal' }),
@@ -111,6 +111,7 @@ const relatedObjects = child('meeting_related_objects', {
       content: true,
     }),
     crm_record_object_type: text('Type of that record in the CRM, such as `Account`.', {
+      isEnumerated: true,
       from: 'sync_crm_object.record_object_type',
     }),
   },
@@ -187,16 +188,19 @@ const meetings = entity('meetings', {
     url: text('Link to the meeting in the product.', { from: 'service_meeting_url', content: true }),
     workspace_id: id('Id of the workspace; the same in every row.'),
     title: text('Title.', { content: true }),
-    platform: text('Conferencing platform.'),
+    platform: text('Conferencing platform.', { isEnumerated: true }),
     start_time: timestamp('When the meeting started.'),
     end_time: timestamp('When the meeting ended.'),
     recording_duration: integer('Length of the recording.', { unit: NOT_STATED }),
-    base_type: text('Type of meeting. The API does not state its values.'),
-    recording_source: text('Source of the recording. The API does not state its values.'),
+    base_type: text('Type of meeting. The API does not state its values.', { isEnumerated: true }),
+    recording_source: text('Source of the recording. The API does not state its values.', {
+      isEnumerated: true,
+    }),
     overview_status: text(
       'State of summaries and action items: `COMPLETED` when they are ready. The API does not state its other values.',
+      { isEnumerated: true },
     ),
-    crm_type: text('Type of the linked CRM. The API does not state its values.'),
+    crm_type: text('Type of the linked CRM. The API does not state its values.', { isEnumerated: true }),
     meeting_type_name: text('Type of meeting as the workspace names it.', { content: true }),
     transcript_languages: json('Language codes of the transcript.', { from: 'transcript_config.languages' }),
     owner_name: text('Name of the owner.', { from: 'meeting_owner.name', content: true }),

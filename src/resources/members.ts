@@ -7,7 +7,7 @@ const members = entity('members', {
     id: id('Member id; `activities.actor_id` and `team_members.member_id` point here.'),
     name: text('Display name.', { content: true }),
     email: text('E-mail address.', { content: true }),
-    role: text('Role in the workspace; the API does not state its values.'),
+    role: text('Role in the workspace; the API does not state its values.', { isEnumerated: true }),
   },
 })
 

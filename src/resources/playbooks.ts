@@ -21,9 +21,11 @@ const talkPoints = child('playbook_talk_points', {
     question: text('The question.', { content: true }),
     description: text('Explanation of the question.', { content: true }),
     order: integer('Position of the question within the playbook.'),
-    target: text('What the question is asked about. The API does not state its values.'),
-    data_type: text('Type of the answer. The API does not state its values.'),
-    format_style: text('Format of the answer. The API does not state its values.'),
+    target: text('What the question is asked about. The API does not state its values.', {
+      isEnumerated: true,
+    }),
+    data_type: text('Type of the answer. The API does not state its values.', { isEnumerated: true }),
+    format_style: text('Format of the answer. The API does not state its values.', { isEnumerated: true }),
     character_limit: integer('Maximum length of the answer.', { unit: 'characters' }),
   },
 })

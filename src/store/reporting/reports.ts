@@ -7,6 +7,7 @@ import { onlyRow } from '../database/statements.ts'
 import { createMeta, META } from '../sync/meta.ts'
 import { replaceViews } from '../views/replace.ts'
 import { type CalendarDay, type CalendarRules, calendarDays } from './calendar-days.ts'
+import { createColumnValues } from './column-values.ts'
 import { createDealVersions } from './deal-versions.ts'
 import { type ChosenField, chooseFields, type FieldFacts, plain } from './field-guesses.ts'
 import { createFollow, isFollowing, type Rules } from './follow.ts'
@@ -52,6 +53,7 @@ export function createReports({ db, prepare, clock, transaction }: ReportsDeps):
   const follow = createFollow({ db, prepare, transaction })
   if (reportTablesIn(db).conversations && isFollowing(prepare)) followChanges(db)
   const dealVersions = createDealVersions({ db, prepare, transaction })
+  const columnValues = createColumnValues({ db, prepare, clock, transaction })
   let done: string | undefined
   let days: { of: string; rows: readonly CalendarDay[] } = { of: '', rows: [] }
 
@@ -73,21 +75,28 @@ export function createReports({ db, prepare, clock, transaction }: ReportsDeps):
     return problems
   }
 
+  const updateSettings = async (config: ReportConfig): Promise<readonly string[] | undefined> => {
+    const span = spanOfRows(prepare)
+    const year = new Date(clock.now()).getUTCFullYear()
+    const inputs = JSON.stringify([
+      config,
+      span.map(text => text?.slice(0, 4)),
+      year,
+      lastChangeOfRules(prepare),
+    ])
+    if (inputs === done) return undefined
+    const problems = await transaction(() => write(config, span))
+    if (reportTablesIn(db).deals) await dealVersions.update()
+    done = inputs
+    return problems
+  }
+
   return {
     async update(config) {
-      const span = spanOfRows(prepare)
-      const year = new Date(clock.now()).getUTCFullYear()
-      const inputs = JSON.stringify([
-        config,
-        span.map(text => text?.slice(0, 4)),
-        year,
-        lastChangeOfRules(prepare),
-      ])
-      const isNew = inputs !== done
-      const problems = isNew ? await transaction(() => write(config, span)) : undefined
-      if (isNew && reportTablesIn(db).deals) await dealVersions.update()
-      done = inputs
-      if (reportTablesIn(db).conversations)
+      const problems = await updateSettings(config)
+      const { deals, conversations } = reportTablesIn(db)
+      if (deals) await columnValues.update()
+      if (conversations)
         await follow({ config, internalDomains: storedDomains(prepare, config), days: days.rows })
       return problems
     },

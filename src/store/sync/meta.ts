@@ -50,6 +50,8 @@ export const META = {
   reportObjects: 'report_objects',
   /** The rules by which the tables for reports were last computed; see `store/reporting/follow.ts`. */
   reportRules: 'report_rules',
+  /** By table: what was counted, and at which change; see `store/reporting/column-values.ts`. */
+  countedValues: 'counted_values',
   /** Settings about reports that fit nothing in the CRM, as sentences. */
   reportProblems: 'report_problems',
   /** From what `deal_versions` was computed last; see `store/reporting/deal-versions.ts`. */

@@ -1,0 +1,44 @@
+import { ownerOf, TABLES } from '../catalog/catalog.ts'
+import { type DescribedTable, tableFromLines } from './described-table.ts'
+
+/** What occurs in columns whose values the API does not state. `store/reporting` counts it. */
+
+export const COLUMN_VALUES: DescribedTable = tableFromLines(
+  {
+    name: 'column_values',
+    form: 'table',
+    area: 'reports',
+    about:
+      'One value that occurs in a column with few values which the API does not state, such as `activities.type`. A column with more than 200 values, or with long ones, is left out. Counted again when the rows have changed, at most once an hour.',
+    sortable: ['table_name'],
+  },
+  {
+    table_name: [
+      'text',
+      'Name of the table, as in `data_dictionary`.',
+      { isKey: true, example: 'activities' },
+    ],
+    column_name: ['text', 'Name of the column, as in `data_dictionary`.', { isKey: true, example: 'type' }],
+    value: ['text', 'The value.', { isKey: true, example: 'email_sent' }],
+    rows: ['integer', 'Live rows that have it.', { unit: 'rows', example: '1200' }],
+  },
+)
+
+export interface EnumeratedTable {
+  table: string
+  columns: readonly string[]
+  /** The tables of which a change may change the live rows. */
+  follows: readonly string[]
+}
+
+/** The columns whose values are counted. Values of people and of what they wrote are never among them. */
+export const ENUMERATED: readonly EnumeratedTable[] = [...TABLES.values()].flatMap(placed => {
+  const { table } = placed
+  const columns = Object.entries(table.columns).flatMap(([name, { isEnumerated, content }]) =>
+    isEnumerated && !content && !table.content ? name : [],
+  )
+  const owner = table.kind === 'entity' ? undefined : ownerOf(placed)
+  return columns.length === 0
+    ? []
+    : [{ table: table.name, columns, follows: [table.name, ...(owner ? [owner.table] : [])] }]
+})
