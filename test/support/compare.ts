@@ -1,4 +1,6 @@
+import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
 import { REPORT_TABLES } from '../../src/dictionary/report-tables.ts'
+import { runDataTests } from '../../src/store/data-tests/run.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { canonicalJson, isFields, type Json, parseExact } from './exact-json.ts'
@@ -12,8 +14,8 @@ export type Difference = string
 const MOST_SHOWN = 20
 
 /**
- * Compares every table, its `live_` view, parley's own columns, and the typed tables with their records. Returns the
- * first 20 differences.
+ * Compares every table, its `live_` view, parley's own columns, and the typed tables with their records, and tests what
+ * the descriptions promise. Returns the first 20 differences.
  * @param besides differences to ignore
  */
 export function compareWarehouse(
@@ -25,6 +27,7 @@ export function compareWarehouse(
   try {
     const all = expected.flatMap(table => compareTable(db, table))
     all.push(...openRejects(db), ...holes(db), ...misreported(db, expected), ...compareTypedTables(db))
+    all.push(...brokenPromises(db))
     const counted = all.filter(difference => !besides?.test(difference))
     const more = counted.length - MOST_SHOWN
     return more > 0 ? [...counted.slice(0, MOST_SHOWN), `and ${more} more`] : counted
@@ -216,5 +219,17 @@ function holes(db: Sqlite): Difference[] {
         ({ from_at }, number) => number === segments.length - 1 || from_at === segments[number + 1]?.to_at,
       )
     return isTiled || segments.length === 0 ? [] : [`sync_coverage: ${resource}: ${JSON.stringify(segments)}`]
+  })
+}
+
+/** Tests of the content as `parley doctor --data` runs them. Tables for reports follow later, and are left out. */
+function brokenPromises(db: Sqlite): Difference[] {
+  const tables = DICTIONARY.filter(({ area }) => area !== 'reports')
+  return [...runDataTests(db, tables)].flatMap(result => {
+    if ('missing' in result) return [`not tested: ${result.missing}`]
+    const { test, rows, keys } = result
+    return rows === 0 || !test.isPromised
+      ? []
+      : [`${test.table} ${test.columns.join()}: ${rows} not ${test.expected} (${keys.join(', ')})`]
   })
 }
