@@ -147,7 +147,6 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
       pipeline_id: value('Pipeline of the stage.', PIPELINE_ID, {
         nullMeaning: 'It is not known.',
         refersTo: ['pipelines.pipeline_id'],
-        resolves: false,
       }),
       position: ['real', 'Its place in the pipeline.', { nullMeaning: 'It is not known.', example: '2' }],
       probability: [

@@ -165,7 +165,7 @@ export function describedBookkeeping(
       unit: declared.unit ?? null,
       example: declared.example ?? null,
       refersTo: declared.refersTo ?? [],
-      onDelete: null,
+      onDelete: declared.onDelete ?? null,
       ...(declared.values === undefined ? {} : { values: declared.values }),
     })),
     sortable: [...new Set(leading.flatMap(([first]) => first ?? []))],

@@ -1,3 +1,5 @@
+import type { ValueOnDelete } from './value-on-delete.ts'
+
 /**
  * The language for declaring the tables in which parley keeps its own state: types and data, no I/O. The schema, the
  * data dictionary and the types of rows are derived from a declaration.
@@ -17,6 +19,8 @@ export interface BookkeepingColumn {
   unit?: string
   /** `table.column` of the rows that the value identifies. */
   refersTo?: readonly string[]
+  /** What it holds after its row was deleted at the source. Default: no row is. */
+  onDelete?: ValueOnDelete
   /** A made-up value in its stored form. */
   example?: string
 }

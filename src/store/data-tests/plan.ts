@@ -1,6 +1,5 @@
 import type { DescribedColumn, DescribedTable, Recount } from '../../dictionary/described-table.ts'
 import { NEVER_NULL } from '../../dictionary/described-table.ts'
-import { isDerived } from '../../dictionary/report-tables.ts'
 import { literal, quote } from '../database/sql.ts'
 
 /**
@@ -150,12 +149,11 @@ function referenceTests(table: DescribedTable, byName: ReadonlyMap<string, Descr
       const isKnown = target.columns.map(column => `${quote(column)} IS NOT NULL`).join(' AND ')
       return `(${list(names)}) NOT IN (SELECT ${list(target.columns)} FROM ${quote(target.table)} WHERE ${isKnown})`
     })
-    const areDerived = isDerived(table.name) && targets.every(target => isDerived(target.table))
     return {
       kind: 'references',
       table: table.name,
       columns: names,
-      isPromised: columns.every(({ resolves }) => resolves ?? areDerived),
+      isPromised: columns.every(({ resolves }) => resolves === true),
       reads: [table.name, ...targets.map(target => target.table)],
       named: namedBy(table),
       expected: `${targets.map(target => `${target.table}.${target.columns.join('+')}`).join(' or ')}`,
