@@ -1,4 +1,5 @@
-import { type ColumnLine, type DescribedTable, tableFromLines } from './described-table.ts'
+import { oneOf } from '../declare/resource.ts'
+import { type ColumnLine, type DescribedTable, type Recount, tableFromLines } from './described-table.ts'
 
 /**
  * Descriptions of the tables and views for reports about conversations: who takes part, and which CRM records they belong
@@ -30,8 +31,17 @@ const flag = (about: string, nullMeaning?: string): ColumnLine => [
   { example: '1', ...(nullMeaning !== undefined && { nullMeaning }) },
 ]
 
-const SIDE =
-  '`ours`, `theirs`, `partner` or `unknown`: by the members, then by `reporting.internal_domains` and `reporting.partner_domains`, then by what the last meeting says, then by the domain.'
+const SIDES = ['ours', 'theirs', 'partner', 'unknown']
+const KINDS = ['mail', 'meeting']
+const ROLES = ['FROM', 'TO', 'CC', 'BCC', 'owner', 'attendee', 'speaker']
+const HOWS = {
+  direct: 'its activity points at the record',
+  related: 'the meeting names it',
+  derived: 'inferred from another record',
+  participant: 'the record is the contact of somebody who takes part',
+}
+
+const SIDE = `${oneOf(SIDES)}: by the members, then by \`reporting.internal_domains\` and \`reporting.partner_domains\`, then by what the last meeting says, then by the domain.`
 
 const NEVER_SEEN = 'The address is in no e-mail and no meeting.'
 const NO_MEMBER = 'No member has the address, or had it.'
@@ -44,7 +54,7 @@ const NUMBER: ColumnLine = [
   { example: '1' },
 ]
 
-const KIND = text('`mail` or `meeting`.', 'mail', { isKey: true })
+const KIND = text(`${oneOf(KINDS)}.`, 'mail', { isKey: true, values: KINDS })
 const CONVERSATION = text(
   'The e-mail (`messages.header_message_id`) or the meeting (`meetings.id`). Join it by `kind` and `conversation_id`.',
   MAIL_ID,
@@ -56,6 +66,61 @@ const RECORD: Readonly<Record<string, ColumnLine>> = {
   record_id: text('Record (`crm_records.id`).', DEAL_ID, { isKey: true, refersTo: ['crm_records.id'] }),
 }
 
+const CONVERSATIONS_RECOUNTS: readonly Recount[] = [
+  {
+    about: 'it has one row for each live e-mail and each live meeting',
+    columns: ['kind', 'conversation_id'],
+    ours: 'SELECT kind, conversation_id FROM conversations',
+    base: `SELECT 'mail', header_message_id FROM messages WHERE _deleted_at IS NULL
+      UNION ALL SELECT 'meeting', id FROM meetings WHERE _deleted_at IS NULL`,
+  },
+]
+
+const address = (column: string, from: string) =>
+  `SELECT lower(trim(${column})) FROM ${from} AND trim(${column}) <> ''`
+
+const PEOPLE_RECOUNTS: readonly Recount[] = [
+  {
+    about: 'it has one row for each address of members, contacts, live e-mails and live meetings',
+    columns: ['person_id'],
+    ours: 'SELECT person_id FROM people',
+    base: [
+      address('email', 'members WHERE true'),
+      address('email', 'contacts WHERE true'),
+      address('handle', 'message_participants WHERE true'),
+      address('owner_email', 'meetings WHERE _deleted_at IS NULL'),
+      address(
+        'a.email',
+        'meeting_attendees a JOIN meetings m ON m.id = a.meeting_id WHERE m._deleted_at IS NULL',
+      ),
+    ].join(' UNION '),
+  },
+]
+
+const PAIRS_RECOUNTS: readonly Recount[] = [
+  {
+    about: 'its direct pairs are those of the activities',
+    columns: ['object', 'record_id', 'kind', 'conversation_id'],
+    ours: "SELECT object, record_id, kind, conversation_id FROM record_conversations WHERE how = 'direct'",
+    base: `SELECT l.context_type, l.context_id, 'mail', k.mail_id FROM activities a JOIN activity_links l ON l.activity_id = a.id
+      JOIN message_copies k ON k.id = a.source_id JOIN messages m ON m.header_message_id = k.mail_id
+      WHERE a._deleted_at IS NULL AND a.source_type = 'MESSAGE' AND l.origin = 'DIRECT' AND m._deleted_at IS NULL
+      UNION SELECT l.context_type, l.context_id, 'meeting', m.id FROM activities a JOIN activity_links l ON l.activity_id = a.id
+      JOIN meetings m ON m.id = a.source_id
+      WHERE a._deleted_at IS NULL AND a.source_type = 'MEETING' AND l.origin = 'DIRECT' AND m._deleted_at IS NULL`,
+  },
+]
+
+const RECORD_ACTIVITY_RECOUNTS: readonly Recount[] = [
+  {
+    about: 'its counts are those of record_conversations',
+    columns: ['object', 'record_id', 'meetings', 'mails', 'last_day'],
+    ours: 'SELECT object, record_id, meetings, mails, last_day FROM record_activity',
+    base: `SELECT object, record_id, count(CASE WHEN kind = 'meeting' THEN 1 END), count(CASE WHEN kind = 'mail' THEN 1 END), max(day)
+      FROM record_conversations GROUP BY object, record_id`,
+  },
+]
+
 /** In the order in which they explain each other. */
 export const PEOPLE_TABLES: readonly DescribedTable[] = [
   tableFromLines(
@@ -63,6 +128,8 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
       name: 'conversations',
       form: 'table',
       area: 'reports',
+      onDelete: 'row removed',
+      recounts: CONVERSATIONS_RECOUNTS,
       about: 'One live e-mail, or one live meeting, withheld ones too.',
       sortable: ['kind', 'happened_at'],
       newestBy: 'happened_at',
@@ -90,11 +157,14 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
         { unit: 'hours', example: '14', nullMeaning: NO_TIME },
       ],
       title: text('Subject, or title.', 'First call', {
+        isContent: true,
         nullMeaning: 'It has none, it is hidden or withheld, or it has not been read yet.',
       }),
       person_id: text('Sender of the e-mail, or owner of the meeting (`people.person_id`).', ADDRESS, {
         nullMeaning: 'It is not known.',
         refersTo: ['people.person_id'],
+        resolves: true,
+        isContent: true,
       }),
       side: text('Side of the sender or owner, as in `people`.', 'theirs', {
         nullMeaning: '`person_id` is NULL.',
@@ -120,6 +190,8 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
       name: 'people',
       form: 'table',
       area: 'reports',
+      onDelete: 'recomputed',
+      recounts: PEOPLE_RECOUNTS,
       about:
         'One address: of a member, of a contact, or of somebody in an e-mail or a meeting. Count persons by `party_id`.',
       sortable: ['person_id', 'party_id', 'domain', 'contact_id'],
@@ -127,13 +199,18 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
     },
     {
       _id: NUMBER,
-      person_id: text('The address, in lower case.', ADDRESS, { isKey: true }),
-      party_id: text('The person who has the address.', CONTACT_ID, { refersTo: ['parties.party_id'] }),
+      person_id: text('The address, in lower case.', ADDRESS, { isKey: true, isContent: true }),
+      party_id: text('The person who has the address.', CONTACT_ID, {
+        refersTo: ['parties.party_id'],
+        resolves: true,
+        isContent: true,
+      }),
       name: text('Name of the member, else of the contact, else as last seen.', 'Jordan Example', {
+        isContent: true,
         nullMeaning: 'It is not known.',
       }),
       domain: text('Domain of the address.', 'example.com', { nullMeaning: 'The address has none.' }),
-      side: text(SIDE, 'theirs'),
+      side: text(SIDE, 'theirs', { values: SIDES }),
       member_id: text('Member who has the address, or had it (`members.id`).', 'mem_1', {
         nullMeaning: NO_MEMBER,
         refersTo: ['members.id'],
@@ -152,14 +229,21 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
       name: 'parties',
       form: 'table',
       area: 'reports',
+      onDelete: 'recomputed',
       about:
         'One person: a member, else a contact, else an address. A contact without an address is only in `contacts`.',
       sortable: ['party_id'],
       label: 'name',
     },
     {
-      party_id: text('Id of the member, else of the contact, else the address.', CONTACT_ID, { isKey: true }),
-      name: text('Name of the person.', 'Jordan Example', { nullMeaning: 'It is not known.' }),
+      party_id: text('Id of the member, else of the contact, else the address.', CONTACT_ID, {
+        isKey: true,
+        isContent: true,
+      }),
+      name: text('Name of the person.', 'Jordan Example', {
+        isContent: true,
+        nullMeaning: 'It is not known.',
+      }),
       side: text(
         'Side of the person: of several addresses, the first of `ours`, `partner` and `theirs`.',
         'theirs',
@@ -181,6 +265,7 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
         },
       ),
       company_how: text('Where `company_id` is from: `contact` or `domain`.', 'contact', {
+        values: ['contact', 'domain'],
         nullMeaning: '`company_id` is NULL.',
       }),
       first_seen_day: day('Local day of the first conversation with the person.', 'There is none.'),
@@ -192,6 +277,8 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
       name: 'record_activity',
       form: 'table',
       area: 'reports',
+      onDelete: 'recomputed',
+      recounts: RECORD_ACTIVITY_RECOUNTS,
       about:
         'What happened with one CRM record that has conversations. A record without any has no row, so join it with LEFT JOIN.',
       sortable: ['object'],
@@ -247,6 +334,7 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       name: 'record_conversations',
       form: 'view',
       area: 'reports',
+      recounts: PAIRS_RECOUNTS,
       about: 'One conversation of one CRM record, each pair once.',
     },
     {
@@ -254,10 +342,9 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       kind: KIND,
       conversation_id: CONVERSATION,
       day: day('Local day.', NO_TIME),
-      how: text(
-        'How it belongs to the record, the strongest first: `direct` (its activity points at the record), `related` (the meeting names it), `derived` (inferred from another record), `participant` (the record is the contact of somebody who takes part).',
-        'direct',
-      ),
+      how: text(`How it belongs to the record, the strongest first: ${oneOf(HOWS)}.`, 'direct', {
+        values: Object.keys(HOWS),
+      }),
     },
   ),
   tableFromLines(
@@ -269,21 +356,28 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
         'One person in one role of one conversation. A person who owns a meeting and attends it is its `owner`. A speaker who is nobody of them has a row without `person_id`, with the role `speaker`.',
     },
     {
-      kind: KIND,
-      conversation_id: CONVERSATION,
+      kind: ['text', KIND[1], { ...KIND[2], isKey: false }],
+      conversation_id: ['text', CONVERSATION[1], { ...CONVERSATION[2], isKey: false }],
       day: day('Local day.', NO_TIME),
       person_id: text('Address (`people.person_id`).', ADDRESS, {
         nullMeaning: 'It is a speaker whom no name of the meeting matches.',
         refersTo: ['people.person_id'],
+        resolves: true,
+        isContent: true,
       }),
       party_id: text('The person who has the address.', CONTACT_ID, {
         nullMeaning: '`person_id` is NULL.',
         refersTo: ['parties.party_id'],
+        resolves: true,
+        isContent: true,
       }),
       name: text('Name of the person, or of the speaker.', 'Jordan Example', {
+        isContent: true,
         nullMeaning: 'It is not known.',
       }),
-      side: text('Side, as in `people`; `unknown` for a speaker without `person_id`.', 'theirs'),
+      side: text('Side, as in `people`; `unknown` for a speaker without `person_id`.', 'theirs', {
+        values: SIDES,
+      }),
       member_id: text('Member who has the address, or had it.', 'mem_1', {
         nullMeaning: NO_MEMBER,
         refersTo: ['members.id'],
@@ -299,7 +393,7 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       role: text(
         '`FROM`, `TO`, `CC` or `BCC` of an e-mail; `owner`, `attendee` or `speaker` of a meeting.',
         'attendee',
-        { isKey: true },
+        { values: ROLES },
       ),
       wrote_or_spoke: flag(
         '1 for who wrote the e-mail or spoke in the meeting. Being invited is no evidence of having been there.',
@@ -320,6 +414,7 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       name: 'record_people',
       form: 'view',
       area: 'reports',
+      selectBy: 'record_id',
       about:
         'One person in one role of one conversation of one CRM record. Count persons by `party_id`. Always select records: the view is as long as all conversations of all records.',
     },
@@ -331,14 +426,20 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       person_id: text('Address (`people.person_id`).', ADDRESS, {
         isKey: true,
         refersTo: ['people.person_id'],
+        resolves: true,
+        isContent: true,
       }),
-      party_id: text('The person who has the address.', CONTACT_ID, { refersTo: ['parties.party_id'] }),
-      side: text('Side, as in `people`.', 'theirs'),
+      party_id: text('The person who has the address.', CONTACT_ID, {
+        refersTo: ['parties.party_id'],
+        resolves: true,
+        isContent: true,
+      }),
+      side: text('Side, as in `people`.', 'theirs', { values: SIDES }),
       contact_id: text('Contact.', CONTACT_ID, {
         nullMeaning: NO_CONTACT,
         refersTo: ['contacts.contact_id'],
       }),
-      role: text('Role, as in `conversation_people`.', 'attendee', { isKey: true }),
+      role: text('Role, as in `conversation_people`.', 'attendee', { isKey: true, values: ROLES }),
       wrote_or_spoke: flag('1 for who wrote the e-mail or spoke in the meeting.'),
     },
   ),
@@ -356,7 +457,10 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
         isKey: true,
         refersTo: ['meeting_action_items.id'],
       }),
-      promise: text('What was agreed on.', 'Send the offer', { nullMeaning: 'The API sent none.' }),
+      promise: text('What was agreed on.', 'Send the offer', {
+        isContent: true,
+        nullMeaning: 'The API sent none.',
+      }),
       day: day('Local day of the meeting.', NO_TIME),
       due_day: day('Day on which it is due.', 'It has none.'),
       is_completed: flag('1 when it is completed.', 'The API does not say.'),
@@ -364,13 +468,17 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       person_id: text('Owner of the meeting: an action item names nobody.', ADDRESS, {
         nullMeaning: 'It is not known.',
         refersTo: ['people.person_id'],
+        resolves: true,
+        isContent: true,
       }),
-      owner: text('Name of the owner.', 'Aiko Tanaka', { nullMeaning: 'It is not known.' }),
+      owner: text('Name of the owner.', 'Aiko Tanaka', { isContent: true, nullMeaning: 'It is not known.' }),
       member_id: text('The owner, if a member.', 'mem_1', {
         nullMeaning: NO_MEMBER,
         refersTo: ['members.id'],
       }),
-      owner_state: text('`member`; `left`: no member now; `none`: the owner is not known.', 'member'),
+      owner_state: text('`member`; `left`: no member now; `none`: the owner is not known.', 'member', {
+        values: ['member', 'left', 'none'],
+      }),
     },
   ),
   tableFromLines(
@@ -386,7 +494,7 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       answer_id: text('The answer.', 'ans_1', { isKey: true, refersTo: ['talk_point_results.id'] }),
       playbook: text('Name of the playbook.', 'Qualification', { nullMeaning: 'It is not known.' }),
       question: text('The question.', 'What budget is available?', { nullMeaning: 'The API sent none.' }),
-      answer: text('The answer.', '120000', { nullMeaning: 'The API sent none.' }),
+      answer: text('The answer.', '120000', { isContent: true, nullMeaning: 'The API sent none.' }),
       answer_number: [
         'real',
         'The answer where it is a number alone.',
@@ -396,6 +504,8 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       person_id: text('Owner of the meeting.', ADDRESS, {
         nullMeaning: 'It is not known.',
         refersTo: ['people.person_id'],
+        resolves: true,
+        isContent: true,
       }),
       member_id: text('The owner, if a member.', 'mem_1', {
         nullMeaning: NO_MEMBER,
@@ -432,8 +542,12 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
         { example: INSTANT, nullMeaning: 'It waits for an answer.' },
       ],
       day: day('Local day on which it was asked.', NO_TIME),
-      person_id: text('Who asked (`people.person_id`).', ADDRESS, { refersTo: ['people.person_id'] }),
-      side: text('Side of who asked: `ours` or `theirs`.', 'theirs'),
+      person_id: text('Who asked (`people.person_id`).', ADDRESS, {
+        refersTo: ['people.person_id'],
+        resolves: true,
+        isContent: true,
+      }),
+      side: text('Side of who asked: `ours` or `theirs`.', 'theirs', { values: ['ours', 'theirs'] }),
       hours: [
         'real',
         'From the e-mail to the answer, or while it waits to the instant up to which the warehouse is complete.',

@@ -63,13 +63,11 @@ const VIEWS: Readonly<Record<string, { order: string; usesClock: boolean }>> = {
   sync_coverage: { order: 't.resource, t.from_at', usesClock: false },
   // They are made of several tables, and small enough to be read each time.
   ...Object.fromEntries(
-    REPORT_VIEWS.map(({ name, columns }) => [
-      name,
-      {
-        order: columns.flatMap(column => (column.isKey ? [`t.${column.name}`] : [])).join(', '),
-        usesClock: true,
-      },
-    ]),
+    REPORT_VIEWS.filter(({ selectBy }) => selectBy === undefined).map(({ name, columns }) => {
+      const key = columns.filter(({ isKey }) => isKey)
+      const order = (key.length > 0 ? key : columns).map(column => `t.${column.name}`).join(', ')
+      return [name, { order, usesClock: true }] as const
+    }),
   ),
 }
 

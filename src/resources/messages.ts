@@ -112,6 +112,7 @@ const messageCopies = entity('message_copies', {
   },
   indices: {
     by_mail: { on: ['mail_id'] },
+    by_thread: { on: ['thread_id'] },
     by_time: { on: ['received_at DESC', '_deleted_at'] },
     text_due: { on: ['received_at DESC'], where: '_text_due = 1' },
   },

@@ -96,7 +96,6 @@ const INDICES = {
   _record_conversations_by_conversation: '_record_conversations (conversation)',
   _contact_addresses_by_address: '_contact_addresses (address) WHERE address IS NOT NULL',
   _company_domains_by_domain: '_company_domains (domain) WHERE domain IS NOT NULL',
-  message_copies_by_thread: 'message_copies (thread_id) WHERE thread_id IS NOT NULL',
 } as const
 
 /** Those about conversations, and those about deals. The first need the second. */
