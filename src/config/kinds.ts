@@ -361,13 +361,16 @@ export const timeOfDay: SettingKind<number> = {
   },
 }
 
+const isLabel = (label: string): boolean => /^[^\s@:/]+$/.test(label)
+
 /** Domains of addresses, read in lower case. */
 export const domainList: SettingKind<readonly string[]> = {
   allowed: () => 'a list of domains such as example.com, without @',
   fromText: resourceList.fromText,
   read: value => {
     const domains = textsIn(value)?.map(domain => domain.toLowerCase())
-    return domains?.every(domain => /^[^\s@.:/]+(\.[^\s@.:/]+)+$/.test(domain)) ? domains : undefined
+    const isDomain = (domain: string) => domain.includes('.') && domain.split('.').every(isLabel)
+    return domains?.every(isDomain) ? domains : undefined
   },
 }
 

@@ -147,7 +147,7 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
       conversation_id: CONVERSATION,
       happened_at: [
         'timestamp',
-        'When the e-mail was sent or received, or the meeting began.',
+        'When the e-mail was sent or received, or the meeting began. Where the meeting is withheld and has no time, that of its activity.',
         { example: INSTANT, nullMeaning: 'It is not known.' },
       ],
       day: day('Local day.', NO_TIME),

@@ -224,8 +224,7 @@ export const DERIVED_TABLES: readonly DescribedTable[] = [
 
 export const isDerived = (table: string): boolean => DERIVED_TABLES.some(({ name }) => name === table)
 
-export const REPORT_VIEWS: readonly DescribedTable[] = [
-  ...CONVERSATION_VIEWS,
+const DEAL_VIEWS: readonly DescribedTable[] = [
   tableFromLines(
     {
       name: 'periods',
@@ -363,6 +362,62 @@ export const REPORT_VIEWS: readonly DescribedTable[] = [
     },
   ),
 ]
+
+const sumOf = (about: string): ColumnLine => ['integer', about, { unit: 'conversations', example: '12' }]
+
+/** `deals` with what happened with each, for questions that ask for both. */
+export const DEAL_FACTS: DescribedTable = (() => {
+  const facts = tableFromLines(
+    {
+      name: 'deal_facts',
+      form: 'view',
+      area: 'reports',
+      about:
+        'One live deal as in `deals`, with what happened with it. It takes longer than `deals`, so ask it for columns that only it has.',
+      label: 'deal',
+    },
+    {
+      meetings: sumOf('Meetings, as in `record_activity`; 0 without any.'),
+      mails: sumOf('E-mails.'),
+      mails_in: sumOf('E-mails from them.'),
+      mails_out: sumOf('E-mails from us.'),
+      engaged_people: [
+        'integer',
+        'Persons of theirs who wrote an e-mail or spoke in a meeting.',
+        { unit: 'persons', example: '3' },
+      ],
+      first_meeting_day: day('Local day of the first meeting.', 'There is no meeting with a known time.'),
+      last_day: day('Local day of the last conversation.', 'There is none with a known time.'),
+      last_theirs_day: day(
+        'Local day on which they last wrote, or last were in a meeting.',
+        'They never did.',
+      ),
+      last_two_way_day: day(
+        'Local day of the last meeting of both sides, or of the last e-mail that answers the other side.',
+        'There is none.',
+      ),
+      days_silent: [
+        'integer',
+        'Days from `last_day` to `periods.today`.',
+        { unit: 'days', nullMeaning: '`last_day` is NULL.', example: '21' },
+      ],
+      slips: [
+        'integer',
+        'How often parley observed that the close date moved later. A date that was removed is none.',
+        { unit: 'changes', example: '2' },
+      ],
+      is_past_close_date: [
+        'boolean',
+        '1 for an open deal whose close date is before `periods.today`.',
+        { example: '0' },
+      ],
+    },
+  )
+  const deals = DEAL_VIEWS.find(({ name }) => name === 'deals')
+  return { ...facts, columns: [...(deals?.columns ?? []), ...facts.columns] }
+})()
+
+export const REPORT_VIEWS: readonly DescribedTable[] = [...DEAL_VIEWS, DEAL_FACTS, ...CONVERSATION_VIEWS]
 
 export const REPORT_TABLES: readonly DescribedTable[] = [
   ...REPORT_VIEWS,

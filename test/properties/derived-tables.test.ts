@@ -66,17 +66,20 @@ const meeting = fc.record({
   meeting_id: id,
   title: name,
   start_time: time,
-  owner: fc.record({ name, email: address }),
+  meeting_owner: fc.record({ name, email: address }),
   attendees: fc.array(
     fc.record({
-      name,
-      email: fc.option(address),
+      attendee_user_name: name,
+      attendee_user_email: fc.option(address),
       is_internal: fc.constantFrom(true, false, null),
       is_workspace_member: fc.constantFrom(true, false),
       contact_id: contact,
     }),
     { maxLength: 3 },
   ),
+  speakers: fc.array(fc.record({ speaker_name: name, speaker_ratio: fc.constantFrom(0, 0.5) }), {
+    maxLength: 2,
+  }),
   related_objects: fc.array(fc.record({ object_type: fc.constant('deal'), object_id: record }), {
     maxLength: 2,
   }),

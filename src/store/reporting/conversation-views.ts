@@ -42,7 +42,8 @@ SELECT r.object, r.record_id, c.kind, c.conversation_id, c.day, h.person_id, h.p
 FROM record_activity r JOIN _record_conversations p ON p.record = r._id JOIN conversations c ON c._id = p.conversation
 JOIN _conversation_people x ON x.conversation = p.conversation JOIN people h ON h._id = x.person`
 
-const TODAY = `(SELECT d.day FROM calendar d WHERE d.utc_from <= ${AS_OF} ORDER BY d.utc_from DESC LIMIT 1)`
+/** SQL for the local day up to which the warehouse is complete. */
+export const TODAY = `(SELECT d.day FROM calendar d WHERE d.utc_from <= ${AS_OF} ORDER BY d.utc_from DESC LIMIT 1)`
 
 const PROMISES = `
 SELECT i.meeting_id, i.id AS action_item_id, i.text AS promise, c.day, i.due_date AS due_day, i.completed AS is_completed,

@@ -6,7 +6,7 @@ import {
   NEVER_NULL,
   sqlComment,
 } from '../../dictionary/described-table.ts'
-import { DERIVED_TABLES, REPORT_VIEWS } from '../../dictionary/report-tables.ts'
+import { DEAL_FACTS, DERIVED_TABLES, REPORT_VIEWS } from '../../dictionary/report-tables.ts'
 import { DEAL_VERSIONS } from '../../dictionary/version-tables.ts'
 import { hasColumn, hasTable, renameTable } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
@@ -99,7 +99,10 @@ const INDICES = {
 } as const
 
 /** Those about conversations, and those about deals. The first need the second. */
-const CONVERSATIONS: readonly string[] = [...NUMBERED, ...CONVERSATION_VIEWS.map(({ name }) => name)]
+const CONVERSATIONS: readonly string[] = [
+  ...NUMBERED,
+  ...[DEAL_FACTS, ...CONVERSATION_VIEWS].map(({ name }) => name),
+]
 const NAMES = [...TABLES.keys(), ...REPORT_VIEWS.map(({ name }) => name)]
 const DEALS = NAMES.filter(name => !CONVERSATIONS.includes(name))
 

@@ -3,7 +3,7 @@ import { NAME_FIELDS } from '../crm/sql.ts'
 import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import type { View } from '../views/replace.ts'
-import { CONVERSATION_VIEWS } from './conversation-views.ts'
+import { CONVERSATION_VIEWS, TODAY } from './conversation-views.ts'
 import { dealColumns, withPipelines } from './deal-columns.ts'
 import { PERIODS } from './periods.ts'
 import { rolesOf, type StoredSettings, storedSettings } from './report-settings.ts'
@@ -22,6 +22,7 @@ export function reportViews(db: Sqlite): readonly View[] {
     ...CONVERSATION_VIEWS,
     periods: PERIODS,
     deals: dealsView(db, settings),
+    deal_facts: dealFactsView(settings),
     companies: companiesView(db, settings),
     contacts: contactsView(db, settings),
   }
@@ -155,6 +156,24 @@ FROM (
 function domainIn(value: string): string {
   const host = `replace(replace(replace(lower(${value}), 'https://', ''), 'http://', ''), 'www.', '')`
   return `CAST(nullif(substr(${host}, 1, coalesce(nullif(instr(${host}, '/'), 0), length(${host}) + 1) - 1), '') AS TEXT)`
+}
+
+const NUMBERS_OF_DEALS = ['meetings', 'mails', 'mails_in', 'mails_out', 'engaged_people']
+const DAYS_OF_DEALS = ['first_meeting_day', 'last_day', 'last_theirs_day', 'last_two_way_day']
+
+/** Dates in `crm_record_changes` are JSON texts, which are ordered as the dates. */
+function dealFactsView(settings: StoredSettings): string {
+  const object = text(settings.get('crm.deal.object') ?? '')
+  const closeDate = text(settings.get('crm.deal.close_date') ?? '')
+  return `
+SELECT d.*, ${NUMBERS_OF_DEALS.map(name => `CAST(coalesce(a.${name}, 0) AS INTEGER) AS ${name}`).join(', ')},
+  ${DAYS_OF_DEALS.map(name => `a.${name}`).join(', ')},
+  CAST(t.day_number - l.day_number AS INTEGER) AS days_silent,
+  CAST((SELECT count(*) FROM crm_record_changes h WHERE h.object = ${object} AND h.record_id = d.deal_id
+    AND h.field = ${closeDate} AND h.old_value GLOB '"[0-9]*' AND h.new_value GLOB '"[0-9]*' AND h.new_value > h.old_value) AS INTEGER) AS slips,
+  CAST(CASE WHEN d.outcome = 'open' AND d.close_date < t.day THEN 1 ELSE 0 END AS INTEGER) AS is_past_close_date
+FROM deals d LEFT JOIN record_activity a ON a.object = ${object} AND a.record_id = d.deal_id
+LEFT JOIN calendar l ON l.day = a.last_day LEFT JOIN calendar t ON t.day = ${TODAY}`.trim()
 }
 
 function companiesView(db: Sqlite, settings: StoredSettings): string {

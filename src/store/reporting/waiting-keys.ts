@@ -135,7 +135,7 @@ const SOURCES: readonly FollowedTable[] = [
   ownedBy('mail', 'message_participants', 'header_message_id'),
   {
     table: 'activities',
-    columns: ['id', 'source_type', 'source_id', '_deleted_at'],
+    columns: ['id', 'source_type', 'source_id', 'occurred_at', '_deleted_at'],
     keys: sourceOf,
   },
   {

@@ -1,0 +1,188 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { reportConfig } from '../../src/app/reports.ts'
+import { resourceNamed } from '../../src/catalog/catalog.ts'
+import { loadSettings } from '../../src/config/load-settings.ts'
+import { createReports } from '../../src/store/reporting/reports.ts'
+import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
+import { putOwn } from '../store/unique-texts.ts'
+
+const NOW = '2026-03-04T05:00:00.000Z'
+const AT = '2026-03-03T16:00:00.000Z'
+
+function workspace(env: Readonly<Record<string, string>> = {}) {
+  const store = temporaryStore()
+  let steps = 0
+  const reports = createReports({
+    db: store.db,
+    prepare: store.prepare,
+    clock: { now: () => Date.parse(NOW) },
+    transaction: async work => {
+      steps += 1
+      return store.atomically(work)
+    },
+  })
+  const { settings } = loadSettings({ flags: {}, env, cwd: '/', requireApi: false })
+  return {
+    store,
+    /** Returns the number of transactions. */
+    update: async () => {
+      steps = 0
+      await reports.update(reportConfig(settings))
+      return steps
+    },
+  }
+}
+
+const mail = (id: string, from: string, to: string, more: object = {}) => ({
+  ...{
+    id,
+    header_message_id: `<${id}>`,
+    thread_id: 't',
+    subject: `Subject ${id}`,
+    received_at: AT,
+    is_group_email: false,
+  },
+  participants: [
+    { role: 'FROM', handle: from, display_name: 'Someone' },
+    { role: 'TO', handle: to, display_name: 'Another' },
+  ],
+  ...more,
+})
+
+function putMeeting(store: TemporaryStore, id: string, access: string, fields: object): void {
+  const payload = { ...(resourceNamed('meetings').example['detail'] as object), meeting_id: id, ...fields }
+  store.atomically(() => putOwn(store, { table: 'meetings', payload, own: { access }, now: NOW }))
+}
+
+const MEMBERS = [
+  { id: 'm1', name: 'Aiko', email: 'Aiko@own.example' },
+  { id: 'm2', name: 'Ben', email: 'ben@own.example' },
+]
+
+test('an e-mail of two copies belongs to a record once, by the strongest road', async () => {
+  const { store, update } = workspace()
+  store.put('members', MEMBERS)
+  store.put('message_copies', [
+    mail('a', 'aiko@own.example', 'jo@theirs.example', { header_message_id: '<x>' }),
+    mail('b', 'aiko@own.example', 'jo@theirs.example', { header_message_id: '<x>' }),
+  ])
+  const activity = (id: string, source: string, origin: string) => ({
+    ...{ id, source_type: 'MESSAGE', source_id: source, occurred_at: AT },
+    links: [{ context_type: 'deal', context_id: 'd', origin }],
+  })
+  store.put('activities', [activity('1', 'a', 'DERIVED'), activity('2', 'b', 'DIRECT')])
+  await update()
+  expect(store.all('SELECT object, record_id, conversation_id, how FROM record_conversations')).toEqual([
+    { object: 'deal', record_id: 'd', conversation_id: '<x>', how: 'direct' },
+  ])
+  expect(store.all('SELECT mails, mails_out, mails_without_derived FROM record_activity')).toEqual([
+    { mails: 1, mails_out: 1, mails_without_derived: 1 },
+  ])
+})
+
+test('one person with two addresses is one party', async () => {
+  const { store, update } = workspace()
+  store.put('members', MEMBERS)
+  const named = (id: string, address: string) =>
+    mail(id, address, 'aiko@own.example', {
+      participants: [
+        { role: 'FROM', handle: address, contact_id: 'k' },
+        { role: 'TO', handle: 'aiko@own.example' },
+      ],
+    })
+  store.put('message_copies', [named('a', 'jo@theirs.example'), named('b', 'Jo.Private@gmail.com')])
+  await update()
+  expect(store.all("SELECT person_id, side FROM people WHERE party_id = 'k' ORDER BY 1")).toEqual([
+    { person_id: 'jo.private@gmail.com', side: 'theirs' },
+    { person_id: 'jo@theirs.example', side: 'theirs' },
+  ])
+})
+
+test('a withheld meeting has the time of its activity, no title, and nobody says who took part', async () => {
+  const { store, update } = workspace({ PARLEY_REPORTING_TIME_ZONE: 'Asia/Tokyo' })
+  store.put('members', MEMBERS)
+  store.exec("INSERT INTO meetings (id, access, _first_seen_at, _synced_at) VALUES ('w', 'withheld', '', '')")
+  store.put('activities', [{ id: '1', source_type: 'MEETING', source_id: 'w', occurred_at: AT, links: [] }])
+  await update()
+  expect(store.all('SELECT day, local_hour, title, is_external, is_readable FROM conversations')).toEqual([
+    { day: '2026-03-04', local_hour: 1, title: null, is_external: null, is_readable: 0 },
+  ])
+})
+
+test('the share of the talking time is that of the name in the meeting, unless two people have it', async () => {
+  const { store, update } = workspace()
+  const attendee = (name: string, email: string) => ({
+    attendee_user_name: name,
+    attendee_user_email: email,
+    is_internal: false,
+    is_workspace_member: false,
+  })
+  putMeeting(store, 'm', 'open', {
+    meeting_owner: { name: 'Aiko', email: 'aiko@own.example' },
+    attendees: [
+      attendee('Jo', 'jo@a.example'),
+      attendee('Sam', 'sam@a.example'),
+      attendee('Sam', 'sam@b.example'),
+    ],
+    speakers: [
+      { speaker_name: 'Aiko', speaker_ratio: 0.4 },
+      { speaker_name: 'Jo', speaker_ratio: 0.3 },
+      { speaker_name: 'Sam', speaker_ratio: 0.2 },
+      { speaker_name: '+1 555', speaker_ratio: 0.1 },
+    ],
+  })
+  await update()
+  expect(store.all('SELECT person_id, role, speaker_ratio FROM conversation_people ORDER BY 1, 2')).toEqual([
+    { person_id: null, role: 'speaker', speaker_ratio: 0.1 },
+    { person_id: 'aiko@own.example', role: 'owner', speaker_ratio: 0.4 },
+    { person_id: 'jo@a.example', role: 'attendee', speaker_ratio: 0.3 },
+    { person_id: 'sam@a.example', role: 'attendee', speaker_ratio: null },
+    { person_id: 'sam@b.example', role: 'attendee', speaker_ratio: null },
+  ])
+})
+
+test('a question that waits counts its working hours until the warehouse is complete', async () => {
+  const { store, update } = workspace()
+  store.put('members', MEMBERS)
+  store.put('message_copies', [mail('a', 'jo@theirs.example', 'aiko@own.example')])
+  store.exec(`INSERT INTO sync_meta VALUES ('chosen_resources', '["messages"]') ON CONFLICT DO UPDATE SET value = excluded.value;
+    UPDATE sync_resources SET complete_as_of = '2026-03-05T10:30:00.000Z' WHERE resource = 'messages'`)
+  await update()
+  expect(store.all('SELECT hours, work_hours, answered_at FROM mail_questions')).toEqual([
+    { hours: 42.5, work_hours: 12.5, answered_at: null },
+  ])
+})
+
+test('nothing is written while nothing changes', async () => {
+  const { store, update } = workspace()
+  store.put('message_copies', [mail('a', 'jo@theirs.example', 'aiko@own.example')])
+  await update()
+  const before = store.db.pragma('data_version')
+  const changes = store.column('SELECT total_changes()')
+  expect(await update()).toBeLessThanOrEqual(3)
+  expect([store.db.pragma('data_version'), store.column('SELECT total_changes()')]).toEqual([before, changes])
+})
+
+test('titles, names and addresses leave the file with the rows that have them', async () => {
+  const { store, update } = workspace()
+  store.put('message_copies', [mail('a', 'secret-jo@theirs.example', 'secret-sam@own.example')])
+  putMeeting(store, 'm', 'open', {
+    title: 'secret title',
+    meeting_owner: { name: 'secret owner', email: 'secret@own.example' },
+  })
+  await update()
+  const bytes = () => {
+    store.db.pragma('wal_checkpoint(TRUNCATE)')
+    return readFileSync(store.path).toString('latin1')
+  }
+  for (const text of ['secret-jo@theirs.example', 'secret title', 'Subject a'])
+    expect(bytes()).toContain(text)
+  store.atomically(() => {
+    store.tombstone('message_copies', [['a']], NOW)
+    store.tombstone('meetings', [['m']], NOW)
+  })
+  store.atomically(() => store.purger.purge({ before: '9999', limit: 100, now: NOW }))
+  await update()
+  expect(bytes()).not.toMatch(/secret|Subject a/)
+})
