@@ -365,8 +365,11 @@ export interface ReadRequest {
 export type Evidence =
   /** One read per missing key. */
   | { by: 'single'; read: ReadRequest }
-  /** One list request with up to 100 `ids`. All keys must be UUIDs. */
-  | { by: 'ids'; path: string }
+  /**
+   * One list request with up to 100 `ids`, which must be UUIDs, then one read per key that it denies. The first is
+   * another request of the list's own endpoint, so what makes the list leave out a row may make it leave out the row again.
+   */
+  | { by: 'ids'; path: string; read: ReadRequest }
   /** The detail feed of the same resource reads each missing key. */
   | { by: 'detail' }
   /** No read shows a single row. A second complete pass, after the first, must also lack the row. */

@@ -26,7 +26,7 @@ interface Endpoint {
 }
 
 /** In the order of the catalogue, lists before the single reads that need their ids. */
-const ENDPOINTS: readonly Endpoint[] = CATALOG.flatMap(({ name, feeds, unusedReads = [] }) => [
+const DECLARED: readonly Endpoint[] = CATALOG.flatMap(({ name, feeds, unusedReads = [] }) => [
   ...Object.values(feeds).flatMap(feed =>
     endpointsOf(feed).map(({ route, ...endpoint }) => ({
       ...endpoint,
@@ -44,6 +44,11 @@ const ENDPOINTS: readonly Endpoint[] = CATALOG.flatMap(({ name, feeds, unusedRea
   })),
 ])
 
+/** Two feeds may read the same endpoint. The feed that only reads it says what its refusals mean. */
+const ENDPOINTS = DECLARED.filter(
+  ({ route }, index) => DECLARED.findLastIndex(other => other.route === route) === index,
+)
+
 /**
  * The endpoints of a feed. A list with its scope in the query has none here, since another feed reads the same list.
  * The access log has none here, since `access-log.ts` checks it.
@@ -58,7 +63,7 @@ function endpointsOf(feed: Feed): Omit<Endpoint, 'resource'>[] {
       const ids = feed.mode === 'timeline' ? [keyField(table)] : feed.keyFields
       const list = { ...listOf(feed.list), table: isWhole ? table : undefined, ids, expected }
       const { evidence } = feed
-      return evidence.by === 'single' ? [list, singleOf(evidence.read, { table })] : [list]
+      return 'read' in evidence ? [list, singleOf(evidence.read, { table })] : [list]
     }
     case 'item': {
       const { read, stores } = feed

@@ -73,7 +73,11 @@ export const crmRecordsResource = resource({
       keyFields: ['id'],
       // Activities and deals refer to companies and contacts, but the API may leave both out of the object list.
       scope: { table: 'crm_objects', column: 'name', always: ['company', 'contact'] },
-      evidence: { by: 'ids', path: '/v2/objects/{scope}/records' },
+      evidence: {
+        by: 'ids',
+        path: '/v2/objects/{scope}/records',
+        read: { path: '/v2/objects/{scope}/records/{key}', placement: 'either', identity: 'id' },
+      },
       changes: { updated: 'updated_at', values: 'fields' },
       followUps: [
         {
@@ -86,7 +90,6 @@ export const crmRecordsResource = resource({
       expected: { 404: 'unavailable' },
     },
   },
-  unusedReads: [{ path: '/v2/objects/{object}/records/{record}', placement: 'either', table: 'crm_records' }],
   status: { table: 'crm_records', newest: 'updated_at' },
   example: {
     list: {

@@ -276,7 +276,11 @@ export const messagesResource = resource({
       table: 'message_copies',
       time: 'received_at',
       bounds: { from: 'received_from', to: 'received_to' },
-      evidence: { by: 'ids', path: '/v2/messages' },
+      evidence: {
+        by: 'ids',
+        path: '/v2/messages',
+        read: { path: '/v2/messages/{key}', placement: 'bare', identity: 'id' },
+      },
       lookup: {
         resource: 'activities',
         table: 'activities',

@@ -5,7 +5,7 @@ import { acceptDeletions } from '../../src/engine/deletions/apply.ts'
 import { CONFIRM_AFTER_MS } from '../../src/engine/deletions/deletion-states.ts'
 import { recordOutcome } from '../../src/engine/run/round-end.ts'
 import { askWriter } from '../../src/store/file/handed-over.ts'
-import { outcomeOf, startTrial, uuid } from '../engine/trial-backfill.ts'
+import { message, outcomeOf, startTrial, uuid } from '../engine/trial-backfill.ts'
 import { startTimed, type TimedSources } from '../engine/trial-timed.ts'
 import {
   numberedPage,
@@ -313,4 +313,36 @@ test('the reason of a hold and its log line name the time after which a pass con
     }),
   )
   expect(trial.logged()).not.toContain('Failed to read resource')
+})
+
+test('the guard counts rows that wait for their single read, however long they have waited', async () => {
+  const api = await startScriptedApi()
+  const rows = Array.from({ length: 100 }, (_, number) => message(number))
+  api.on('/v2/messages', () => v2Page(rows))
+  const trial = await startTrial(api)
+  await trial.run(['messages'])
+  const timed = await startTimed(api, trial, ['messages'])
+  const { suspicions, tasks } = trial.store
+  const since = new Date(trial.clock.now() - 3 * HOUR).toISOString()
+  const denied = rows.slice(0, 40).map(({ id }) => ({ table: 'message_copies', scope: '', key: id }))
+  const feed = 'messages.list.probe.single'
+  await trial.store.transaction(() => {
+    for (const [index, row] of denied.entries()) {
+      suspicions.note(row, { since, means: 'absent' })
+      if (index < 15) suspicions.confirm(row)
+      else tasks.add({ feed, key: row.key, dueAt: since })
+    }
+  })
+  const live = () => trial.column('SELECT count(*) FROM live_message_copies')[0]
+  await timed.settle('messages')
+  expect(live()).toBe(100)
+  await trial.store.transaction(() =>
+    tasks.removeAll(
+      feed,
+      '',
+      denied.map(({ key }) => key),
+    ),
+  )
+  await timed.settle('messages')
+  expect(live()).toBe(85)
 })

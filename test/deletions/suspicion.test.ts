@@ -40,6 +40,12 @@ describe('the effects of a denial', () => {
       { state: 'suspected', since: NOW - 60 * MINUTE, askAgainMs: 0 },
     ],
     [
+      'after a denial that may not confirm, another can at once when the wait is nearly over',
+      since(1.9 * MINUTE),
+      { confirms: false },
+      { state: 'suspected', since: NOW - 1.9 * MINUTE, askAgainMs: 0 },
+    ],
+    [
       'another denial leaves a confirmed row confirmed',
       since(3 * MINUTE, { confirmed: true }),
       {},

@@ -251,7 +251,73 @@ describe('deletions that a single read confirms (teams, collections, activities)
   })
 })
 
-describe('deletions that a read by ids confirms (messages, CRM records)', () => {
+/** Two rows of a list whose endpoint leaves one of them out, by time and by `ids`. The other endpoint answers as given. */
+const LEFT_OUT = {
+  messages: {
+    table: 'message_copies',
+    list: '/v2/messages',
+    read: '/v2/messages/{id}',
+    row: (number: number): object => message(number),
+  },
+  crm_records: {
+    table: 'crm_records',
+    list: '/v2/objects/{object}/records',
+    read: '/v2/objects/{object}/records/{id}',
+    row: (number: number): object => ({
+      id: uuid(number),
+      object: 'deal',
+      visibility: 'workspace',
+      fields: {},
+    }),
+  },
+} as const
+
+describe('a row that its list and a request by ids leave out', () => {
+  const start = async (resource: keyof typeof LEFT_OUT, status: number) => {
+    const { table, list, read, row } = LEFT_OUT[resource]
+    const api = await startScriptedApi()
+    let shown = [1, 2]
+    api.on('/v2/objects', () => ({ body: { data: [{ name: 'deal' }] } }))
+    api.on('/v2/objects/{object}', ({ params: [name] }) =>
+      name === 'deal' ? { body: { name, fields: [] } } : refused(404),
+    )
+    api.on(list, ({ params: [object = 'deal'] }) =>
+      object === 'deal' ? v2Page(shown.map(row)) : refused(404),
+    )
+    api.on(read, () => (status === 200 ? { body: row(2) } : refused(status)))
+    const trial = await startTrial(api)
+    const chosen =
+      resource === 'messages' ? (['messages'] as const) : (['crm_objects', 'crm_records'] as const)
+    await trial.run(chosen)
+    shown = [1]
+    const outcome = outcomeOf(await trial.run(chosen), resource)
+    return { api, read, outcome, left: trial.column(live(table)) }
+  }
+
+  describe.each(['messages', 'crm_records'] as const)('%s', resource => {
+    test.each([
+      ['is deleted when its single read answers 404', 404, 'complete', [1]],
+      ['is deleted when its single read answers 403', 403, 'complete', [1]],
+      ['is deleted when its single read answers 410', 410, 'complete', [1]],
+      ['is deleted when its single read refuses the id', 400, 'complete', [1]],
+      ['stays when its single read shows it', 200, 'complete', [1, 2]],
+      ['stays when its single read fails', 500, 'failed', [1, 2]],
+    ])('%s', async (_, status, outcome, left) => {
+      const run = await start(resource, status)
+      expect(run.left).toEqual(left.map(uuid))
+      expect(run.outcome).toBe(outcome)
+    })
+
+    test('costs one single read, found or not', async () => {
+      for (const status of [200, 404]) {
+        const { api, read } = await start(resource, status)
+        expect(api.asked(read)).toHaveLength(1)
+      }
+    })
+  })
+})
+
+describe('deletions that a request by ids and a single read confirm (messages, CRM records)', () => {
   test('copies that the list misses are deleted when a read by ids does not show them either', async () => {
     const api = await startScriptedApi()
     const list = scriptedList({ ...MESSAGES, rows: [1, 2, 3, 4].map(n => message(n)), pageSize: 2 })
@@ -286,9 +352,10 @@ describe('deletions that a read by ids confirms (messages, CRM records)', () => 
     const copies = [1, 2].map(number => message(number, { header_message_id: '<one@mail>' }))
     const list = scriptedList({ ...MESSAGES, rows: copies, pageSize: 100 })
     api.on('/v2/messages', list.handler)
-    api.on('/v2/messages/{id}', ({ params: [id] }) => ({
-      body: { ...copies.find(copy => copy.id === id), text: `of ${id}` },
-    }))
+    api.on('/v2/messages/{id}', ({ params: [id] }) => {
+      const copy = list.rows.find(row => row.id === id)
+      return copy ? { body: { ...copy, text: `of ${id}` } } : refused(404)
+    })
     const trial = await startTrial(api)
     const chosen = ['messages', 'message_bodies'] as const
     await trial.run([...chosen])

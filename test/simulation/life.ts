@@ -90,7 +90,8 @@ export function lifeOf(seed: number, { days = 2, deeds = 14, rest = 1, poll }: L
 
 /**
  * A route that shows a random part of its rows denies some row twice when it is asked often for longer than the time after which a
- * second denial counts. No rule of two denials can tell that from a deletion, so such an answer is shorter here.
+ * second denial counts. Where no other route shows the row, no rule of two denials can tell that from a deletion, so such an answer
+ * is shorter here.
  */
 function polledOften(deed: Deed, pollSeconds: number): Deed {
   if ('pollSeconds' in deed) return { ...deed, pollSeconds }

@@ -1,3 +1,4 @@
+import type { ResourceName } from '../../src/declare/resource-names.ts'
 import type { Change } from '../../src/simulator/changes/change.ts'
 import type { Fault } from '../../src/simulator/faults/faults.ts'
 import type { SimulatorOptions } from '../../src/simulator/server.ts'
@@ -34,6 +35,13 @@ export const answers = (atMs: number, forMs: number, ...faults: readonly Fault[]
 
 /** What the API answers for good. */
 export const nature = (atMs: number, ...faults: readonly Fault[]): Deed => ({ kind: 'answers', atMs, faults })
+
+/** For twenty minutes a route leaves out rows at random, and the whole list is read meanwhile. */
+export const leftOut = (resource: ResourceName, route: string): readonly Deed[] => [
+  answers(5 * HOUR, 20 * MINUTE, { kind: 'partial', route }),
+  { kind: 'command', argv: ['resync', resource], atMs: 5 * HOUR + MINUTE },
+  look(6 * HOUR),
+]
 
 /** @param backMs what it hides is revealed again after this time */
 export const change = (atMs: number, changed: Change, backMs?: number): Deed => ({

@@ -10,6 +10,7 @@ import { type Life, lifeOf, live } from './life.ts'
 import { createMachine, httpTimers } from './machine.ts'
 import { MUTANTS, mutatedFile } from './mutants.ts'
 import { grown } from './rest.ts'
+import { leftOut, life as scripted } from './scripted.ts'
 
 const HOUR = 3_600_000
 const DAY = 24 * HOUR
@@ -71,6 +72,17 @@ test('all that was hidden for a while is shown again, but for what was deleted m
   })
   expect(findings).toEqual([])
 })
+
+test.each([
+  [['messages', 'message_bodies'], 'messages', '/v2/messages'],
+  [['crm_objects', 'crm_records'], 'crm_records', '/v2/objects/{object}/records'],
+] as const)(
+  'of %j no row is deleted that its list leaves out for twenty minutes, also when it is asked by ids',
+  async (resources, resource, route) => {
+    const { findings } = await live(scripted({ resources }, ...leftOut(resource, route)))
+    expect(findings).toEqual([])
+  },
+)
 
 test.each(MUTANTS.map(mutant => [mutant.does, mutant] as const))(
   'the program that %s can be made of this one',

@@ -1,6 +1,6 @@
 import { ResourceError } from '../../base/errors.ts'
 import { CATALOG, TABLES } from '../../catalog/catalog.ts'
-import { ITEM_FEEDS, itemsOf } from '../../catalog/feeds.ts'
+import { ITEM_FEEDS, itemsOf, listsOf } from '../../catalog/feeds.ts'
 import type { Cascade, ItemFeed, Table } from '../../declare/resource.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import { columnsOfRow } from '../../store/deletions/suspicions.ts'
@@ -10,6 +10,7 @@ import type { RunRecords } from '../context/counts-and-failures.ts'
 import { DAY, scaled } from '../context/intervals.ts'
 import { undecidedSince } from './denial.ts'
 import { guardDecision, type Loss, liveRowsToCount, lossToReport } from './guard.ts'
+import { finalProbeOf } from './probe-later.ts'
 import { tableOfPart } from './row-parts.ts'
 
 /**
@@ -116,9 +117,26 @@ export function tablesOf(resource: ResourceName): Table[] {
 
 /** True while a suspected row of the resource is expected to be confirmed or shown soon. */
 function hasUndecided(context: EngineContext, resource: ResourceName): boolean {
-  const since = undecidedSince(context)
-  return tablesOf(resource).some(({ name }) => context.store.suspicions.countUndecided(name, since) > 0)
+  return tablesOf(resource).some(({ name }) => countUndecided(context, resource, name) > 0)
 }
+
+/**
+ * Final probes are one request for each row. Those of thousands of rows may take longer than an hour, so all suspected
+ * rows count until these requests are over. Otherwise the guard would see only a part of the rows at a time.
+ */
+function countUndecided(context: EngineContext, resource: ResourceName, table: string): number {
+  const { suspicions, tasks } = context.store
+  const isProbed = FINAL_PROBES.some(
+    one => one.resource === resource && one.table === table && tasks.hasAny(one.feed),
+  )
+  return suspicions.countUndecided(table, isProbed ? '' : undecidedSince(context))
+}
+
+const FINAL_PROBES = CATALOG.flatMap(listsOf).flatMap(({ resource, id, feed }) =>
+  'evidence' in feed && feed.evidence.by === 'ids'
+    ? [{ resource, table: feed.table, feed: finalProbeOf(`${id}.probe`) }]
+    : [],
+)
 
 // ---------------------------------------------------------------------------------------------- losses
 
@@ -126,12 +144,11 @@ function hasUndecided(context: EngineContext, resource: ResourceName): boolean {
 function lossesOf(context: EngineContext, resource: ResourceName): Loss[] {
   const { suspicions, state } = context.store
   const { deletedInRound } = state.get(resource)
-  const since = undecidedSince(context)
   return tablesOf(resource).flatMap(table => {
     if (!suspicions.hasAny(table.name)) return []
     const rows = suspicions.confirmedRows(table.name)
     const confirmed = rows.length === 0 ? 0 : rows.length + deletedInRound
-    const undecided = suspicions.countUndecided(table.name, since)
+    const undecided = countUndecided(context, resource, table.name)
     const live = liveRows(context, table, confirmed + undecided) + deletedInRound
     const own: Loss = { table: table.name, rows: rows.length, live, confirmed, undecided }
     const dependants = [...table.cascades, ...(LIVE_LINKS.get(table.name) ?? [])]

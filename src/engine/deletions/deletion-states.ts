@@ -15,12 +15,13 @@ import type { Suspicion } from '../../store/deletions/suspicions.ts'
  *   once the mass-deletion guard allows it (apply.ts), or a confirming round has confirmed them (run/confirming-round.ts).
  * - purged: the content is removed (store/deletions/purge.ts).
  *
- * Lists, single reads and reads by `ids` can all deny a row. A list never confirms the deletion of a row that can be
- * requested by itself. Any answer that shows the row ends the suspicion.
+ * Lists, single reads and reads by `ids` can all deny a row. Neither a list nor a read by `ids`, which asks the endpoint of
+ * the list, confirms the deletion of a row that has a single read. Any answer that shows the row ends the suspicion.
  *
  * For example a message: a page of `messages.list` does not show a copy in its span, so the copy is suspected, and
- * probe-later.ts plans a request for it by `ids` two minutes later. If the answer does not show it either, apply.ts
- * deletes the copy (table `message_copies`). The e-mail is deleted with its last copy (store/rows/merge/messages.ts), and
+ * probe-later.ts plans a request for it by `ids` two minutes later. If the answer does not show it either, the copy gets a
+ * final probe, a single read of another endpoint (modes/keys/probes.ts). If that answers 404, apply.ts deletes the copy
+ * (table `message_copies`). The e-mail is deleted with its last copy (store/rows/merge/messages.ts), and
  * its text is purged after `retention.withdrawn_days`.
  */
 
@@ -35,7 +36,7 @@ const NEAR_ENOUGH = 0.9
 
 export type Verdict =
   | { state: 'confirmed' }
-  /** `askAgainMs`: how long until another denial can confirm the deletion. */
+  /** `askAgainMs`: how long until another denial can confirm the deletion; 0 when it can now. */
   | { state: 'suspected'; since: number; askAgainMs: number }
 
 interface DenialOf {
@@ -56,7 +57,7 @@ export function verdictOf(
   if (since > now) return { state: 'suspected', since: now, askAgainMs: confirmAfterMs }
   if (known?.confirmed && known.means === means) return { state: 'confirmed' }
   const passed = now - since
-  return known !== undefined && confirms && passed >= confirmAfterMs * NEAR_ENOUGH
-    ? { state: 'confirmed' }
-    : { state: 'suspected', since, askAgainMs: Math.max(confirmAfterMs - passed, 0) }
+  const isLongAgo = known !== undefined && passed >= confirmAfterMs * NEAR_ENOUGH
+  if (isLongAgo && confirms) return { state: 'confirmed' }
+  return { state: 'suspected', since, askAgainMs: isLongAgo ? 0 : confirmAfterMs - passed }
 }

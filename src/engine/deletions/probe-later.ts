@@ -7,6 +7,9 @@ import { noteDenial } from './denial.ts'
 
 /** Probes rows minutes after a list has not shown them. */
 
+/** The feed that requests one by one what the probes of a list have denied. Only a probe by `ids` has one. */
+export const finalProbeOf = (probe: string): string => `${probe}.single`
+
 /** A row that a list should have shown and did not. */
 export interface Missing {
   key: string
@@ -30,9 +33,9 @@ export function probeLater(
   const { tasks, suspicions } = context.store
   const isAsked = (key: string) => {
     const task = tasks.find({ feed: probe, scope, key })
-    return (
-      task && (suspicions.find({ table, scope, key }) !== undefined || isRefuted(context, resource, task))
-    )
+    const isSuspected = suspicions.find({ table, scope, key }) !== undefined
+    if (isSuspected && tasks.find({ feed: finalProbeOf(probe), scope, key })) return true
+    return task && (isSuspected || isRefuted(context, resource, task))
   }
   const suspects = missing.flatMap(row => {
     if (isAsked(row.key)) return []
@@ -56,7 +59,9 @@ export function endProbes(
   { resource, probe, scope }: { resource: ResourceName; probe: string; scope: string },
   shown: readonly string[],
 ): void {
-  context.store.tasks.removeAll(probe, scope, shown, task => !isRefuted(context, resource, task, WEEK / 2))
+  const { tasks } = context.store
+  tasks.removeAll(probe, scope, shown, task => !isRefuted(context, resource, task, WEEK / 2))
+  tasks.removeAll(finalProbeOf(probe), scope, shown)
 }
 
 /**

@@ -36,12 +36,12 @@ const SOURCES: Factories = {
     const lanes = createTimeline(context, list)
     const others = lookup ? [lookup.resource] : []
     const isListed = () => lanes.every(lane => isIdle(context, lane)) && others.every(context.isFinished)
-    return [...lanes, createProbes(context, list), createLookup(context, list, isListed)]
+    return [...lanes, ...createProbes(context, list), createLookup(context, list, isListed)]
   },
   snapshot: (context, list, resource) => [
     ...createSnapshot(context, list, resource),
     createNewestKeys(context, list),
-    createProbes(context, list),
+    ...createProbes(context, list),
     createChanges(context, list),
   ],
   item: createItems,

@@ -23,9 +23,11 @@ export function silent(trial: DaemonTrial): string[] {
 const LISTED: Readonly<Record<string, { kind: TruthKind; id: string }>> = {
   'activities.list.probe': { kind: 'activities', id: 'id' },
   'messages.list.probe': { kind: 'messages', id: 'id' },
+  'messages.list.probe.single': { kind: 'messages', id: 'id' },
   'teams.list.probe': { kind: 'teams', id: 'id' },
   'collections.list.probe': { kind: 'collections', id: 'id' },
   'crm_records.list.probe': { kind: 'crm_records', id: 'id' },
+  'crm_records.list.probe.single': { kind: 'crm_records', id: 'id' },
 }
 
 /** Tasks that check for the deletion of a row that its list shows. */

@@ -41,9 +41,9 @@ export interface KeyRequest {
 export const KEY_REQUESTS: Readonly<Record<KeyEvidence['by'], KeyRequest>> = {
   single: {
     most: 1,
-    request: (evidence, { first: { key } }) => {
+    request: (evidence, { first: { scope, key } }) => {
       const path = pathOf(evidence)
-      return { route: path, path: fillPath(path, { key }) }
+      return { route: path, path: fillPath(path, { scope, key }) }
     },
     read(evidence, value, { first: { key } }) {
       const record =

@@ -2,7 +2,7 @@ import { UUID_GLOB } from '../../../base/uuid.ts'
 import { keyAt } from '../../../catalog/catalog.ts'
 import type { FeedName } from '../../../catalog/feeds.ts'
 import type { ParsedItem } from '../../../declare/parsed-item.ts'
-import type { SnapshotFeed, TimelineFeed } from '../../../declare/resource.ts'
+import type { Expected, SnapshotFeed, TimelineFeed } from '../../../declare/resource.ts'
 import type { StoredItem } from '../../../store/rows/write-items.ts'
 import type { Task } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context/context.ts'
@@ -36,6 +36,8 @@ export interface KeyReads {
   list: string
   lane: 'head' | 'audit' | 'items'
   everyRound: boolean
+  /** What refusals mean. Default: as for a single read of its record, or for its list. */
+  expected?: Expected
   /** False until the tasks of this run are written. */
   isReady(): boolean
   /** Whether to store a found record. */
@@ -76,7 +78,7 @@ export function createKeySource(
 ): Source {
   const { where, lane, everyRound, isReady } = reads
   const work = { feed, evidence, reads }
-  const expected = evidence.by === 'single' ? NOT_PUBLISHED : feed.expected
+  const expected = reads.expected ?? (evidence.by === 'single' ? NOT_PUBLISHED : feed.expected)
   // A webhook may name any key, and one key that is no UUID makes the API refuse the whole request.
   const keys: Keys = { ...where, everyRound, ...(evidence.by === 'ids' && { keys: UUID_GLOB }) }
 
@@ -201,13 +203,13 @@ interface Found {
 
 function storeRecords(
   context: EngineContext,
-  { feed, reads }: KeyWork,
+  { feed, evidence, reads }: KeyWork,
   { records, scope, reply }: Found,
 ): Present {
   const report = context.parsing.report({ ...reads.where, feed: reads.list }, scope)
   const parse = context.parsing.parser(feed.table)
   const items = records.flatMap(record => parse(record, report, scope) ?? []).filter(reads.isWanted)
-  const shownBy = feed.evidence.by === 'ids' ? 'list' : 'single'
+  const shownBy = evidence.by === 'ids' ? 'list' : 'single'
   const options = { ticket: reply.ticket, now: context.now(), shownBy } as const
   const stored = writeRows(context, reads.where, feed.table, items, options, feed.followUps)
   const keyIndex = keyAt(feed.table)

@@ -9,6 +9,8 @@ export interface Tasks extends TaskDemands, DueTasks, TaskResults {
   /** The latest due time within a span, among these resources' probes and their tasks with `round` = `BY_DUE_TIME`. */
   latestAsked(resources: readonly string[], span: { after: string; upTo: string }): string | undefined
   countDue(feed: string, now: string): number
+  /** Whether the feed has a task, other than those whose last request failed. */
+  hasAny(feed: string): boolean
   /** Number of tasks whose content the API has not finished. Leaves out tasks whose last request failed. */
   countWaiting(feed: string): number
   remove(task: TaskKey): void
@@ -31,6 +33,7 @@ export function createTasks(prepare: Prepare): Tasks {
   const countWaiting = prepare<number>(
     'SELECT count(*) FROM sync_tasks WHERE feed = ? AND waiting AND failures = 0',
   ).pluck()
+  const unfailed = prepare('SELECT 1 FROM sync_tasks WHERE feed = ? AND failures = 0 LIMIT 1')
   const remove = prepare('DELETE FROM sync_tasks WHERE feed = ? AND scope = ? AND key = ?')
   const any = prepare('SELECT 1 FROM sync_tasks WHERE feed = ? AND scope = ? LIMIT 1')
   const keepOnly = (range: KeyRange) =>
@@ -52,6 +55,7 @@ export function createTasks(prepare: Prepare): Tasks {
     latestAsked: (resources, span) =>
       latestAsked.get({ ...span, resources: JSON.stringify(resources) }) ?? undefined,
     countDue: (feed, now) => onlyRow(countDue, feed, now),
+    hasAny: feed => unfailed.get(feed) !== undefined,
     countWaiting: feed => onlyRow(countWaiting, feed),
     remove: ({ feed, scope = '', key }) => void remove.run(feed, scope, key),
     removeAll: (feed, scope, keys, isToGo = () => true) => {
