@@ -39,10 +39,26 @@ interface WitnessOptions {
   database: string
   resources: readonly ResourceName[]
   now(): number
+  /** How wrong the machine's clock has been, in the order of time. */
+  clocks(): readonly ClockSpan[]
   /** Wrong answers that the API gives for good: what it answers is what it publishes. */
   nature(): readonly Fault[]
   /** Whether lists leave out items at random now, so that no reader can know of all. */
   isPartial(): boolean
+}
+
+/** From a time on, the machine's clock is wrong by this much. */
+export interface ClockSpan {
+  from: number
+  offMs: number
+}
+
+/** When the machine's clock showed a time. Of several times the last, or the time itself when it has not shown it. */
+export function timeOfClock(shown: number, clocks: readonly ClockSpan[], now: number): number {
+  const times = clocks
+    .map(({ from, offMs }, index) => ({ time: shown - offMs, from, to: clocks[index + 1]?.from ?? now }))
+    .filter(({ time, from, to }) => time >= from && time <= to)
+  return times.at(-1)?.time ?? shown
 }
 
 /** Tables of items that have a list, each with the items' kind and key. */
@@ -64,7 +80,16 @@ const OVERDUE_MS = 6 * 3_600_000
 /** A replica may lag, and an answer be late: what was published shortly before may look deleted. */
 const TOLERANCE_MS = 3_600_000
 
-export function createWitness({ api, database, resources, now, nature, isPartial }: WitnessOptions): Witness {
+export function createWitness({
+  api,
+  database,
+  resources,
+  now,
+  clocks,
+  nature,
+  isPartial,
+}: WitnessOptions): Witness {
+  const timeOf = (instant: string) => timeOfClock(Date.parse(instant), clocks(), now())
   const altered = (line: string) =>
     nature()
       .filter(({ kind, requestHas }) => kind === 'rewrite' && requestHas === undefined)
@@ -113,7 +138,7 @@ export function createWitness({ api, database, resources, now, nature, isPartial
     lies: (isOk, calmSince) =>
       within(
         db => [
-          ...listed.flatMap(([table, kind]) => wronglyDeleted(db, table, kind, since)),
+          ...listed.flatMap(([table, kind]) => wronglyDeleted(db, { table, kind, since, timeOf })),
           ...(read.includes('crm_records')
             ? records.lies(db, read.includes('activities') ? calmSince : undefined)
             : []),
@@ -150,14 +175,22 @@ export function createWitness({ api, database, resources, now, nature, isPartial
 /** Rows that were marked as deleted although the API publishes the item, and did so long before. */
 function wronglyDeleted(
   db: Sqlite,
-  table: string,
-  kind: string,
-  since: ReadonlyMap<string, number>,
+  {
+    table,
+    kind,
+    since,
+    timeOf,
+  }: {
+    table: string
+    kind: string
+    since: ReadonlyMap<string, number>
+    timeOf(instant: string): number
+  },
 ): string[] {
   const rows = db.prepare(`SELECT id, _deleted_at AS at FROM "${table}" WHERE _deleted_at IS NOT NULL`).all()
   return (rows as { id: string; at: string }[]).flatMap(({ id, at }) => {
     const published = since.get(`${kind} ${id}`)
-    return published !== undefined && published + TOLERANCE_MS < Date.parse(at)
+    return published !== undefined && published + TOLERANCE_MS < timeOf(at)
       ? [`${table} ${id} was deleted at ${at}, and the API has published it since ${dated(published)}`]
       : []
   })

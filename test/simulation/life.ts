@@ -9,7 +9,7 @@ import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { TINY } from '../support/trial.ts'
 import { createDraw } from '../torture/draw.ts'
 import { createBudget } from './budget.ts'
-import { createWitness } from './checks.ts'
+import { type ClockSpan, createWitness } from './checks.ts'
 import { type Deed, drawDeeds } from './deeds.ts'
 import { watchHeads } from './heads.ts'
 import { createMachine, type Program } from './machine.ts'
@@ -190,9 +190,15 @@ export async function live(life: Life): Promise<Lived> {
     database,
     resources: life.resources,
     now: machine.now,
+    clocks: () => clocks,
     nature: () => nature,
     isPartial: () => [...wrong].flat().some(fault => fault.kind === 'partial' && !nature.includes(fault)),
   })
+  const clocks: ClockSpan[] = [{ from: START, offMs: 0 }]
+  const setClock = (offMs: number) => {
+    machine.setClock(offMs)
+    clocks.push({ from: machine.now(), offMs })
+  }
   const settingsFile = join(folder, 'parley.toml')
   let { pollSeconds, resources } = life
   const write = () => writeFileSync(settingsFile, settingsText({ ...life, pollSeconds, resources }, folder))
@@ -305,8 +311,8 @@ export async function live(life: Life): Promise<Lived> {
       hindered(0, () => undefined)
     },
     clock: ({ offMs, forMs }) => {
-      machine.setClock(offMs)
-      return hindered(forMs, () => machine.setClock(0))
+      setClock(offMs)
+      return hindered(forMs, () => setClock(0))
     },
     lock({ forMs }) {
       if (!existsSync(database)) return

@@ -6,14 +6,12 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { timeOfClock } from './checks.ts'
 import { type Life, lifeOf, live } from './life.ts'
 import { createMachine, httpTimers } from './machine.ts'
 import { MUTANTS, mutatedFile } from './mutants.ts'
 import { grown } from './rest.ts'
-import { leftOut, life as scripted } from './scripted.ts'
-
-const HOUR = 3_600_000
-const DAY = 24 * HOUR
+import { change, DAY, HOUR, leftOut, look, MINUTE, life as scripted } from './scripted.ts'
 
 test('the same seed gives the same requests at the same times, and the same rows', async () => {
   const { deeds, ...others } = lifeOf(9, { days: 1, rest: 0 })
@@ -53,6 +51,36 @@ test.each([
   })
   expect(findings.join()).toContain(said)
   expect(days).toBe(1)
+})
+
+describe('the time at which the machine has noted an instant', () => {
+  const clocks = [
+    { from: 0, offMs: 0 },
+    { from: 10 * HOUR, offMs: 40 * DAY },
+    { from: 20 * HOUR, offMs: 0 },
+    { from: 30 * HOUR, offMs: -HOUR },
+  ]
+  test.each([
+    ['under a right clock', 5 * HOUR, 5 * HOUR],
+    ['under a clock that is ahead', 40 * DAY + 12 * HOUR, 12 * HOUR],
+    ['under a clock that is behind', 35 * HOUR, 36 * HOUR],
+    ['that the clock has shown twice is the later one', 29.5 * HOUR, 30.5 * HOUR],
+    ['that the clock has never shown is that instant', 30 * DAY, 30 * DAY],
+  ])('%s', (_, shown, time) => {
+    expect(timeOfClock(shown, clocks, 2 * DAY)).toBe(time)
+  })
+})
+
+test('a row that was deleted under a clock ahead and is published again is not taken for one deleted wrongly', async () => {
+  const { findings } = await live(
+    scripted(
+      { resources: ['members'] },
+      { kind: 'clock', atMs: HOUR, offMs: 40 * DAY, forMs: 20 * HOUR },
+      change(2 * HOUR, { kind: 'hide', resource: 'members' }, 7 * HOUR),
+      look(9 * HOUR + MINUTE),
+    ),
+  )
+  expect(findings).toEqual([])
 })
 
 test('all that was hidden for a while is shown again, but for what was deleted meanwhile', async () => {
