@@ -6,6 +6,7 @@ import { itemsOf } from '../../src/simulator/changes/selection.ts'
 import type { Fault } from '../../src/simulator/faults/faults.ts'
 import { createSimulator, type SimulatorOptions } from '../../src/simulator/server.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
+import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { TINY } from '../support/trial.ts'
 import { createDraw } from '../torture/draw.ts'
 import { createBudget } from './budget.ts'
@@ -237,6 +238,9 @@ export async function live(life: Life): Promise<Lived> {
     program.signal('SIGTERM')
     await machine.until(() => program.status() !== undefined || program.isKilled())
   }
+  /** Locks that last longer than the time between them are one lock. */
+  let locks = 0
+  let locker: Sqlite | undefined
   const wrong = new Set<readonly Fault[]>()
   /** Those of `wrong` that have no end. */
   const nature: Fault[] = []
@@ -316,11 +320,16 @@ export async function live(life: Life): Promise<Lived> {
     },
     lock({ forMs }) {
       if (!existsSync(database)) return
-      const other = openSqlite(database)
-      other.exec('BEGIN IMMEDIATE')
+      if (locks === 0) {
+        locker = openSqlite(database)
+        locker.exec('BEGIN IMMEDIATE')
+      }
+      locks += 1
       return hindered(forMs, () => {
-        other.exec('COMMIT')
-        other.close()
+        locks -= 1
+        if (locks > 0) return
+        locker?.exec('COMMIT')
+        locker?.close()
       })
     },
     write({ sql }) {

@@ -7,11 +7,12 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { timeOfClock } from './checks.ts'
+import type { Deed } from './deeds.ts'
 import { type Life, lifeOf, live } from './life.ts'
 import { createMachine, httpTimers } from './machine.ts'
 import { MUTANTS, mutatedFile } from './mutants.ts'
 import { grown } from './rest.ts'
-import { change, DAY, HOUR, leftOut, look, MINUTE, life as scripted } from './scripted.ts'
+import { change, DAY, HOUR, leftOut, look, MINUTE, SECOND, life as scripted } from './scripted.ts'
 
 test('the same seed gives the same requests at the same times, and the same rows', async () => {
   const { deeds, ...others } = lifeOf(9, { days: 1, rest: 0 })
@@ -69,6 +70,14 @@ describe('the time at which the machine has noted an instant', () => {
   ])('%s', (_, shown, time) => {
     expect(timeOfClock(shown, clocks, 2 * DAY)).toBe(time)
   })
+})
+
+test('locks of other programs may overlap', async () => {
+  const lock = (atMs: number): Deed => ({ kind: 'lock', atMs, forMs: 20 * SECOND })
+  const { findings } = await live(
+    scripted({ resources: ['members'] }, lock(HOUR), lock(HOUR + 10 * SECOND), lock(2 * HOUR)),
+  )
+  expect(findings).toEqual([])
 })
 
 test('a row that was deleted under a clock ahead and is published again is not taken for one deleted wrongly', async () => {
