@@ -113,6 +113,7 @@ test('all that was hidden for a while is shown again, but for what was deleted m
 test.each([
   [['messages', 'message_bodies'], 'messages', '/v2/messages'],
   [['crm_objects', 'crm_records'], 'crm_records', '/v2/objects/{object}/records'],
+  [['crm_objects', 'crm_records', 'crm_record_links'], 'crm_record_links', '/v2/objects/{object}/records'],
 ] as const)(
   'of %j no row is deleted that its list leaves out for twenty minutes, also when it is asked by ids',
   async (resources, resource, route) => {

@@ -9,8 +9,8 @@ import type { Suspicion } from '../../store/deletions/suspicions.ts'
  *       └──────shown───────┴───────────shown───────────┴──────shown────────┘
  *
  * - suspected: `sync_suspicions` has the key and the time of the first denial. Analysts see no difference.
- * - confirmed: another request denied the row minutes later, and no answer showed it in between. For a transcript or
- *   the text of an e-mail, an hour later.
+ * - confirmed: another request denied the row minutes later, and no answer showed it in between. For a transcript,
+ *   the text of an e-mail or, in the daemon, an association, an hour later.
  * - deleted: `_deleted_at` is set (or `access` is `withheld`). The confirmed rows of a resource are deleted together,
  *   once the mass-deletion guard allows it (apply.ts), or a confirming round has confirmed them (run/confirming-round.ts).
  * - purged: the content is removed (store/deletions/purge.ts).

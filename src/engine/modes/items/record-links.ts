@@ -2,14 +2,16 @@ import { PAGING, readPage } from '../../../api/paging.ts'
 import { UUID_GLOB } from '../../../base/uuid.ts'
 import { feedNamed } from '../../../catalog/feeds.ts'
 import type { ItemFeed } from '../../../declare/resource.ts'
+import type { ResourceName } from '../../../declare/resource-names.ts'
 import { columnsOfRow, type RowKey } from '../../../store/deletions/suspicions.ts'
 import type { AssociationsOfRecord } from '../../../store/rows/links.ts'
 import type { Store } from '../../../store/store.ts'
 import type { TasksOfRecords } from '../../../store/sync/tasks/associations.ts'
 import type { TaskKey } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context/context.ts'
-import { DAY, WEEK } from '../../context/intervals.ts'
+import { DAY, HOUR, WEEK } from '../../context/intervals.ts'
 import type { Batches, Reply } from '../../context/job.ts'
+import { CONFIRM_AFTER_MS } from '../../deletions/deletion-states.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { type AssociationPlan, isPlanned, lastPlan, savePlan } from '../../follow-ups/association-plan.ts'
 import {
@@ -214,7 +216,9 @@ function replaceLinks(
     if (wanted.has(key)) store.suspicions.end(associations.row(key))
     // One of the rejects may be this association.
     else if (!work.hasRejects) {
-      const verdict = noteDenial(context, associations.row(key))
+      const verdict = noteDenial(context, associations.row(key), {
+        afterMs: confirmAfterMs(context, resource),
+      })
       if (verdict.state === 'suspected') askAgainMs = verdict.askAgainMs
     }
   }
@@ -225,6 +229,15 @@ function replaceLinks(
     tally.rowsNew += added
   }
   return { askAgainMs }
+}
+
+/**
+ * Only the list of records shows associations, in either direction. A list that leaves out records for some minutes would
+ * deny an association twice, and the next read may be a week later. So the second denial counts an hour later. Minutes are
+ * enough in a confirming round, a day after the first denials, and a backfill does not wait that long.
+ */
+function confirmAfterMs({ schedule, rounds }: EngineContext, resource: ResourceName): number {
+  return schedule.isTimed && !rounds.isConfirming(resource) ? HOUR : CONFIRM_AFTER_MS
 }
 
 /** False for a record that is not stored. */
