@@ -7,6 +7,9 @@ import type { Truth, TruthKind } from '../../src/simulator/world/truth.ts'
  * day and on the next.
  *
  *     MARGIN × (polls + passes + beginnings × once + happenings × again) + SLACK + tries of what has failed
+ *
+ * Where lists have shown e-mails with other values for a while, the next pass over old ones, up to a week later, shows the right
+ * values, and each text whose e-mail changes is read again: once each, on whichever day of that week (`corrections`).
  */
 export type Budget = (route: string, spent: Spent) => number
 
@@ -139,6 +142,13 @@ interface BudgetOptions {
 
 /** The budget of the days of a life, in which something happens now and then. */
 export function createBudget({ start, now, truth, pollSeconds, scale }: BudgetOptions) {
+  /** Texts that are still to be read again because lists have shown wrong values, and until when. */
+  const corrections: { until: number; texts: number }[] = []
+  const takeCorrection = () => {
+    const open = corrections.find(({ until, texts }) => until > now() && texts > 0)
+    if (open) open.texts -= 1
+    return open !== undefined
+  }
   /** Until when each may have consequences. */
   const happenings: { until: number; isBeginning: boolean }[] = []
   let today: ({ day: number; budget: Budget } & Pick<Spent, 'beginnings' | 'happenings'>) | undefined
@@ -152,17 +162,21 @@ export function createBudget({ start, now, truth, pollSeconds, scale }: BudgetOp
     /**
      * It may have consequences for a day after its end. Call it before the settings change.
      * @param isBeginning whether everything is read after it, as at the first start
+     * @param isWrong whether lists show wrong values meanwhile
      */
-    happened({ forMs = 0, isBeginning = false } = {}) {
+    happened({ forMs = 0, isBeginning = false, isWrong = false } = {}) {
       count()
+      if (isWrong)
+        corrections.push({ until: now() + forMs + (7 * scale + 1) * DAY, texts: truth().count('messages') })
       happenings.push({ until: now() + forMs + DAY, isBeginning })
       today = undefined
     },
     /**
      * The most requests of the route on this day until now.
+     * @param requests those that were made
      * @param failed of them
      */
-    of(route: string, failed: number): number {
+    of(route: string, { requests, failed }: { requests: number; failed: number }): number {
       const day = Math.floor((now() - start) / DAY)
       const begin = start + day * DAY
       if (countedAt < begin) {
@@ -176,7 +190,9 @@ export function createBudget({ start, now, truth, pollSeconds, scale }: BudgetOp
         const budget = budgetFor(truth(), { scale, now: now() })
         today = { day, budget, beginnings, happenings: felt.length - beginnings }
       }
-      return today.budget(route, { ...today, polls, share: (now() - begin) / DAY, failed })
+      const most = today.budget(route, { ...today, polls, share: (now() - begin) / DAY, failed })
+      const isCorrection = requests > most && route === '/v2/messages/{messageId}' && takeCorrection()
+      return isCorrection ? requests : most
     },
   }
 }

@@ -398,7 +398,11 @@ export async function live(life: Life): Promise<Lived> {
     for (const deed of life.deeds) {
       await pass(Math.max(0, START + deed.atMs - machine.now()))
       if (findings.length > 0) break
-      budget.happened({ forMs: lengthOf(deed), isBeginning: ['command', 'backfill'].includes(deed.kind) })
+      budget.happened({
+        forMs: lengthOf(deed),
+        isBeginning: ['command', 'backfill'].includes(deed.kind),
+        isWrong: deed.kind === 'answers' && deed.faults.some(({ kind }) => kind === 'rewrite'),
+      })
       await does[deed.kind](deed as never)
     }
     while (findings.length === 0 && undos[0] !== undefined)

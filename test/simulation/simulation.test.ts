@@ -12,7 +12,19 @@ import { type Life, lifeOf, live } from './life.ts'
 import { createMachine, httpTimers } from './machine.ts'
 import { MUTANTS, mutatedFile } from './mutants.ts'
 import { grown } from './rest.ts'
-import { change, DAY, HOUR, leftOut, look, MINUTE, SECOND, life as scripted } from './scripted.ts'
+import {
+  answers,
+  backfill,
+  change,
+  DAY,
+  HOUR,
+  leftOut,
+  look,
+  MINUTE,
+  SECOND,
+  life as scripted,
+  WORKSPACE,
+} from './scripted.ts'
 
 test('the same seed gives the same requests at the same times, and the same rows', async () => {
   const { deeds, ...others } = lifeOf(9, { days: 1, rest: 0 })
@@ -87,6 +99,26 @@ test('a row that was deleted under a clock ahead and is published again is not t
       { kind: 'clock', atMs: HOUR, offMs: 40 * DAY, forMs: 20 * HOUR },
       change(2 * HOUR, { kind: 'hide', resource: 'members' }, 7 * HOUR),
       look(9 * HOUR + MINUTE),
+    ),
+  )
+  expect(findings).toEqual([])
+})
+
+test('texts are read again a week after lists have shown wrong Message-IDs, once each', async () => {
+  const { findings } = await live(
+    scripted(
+      {
+        resources: ['messages', 'message_bodies'],
+        workspace: { ...WORKSPACE, messages: 120 },
+        quietDays: 8,
+        restDays: 8,
+      },
+      answers(5 * HOUR, 20 * MINUTE, {
+        kind: 'rewrite',
+        from: '"header_message_id":("[^"]*"|null)',
+        to: '"header_message_id":"<1>"',
+      }),
+      backfill(5 * HOUR + MINUTE),
     ),
   )
   expect(findings).toEqual([])
