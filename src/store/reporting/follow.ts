@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { createLocalHour } from '../../base/time-zone.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
+import { onlyRow } from '../database/statements.ts'
 import { createMeta, META } from '../sync/meta.ts'
 import type { CalendarDay } from './calendar-days.ts'
 import { createConversationPeople, createConversations } from './conversations.ts'
@@ -21,7 +22,7 @@ import { createWaitingKeys, followChanges, type KeyKind } from './waiting-keys.t
  */
 
 /** Keys that one transaction follows. */
-const STEP = 500
+const STEP = 200
 
 interface FollowDeps {
   db: Sqlite
@@ -57,10 +58,12 @@ export function createFollow({ db, prepare, transaction }: FollowDeps): (rules: 
   const waiting = createWaitingKeys(prepare)
   let steps: { of: string; by: Readonly<Record<KeyKind, (keys: never[]) => void>> } | undefined
 
-  const begin = (rules: Rules, crm: Deriving['crm']) => {
+  const rulesOf = (rules: Rules, crm: Deriving['crm']): Readonly<Record<string, unknown>> => {
     const { calendar, partnerDomains, replyLimitDays } = rules.config
-    const now: Readonly<Record<string, unknown>> = {
-      tables: TABLES,
+    const lastMigration = prepare<number>('SELECT max(created_at) FROM __drizzle_migrations').pluck()
+    return {
+      // A migration may change rows before there are triggers.
+      tables: [TABLES, onlyRow(lastMigration)],
       zone: calendar.timeZone,
       days: [rules.days[0]?.day, rules.days.at(-1)?.day],
       work: [calendar.workdays, calendar.holidays, calendar.workFrom, calendar.workTo, replyLimitDays],
@@ -68,38 +71,32 @@ export function createFollow({ db, prepare, transaction }: FollowDeps): (rules: 
       contacts: crm.contacts,
       companies: crm.companies,
     }
+  }
+
+  const begin = (text: string) => {
+    const now: Readonly<Record<string, unknown>> = JSON.parse(text)
     const stored: Readonly<Record<string, unknown>> = JSON.parse(meta.get(META.reportRules) ?? '{}')
-    const kinds = Object.entries(FOLLOWS_RULE).flatMap(([rule, follow]) =>
-      JSON.stringify(stored[rule]) === JSON.stringify(now[rule]) ? [] : follow,
-    )
-    const areDaysNew = JSON.stringify(stored['days']) !== JSON.stringify(now['days'])
-    if (kinds.length === 0 && !areDaysNew) return
+    const differs = (rule: string) => JSON.stringify(stored[rule]) !== JSON.stringify(now[rule])
+    const kinds = Object.entries(FOLLOWS_RULE).flatMap(([rule, follow]) => (differs(rule) ? follow : []))
     waiting.addAll([...new Set(kinds)])
-    if (areDaysNew) waiting.addUndated()
-    meta.set(META.reportRules, JSON.stringify(now))
+    if (differs('days')) waiting.addUndated()
+    meta.set(META.reportRules, text)
     followChanges(db)
   }
 
   return async rules => {
     const crm = keyedRecords(db)
-    await transaction(() => begin(rules, crm))
-    const of = JSON.stringify([
-      rules.config,
-      rules.internalDomains,
-      rules.days.length,
-      rules.days[0]?.day,
-      crm,
-    ])
-    if (steps?.of !== of) steps = { of, by: stepsBy(derivation({ prepare, waiting, crm }, rules)) }
+    const text = JSON.stringify(rulesOf(rules, crm))
+    if (meta.get(META.reportRules) !== text) await transaction(() => begin(text))
+    if (steps?.of !== text) steps = { of: text, by: stepsBy(derivation({ prepare, waiting, crm }, rules)) }
     const { by } = steps
     const step = () => {
       const next = waiting.next(STEP)
-      if (!next) return false
+      if (!next) return
       by[next.kind](next.keys as never[])
       waiting.done(next.kind, next.keys)
-      return true
     }
-    while (await transaction(step));
+    while (waiting.isAny()) await transaction(step)
   }
 }
 

@@ -36,6 +36,7 @@ export const WAITING_KEYS_SQL = `CREATE TABLE \`_waiting_keys\` ( /* Keys of cha
 
 export interface WaitingKeys {
   add(kind: KeyKind, keys: Iterable<WaitingKey | null>): void
+  isAny(): boolean
   /** Up to `most` keys of the first kind that has any. */
   next(most: number): { kind: KeyKind; keys: WaitingKey[] } | undefined
   done(kind: KeyKind, keys: readonly WaitingKey[]): void
@@ -47,6 +48,7 @@ export interface WaitingKeys {
 
 export function createWaitingKeys(prepare: Prepare): WaitingKeys {
   return {
+    isAny: () => prepare('SELECT 1 FROM _waiting_keys LIMIT 1').get() !== undefined,
     add(kind, keys) {
       const insert = prepare('INSERT OR IGNORE INTO _waiting_keys (kind, key) VALUES (?, ?)')
       for (const key of keys) if (key !== null) insert.run(KEY_KINDS[kind], key)
