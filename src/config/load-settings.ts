@@ -167,6 +167,7 @@ export function loadSettings(request: SettingsRequest): LoadedSettings {
   }
   warnOfPlainHttp({ ...settings, proxies }, found)
   warnOfVersionInUrl(settings.api.baseUrl, found)
+  refuseWorkWithoutHours(settings, found)
   const isFatal = ({ about }: Problem) => isUsed(about, request.used)
   const fatal = found.problems.filter(isFatal)
   if (fatal.length > 0) throw settingsError(fatal)
@@ -613,6 +614,14 @@ function warnOfVersionInUrl(baseUrl: string | undefined, found: SettingFindings)
   const [, rest, version] = /^(.*[^/])\/(v[12])$/.exec(baseUrl ?? '') ?? []
   if (version === undefined) return
   found.warnings.push(`api.base_url ends in /${version}, but parley adds /v1 and /v2 itself: try ${rest}`)
+}
+
+function refuseWorkWithoutHours({ reporting }: Pick<Settings, 'reporting'>, found: SettingFindings): void {
+  if (reporting.workFrom < reporting.workTo) return
+  found.problems.push({
+    text: 'reporting.work_to is not later than reporting.work_from: no time of a workday would be working time',
+    about: 'reporting.work_to',
+  })
 }
 
 function settingsError(problems: readonly Problem[], cause?: unknown): StopError {

@@ -199,6 +199,28 @@ describe('the values of a setting', () => {
     )
   })
 
+  test.each<[name: string, text: string, read: unknown]>([
+    ['WORK_FROM', '08:30', 510],
+    ['WORK_TO', '24:00', 1440],
+    ['WORK_TO', '24:01', undefined],
+    ['WORK_FROM', '8:30', undefined],
+    ['INTERNAL_DOMAINS', 'Own.example, own.co.jp', ['own.example', 'own.co.jp']],
+    ['INTERNAL_DOMAINS', 'jo@own.example', undefined],
+    ['PARTNER_DOMAINS', 'https://own.example', undefined],
+    ['PARTNER_DOMAINS', 'own.', undefined],
+  ])('PARLEY_REPORTING_%s accepts or refuses %j', (name, text, read) => {
+    const reporting = () => load({ env: { [`PARLEY_REPORTING_${name}`]: text } }).settings.reporting
+    if (read === undefined) expect(reporting).toThrow(`PARLEY_REPORTING_${name}`)
+    else expect(Object.values(reporting())).toContainEqual(read)
+  })
+
+  test('work ends later than it begins', () => {
+    const load = (workTo: string) =>
+      loadSettings({ flags: {}, env: { PARLEY_REPORTING_WORK_TO: workTo }, cwd: '/', requireApi: false })
+    expect(() => load('09:00')).toThrow('reporting.work_to is not later than reporting.work_from')
+    expect(load('09:01').settings.reporting.workTo).toBe(541)
+  })
+
   test('resources are checked against the known names', () => {
     const attempt = () =>
       load({ flags: { 'sync.resources': 'members,robots' }, resourceNames: ['members', 'teams'] })

@@ -149,7 +149,7 @@ describe('a warehouse that is not as its descriptions promise', () => {
   })
 
   test('a deal that the view has twice, and one without its owner state, fail', () => {
-    const twice = `CREATE TABLE d AS SELECT * FROM deals; DROP VIEW deals;
+    const twice = `CREATE TABLE d AS SELECT * FROM deals; DROP VIEW deal_facts; DROP VIEW deals;
       UPDATE d SET owner_state = NULL WHERE deal_id = (SELECT max(deal_id) FROM d);
       CREATE VIEW deals AS SELECT * FROM d UNION ALL SELECT * FROM (SELECT * FROM d ORDER BY deal_id LIMIT 1)`
     const wrong = wrongAfter(twice)
@@ -181,7 +181,7 @@ describe('a warehouse that is not as its descriptions promise', () => {
 
 test('a file of an older version is tested as far as it goes', () => {
   const { db } = changed(
-    'DROP VIEW deals; DROP TABLE pipelines; ALTER TABLE stage_outcomes DROP COLUMN outcome',
+    'DROP VIEW deal_facts; DROP VIEW deals; DROP TABLE pipelines; ALTER TABLE stage_outcomes DROP COLUMN outcome',
   )
   const findings = findingsIn(db)
   expect(findings.filter(({ mark }) => mark === 'wrong')).toEqual([])
