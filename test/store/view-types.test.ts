@@ -16,6 +16,13 @@ const DECLARED = {
   any: 'BLOB',
 } as const
 
+/** Tables for reports declare these, and views over them have the same. */
+const OF_REPORTS: Partial<Record<keyof typeof DECLARED, string>> = {
+  date: 'DATE',
+  timestamp: 'TIMESTAMP',
+  boolean: 'BOOLEAN',
+}
+
 interface ViewColumn {
   view: string
   column: string
@@ -39,7 +46,7 @@ function undeclared(store: TemporaryStore): string[] {
   )
   return columnsOfViews(store).flatMap(({ view, column, type }) => {
     const kind = kinds.get(`${view}.${column}`)
-    return kind !== undefined && type.startsWith(DECLARED[kind])
+    return kind !== undefined && (type.startsWith(DECLARED[kind]) || type === OF_REPORTS[kind])
       ? []
       : [`${view}.${column}: ${kind}, ${type}`]
   })

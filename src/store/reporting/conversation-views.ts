@@ -30,7 +30,7 @@ FROM _conversation_people x JOIN conversations c ON c._id = x.conversation JOIN 
 LEFT JOIN parties t ON t.party_id = p.party_id
 UNION ALL
 SELECT c.kind, c.conversation_id, c.day, NULL, NULL, s.speaker_name, 'unknown', NULL, NULL, NULL, 'speaker',
-  s.speaker_ratio > 0, s.speaker_ratio
+  CAST(s.speaker_ratio > 0 AS INTEGER), CAST(s.speaker_ratio AS REAL)
 FROM conversations c JOIN meeting_speakers s ON c.kind = 'meeting' AND s.meeting_id = c.conversation_id
 JOIN meetings m ON m.id = c.conversation_id
 WHERE c.is_readable = 1 AND s.speaker_name IS NOT m.owner_name
