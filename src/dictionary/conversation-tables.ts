@@ -87,11 +87,11 @@ const PEOPLE_RECOUNTS: readonly Recount[] = [
     base: [
       address('email', 'members WHERE true'),
       address('email', 'contacts WHERE true'),
-      address('handle', 'message_participants WHERE true'),
+      address('handle', "message_participants WHERE role IN ('FROM', 'TO', 'CC', 'BCC')"),
       address('owner_email', 'meetings WHERE _deleted_at IS NULL'),
       address(
         'a.email',
-        'meeting_attendees a JOIN meetings m ON m.id = a.meeting_id WHERE m._deleted_at IS NULL',
+        "meeting_attendees a JOIN meetings m ON m.id = a.meeting_id WHERE m._deleted_at IS NULL AND m.access IS NOT 'withheld'",
       ),
     ].join(' UNION '),
   },
@@ -147,7 +147,7 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
       conversation_id: CONVERSATION,
       happened_at: [
         'timestamp',
-        'When the e-mail was sent or received, or the meeting began. Where the meeting is withheld and has no time, that of its activity.',
+        'When the e-mail was sent or received, or the meeting began. Where a meeting has no such time, that of its activity.',
         { example: INSTANT, nullMeaning: 'It is not known.' },
       ],
       day: day('Local day.', NO_TIME),
@@ -171,7 +171,7 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
       }),
       is_external: flag(
         '1 with a person of theirs, 0 without.',
-        'A person’s side is unknown, or not all people are: nobody can say.',
+        'The side of somebody is unknown, or not all people are known.',
       ),
       is_group_email: flag('1 for mailing lists and group addresses; 0 for a meeting.', 'No copy says so.'),
       is_readable: flag(
@@ -353,7 +353,7 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       form: 'view',
       area: 'reports',
       about:
-        'One person in one role of one conversation. A person who owns a meeting and attends it is its `owner`. A speaker who is nobody of them has a row without `person_id`, with the role `speaker`.',
+        'One person in one role of one conversation. A person who owns a meeting and attends it is its `owner`. A speaker with another name has a row without `person_id`, with the role `speaker`.',
     },
     {
       kind: ['text', KIND[1], { ...KIND[2], isKey: false }],
@@ -404,7 +404,7 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
         {
           unit: 'not stated',
           example: '0.6',
-          nullMeaning: 'It is an e-mail, nobody spoke with this name, or two people have it.',
+          nullMeaning: 'It is an e-mail, there is no speaker with this name, or two people have it.',
         },
       ],
     },
@@ -465,7 +465,7 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
       due_day: day('Day on which it is due.', 'It has none.'),
       is_completed: flag('1 when it is completed.', 'The API does not say.'),
       is_overdue: flag('1 when it is not completed and was due before `periods.today`.'),
-      person_id: text('Owner of the meeting: an action item names nobody.', ADDRESS, {
+      person_id: text('Owner of the meeting: an action item names no person.', ADDRESS, {
         nullMeaning: 'It is not known.',
         refersTo: ['people.person_id'],
         resolves: true,

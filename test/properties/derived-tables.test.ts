@@ -175,7 +175,7 @@ const DERIVED = {
   parties: 'SELECT * FROM parties ORDER BY 1',
   pairs: 'SELECT * FROM record_conversations ORDER BY 1, 2, 3, 4',
   records: `SELECT object, record_id, meetings, mails, mails_in, mails_out, meetings_without_derived, mails_without_derived,
-      mails_in_without_derived, mails_out_without_derived, first_meeting_day, last_day, last_theirs_day, last_two_way_day
+      mails_in_without_derived, mails_out_without_derived, engaged_people, first_meeting_day, last_day, last_theirs_day, last_two_way_day
     FROM record_activity ORDER BY 1, 2`,
   questions: `SELECT asked_mail_id, thread_id, asked_at, last_asked_at, answered_mail_id, answered_at, day, person_id, side, is_counted,
       CASE WHEN answered_at IS NOT NULL THEN work_hours END AS worked FROM mail_questions ORDER BY 1`,
@@ -254,6 +254,6 @@ test('what is derived row by row is what a full build derives', async () => {
         }
       },
     ),
-    { numRuns: runs(40) },
+    { numRuns: runs(100) },
   )
 })

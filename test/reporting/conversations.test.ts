@@ -105,6 +105,11 @@ test('a withheld meeting has the time of its activity, no title, and nobody says
   store.exec("INSERT INTO meetings (id, access, _first_seen_at, _synced_at) VALUES ('w', 'withheld', '', '')")
   store.put('activities', [{ id: '1', source_type: 'MEETING', source_id: 'w', occurred_at: AT, links: [] }])
   await update()
+  store.exec(
+    "INSERT INTO meeting_attendees (meeting_id, position, email) VALUES ('w', 0, 'jo@theirs.example')",
+  )
+  await update()
+  expect(store.column('SELECT person_id FROM conversation_people')).toEqual([])
   expect(store.all('SELECT day, local_hour, title, is_external, is_readable FROM conversations')).toEqual([
     { day: '2026-03-04', local_hour: 1, title: null, is_external: null, is_readable: 0 },
   ])
@@ -151,6 +156,52 @@ test('a question that waits counts its working hours until the warehouse is comp
   await update()
   expect(store.all('SELECT hours, work_hours, answered_at FROM mail_questions')).toEqual([
     { hours: 42.5, work_hours: 12.5, answered_at: null },
+  ])
+})
+
+test('a side that changes asks and answers again', async () => {
+  const { store, update } = workspace()
+  store.put('members', MEMBERS)
+  store.put('message_copies', [
+    mail('a', 'jo@theirs.example', 'aiko@own.example'),
+    mail('b', 'aiko@own.example', 'jo@theirs.example', { received_at: '2026-03-03T17:00:00.000Z' }),
+  ])
+  await update()
+  expect(store.column('SELECT answered_mail_id FROM mail_questions ORDER BY asked_at')).toEqual(['<b>', null])
+  store.put('members', [...MEMBERS, { id: 'm3', name: 'Jo', email: 'jo@theirs.example' }])
+  await update()
+  expect(store.all('SELECT asked_mail_id, side, answered_mail_id FROM mail_questions')).toEqual([
+    { asked_mail_id: '<a>', side: 'ours', answered_mail_id: null },
+  ])
+})
+
+test.each([
+  ['one of theirs', { attendee_user_email: 'jo@theirs.example' }, 1],
+  ['one of theirs without an address', { attendee_user_email: null, is_internal: false }, 1],
+  ['somebody without an address', { attendee_user_email: null, is_internal: null }, null],
+  ['one of ours without an address', { attendee_user_email: null, is_internal: true }, 0],
+  ['only us', { attendee_user_email: 'ben@own.example' }, 0],
+])('whether a meeting is external, with %s', async (_, attendee, isExternal) => {
+  const { store, update } = workspace()
+  store.put('members', MEMBERS)
+  putMeeting(store, 'm', 'open', {
+    meeting_owner: { name: 'Aiko', email: 'aiko@own.example' },
+    attendees: [{ attendee_user_name: 'Jo', is_workspace_member: false, is_internal: null, ...attendee }],
+    speakers: [],
+  })
+  await update()
+  expect(store.column('SELECT is_external FROM conversations')).toEqual([isExternal])
+})
+
+test('an e-mail with a mistaken date hides no last day', async () => {
+  const { store, update } = workspace()
+  store.put('message_copies', [
+    mail('a', 'jo@theirs.example', 'aiko@own.example'),
+    mail('b', 'jo@theirs.example', 'aiko@own.example', { received_at: '9999-01-01T00:00:00.000Z' }),
+  ])
+  await update()
+  expect(store.column("SELECT last_seen_day FROM parties WHERE party_id = 'jo@theirs.example'")).toEqual([
+    '2026-03-03',
   ])
 })
 

@@ -407,6 +407,25 @@ test('somebody else may have a name of those about conversations, and deals stay
   })
 })
 
+test('a name that somebody else has for a while takes nothing from what parley has made', async () => {
+  const { store, deals, update } = workspace()
+  deals({ d: BASE })
+  await update()
+  store.exec('DROP VIEW promises; CREATE TABLE promises (mine TEXT)')
+  store.exec(
+    `UPDATE sync_meta SET value = (SELECT json_group_array(e.value) FROM json_each(sync_meta.value) e WHERE e.value <> 'promises') WHERE key = '${META.reportObjects}'`,
+  )
+  ensureReportTables(store.db)
+  await workspaceUpdateOf(store)
+  expect(store.column("SELECT name FROM sqlite_master WHERE name IN ('people', 'deals')")).toEqual(['deals'])
+  store.exec('DROP TABLE promises')
+  ensureReportTables(store.db)
+  await workspaceUpdateOf(store)
+  expect(
+    store.column("SELECT name FROM sqlite_master WHERE name IN ('people', 'promises') ORDER BY 1"),
+  ).toEqual(['people', 'promises'])
+})
+
 describe('the view periods', () => {
   async function periods(completeAsOf: string, env: Record<string, string> = {}) {
     const { store, update } = workspace()

@@ -182,6 +182,8 @@ async function runBackfill({
     if (isFinished && !signal.aborted) await updateReports({ store: app.store, log }, settings)
     if (isFinished && !signal.aborted) {
       await maintainAfterBackfill({ store: app.store, clock, log, settings, signal }, backfill.serverTime())
+      // What was purged leaves the tables for reports too.
+      await updateReports({ store: app.store, log }, settings)
     }
     const summary = summarize({ app, backfill, end, durationMs: clock.elapsed() - began })
     if (summary) {

@@ -21,20 +21,30 @@ const NAME_IN_MEETING = `coalesce(
 const SPEAKER_RATIO = `CASE WHEN c.kind = 'meeting' THEN (
       SELECT CASE WHEN count(*) = count(s.speaker_ratio) THEN sum(s.speaker_ratio) END FROM meeting_speakers s
       WHERE s.meeting_id = c.conversation_id AND s.speaker_name = ${NAME_IN_MEETING}
-        AND (SELECT count(*) FROM meeting_attendees b WHERE b.meeting_id = s.meeting_id AND b.name = s.speaker_name) < 2) END`
+        AND (SELECT count(DISTINCT who) FROM (
+          SELECT coalesce(nullif(lower(trim(b.email)), ''), b.position) AS who FROM meeting_attendees b
+            WHERE b.meeting_id = s.meeting_id AND b.name = s.speaker_name
+          UNION ALL SELECT lower(trim(o.owner_email)) FROM meetings o
+            WHERE o.id = s.meeting_id AND o.owner_name = s.speaker_name)) < 2) END`
 
+/** A column of a UNION has no declared type, so they are cast outside of it. */
 const CONVERSATION_PEOPLE = `
+SELECT u.kind, u.conversation_id, u.day, u.person_id, u.party_id, u.name, u.side, u.member_id, u.contact_id, u.company_id,
+  u.role, CAST(u.wrote_or_spoke AS INTEGER) AS wrote_or_spoke, CAST(u.speaker_ratio AS REAL) AS speaker_ratio
+FROM (
 SELECT c.kind, c.conversation_id, c.day, p.person_id, p.party_id, p.name, p.side, p.member_id, p.contact_id, t.company_id,
-  ${ROLE_NAME} AS role, CAST(x.has_said AS INTEGER) AS wrote_or_spoke, CAST(${SPEAKER_RATIO} AS REAL) AS speaker_ratio
+  ${ROLE_NAME} AS role, x.has_said AS wrote_or_spoke, ${SPEAKER_RATIO} AS speaker_ratio
 FROM _conversation_people x JOIN conversations c ON c._id = x.conversation JOIN people p ON p._id = x.person
 LEFT JOIN parties t ON t.party_id = p.party_id
 UNION ALL
 SELECT c.kind, c.conversation_id, c.day, NULL, NULL, s.speaker_name, 'unknown', NULL, NULL, NULL, 'speaker',
-  CAST(s.speaker_ratio > 0 AS INTEGER), CAST(s.speaker_ratio AS REAL)
+  s.speaker_ratio > 0, s.speaker_ratio
 FROM conversations c JOIN meeting_speakers s ON c.kind = 'meeting' AND s.meeting_id = c.conversation_id
 JOIN meetings m ON m.id = c.conversation_id
-WHERE c.is_readable = 1 AND s.speaker_name IS NOT m.owner_name
-  AND NOT EXISTS (SELECT 1 FROM meeting_attendees a WHERE a.meeting_id = s.meeting_id AND a.name = s.speaker_name)`
+WHERE c.is_readable = 1 AND (s.speaker_name IS NOT m.owner_name OR trim(coalesce(m.owner_email, '')) = '')
+  AND NOT EXISTS (SELECT 1 FROM meeting_attendees a
+    WHERE a.meeting_id = s.meeting_id AND a.name = s.speaker_name AND trim(coalesce(a.email, '')) <> '')
+) u`
 
 const RECORD_PEOPLE = `
 SELECT r.object, r.record_id, c.kind, c.conversation_id, c.day, h.person_id, h.party_id, h.side, h.contact_id,
@@ -82,8 +92,8 @@ SELECT a.conversation_id AS asked_mail_id,
   CAST((SELECT m.thread_id FROM messages m WHERE m.header_message_id = a.conversation_id) AS TEXT) AS thread_id,
   a.happened_at AS asked_at, l.happened_at AS last_asked_at,
   r.conversation_id AS answered_mail_id, r.happened_at AS answered_at, a.day, a.person_id, a.side,
-  CAST(round((julianday(coalesce(r.happened_at, ${AS_OF})) - julianday(a.happened_at)) * 24, 4) AS REAL) AS hours,
-  CAST(round(coalesce(q.work_hours, ${workHoursTo(AS_OF)} - ${workHoursTo('a.happened_at')}), 4) AS REAL) AS work_hours,
+  CAST(round(max(0, julianday(coalesce(r.happened_at, ${AS_OF})) - julianday(a.happened_at)) * 24, 4) AS REAL) AS hours,
+  CAST(round(coalesce(q.work_hours, max(0, ${workHoursTo(AS_OF)} - ${workHoursTo('a.happened_at')})), 4) AS REAL) AS work_hours,
   CAST(q.is_counted AS INTEGER) AS is_counted
 FROM _mail_questions q JOIN conversations a ON a._id = q.asked JOIN conversations l ON l._id = q.last_asked
 LEFT JOIN conversations r ON r._id = q.answered`

@@ -8,6 +8,9 @@ import type { Side } from './sides.ts'
  * then their people, then what their people say about them.
  */
 
+/** In place of a time that is not known: before every other. */
+const NO_TIME = -1e15
+
 export const ROLES = { FROM: 1, TO: 2, CC: 3, BCC: 4, OWNER: 5, ATTENDEE: 6 } as const
 
 /** How a conversation belongs to a record. The greatest is the strongest. */
@@ -39,20 +42,21 @@ const MAILS = `SELECT m.header_message_id AS id, m.received_at AS happenedAt, nu
   FROM json_each(:keys) k CROSS JOIN messages m ON m.header_message_id = k.value AND m._deleted_at IS NULL`
 const MAIL_PEOPLE = `SELECT p.header_message_id AS id, ${roleOf('p.role')} AS role, lower(trim(p.handle)) AS address,
     trim(coalesce(p.display_name, '')) <> '' AS isNamed, NULL AS isInternal, p.role = 'FROM' AS hasSaid,
-    p.contact_id AS contact
+    nullif(p.contact_id, '') AS contact
   FROM json_each(:keys) k CROSS JOIN message_participants p ON p.header_message_id = k.value`
 /** A meeting that is withheld from the first read on has no time but that of its activity. */
 const MEETINGS = `SELECT m.id, coalesce(m.start_time, (SELECT min(a.occurred_at) FROM activities a
       WHERE a.source_id = m.id AND a.source_type = 'MEETING' AND a._deleted_at IS NULL)) AS happenedAt, CASE WHEN m.access IS NOT 'withheld' THEN nullif(m.title, '') END AS title, 0 AS isGroup,
     CASE m.access WHEN 'open' THEN 1 WHEN 'withheld' THEN 0 END AS isReadable,
-    CAST(round((julianday(m.end_time) - julianday(m.start_time)) * 1440) AS INTEGER) AS minutes
+    CAST(round(CASE WHEN m.end_time >= m.start_time THEN julianday(m.end_time) - julianday(m.start_time) END * 1440) AS INTEGER) AS minutes
   FROM json_each(:keys) k CROSS JOIN meetings m ON m.id = k.value AND m._deleted_at IS NULL`
 const MEETING_PEOPLE = `SELECT m.id, ${ROLES.OWNER} AS role, lower(trim(m.owner_email)) AS address,
     trim(coalesce(m.owner_name, '')) <> '' AS isNamed, NULL AS isInternal, ${hasSpoken('m.id', 'm.owner_name')} AS hasSaid, NULL AS contact
   FROM json_each(:keys) k CROSS JOIN meetings m ON m.id = k.value
   UNION ALL SELECT a.meeting_id, ${ROLES.ATTENDEE}, lower(trim(a.email)), trim(coalesce(a.name, '')) <> '',
-    CASE WHEN a.is_workspace_member = 1 THEN 1 ELSE a.is_internal END, ${hasSpoken('a.meeting_id', 'a.name')}, a.contact_id
-  FROM json_each(:keys) k CROSS JOIN meeting_attendees a ON a.meeting_id = k.value`
+    CASE WHEN a.is_workspace_member = 1 THEN 1 ELSE a.is_internal END, ${hasSpoken('a.meeting_id', 'a.name')}, nullif(a.contact_id, '')
+  FROM json_each(:keys) k CROSS JOIN meetings m ON m.id = k.value AND m.access IS NOT 'withheld'
+  CROSS JOIN meeting_attendees a ON a.meeting_id = m.id`
 
 function hasSpoken(meeting: string, name: string): string {
   return `EXISTS (SELECT 1 FROM meeting_speakers s WHERE s.meeting_id = ${meeting} AND s.speaker_name = ${name} AND s.speaker_ratio > 0)`
@@ -134,7 +138,7 @@ export function createConversations(kind: 'mail' | 'meeting', derivation: Derivi
           conversation,
           person: numbers.person(address),
           role,
-          happened_ms: msOf(happenedAt) ?? null,
+          happened_ms: msOf(happenedAt) ?? NO_TIME,
           is_named: isNamed,
           is_internal: isInternal,
           has_said: hasSaid,
@@ -150,6 +154,8 @@ export function createConversations(kind: 'mail' | 'meeting', derivation: Derivi
       [...persons].map(person => addressOf.get(person) ?? null),
     )
     waiting.add('conversation', present)
+    for (const { conversation } of [...replaced.gone, ...replaced.come])
+      waiting.add('record', recordsOf.all(conversation))
     // A number that was only just given may belong to no conversation when its turn comes.
     waiting.add(
       'record',
@@ -240,6 +246,8 @@ interface KnownConversation {
   kind: 'mail' | 'meeting'
   id: string
   isReadable: number | null
+  /** Side of the people without an address; null without any. */
+  others: 'theirs' | 'unknown' | null
 }
 
 interface TakingPart {
@@ -273,18 +281,34 @@ const LINKS = `SELECT c._id AS conversation, ${LINK_COLUMNS} FROM json_each(:key
     CROSS JOIN conversations c ON c._id = k.value AND c.kind = 'meeting'
     CROSS JOIN activities a ON a.source_id = c.conversation_id AND a.source_type = 'MEETING' AND a._deleted_at IS NULL
     CROSS JOIN activity_links l ON l.activity_id = a.id
-  UNION ALL SELECT c._id, lower(o.object_type), o.object_id, ${HOW.related} FROM json_each(:keys) k
+  UNION ALL SELECT c._id, coalesce((SELECT b.name FROM crm_objects b WHERE lower(b.name) = lower(o.object_type)), lower(o.object_type)),
+      o.object_id, ${HOW.related} FROM json_each(:keys) k
     CROSS JOIN conversations c ON c._id = k.value AND c.kind = 'meeting'
-    CROSS JOIN meeting_related_objects o ON o.meeting_id = c.conversation_id WHERE o.object_type <> '' AND o.object_id <> ''
+    CROSS JOIN meetings m ON m.id = c.conversation_id AND m.access IS NOT 'withheld'
+    CROSS JOIN meeting_related_objects o ON o.meeting_id = m.id WHERE o.object_type <> '' AND o.object_id <> ''
   UNION ALL SELECT c._id, 'contact', p.contact_id, ${HOW.participant} FROM json_each(:keys) k
     CROSS JOIN conversations c ON c._id = k.value AND c.kind = 'mail'
     CROSS JOIN message_participants p ON p.header_message_id = c.conversation_id WHERE p.contact_id <> ''
   UNION ALL SELECT c._id, 'contact', p.contact_id, ${HOW.participant} FROM json_each(:keys) k
     CROSS JOIN conversations c ON c._id = k.value AND c.kind = 'meeting'
-    CROSS JOIN meeting_attendees p ON p.meeting_id = c.conversation_id WHERE p.contact_id <> ''`
+    CROSS JOIN meetings m ON m.id = c.conversation_id AND m.access IS NOT 'withheld'
+    CROSS JOIN meeting_attendees p ON p.meeting_id = m.id WHERE p.contact_id <> ''`
+
+/** SQL for the side of people without an address: those who are theirs, else those of whom nothing says that they are ours. */
+const OTHERS = `CASE c.kind
+    WHEN 'mail' THEN (SELECT max('unknown') FROM message_participants p
+      WHERE p.header_message_id = c.conversation_id AND trim(coalesce(p.handle, '')) = '')
+    ELSE coalesce(
+      (SELECT min(CASE WHEN a.is_internal = 0 OR a.contact_id <> '' THEN 'theirs' ELSE 'unknown' END) FROM meeting_attendees a
+        WHERE a.meeting_id = c.conversation_id AND trim(coalesce(a.email, '')) = ''
+          AND a.is_workspace_member IS NOT 1 AND a.is_internal IS NOT 1),
+      (SELECT 'unknown' FROM meeting_speakers s JOIN meetings m ON m.id = s.meeting_id
+        WHERE s.meeting_id = c.conversation_id AND s.speaker_name IS NOT m.owner_name
+          AND NOT EXISTS (SELECT 1 FROM meeting_attendees a WHERE a.meeting_id = s.meeting_id AND a.name = s.speaker_name) LIMIT 1))
+    END`
 
 /** Follows the people of conversations: whose they are, and which records they belong to. */
-export function createConversationPeople({ prepare, waiting }: Deriving) {
+export function createConversationPeople({ prepare, waiting, crm: { contactObject } }: Deriving) {
   const conversations = createDerivedRows(prepare, {
     table: 'conversations',
     columns: ['_id', 'kind', 'conversation_id', 'person_id', 'side', 'is_external'],
@@ -298,7 +322,7 @@ export function createConversationPeople({ prepare, waiting }: Deriving) {
     scope: 'conversation',
   })
   const numbers = createNumbers(prepare)
-  const kinds = `SELECT c._id AS number, c.kind, c.conversation_id AS id, c.is_readable AS isReadable FROM json_each(:keys) k CROSS JOIN conversations c ON c._id = k.value`
+  const kinds = `SELECT c._id AS number, c.kind, c.conversation_id AS id, c.is_readable AS isReadable, ${OTHERS} AS others FROM json_each(:keys) k CROSS JOIN conversations c ON c._id = k.value`
   const recordsOf = prepare<number>('SELECT record FROM _record_conversations WHERE conversation = ?').pluck()
   const meet = prepare(
     'UPDATE conversations SET _is_two_way = NOT _is_two_way WHERE _id = ? AND _is_two_way <> ?',
@@ -307,11 +331,11 @@ export function createConversationPeople({ prepare, waiting }: Deriving) {
     const present = rowsFor<KnownConversation>(prepare, kinds, ids)
     const people = listsBy(rowsFor<TakingPart>(prepare, TAKING_PART, ids), ({ conversation }) => conversation)
     const links = rowsFor<RecordLink>(prepare, LINKS, ids)
-    const rows = present.map(({ number, kind, id, isReadable }) => {
+    const rows = present.map(({ number, kind, id, isReadable, others }) => {
       const own = people.get(number) ?? []
       const first = own.find(({ role }) => role === ROLES.FROM || role === ROLES.OWNER)
       const isExternal = isWithTheirs(
-        own.map(({ side }) => side),
+        [...own.map(({ side }) => side), ...(others === null ? [] : [others])],
         kind === 'mail' || isReadable === 1,
       )
       if (kind === 'meeting') {
@@ -325,12 +349,14 @@ export function createConversationPeople({ prepare, waiting }: Deriving) {
         is_external: isExternal,
       }
     })
-    for (const { _id } of conversations.replace(ids, rows).come)
+    for (const { _id, kind } of conversations.replace(ids, rows).come) {
       waiting.add('record', recordsOf.all(Number(_id)))
+      if (kind === 'mail') waiting.add('thread', [_id])
+    }
     const byAddress = [...people.values()]
       .flat()
       .flatMap(({ conversation, contact_id: record_id }) =>
-        record_id === null ? [] : [{ conversation, object: 'contact', record_id, how: HOW.participant }],
+        record_id === null ? [] : [{ conversation, object: contactObject, record_id, how: HOW.participant }],
       )
     const strongest = new Map<string, RecordLink>()
     for (const link of [...links, ...byAddress]) {

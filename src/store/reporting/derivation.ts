@@ -13,8 +13,8 @@ export interface Deriving {
   localHour(ms: number): number
   domains: Domains
   replyLimitDays: number
-  /** SQL for the contacts and companies whose ids are in a JSON array; undefined where the CRM has none. */
-  crm: { contacts: string | undefined; companies: string | undefined }
+  /** SQL for the contacts and companies whose ids are in a JSON array, undefined where the CRM has none; the object of contacts. */
+  crm: { contacts: string | undefined; companies: string | undefined; contactObject: string }
 }
 
 /** The rows of a query about the keys in the JSON array `:keys`. */

@@ -68,18 +68,18 @@ export function createFollow({ db, prepare, transaction }: FollowDeps): (rules: 
       days: [rules.days[0]?.day, rules.days.at(-1)?.day],
       work: [calendar.workdays, calendar.holidays, calendar.workFrom, calendar.workTo, replyLimitDays],
       domains: [rules.internalDomains, partnerDomains],
-      contacts: crm.contacts,
+      contacts: [crm.contacts, crm.contactObject],
       companies: crm.companies,
     }
   }
 
-  const begin = (text: string) => {
+  const begin = (text: string, [first, last]: readonly (string | undefined)[]) => {
     const now: Readonly<Record<string, unknown>> = JSON.parse(text)
     const stored: Readonly<Record<string, unknown>> = JSON.parse(meta.get(META.reportRules) ?? '{}')
     const differs = (rule: string) => JSON.stringify(stored[rule]) !== JSON.stringify(now[rule])
     const kinds = Object.entries(FOLLOWS_RULE).flatMap(([rule, follow]) => (differs(rule) ? follow : []))
     waiting.addAll([...new Set(kinds)])
-    if (differs('days')) waiting.addUndated()
+    if (differs('days')) waiting.addOutside(first ?? '', last ?? '')
     meta.set(META.reportRules, text)
     followChanges(db)
   }
@@ -87,7 +87,8 @@ export function createFollow({ db, prepare, transaction }: FollowDeps): (rules: 
   return async rules => {
     const crm = keyedRecords(db)
     const text = JSON.stringify(rulesOf(rules, crm))
-    if (meta.get(META.reportRules) !== text) await transaction(() => begin(text))
+    if (meta.get(META.reportRules) !== text)
+      await transaction(() => begin(text, [rules.days[0]?.day, rules.days.at(-1)?.day]))
     if (steps?.of !== text) steps = { of: text, by: stepsBy(derivation({ prepare, waiting, crm }, rules)) }
     const { by } = steps
     const step = () => {

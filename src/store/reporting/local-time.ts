@@ -3,6 +3,9 @@ import type { CalendarDay } from './calendar-days.ts'
 
 /** Instants as the calendar has them. Pure. */
 export interface LocalTime {
+  /** When the first day begins, and when the last one has ended, in ms since the epoch. */
+  from: number
+  to: number
   /** Undefined for an instant outside of the calendar. */
   dayOf(ms: number): CalendarDay | undefined
   /** Working hours from the first day of the calendar to the instant. Their difference is the working time between two. */
@@ -24,6 +27,8 @@ export function createLocalTime(days: readonly CalendarDay[]): LocalTime {
     return days[low - 1]
   }
   return {
+    from: begins[0] ?? 0,
+    to: end,
     dayOf,
     workHoursTo(ms) {
       const day = dayOf(ms)

@@ -39,10 +39,7 @@ export function mailQuestions(mails: readonly ThreadMail[], replyLimitDays: numb
     const isInTime = answered === undefined || answered.day - run.asked.day <= replyLimitDays
     questions.push({ ...run, answered, isCounted: !run.asked.isGroup && isInTime })
   }
-  for (let first = 0; first < inOrder.length; ) {
-    const at = inOrder[first]?.at
-    const next = inOrder.findIndex((mail, place) => place > first && mail.at !== at)
-    const together = inOrder.slice(first, next < 0 ? inOrder.length : next)
+  for (const together of byInstant(inOrder)) {
     for (const mail of together) {
       const other = mail.side === 'ours' ? 'theirs' : 'ours'
       const run = open[other]
@@ -56,8 +53,18 @@ export function mailQuestions(mails: readonly ThreadMail[], replyLimitDays: numb
       const begins = run === undefined || (run.asked.isGroup && !mail.isGroup)
       open[mail.side] = { asked: begins ? mail : run.asked, lastAsked: mail }
     }
-    first += together.length
   }
   for (const run of [open.ours, open.theirs]) if (run) end(run, undefined)
   return questions
+}
+
+/** Lists of e-mails of one instant. */
+function byInstant(mails: readonly ThreadMail[]): ThreadMail[][] {
+  const lists: ThreadMail[][] = []
+  for (const mail of mails) {
+    const list = lists.at(-1)
+    if (list?.[0]?.at === mail.at) list.push(mail)
+    else lists.push([mail])
+  }
+  return lists
 }

@@ -75,10 +75,13 @@ interface Appearances {
   internal_at: number | null
 }
 
-/** When the address appeared first and last, and when it last did with a name, a contact and a flag. */
-const APPEARANCES = `SELECT p.person_id, p._id AS number,
-    (SELECT x.happened_ms FROM _conversation_people x WHERE x.person = p._id AND x.happened_ms > 0 ORDER BY x.happened_ms LIMIT 1) AS first_at,
-    ${last('happened_ms > 0')} AS last_at, ${last('is_named = 1')} AS named_at, ${last('contact IS NOT NULL')} AS contact_at,
+/**
+ * SQL for when an address appeared first and last within the calendar, and when it last did with a name, a contact and a
+ * flag.
+ */
+const appearances = ({ from, to }: Deriving['time']) => `SELECT p.person_id, p._id AS number,
+    (SELECT x.happened_ms FROM _conversation_people x WHERE x.person = p._id AND x.happened_ms >= ${from} ORDER BY x.happened_ms LIMIT 1) AS first_at,
+    ${last(`happened_ms < ${to}`)} AS last_at, ${last('is_named = 1')} AS named_at, ${last('contact IS NOT NULL')} AS contact_at,
     ${last('is_internal IS NOT NULL')} AS internal_at
   FROM json_each(:keys) k CROSS JOIN people p ON p.person_id = k.value
   WHERE EXISTS (SELECT 1 FROM _conversation_people x WHERE x.person = p._id)`
@@ -143,7 +146,7 @@ export function createPeople({ prepare, waiting, domains, time }: Deriving) {
       ).map(contact => [contact.address, contact]),
     )
     const seen = new Map(
-      rowsFor<Appearances>(prepare, APPEARANCES, addresses).map(row => [row.person_id, row]),
+      rowsFor<Appearances>(prepare, appearances(time), addresses).map(row => [row.person_id, row]),
     )
     const people = addresses.flatMap(address => {
       const [member, own, found] = [members.get(address), contacts.get(address), seen.get(address)]

@@ -37,7 +37,7 @@ const INTERNAL_TABLES = {
 	\`conversation\` INTEGER NOT NULL,
 	\`person\` INTEGER NOT NULL,
 	\`role\` INTEGER NOT NULL,
-	\`happened_ms\` INTEGER /* When, in ms since 1970. */,
+	\`happened_ms\` INTEGER NOT NULL /* When, in ms since 1970. */,
 	\`is_named\` INTEGER NOT NULL,
 	\`is_internal\` INTEGER /* What a meeting says. */,
 	\`has_said\` INTEGER NOT NULL /* 1 for who wrote or spoke. */,
@@ -125,11 +125,18 @@ export function ensureReportTables(db: Sqlite): void {
     ([name]) => !absent.has(name) && (NUMBERED.includes(name) ? NUMBERED.some(isOutdated) : isOutdated(name)),
   )
   const indices = Object.entries(INDICES).filter(([, on]) => !absent.has(on.slice(0, on.indexOf(' '))))
-  const names = JSON.stringify(NAMES.filter(name => !absent.has(name)))
+  const own = ownReportObjects(db)
+  const left = own.filter(name => absent.has(name) && CONVERSATIONS.includes(name))
+  const names = JSON.stringify(
+    NAMES.filter(name => !absent.has(name) || (own.includes(name) && !left.includes(name))),
+  )
   const meta = createMeta(sql => db.prepare(sql))
-  const areMade = outdated.length === 0 && indices.every(([name]) => present.has(name))
+  const areMade = outdated.length === 0 && left.length === 0 && indices.every(([name]) => present.has(name))
   if (areMade && (meta.get(META.reportObjects) ?? '[]') === names) return
   db.transaction(() => {
+    // They would not be followed any more, and keep what is purged.
+    for (const name of left) drop(db, name)
+    if (left.length > 0) meta.remove(META.reportRules)
     for (const [name, sql] of outdated) {
       if (!NUMBERED.includes(name)) replaceTable(db, name, sql)
       else db.exec(`DROP TABLE IF EXISTS ${quote(name)}; ${sql}`)
@@ -175,10 +182,23 @@ function replaceTable(db: Sqlite, name: string, sql: string): void {
   db.exec(`DROP TABLE ${quote(before)}`)
 }
 
+function drop(db: Sqlite, name: string): void {
+  const type = db
+    .prepare<unknown[], string>('SELECT type FROM sqlite_master WHERE name = ?')
+    .pluck()
+    .get(name)
+  if (type === 'view' || type === 'table') db.exec(`DROP ${type} ${quote(name)}`)
+}
+
+/** Names of the tables and views for reports that parley has made. */
+function ownReportObjects(db: Sqlite): readonly string[] {
+  const own: unknown = JSON.parse(createMeta(sql => db.prepare(sql)).get(META.reportObjects) ?? '[]')
+  return Array.isArray(own) ? own.map(String) : []
+}
+
 /** The tables and views of other people that have names of those for reports. */
 export function foreignReportObjects(db: Sqlite): string[] {
-  const own: unknown = JSON.parse(createMeta(sql => db.prepare(sql)).get(META.reportObjects) ?? '[]')
-  const known = Array.isArray(own) ? own : []
+  const known = ownReportObjects(db)
   const exists = db
     .prepare<unknown[], string>(
       "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND lower(name) = ?",

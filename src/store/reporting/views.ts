@@ -5,6 +5,7 @@ import type { Sqlite } from '../database/sqlite-types.ts'
 import type { View } from '../views/replace.ts'
 import { CONVERSATION_VIEWS, TODAY } from './conversation-views.ts'
 import { dealColumns, withPipelines } from './deal-columns.ts'
+import type { Deriving } from './derivation.ts'
 import { PERIODS } from './periods.ts'
 import { rolesOf, type StoredSettings, storedSettings } from './report-settings.ts'
 import { localDay, type RecordSource, recordSource, roleValues, text } from './roles-in-table.ts'
@@ -168,7 +169,7 @@ function dealFactsView(settings: StoredSettings): string {
   return `
 SELECT d.*, ${NUMBERS_OF_DEALS.map(name => `CAST(coalesce(a.${name}, 0) AS INTEGER) AS ${name}`).join(', ')},
   ${DAYS_OF_DEALS.map(name => `a.${name}`).join(', ')},
-  CAST(t.day_number - l.day_number AS INTEGER) AS days_silent,
+  CAST(max(0, t.day_number - l.day_number) AS INTEGER) AS days_silent,
   CAST((SELECT count(*) FROM crm_record_changes h WHERE h.object = ${object} AND h.record_id = d.deal_id
     AND h.field = ${closeDate} AND h.old_value GLOB '"[0-9]*' AND h.new_value GLOB '"[0-9]*' AND h.new_value > h.old_value) AS INTEGER) AS slips,
   CAST(CASE WHEN d.outcome = 'open' AND d.close_date < t.day THEN 1 ELSE 0 END AS INTEGER) AS is_past_close_date
@@ -189,7 +190,7 @@ ${OWNER_JOIN}`.trim()
  * SQL for the addresses of contacts and the domains of companies whose ids are in the JSON array `:keys`. They are read by key, which
  * the views do not do.
  */
-export function keyedRecords(db: Sqlite): { contacts: string | undefined; companies: string | undefined } {
+export function keyedRecords(db: Sqlite): Deriving['crm'] {
   const settings = storedSettings(db) ?? new Map()
   const keyed = (
     role: 'contact' | 'company',
@@ -205,6 +206,7 @@ export function keyedRecords(db: Sqlite): { contacts: string | undefined; compan
   const isRelation =
     recordSource(db, contactObject)?.formOf(settings.get('crm.contact.company') ?? '') === 'relation'
   return {
+    contactObject: contactObject ?? 'contact',
     contacts: keyed(
       'contact',
       ({ name, email, company }) =>

@@ -42,8 +42,8 @@ export interface WaitingKeys {
   done(kind: KeyKind, keys: readonly WaitingKey[]): void
   /** All keys of these kinds, of rows and of what is derived from them. */
   addAll(kinds: readonly KeyKind[]): void
-  /** Conversations that were outside of the calendar. */
-  addUndated(): void
+  /** Conversations that were outside of the calendar, or are outside of these days. */
+  addOutside(firstDay: string, lastDay: string): void
 }
 
 export function createWaitingKeys(prepare: Prepare): WaitingKeys {
@@ -71,11 +71,15 @@ export function createWaitingKeys(prepare: Prepare): WaitingKeys {
         for (const select of ALL[kind])
           prepare(`INSERT OR IGNORE INTO _waiting_keys (kind, key) ${of(kind, select)}`).run()
     },
-    addUndated() {
+    addOutside(firstDay, lastDay) {
       for (const kind of ['mail', 'meeting'] as const)
         prepare(
-          `INSERT OR IGNORE INTO _waiting_keys (kind, key) ${of(kind, `conversation_id FROM conversations WHERE kind = '${kind}' AND day IS NULL AND happened_at IS NOT NULL`)}`,
-        ).run()
+          `INSERT OR IGNORE INTO _waiting_keys (kind, key) ${of(
+            kind,
+            `conversation_id FROM conversations WHERE kind = '${kind}'
+            AND ((day IS NULL AND happened_at IS NOT NULL) OR day < ? OR day > ?)`,
+          )}`,
+        ).run(firstDay, lastDay)
     },
   }
 }
