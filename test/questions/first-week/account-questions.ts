@@ -1,0 +1,261 @@
+import { type Conversation, conversationsOf } from './conversations.ts'
+import { cents, countOf, distinct, earliest, latest, sortedBy, sum } from './counting.ts'
+import { openDeals, ownerOf, stageOf, touchesIn, worthOf } from './deals.ts'
+import { addDays, dayOf, daysBetween, fiscalQuarterOf } from './local-time.ts'
+import { attendeesOf, heldMeetings, type Person, recipientsOf } from './people.ts'
+import type { AnswerRow, Question } from './question.ts'
+import type { Company, World } from './world-rows.ts'
+
+/** Questions about customers: companies and the people in them. */
+
+/** Companies of the CRM that are no partners. */
+const accountsOf = ({ companies, settings }: World): Company[] =>
+  companies.filter(({ domain }) => !settings.partnerDomains.includes(domain))
+
+// ------------------------------------------------------------------------------------------------ health
+
+/** An account is good until so many days after the last contact, then cooling, then cold. */
+const GOOD_DAYS = 14
+const COOLING_DAYS = 30
+
+const accountHealth: Question = {
+  name: 'account-health',
+  question: 'When did we last have two-way contact with each account?',
+  meaning: `Every company in the CRM except partners. A two-way contact is a meeting that a person of the company
+and one of ours attended, or an e-mail that answers the other side. An e-mail answers the other side if
+the e-mail before it in its conversation is from the other side, one of them from us and one from
+outside; group e-mails and e-mails from partners are left out first. It counts for the company of the
+sender outside. The health is good up to ${GOOD_DAYS} days after the last two-way contact, cooling up to
+${COOLING_DAYS} days, and cold after that or without any. \`unread_meetings\` counts meetings of the
+company after that contact that cannot be read. Ordered by days, longest first, then by id; companies
+without any contact come first.`,
+  columns: [
+    'company_id',
+    'company',
+    'open_deals',
+    'open_eur',
+    'last_two_way_day',
+    'days_since',
+    'health',
+    'unread_meetings',
+  ],
+  answer: world => healthOf(world, answersIn),
+  trap: {
+    overlooks: 'that an e-mail without an answer is no two-way contact',
+    answer: world =>
+      healthOf(world, (_, conversation) =>
+        conversation.flatMap(({ mail, sender }) =>
+          [sender, ...recipientsOf(world, mail)].flatMap(({ company }) =>
+            company ? { company, at: mail.at } : [],
+          ),
+        ),
+      ),
+  },
+}
+
+interface Contacted {
+  company: Company
+  at: string
+}
+
+function healthOf(
+  world: World,
+  contactsIn: (world: World, conversation: Conversation) => Contacted[],
+): AnswerRow[] {
+  const contacts = [
+    ...conversationsOf(world).flatMap(conversation => contactsIn(world, conversation)),
+    ...companiesMet(world),
+  ]
+  const rows = accountsOf(world).map(company => {
+    const last = latest(contacts.filter(each => each.company.id === company.id).map(({ at }) => at))
+    const days = last === null ? null : daysBetween(dayOf(last, world.settings), world.today)
+    const deals = openDeals(world).filter(({ companyId }) => companyId === company.id)
+    const touches = touchesIn(
+      world,
+      world.activities.filter(({ companyIds }) => companyIds.includes(company.id)),
+    )
+    return {
+      company_id: company.id,
+      company: company.name,
+      open_deals: deals.length,
+      open_eur: cents(sum(deals.flatMap(deal => worthOf(world, deal) ?? []))),
+      last_two_way_day: last === null ? null : dayOf(last, world.settings),
+      days_since: days,
+      health: days === null || days > COOLING_DAYS ? 'cold' : days > GOOD_DAYS ? 'cooling' : 'good',
+      unread_meetings: countOf(
+        touches,
+        ({ key, at }) => world.withheldMeetings.has(key) && at > (last ?? ''),
+      ),
+    }
+  })
+  const never = rows.filter(({ days_since }) => days_since === null)
+  const met = rows.filter(({ days_since }) => days_since !== null)
+  return [...sortedBy(never, 'company_id'), ...sortedBy(met, '-days_since', 'company_id')]
+}
+
+/** Answers between us and people outside, in either direction. */
+function answersIn(_: World, conversation: Conversation): Contacted[] {
+  const mails = conversation.filter(({ mail, sender }) => !mail.isGroup && sender.side !== 'partner')
+  return mails.flatMap(({ mail, sender }, place) => {
+    const previous = mails[place - 1]
+    if (!previous || previous.sender.side === sender.side) return []
+    const outside = sender.side === 'outside' ? sender : previous.sender
+    return outside.company ? [{ company: outside.company, at: mail.at }] : []
+  })
+}
+
+function companiesMet(world: World): Contacted[] {
+  return heldMeetings(world).flatMap(meeting => {
+    const people = attendeesOf(world, meeting)
+    if (!people.some(({ side }) => side === 'ours')) return []
+    return distinct(outsideCompanies(people)).map(company => ({ company, at: meeting.at }))
+  })
+}
+
+const outsideCompanies = (people: readonly Person[]): Company[] =>
+  people.flatMap(({ side, company }) => (side === 'outside' && company ? company : []))
+
+// ------------------------------------------------------------------------------------------------ renewals
+
+const renewalsAhead: Question = {
+  name: 'renewals-ahead',
+  question: 'Which renewals are due in the next two fiscal quarters?',
+  meaning: `Open deals in a pipeline for renewals whose close date is in one of the two fiscal quarters after this
+quarter. Records of other objects, such as renewal orders, do not count, and neither do deals in other
+pipelines, whatever their name. Open renewals without a close date may be due then; they come last,
+without a quarter. Ordered by quarter, then by amount, largest first, then by id.`,
+  columns: [
+    'fiscal_quarter',
+    'deal_id',
+    'deal',
+    'company',
+    'stage',
+    'currency',
+    'amount',
+    'amount_eur',
+    'close_date',
+    'owner_id',
+    'owner_state',
+  ],
+  answer: renewalsDue,
+  trap: {
+    overlooks: 'that the pipeline says what a renewal is, and goes by the names of deals',
+    answer: world =>
+      renewalsDue({
+        ...world,
+        deals: world.deals
+          .filter(({ name }) => /renewal/i.test(name))
+          .map(deal => ({ ...deal, pipelineId: renewalPipelines(world)[0] ?? null })),
+      }),
+  },
+}
+
+const renewalPipelines = ({ pipelines, settings }: World): string[] =>
+  pipelines.filter(({ name }) => settings.renewalPipelines.includes(name)).map(({ id }) => id)
+
+function renewalsDue(world: World): AnswerRow[] {
+  const quarters = [1, 2].map(ahead => fiscalQuarterOf(world.today, ahead, world.settings))
+  const rows = openDeals(world)
+    .filter(({ pipelineId }) => renewalPipelines(world).includes(pipelineId ?? ''))
+    .flatMap((deal): AnswerRow[] => {
+      const { closeDate } = deal
+      const quarter = quarters.find(
+        ({ fromDay, toDay }) => closeDate !== null && closeDate >= fromDay && closeDate <= toDay,
+      )
+      if (!quarter && closeDate !== null) return []
+      const { owner_id, owner_state } = ownerOf(world, deal.ownerId)
+      return [
+        {
+          fiscal_quarter: quarter?.name ?? null,
+          deal_id: deal.id,
+          deal: deal.name,
+          company: world.companies.find(({ id }) => id === deal.companyId)?.name ?? null,
+          stage: stageOf(world, deal)?.name ?? null,
+          currency: deal.currency,
+          amount: deal.amount,
+          amount_eur: cents(worthOf(world, deal)),
+          close_date: closeDate,
+          owner_id,
+          owner_state,
+        },
+      ]
+    })
+  return sortedBy(rows, 'fiscal_quarter', '-amount_eur', 'deal_id')
+}
+
+// ------------------------------------------------------------------------------------------------ new people
+
+const NEW_WITHIN = 30
+
+const newPeople: Question = {
+  name: 'new-people-at-known-accounts',
+  question: 'Who is new to us at accounts that we know?',
+  meaning: `A person appears as the sender or a recipient of an e-mail, or as an attendee of a meeting; the
+recipients of a group e-mail do not appear by it. The rows are persons outside who first appeared in the
+last ${NEW_WITHIN} days, at a company in the CRM of which another person had appeared before. A known
+person with a new address is not new. A person at a domain of free mail who is no contact has no
+company. \`is_in_crm\` is 1 for contacts. The address is that of the first appearance, in alphabetical
+order at the same instant. Ordered by day, newest first, then by company and address.`,
+  columns: ['company_id', 'company', 'address', 'contact_id', 'is_in_crm', 'first_day'],
+  answer: newcomers,
+  trap: {
+    overlooks: 'that one person writes from two addresses',
+    answer: world =>
+      newcomers({
+        ...world,
+        contacts: world.contacts.map(contact => ({ ...contact, secondEmail: null })),
+        mails: world.mails.map(mail => ({
+          ...mail,
+          participants: mail.participants.map(each => ({ ...each, contactId: null })),
+        })),
+      }),
+  },
+}
+
+function newcomers(world: World): AnswerRow[] {
+  const seen = appearances(world)
+  const since = addDays(world.today, 1 - NEW_WITHIN)
+  const dayIn = (at: string): string => dayOf(at, world.settings)
+  const accounts = new Set(accountsOf(world).map(({ id }) => id))
+  const firstDays = distinct(seen.map(({ person }) => person.key)).map(key => {
+    const own = seen.filter(({ person }) => person.key === key)
+    const first = earliest(own.map(({ at }) => at)) ?? ''
+    const [address] = own
+      .filter(({ at }) => at === first)
+      .map(({ person }) => person.address)
+      .sort()
+    const person = own[0]?.person
+    return { person, company: person?.company ?? null, address, day: dayIn(first) }
+  })
+  const known = new Set(firstDays.flatMap(({ company, day }) => (company && day < since ? company.id : [])))
+  const rows = firstDays.flatMap(({ person, company, address, day }): AnswerRow[] =>
+    person && company && day >= since && known.has(company.id) && accounts.has(company.id)
+      ? [
+          {
+            company_id: company.id,
+            company: company.name,
+            address: address ?? null,
+            contact_id: person.contact?.id ?? null,
+            is_in_crm: Number(person.contact !== null),
+            first_day: day,
+          },
+        ]
+      : [],
+  )
+  return sortedBy(rows, '-first_day', 'company_id', 'address')
+}
+
+/** Persons outside, each time that they appear until now. */
+function appearances(world: World): { person: Person; at: string }[] {
+  const inMails = conversationsOf(world).flatMap(conversation =>
+    conversation.flatMap(({ mail, sender }) =>
+      [sender, ...(mail.isGroup ? [] : recipientsOf(world, mail))].map(person => ({ person, at: mail.at })),
+    ),
+  )
+  const inMeetings = heldMeetings(world).flatMap(meeting =>
+    attendeesOf(world, meeting).map(person => ({ person, at: meeting.at })),
+  )
+  return [...inMails, ...inMeetings].filter(({ person }) => person.side === 'outside')
+}
+
+export const ACCOUNT_QUESTIONS: readonly Question[] = [accountHealth, renewalsAhead, newPeople]

@@ -1,0 +1,184 @@
+import { conversationsOf, type Wait, waitsIn } from './conversations.ts'
+import { countOf, distinct, hundredths, latest, mean, median, sortedBy } from './counting.ts'
+import { dayOf, daysBetween, minuteOf, workingHoursBetween } from './local-time.ts'
+import { isCustomer, isWithin, peopleOf, recipientsOf } from './people.ts'
+import type { AnswerRow, Question } from './question.ts'
+import type { Mail, World } from './world-rows.ts'
+
+/** Questions about e-mails with customers. */
+
+/** A world that works day and night. */
+const roundTheClock = (world: World): World => ({
+  ...world,
+  settings: { ...world.settings, workdays: [1, 2, 3, 4, 5, 6, 7], workFromHour: 0, workToHour: 24 },
+})
+
+/** The e-mail as if each of its threads had another one. */
+function inEachThread(mail: Mail): Mail[] {
+  if (mail.threadIds.length < 2) return [mail]
+  return mail.threadIds.map((thread, place) => ({
+    ...mail,
+    id: `${mail.id} ${place}`,
+    threadIds: [thread],
+  }))
+}
+
+const WAIT_RULE = `A wait begins with a customer's e-mail, unless it is a group e-mail or an earlier e-mail of the conversation still
+waits. It ends with the next e-mail from us in the conversation, even a group e-mail.`
+
+// ------------------------------------------------------------------------------------------------ replies
+
+const REPLIED_WITHIN = 90
+/** A later e-mail is not counted as a reply. */
+const REPLY_DAYS = 30
+
+const replyTime: Question = {
+  name: 'reply-time',
+  question: 'How long do customers wait for our reply, in working hours, by who replies?',
+  meaning: `${WAIT_RULE} The rows have the waits that ended in the last ${REPLIED_WITHIN} days, by the member who
+sent the e-mail that ended them. The time is the working time from the first e-mail of the wait to the
+reply, in hours. A reply more than ${REPLY_DAYS} local days after the first e-mail resumes an old
+conversation; only \`too_late\` counts it. The row without \`member_id\` is for replies from our addresses
+that belong to no member now. Ordered by id.`,
+  columns: ['member_id', 'member', 'replies', 'median_hours', 'mean_hours', 'slowest_hours', 'too_late'],
+  answer: repliesByMember,
+  trap: {
+    overlooks: 'that copies of one e-mail are in two threads',
+    answer: world => repliesByMember({ ...world, mails: world.mails.flatMap(inEachThread) }),
+  },
+}
+
+function repliesByMember(world: World): AnswerRow[] {
+  const dayIn = (at: string): string => dayOf(at, world.settings)
+  const replies = waitsOf(world).flatMap(({ asked: [first], answer }) => {
+    if (!first || !answer || !isWithin(world, answer.mail.at, REPLIED_WITHIN)) return []
+    return {
+      member: peopleOf(world).memberAt(answer.sender.address),
+      hours: workingHoursBetween(first.mail.at, answer.mail.at, world.settings),
+      isTooLate: daysBetween(dayIn(first.mail.at), dayIn(answer.mail.at)) > REPLY_DAYS,
+    }
+  })
+  const rows = distinct(replies.map(({ member }) => member)).map(member => {
+    const own = replies.filter(reply => reply.member === member)
+    const hours = own.filter(({ isTooLate }) => !isTooLate).map(reply => reply.hours)
+    return {
+      member_id: member?.id ?? null,
+      member: member?.name ?? null,
+      replies: hours.length,
+      median_hours: hundredths(median(hours)),
+      mean_hours: hundredths(mean(hours)),
+      slowest_hours: hours.length === 0 ? null : hundredths(Math.max(...hours)),
+      too_late: own.length - hours.length,
+    }
+  })
+  return sortedBy(rows, 'member_id')
+}
+
+const waitsOf = (world: World): Wait[] =>
+  conversationsOf(world).flatMap(conversation => waitsIn(conversation, isCustomer))
+
+// ------------------------------------------------------------------------------------------------ waiting
+
+const WAITS_WITHIN = 30
+
+const customersWaiting: Question = {
+  name: 'customers-waiting-now',
+  question: 'Which customers wait for our answer now, and for how many working hours?',
+  meaning: `${WAIT_RULE} The rows are the waits that have not ended and that began in the last ${WAITS_WITHIN} days.
+A meeting does not end a wait. The time is the working time until now, in hours. Address, contact and
+company are those of the sender of the first e-mail. \`unanswered\` counts the e-mails of the wait.
+\`without_member\` is 1 when none of them went to a current member. \`without_thread\` is 1 when the first
+e-mail is in no thread, so an answer to it cannot be recognized. Ordered by time, longest first, then by
+id.`,
+  columns: [
+    'mail_id',
+    'address',
+    'contact_id',
+    'company',
+    'waiting_since',
+    'working_hours',
+    'unanswered',
+    'without_member',
+    'without_thread',
+  ],
+  answer: waitingNow,
+  trap: {
+    overlooks: 'nights and weekends: a wait since Friday evening is not three days',
+    answer: world => waitingNow(roundTheClock(world)),
+  },
+}
+
+function waitingNow(world: World): AnswerRow[] {
+  const rows = waitsOf(world).flatMap(({ asked, answer }) => {
+    const [first] = asked
+    if (!first || answer || !isWithin(world, first.mail.at, WAITS_WITHIN)) return []
+    const { mail, sender } = first
+    const addressed = asked.flatMap(each => recipientsOf(world, each.mail))
+    return {
+      mail_id: mail.id,
+      address: sender.address,
+      contact_id: sender.contact?.id ?? null,
+      company: sender.company?.name ?? null,
+      waiting_since: minuteOf(mail.at, world.settings),
+      working_hours: hundredths(workingHoursBetween(mail.at, world.now, world.settings)),
+      unanswered: asked.length,
+      without_member: Number(!addressed.some(({ address }) => peopleOf(world).memberAt(address))),
+      without_thread: Number(mail.threadIds.length === 0),
+    }
+  })
+  return sortedBy(rows, '-working_hours', 'mail_id')
+}
+
+// ------------------------------------------------------------------------------------------------ opted out
+
+const WRITTEN_WITHIN = 90
+
+const optedOut: Question = {
+  name: 'opted-out-written-to',
+  question: 'Whom did we write to who has opted out of e-mails?',
+  meaning: `Contacts who have opted out now and who received an e-mail (TO, CC or BCC) from us in the last
+${WRITTEN_WITHIN} days at either of their addresses. Group e-mails count; \`group_mails\` says how many.
+\`answers\` counts the e-mails before which the contact had written in the same conversation.
+\`last_sender\` is the address that sent the last e-mail; at the same instant, the first in alphabetical
+order. Ordered by the number of e-mails, most first, then by id.`,
+  columns: ['contact_id', 'contact', 'company', 'mails', 'group_mails', 'answers', 'last_day', 'last_sender'],
+  answer: writtenTo,
+  trap: {
+    overlooks: 'that a contact has a second address, and that not every e-mail names its contact',
+    answer: world =>
+      writtenTo({
+        ...world,
+        contacts: world.contacts.map(contact => ({ ...contact, email: contact.id, secondEmail: null })),
+      }),
+  },
+}
+
+function writtenTo(world: World): AnswerRow[] {
+  const written = conversationsOf(world).flatMap(conversation =>
+    conversation.flatMap(({ mail, sender }, place) => {
+      if (sender.side !== 'ours' || !isWithin(world, mail.at, WRITTEN_WITHIN)) return []
+      const earlier = new Set(conversation.slice(0, place).map(each => each.sender.key))
+      return distinct(recipientsOf(world, mail).flatMap(({ contact }) => contact ?? []))
+        .filter(({ hasOptedOut }) => hasOptedOut)
+        .map(contact => ({ contact, mail, sender, isAnswer: earlier.has(contact.id) }))
+    }),
+  )
+  const rows = distinct(written.map(({ contact }) => contact)).map(contact => {
+    const own = written.filter(each => each.contact === contact)
+    const last = latest(own.map(({ mail }) => mail.at)) ?? ''
+    const lastSenders = own.filter(({ mail }) => mail.at === last).map(({ sender }) => sender.address)
+    return {
+      contact_id: contact.id,
+      contact: contact.name,
+      company: world.companies.find(({ id }) => id === contact.companyId)?.name ?? null,
+      mails: own.length,
+      group_mails: countOf(own, ({ mail }) => mail.isGroup),
+      answers: countOf(own, ({ isAnswer }) => isAnswer),
+      last_day: dayOf(last, world.settings),
+      last_sender: lastSenders.sort()[0] ?? null,
+    }
+  })
+  return sortedBy(rows, '-mails', 'contact_id')
+}
+
+export const MAIL_QUESTIONS: readonly Question[] = [replyTime, customersWaiting, optedOut]
