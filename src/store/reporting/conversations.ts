@@ -1,4 +1,5 @@
 import type { Prepare } from '../database/sqlite-types.ts'
+import { onlyRow } from '../database/statements.ts'
 import { type Deriving, listsBy, msOf, rowsFor } from './derivation.ts'
 import { createDerivedRows } from './derived-rows.ts'
 import type { Side } from './sides.ts'
@@ -101,13 +102,13 @@ export function createConversations(kind: 'mail' | 'meeting', derivation: Derivi
     key: ['conversation', 'person', 'role'],
     scope: 'conversation',
   })
-  const numbers = createNumbers(prepare)
   const stored = `SELECT c._id AS number, c.conversation_id AS id, c._thread AS thread
     FROM json_each(:keys) k CROSS JOIN conversations c ON c.kind = '${kind}' AND c.conversation_id = k.value`
   const forget = createForget(derivation)
   const recordsOf = prepare<number>('SELECT record FROM _record_conversations WHERE conversation = ?').pluck()
   const addressOf = prepare<string>('SELECT person_id FROM people WHERE _id = ?').pluck()
   return (ids: readonly string[]) => {
+    const numbers = createNumbers(prepare)
     const sources = rowsFor<Omit<SourceConversation, 'people'>>(prepare, SOURCES[kind].rows, ids)
     const people = listsBy(rowsFor<SourcePerson>(prepare, SOURCES[kind].people, ids), ({ id }) => id)
     const before = rowsFor<{ number: number; id: string; thread: number | null }>(prepare, stored, ids)
@@ -154,7 +155,7 @@ export function createConversations(kind: 'mail' | 'meeting', derivation: Derivi
       [...persons].map(person => addressOf.get(person) ?? null),
     )
     waiting.add('conversation', present)
-    for (const { conversation } of [...replaced.gone, ...replaced.come])
+    for (const conversation of new Set([...replaced.gone, ...replaced.come].map(row => row.conversation)))
       waiting.add('record', recordsOf.all(conversation))
     // A number that was only just given may belong to no conversation when its turn comes.
     waiting.add(
@@ -192,17 +193,22 @@ function greatest<T extends string | number>(one: T | null, other: T | null): T 
   return one > other ? one : other
 }
 
-/** Internal numbers, which are given to what has none. */
+/** Internal numbers, which are given to what has none. They are kept for one step: rows may be removed after it. */
 function createNumbers(prepare: Prepare) {
-  const known =
-    (find: string, create: string) =>
-    (...key: string[]) => {
-      const number = prepare<number>(find).pluck()
-      const found = number.get(...key)
-      if (found !== undefined) return found
-      prepare(create).run(...key)
-      return number.get(...key) ?? 0
+  const known = (find: string, create: string) => {
+    const numbers = new Map<string, number>()
+    return (...key: string[]) => {
+      const name = key.join('\0')
+      const kept = numbers.get(name)
+      if (kept !== undefined) return kept
+      const stored = prepare<number>(find).pluck()
+      const before = stored.get(...key)
+      if (before === undefined) prepare(create).run(...key)
+      const number = before ?? onlyRow(stored, ...key)
+      numbers.set(name, number)
+      return number
     }
+  }
   return {
     conversation: known(
       'SELECT _id FROM conversations WHERE kind = ? AND conversation_id = ?',
@@ -321,13 +327,13 @@ export function createConversationPeople({ prepare, waiting, crm: { contactObjec
     key: ['record', 'conversation'],
     scope: 'conversation',
   })
-  const numbers = createNumbers(prepare)
   const kinds = `SELECT c._id AS number, c.kind, c.conversation_id AS id, c.is_readable AS isReadable, ${OTHERS} AS others FROM json_each(:keys) k CROSS JOIN conversations c ON c._id = k.value`
   const recordsOf = prepare<number>('SELECT record FROM _record_conversations WHERE conversation = ?').pluck()
   const meet = prepare(
     'UPDATE conversations SET _is_two_way = NOT _is_two_way WHERE _id = ? AND _is_two_way <> ?',
   )
   return (ids: readonly number[]) => {
+    const numbers = createNumbers(prepare)
     const present = rowsFor<KnownConversation>(prepare, kinds, ids)
     const people = listsBy(rowsFor<TakingPart>(prepare, TAKING_PART, ids), ({ conversation }) => conversation)
     const links = rowsFor<RecordLink>(prepare, LINKS, ids)

@@ -56,7 +56,7 @@ export function createDerivedRows<Column extends string>(
       const [gone, come]: DerivedRow<Column>[][] = [[], []]
       const write = prepare(sql.write)
       for (const row of rows) {
-        const id = keyOf(row)
+        const id = stored.size === 0 ? '' : keyOf(row)
         const before = stored.get(id)
         stored.delete(id)
         if (before && columns.every(column => before[column] === row[column])) continue

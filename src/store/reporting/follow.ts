@@ -21,8 +21,9 @@ import { createWaitingKeys, followChanges, type KeyKind } from './waiting-keys.t
  * keys.
  */
 
-/** Keys that one transaction follows. */
+/** Keys that one transaction follows. A company may have tens of thousands of conversations. */
 const STEP = 200
+const STEP_OF_RECORDS = 20
 
 interface FollowDeps {
   db: Sqlite
@@ -92,7 +93,7 @@ export function createFollow({ db, prepare, transaction }: FollowDeps): (rules: 
     if (steps?.of !== text) steps = { of: text, by: stepsBy(derivation({ prepare, waiting, crm }, rules)) }
     const { by } = steps
     const step = () => {
-      const next = waiting.next(STEP)
+      const next = waiting.next(kind => (kind === 'record' ? STEP_OF_RECORDS : STEP))
       if (!next) return
       by[next.kind](next.keys as never[])
       waiting.done(next.kind, next.keys)

@@ -37,8 +37,8 @@ export const WAITING_KEYS_SQL = `CREATE TABLE \`_waiting_keys\` ( /* Keys of cha
 export interface WaitingKeys {
   add(kind: KeyKind, keys: Iterable<WaitingKey | null>): void
   isAny(): boolean
-  /** Up to `most` keys of the first kind that has any. */
-  next(most: number): { kind: KeyKind; keys: WaitingKey[] } | undefined
+  /** The first keys of the first kind that has any. @param most how many of a kind */
+  next(most: (kind: KeyKind) => number): { kind: KeyKind; keys: WaitingKey[] } | undefined
   done(kind: KeyKind, keys: readonly WaitingKey[]): void
   /** All keys of these kinds, of rows and of what is derived from them. */
   addAll(kinds: readonly KeyKind[]): void
@@ -59,7 +59,7 @@ export function createWaitingKeys(prepare: Prepare): WaitingKeys {
       if (kind === undefined) return undefined
       const keys: WaitingKey[] = []
       const waiting = prepare<WaitingKey>('SELECT key FROM _waiting_keys WHERE kind = ? ORDER BY key').pluck()
-      for (const key of waiting.iterate(first)) if (keys.push(key) === most) break
+      for (const key of waiting.iterate(first)) if (keys.push(key) === most(kind)) break
       return { kind, keys }
     },
     done(kind, keys) {
