@@ -209,6 +209,7 @@ test('tables with a time index are read by it without sorting', () => {
     'playbook_results',
     'talk_point_results',
     'crm_record_changes',
+    'deal_versions',
     'sync_runs',
   ])
 })

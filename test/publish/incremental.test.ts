@@ -122,13 +122,21 @@ test('a changed row of a large table without a time writes only the range of its
   const first = await liveFiles(lake, 'members')
   expect(first).toHaveLength(3)
   store.exec("UPDATE members SET name = 'changed' WHERE id = 'm015000'")
-  expect(dataWrittenBy(await publishTo(store.path, lake))).toEqual({ members: 1, publications: 1 })
+  expect(dataWrittenBy(await publishTo(store.path, lake))).toEqual({
+    members: 1,
+    member_versions: 1,
+    publications: 1,
+  })
   const second = await liveFiles(lake, 'members')
   expect([second[0], second[2]]).toEqual([first[0], first[2]])
   add('a', 12_000)
   add('z', 10)
   store.exec("DELETE FROM members WHERE id BETWEEN 'm010001' AND 'm020000'")
-  expect(dataWrittenBy(await publishTo(store.path, lake))).toEqual({ members: 3, publications: 1 })
+  expect(dataWrittenBy(await publishTo(store.path, lake))).toEqual({
+    members: 3,
+    member_versions: 3,
+    publications: 1,
+  })
   const rows = await rowsByIcebird(lake, 'members')
   expect(rows.map(row => row['id'])).toEqual(store.column('SELECT id FROM members ORDER BY id'))
   await auditLake(lake)
