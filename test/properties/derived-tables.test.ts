@@ -191,7 +191,7 @@ const derived = (store: TemporaryStore) =>
 const configOf = (env: Readonly<Record<string, string>>) =>
   reportConfig(loadSettings({ flags: {}, env, cwd: '/', requireApi: false }).settings)
 
-/** A store that is opened, and follows what has changed in so many transactions at most, as a process that is killed then. */
+/** A store that is opened, and follows what has changed in a limited number of transactions, as a process that is killed after them. */
 function opened(path: string, folder: string) {
   const store = withShortcuts(openAt(path), folder, path)
   store.db.pragma('synchronous = OFF')

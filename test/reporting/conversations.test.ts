@@ -99,7 +99,7 @@ test('one person with two addresses is one party', async () => {
   ])
 })
 
-test('a withheld meeting has the time of its activity, no title, and nobody says who took part', async () => {
+test('a withheld meeting has the time of its activity, no title, and shows only its owner', async () => {
   const { store, update } = workspace({ PARLEY_REPORTING_TIME_ZONE: 'Asia/Tokyo' })
   store.put('members', MEMBERS)
   store.exec("INSERT INTO meetings (id, access, _first_seen_at, _synced_at) VALUES ('w', 'withheld', '', '')")

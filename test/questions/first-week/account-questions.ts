@@ -14,7 +14,7 @@ const accountsOf = ({ companies, settings }: World): Company[] =>
 
 // ------------------------------------------------------------------------------------------------ health
 
-/** An account is good until so many days after the last contact, then cooling, then cold. */
+/** An account is good up to this number of days after the last contact, then cooling, then cold. */
 const GOOD_DAYS = 14
 const COOLING_DAYS = 30
 

@@ -115,7 +115,7 @@ export function membersIn(world: World, { ownerEmail, attendees }: Meeting): Mem
 export const isExternal = (world: World, meeting: Meeting): boolean =>
   attendeesOf(world, meeting).some(({ side }) => side === 'outside')
 
-/** Whether the local day of an instant is among the last so many days, and not after now. */
+/** Whether the local day of an instant is among the last days, and the instant not after now. */
 export function isWithin(world: World, instant: string, days: number): boolean {
   return instant <= world.now && dayOf(instant, world.settings) >= addDays(world.today, 1 - days)
 }
