@@ -1,4 +1,3 @@
-import { isDerived } from '../../src/dictionary/report-tables.ts'
 import { quote } from '../../src/store/database/sql.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
@@ -8,13 +7,11 @@ export function contentOf(file: string): Map<string, string[]> {
   return withDatabase(file, db => {
     const tables = db
       .prepare(
-        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sync_%' AND name NOT LIKE 'search_%' AND name NOT LIKE '\\_%' ESCAPE '\\'",
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sync_%' AND name NOT LIKE 'search_%' AND name NOT LIKE '\\_\\_%' ESCAPE '\\'",
       )
       .pluck()
       .all()
       .map(String)
-      // They follow the others within half a minute.
-      .filter(name => !isDerived(name) && !name.startsWith('report_settings'))
     return new Map(
       tables.map(table => [
         table,

@@ -45,7 +45,7 @@ const MAIL_PEOPLE = `SELECT p.header_message_id AS id, ${roleOf('p.role')} AS ro
     trim(coalesce(p.display_name, '')) <> '' AS isNamed, NULL AS isInternal, p.role = 'FROM' AS hasSaid,
     nullif(p.contact_id, '') AS contact
   FROM json_each(:keys) k CROSS JOIN message_participants p ON p.header_message_id = k.value`
-/** A meeting that is withheld from the first read on has no time but that of its activity. */
+/** A meeting without a time, such as one that was withheld from the first read on, has that of its activity. */
 const MEETINGS = `SELECT m.id, coalesce(m.start_time, (SELECT min(a.occurred_at) FROM activities a
       WHERE a.source_id = m.id AND a.source_type = 'MEETING' AND a._deleted_at IS NULL)) AS happenedAt, CASE WHEN m.access IS NOT 'withheld' THEN nullif(m.title, '') END AS title, 0 AS isGroup,
     CASE m.access WHEN 'open' THEN 1 WHEN 'withheld' THEN 0 END AS isReadable,

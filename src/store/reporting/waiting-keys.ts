@@ -30,7 +30,7 @@ type WaitingKey = string | number
 
 export const WAITING_KEYS_SQL = `CREATE TABLE \`_waiting_keys\` ( /* Keys of changed rows that the tables for reports have not followed yet. */
 	\`kind\` INTEGER NOT NULL /* Kind of key, in the order in which they are followed. */,
-	\`key\` ANY NOT NULL /* WaitingKey of a changed row, or internal number. */,
+	\`key\` ANY NOT NULL /* Key of a changed row, or internal number. */,
 	PRIMARY KEY(\`kind\`, \`key\`)
 ) STRICT, WITHOUT ROWID`
 
