@@ -1,43 +1,29 @@
--- How much did our side speak in meetings, month by month?
+-- How much did our side speak in meetings with customers, month by month?
 --
 -- Parameters:
---   since, until   meetings that began from this day on and before that one: the last twelve months
---   external_only  1: only meetings with an attendee who is not on our side; 0: all of them
+--   period   when the meetings were
 --
--- The mean of the meetings' own percentages, each meeting counting alike, since the API states no unit for a speaker's
--- share. Who is on our side is found as in talk-ratio-by-meeting.sql.
-WITH parameters AS (
-  SELECT
-    date('now', 'start of month', '-11 months') AS since,
-    date('now', '+1 day') AS until,
-    1 AS external_only
-),
-speaking AS (
-  SELECT m.id, m.start_time, s.speaker_ratio,
-    (SELECT CASE WHEN min(a.is_internal) = max(a.is_internal) THEN max(a.is_internal) END
-     FROM live_meeting_attendees a
-     WHERE a.meeting_id = m.id AND a.name = s.speaker_name) AS is_ours
-  FROM parameters p
-  CROSS JOIN live_meetings m ON m.start_time >= p.since AND m.start_time < p.until AND m.access = 'open'
-    AND (NOT p.external_only OR EXISTS (
-      SELECT 1 FROM live_meeting_attendees o WHERE o.meeting_id = m.id AND o.is_internal = 0))
-  LEFT JOIN live_meeting_speakers s ON s.meeting_id = m.id
-),
-by_meeting AS (
-  SELECT substr(max(start_time), 1, 7) AS month,
-    100 * coalesce(sum(speaker_ratio) FILTER (WHERE is_ours = 1), 0) / nullif(sum(speaker_ratio), 0) AS ours,
-    100 * coalesce(sum(speaker_ratio) FILTER (WHERE is_ours = 0), 0) / nullif(sum(speaker_ratio), 0) AS theirs,
-    100 * coalesce(sum(speaker_ratio) FILTER (WHERE is_ours IS NULL), 0) / nullif(sum(speaker_ratio), 0) AS unknown
-  FROM speaking
-  GROUP BY id
+-- The mean of each meeting's percentages. other_percent is of partners, and of speakers whom no name of the meeting
+-- matches; a speaker whose name two people have is left out. not_known counts meetings that are withheld, or of which
+-- it is not known who took part.
+WITH parameters AS (SELECT 'last 12 months' AS period),
+talks AS (
+  SELECT k.month, c.conversation_id, c.is_external,
+    1e2 * sum(CASE WHEN r.side = 'ours' THEN r.speaker_ratio ELSE 0 END) / nullif(sum(r.speaker_ratio), 0) AS ours,
+    1e2 * sum(CASE WHEN r.side = 'theirs' THEN r.speaker_ratio ELSE 0 END) / nullif(sum(r.speaker_ratio), 0) AS theirs
+  FROM parameters
+  JOIN periods p USING (period)
+  JOIN conversations c ON c.kind = 'meeting' AND c.day >= p.from_day AND c.day < p.to_day
+  JOIN calendar k ON k.day = c.day
+  LEFT JOIN conversation_people r ON r.kind = c.kind AND r.conversation_id = c.conversation_id
+  WHERE c.is_external OR c.is_external IS NULL
+  GROUP BY k.month, c.conversation_id, c.is_external
 )
-SELECT
-  month,
-  count(*) AS meetings,
-  count(ours) AS with_speakers,
-  round(avg(ours), 1) AS ours_percent,
-  round(avg(theirs), 1) AS theirs_percent,
-  round(avg(unknown), 1) AS unknown_percent
-FROM by_meeting
+SELECT month, count(is_external) AS meetings, count(CASE WHEN is_external THEN ours END) AS with_speakers,
+  round(avg(CASE WHEN is_external THEN ours END), 1) AS ours_percent,
+  round(avg(CASE WHEN is_external THEN theirs END), 1) AS theirs_percent,
+  round(avg(CASE WHEN is_external THEN 100 - ours - theirs END), 1) AS other_percent,
+  count(*) - count(is_external) AS not_known
+FROM talks
 GROUP BY month
 ORDER BY month;

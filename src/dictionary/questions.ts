@@ -4,7 +4,7 @@ import { readInstalled } from '../base/installation.ts'
 
 /**
  * A question that comes with parley: a file in `drizzle/questions`. The file starts with comments, first the question
- * and then the meaning of each parameter. One statement follows; its first common table expression is `parameters`.
+ * and then the meaning of each parameter. One statement follows, whose first line has the parameters, if there are any.
  */
 export interface Question {
   name: string
@@ -45,7 +45,7 @@ export function questionFile(name: string): string {
   return fileURLToPath(new URL(`${name}${ENDING}`, FOLDER))
 }
 
-const PARAMETERS = /^WITH parameters AS \(\n {2}SELECT\n {4}(.*?)\n\)/ms
+const PARAMETERS = /^WITH parameters AS \(\s*SELECT\s+(.*?)\s*\)(?=,?$)/ms
 
 /** Pure. */
 function questionOf(name: string, sql: string): Question {
@@ -57,11 +57,12 @@ function questionOf(name: string, sql: string): Question {
     }),
   )
   const [, block = ''] = PARAMETERS.exec(sql) ?? []
-  // A comma separates two parameters if exactly four spaces begin the next line.
-  const parameters = block.split(/,\n {4}(?! )/).flatMap(item => {
-    const [, value, parameter] = /^(.*) AS (\w+)$/s.exec(item) ?? []
-    if (value === undefined || parameter === undefined) return []
-    return [{ name: parameter, value, about: meanings.get(parameter) ?? '' }]
-  })
+  const parameters = [...block.matchAll(/(\S.*?) AS (\w+)(?:,\s|$)/gs)].map(
+    ([, value = '', parameter = '']) => ({
+      name: parameter,
+      value,
+      about: meanings.get(parameter) ?? '',
+    }),
+  )
   return { name, question: first.replace(/^-- /, ''), parameters, sql }
 }

@@ -232,7 +232,7 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
       area: 'reports',
       onDelete: null,
       about:
-        'One named period, with its days: `last 7 days`, `last 30 days`, `last 90 days`, `last 365 days` (today is the last of them), and `this`, `last` and `next` `week`, `month`, `quarter`, `fiscal quarter`, `year` and `fiscal year`. The only place that knows which day it is.',
+        'One named period, with its days: `last 7 days`, `last 30 days`, `last 90 days`, `last 365 days` (today is the last of them), `last 12 weeks` and `last 12 months` (whole ones), and `this`, `last` and `next` `week`, `month`, `quarter`, `fiscal quarter`, `year` and `fiscal year`. The only place that knows which day it is.',
     },
     {
       period: ['text', 'Name of the period.', { isKey: true, example: 'last quarter' }],

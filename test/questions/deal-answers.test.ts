@@ -1,9 +1,8 @@
-import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { build } from '../store/searchable.ts'
 import { putTranscript } from '../store/unique-texts.ts'
 import { inDuckdb } from './duckdb-answers.ts'
-import { questionFiles, questionNamed, withParameters } from './question-file.ts'
+import { questionFiles } from './question-file.ts'
 import { only, type SmallWorkspace, smallWorkspace } from './small-workspace.ts'
 
 const day = (number: number, month = 3) =>
@@ -23,62 +22,6 @@ function withStages(): SmallWorkspace {
   return workspace
 }
 
-test('open deals are summed by stage in the order of the stages, including deals whose state is unknown', () => {
-  const workspace = withStages()
-  const deal = (id: string, more: object) => ({ id, pipeline_id: 'sales', ...more })
-  workspace.records('deal', [
-    deal('a', { stage_id: 'offer', amount: 1000.4, is_closed: false }),
-    deal('b', { stage_id: 'offer', amount: '2000', is_closed: null }),
-    deal('c', { stage_id: 'offer', amount: null, is_closed: '' }),
-    deal('d', { stage_id: 'new', amount: 5, is_closed: 'false' }),
-    deal('e', { stage_id: 'won', amount: 7, is_closed: true }),
-    deal('f', { stage_id: 'won', amount: 7, is_closed: '2025-03-01' }),
-    deal('0', { stage_id: 'new', amount: 1, is_closed: '0' }),
-    deal('F', { stage_id: 'new', amount: 1, is_closed: 'False' }),
-    { id: 'g', stage_id: 'unknown', amount: 3 },
-    { id: 'h', stage_id: 'offer', amount: 4 },
-  ])
-  const row = { pipeline: 'Sales', without_amount: 0 }
-  const elsewhere = { ...row, pipeline: 'pipeline not known', deals: 1 }
-  expect(workspace.ask('open-deals-by-stage')).toEqual([
-    { ...elsewhere, stage: 'stage not known', amount: 3 },
-    { ...elsewhere, stage: 'Offer', amount: 4 },
-    { ...row, stage: 'New', deals: 3, amount: 7 },
-    { ...row, stage: 'Offer', deals: 3, amount: 3000, without_amount: 1 },
-  ])
-  const byStage = { closed_field: "'none'", closed_stages: `'["Won", "Offer"]'` }
-  expect(only(workspace.ask('open-deals-by-stage', byStage), 'stage', 'deals')).toEqual([
-    { stage: 'stage not known', deals: 1 },
-    { stage: 'New', deals: 3 },
-  ])
-})
-
-test('open deals are summed beyond the whole numbers of 32 and 64 bits', async () => {
-  const workspace = withStages()
-  const deals = {
-    won: [1_500_000_000, 1_500_000_000],
-    new: ['2e19', '10000000000000000000'],
-    offer: [0.1, 0.2],
-  }
-  for (const [stage, amounts] of Object.entries(deals)) {
-    const rows = amounts.map((amount, at) => ({
-      id: `${stage} ${at}`,
-      stage_id: stage,
-      amount,
-      is_closed: false,
-    }))
-    workspace.records('deal', rows)
-  }
-  const sums = [
-    { stage: 'New', amount: 3e19 },
-    { stage: 'Offer', amount: 0 },
-    { stage: 'Won', amount: 3e9 },
-  ]
-  const askDuckdb = await inDuckdb(workspace)
-  expect(only(workspace.ask('open-deals-by-stage'), 'stage', 'amount')).toEqual(sums)
-  expect(only(await askDuckdb('open-deals-by-stage'), 'stage', 'amount')).toEqual(sums)
-})
-
 const ASKING_FOR_CLOSED = questionFiles().filter(({ parameters }) => parameters.has('closed_field'))
 
 test('the questions about open and closed deals fail where no deal has the field that says so', async () => {
@@ -94,70 +37,6 @@ test('the questions about open and closed deals fail where no deal has the field
       expect(await askDuckdb(name, known)).toEqual(workspace.ask(name, known))
     }
   }
-})
-
-test('the questions about open and closed deals know a field that no deal has yet, and a workspace without deals', async () => {
-  const workspace = withStages()
-  await build(workspace.store)
-  for (const { name } of ASKING_FOR_CLOSED) expect(workspace.ask(name)).toEqual([])
-  workspace.records('deal', [{ id: 'd', stage_id: 'new' }])
-  const fields = [{ name: 'is_closed', label: 'Closed', type: 'BOOLEAN' }]
-  workspace.store.put('crm_objects', [{ name: 'deal', label: 'Deal', fields }], { requested: 'deal' })
-  for (const { name } of ASKING_FOR_CLOSED) workspace.ask(name)
-  expect(only(workspace.ask('open-deals-by-stage'), 'deals')).toEqual([{ deals: 1 }])
-})
-
-test('the questions about open and closed deals have one text for what says that a deal is closed', () => {
-  const texts = ASKING_FOR_CLOSED.map(({ sql }) => /^closing AS MATERIALIZED \(.*?^\)/ms.exec(sql)?.[0])
-  expect(texts).toHaveLength(7)
-  expect(new Set(texts)).toEqual(new Set([expect.stringContaining('closed_field')]))
-})
-
-test('a deal is quiet, whatever an import changes, from the day on which its days without activity are complete', () => {
-  const workspace = withStages()
-  workspace.records('deal', [
-    { id: '14', owner_id: 'aiko' },
-    { id: '13', owner_id: 'aiko' },
-    { id: 'kinds', owner_id: 'left' },
-    { id: 'created', created_at: '2025-03-01T23:59:00Z', owner_id: null },
-    { id: 'young', created_at: day(20) },
-    { id: 'unknown' },
-    { id: 'closed', is_closed: true, created_at: day(1) },
-  ])
-  const seen = (deal: string, number: number, kind: 'MEETING' | 'OBJECT_CHANGE_EVENT' = 'MEETING') =>
-    workspace.activity({
-      id: `${deal} ${number}`,
-      kind,
-      at: day(number),
-      links: [`deal:${deal}`, `deal:${deal}:DERIVED`],
-    })
-  seen('14', 1)
-  seen('14', 16)
-  seen('13', 17)
-  seen('kinds', 2)
-  // A nightly import changes the record.
-  for (const night of [3, 10, 20, 28, 29]) seen('kinds', night, 'OBJECT_CHANGE_EVENT')
-  const quiet = (parameters: object) =>
-    only(
-      workspace.ask('deals-without-activity', { today: "'2025-03-30'", ...parameters }),
-      'days_quiet',
-      'deal',
-      'owner',
-      'last_activity',
-    )
-  const rows = [
-    { days_quiet: 29, deal: 'created', owner: 'nobody', last_activity: null },
-    { days_quiet: 14, deal: '14', owner: 'Aiko', last_activity: '2025-03-16T12:00' },
-    { days_quiet: null, deal: 'unknown', owner: 'nobody', last_activity: null },
-  ]
-  const imported = {
-    days_quiet: 28,
-    deal: 'kinds',
-    owner: 'not a member now',
-    last_activity: '2025-03-02T12:00',
-  }
-  expect(quiet({})).toEqual([rows[0], imported, ...rows.slice(1)])
-  expect(quiet({ counted: `'["MEETING", "MESSAGE", "OBJECT_CHANGE_EVENT"]'` })).toEqual(rows)
 })
 
 test('a contact of an open deal is silent when no e-mail, meeting or activity names it for that long', () => {
@@ -471,22 +350,3 @@ test('the story of a deal has each e-mail once, names for its references, and no
   expect(workspace.ask('one-deal', { deal: "'d'" })).toEqual([])
   expect(only(workspace.ask('one-deal'), 'about')).toEqual([{ about: 'note: a → b' }, { about: '' }])
 })
-
-test.each(['amount', '2nd amount', 'amount.net', 'amount[0]', '$amount', '金額'])(
-  'a field may have the name %s, in older SQLite too',
-  name => {
-    const workspace = withStages()
-    workspace.records('deal', [{ id: 'd', stage_id: 'new', [name]: 12 }])
-    const stages = `'["Won"]'`
-    const sql = withParameters(questionNamed('open-deals-by-stage'), {
-      amount_field: `'$."${name}"'`,
-      closed_stages: stages,
-    })
-    const { stdout, stderr } = spawnSync('sqlite3', ['-readonly', '-json', workspace.store.path], {
-      input: sql,
-      encoding: 'utf8',
-    })
-    expect(stderr).toBe('')
-    expect(only(JSON.parse(stdout), 'amount')).toEqual([{ amount: 12 }])
-  },
-)

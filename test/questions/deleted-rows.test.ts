@@ -24,10 +24,10 @@ const DELETED: Readonly<Record<string, string>> = {
 }
 const third = (column: string, part: number) => `unicode(substr(${column}, -2)) % 3 = ${part}`
 
-/** These questions are about parley's own rows, and not about published ones. */
+/** These questions are about parley's own rows, and not about published ones. Tables for reports follow by themselves. */
 const ABOUT_PARLEY = ['freshness', 'coverage-of-a-month', 'withdrawn-this-month']
 
-const files = questionFiles().filter(({ name }) => !ABOUT_PARLEY.includes(name))
+const files = questionFiles().filter(({ name }) => name in RECOUNTS && !ABOUT_PARLEY.includes(name))
 let demo: DemoWarehouse
 let marked: Sqlite
 let removed: Sqlite
@@ -68,26 +68,4 @@ describe.each(files)('$name', file => {
     expect(answer).toEqual(ask(removed, sql))
     expect(answer.length).toBeGreaterThan(0)
   })
-})
-
-test('deals whose stage or pipeline is not published are counted all the same', () => {
-  const deals = (name: string, column: string) => {
-    const file = files.find(each => each.name === name)
-    const rows = marked.prepare(file?.sql ?? '').all() as Record<string, number>[]
-    return rows.reduce((total, row) => total + (row[column] ?? 0), 0)
-  }
-  const count = (isClosed: number) =>
-    marked
-      .prepare("SELECT count(*) FROM live_crm_records WHERE object = 'deal' AND fields ->> 'is_closed' = ?")
-      .pluck()
-      .get(isClosed)
-  const hidden = marked
-    .prepare(
-      "SELECT count(*) FROM crm_records WHERE object IN ('stage', 'pipeline') AND _deleted_at IS NOT NULL",
-    )
-    .pluck()
-    .get()
-  expect(hidden).toBeGreaterThan(0)
-  expect(deals('open-deals-by-stage', 'deals')).toBe(count(0))
-  expect(deals('time-to-close-by-stage', 'deals_closed')).toBe(count(1))
 })

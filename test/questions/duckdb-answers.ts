@@ -44,19 +44,23 @@ export async function inDuckdb({ store }: SmallWorkspace): Promise<typeof ask> {
 /** The answer to a question, given as SQL for SQLite. */
 export async function answerOf(connection: DuckDBConnection, sql: string): Promise<Expected[]> {
   const result = await connection.runAndReadAll(duckdbSql(sql, DICTIONARY))
-  return plainRows(result.getRowObjectsJS())
+  return plainRows(result.getRowObjectsJson())
 }
 
-/** JSON gives numbers as text in one engine and as numbers in the other; DuckDB has types for truth and whole numbers. */
+/** Numbers and truth as numbers, and instants as SQLite has them: DuckDB has types for them, and writes large numbers as text. */
 export const plainRows = (
   rows: readonly Readonly<Record<string, JS | string | number | null>>[],
 ): Expected[] =>
   rows.map(row => Object.fromEntries(Object.entries(row).map(([name, cell]) => [name, plain(cell)])))
+
+const INSTANT = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(\.\d+)?(?:\+00)?$/
 
 function plain(cell: JS | string | number | null): string | number | null {
   if (cell === null || cell === undefined) return null
   if (typeof cell === 'bigint' || typeof cell === 'boolean') return Number(cell)
   if (typeof cell === 'number') return cell
   const text = String(cell)
+  const [, day, time, fraction = '.'] = INSTANT.exec(text) ?? []
+  if (day !== undefined) return `${day}T${time}${fraction.padEnd(4, '0')}Z`
   return /^-?\d+(\.\d+)?$/.test(text) ? Number(text) : text
 }

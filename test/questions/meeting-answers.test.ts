@@ -59,17 +59,6 @@ test('talk percentages are of the meeting’s own sum, and names on both sides c
   expect(only(all, ...columns)).toEqual([a, b, { ...b, meeting: 'inside' }, still])
 })
 
-test('the talk ratio of a month is the mean of its meetings with outside people, or of all on request', () => {
-  const workspace = talks()
-  const row = { month: '2025-03', theirs_percent: 25, unknown_percent: 10 }
-  expect(workspace.ask('talk-ratio-by-month', YEAR)).toEqual([
-    { ...row, meetings: 4, with_speakers: 2, ours_percent: 65 },
-  ])
-  expect(
-    only(workspace.ask('talk-ratio-by-month', { ...YEAR, external_only: '0' }), 'meetings', 'with_speakers'),
-  ).toEqual([{ meetings: 5, with_speakers: 3 }])
-})
-
 test('an action item is overdue from the day after its due day, unless it is done', () => {
   const workspace = smallWorkspace()
   const item = (id: string, due_date: string | null, completed: boolean | null) => ({

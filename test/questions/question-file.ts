@@ -25,7 +25,7 @@ export function questionNamed(name: string): QuestionFile {
   return file
 }
 
-const BLOCK = /^WITH parameters AS \(\n {2}SELECT\n {4}(.*?)\n\)/ms
+const BLOCK = /^WITH parameters AS \(\s*SELECT\s+(.*?)\s*\)(?=,?$)/ms
 
 function parse(file: string, sql: string): QuestionFile {
   const [first = '', ...lines] = sql.split('\n')
@@ -43,13 +43,8 @@ function parse(file: string, sql: string): QuestionFile {
 
 function parametersOf(sql: string): Map<string, string> {
   const [, block = ''] = BLOCK.exec(sql) ?? []
-  const items = block.split(/,\n {4}(?! )/)
-  return new Map(
-    items.map(item => {
-      const [, expression = '', name = ''] = /^(.*) AS (\w+)$/s.exec(item) ?? []
-      return [name, expression]
-    }),
-  )
+  const items = [...block.matchAll(/(\S.*?) AS (\w+)(?:,\s|$)/gs)]
+  return new Map(items.map(([, expression = '', name = '']) => [name, expression]))
 }
 
 /** The statement with other parameters, as a person would edit it. */
@@ -60,6 +55,5 @@ export function withParameters(
   const unknown = Object.keys(others).filter(other => !parameters.has(other))
   if (unknown.length > 0) throw new RangeError(`${name} has no parameter ${unknown.join(', ')}`)
   const items = [...parameters].map(([parameter, given]) => `${others[parameter] ?? given} AS ${parameter}`)
-  const block = `WITH parameters AS (\n  SELECT\n    ${items.join(',\n    ')}\n)`
-  return sql.replace(BLOCK, () => block)
+  return sql.replace(BLOCK, () => `WITH parameters AS (SELECT ${items.join(', ')})`)
 }

@@ -10,6 +10,7 @@ import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { requirePrograms } from '../systemd/tools.ts'
 import { type DemoWarehouse, demoWarehouse, TODAY } from './demo-warehouse.ts'
 import { differences } from './differences.ts'
+import { QUESTIONS } from './first-week/questions.ts'
 import { FOLDER, type QuestionFile, questionFiles, questionNamed, withParameters } from './question-file.ts'
 import type { Expected } from './recount.ts'
 import { mentions } from './recount-meetings.ts'
@@ -26,9 +27,11 @@ beforeAll(async () => {
   warehouse = await demoWarehouse()
 })
 
-test('the page has at least fifteen questions, and each has a recount', () => {
-  expect(files.length).toBeGreaterThanOrEqual(15)
-  expect(Object.keys(RECOUNTS).sort()).toEqual(files.map(({ name }) => name))
+test('each question has one recount, of this workspace or of the first week', () => {
+  const recounted = [...Object.keys(RECOUNTS), ...QUESTIONS.map(({ name }) => name)]
+  expect(files.map(({ name }) => recounted.filter(each => each === name))).toEqual(
+    files.map(({ name }) => [name]),
+  )
 })
 
 test('no example on the page compares a time with datetime(), which writes it differently', () => {
@@ -52,7 +55,7 @@ describe.each(files)('$name', file => {
     expect(page.split('\n').find(each => each.includes(`(questions/${file.name}.sql)`))).toBe(line)
   })
 
-  test('the question and its recount give the same answer', () => {
+  test.runIf(recount)('the question and its recount give the same answer', () => {
     const expected = recount?.expected(warehouse) ?? []
     expect(expected.length).toBeGreaterThanOrEqual(recount?.least ?? 1)
     const answer = ask(withParameters(file, recount?.parameters ?? {}))
@@ -142,14 +145,6 @@ test('every question has one order of its rows, in whatever order SQLite finds t
   } finally {
     db.close()
   }
-})
-
-test('a question about a field that the workspace lacks says so and does not fail', () => {
-  const answer = ask(
-    withParameters(questionNamed('deals-without-activity'), { today: "'2026-06-30'", name_field: "'none'" }),
-  )
-  expect(answer.length).toBeGreaterThan(0)
-  expect(answer.map(({ deal }) => deal)).toEqual(answer.map(({ deal_id }) => deal_id))
 })
 
 test.each([

@@ -1,49 +1,17 @@
 import { groupedBy } from '../support/grouped-by.ts'
-import { daysBetween, exactDays, mean, median, ordered, sum } from './counting.ts'
+import { exactDays, mean, median, ordered } from './counting.ts'
 import { activitiesBy, amountOf, latest, membersOf, ownerOf, stagesOf } from './deals.ts'
-import { type DemoWarehouse, TODAY } from './demo-warehouse.ts'
+import type { DemoWarehouse } from './demo-warehouse.ts'
 import { ALWAYS, type Expected, minute, quoted, type Recount, text } from './recount.ts'
 
 export const DEAL_RECOUNTS: Readonly<Record<string, Recount>> = {
-  'deals-without-activity': { parameters: { today: quoted(TODAY) }, least: 5, expected: quietDeals },
   'time-to-close-by-stage': { parameters: {}, least: 2, expected: timeToClose },
   'stage-changes-last-quarter': { parameters: ALWAYS, least: 3, expected: stageChanges },
-  'open-deals-by-stage': { parameters: {}, least: 4, expected: openDeals },
   'deals-where-a-term-was-said': {
     parameters: { since: quoted('2025-07-01'), term: quoted('OTHER vendors') },
     least: 3,
     expected: dealsWithTerm,
   },
-}
-
-function quietDeals(warehouse: DemoWarehouse): Expected[] {
-  const activities = activitiesBy('deal', warehouse)
-  const stages = stagesOf(warehouse)
-  const members = membersOf(warehouse)
-  const rows = warehouse
-    .records('deal')
-    .filter(({ fields }) => !fields['is_closed'])
-    .map(({ id, created_at, fields }) => {
-      const talks = (activities.get(id) ?? []).filter(({ kind }) => kind === 'MEETING' || kind === 'MESSAGE')
-      const last = latest(talks) ?? null
-      const since = last ?? created_at
-      return {
-        days_quiet: since === null ? null : daysBetween(since, TODAY),
-        last_activity: minute(last),
-        deal: String(fields['name']),
-        stage: String(stages.get(fields['stage_id'])?.fields['name']),
-        owner: ownerOf(members, fields),
-        amount: amountOf(fields),
-        deal_id: id,
-      }
-    })
-    .filter(({ days_quiet }) => days_quiet === null || days_quiet >= 14)
-  return ordered(
-    rows,
-    { by: ({ days_quiet }) => days_quiet, down: true },
-    { by: ({ deal }) => deal },
-    { by: ({ deal_id }) => deal_id },
-  )
 }
 
 /** When parley itself saw each deal in another stage, which nothing but the database can tell. */
@@ -166,27 +134,4 @@ function dealsWithTerm(warehouse: DemoWarehouse): Expected[] {
       }
     })
   return ordered(rows, { by: ({ amount }) => amount, down: true }, { by: ({ deal }) => deal })
-}
-
-function openDeals(warehouse: DemoWarehouse): Expected[] {
-  const stages = stagesOf(warehouse)
-  const pipelines = new Map(warehouse.records('pipeline').map(record => [record.id, record]))
-  const open = warehouse.records('deal').filter(({ fields }) => !fields['is_closed'])
-  const groups = groupedBy(open, ({ fields }) => String(fields['stage_id']))
-  const rows = [...groups].map(([id, all]) => {
-    const stage = stages.get(id)?.fields ?? {}
-    const pipeline = pipelines.get(String(all[0]?.fields['pipeline_id']))?.fields ?? {}
-    const amounts = all.flatMap(({ fields }) =>
-      typeof fields['amount'] === 'number' ? fields['amount'] : [],
-    )
-    return {
-      order: Number(pipeline['position']) * 100 + Number(stage['position']),
-      pipeline: String(pipeline['name']),
-      stage: String(stage['name']),
-      deals: all.length,
-      amount: Math.round(sum(amounts)),
-      without_amount: all.length - amounts.length,
-    }
-  })
-  return ordered(rows, { by: ({ order }) => order }).map(({ order, ...row }) => row)
 }

@@ -1,5 +1,5 @@
 import { groupedBy } from '../support/grouped-by.ts'
-import { exactHours, median, ordered } from './counting.ts'
+import { exactHours, ordered } from './counting.ts'
 import type { Cells, DemoWarehouse } from './demo-warehouse.ts'
 import { domainOf, type Expected, minute, ownDomains, quoted, type Recount, text, within } from './recount.ts'
 
@@ -9,7 +9,6 @@ const ASKED = { since: quoted('2025-07-01'), until: quoted('2026-06-01') }
 export const MAIL_RECOUNTS: Readonly<Record<string, Recount>> = {
   'external-domains': { parameters: ASKED, least: 10, expected: domains },
   'response-times-in-thread': { parameters: {}, least: 3, expected: answersInThread },
-  'response-times-by-month': { parameters: ASKED, least: 11, expected: answersByMonth },
   'who-talks-to-whom': { parameters: ASKED, least: 50, expected: pairs },
   'activity-by-member': { parameters: ASKED, least: 40, expected: byMember },
 }
@@ -174,78 +173,6 @@ function answersInThread(warehouse: DemoWarehouse): Expected[] {
       hours_from_first: hoursFrom(asked[0]),
       hours_from_last: hoursFrom(asked.at(-1)),
       subject: subject ?? '(no subject, or hidden)',
-    }
-  })
-}
-
-interface Turn {
-  key: string
-  received: string
-  thread: string
-  side: 'ours' | 'theirs'
-}
-
-/** Each e-mail in each of its threads, as the mailboxes number them. */
-function turns(warehouse: DemoWarehouse): Turn[] {
-  const own = ownDomains(warehouse)
-  const copies = copiesByMail(warehouse)
-  return allMails(warehouse).flatMap(({ key, received }) => {
-    const sent = (copies.get(key) ?? []).flatMap(({ row, people }) => {
-      const sender = people.find(({ position }) => position === 0)
-      const isKnown = sender?.['role'] === 'FROM' && text(sender, 'handle').includes('@')
-      if (row['thread_id'] === null || !isKnown) return []
-      return { thread: text(row, 'thread_id'), isOurs: own.has(domainOf(text(sender, 'handle'))) }
-    })
-    const threads = groupedBy(sent, ({ thread }) => thread)
-    return [...threads].map(([thread, all]) => ({
-      key,
-      received,
-      thread,
-      side: all.some(({ isOurs }) => isOurs) ? ('ours' as const) : ('theirs' as const),
-    }))
-  })
-}
-
-function answersByMonth(warehouse: DemoWarehouse): Expected[] {
-  const all = turns(warehouse)
-  const threads = groupedBy(all, ({ thread }) => thread)
-  const answers = [...groupedBy(all, ({ key }) => key).values()].flatMap(own => {
-    const found = own.flatMap(turn => {
-      const thread = threads.get(turn.thread) ?? []
-      const isSaidBefore = thread.some(
-        ({ side, received, key }) => side === turn.side && received === turn.received && key < turn.key,
-      )
-      const before = thread.map(({ received }) => received).filter(received => received < turn.received)
-      return isSaidBefore ? [] : { turn, before: before.sort().at(-1) ?? '', asked: unanswered(turn, thread) }
-    })
-    const [latest] = ordered(
-      found,
-      { by: ({ before }) => before, down: true },
-      { by: ({ asked }) => asked.at(-1)?.received ?? '', down: true },
-    )
-    const [first] = latest?.asked ?? []
-    const last = latest?.asked.at(-1)
-    if (!latest || !first || !last || !isAsked(latest.turn.received)) return []
-    const { received, side } = latest.turn
-    return {
-      month: received.slice(0, 7),
-      side,
-      fromFirst: exactHours(first.received, received),
-      fromLast: exactHours(last.received, received),
-    }
-  })
-  const months = groupedBy(answers, ({ month }) => month)
-  return ordered([...months], { by: ([month]) => month }).map(([month, of]) => {
-    const ours = of.filter(({ side }) => side === 'ours')
-    const theirs = of.filter(({ side }) => side === 'theirs')
-    return {
-      month,
-      our_answers: ours.length,
-      our_hours_from_first: median(ours.map(({ fromFirst }) => fromFirst)),
-      our_hours_from_last: median(ours.map(({ fromLast }) => fromLast)),
-      their_answers: theirs.length,
-      their_hours_from_first: median(theirs.map(({ fromFirst }) => fromFirst)),
-      their_hours_from_last: median(theirs.map(({ fromLast }) => fromLast)),
     }
   })
 }

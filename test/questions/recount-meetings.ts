@@ -1,5 +1,5 @@
 import { groupedBy } from '../support/grouped-by.ts'
-import { daysBetween, mean, ordered, sum } from './counting.ts'
+import { daysBetween, ordered, sum } from './counting.ts'
 import { type Cells, type DemoWarehouse, TODAY } from './demo-warehouse.ts'
 import { type Expected, minute, quoted, type Recount, text, within } from './recount.ts'
 
@@ -28,25 +28,6 @@ export const MEETING_RECOUNTS: Readonly<Record<string, Recount>> = {
           unknown_percent: shares.unknown,
         }
       }),
-  },
-  'talk-ratio-by-month': {
-    parameters: ASKED,
-    least: 11,
-    expected: warehouse => {
-      const meetings = heldWithOutsiders(warehouse)
-      const months = groupedBy(meetings, row => text(row, 'start_time').slice(0, 7))
-      return ordered([...months], { by: ([month]) => month }).map(([month, of]) => {
-        const shares = of.flatMap(meeting => sharesOf(warehouse, meeting) ?? [])
-        return {
-          month,
-          meetings: of.length,
-          with_speakers: shares.length,
-          ours_percent: mean(shares.map(({ ours }) => ours)),
-          theirs_percent: mean(shares.map(({ theirs }) => theirs)),
-          unknown_percent: mean(shares.map(({ unknown }) => unknown)),
-        }
-      })
-    },
   },
   'meetings-without-crm-link': {
     parameters: ASKED,

@@ -32,7 +32,7 @@ export function datasetteMetadata(
 
 /** A question as a query with a field for each parameter. Fields are text. An empty one stands for the question's own value. */
 function queryOf({ question, parameters, sql }: Question): object {
-  const statement = sql.slice(sql.search(/^WITH /m))
+  const statement = sql.slice(sql.search(/^(WITH|SELECT)\b/m))
   return {
     title: question,
     description: parameters.map(({ name, about }) => `${name}: ${about}.`).join(' '),

@@ -23,6 +23,15 @@ const rolling = (days: number) =>
     date(t.today, '-${2 * days - 1} days') AS previous_from_day, date(t.today, '-${days - 1} days') AS previous_to_day
   FROM today t`
 
+/** As many whole ones before the present one, for lines over time. */
+const LONG = { week: 12, month: 12 } as const
+
+const whole = ([unit, count]: readonly [string, number]) =>
+  `SELECT 'last ${count} ${unit}s', f.from_day, s.from_day, b.from_day, f.from_day
+  FROM today t JOIN spans s ON s.unit = '${unit}' AND s.from_day <= t.today AND s.to_day > t.today
+  JOIN spans f ON f.unit = s.unit AND f.number = s.number - ${count}
+  LEFT JOIN spans b ON b.unit = s.unit AND b.number = s.number - ${2 * count}`
+
 const dayAt = (instant: string) =>
   `(SELECT c.day FROM calendar c WHERE c.utc_from <= ${instant} ORDER BY c.utc_from DESC LIMIT 1)`
 
@@ -44,6 +53,7 @@ spans AS (
 ),
 named AS (
   ${ROLLING.map(rolling).join('\n  UNION ALL ')}
+  UNION ALL ${Object.entries(LONG).map(whole).join('\n  UNION ALL ')}
   UNION ALL SELECT w.word || ' ' || s.unit, n.from_day, n.to_day, b.from_day, b.to_day
   FROM today t
   JOIN spans s ON s.from_day <= t.today AND s.to_day > t.today

@@ -20,7 +20,6 @@ const COOLING_DAYS = 30
 
 const accountHealth: Question = {
   name: 'account-health',
-  question: 'When did we last have two-way contact with each account?',
   meaning: `Every company in the CRM except partners. A two-way contact is a meeting that a person of the company
 and one of ours attended, or an e-mail that answers the other side. An e-mail answers the other side if
 the e-mail before it in its conversation is from the other side, one of them from us and one from
@@ -29,6 +28,7 @@ sender outside. The health is good up to ${GOOD_DAYS} days after the last two-wa
 ${COOLING_DAYS} days, and cold after that or without any. \`unread_meetings\` counts meetings of the
 company after that contact that cannot be read. Ordered by days, longest first, then by id; companies
 without any contact come first.`,
+  key: ['company_id'],
   columns: [
     'company_id',
     'company',
@@ -119,11 +119,11 @@ const outsideCompanies = (people: readonly Person[]): Company[] =>
 
 const renewalsAhead: Question = {
   name: 'renewals-ahead',
-  question: 'Which renewals are due in the next two fiscal quarters?',
   meaning: `Open deals in a pipeline for renewals whose close date is in one of the two fiscal quarters after this
 quarter. Records of other objects, such as renewal orders, do not count, and neither do deals in other
 pipelines, whatever their name. Open renewals without a close date may be due then; they come last,
 without a quarter. Ordered by quarter, then by amount, largest first, then by id.`,
+  key: ['deal_id'],
   columns: [
     'fiscal_quarter',
     'deal_id',
@@ -189,13 +189,13 @@ const NEW_WITHIN = 30
 
 const newPeople: Question = {
   name: 'new-people-at-known-accounts',
-  question: 'Who is new to us at accounts that we know?',
   meaning: `A person appears as the sender or a recipient of an e-mail, or as an attendee of a meeting; the
 recipients of a group e-mail do not appear by it. The rows are persons outside who first appeared in the
 last ${NEW_WITHIN} days, at a company in the CRM of which another person had appeared before. A known
 person with a new address is not new. A person at a domain of free mail who is no contact has no
 company. \`is_in_crm\` is 1 for contacts. The address is that of the first appearance, in alphabetical
 order at the same instant. Ordered by day, newest first, then by company and address.`,
+  key: ['company_id', 'contact_id'],
   columns: ['company_id', 'company', 'address', 'contact_id', 'is_in_crm', 'first_day'],
   answer: newcomers,
   trap: {

@@ -43,6 +43,23 @@ export interface Wait {
 }
 
 /**
+ * What one side wrote while the other did not answer, but e-mails to groups, and the answer to it. Partners change nothing.
+ * An e-mail of the same instant is no answer.
+ */
+export function answeredIn(conversation: Conversation): { asked: readonly Sent[]; answer: Sent }[] {
+  const waiting: Record<'ours' | 'outside', Sent[]> = { ours: [], outside: [] }
+  return conversation.flatMap(answer => {
+    const { side } = answer.sender
+    if (side === 'partner') return []
+    const other = side === 'ours' ? 'outside' : 'ours'
+    const asked = waiting[other].filter(({ mail }) => mail.at < answer.mail.at)
+    waiting[other] = waiting[other].filter(each => !asked.includes(each))
+    waiting[side].push(answer)
+    return asked.length === 0 ? [] : [{ asked: asked.filter(({ mail }) => !mail.isGroup), answer }]
+  })
+}
+
+/**
  * A customer's e-mail begins a wait unless it is a group e-mail. Any e-mail from us ends it. Partners and other people
  * outside change nothing.
  */

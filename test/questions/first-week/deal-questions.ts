@@ -15,12 +15,12 @@ const ENOUGH_PEOPLE = 2
 
 const singleThreaded: Question = {
   name: 'deals-with-too-few-people',
-  question: 'Which open deals depend on fewer than two people on the customer’s side?',
   meaning: `A person outside is engaged in a deal if the person wrote an e-mail or attended a meeting in the last
 ${ENGAGED_WITHIN} days that belongs to the deal. A person who only receives e-mails is not engaged.
 Partners are not outside, and a person with two addresses counts once. The rows are open deals with
 fewer than ${ENOUGH_PEOPLE} engaged people. \`unread\` counts e-mails and meetings of the deal in that
 time that cannot be read, so their people are unknown. Ordered by amount, largest first, then by id.`,
+  key: ['deal_id'],
   columns: ['deal_id', 'deal', 'owner_id', 'owner', 'amount_eur', 'engaged_people', 'unread'],
   answer: world => tooFewPeople(world, engagedIn),
   trap: {
@@ -62,24 +62,24 @@ function engagedIn(world: World, touches: readonly Touch[]): string[] {
 
 // ------------------------------------------------------------------------------------------------ silent
 
-const SILENT_DAYS = 30
+const SILENT_DAYS = 14
 
 const silentDeals: Question = {
   name: 'deals-without-activity',
-  question: 'Which open deals have had no activity for thirty days?',
   meaning: `An activity of a deal is an e-mail in either direction or a meeting that belongs to it, even if it
 cannot be read. A change in the CRM is no activity. The rows are open deals whose last activity was on a
 local day ${SILENT_DAYS} or more days ago, and open deals that never had one; their days are NULL.
-Ordered by days, longest first, then by id; deals without any activity come last.`,
+Ordered by days, longest first, then by name and id; deals without any activity come last.`,
+  key: ['deal_id'],
   columns: [
-    'deal_id',
+    'days_silent',
+    'last_day',
     'deal',
     'stage',
-    'owner_id',
     'owner',
-    'amount_eur',
-    'last_activity_day',
-    'days_silent',
+    'owner_state',
+    'amount_reporting',
+    'deal_id',
   ],
   answer: world => silentSince(world, touchesOfDeal),
   trap: {
@@ -95,20 +95,20 @@ function silentSince(
 ): AnswerRow[] {
   const rows = openDeals(world).map(deal => {
     const last = latest(happenedTo(world, deal).map(({ at }) => dayOf(at, world.settings)))
-    const { owner_id, owner } = ownerOf(world, deal.ownerId)
+    const { owner, owner_state } = ownerOf(world, deal.ownerId)
     return {
-      deal_id: deal.id,
+      days_silent: last === null ? null : daysBetween(last, world.today),
+      last_day: last,
       deal: deal.name,
       stage: stageOf(world, deal)?.name ?? null,
-      owner_id,
       owner,
-      amount_eur: cents(worthOf(world, deal)),
-      last_activity_day: last,
-      days_silent: last === null ? null : daysBetween(last, world.today),
+      owner_state,
+      amount_reporting: cents(worthOf(world, deal)),
+      deal_id: deal.id,
     }
   })
   const silent = rows.filter(({ days_silent }) => days_silent === null || days_silent >= SILENT_DAYS)
-  return sortedBy(silent, '-days_silent', 'deal_id')
+  return sortedBy(silent, '-days_silent', 'deal', 'deal_id')
 }
 
 // ------------------------------------------------------------------------------------------------ postponed
@@ -117,11 +117,11 @@ const LEAST_TIMES = 2
 
 const postponedDeals: Question = {
   name: 'deals-postponed-again',
-  question: 'Which open deals had their close date moved later at least twice?',
   meaning: `Open deals for which parley observed at least ${LEAST_TIMES} changes from one close date to a later one.
 A change from or to no date is neither later nor earlier; \`times_unknown\` counts it. \`first_close_date\`
 is the date before the first observed change. \`days_later\` is the number of days from that date to the
 close date now, and NULL where one of them is missing. Ordered by \`times_later\`, most first, then by id.`,
+  key: ['deal_id'],
   columns: [
     'deal_id',
     'deal',
@@ -180,13 +180,12 @@ function postponed(world: World, counts: (change: DateChange) => boolean): Answe
 
 const crmQuality: Question = {
   name: 'crm-quality',
-  question: 'Whose open deals lack an owner, an amount, a close date or a next step, or are overdue?',
   meaning: `Open deals by owner. The row without \`owner_id\` is for deals without an owner; a member who has left has
 the \`owner_state\` left. A close date has passed when it is before today. A next step that is empty or
 blank counts as missing; an amount of 0 is an amount. \`in_order\` counts the deals that lack nothing and
 whose owner is a member. Ordered by the number of open deals, most first, then by id.`,
+  key: ['owner_id'],
   columns: [
-    'owner_id',
     'owner',
     'owner_state',
     'open_deals',
@@ -195,6 +194,7 @@ whose owner is a member. Ordered by the number of open deals, most first, then b
     'close_date_passed',
     'without_next_step',
     'in_order',
+    'owner_id',
   ],
   answer: qualityByOwner,
   trap: {
@@ -221,14 +221,17 @@ function qualityByOwner(world: World): AnswerRow[] {
     ![lacksAmount, lacksDate, isOverdue, lacksStep].some(lacks => lacks(deal))
   const rows = distinct(deals.map(({ ownerId }) => ownerId)).map(id => {
     const own = deals.filter(({ ownerId }) => ownerId === id)
+    const { owner, owner_state, owner_id } = ownerOf(world, id)
     return {
-      ...ownerOf(world, id),
+      owner,
+      owner_state,
       open_deals: own.length,
       without_amount: countOf(own, lacksAmount),
       without_close_date: countOf(own, lacksDate),
       close_date_passed: countOf(own, isOverdue),
       without_next_step: countOf(own, lacksStep),
       in_order: countOf(own, isInOrder),
+      owner_id,
     }
   })
   return sortedBy(rows, '-open_deals', 'owner_id')
@@ -241,13 +244,13 @@ const IN_TOUCH_WITHIN = 90
 
 const dealsOfLeavers: Question = {
   name: 'deals-of-leavers',
-  question: 'Whose deal is it when the owner has left?',
   meaning: `Open deals whose owner is not a member now, including owners that parley never saw as members. Each deal
 in fact belongs to the member who was in touch most often in the last ${IN_TOUCH_WITHIN} days. Each
 e-mail that the member wrote counts once, and so does each meeting that the member owned or attended, if
 it belongs to the deal; group e-mails do not count. If two members have the same number, the one who was
 in touch last wins, then the one with the smaller id. The member is NULL when no member was in touch.
 Ordered by amount, largest first, then by id.`,
+  key: ['deal_id'],
   columns: [
     'deal_id',
     'deal',

@@ -51,7 +51,7 @@ export function closedDayOf(world: World, deal: Deal): string | null {
 
 export interface Owner {
   owner_id: string | null
-  /** Null when there is none, or the name is not known any more. */
+  /** Null when there is none. `Former member` and the end of the id when the name is not known any more. */
   owner: string | null
   owner_state: 'member' | 'left' | 'none'
 }
@@ -62,7 +62,7 @@ export function ownerOf({ members, formerMembers }: World, ownerId: string | nul
   const former = formerMembers.find(({ id }) => id === ownerId)
   return {
     owner_id: ownerId,
-    owner: member?.name ?? former?.name ?? null,
+    owner: member?.name ?? former?.name ?? `Former member ${ownerId.slice(-4)}`,
     owner_state: member ? 'member' : 'left',
   }
 }

@@ -30,6 +30,14 @@ const weekday = (day: string): number => ((dayNumber(day) + 3) % 7) + 1
 /** The Monday of the week of a day. */
 export const mondayOf = (day: string): string => addDays(day, 1 - weekday(day))
 
+/** The months before that of a day, as `YYYY-MM`, the earliest first. */
+export function lastMonths(day: string, count: number): string[] {
+  const [year = 0, month = 0] = day.split('-').map(Number)
+  return Array.from({ length: count }, (_, number) =>
+    new Date(Date.UTC(year, month - 1 - count + number, 1)).toISOString().slice(0, 7),
+  )
+}
+
 export interface FiscalQuarter {
   /** `FY2026 Q1`. */
   name: string
@@ -56,6 +64,9 @@ export function fiscalQuarterOf(
     toDay: addDays(firstDay(quarter + 1), -1),
   }
 }
+
+export const hoursBetween = (from: string, to: string): number =>
+  (Date.parse(to) - Date.parse(from)) / HOUR_MS
 
 /** Hours of working time between two instants. */
 export function workingHoursBetween(from: string, to: string, settings: CompanySettings = SETTINGS): number {

@@ -1,6 +1,7 @@
-import { conversationsOf, type Wait, waitsIn } from './conversations.ts'
+import { groupedBy } from '../../support/grouped-by.ts'
+import { answeredIn, conversationsOf, type Wait, waitsIn } from './conversations.ts'
 import { countOf, distinct, hundredths, latest, mean, median, sortedBy } from './counting.ts'
-import { dayOf, daysBetween, minuteOf, workingHoursBetween } from './local-time.ts'
+import { dayOf, daysBetween, hoursBetween, lastMonths, minuteOf, workingHoursBetween } from './local-time.ts'
 import { isCustomer, isWithin, peopleOf, recipientsOf } from './people.ts'
 import type { AnswerRow, Question } from './question.ts'
 import type { Mail, World } from './world-rows.ts'
@@ -34,12 +35,12 @@ const REPLY_DAYS = 30
 
 const replyTime: Question = {
   name: 'reply-time',
-  question: 'How long do customers wait for our reply, in working hours, by who replies?',
   meaning: `${WAIT_RULE} The rows have the waits that ended in the last ${REPLIED_WITHIN} days, by the member who
 sent the e-mail that ended them. The time is the working time from the first e-mail of the wait to the
 reply, in hours. A reply more than ${REPLY_DAYS} local days after the first e-mail resumes an old
 conversation; only \`too_late\` counts it. The row without \`member_id\` is for replies from our addresses
 that belong to no member now. Ordered by id.`,
+  key: ['member_id'],
   columns: ['member_id', 'member', 'replies', 'median_hours', 'mean_hours', 'slowest_hours', 'too_late'],
   answer: repliesByMember,
   trap: {
@@ -74,6 +75,51 @@ function repliesByMember(world: World): AnswerRow[] {
   return sortedBy(rows, 'member_id')
 }
 
+// ------------------------------------------------------------------------------------------------ both sides
+
+const responseTimes: Question = {
+  name: 'response-times-by-month',
+  meaning: `An answer is the first e-mail of one side after e-mails of the other side in the conversation, one side
+being ours and the other one outside. It counts in the local month in which it was sent, of the twelve whole
+months before this one. The time is from the first of the e-mails that it answers and that is no group e-mail.
+Answers to group e-mails alone, and those more than ${REPLY_DAYS} local days later, do not count. Partners neither
+ask nor answer. Ordered by month, then by side.`,
+  key: ['month', 'answered_by'],
+  columns: ['month', 'answered_by', 'answers', 'median_hours', 'median_work_hours'],
+  answer: answersByMonth,
+  trap: {
+    overlooks: 'that partners are not the other side',
+    answer: world => answersByMonth({ ...world, settings: { ...world.settings, partnerDomains: [] } }),
+  },
+}
+
+function answersByMonth(world: World): AnswerRow[] {
+  const { settings } = world
+  const months = lastMonths(world.today, 12)
+  const answers = conversationsOf(world)
+    .flatMap(answeredIn)
+    .flatMap(({ asked: [first], answer }) => {
+      const at = first?.mail.at
+      const month = dayOf(answer.mail.at, settings).slice(0, 7)
+      if (at === undefined || !months.includes(month)) return []
+      if (daysBetween(dayOf(at, settings), dayOf(answer.mail.at, settings)) > REPLY_DAYS) return []
+      return {
+        month,
+        side: answer.sender.side === 'ours' ? 'ours' : 'theirs',
+        hours: hoursBetween(at, answer.mail.at),
+        workHours: workingHoursBetween(at, answer.mail.at, settings),
+      }
+    })
+  const rows = [...groupedBy(answers, ({ month, side }) => `${month} ${side}`).values()].flatMap(own => ({
+    month: own[0]?.month ?? null,
+    answered_by: own[0]?.side ?? null,
+    answers: own.length,
+    median_hours: hundredths(median(own.map(({ hours }) => hours))),
+    median_work_hours: hundredths(median(own.map(({ workHours }) => workHours))),
+  }))
+  return sortedBy(rows, 'month', 'answered_by')
+}
+
 const waitsOf = (world: World): Wait[] =>
   conversationsOf(world).flatMap(conversation => waitsIn(conversation, isCustomer))
 
@@ -83,13 +129,13 @@ const WAITS_WITHIN = 30
 
 const customersWaiting: Question = {
   name: 'customers-waiting-now',
-  question: 'Which customers wait for our answer now, and for how many working hours?',
   meaning: `${WAIT_RULE} The rows are the waits that have not ended and that began in the last ${WAITS_WITHIN} days.
 A meeting does not end a wait. The time is the working time until now, in hours. Address, contact and
 company are those of the sender of the first e-mail. \`unanswered\` counts the e-mails of the wait.
 \`without_member\` is 1 when none of them went to a current member. \`without_thread\` is 1 when the first
 e-mail is in no thread, so an answer to it cannot be recognized. Ordered by time, longest first, then by
 id.`,
+  key: ['mail_id'],
   columns: [
     'mail_id',
     'address',
@@ -135,12 +181,12 @@ const WRITTEN_WITHIN = 90
 
 const optedOut: Question = {
   name: 'opted-out-written-to',
-  question: 'Whom did we write to who has opted out of e-mails?',
   meaning: `Contacts who have opted out now and who received an e-mail (TO, CC or BCC) from us in the last
 ${WRITTEN_WITHIN} days at either of their addresses. Group e-mails count; \`group_mails\` says how many.
 \`answers\` counts the e-mails before which the contact had written in the same conversation.
 \`last_sender\` is the address that sent the last e-mail; at the same instant, the first in alphabetical
 order. Ordered by the number of e-mails, most first, then by id.`,
+  key: ['contact_id'],
   columns: ['contact_id', 'contact', 'company', 'mails', 'group_mails', 'answers', 'last_day', 'last_sender'],
   answer: writtenTo,
   trap: {
@@ -181,4 +227,4 @@ function writtenTo(world: World): AnswerRow[] {
   return sortedBy(rows, '-mails', 'contact_id')
 }
 
-export const MAIL_QUESTIONS: readonly Question[] = [replyTime, customersWaiting, optedOut]
+export const MAIL_QUESTIONS: readonly Question[] = [replyTime, responseTimes, customersWaiting, optedOut]

@@ -43,20 +43,20 @@ const withoutCurrencies = (world: World): World => ({
 // ------------------------------------------------------------------------------------------------ stages
 
 const pipelineByStage: Question = {
-  name: 'pipeline-by-stage',
-  question: 'How much is in the pipeline by stage and currency, and how much of it is likely?',
+  name: 'open-deals-by-stage',
   meaning: `Open deals by stage and by currency of the deal. A stage without open deals has no row. \`amount\` is in
-the currency of the deal, \`amount_eur\` is converted, and \`weighted_eur\` is \`amount_eur\` times the
-probability of the stage from 0 to 1, where the stage has one. \`without_amount\` counts the deals that no
-sum includes. Ordered by the positions of pipeline and stage, then by currency.`,
+the currency of the deal, \`weighted\` is \`amount\` times the probability of the stage from 0 to 1, where the
+stage has one, and \`amount_reporting\` is converted. \`without_amount\` counts the deals that no
+sum includes. Ordered by the name of the pipeline and the position of the stage, then by currency.`,
+  key: ['pipeline', 'stage', 'currency'],
   columns: [
     'pipeline',
     'stage',
     'currency',
     'deals',
     'amount',
-    'amount_eur',
-    'weighted_eur',
+    'weighted',
+    'amount_reporting',
     'without_amount',
   ],
   answer: stagesWith(probabilityOf),
@@ -74,23 +74,20 @@ function stagesWith(probability: typeof probabilityOf) {
       if (!first) return []
       const stage = stageOf(world, first)
       const pipeline = world.pipelines.find(({ id }) => id === first.pipelineId)
-      const eur = sum(worths(world, deals))
+      const amount = sum(deals.flatMap(deal => deal.amount ?? []))
       return {
-        place: pipeline?.position ?? null,
         stage_place: stage?.position ?? null,
         pipeline: pipeline?.name ?? null,
         stage: stage?.name ?? null,
         currency: first.currency,
         deals: deals.length,
-        amount: cents(sum(deals.flatMap(({ amount }) => amount ?? []))),
-        amount_eur: cents(eur),
-        weighted_eur: cents(eur * (probability(world, stage) ?? 0)),
+        amount: cents(amount),
+        weighted: cents(amount * (probability(world, stage) ?? 0)),
+        amount_reporting: cents(sum(worths(world, deals))),
         without_amount: unknownWorths(world, deals),
       }
     })
-    return sortedBy(rows, 'place', 'stage_place', 'currency').map(
-      ({ place: _, stage_place: __, ...row }) => row,
-    )
+    return sortedBy(rows, 'pipeline', 'stage_place', 'currency').map(({ stage_place: _, ...row }) => row)
   }
 }
 
@@ -101,13 +98,13 @@ const CLOSED_WITHIN = 365
 
 const winRate: Question = {
   name: 'win-rate',
-  question: 'What is our win rate by pipeline and by owner, by number and by amount, over the last year?',
   meaning: `Deals that were closed in the last ${CLOSED_WITHIN} days. The win rate is won / (won + lost): by number,
 and by the converted amounts of the deals that have one. It is NULL where nothing was won or lost.
 \`outcome_unknown\` counts closed deals whose stage does not say whether they were won; they are in
 neither sum. \`without_amount\` counts won and lost deals. The rows by pipeline come first, then those by
 owner. A deal keeps its owner after the owner has left; the row without \`id\` is for deals without an
 owner. Closed deals without a known day count nowhere. Ordered by id.`,
+  key: ['by', 'id'],
   columns: [
     'by',
     'id',
@@ -181,12 +178,12 @@ function closedWithin(world: World, days: number): Deal[] {
 
 const commitThisQuarter: Question = {
   name: 'commit-this-quarter',
-  question: 'What do we commit to this fiscal quarter, and what did the last one bring?',
   meaning: `One row for the last fiscal quarter and one for this quarter. \`won\` counts won deals that were closed in
 the quarter. \`commit\` counts open deals in the forecast category Commit whose close date is in the
 quarter, passed or not; in the last quarter they have slipped. \`unknown_amounts\` counts the won and
 committed deals that no sum includes. \`commit_without_date\` counts open deals in Commit without a close
 date; they may belong to either quarter, so both rows have the same number.`,
+  key: ['from_day'],
   columns: [
     'fiscal_quarter',
     'from_day',
@@ -232,13 +229,13 @@ function commitOfQuarters(world: World): AnswerRow[] {
 
 const pipelineMoved: Question = {
   name: 'pipeline-moved-this-week',
-  question: 'Which deals have moved since last Monday, in stage, amount or close date?',
   meaning: `Deals whose stage, amount or close date differs from the one at the start of this week's Monday, local
 time, by the changes that parley observed. A value that changed and changed back has not moved. Deals
 that were closed then and are closed now are left out, and so are deals that the CRM has deleted. An
 open deal that parley first saw since Monday is new and has no values before. Amounts are converted.
 \`observed_day\` is the local day of the last observed change of the three fields, or of the first read of
 a new deal. Ordered by id.`,
+  key: ['deal_id'],
   columns: [
     'deal_id',
     'deal',
@@ -306,11 +303,11 @@ function movedSinceMonday(world: World): AnswerRow[] {
 
 const cycleTime: Question = {
   name: 'cycle-time',
-  question: 'How long do we take to win a deal, and how long to lose one?',
   meaning: `Deals that were won or lost and closed in the last ${CLOSED_WITHIN} days. The time is the number of days
 from the local day on which the deal was created to the day on which it was closed. \`without_time\`
 counts deals whose creation has no time, and deals that were closed before they were created; they are
 in no average.`,
+  key: ['outcome'],
   columns: ['outcome', 'deals', 'median_days', 'mean_days', 'without_time'],
   answer: cycleTimes,
   trap: {

@@ -4,12 +4,12 @@ import type { World } from './world-rows.ts'
 export type AnswerRow = Readonly<Record<string, string | number | null>>
 
 export interface Question {
-  /** In kebab-case. */
+  /** In kebab-case. A question that comes with parley has that of its file in `drizzle/questions`. */
   name: string
-  /** As a leader asks it. */
-  question: string
   /** What exactly counts, so that two people count the same. */
   meaning: string
+  /** The columns that tell rows apart. */
+  key: readonly string[]
   columns: readonly string[]
   /** The rows in the order of the answer. */
   answer(world: World): readonly AnswerRow[]

@@ -11,7 +11,7 @@ import {
   sortedBy,
   sum,
 } from './counting.ts'
-import { addDays, dayOf, daysBetween, mondayOf } from './local-time.ts'
+import { addDays, dayOf, daysBetween, lastMonths, mondayOf } from './local-time.ts'
 import {
   attendeesOf,
   heldMeetings,
@@ -20,6 +20,7 @@ import {
   membersIn,
   peopleOf,
   recipientsOf,
+  type Side,
   senderOf,
 } from './people.ts'
 import type { AnswerRow, Question } from './question.ts'
@@ -29,27 +30,52 @@ import type { Meeting, Member, World } from './world-rows.ts'
 
 // ------------------------------------------------------------------------------------------------ activity
 
-const FULL_WEEKS = 6
+const FULL_WEEKS = 12
 
-const repActivity: Question = {
-  name: 'rep-activity-by-week',
-  question: 'What did each rep do in each of the last six weeks, by team, and who did nothing?',
-  meaning: `The last ${FULL_WEEKS} full weeks, with one row for each current member of each team and each week,
-including zeros. A member of two teams is in both; a member of no team has rows without a team. \`mails\`
-counts the e-mails of the member with a recipient outside, each once, including group e-mails.
-\`meetings\` counts the meetings that the member owned or attended and that a person outside attended.
-\`unread_meetings\` counts meetings that cannot be read and whose activity names the member as its actor;
-they may have been external. Ordered by team, member and week.`,
-  columns: ['team_id', 'team', 'member_id', 'member', 'week', 'mails', 'meetings', 'unread_meetings'],
+const teamActivity: Question = {
+  name: 'activity-by-team-and-week',
+  meaning: `The last ${FULL_WEEKS} full weeks, with one row for each team and each week, including zeros. \`mails\`
+counts the e-mails of current members of the team with a recipient outside, each once, including group e-mails.
+\`meetings\` counts the meetings that a member of the team owned or attended and that a person outside attended,
+each once for a team. A member of two teams is in both. Ordered by team and week.`,
+  key: ['team_id', 'week'],
+  columns: ['team', 'week', 'mails', 'meetings', 'team_id'],
   answer: activityByWeek,
   trap: {
-    overlooks: 'that an e-mail has several copies, and counts each',
+    overlooks: 'that several members of a team attend the same meeting',
     answer: world =>
       activityByWeek({
         ...world,
-        mails: world.mails.flatMap(mail => mail.copyIds.map(id => ({ ...mail, id, copyIds: [id] }))),
+        meetings: world.meetings.flatMap(meeting =>
+          meeting.attendees.map((attendee, place) => ({
+            ...meeting,
+            id: `${meeting.id} ${place}`,
+            attendees: [attendee, ...meeting.attendees.filter(each => each !== attendee)],
+          })),
+        ),
       }),
   },
+}
+
+/** An e-mail to a customer, or a meeting with one, and the members who wrote it or were invited. */
+interface Done {
+  kind: 'mail' | 'meeting'
+  day: string
+  members: readonly Member[]
+}
+
+function doneWithCustomers(world: World): Done[] {
+  const day = (at: string): string => dayOf(at, world.settings)
+  const mails = world.mails
+    .filter(mail => recipientsOf(world, mail).some(({ side }) => side === 'outside'))
+    .map((mail): Done => {
+      const member = peopleOf(world).memberAt(senderOf(world, mail)?.address ?? null)
+      return { kind: 'mail', day: day(mail.at), members: member ? [member] : [] }
+    })
+  const meetings = heldMeetings(world)
+    .filter(meeting => isExternal(world, meeting))
+    .map((meeting): Done => ({ kind: 'meeting', day: day(meeting.at), members: membersIn(world, meeting) }))
+  return [...mails, ...meetings]
 }
 
 function activityByWeek(world: World): AnswerRow[] {
@@ -57,36 +83,22 @@ function activityByWeek(world: World): AnswerRow[] {
   const weeks = Array.from({ length: FULL_WEEKS }, (_, number) =>
     addDays(thisWeek, 7 * (number - FULL_WEEKS)),
   )
-  const weekOf = (at: string): string => mondayOf(dayOf(at, world.settings))
-  const key = (member: Member, at: string): string => `${member.id} ${weekOf(at)}`
-  const mails = world.mails
-    .filter(mail => recipientsOf(world, mail).some(({ side }) => side === 'outside'))
-    .flatMap(mail => {
-      const member = peopleOf(world).memberAt(senderOf(world, mail)?.address ?? null)
-      return member ? key(member, mail.at) : []
-    })
-  const meetings = heldMeetings(world)
-    .filter(meeting => isExternal(world, meeting))
-    .flatMap(meeting => membersIn(world, meeting).map(member => key(member, meeting.at)))
-  const unread = world.activities
-    .filter(({ sourceType, sourceId }) => sourceType === 'MEETING' && world.withheldMeetings.has(sourceId))
-    .map(({ actorId, at }) => `${actorId} ${weekOf(at)}`)
-  const rows = world.members.flatMap(member => {
-    const teams = world.teams.filter(({ memberIds }) => memberIds.includes(member.id))
-    return (teams.length > 0 ? teams : [undefined]).flatMap(team =>
-      weeks.map(week => ({
-        team_id: team?.id ?? null,
-        team: team?.name ?? null,
-        member_id: member.id,
-        member: member.name,
+  const done = doneWithCustomers(world)
+  const rows = world.teams.flatMap(team =>
+    weeks.map(week => {
+      const own = done.filter(
+        ({ day, members }) => mondayOf(day) === week && members.some(({ id }) => team.memberIds.includes(id)),
+      )
+      return {
+        team: team.name,
         week,
-        mails: countOf(mails, each => each === `${member.id} ${week}`),
-        meetings: countOf(meetings, each => each === `${member.id} ${week}`),
-        unread_meetings: countOf(unread, each => each === `${member.id} ${week}`),
-      })),
-    )
-  })
-  return sortedBy(rows, 'team_id', 'member_id', 'week')
+        mails: countOf(own, ({ kind }) => kind === 'mail'),
+        meetings: countOf(own, ({ kind }) => kind === 'meeting'),
+        team_id: team.id,
+      }
+    }),
+  )
+  return sortedBy(rows, 'team', 'team_id', 'week')
 }
 
 // ------------------------------------------------------------------------------------------------ leavers' meetings
@@ -95,12 +107,12 @@ const MET_WITHIN = 180
 
 const meetingsOfLeavers: Question = {
   name: 'meetings-of-leavers',
-  question: 'Which external meetings did people have who have left, so that others must take over?',
   meaning: `Meetings in the last ${MET_WITHIN} days that a person outside attended and whose owner's address belongs
 to no current member. One row for each such address, with the name in the latest meeting. \`companies\`
 counts the companies of the people outside; \`people_without_company\` counts the people whose company is
 unknown. Meetings that cannot be read have no known owner and count nowhere. Ordered by the number of
 meetings, most first, then by address.`,
+  key: ['address'],
   columns: ['address', 'name', 'meetings', 'companies', 'people', 'people_without_company', 'last_day'],
   answer: leaversMeetings,
   trap: {
@@ -147,13 +159,13 @@ const TALKED_WITHIN = 90
 
 const talkRatio: Question = {
   name: 'talk-ratio',
-  question: 'How much of the time do our reps talk in meetings with customers?',
   meaning: `Meetings in the last ${TALKED_WITHIN} days that the member owned or attended and that a person outside
 attended. The member's share is the ratio of the speaker with the member's name in the list of
 attendees; several such speakers are added up. \`without_share\` counts meetings in which no speaker has
 that name or another attendee has the same one; they are in no average. \`with_strangers\` counts meetings
 with a speaker who is no attendee, such as a room, a telephone number or a guest; their share may belong
 to any person. Only current members with such a meeting, ordered by id.`,
+  key: ['member_id'],
   columns: [
     'member_id',
     'member',
@@ -222,16 +234,72 @@ function shareOf(
 const hasStranger = (meeting: Meeting): boolean =>
   meeting.speakers.some(({ name }) => name !== null && !isListed(meeting, name))
 
+const talkRatioByMonth: Question = {
+  name: 'talk-ratio-by-month',
+  meaning: `Meetings that a person outside attended, by local month, in the twelve whole months before this one. In a
+meeting the share of a side is that of the speakers who are named like one attendee of that side, or like the
+owner. A speaker who is named like nobody, and a partner, is of another side; one who is named like two
+people is left out. Percentages are of all other shares in the meeting, and each meeting counts alike; those
+without any share are not in \`with_speakers\`. Ordered by month.`,
+  key: ['month'],
+  columns: ['month', 'meetings', 'with_speakers', 'ours_percent', 'theirs_percent', 'other_percent'],
+  answer: ratiosByMonth,
+  trap: {
+    overlooks: 'that speakers who are no attendees have a share, too',
+    answer: world => ratiosByMonth({ ...world, meetings: world.meetings.map(withoutStrangers) }),
+  },
+}
+
+function ratiosByMonth(world: World): AnswerRow[] {
+  const monthOf = (meeting: Meeting): string => dayOf(meeting.at, world.settings).slice(0, 7)
+  const external = world.meetings.filter(meeting => isExternal(world, meeting))
+  return lastMonths(world.today, 12).flatMap(month => {
+    const own = external.filter(meeting => monthOf(meeting) === month)
+    const shares = own.flatMap(meeting => sidesOf(world, meeting) ?? [])
+    const meanOf = (side: Side | 'other') => hundredths(mean(shares.map(each => each[side] ?? 0)))
+    const row = { month, meetings: own.length, with_speakers: shares.length }
+    return own.length === 0
+      ? []
+      : {
+          ...row,
+          ours_percent: meanOf('ours'),
+          theirs_percent: meanOf('outside'),
+          other_percent: meanOf('other'),
+        }
+  })
+}
+
+/** The percentages of the sides in a meeting; undefined without any share. */
+function sidesOf(world: World, meeting: Meeting): Partial<Record<Side | 'other', number>> | undefined {
+  const named = [
+    { name: meeting.ownerName, address: meeting.ownerEmail },
+    ...meeting.attendees.map(({ name, email }) => ({ name, address: email })),
+  ]
+  const spoken = meeting.speakers.flatMap(({ name, ratio }) => {
+    const addresses = distinct(named.filter(each => each.name === name).map(({ address }) => address))
+    const [address] = addresses
+    if (addresses.length > 1 || ratio === null) return []
+    const side = address ? peopleOf(world).sideOf(address) : 'other'
+    return { side: side === 'partner' ? ('other' as const) : side, ratio }
+  })
+  const all = sum(spoken.map(({ ratio }) => ratio))
+  if (all === 0) return undefined
+  const sides = groupedBy(spoken, ({ side }) => side)
+  return Object.fromEntries(
+    [...sides].map(([side, own]) => [side, (100 * sum(own.map(({ ratio }) => ratio))) / all]),
+  )
+}
+
 // ------------------------------------------------------------------------------------------------ action items
 
 const overdueItems: Question = {
   name: 'overdue-action-items',
-  question: 'Which owners have overdue action items from their meetings?',
   meaning: `An action item has no assignee, so it counts for the owner of the meeting. It is overdue when it is not
 completed and its due date is before today. \`without_due_date\` counts items that are not completed and
 have no due date. The rows are all owners with an item of either kind, by address, whether they are
 members or have left; the name is that in the latest meeting with such an item. Ordered by the number of
 overdue items, most first, then by address.`,
+  key: ['address'],
   columns: [
     'address',
     'owner',
@@ -273,4 +341,10 @@ function overdueByOwner(world: World): AnswerRow[] {
   return sortedBy(rows, '-overdue', 'address')
 }
 
-export const TEAM_QUESTIONS: readonly Question[] = [repActivity, meetingsOfLeavers, talkRatio, overdueItems]
+export const TEAM_QUESTIONS: readonly Question[] = [
+  teamActivity,
+  meetingsOfLeavers,
+  talkRatio,
+  talkRatioByMonth,
+  overdueItems,
+]
