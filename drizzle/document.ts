@@ -3,6 +3,7 @@ import type { Resource, Table } from '../src/declare/resource.ts'
 import { CONVENIENCE_VIEWS } from '../src/dictionary/convenience-views.ts'
 import { type Area, type DescribedTable, fullMeaning } from '../src/dictionary/described-table.ts'
 import { DICTIONARY, describedTable } from '../src/dictionary/dictionary.ts'
+import { METRICS } from '../src/dictionary/metrics.ts'
 import { REPORT_TABLES } from '../src/dictionary/report-tables.ts'
 import { rowLifecycle } from '../src/dictionary/resource-tables.ts'
 import { DICTIONARY_TABLES, SYNC_TABLES } from '../src/dictionary/sync-tables.ts'
@@ -27,6 +28,8 @@ function schemaDocument(): string {
     contents(),
     '### Tables and views for reports',
     ...REPORT_TABLES.flatMap(section),
+    '### The metrics',
+    metricsDocument(),
     ...CATALOG.filter(hasTables).flatMap(resourceSection),
     '### Views made for convenience',
     ...CONVENIENCE_VIEWS.filter(({ name }) => !name.startsWith('live_')).flatMap(section),
@@ -36,6 +39,14 @@ function schemaDocument(): string {
     '### The dictionary and the questions',
     ...DICTIONARY_TABLES.flatMap(section),
   ].join('\n\n')}\n`
+}
+
+function metricsDocument(): string {
+  const lines = METRICS.map(({ name, dataset, expression, filter, description, caveat }) => {
+    const sql = `SELECT ${expression(value => value)} FROM ${dataset} WHERE ${filter}`
+    return `- **\`${name}\`**: \`${sql}\`. ${description} ${caveat}`
+  })
+  return lines.join('\n')
 }
 
 const hasTables = ({ tables }: Resource): boolean => tables.length > 0

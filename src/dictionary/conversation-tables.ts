@@ -173,6 +173,9 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
         '1 with a person of theirs, 0 without.',
         'The side of somebody is unknown, or not all people are known.',
       ),
+      is_linked: flag(
+        '1 when it belongs to a CRM record by more than the contacts who take part: `record_conversations.how` is not `participant`.',
+      ),
       is_group_email: flag('1 for mailing lists and group addresses; 0 for a meeting.', 'No copy says so.'),
       is_readable: flag(
         '1 when the text of the e-mail is known or the meeting is open; 0 when they are hidden, empty, gone or withheld.',
@@ -395,6 +398,7 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
         'attendee',
         { values: ROLES },
       ),
+      is_external: flag('As in `conversations`.', 'As in `conversations`.'),
       wrote_or_spoke: flag(
         '1 for who wrote the e-mail or spoke in the meeting. Being invited is no evidence of having been there.',
       ),

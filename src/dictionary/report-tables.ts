@@ -1,4 +1,4 @@
-import { REPORT_CHANGE_TABLE, REPORT_SETTING_TABLE } from '../catalog/bookkeeping/tables.ts'
+import { METRIC_TABLE, REPORT_CHANGE_TABLE, REPORT_SETTING_TABLE } from '../catalog/bookkeeping/tables.ts'
 import type { ValueOnDelete } from '../catalog/bookkeeping/value-on-delete.ts'
 import { meaningsOf, oneOf } from '../declare/resource.ts'
 import { COLUMN_VALUES } from './column-values.ts'
@@ -425,4 +425,5 @@ export const REPORT_TABLES: readonly DescribedTable[] = [
   describedBookkeeping(REPORT_SETTING_TABLE, { area: 'reports' }),
   describedBookkeeping(REPORT_CHANGE_TABLE, { area: 'reports' }),
   ...PEOPLE_VERSIONS,
+  describedBookkeeping(METRIC_TABLE, { area: 'reports', label: 'label' }),
 ]

@@ -2,6 +2,7 @@ import type { DuckDBConnection } from '@duckdb/node-api'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
 import { duckdbSql } from '../../src/dictionary/duckdb-sql.ts'
+import { METRICS } from '../../src/dictionary/metrics.ts'
 import { quote } from '../../src/store/database/sql.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { openDatabase } from '../../src/store/file/open.ts'
@@ -62,6 +63,14 @@ describe.each(questionFiles())('$name', file => {
     expect(new Map(parameters.map(({ name, value }) => [name, value]))).toEqual(file.parameters)
     expect(parameters.filter(parameter => Object.values(parameter).includes(''))).toEqual([])
   })
+})
+
+test.each(METRICS)('the metric $name has the same value in DuckDB and SQLite', async metric => {
+  const sql = `SELECT ${metric.expression(value => value)} AS value FROM ${metric.dataset} WHERE ${metric.filter}`
+  const found = await connection.runAndReadAll(sql)
+  const [[value] = []] = found.getRows()
+  // The engines add up in different orders.
+  expect(Number(value) / (sqlite.prepare<[], number>(sql).pluck().get() ?? 0)).toBeCloseTo(1, 12)
 })
 
 test('a number halfway between two tenths is rounded alike in DuckDB and SQLite', async () => {

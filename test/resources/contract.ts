@@ -107,7 +107,7 @@ export const REPORT_TABLES: Readonly<Record<string, string>> = {
   deal_versions:
     'deal_id from_at to_at from_day to_day is_last_of_day is_first_read pipeline_id stage_id stage amount currency close_date owner_id forecast_category outcome',
   conversations:
-    '_id _thread _is_two_way kind conversation_id happened_at day local_hour title person_id side is_external is_group_email is_readable minutes',
+    '_id _thread _is_two_way kind conversation_id happened_at day local_hour title person_id side is_external is_linked is_group_email is_readable minutes',
   people:
     '_id person_id party_id name domain side member_id is_member_now contact_id first_seen_day last_seen_day',
   parties: 'party_id name side member_id contact_id company_id company_how first_seen_day last_seen_day',
@@ -116,7 +116,7 @@ export const REPORT_TABLES: Readonly<Record<string, string>> = {
   record_conversations: 'object record_id kind conversation_id day how',
   conversation_threads: 'conversation_id thread_id',
   conversation_people:
-    'kind conversation_id day person_id party_id name side member_id contact_id company_id role wrote_or_spoke speaker_ratio',
+    'kind conversation_id day person_id party_id name side member_id contact_id company_id role is_external wrote_or_spoke speaker_ratio',
   record_people:
     'object record_id kind conversation_id day person_id party_id side contact_id role wrote_or_spoke',
   promises:
@@ -129,4 +129,5 @@ export const REPORT_TABLES: Readonly<Record<string, string>> = {
   report_settings_changes: 'name changed_at old_value new_value why',
   member_versions: 'member_id from_at to_at name email is_member',
   team_versions: 'team_id member_id from_at to_at team',
+  metrics: 'name label dataset expression filter unit is_additive description caveat',
 }

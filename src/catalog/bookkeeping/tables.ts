@@ -540,6 +540,37 @@ export const REPORT_CHANGE_TABLE = bookkeepingTable({
   storage: 'clustered',
 })
 
+export const METRIC_TABLE = bookkeepingTable({
+  name: 'metrics',
+  about:
+    'One number that reports agree on, such as the win rate: `SELECT expression FROM dataset WHERE filter`, with its texts put in. The statement is the same in SQLite, DuckDB, Spark and Trino.',
+  columns: {
+    name: { kind: 'text', about: 'Name of the metric.', example: 'win_rate' },
+    label: described('text', 'Its name for people.', 'Win rate'),
+    dataset: described('text', 'Table or view that it is computed from.', 'deals'),
+    expression: described('text', 'SQL of the value, an aggregate.', 'count(*)'),
+    filter: described(
+      'text',
+      'SQL of the rows that count. For a period, an owner or a pipeline add a condition with AND.',
+      "outcome = 'open'",
+    ),
+    unit: described('text', 'Unit of the value.', 'deals'),
+    is_additive: described(
+      'boolean',
+      '1 where the values of parts, such as owners or months, add up to the value of all. A share or a mean does not.',
+      '1',
+    ),
+    description: described(
+      'text',
+      'What it says, and by which day a period is chosen.',
+      'Deals that are open.',
+    ),
+    caveat: described('text', 'What is not counted.', 'Deals whose outcome is unknown are not open.'),
+  },
+  key: ['name'],
+  storage: 'clustered',
+})
+
 export const BOOKKEEPING: readonly BookkeepingTable[] = [
   META_TABLE,
   RESOURCE_TABLE,
@@ -564,4 +595,5 @@ export const BOOKKEEPING: readonly BookkeepingTable[] = [
   REPORT_CHANGE_TABLE,
   MEMBER_VERSION_TABLE,
   TEAM_VERSION_TABLE,
+  METRIC_TABLE,
 ]

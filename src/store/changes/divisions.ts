@@ -43,6 +43,7 @@ const STATE_TABLES = [
   'report_settings_changes',
   'member_versions',
   'team_versions',
+  'metrics',
 ]
 
 /** By table. The typed tables of CRM objects, which depend on the workspace, are not in it: their key is `id`. */

@@ -2,6 +2,7 @@ import { type CrmObjectDescription, crmTables } from '../../dictionary/crm-table
 import type { DescribedTable } from '../../dictionary/described-table.ts'
 import { DICTIONARY, type DictionaryRow, dictionaryRows } from '../../dictionary/dictionary.ts'
 import { duckdbSql } from '../../dictionary/duckdb-sql.ts'
+import { metricRows } from '../../dictionary/metrics.ts'
 import { readQuestions } from '../../dictionary/questions.ts'
 import {
   DIGEST_KEY_RANGE,
@@ -16,7 +17,7 @@ import { databaseStats, readDatabase } from '../file/open.ts'
 import { META } from '../sync/meta.ts'
 import type { State } from '../sync/resource-state.ts'
 
-/** Fills the table `data_dictionary`: from the declarations of this version, and from the CRM metadata. */
+/** Fills the tables `data_dictionary` and `metrics`: from the declarations of this version, and from the CRM metadata. */
 
 /**
  * Rewrites the dictionary when the declarations or the places of columns have changed since the last time. Call inside a
@@ -25,15 +26,25 @@ import type { State } from '../sync/resource-state.ts'
 export function fillDictionary(prepare: Prepare, state: Pick<State, 'meta' | 'setMeta'>): void {
   // Only migrations change the places of columns. To read them from each table would slow every start down.
   const lastMigration = prepare('SELECT max(created_at) FROM __drizzle_migrations').pluck().get()
-  declared ??= digestOf([DICTIONARY.flatMap(dictionaryRows), crmTables(SAMPLE)])
+  declared ??= digestOf([DICTIONARY.flatMap(dictionaryRows), crmTables(SAMPLE), metricRows()])
   const digest = digestOf([declared, lastMigration])
   if (state.meta(META.dictionary) === digest) return
   const insert = inserter(prepare)
   prepare('DELETE FROM data_dictionary').run()
   prepare('DELETE FROM sync_meta WHERE key >= ? AND key < ?').run(...DIGEST_KEY_RANGE)
   for (const row of DICTIONARY.flatMap(table => rowsInTableOrder(prepare, table))) insert.run(...row)
+  fillMetrics(prepare)
   state.setMeta(META.dictionary, digest)
   refreshCrmDictionary(prepare)
+}
+
+function fillMetrics(prepare: Prepare): void {
+  prepare('DELETE FROM metrics').run()
+  const insert = prepare(
+    `INSERT INTO metrics (name, label, dataset, expression, filter, unit, is_additive, description, caveat)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+  )
+  for (const row of metricRows()) insert.run(...row)
 }
 
 /** The digest of the declarations, computed once in a process. */

@@ -332,6 +332,9 @@ export function createConversationPeople({ prepare, waiting, crm: { contactObjec
   const meet = prepare(
     'UPDATE conversations SET _is_two_way = NOT _is_two_way WHERE _id = ? AND _is_two_way <> ?',
   )
+  const markLinked = prepare(
+    'UPDATE conversations SET is_linked = NOT is_linked WHERE _id = ? AND is_linked <> ?',
+  )
   return (ids: readonly number[]) => {
     const numbers = createNumbers(prepare)
     const present = rowsFor<KnownConversation>(prepare, kinds, ids)
@@ -369,6 +372,10 @@ export function createConversationPeople({ prepare, waiting, crm: { contactObjec
       const key = JSON.stringify([link.conversation, link.object, link.record_id])
       if ((strongest.get(key)?.how ?? 0) < link.how) strongest.set(key, link)
     }
+    const linked = new Set(
+      links.flatMap(({ conversation, how }) => (how > HOW.participant ? conversation : [])),
+    )
+    for (const { number } of present) markLinked.run(number, linked.has(number) ? 1 : 0)
     const replaced = pairs.replace(
       ids,
       [...strongest.values()].map(({ conversation, object, record_id, how }) => ({

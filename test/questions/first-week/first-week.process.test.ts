@@ -1,9 +1,12 @@
 import { beforeAll, describe, expect, test } from 'vitest'
+import { METRICS } from '../../../src/dictionary/metrics.ts'
 import { openSqlite } from '../../../src/store/database/sqlite.ts'
 import { compareWarehouse } from '../../support/compare.ts'
 import { expectedWarehouse } from '../../support/expected.ts'
+import type { Truth } from '../../support/truth.ts'
 import { questionFiles } from '../question-file.ts'
 import { dayOf, fiscalQuarterOf, mondayOf, workingHoursBetween } from './local-time.ts'
+import { metricValues } from './metric-values.ts'
 import { isCustomer, peopleOf } from './people.ts'
 import type { AnswerRow } from './question.ts'
 import { QUESTIONS } from './questions.ts'
@@ -115,6 +118,35 @@ describe('the tables for reports', () => {
 
   test.each(Object.entries(SQL_ANSWERS))('answer %s', (name, sql) => {
     expectAnswer(askWeek(sql), name, QUESTIONS.find(question => question.name === name)?.key ?? [])
+  })
+})
+
+describe('the metrics', () => {
+  /** E-mails and meetings with an activity that has a link, and meetings that name a record. */
+  const linkedIn = (truth: Truth): ReadonlySet<string> => {
+    const expected = expectedWarehouse(truth)
+    const rows = (name: string) => expected.find(({ table }) => table === name)?.rows ?? []
+    const linked = new Set(rows('activity_links').map(row => row['activity_id']))
+    const sources = rows('activities').filter(row => linked.has(row['id'] ?? null))
+    const mails = new Map(rows('message_copies').map(row => [row['id'], row['mail_id']]))
+    const ids = [
+      ...sources.map(row => mails.get(row['source_id'] ?? null) ?? row['source_id']),
+      ...rows('meeting_related_objects').map(row => row['meeting_id']),
+    ]
+    return new Set(ids.map(String))
+  }
+
+  test.each(METRICS)('$name has the value that is counted without SQL', ({ name }) => {
+    const db = openSqlite(week.file, { readonly: true })
+    const sql = `SELECT 'SELECT ' || expression || ' FROM ' || dataset || ' WHERE ' || filter FROM metrics WHERE name = ?`
+    const value = db
+      .prepare(String(db.prepare(sql).pluck().get(name)))
+      .pluck()
+      .get()
+    db.close()
+    const expected = metricValues(week.world, linkedIn(week.truth))[name]
+    expect(value).toBeCloseTo(Number(expected), 3)
+    expect(value).toBeGreaterThan(0)
   })
 })
 
