@@ -49,6 +49,10 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
     summary: 'search transcripts, e-mails and other texts',
     load: async () => (await import('../commands/search/search.ts')).searchCommand,
   },
+  report: {
+    summary: 'write a report for people: pipeline, activity, reply times and more, as one HTML file',
+    load: async () => (await import('../commands/report.ts')).reportCommand,
+  },
   schema: {
     summary: 'describe every table and column, also for Datasette and DuckDB',
     load: async () => (await import('../commands/schema/schema.ts')).schemaCommand,

@@ -11,7 +11,7 @@ const LAYERS = [
   ['commands'],
   ['daemon'],
   ['app'],
-  ['doctor'],
+  ['doctor', 'report'],
   ['engine', 'server', 'publish', 'retention', 'hooks'],
   ['export'],
   ['health'],
@@ -128,6 +128,8 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
     'commands/doctor.ts',
     // The scripts for shells.
     'commands/completion.ts',
+    // The report whose place a new one takes; its name ends in .html.
+    'commands/report.ts',
     // The questions.
     'dictionary/questions.ts',
     // The manifest.

@@ -1,0 +1,172 @@
+import { isoInstant } from '../base/clock.ts'
+import { errorCode } from '../base/errors.ts'
+import { readQuestions } from '../dictionary/questions.ts'
+import type { Sqlite } from '../store/database/sqlite-types.ts'
+import { onlyRow } from '../store/database/statements.ts'
+import type { Workspace } from '../store/file/workspace.ts'
+import { appliedMigrations, newestMigration } from '../store/migrations/journal.ts'
+import { reportProblems } from '../store/reporting/report-settings.ts'
+import { foreignReportObjects, reportTablesIn } from '../store/reporting/tables.ts'
+import { waitingKeys } from '../store/reporting/waiting-keys.ts'
+import {
+  inOneRead,
+  isWarehouse,
+  noWarehouseError,
+  readUncounted,
+  statusInstants,
+} from '../store/status/status.ts'
+import { META, readMeta, readNote } from '../store/sync/meta.ts'
+import { type ReportRow, SECTIONS, type SectionPlan } from './sections.ts'
+
+/** What `parley report --json` prints. It is read in one transaction, so that all figures are of one instant. */
+export interface ReportFigures {
+  /** Null until the first rows are stored. */
+  workspace: string | null
+  made_at: string
+  /** Null while history is loading. */
+  complete_as_of: string | null
+  /** Of the days in it; null where there are no tables for reports. */
+  time_zone: string | null
+  tables: ReportTablesState
+  /** What the settings do not say, with the reason for the guess. */
+  guesses: readonly ReportGuess[]
+  sections: readonly ReportSection[]
+}
+
+/** `up to date`, or why some figures may be missing or late. */
+export interface ReportTablesState {
+  state: 'up to date' | 'behind' | 'missing'
+  /** Changes that are not in them yet. */
+  waiting: number
+  /** Sentences for people. */
+  notes: readonly string[]
+}
+
+export interface ReportGuess {
+  name: string
+  value: string
+  why: string
+}
+
+export interface ReportSection {
+  /** The name of the shipped question. */
+  question: string
+  /** The question in words. */
+  asks: string
+  title: string
+  /** The main figure; null where there is none. */
+  sentence: string | null
+  /** Why there are no rows, and what to do; null where the question was answered. */
+  missing: string | null
+  /** What is unknown or not counted. */
+  notes: readonly string[]
+  /** Names of columns, also where there is no row. */
+  columns: readonly string[]
+  rows: readonly ReportRow[]
+  sql: string
+}
+
+/**
+ * @param now ms since the epoch
+ * @throws StopError (73) when there is no warehouse
+ */
+export function readReport(db: Sqlite, now: number): ReportFigures {
+  if (!isWarehouse(db)) throw noWarehouseError(db.name)
+  const questions = new Map(readQuestions().map(question => [question.name, question]))
+  return inOneRead(db, () => {
+    const lacks = absences(db)
+    const sections = SECTIONS.map(plan => {
+      const { question: asks = '', sql = '' } = questions.get(plan.question) ?? {}
+      const { question, title, reads } = plan
+      return { question, asks, title, ...answer(db, plan, sql, lacks[reads]), sql }
+    })
+    return {
+      workspace: readNote<Workspace>(key => readMeta(db, key), META.workspace)?.id ?? null,
+      made_at: isoInstant(now),
+      complete_as_of: statusInstants(readUncounted(db)).complete_as_of,
+      time_zone: lacks.deals === undefined ? readSetting(db, 'reporting.time_zone') : null,
+      tables: readTablesState(db, lacks),
+      guesses: lacks.deals === undefined ? readGuesses(db) : [],
+      sections,
+    }
+  })
+}
+
+type SectionAnswer = Pick<ReportSection, 'sentence' | 'missing' | 'notes' | 'columns' | 'rows'>
+
+const NOTHING = { sentence: null, notes: [], columns: [], rows: [] }
+
+function answer(db: Sqlite, plan: SectionPlan, sql: string, lacking: string | undefined): SectionAnswer {
+  if (lacking !== undefined) return { ...NOTHING, missing: lacking }
+  try {
+    const statement = db.prepare<unknown[], ReportRow>(sql)
+    const columns = statement.columns().map(({ name }) => name)
+    const rows = statement.all()
+    return { sentence: plan.headline(rows), missing: null, notes: notesOf(db, plan, rows), columns, rows }
+  } catch (error) {
+    if (errorCode(error) !== 'SQLITE_ERROR') throw error
+    return {
+      ...NOTHING,
+      missing: `The question failed: ${error instanceof Error ? error.message : error}. Run parley backfill, or restart parley daemon, so that this version upgrades the file.`,
+    }
+  }
+}
+
+function notesOf(db: Sqlite, { notes }: SectionPlan, rows: readonly ReportRow[]): string[] {
+  return notes.flatMap(note => {
+    const count = 'sql' in note ? onlyRow(db.prepare<unknown[], number>(note.sql).pluck()) : note.count(rows)
+    return count > 0 ? note.says(count) : []
+  })
+}
+
+/** Why a part of the tables for reports is not there; undefined where it is. */
+type Absences = Readonly<Record<SectionPlan['reads'], string | undefined>>
+
+function absences(db: Sqlite): Absences {
+  const present = reportTablesIn(db)
+  const foreign = foreignReportObjects(db)
+  const why =
+    foreign.length > 0
+      ? `There are no tables for this in the file, since somebody else has made ${foreign.join(', ')}. Rename these tables or views, then run parley backfill or restart parley daemon.`
+      : isOlder(db)
+        ? 'The file was written by an older version of parley, without the tables for this. Run parley backfill or parley daemon with this version, which upgrades it.'
+        : 'The tables for this are not made yet. A backfill makes them at its end, and the daemon soon after its start.'
+  return {
+    deals: present.deals ? undefined : why,
+    conversations: present.conversations && readMeta(db, META.reportRules) !== undefined ? undefined : why,
+  }
+}
+
+const isOlder = (db: Sqlite): boolean => !appliedMigrations(db).includes(newestMigration())
+
+function readTablesState(db: Sqlite, lacks: Absences): ReportTablesState {
+  const missing = [...new Set(Object.values(lacks).flatMap(why => why ?? []))]
+  const waiting = lacks.conversations === undefined ? waitingKeys(db) : 0
+  const problems = lacks.deals === undefined ? reportProblems(db) : []
+  const late =
+    waiting === 0
+      ? []
+      : [
+          `${waiting} changes are not in the tables for reports yet. The daemon follows them every half minute, and a backfill at its end.`,
+        ]
+  return {
+    state: missing.length > 0 ? 'missing' : waiting > 0 ? 'behind' : 'up to date',
+    waiting,
+    notes: [...missing, ...late, ...problems.map(problem => `A setting fits nothing: ${problem}`)],
+  }
+}
+
+const readSetting = (db: Sqlite, name: string): string | null =>
+  db
+    .prepare<unknown[], string | null>('SELECT value FROM report_settings WHERE name = ?')
+    .pluck()
+    .get(name) ?? null
+
+/** Fields, domains, and what stages mean. */
+const GUESSES = `SELECT name, value, why FROM report_settings WHERE is_guessed AND value IS NOT NULL
+UNION ALL
+SELECT 'outcome of ' || coalesce(pipeline || ' / ', '') || coalesce(stage, stage_id), outcome, why FROM (
+  SELECT s.*, p.pipeline FROM stage_outcomes s LEFT JOIN pipelines p ON p.pipeline_id = s.pipeline_id)
+WHERE is_guessed`
+
+const readGuesses = (db: Sqlite): ReportGuess[] => db.prepare<unknown[], ReportGuess>(GUESSES).all()

@@ -1,0 +1,131 @@
+import { type Html, html } from '../server/page/html.ts'
+import { foreign, instantText } from '../server/page/wording.ts'
+import { countText } from '../terminal/wording.ts'
+import { chartHtml, numberText } from './chart.ts'
+import { panelsOf } from './panels.ts'
+import type { ReportFigures, ReportSection } from './read-report.ts'
+import { type ReportRow, SECTIONS } from './sections.ts'
+import { STYLE } from './style.ts'
+
+/** By it parley knows a file that it may replace by a later report. */
+const GENERATOR = 'parley report'
+
+export const isReport = (html: string): boolean =>
+  html.includes(`<meta name="generator" content="${GENERATOR}">`)
+
+/** The report as one file, which needs no other. Pure. */
+export function reportHtml(report: ReportFigures): string {
+  const title = `Report of ${report.workspace ?? 'an empty warehouse'}`
+  const page = html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="generator" content="${GENERATOR}">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title}</title>
+<style>${STYLE}</style>
+</head>
+<body>
+<main>
+<header>
+<h1>${foreign(title)}</h1>
+${completeness(report)}
+${tablesState(report)}
+${guesses(report)}
+</header>
+<nav aria-label="Sections"><ul>${report.sections.map(({ question, title: name }) => html`<li><a href="#${question}">${name}</a></li>`)}</ul></nav>
+${report.sections.map(section)}
+<footer><p>The figures are the answers of questions in SQL that come with parley. Each stands below its figures.</p></footer>
+</main>
+</body>
+</html>
+`
+  return String(page)
+}
+
+function completeness({ complete_as_of: complete, made_at: made, time_zone: zone }: ReportFigures): Html {
+  return html`<p>${complete === null ? html`<span class="warn">The data are not complete yet: parley has not read the whole history of every resource.</span>` : html`The data are complete as of ${instantText(complete)} UTC.`} The report was made at ${instantText(made)} UTC.${zone !== null && html` Days, weeks and months are those of ${foreign(zone)}.`}</p>`
+}
+
+function tablesState({ tables: { state, notes } }: ReportFigures): Html {
+  if (state === 'up to date' && notes.length === 0) return html`<p>The tables for reports are up to date.</p>`
+  return html`<ul class="notes">${notes.map(note => html`<li>${foreign(note)}</li>`)}</ul>`
+}
+
+function guesses({ guesses: all }: ReportFigures): Html | false {
+  if (all.length === 0) return false
+  return html`<details>
+<summary>${countText(all.length, 'guess', 'guesses')}, since the settings do not say what fields, stages and domains mean</summary>
+<p>Settings of the same names replace them. <code>parley doctor</code> prints them as lines for the settings file.</p>
+${scroll(
+  'Guesses',
+  table(
+    'What is guessed, and why',
+    ['name', 'value', 'why'],
+    all.map(({ name, value, why }) => ({ name, value, why })),
+  ),
+)}
+</details>`
+}
+
+function section({
+  question,
+  asks,
+  title,
+  sentence,
+  missing,
+  notes,
+  columns,
+  rows,
+  sql,
+}: ReportSection): Html {
+  const shown = columns.filter(column => !column.endsWith('_id') && rows.some(row => row[column] !== null))
+  const plan = SECTIONS.find(each => each.question === question)
+  const panels = plan?.charts.flatMap(chart => panelsOf(chart, rows)) ?? []
+  const caption =
+    rows.length > MOST_ROWS
+      ? `The first ${MOST_ROWS} of ${countText(rows.length, 'row')}. The question below shows all.`
+      : 'The numbers'
+  return html`<section id="${question}" aria-labelledby="${question}-heading">
+<h2 id="${question}-heading">${title}</h2>
+<p class="pale">${asks}</p>
+${sentence !== null && html`<p class="figure">${foreign(sentence)}</p>`}
+${missing !== null && html`<p class="warn">${foreign(missing)}</p>`}
+${notes.length > 0 && html`<ul class="notes">${notes.map(note => html`<li>${note}</li>`)}</ul>`}
+${panels.map((panel, place) => chartHtml(panel, `${question}-${place}`))}
+${rows.length > 0 && scroll(title, table(caption, shown, rows.slice(0, MOST_ROWS)))}
+<details><summary>The question in SQL: ${question}</summary>
+<pre tabindex="0"><code>${sql}</code></pre>
+</details>
+</section>
+`
+}
+
+/** A file with thousands of rows would be slow to open. */
+const MOST_ROWS = 100
+
+const scroll = (label: string, content: Html): Html =>
+  html`<div class="scroll" tabindex="0" role="region" aria-label="${label}, as a table">${content}</div>`
+
+function table(caption: string, columns: readonly string[], rows: readonly ReportRow[]): Html {
+  const isNumber = (column: string) => rows.some(row => typeof row[column] === 'number') && !isFlag(column)
+  const kinds = columns.map(column => (isNumber(column) ? html` class="number"` : ''))
+  return html`<table>
+<caption>${caption}</caption>
+<thead><tr>${columns.map((column, place) => html`<th scope="col"${kinds[place]}>${column.replaceAll('_', ' ')}</th>`)}</tr></thead>
+<tbody>
+${rows.map(
+  row => html`<tr>${columns.map((column, place) => html`<td${kinds[place]}>${cell(row[column] ?? null, column)}</td>`)}</tr>
+`,
+)}</tbody>
+</table>`
+}
+
+const isFlag = (column: string): boolean => column.startsWith('is_')
+
+function cell(value: ReportRow[string] | null, column: string): Html | string {
+  if (value == null) return html`<span class="pale">–</span>`
+  if (isFlag(column)) return Number(value) === 0 ? 'no' : 'yes'
+  return typeof value === 'number' ? numberText(value) : foreign(value)
+}

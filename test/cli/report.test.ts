@@ -1,0 +1,175 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { EXIT_STATUS } from '../../src/base/errors.ts'
+import type { ReportFigures } from '../../src/report/read-report.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
+import { writeMigratedFile } from '../store/migrated-file.ts'
+import { emptyFolder, parley } from './parley.ts'
+import { backfilled, type Place } from './workspace.ts'
+
+const closers: (() => Promise<void>)[] = []
+const untilTheEnd = { onTestFinished: (close: () => Promise<void>) => void closers.push(close) }
+let place: Place
+
+beforeAll(async () => {
+  place = await backfilled(untilTheEnd, { deals: 20, messages: 200, meetings: 30 })
+})
+afterAll(async () => {
+  for (const close of closers) await close()
+})
+
+const report = (args: readonly string[], { cwd }: Pick<Place, 'cwd'> = place) =>
+  parley(['report', ...args], { cwd })
+
+async function reportOf(where: Pick<Place, 'cwd'>): Promise<ReportFigures> {
+  const { status, stdout, stderr } = await report(['--json'], where)
+  expect([status, stderr]).toEqual([EXIT_STATUS.done, ''])
+  return JSON.parse(stdout)
+}
+
+/** A copy of the warehouse after these statements. */
+async function changed(sql: string): Promise<Place> {
+  const copy = await backfilled(untilTheEnd, { deals: 20, messages: 200, meetings: 30 })
+  const db = openSqlite(copy.file)
+  db.exec(sql)
+  db.close()
+  return copy
+}
+
+const missing = ({ sections }: ReportFigures) => sections.map(section => section.missing)
+
+describe('parley report', () => {
+  test('it writes one file that only its owner can read', async () => {
+    const { status, stdout } = await report(['one.html'])
+    expect([status, stdout]).toEqual([
+      EXIT_STATUS.done,
+      expect.stringMatching(/^Wrote one\.html\. The data are complete as of \S+Z\.\n$/),
+    ])
+    const file = join(place.cwd, 'one.html')
+    expect(statSync(file).mode & 0o777).toBe(0o600)
+    expect(readFileSync(file, 'utf8')).toMatch(/^<!doctype html>.*<\/html>\n$/s)
+    expect(readdirSync(place.cwd).filter(name => name.endsWith('.part'))).toEqual([])
+  })
+
+  test('without a file it prints the page', async () => {
+    const { status, stdout } = await report([])
+    expect(status).toBe(EXIT_STATUS.done)
+    expect(stdout).toMatch(/^<!doctype html>.*<\/html>\n$/s)
+  })
+
+  test('--json prints the answer of every question, with its main figure', async () => {
+    const { complete_as_of, tables, sections, guesses } = await reportOf(place)
+    expect(complete_as_of).toMatch(/Z$/)
+    expect(tables).toEqual({ state: 'up to date', waiting: 0, notes: [] })
+    expect(guesses).toContainEqual(expect.objectContaining({ name: 'crm.deal.amount', value: 'amount' }))
+    expect(guesses.map(({ name }) => name)).toContainEqual(expect.stringMatching(/^outcome of .* \/ /))
+    expect(sections.map(({ missing: why, rows }) => [why, rows.length > 0])).toEqual(
+      sections.map(() => [null, true]),
+    )
+    expect(sections.map(({ sentence }) => sentence)).toEqual([
+      expect.stringMatching(/^\d+ deals are open: [\d,]+ /),
+      expect.stringMatching(/^In the week of \d{4}-\d\d-\d\d, the teams had/),
+      expect.stringMatching(/^In \d{4}-\d\d, half of our answers came within/),
+      expect.stringMatching(/^In \d{4}-\d\d, our side spoke \d/),
+      expect.stringMatching(/^\d+ deals are silent\.$/),
+      expect.stringMatching(/^\d+ of \d+ open deals \(\d.* %\) /),
+    ])
+  })
+
+  test('an earlier report is replaced, and no other file', async () => {
+    const [earlier, other] = [join(place.cwd, 'earlier.html'), join(place.cwd, 'other.html')]
+    expect((await report(['earlier.html'])).status).toBe(EXIT_STATUS.done)
+    const before = readFileSync(earlier, 'utf8')
+    expect((await report(['earlier.html'])).status).toBe(EXIT_STATUS.done)
+    expect(readFileSync(earlier, 'utf8')).not.toBe(before)
+    writeFileSync(other, '<title>Mine</title>')
+    const { status, stderr } = await report(['other.html'])
+    expect([status, stderr]).toEqual([
+      EXIT_STATUS.usage,
+      expect.stringContaining('is not a report of parley'),
+    ])
+    expect(readFileSync(other, 'utf8')).toBe('<title>Mine</title>')
+  })
+
+  test.each([
+    [['parley.db'], EXIT_STATUS.usage, 'ends in .html'],
+    [['a.html', '--json'], EXIT_STATUS.usage, 'takes no file'],
+    [['folder.html'], EXIT_STATUS.usage, 'is not a report of parley'],
+    [['nowhere/a.html'], EXIT_STATUS.databaseUnavailable, 'cannot be written (ENOENT)'],
+    [['a.html', '--database', 'none.db'], EXIT_STATUS.databaseUnavailable, 'There is no warehouse'],
+  ])('%o is refused with %i and writes nothing', async (args, status, said) => {
+    mkdirSync(join(place.cwd, 'folder.html'), { recursive: true })
+    const ended = await report(args)
+    expect([ended.status, ended.stderr]).toEqual([status, expect.stringContaining(said)])
+    expect(existsSync(join(place.cwd, 'a.html'))).toBe(false)
+  })
+
+  test('a warehouse before its first backfill has a report that says so', async () => {
+    const cwd = emptyFolder()
+    writeMigratedFile(join(cwd, 'parley.db'))
+    const { complete_as_of, workspace, tables, sections } = await reportOf({ cwd })
+    expect([complete_as_of, workspace, tables.state]).toEqual([null, null, 'missing'])
+    expect(sections[0]?.notes).toContainEqual(
+      expect.stringContaining('There is no object of deals in the CRM'),
+    )
+    expect(sections[1]?.missing).toContain('A backfill makes them at its end')
+  })
+
+  test('tables of somebody else are named, and what needs none of them is answered', async () => {
+    const all = await changed(
+      "DROP VIEW deals; CREATE TABLE deals (mine TEXT); UPDATE sync_meta SET value = '[]' WHERE key = 'report_objects'",
+    )
+    const told = await reportOf(all)
+    expect(missing(told)).toEqual(told.sections.map(() => expect.stringContaining('somebody else has made')))
+    expect(told.sections[0]?.missing).toContain('deals')
+    const some = await changed(
+      `DROP TABLE people; CREATE TABLE people (mine TEXT);
+       UPDATE sync_meta SET value = (SELECT json_group_array(e.value) FROM json_each(sync_meta.value) e WHERE e.value <> 'people') WHERE key = 'report_objects'`,
+    )
+    const [pipeline, activity] = missing(await reportOf(some))
+    expect([pipeline, activity]).toEqual([null, expect.stringContaining('somebody else has made people.')])
+  })
+
+  test('a file of an older version says that this version has to upgrade it', async () => {
+    const older = await changed(
+      'DROP TABLE calendar; DROP TABLE _waiting_keys; DELETE FROM __drizzle_migrations WHERE created_at = (SELECT max(created_at) FROM __drizzle_migrations)',
+    )
+    const told = await reportOf(older)
+    expect(missing(told)).toEqual(
+      told.sections.map(() => expect.stringContaining('by an older version of parley')),
+    )
+  })
+
+  test('a workspace without deals says that its CRM has none', async () => {
+    const without = await changed("UPDATE report_settings SET value = NULL WHERE name = 'crm.deal.object'")
+    const { sections } = await reportOf(without)
+    expect(sections[0]?.notes).toContainEqual(expect.stringContaining('set crm.deal.object'))
+  })
+
+  test('changes that the tables do not have yet are said at the top', async () => {
+    const late = await changed("INSERT INTO _waiting_keys (kind, key) VALUES (3, 'a'), (3, 'b')")
+    const { tables } = await reportOf(late)
+    expect(tables).toMatchObject({
+      state: 'behind',
+      waiting: 2,
+      notes: [expect.stringMatching(/^2 changes/)],
+    })
+  })
+
+  test('deals of which nothing is known are counted apart, and amounts without a rate are named', async () => {
+    const unknown = await changed(`
+      UPDATE report_settings SET value = 'EUR' WHERE name = 'reporting.currency';
+      DROP VIEW deals; CREATE TABLE deals AS SELECT 'd' || value AS deal_id, 'Deal' AS deal, 'Sales' AS pipeline, 'p' AS pipeline_id,
+        'Talk' AS stage, 1 AS stage_position, 's' AS stage_id, 'JPY' AS currency, 5 AS amount, NULL AS amount_reporting,
+        NULL AS probability, 'left' AS owner_state, iif(value > 3, 'unknown', 'open') AS outcome
+        FROM json_each('[1,2,3,4]')`)
+    const [pipeline] = (await reportOf(unknown)).sections
+    expect(pipeline?.sentence).toBe('3 deals are open: 15 JPY.')
+    expect(pipeline?.notes).toEqual([
+      '1 deal is not counted, since nothing says whether it is open.',
+      'The amounts of 3 open deals are not in amount_reporting, since reporting.rates has no rate for their currency.',
+      '3 open deals belong to members who have left.',
+    ])
+  })
+})
