@@ -4,12 +4,16 @@ import { type Clock, isoInstant } from '../base/clock.ts'
 import { StopError } from '../base/errors.ts'
 import { databaseProblem, problemsOf } from '../health/problems.ts'
 import { problemVerdict, verdictOf } from '../health/verdict.ts'
+import { readReport } from '../report/read-report.ts'
+import { reportHtml } from '../report/report-html.ts'
 import { errorPageHtml, statusPageHtml } from '../server/page/page.ts'
 import type { PageAnswer } from '../server/routes.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
+import { readDatabase } from '../store/file/open.ts'
 import { readOverview, readOverviewAt } from '../store/status/overview.ts'
 import { type DaemonState, readStatusReport, type StatusReport } from '../store/status/report.ts'
-import { createCountedStatusReader } from '../store/status/thread.ts'
+import { requireWarehouse } from '../store/status/status.ts'
+import { createCountedStatusReader, createThreadReader } from '../store/status/thread.ts'
 
 /** The process whose warehouse is reported. What it has open may change, so each value is read when it is needed. */
 export interface ReportedProcess {
@@ -29,19 +33,24 @@ export interface ReportSources {
   status(): Promise<StatusReport>
   /** The page for people. It says so when the database is not available. */
   page(): Promise<PageAnswer>
+  /** The report as HTML, which may be some seconds old. @throws StopError when the database is not available */
+  report(): Promise<string>
 }
+
+/** The compiled program. It is missing when parley runs from its sources, as in tests. */
+const REPORT_PROGRAM = new URL('../report/worker.js', import.meta.url)
 
 export function createReportSources(reported: ReportedProcess): ReportSources {
   const { clock, version, db, daemon } = reported
   const counted = createCountedStatusReader({ clock })
   const path = () => resolve(reported.databasePath())
-  const report = createCachedReading(async (of: string) => {
+  const statusReport = createCachedReading(async (of: string) => {
     const { rows } = (await counted.read(of)) ?? {}
     return readStatusReport({ path: of, now: clock.now(), db: db(), daemon: daemon(), rows })
   }, clock)
   const status = async (): Promise<StatusReport> => {
     const state = daemon()
-    return { ...(await report(path())), ...(state && { daemon: state }) }
+    return { ...(await statusReport(path())), ...(state && { daemon: state }) }
   }
   const overview = createCachedReading(async (of: string) => {
     const known = await counted.read(of)
@@ -80,5 +89,12 @@ export function createReportSources(reported: ReportedProcess): ReportSources {
       }
     }
   }
-  return { status, page }
+  // Its questions take longer than those of the page, also for a small file.
+  const inThread = createThreadReader<string>({ clock, largeBytes: 0, program: REPORT_PROGRAM })
+  const report = createCachedReading(async (of: string) => {
+    requireWarehouse(of)
+    const made = await inThread.read(of)
+    return made ?? readDatabase({ path: of }, open => reportHtml(readReport(open, clock.now())))
+  }, clock)
+  return { status, page, report: () => report(path()) }
 }

@@ -168,6 +168,7 @@ export function loadSettings(request: SettingsRequest): LoadedSettings {
   warnOfPlainHttp({ ...settings, proxies }, found)
   warnOfVersionInUrl(settings.api.baseUrl, found)
   refuseWorkWithoutHours(settings, found)
+  refuseReportWithoutToken(settings, sources, found)
   const isFatal = ({ about }: Problem) => isUsed(about, request.used)
   const fatal = found.problems.filter(isFatal)
   if (fatal.length > 0) throw settingsError(fatal)
@@ -621,6 +622,20 @@ function refuseWorkWithoutHours({ reporting }: Pick<Settings, 'reporting'>, foun
   found.problems.push({
     text: 'reporting.work_to is not later than reporting.work_from: no time of a workday would be working time',
     about: 'reporting.work_to',
+  })
+}
+
+/** The report shows content. A token that is set and cannot be read is a problem of its own setting. */
+function refuseReportWithoutToken(
+  { http }: Pick<Settings, 'http'>,
+  sources: LoadedSettings['sources'],
+  found: SettingFindings,
+): void {
+  if (!http.report || sources['http.token'] !== 'default') return
+  found.problems.push({
+    text: 'http.report is true, and http.token is not set: the report shows names of deals and people',
+    about: 'http.report',
+    hint: 'Write a token of at least 16 characters into a file that only you can read and name it in http.token_file, or remove http.report.',
   })
 }
 

@@ -274,6 +274,15 @@ export const SETTINGS = {
     example: '"http.token"',
     secret: 'the token of the status server',
   },
+  'http.report': {
+    kind: kinds.boolean,
+    default: false,
+    description:
+      'Serves the report of `parley report` at the path `/report`. The report has names of deals and people, unlike the page. So it needs `http.token`, which `/report` asks for on a Unix socket too. A separate thread makes the report when somebody asks for it, at most every few seconds.',
+    flag: '--http-report',
+    placeholder: 'true|false',
+    example: 'true',
+  },
   'http.catalogue_token': {
     kind: kinds.text(
       'a token of at least 16 and at most 200 printable ASCII characters without spaces',

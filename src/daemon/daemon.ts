@@ -20,6 +20,7 @@ import { RESOURCE_NAMES, type ResourceName } from '../declare/resource-names.ts'
 import type { SessionObserver } from '../engine/run/session.ts'
 import { endedProblem, isWithoutAccess } from '../health/problems.ts'
 import type { HookWatch } from '../hooks/watch.ts'
+import { REPORT_POLICY } from '../report/style.ts'
 import { rebuildLarge } from '../retention/maintain.ts'
 import { createMetrics } from '../server/metrics.ts'
 import type { Nudge } from '../server/nudge.ts'
@@ -364,6 +365,7 @@ function chosenResources({ sync }: ApiSettings): readonly ResourceName[] {
 const NEEDS_RESTART: readonly SettingKey[] = [
   'http.listen',
   'http.token',
+  'http.report',
   'http.catalogue_token',
   'http.nudge_secret',
 ]
@@ -424,7 +426,7 @@ interface RunningServer {
 async function startServer(
   { clock, version }: DaemonParts,
   current: CurrentState,
-  { status, page }: ReportSources,
+  { status, page, report }: ReportSources,
   log: Log,
 ): Promise<RunningServer> {
   const metrics = createMetrics({ clock, sources: createMetricSources(current, { clock, version, status }) })
@@ -446,6 +448,7 @@ async function startServer(
     ready: () => readinessProblem(current),
     status,
     page,
+    report: current.settings.http.report ? { html: report, policy: REPORT_POLICY } : undefined,
     nudge,
   })
   return {

@@ -88,7 +88,7 @@ const WITHHELD: NotePlan = {
 }
 
 const SIDE_UNKNOWN: NotePlan = {
-  sql: "SELECT count(*) FROM conversations c JOIN periods p ON c.day >= p.from_day AND c.day < p.to_day WHERE p.period = 'last 365 days' AND c.is_external IS NULL",
+  sql: "SELECT count(*) FROM conversations c JOIN periods p ON c.day >= p.from_day AND c.day < p.to_day WHERE p.period = 'last 365 days' AND c.is_readable AND c.is_external IS NULL",
   says: count =>
     `Of ${countText(count, 'conversation')} of the last 365 days nothing says whether people of another company took part.`,
 }

@@ -93,5 +93,5 @@ pre { overflow-x: auto; margin: 0.4rem 0; padding: 0.6rem; border: 1px solid var
 }
 `
 
-/** For a Content-Security-Policy, which then allows this style and no other. */
-export const STYLE_HASH = `sha256-${createHash('sha256').update(STYLE).digest('base64')}`
+/** The Content-Security-Policy of a served report: this style, and nothing else. */
+export const REPORT_POLICY = `default-src 'none'; style-src 'sha256-${createHash('sha256').update(STYLE).digest('base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`

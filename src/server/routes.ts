@@ -32,8 +32,16 @@ export interface Answers {
   status(): unknown
   /** The page for people. */
   page(): Promise<PageAnswer>
+  /** The report for people; undefined: there is no `/report`. */
+  report: ServedReport | undefined
   /** Called for every accepted webhook. Must return at once and do its work later. */
   nudge(nudge: Nudge): void
+}
+
+export interface ServedReport {
+  html(): Promise<string>
+  /** Its Content-Security-Policy. */
+  policy: string
 }
 
 type ServedMetrics = Pick<Metrics, 'text' | 'contentType' | 'recordNudge' | 'recordRefusedNudge'>
@@ -54,6 +62,9 @@ export function isOpenPath(url: string): boolean {
   const path = url.replace(/\?.*$/s, '')
   return path === '/livez' || path === '/readyz' || NUDGE_PATH.test(path)
 }
+
+/** The paths that have content, which are asked for the token wherever the server listens. */
+export const isContentPath = (url: string): boolean => url.replace(/\?.*$/s, '') === '/report'
 
 /** Neither the log nor a response repeats the path of a request: it may contain the secret. */
 export function addRoutes(app: FastifyInstance, answers: Answers): void {
@@ -86,6 +97,7 @@ function readHandlers({
   ready,
   metrics,
   clock,
+  report,
   ...answers
 }: Answers): Readonly<Record<string, ReadHandler>> {
   // Many requests at once must not make the same text many times.
@@ -111,6 +123,15 @@ function readHandlers({
     '/readyz': async reply => probe(reply, ready()),
     ...(metrics && {
       '/metrics': async reply => reply.type(metrics.contentType).send(await metricsText('')),
+    }),
+    ...(report && {
+      '/report': async reply => {
+        const made = await report.html()
+        return reply
+          .header('content-security-policy', report.policy)
+          .type('text/html; charset=utf-8')
+          .send(made)
+      },
     }),
     '/status': async reply => reply.type('application/json; charset=utf-8').send(await status('')),
   }

@@ -15,7 +15,7 @@ import type { Listen } from '../config/kinds.ts'
 import { ASK_FOR_TOKEN, createTokenCheck, needsToken } from './access/access-token.ts'
 import { createAllowance, WRONG_TOKENS } from './access/token-bucket.ts'
 import { addCatalogue, type CatalogueAccess } from './catalogue/requests.ts'
-import { type Answers, addRoutes, isOpenPath, refuse } from './routes.ts'
+import { type Answers, addRoutes, isContentPath, isOpenPath, refuse } from './routes.ts'
 
 /** The status server: health, metrics and status over HTTP, and a route for webhooks. Only this file loads Fastify. */
 
@@ -78,7 +78,7 @@ type Listening = Exclude<Listen, { at: 'off' }>
 
 /**
  * Serves until it is closed. When listening fails, it logs a warning and returns a server without an address.
- * Routes: `GET` `/` (the page), `/livez`, `/readyz`, `/metrics` and `/status`; `POST` `/nudge` and `/nudge/SECRET`; the
+ * Routes: `GET` `/` (the page), `/livez`, `/readyz`, `/metrics`, `/status` and `/report`; `POST` `/nudge` and `/nudge/SECRET`; the
  * catalogue of published tables below `/iceberg`.
  */
 export async function startStatusServer(deps: StatusServerDeps): Promise<StatusServer> {
@@ -191,9 +191,9 @@ function readInParts(socket: Socket): void {
   }
 }
 
-/** A page of another site may only link to the page. Otherwise it could find out that parley runs here. */
+/** A page of another site may only link to the page and the report. Otherwise it could find out that parley runs here. */
 function isFromAnotherSite({ url, headers }: IncomingMessage): boolean {
-  const isLink = url === '/' && headers['sec-fetch-mode'] === 'navigate'
+  const isLink = (url === '/' || url === '/report') && headers['sec-fetch-mode'] === 'navigate'
   return headers['sec-fetch-site'] === 'cross-site' && !isLink
 }
 
@@ -227,11 +227,13 @@ async function createApp(deps: StatusServerDeps): Promise<FastifyInstance> {
     return refuse(reply, 403, 'Expected localhost, 127.0.0.1 or [::1] as the host')
   })
   if (catalogue) addCatalogue(app, catalogue, deps)
-  if (listen.at === 'port' && token !== undefined) {
+  if (token !== undefined) {
     const hasToken = createTokenCheck(token)
     const guesses = createAllowance({ ...WRONG_TOKENS, clock: deps.clock })
+    // The permissions of a socket decide who may ask for what has no content.
+    const isOpen = listen.at === 'port' ? isOpenPath : (url: string) => !isContentPath(url)
     app.addHook('onRequest', async (request, reply) => {
-      if (isOpenPath(request.url) || hasToken(request.headers.authorization)) return undefined
+      if (isOpen(request.url) || hasToken(request.headers.authorization)) return undefined
       if (!guesses.take()) return refuse(reply, 429, 'Too many requests without the token')
       return refuse(reply.headers(ASK_FOR_TOKEN), 401, 'Expected the token of http.token')
     })

@@ -221,6 +221,27 @@ describe('the values of a setting', () => {
     expect(load('09:01').settings.reporting.workTo).toBe(541)
   })
 
+  test('the report over HTTP needs a token', () => {
+    const load = (env: Record<string, string>) =>
+      loadSettings({
+        flags: {},
+        env: { PARLEY_BASE_URL: 'https://a.example', PARLEY_WORKSPACE_ID: 'w', PARLEY_API_KEY: 'k', ...env },
+        cwd: '/',
+        requireApi: true,
+      }).settings.http.report
+    const [on, token] = [
+      { PARLEY_HTTP_REPORT: 'true' },
+      { PARLEY_HTTP_TOKEN: 'a-token-of-the-status-server' },
+    ]
+    expect(() => load(on)).toThrow('http.report is true, and http.token is not set')
+    expect([load(token), load({ ...on, ...token })]).toEqual([false, true])
+  })
+
+  test('a command that reads no secrets does not miss the token of the report', () => {
+    const env = { PARLEY_HTTP_REPORT: 'true', PARLEY_HTTP_TOKEN_FILE: '/nowhere/token' }
+    expect(loadSettings({ flags: {}, env, cwd: '/', requireApi: false }).settings.http.report).toBe(true)
+  })
+
   test('resources are checked against the known names', () => {
     const attempt = () =>
       load({ flags: { 'sync.resources': 'members,robots' }, resourceNames: ['members', 'teams'] })

@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { createReportSources } from '../../src/app/report-sources.ts'
 import { createCachedReading } from '../../src/base/cached-reading.ts'
+import type { Clock } from '../../src/base/clock.ts'
 import { runningState } from '../../src/daemon/state.ts'
 import { RESOURCE_NAMES } from '../../src/declare/resource-names.ts'
+import { createThreadReader } from '../../src/store/status/thread.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 
@@ -90,4 +92,36 @@ test('the status server reads a small file at most once a second', async () => {
   expect(await nextRun()).toBeNull()
   await clock.advance(1)
   expect(await nextRun()).toBe(at)
+})
+
+describe('the report of the status server', () => {
+  const sourcesAt = (path: string, clock: Clock) =>
+    createReportSources({
+      ...{ version: '1', clock, workspaceId: () => 'acme', databasePath: () => path },
+      ...{ db: () => undefined, daemon: () => undefined },
+    })
+
+  test('it is made once for all who ask at the same time', async () => {
+    const store = temporaryStore()
+    const clock = virtualClock(Date.parse('2026-03-04T12:00:00.000Z'))
+    const { report } = sourcesAt(store.path, clock)
+    const [first, second] = await Promise.all([report(), report()])
+    expect(first).toContain('2026-03-04 12:00:00')
+    expect(second).toBe(first)
+    await clock.advance(10_000)
+    expect(await report()).toContain('2026-03-04 12:00:10')
+  })
+
+  test('without a warehouse it says so', async () => {
+    const { report } = sourcesAt('/nowhere/parley.db', virtualClock(0))
+    await expect(report()).rejects.toThrow('There is no warehouse')
+  })
+
+  test('its thread makes the page that this thread would make', async () => {
+    const { path } = temporaryStore()
+    const clock = virtualClock(Date.parse('2026-03-04T12:00:00.000Z'))
+    const program = new URL('../../dist/report/worker.js', import.meta.url)
+    const { read } = createThreadReader<string>({ clock, largeBytes: 0, program })
+    expect(await read(path)).toBe(await sourcesAt(path, clock).report())
+  })
 })

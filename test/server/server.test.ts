@@ -87,6 +87,73 @@ describe('the status pages', () => {
 const TOKEN = 'a-token-of-the-status-server'
 const base64 = (text: string) => Buffer.from(text).toString('base64')
 
+describe('the report', () => {
+  const POLICY = "default-src 'none'; style-src 'sha256-abc'"
+  const HTML = '<!doctype html><title>Report</title>'
+  const served = (html = async () => HTML) => ({ token: TOKEN, report: { html, policy: POLICY } })
+  const authorization = `Bearer ${TOKEN}`
+
+  test('it is not served unless it is switched on', async () => {
+    const { ask } = await start({ token: TOKEN })
+    expect((await ask('GET', '/report', { headers: { authorization } })).status).toBe(404)
+  })
+
+  test('it is served to those who have the token, without scripts and not to be stored', async () => {
+    const { ask } = await start(served())
+    const { status, text, headers } = await ask('GET', '/report', { headers: { authorization } })
+    expect([status, text]).toEqual([200, HTML])
+    expect(headers).toMatchObject({
+      'content-security-policy': POLICY,
+      'content-type': 'text/html; charset=utf-8',
+      'cache-control': 'no-store',
+    })
+  })
+
+  test.each([
+    ['/report', {}],
+    ['/report?x', {}],
+    ['/report', { authorization: 'Bearer another-token-of-16' }],
+  ])('%s with the headers %o is a 401', async (path, headers) => {
+    let isMade = false
+    const { ask } = await start(
+      served(async () => {
+        isMade = true
+        return HTML
+      }),
+    )
+    expect([(await ask('GET', path, { headers })).status, isMade]).toEqual([401, false])
+  })
+
+  test('on a Unix socket it asks for the token, and the status does not', async () => {
+    const { ask } = await start({ ...served(), listen: { at: 'socket', path: freePath('parley.sock') } })
+    expect((await ask('GET', '/report')).status).toBe(401)
+    expect((await ask('GET', '/report', { headers: { authorization } })).status).toBe(200)
+    expect((await ask('GET', '/status')).status).toBe(200)
+  })
+
+  test('another site may link to it, and not load it', async () => {
+    const { ask } = await start(served())
+    const from = (mode: string) =>
+      ask('GET', '/report', {
+        headers: { authorization, 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': mode },
+      })
+    expect([(await from('navigate')).status, (await from('no-cors')).status]).toEqual([200, 403])
+  })
+
+  test('a report that cannot read the warehouse is a 503 that says why', async () => {
+    const { ask } = await start(
+      served(async () => {
+        throw new StopError('There is no warehouse at parley.db yet', {
+          code: 'no-database',
+          exitStatus: EXIT_STATUS.databaseUnavailable,
+        })
+      }),
+    )
+    const { status, text } = await ask('GET', '/report', { headers: { authorization } })
+    expect([status, JSON.parse(text)]).toEqual([503, { error: 'There is no warehouse at parley.db yet' }])
+  })
+})
+
 describe('the requests that the status server refuses', () => {
   test.each([
     ['GET', '/page', 404],

@@ -73,6 +73,7 @@ export async function startUntilClosed(
     ready: () => undefined,
     status: () => ({ resources: [] }),
     page: async () => ({ status: 200, html: '<!doctype html><title>parley</title>' }),
+    report: undefined,
     nudge: nudge => void nudges.push(nudge),
     ...deps,
   })

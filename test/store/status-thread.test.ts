@@ -1,12 +1,13 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import type { CountedStatus } from '../../src/store/status/overview.ts'
 import { readOverview } from '../../src/store/status/overview.ts'
 import { readStatus } from '../../src/store/status/status.ts'
 import {
-  type CountedStatusReaderOptions,
   countedReadInProcess,
   createCountedStatusReader,
+  type ThreadReaderOptions,
 } from '../../src/store/status/thread.ts'
 import { temporaryStore } from './temporary-store.ts'
 
@@ -21,7 +22,7 @@ const program = (source: string) =>
 /** Answers with a row that identifies the thread. */
 const NUMBERED = program('parentPort.postMessage([threadId])')
 
-function countedStatus(options: Partial<CountedStatusReaderOptions> = {}) {
+function countedStatus(options: Partial<ThreadReaderOptions<CountedStatus>> = {}) {
   let elapsed = 0
   const clock = { now: () => elapsed, elapsed: () => elapsed, sleep: async () => undefined }
   return {

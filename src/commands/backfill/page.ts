@@ -36,6 +36,7 @@ export function startBackfillPage({ app, settings, log, version }: BackfillPageD
     ready: () => 'a backfill is running',
     status,
     page,
+    report: undefined,
     nudge: () => undefined,
   })
 }

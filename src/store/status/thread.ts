@@ -5,26 +5,30 @@ import { databaseSizes } from '../disk/disk-space.ts'
 import type { CountedStatus } from './overview.ts'
 
 /**
- * Reads what counts rows without blocking the event loop: for a large warehouse a thread or a process reads it. Calls during that
+ * Reads what takes long without blocking the event loop: for a large warehouse a thread or a process reads it. Calls during that
  * read, or within a time after it, share its result.
  */
-export interface CountedStatusReader {
+export interface ThreadReader<Answer> {
   /** Undefined when the caller has to read: the warehouse is small, or the thread failed. Never rejects. */
-  read(path: string): Promise<CountedStatus | undefined>
+  read(path: string): Promise<Answer | undefined>
 }
 
-export interface CountedStatusReaderOptions {
+export interface ThreadReaderOptions<Answer> {
   clock: Clock
-  /** Smaller files are counted by the caller, which is faster than starting a thread. */
+  /** Smaller files are read by the caller, which is faster than starting a thread. */
   largeBytes?: number
-  /** URL of the thread's program. */
-  program?: URL
+  /** URL of the thread's program, which posts its answer. */
+  program: URL
   /** How a large file is read. Default: in a thread. */
-  start?: StartCountedRead
+  start?: StartRead<Answer>
 }
 
 /** @param now ms since the epoch */
-export type StartCountedRead = (input: { path: string; now: number }) => Promise<CountedStatus | undefined>
+type StartRead<Answer> = (input: { path: string; now: number }) => Promise<Answer | undefined>
+
+export type StartCountedRead = StartRead<CountedStatus>
+
+export type CountedStatusReader = ThreadReader<CountedStatus>
 
 const LARGE_BYTES = 64 * 1024 * 1024
 
@@ -36,27 +40,31 @@ const REUSE_FACTOR = 20
 const PROGRAM = new URL('./worker.js', import.meta.url)
 const LIMITS = { maxOldGenerationSizeMb: 32, maxYoungGenerationSizeMb: 2 }
 
-interface StatusReading {
+interface StatusReading<Answer> {
   path: string
-  result: Promise<CountedStatus | undefined>
+  result: Promise<Answer | undefined>
   /** By `clock.elapsed()`; undefined while the read runs. */
   reusedUntil?: number
 }
 
-export function createCountedStatusReader(options: CountedStatusReaderOptions): CountedStatusReader {
-  const { clock, largeBytes = LARGE_BYTES, program = PROGRAM } = options
-  const start = options.start ?? (input => readInThread(input, program))
-  let last: StatusReading | undefined
-  const startReading = (path: string): StatusReading => {
+export const createCountedStatusReader = (
+  options: Omit<ThreadReaderOptions<CountedStatus>, 'program'> & { program?: URL },
+): CountedStatusReader => createThreadReader({ program: PROGRAM, ...options })
+
+export function createThreadReader<Answer>(options: ThreadReaderOptions<Answer>): ThreadReader<Answer> {
+  const { clock, largeBytes = LARGE_BYTES, program } = options
+  const start = options.start ?? (input => readInThread<Answer>(input, program))
+  let last: StatusReading<Answer> | undefined
+  const startReading = (path: string): StatusReading<Answer> => {
     const startedAt = clock.elapsed()
-    const reading: StatusReading = { path, result: start({ path, now: clock.now() }) }
+    const reading: StatusReading<Answer> = { path, result: start({ path, now: clock.now() }) }
     void reading.result.then(() => {
       const endedAt = clock.elapsed()
       reading.reusedUntil = endedAt + Math.max(REUSE_MS, REUSE_FACTOR * (endedAt - startedAt))
     })
     return reading
   }
-  const isFresh = ({ reusedUntil }: StatusReading) =>
+  const isFresh = ({ reusedUntil }: StatusReading<Answer>) =>
     reusedUntil === undefined || clock.elapsed() < reusedUntil
   return {
     async read(path) {
@@ -68,14 +76,14 @@ export function createCountedStatusReader(options: CountedStatusReaderOptions): 
 }
 
 /** Undefined when the thread could not start or read. The caller's own read then reports the error. */
-function readInThread(
-  workerData: Parameters<StartCountedRead>[0],
+function readInThread<Answer>(
+  workerData: Parameters<StartRead<Answer>>[0],
   program: URL,
-): ReturnType<StartCountedRead> {
+): ReturnType<StartRead<Answer>> {
   return new Promise(resolve => {
     try {
       new Worker(program, { workerData, execArgv: [], resourceLimits: LIMITS })
-        .on('message', (counted: CountedStatus) => resolve(counted))
+        .on('message', (answer: Answer) => resolve(answer))
         .on('error', () => resolve(undefined))
         .on('exit', () => resolve(undefined))
         .unref()
