@@ -91,7 +91,7 @@ const PLOT_HEIGHT = 160
 /** Points do not touch the edges. */
 const EDGE = 0.02
 /** There is room for this many dates on a screen, and on a phone. */
-const LABELS = { wide: 7, narrow: 4 }
+const LABELS = { wide: 7, narrow: 2 }
 
 function drawnLines({ points, lines, unit }: LinePanel): Drawn {
   const top = roundedUp(Math.max(0, ...lines.flatMap(({ values }) => values.map(value => value ?? 0))))

@@ -58,7 +58,7 @@ function linePanel(
       points,
       lines: Object.entries(names).map(([column, name]) => line(name, rows, column)),
     }
-  const all = distinct(rows.map(row => row[series])).map(of => {
+  const all = distinct([...Object.keys(names), ...rows.map(row => row[series])]).map(of => {
     const name = String(of ?? `no ${series}`)
     return line(
       names[name] ?? name,
@@ -71,15 +71,14 @@ function linePanel(
 
 type Line = LinePanel['lines'][number]
 
-/** The largest lines, and the sum of the others, so that each has a colour. */
-function withOthers(all: readonly Line[]): Line[] {
+/** The largest lines in the given order, and the sum of the others, so that each has a colour. */
+function withOthers(all: readonly Line[]): readonly Line[] {
+  if (all.length <= COLOURS) return all
   const total = ({ values }: Line) => values.reduce<number>((sum, value) => sum + (value ?? 0), 0)
-  const sorted = all.toSorted((one, other) => total(other) - total(one))
-  if (sorted.length <= COLOURS) return sorted
-  const others = sorted.slice(COLOURS - 1)
+  const others = all.toSorted((one, other) => total(other) - total(one)).slice(COLOURS - 1)
   const values =
     others[0]?.values.map((_, at) => others.reduce((sum, line) => sum + (line.values[at] ?? 0), 0)) ?? []
-  return [...sorted.slice(0, COLOURS - 1), { name: `${others.length} others`, values }]
+  return [...all.filter(line => !others.includes(line)), { name: `${others.length} others`, values }]
 }
 
 const distinct = <T>(values: readonly T[]): T[] => [...new Set(values)]

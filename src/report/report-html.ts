@@ -109,8 +109,7 @@ const scroll = (label: string, content: Html): Html =>
   html`<div class="scroll" tabindex="0" role="region" aria-label="${label}, as a table">${content}</div>`
 
 function table(caption: string, columns: readonly string[], rows: readonly ReportRow[]): Html {
-  const isNumber = (column: string) => rows.some(row => typeof row[column] === 'number') && !isFlag(column)
-  const kinds = columns.map(column => (isNumber(column) ? html` class="number"` : ''))
+  const kinds = columns.map(column => kindOf(rows, column))
   return html`<table>
 <caption>${caption}</caption>
 <thead><tr>${columns.map((column, place) => html`<th scope="col"${kinds[place]}>${column.replaceAll('_', ' ')}</th>`)}</tr></thead>
@@ -120,6 +119,13 @@ ${rows.map(
 `,
 )}</tbody>
 </table>`
+}
+
+/** Numbers are to the right, and days are not broken. */
+function kindOf(rows: readonly ReportRow[], column: string): Html | '' {
+  const known = rows.map(row => row[column]).find(value => value != null)
+  if (typeof known === 'number' && !isFlag(column)) return html` class="number"`
+  return /^\d{4}-\d\d/.test(String(known)) ? html` class="day"` : ''
 }
 
 const isFlag = (column: string): boolean => column.startsWith('is_')

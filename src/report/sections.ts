@@ -99,13 +99,19 @@ const BY_LEAVERS: NotePlan = {
     `${countText(count, 'conversation')} of the last 90 days ${count === 1 ? 'belongs' : 'belong'} to senders and owners of our side who are no members now, and ${isAre(count)} in no team.`,
 }
 
+const WITHOUT_TEAM: NotePlan = {
+  sql: 'SELECT count(*) FROM live_members m WHERE NOT EXISTS (SELECT 1 FROM live_team_members t WHERE t.member_id = m.id)',
+  says: count =>
+    `${countText(count, 'member')} ${isAre(count)} in no team, so that no line has what they did.`,
+}
+
 const UNDATED: NotePlan = {
   sql: 'SELECT count(*) FROM conversations WHERE day IS NULL',
   says: count => `${countText(count, 'conversation')} without a time ${isAre(count)} in no week.`,
 }
 
 const NO_CRM_LINK: NotePlan = {
-  sql: "SELECT count(*) FROM conversations c JOIN periods p ON c.day >= p.from_day AND c.day < p.to_day WHERE p.period = 'last 90 days' AND c.kind = 'meeting' AND c.is_external AND NOT EXISTS (SELECT 1 FROM _record_conversations r WHERE r.conversation = c._id)",
+  sql: "SELECT count(*) FROM conversations c JOIN periods p ON c.day >= p.from_day AND c.day < p.to_day WHERE p.period = 'last 90 days' AND c.kind = 'meeting' AND c.is_external AND NOT c.is_linked",
   says: count =>
     `${countText(count, 'meeting')} of the last 90 days with people of other companies ${count === 1 ? 'belongs' : 'belong'} to no record of the CRM.`,
 }
@@ -190,7 +196,7 @@ export const SECTIONS: readonly SectionPlan[] = [
       const last = rows.filter(row => row['week'] === week)
       return `In the week of ${week}, the teams had ${countText(sumOf(last, 'mails'), 'e-mail')} to customers and ${countText(sumOf(last, 'meetings'), 'meeting')} with them.`
     },
-    notes: [WITHHELD, SIDE_UNKNOWN, BY_LEAVERS, UNDATED],
+    notes: [WITHHELD, SIDE_UNKNOWN, WITHOUT_TEAM, BY_LEAVERS, UNDATED],
   },
   {
     question: 'response-times-by-month',

@@ -76,13 +76,14 @@ th, td { padding: 0.25rem 0.6rem; border-bottom: 1px solid var(--line); text-ali
 th:first-child, td:first-child { padding-left: 0; }
 thead th { position: sticky; top: 0; background: var(--card); color: var(--pale); }
 .number { text-align: right; }
-td.number { white-space: nowrap; }
+td.number, td.day { white-space: nowrap; }
 summary { cursor: pointer; padding: 0.2rem 0; }
 pre { overflow-x: auto; margin: 0.4rem 0; padding: 0.6rem; border: 1px solid var(--line); border-radius: 4px; font-size: 0.85rem; overflow-wrap: normal; }
 :focus-visible { outline: 2px solid var(--c0); outline-offset: 2px; }
 @media (max-width: 40rem) { .chart .wide { display: none; } main { padding: 0.5rem; } section { padding: 0.7rem; } }
 @media print {
-  body { background: none; font-size: 10pt; }
+  :root { color-scheme: light; font-size: 10pt; }
+  body { background: none; }
   main { max-width: none; padding: 0; }
   nav { display: none; }
   section { border: none; padding: 0.5rem 0; }

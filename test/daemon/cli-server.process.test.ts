@@ -75,6 +75,18 @@ describe('the status server of a daemon', () => {
     })
   })
 
+  test('with http.report and the token, the status server has the report', async context => {
+    const place = placeFor(await workspace(context))
+    const token = 'a-token-of-the-status-server'
+    const headers = { authorization: `Bearer ${token}` }
+    const daemon = startDaemon(context, place, { PARLEY_HTTP_TOKEN: token, PARLEY_HTTP_REPORT: 'true' })
+    await seen(place.file, 1, 'SELECT count(*) > 0 FROM live_meetings')
+    expect((await daemon.ask('/report')).status).toBe(401)
+    const { status, body } = await daemon.ask('/report', { headers })
+    expect(status).toBe(200)
+    expect(body).toMatch(/^<!doctype html>.*<h2 id="crm-quality-heading">.*<\/html>\n$/s)
+  })
+
   test('a taken port is a warning, and the sync continues without the status server', async context => {
     const squatter = createServer()
     await new Promise<void>(resolve => squatter.listen(0, '127.0.0.1', resolve))
