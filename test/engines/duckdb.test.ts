@@ -5,6 +5,7 @@ import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { readCrmTablesAt } from '../../src/store/dictionary/fill-dictionary.ts'
 import { parley } from '../cli/parley.ts'
 import { type Cell, describedRows } from '../support/published-cells.ts'
+import { ASKED, expectAnswer } from './answers.ts'
 import { installed, type TableRows } from './engine-process.ts'
 import { expectEarlier, expectNewest, lakeOfTests, sortedRows } from './lake.ts'
 
@@ -18,16 +19,20 @@ beforeAll(async () => {
   const extensions = installed('duckdb', 'extensions')
   instance = await DuckDBInstance.create(':memory:', { extension_directory: extensions })
   duckdb = await instance.connect()
-  const { bucket, catalogues, token } = lake
+  const { bucket, catalogues, token, week } = lake
   await duckdb.run(`
     INSTALL iceberg; LOAD iceberg; INSTALL httpfs; LOAD httpfs; LOAD avro;
     CREATE SECRET parley (TYPE iceberg, TOKEN ${literal(token)});
     CREATE SECRET files (TYPE s3, KEY_ID ${literal(bucket.keyId)}, SECRET ${literal(bucket.secret)},
       REGION ${literal(bucket.region)}, ENDPOINT ${literal(new URL(bucket.endpoint).host)}, URL_STYLE 'path', USE_SSL false)`)
-  for (const kind of ['folder', 'bucket'] as const)
+  const attached = {
+    lake_folder: catalogues.folder,
+    lake_bucket: catalogues.bucket,
+    week: week.catalogues.folder,
+  }
+  for (const [name, url] of Object.entries(attached))
     await duckdb.run(
-      `ATTACH 'parley' AS lake_${kind}
-        (TYPE iceberg, SECRET parley, ENDPOINT ${literal(catalogues[kind])}, ACCESS_DELEGATION_MODE 'none')`,
+      `ATTACH 'parley' AS ${name} (TYPE iceberg, SECRET parley, ENDPOINT ${literal(url)}, ACCESS_DELEGATION_MODE 'none')`,
     )
 })
 
@@ -86,4 +91,20 @@ test('DuckDB has the rows of every view that parley schema prints over the file 
     expect(sortedRows(found.rows), name).toEqual(sortedRows(describedRows(db, described)))
   }
   db.close()
+})
+
+describe('DuckDB, with the catalogue of a folder and the views of another engine,', () => {
+  beforeAll(async () => {
+    await duckdb.run("ATTACH ':memory:' AS asked; USE asked")
+    for (const table of lake.week.tables)
+      await duckdb.run(`CREATE VIEW ${quoted(table)} AS SELECT * FROM week.parley.${quoted(table)}`)
+    // Its own views read the file of the warehouse. Trino writes names as DuckDB does.
+    const printed = ['schema', '--trino', '--catalogue', 'week.parley', '--database', lake.week.database]
+    const { stdout } = await parley(printed)
+    await duckdb.run(stdout)
+  })
+
+  test.each(ASKED)('answers $name as SQLite does', async ({ sql }) => {
+    expectAnswer(sql, await ask(sql))
+  })
 })

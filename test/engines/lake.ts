@@ -6,14 +6,15 @@ import type { TestProject } from 'vitest/node'
 import { systemClock } from '../../src/base/clock.ts'
 import { createCatalogue } from '../../src/publish/catalogue/catalogue.ts'
 import { openS3Reader } from '../../src/publish/storage/s3.ts'
-import { folderReader } from '../../src/publish/storage/target-reader.ts'
+import { folderReader, type TargetReader } from '../../src/publish/storage/target-reader.ts'
 import type { Change } from '../../src/simulator/changes/change.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { parley } from '../cli/parley.ts'
+import { firstWeek } from '../questions/first-week/world.ts'
 import { startUntilClosed } from '../server/status-server.ts'
 import { type Cell, CLOCK_TABLE, expectedTables, expectedViews, rowText } from '../support/published-cells.ts'
 import { startTrial, type Trial } from '../support/trial.ts'
-import { commandEnvironment, READER, REGION, startCeph } from './ceph.ts'
+import { type Ceph, commandEnvironment, READER, REGION, startCeph } from './ceph.ts'
 import type { Engine, TableRows } from './engine-process.ts'
 
 /**
@@ -27,6 +28,8 @@ export interface Lake {
   /** The URLs of the catalogues. */
   catalogues: { folder: string; bucket: string }
   token: string
+  /** A warehouse whose tables for reports are filled. */
+  week: { database: string; catalogues: { folder: string; bucket: string }; tables: readonly string[] }
   /** What a reader of the bucket needs. */
   bucket: { name: string; endpoint: string; region: string; keyId: string; secret: string }
 }
@@ -120,39 +123,40 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   for (const changes of CHANGES) {
     await trial.simulator.changeAtOnce(changes)
     await backfillTwice(trial)
-    await publish(trial, folder, {})
-    await publish(trial, `s3://${BUCKET}/lake`, commandEnvironment(ceph))
+    await publish(trial.database, folder, {})
+    await publish(trial.database, `s3://${BUCKET}/lake`, commandEnvironment(ceph))
     publications.push(expectedPublication(trial.database))
   }
   const expected = join(trial.database, '../expected.json')
   writeFileSync(expected, JSON.stringify(publications))
+  const week = await firstWeek()
+  const weekFolder = join(week.file, '../week')
+  await publish(week.file, weekFolder, {})
+  await publish(week.file, `s3://${BUCKET}/week`, commandEnvironment(ceph))
   const readers = [
     folderReader(folder),
-    openS3Reader({
-      bucket: BUCKET,
-      prefix: 'lake',
-      endpoint: ceph.url,
-      region: REGION,
-      pathStyle: undefined,
-      location: undefined,
-      temporary: tmpdir(),
-      credentials: { ...READER, sessionToken: undefined },
-      clock: systemClock(),
-      signal: new AbortController().signal,
-      random: Math.random,
-    }),
+    bucketReader(ceph, 'lake'),
+    folderReader(weekFolder),
+    bucketReader(ceph, 'week'),
   ]
   const servers = await Promise.all(
     readers.map(reader =>
       startUntilClosed({ catalogue: { catalogue: createCatalogue(reader, systemClock()), token: TOKEN } }),
     ),
   )
-  const [ofFolder = '', ofBucket = ''] = servers.map(({ server }) => `http://${server.address}/iceberg`)
+  const [ofFolder = '', ofBucket = '', weekOfFolder = '', weekOfBucket = ''] = servers.map(
+    ({ server }) => `http://${server.address}/iceberg`,
+  )
   project.provide('lake', {
     folder,
     database: trial.database,
     catalogues: { folder: ofFolder, bucket: ofBucket },
     token: TOKEN,
+    week: {
+      database: week.file,
+      catalogues: { folder: weekOfFolder, bucket: weekOfBucket },
+      tables: publishedNames(week.file),
+    },
     bucket: {
       name: BUCKET,
       endpoint: ceph.url,
@@ -169,6 +173,31 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
   }
 }
 
+function bucketReader({ url }: Ceph, prefix: string): TargetReader {
+  return openS3Reader({
+    bucket: BUCKET,
+    prefix,
+    endpoint: url,
+    region: REGION,
+    pathStyle: undefined,
+    location: undefined,
+    temporary: tmpdir(),
+    credentials: { ...READER, sessionToken: undefined },
+    clock: systemClock(),
+    signal: new AbortController().signal,
+    random: Math.random,
+  })
+}
+
+function publishedNames(database: string): string[] {
+  const db = openSqlite(database, { readonly: true })
+  try {
+    return expectedTables(db).map(({ folder }) => folder)
+  } finally {
+    db.close()
+  }
+}
+
 /** A deletion needs a second complete pass. */
 async function backfillTwice(trial: Trial): Promise<void> {
   for (let pass = 0; pass < 2; pass++) {
@@ -177,8 +206,8 @@ async function backfillTwice(trial: Trial): Promise<void> {
   }
 }
 
-async function publish(trial: Trial, target: string, env: Record<string, string>): Promise<void> {
-  const ended = await parley(['publish', target, '--database', trial.database], { env })
+async function publish(database: string, target: string, env: Record<string, string>): Promise<void> {
+  const ended = await parley(['publish', target, '--database', database], { env })
   if (ended.status !== 0) throw new Error(`parley publish ended with ${ended.status}: ${ended.stderr}`)
 }
 
@@ -238,13 +267,16 @@ export async function expectEarlier(reading: Reading): Promise<void> {
   }
 }
 
+/** The statements of what `parley schema` prints. */
+export const statementsIn = (printed: string): string[] =>
+  printed.split(/;\n+/).filter(text => text.trim() !== '')
+
 /** Creates the views that `parley schema` prints. Their rows are those of SQLite's. */
 export async function expectViews(
   engine: Engine,
   { printed, from }: { printed: string; from(view: string): string },
 ): Promise<void> {
-  for (const statement of printed.split(/;\n+/).filter(text => text.trim() !== ''))
-    await engine.ask(statement)
+  for (const statement of statementsIn(printed)) await engine.ask(statement)
   const expected = lakeOfTests().publications.at(-1)?.views ?? {}
   expect(printed.match(/^CREATE OR REPLACE [A-Z]*\s?VIEW/gm)).toHaveLength(Object.keys(expected).length)
   for (const [view, rows] of Object.entries(expected))

@@ -24,7 +24,7 @@ def cell_of(kind, column):
     """The value in a form that Python has for all values: it has no year 0 and no time zone for an instant."""
     if kind == 'timestamp':
         return functions.unix_micros(column).cast('string')
-    return column.cast('string') if kind in ('bigint', 'date') else column
+    return column.cast('string') if kind in ('bigint', 'date') or kind.startswith('decimal') else column
 
 
 def answer(spark, question):

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { parley } from '../cli/parley.ts'
+import { ASKED, expectAnswer } from './answers.ts'
 import { type Engine, installed, jarsOf, javaHome, startEngine } from './engine-process.ts'
-import { expectEarlier, expectNewest, expectViews, lakeOfTests, sortedRows } from './lake.ts'
+import { expectEarlier, expectNewest, expectViews, lakeOfTests, sortedRows, statementsIn } from './lake.ts'
 
 const PAGE = readFileSync(new URL('../../drizzle/engines.md', import.meta.url), 'utf8')
 const lake = lakeOfTests()
@@ -34,7 +35,7 @@ function settingsOfPage(url: string, name: string): Record<string, string> {
 }
 
 beforeAll(async () => {
-  const { bucket, catalogues, folder } = lake
+  const { bucket, catalogues, folder, week } = lake
   const settings = {
     'spark.jars': jarsOf('spark').join(),
     'spark.driver.host': '127.0.0.1',
@@ -45,6 +46,7 @@ beforeAll(async () => {
     'spark.ui.enabled': 'false',
     ...settingsOfPage(catalogues.folder, 'lake'),
     ...settingsOfPage(catalogues.bucket, 'bucket'),
+    ...settingsOfPage(week.catalogues.folder, 'week'),
     'spark.sql.catalog.bucket.s3.endpoint': bucket.endpoint,
     'spark.sql.catalog.bucket.s3.path-style-access': 'true',
     'spark.sql.catalog.parley': 'org.apache.iceberg.spark.SparkCatalog',
@@ -93,4 +95,17 @@ test('Spark reads a table by its path, also as of a snapshot', async () => {
 test('Spark has the rows of every view that parley schema prints', async () => {
   const { stdout } = await parley(['schema', '--spark', '--database', lake.database])
   await expectViews(spark, { printed: stdout.replaceAll('\\;', ';'), from: quoted })
+})
+
+describe('Spark, with the catalogue and the printed views,', () => {
+  beforeAll(async () => {
+    await spark.ask('USE week.parley')
+    const printed = ['schema', '--spark', '--catalogue', 'week.parley', '--database', lake.week.database]
+    const { stdout } = await parley(printed)
+    for (const statement of statementsIn(stdout.replaceAll('\\;', ';'))) await spark.ask(statement)
+  })
+
+  test.each(ASKED)('answers $name as SQLite does', async ({ sql }) => {
+    expectAnswer(sql, await spark.ask(sql))
+  })
 })
