@@ -1,5 +1,4 @@
 import type { Prepare } from '../database/sqlite-types.ts'
-import { onlyRow } from '../database/statements.ts'
 import { type Deriving, listsBy, msOf, rowsFor } from './derivation.ts'
 import { createDerivedRows } from './derived-rows.ts'
 import type { Side } from './sides.ts'
@@ -105,10 +104,11 @@ export function createConversations(kind: 'mail' | 'meeting', derivation: Derivi
   const stored = `SELECT c._id AS number, c.conversation_id AS id, c._thread AS thread
     FROM json_each(:keys) k CROSS JOIN conversations c ON c.kind = '${kind}' AND c.conversation_id = k.value`
   const forget = createForget(derivation)
-  const recordsOf = prepare<number>('SELECT record FROM _record_conversations WHERE conversation = ?').pluck()
-  const addressOf = prepare<string>('SELECT person_id FROM people WHERE _id = ?').pluck()
+  const numbersOf = `SELECT c.conversation_id, c._id FROM json_each(:keys) k
+    CROSS JOIN conversations c ON c.kind = '${kind}' AND c.conversation_id = k.value`
+  const personNumbers = createPersonNumbers(prepare)
+  const recordNumbers = createRecordNumbers(prepare)
   return (ids: readonly string[]) => {
-    const numbers = createNumbers(prepare)
     const sources = rowsFor<Omit<SourceConversation, 'people'>>(prepare, SOURCES[kind].rows, ids)
     const people = listsBy(rowsFor<SourcePerson>(prepare, SOURCES[kind].people, ids), ({ id }) => id)
     const before = rowsFor<{ number: number; id: string; thread: number | null }>(prepare, stored, ids)
@@ -132,41 +132,56 @@ export function createConversations(kind: 'mail' | 'meeting', derivation: Derivi
         }
       }),
     )
-    const rows = sources.flatMap(({ id, happenedAt }) => {
-      const conversation = numbers.conversation(kind, id)
-      return distinctPeople(people.get(id) ?? []).map(
-        ({ address, role, isNamed, isInternal, hasSaid, contact }) => ({
-          conversation,
-          person: numbers.person(address),
-          role,
-          happened_ms: msOf(happenedAt) ?? NO_TIME,
-          is_named: isNamed,
-          is_internal: isInternal,
-          has_said: hasSaid,
-          contact: contact === null ? null : numbers.record('contact', contact),
-        }),
-      )
-    })
-    const present = sources.map(({ id }) => numbers.conversation(kind, id))
-    const replaced = takingPart.replace(present, rows)
-    const persons = new Set([...replaced.gone, ...rows].map(({ person }) => person))
-    waiting.add(
-      'person',
-      [...persons].map(person => addressOf.get(person) ?? null),
+    const numbers = new Map(
+      prepare<[string, number]>(numbersOf)
+        .raw()
+        .all({ keys: JSON.stringify([...isLive]) }),
     )
+    const numberOf = (id: string) => numbers.get(id) ?? 0
+    const takers = sources.flatMap(({ id, happenedAt }) =>
+      distinctPeople(people.get(id) ?? []).map(person => ({
+        ...person,
+        id,
+        ms: msOf(happenedAt) ?? NO_TIME,
+      })),
+    )
+    const persons = personNumbers(takers.map(({ address }) => address))
+    const contacts = recordNumbers(
+      'contact',
+      takers.flatMap(({ contact }) => contact ?? []),
+    )
+    const rows = takers.map(({ id, ms, address, role, isNamed, isInternal, hasSaid, contact }) => ({
+      conversation: numberOf(id),
+      person: persons.get(address) ?? 0,
+      role,
+      happened_ms: ms,
+      is_named: isNamed,
+      is_internal: isInternal,
+      has_said: hasSaid,
+      contact: contact === null ? null : (contacts.get(contact) ?? 0),
+    }))
+    const present = [...numbers.values()]
+    const { gone, come: added } = takingPart.replace(present, rows)
+    const changed = [...gone, ...added]
+    waiting.addFrom('person', ADDRESSES, [...new Set([...gone, ...rows].map(({ person }) => person))])
     waiting.add('conversation', present)
-    for (const conversation of new Set([...replaced.gone, ...replaced.come].map(row => row.conversation)))
-      waiting.add('record', recordsOf.all(conversation))
+    if (kind === 'mail') waiting.add('thread', present)
+    waiting.addFrom('record', RECORDS, [
+      ...changed.map(({ conversation }) => conversation),
+      ...come.map(row => numberOf(row.conversation_id)),
+    ])
     // A number that was only just given may belong to no conversation when its turn comes.
     waiting.add(
       'record',
-      [...replaced.gone, ...replaced.come].map(({ contact }) => contact),
+      changed.map(({ contact }) => contact),
     )
-    if (kind === 'mail') waiting.add('thread', present)
-    for (const { conversation_id: id } of come)
-      waiting.add('record', recordsOf.all(numbers.conversation(kind, String(id))))
   }
 }
+
+/** What follows SELECT for the addresses of people, and for the records of conversations. */
+const ADDRESSES = 'p.person_id FROM json_each(:keys) k CROSS JOIN people p ON p._id = k.value'
+export const RECORDS =
+  'r.record FROM json_each(:keys) k CROSS JOIN _record_conversations r ON r.conversation = k.value'
 
 /** One row for each address and role. The owner of a meeting who also attends it is its owner. */
 function distinctPeople(people: readonly SourcePerson[]): (SourcePerson & { address: string })[] {
@@ -193,46 +208,39 @@ function greatest<T extends string | number>(one: T | null, other: T | null): T 
   return one > other ? one : other
 }
 
-/** Internal numbers, which are given to what has none. They are kept for one step: rows may be removed after it. */
-function createNumbers(prepare: Prepare) {
-  const known = (find: string, create: string) => {
-    const numbers = new Map<string, number>()
-    return (...key: string[]) => {
-      const name = key.join('\0')
-      const kept = numbers.get(name)
-      if (kept !== undefined) return kept
-      const stored = prepare<number>(find).pluck()
-      const before = stored.get(...key)
-      if (before === undefined) prepare(create).run(...key)
-      const number = before ?? onlyRow(stored, ...key)
-      numbers.set(name, number)
-      return number
-    }
+/** Internal numbers of people by address, which are given to those who have none. */
+function createPersonNumbers(prepare: Prepare) {
+  const create = prepare(`INSERT INTO people (person_id, party_id, side, is_member_now)
+    SELECT value, value, 'unknown', 0 FROM json_each(?) WHERE true ON CONFLICT DO NOTHING`)
+  const find = prepare<[string, number]>(
+    'SELECT p.person_id, p._id FROM json_each(?) k CROSS JOIN people p ON p.person_id = k.value',
+  ).raw()
+  return (addresses: readonly string[]): ReadonlyMap<string, number> => {
+    const all = JSON.stringify([...new Set(addresses)])
+    create.run(all)
+    return new Map(find.all(all))
   }
-  return {
-    conversation: known(
-      'SELECT _id FROM conversations WHERE kind = ? AND conversation_id = ?',
-      'INSERT INTO conversations (kind, conversation_id) VALUES (?, ?)',
-    ),
-    person: known(
-      'SELECT _id FROM people WHERE person_id = ?',
-      `INSERT INTO people (person_id, party_id, side, is_member_now) SELECT a, a, 'unknown', 0 FROM (SELECT ? AS a)`,
-    ),
-    record: known(
-      'SELECT _id FROM record_activity WHERE object = ? AND record_id = ?',
-      'INSERT INTO record_activity (object, record_id) VALUES (?, ?)',
-    ),
+}
+
+/** Internal numbers of an object's records by id, which are given to those that have none. */
+function createRecordNumbers(prepare: Prepare) {
+  const create = prepare(`INSERT INTO record_activity (object, record_id)
+    SELECT ?, value FROM json_each(?) WHERE true ON CONFLICT DO NOTHING`)
+  const find = prepare<[string, number]>(
+    'SELECT r.record_id, r._id FROM json_each(?) k CROSS JOIN record_activity r ON r.object = ? AND r.record_id = k.value',
+  ).raw()
+  return (object: string, ids: readonly string[]): ReadonlyMap<string, number> => {
+    const all = JSON.stringify([...new Set(ids)])
+    create.run(object, all)
+    return new Map(find.all(all, object))
   }
 }
 
 /** Removes a conversation with all that is derived from it. */
 function createForget({ prepare, waiting }: Deriving) {
-  const column = (sql: string) => prepare<never>(sql).pluck()
-  const mates = column('SELECT _id FROM conversations WHERE _thread = ? AND _id <> ?')
-  const people = column(
-    'SELECT p.person_id FROM _conversation_people x JOIN people p ON p._id = x.person WHERE x.conversation = ?',
-  )
-  const records = column('SELECT record FROM _record_conversations WHERE conversation = ?')
+  const mates = prepare<number>('SELECT _id FROM conversations WHERE _thread = ? AND _id <> ?').pluck()
+  const people = `p.person_id FROM json_each(:keys) k CROSS JOIN _conversation_people x ON x.conversation = k.value
+    CROSS JOIN people p ON p._id = x.person`
   const removals = [
     'DELETE FROM _conversation_people WHERE conversation = ?',
     'DELETE FROM _record_conversations WHERE conversation = ?',
@@ -241,8 +249,8 @@ function createForget({ prepare, waiting }: Deriving) {
   ].map(sql => prepare(sql))
   return (number: number, thread: number | null) => {
     if (thread !== null) waiting.add('thread', mates.all(thread, number))
-    waiting.add('person', people.all(number))
-    waiting.add('record', records.all(number))
+    waiting.addFrom('person', people, [number])
+    waiting.addFrom('record', RECORDS, [number])
     for (const removal of removals) removal.run(number)
   }
 }
@@ -250,7 +258,6 @@ function createForget({ prepare, waiting }: Deriving) {
 interface KnownConversation {
   number: number
   kind: 'mail' | 'meeting'
-  id: string
   isReadable: number | null
   /** Side of the people without an address; null without any. */
   others: 'theirs' | 'unknown' | null
@@ -317,7 +324,7 @@ const OTHERS = `CASE c.kind
 export function createConversationPeople({ prepare, waiting, crm: { contactObject } }: Deriving) {
   const conversations = createDerivedRows(prepare, {
     table: 'conversations',
-    columns: ['_id', 'kind', 'conversation_id', 'person_id', 'side', 'is_external'],
+    columns: ['_id', 'person_id', 'side', 'is_external', 'is_linked'],
     key: ['_id'],
     scope: '_id',
   })
@@ -327,20 +334,19 @@ export function createConversationPeople({ prepare, waiting, crm: { contactObjec
     key: ['record', 'conversation'],
     scope: 'conversation',
   })
-  const kinds = `SELECT c._id AS number, c.kind, c.conversation_id AS id, c.is_readable AS isReadable, ${OTHERS} AS others FROM json_each(:keys) k CROSS JOIN conversations c ON c._id = k.value`
-  const recordsOf = prepare<number>('SELECT record FROM _record_conversations WHERE conversation = ?').pluck()
+  const kinds = `SELECT c._id AS number, c.kind, c.is_readable AS isReadable, ${OTHERS} AS others FROM json_each(:keys) k CROSS JOIN conversations c ON c._id = k.value`
+  const recordNumbers = createRecordNumbers(prepare)
   const meet = prepare(
     'UPDATE conversations SET _is_two_way = NOT _is_two_way WHERE _id = ? AND _is_two_way <> ?',
   )
-  const markLinked = prepare(
-    'UPDATE conversations SET is_linked = NOT is_linked WHERE _id = ? AND is_linked <> ?',
-  )
   return (ids: readonly number[]) => {
-    const numbers = createNumbers(prepare)
     const present = rowsFor<KnownConversation>(prepare, kinds, ids)
     const people = listsBy(rowsFor<TakingPart>(prepare, TAKING_PART, ids), ({ conversation }) => conversation)
     const links = rowsFor<RecordLink>(prepare, LINKS, ids)
-    const rows = present.map(({ number, kind, id, isReadable, others }) => {
+    const linked = new Set(links.flatMap(({ conversation, how }) => (how > HOW.participant ? conversation : [])))
+    const kindOf = new Map(present.map(({ number, kind }) => [number, kind]))
+    const met: number[] = []
+    const rows = present.map(({ number, kind, isReadable, others }) => {
       const own = people.get(number) ?? []
       const first = own.find(({ role }) => role === ROLES.FROM || role === ROLES.OWNER)
       const isExternal = isWithTheirs(
@@ -349,19 +355,22 @@ export function createConversationPeople({ prepare, waiting, crm: { contactObjec
       )
       if (kind === 'meeting') {
         const isTwoWay = isExternal === 1 && own.some(({ side }) => side === 'ours') ? 1 : 0
-        if (meet.run(number, isTwoWay).changes > 0) waiting.add('record', recordsOf.all(number))
+        if (meet.run(number, isTwoWay).changes > 0) met.push(number)
       }
       return {
-        ...{ _id: number, kind, conversation_id: id },
+        _id: number,
         person_id: first?.person_id ?? null,
         side: first?.side ?? null,
         is_external: isExternal,
+        is_linked: linked.has(number) ? 1 : 0,
       }
     })
-    for (const { _id, kind } of conversations.replace(ids, rows).come) {
-      waiting.add('record', recordsOf.all(Number(_id)))
-      if (kind === 'mail') waiting.add('thread', [_id])
-    }
+    const changed = conversations.replace(ids, rows).come.map(({ _id }) => _id)
+    waiting.addFrom('record', RECORDS, [...met, ...changed])
+    waiting.add(
+      'thread',
+      changed.filter(number => kindOf.get(number) === 'mail'),
+    )
     const byAddress = [...people.values()]
       .flat()
       .flatMap(({ conversation, contact_id: record_id }) =>
@@ -372,14 +381,19 @@ export function createConversationPeople({ prepare, waiting, crm: { contactObjec
       const key = JSON.stringify([link.conversation, link.object, link.record_id])
       if ((strongest.get(key)?.how ?? 0) < link.how) strongest.set(key, link)
     }
-    const linked = new Set(
-      links.flatMap(({ conversation, how }) => (how > HOW.participant ? conversation : [])),
+    const numbers = new Map(
+      [...listsBy([...strongest.values()], ({ object }) => object)].map(([object, of]) => [
+        object,
+        recordNumbers(
+          object,
+          of.map(({ record_id }) => record_id),
+        ),
+      ]),
     )
-    for (const { number } of present) markLinked.run(number, linked.has(number) ? 1 : 0)
     const replaced = pairs.replace(
       ids,
       [...strongest.values()].map(({ conversation, object, record_id, how }) => ({
-        record: numbers.record(object, record_id),
+        record: numbers.get(object)?.get(record_id) ?? 0,
         conversation,
         how,
       })),

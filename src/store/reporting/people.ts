@@ -124,13 +124,10 @@ export function createPeople({ prepare, waiting, domains, time }: Deriving) {
   const contactAt = prepare<string | null>(CONTACT_AT).pluck()
   const internalAt = prepare<number | null>(INTERNAL_AT).pluck()
   const nameAt = prepare<string | null>(NAME_AT).pluck()
-  const conversations = prepare<number>(
-    'SELECT x.conversation FROM _conversation_people x JOIN people p ON p._id = x.person WHERE p.person_id = ?',
-  ).pluck()
-  const records = prepare<number>(
-    `SELECT DISTINCT r.record FROM people p CROSS JOIN _conversation_people x ON x.person = p._id AND x.has_said = 1
-     CROSS JOIN _record_conversations r ON r.conversation = x.conversation WHERE p.person_id = ?`,
-  ).pluck()
+  const taking =
+    'FROM json_each(:keys) k CROSS JOIN people p ON p.person_id = k.value CROSS JOIN _conversation_people x ON x.person = p._id'
+  const conversations = `x.conversation ${taking}`
+  const records = `r.record ${taking} AND x.has_said = 1 CROSS JOIN _record_conversations r ON r.conversation = x.conversation`
   const dayOf = (at: number | null) => (at === null ? null : (time.dayOf(at)?.day ?? null))
   return (addresses: readonly string[]) => {
     const members = new Map(
@@ -188,12 +185,13 @@ export function createPeople({ prepare, waiting, domains, time }: Deriving) {
       [...gone, ...come].map(({ party_id }) => party_id),
     )
     const before = new Map(gone.map(row => [row.person_id, row]))
-    for (const { person_id: id, side, contact_id, party_id } of come) {
-      const known = before.get(id)
-      if (known?.side !== side || known.contact_id !== contact_id)
-        waiting.add('conversation', conversations.all(id))
-      if (known?.side !== side || known.party_id !== party_id) waiting.add('record', records.all(id))
-    }
+    const differIn = (...columns: ('side' | 'contact_id' | 'party_id')[]) =>
+      come.flatMap(row => {
+        const known = before.get(row.person_id)
+        return columns.some(column => known?.[column] !== row[column]) ? [row.person_id] : []
+      })
+    waiting.addFrom('conversation', conversations, differIn('side', 'contact_id'))
+    waiting.addFrom('record', records, differIn('side', 'party_id'))
   }
 }
 

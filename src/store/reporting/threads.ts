@@ -1,4 +1,5 @@
 import type { Prepare } from '../database/sqlite-types.ts'
+import { RECORDS } from './conversations.ts'
 import { type Deriving, msOf, rowsFor } from './derivation.ts'
 import { createDerivedRows } from './derived-rows.ts'
 import { mailQuestions, type ThreadMail } from './mail-questions.ts'
@@ -34,7 +35,6 @@ export function createThreads({ prepare, waiting, time, replyLimitDays }: Derivi
   const setTwoWay = prepare(
     'UPDATE conversations SET _is_two_way = NOT _is_two_way WHERE _id = ? AND _is_two_way <> ?',
   )
-  const recordsOf = prepare<number>('SELECT record FROM _record_conversations WHERE conversation = ?').pluck()
   const workHours = (from: number, to: number) => (time.workHoursTo(to) ?? 0) - (time.workHoursTo(from) ?? 0)
 
   return (numbers: readonly number[]) => {
@@ -44,6 +44,7 @@ export function createThreads({ prepare, waiting, time, replyLimitDays }: Derivi
     const mails = new Map(
       rowsFor<Mail>(prepare, MAILS, conversations.flat()).map(mail => [mail.number, mail]),
     )
+    const met: number[] = []
     const rows = conversations.flatMap(members => {
       const own = members.flatMap(number => mails.get(number) ?? [])
       const thread = Math.min(...own.map(({ number }) => number))
@@ -58,8 +59,7 @@ export function createThreads({ prepare, waiting, time, replyLimitDays }: Derivi
         ),
       )
       for (const { number } of own)
-        if (setTwoWay.run(number, answers.has(number) ? 1 : 0).changes > 0)
-          waiting.add('record', recordsOf.all(number))
+        if (setTwoWay.run(number, answers.has(number) ? 1 : 0).changes > 0) met.push(number)
       return found.map(({ asked, lastAsked, answered, isCounted }) => ({
         asked: asked.id,
         last_asked: lastAsked.id,
@@ -68,6 +68,7 @@ export function createThreads({ prepare, waiting, time, replyLimitDays }: Derivi
         is_counted: isCounted ? 1 : 0,
       }))
     })
+    waiting.addFrom('record', RECORDS, met)
     questions.replace([...mails.keys()], rows)
     waiting.done('thread', [...mails.keys()])
   }

@@ -35,7 +35,9 @@ export const WAITING_KEYS_SQL = `CREATE TABLE \`_waiting_keys\` ( /* Keys of cha
 ) STRICT, WITHOUT ROWID`
 
 export interface WaitingKeys {
-  add(kind: KeyKind, keys: Iterable<WaitingKey | null>): void
+  add(kind: KeyKind, keys: readonly (WaitingKey | null)[]): void
+  /** @param select what follows SELECT, for keys of the kind by what the JSON array `:keys` has */
+  addFrom(kind: KeyKind, select: string, keys: readonly (WaitingKey | null)[]): void
   isAny(): boolean
   /** The first keys of the first kind that has any. @param most how many of a kind */
   next(most: (kind: KeyKind) => number): { kind: KeyKind; keys: WaitingKey[] } | undefined
@@ -47,12 +49,16 @@ export interface WaitingKeys {
 }
 
 export function createWaitingKeys(prepare: Prepare): WaitingKeys {
+  const addFrom: WaitingKeys['addFrom'] = (kind, select, keys) => {
+    if (keys.length > 0)
+      prepare(`INSERT OR IGNORE INTO _waiting_keys (kind, key) ${of(kind, select)}`).run({
+        keys: JSON.stringify(keys),
+      })
+  }
   return {
+    addFrom,
     isAny: () => prepare('SELECT 1 FROM _waiting_keys LIMIT 1').get() !== undefined,
-    add(kind, keys) {
-      const insert = prepare('INSERT OR IGNORE INTO _waiting_keys (kind, key) VALUES (?, ?)')
-      for (const key of keys) if (key !== null) insert.run(KEY_KINDS[kind], key)
-    },
+    add: (kind, keys) => addFrom(kind, 'value FROM json_each(:keys) WHERE value IS NOT NULL', keys),
     next(most) {
       const first = prepare<number>('SELECT min(kind) FROM _waiting_keys').pluck().get()
       const kind = (Object.keys(KEY_KINDS) as KeyKind[]).find(name => KEY_KINDS[name] === first)
@@ -63,8 +69,10 @@ export function createWaitingKeys(prepare: Prepare): WaitingKeys {
       return { kind, keys }
     },
     done(kind, keys) {
-      const remove = prepare('DELETE FROM _waiting_keys WHERE kind = ? AND key = ?')
-      for (const key of keys) remove.run(KEY_KINDS[kind], key)
+      prepare('DELETE FROM _waiting_keys WHERE kind = ? AND key IN (SELECT value FROM json_each(?))').run(
+        KEY_KINDS[kind],
+        JSON.stringify(keys),
+      )
     },
     addAll(kinds) {
       for (const kind of kinds)
