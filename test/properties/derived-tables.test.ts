@@ -9,6 +9,7 @@ import { loadSettings } from '../../src/config/load-settings.ts'
 import { createReports } from '../../src/store/reporting/reports.ts'
 import { openAt, type TemporaryStore, withShortcuts } from '../store/temporary-store.ts'
 import { putOwn } from '../store/unique-texts.ts'
+import { derivedContent, forgetDerived } from '../support/derived-content.ts'
 import { runs } from '../support/effort.ts'
 
 /** Whatever is written, and wherever the process is killed, the derived tables become those of a full build. */
@@ -165,29 +166,6 @@ const step = fc.oneof(
   { weight: 1, arbitrary: fc.constant('start again' as const) },
 )
 
-const DERIVED = {
-  conversations: `SELECT kind, conversation_id, happened_at, day, local_hour, title, person_id, side, is_external, is_group_email,
-      is_readable, minutes, _is_two_way,
-      (SELECT min(m.conversation_id) FROM conversations m WHERE m._thread = c._thread) AS thread
-    FROM conversations c ORDER BY 1, 2`,
-  people: `SELECT person_id, party_id, name, domain, side, member_id, is_member_now, contact_id, first_seen_day, last_seen_day
-    FROM people ORDER BY 1`,
-  parties: 'SELECT * FROM parties ORDER BY 1',
-  pairs: 'SELECT * FROM record_conversations ORDER BY 1, 2, 3, 4',
-  records: `SELECT object, record_id, meetings, mails, mails_in, mails_out, meetings_without_derived, mails_without_derived,
-      mails_in_without_derived, mails_out_without_derived, engaged_people, first_meeting_day, last_day, last_theirs_day, last_two_way_day
-    FROM record_activity ORDER BY 1, 2`,
-  questions: `SELECT asked_mail_id, thread_id, asked_at, last_asked_at, answered_mail_id, answered_at, day, person_id, side, is_counted,
-      CASE WHEN answered_at IS NOT NULL THEN work_hours END AS worked FROM mail_questions ORDER BY 1`,
-  waiting: 'SELECT * FROM _waiting_keys',
-  internal: `SELECT (SELECT count(*) FROM _conversation_people) AS people, (SELECT count(*) FROM _record_conversations) AS pairs,
-      (SELECT count(*) FROM _mail_questions) AS questions, (SELECT count(*) FROM _contact_addresses) AS contacts,
-      (SELECT count(*) FROM _company_domains) AS companies`,
-}
-
-const derived = (store: TemporaryStore) =>
-  Object.fromEntries(Object.entries(DERIVED).map(([of, sql]) => [of, store.all(sql)]))
-
 const configOf = (env: Readonly<Record<string, string>>) =>
   reportConfig(loadSettings({ flags: {}, env, cwd: '/', requireApi: false }).settings)
 
@@ -215,11 +193,6 @@ function opened(path: string, folder: string) {
   return { store, update }
 }
 
-const TABLES = [
-  ...['conversations', 'people', 'parties', 'record_activity', '_conversation_people'],
-  ...['_record_conversations', '_mail_questions', '_contact_addresses', '_company_domains'],
-]
-
 test('what is derived row by row is what a full build derives', async () => {
   await fc.assert(
     fc.asyncProperty(
@@ -243,11 +216,10 @@ test('what is derived row by row is what a full build derives', async () => {
             else await take(store)
           }
           await update(env, 9999)
-          const byRow = derived(store)
-          store.exec("DELETE FROM sync_meta WHERE key = 'report_rules'")
-          for (const table of TABLES) store.exec(`DELETE FROM ${table}`)
+          const byRow = derivedContent(store.db)
+          forgetDerived(store.db)
           await update(env, 9999)
-          expect(byRow).toEqual(derived(store))
+          expect(byRow).toEqual(derivedContent(store.db))
         } finally {
           store.close()
           rmSync(folder, { recursive: true, force: true })

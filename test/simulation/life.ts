@@ -14,6 +14,7 @@ import { type ClockSpan, createWitness } from './checks.ts'
 import { type Deed, drawDeeds } from './deeds.ts'
 import { watchHeads } from './heads.ts'
 import { createMachine, type Program } from './machine.ts'
+import { wrongReports } from './reports.ts'
 import { grown, type Sizes } from './rest.ts'
 import { digestOf, type Load, traceOf } from './trace.ts'
 import { NUDGE, sendWebhook } from './webhook.ts'
@@ -420,6 +421,7 @@ export async function live(life: Life): Promise<Lived> {
       if (left.length === 0 && day >= life.restDays) break
     }
     find(...grown(rest), ...(life.restDays >= ALL_ASKED_DAYS ? witness.unnamed() : []))
+    if (findings.length === 0) find(...(await wrongReports({ database, env, now: () => machine.now() })))
   } catch (error) {
     find(error instanceof Error ? (error.stack ?? error.message) : String(error))
   }
