@@ -177,7 +177,7 @@ function opened(path: string, folder: string) {
   const reports = createReports({
     db: store.db,
     prepare: store.prepare,
-    clock: { now: () => Date.parse(NOW) },
+    clock: { now: () => Date.parse(NOW), elapsed: () => 0 },
     transaction: async work => {
       if (left === 0) throw new Error('killed')
       left -= 1

@@ -16,7 +16,7 @@ function workspace(env: Readonly<Record<string, string>> = {}) {
   const reports = createReports({
     db: store.db,
     prepare: store.prepare,
-    clock: { now: () => Date.parse(NOW) },
+    clock: { now: () => Date.parse(NOW), elapsed: () => 0 },
     transaction: async work => {
       steps += 1
       return store.atomically(work)

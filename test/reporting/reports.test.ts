@@ -75,7 +75,7 @@ function workspace(dealFields: readonly object[] = DEAL_FIELDS) {
   const reports = createReports({
     db: store.db,
     prepare: store.prepare,
-    clock: { now: () => Date.parse('2026-03-04T05:00:00.000Z') },
+    clock: { now: () => Date.parse('2026-03-04T05:00:00.000Z'), elapsed: () => 0 },
     transaction: async work => store.atomically(work),
   })
   return {
@@ -253,7 +253,11 @@ describe('the view deals', () => {
 /** Another start of the program. */
 async function workspaceUpdateOf(store: TemporaryStore): Promise<void> {
   const reports = createReports({
-    ...{ db: store.db, prepare: store.prepare, clock: { now: () => Date.parse('2026-03-04T05:00:00.000Z') } },
+    ...{
+      db: store.db,
+      prepare: store.prepare,
+      clock: { now: () => Date.parse('2026-03-04T05:00:00.000Z'), elapsed: () => 0 },
+    },
     transaction: async work => store.atomically(work),
   })
   await reports.update(configOf())

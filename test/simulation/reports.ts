@@ -29,7 +29,7 @@ export async function wrongReports({ database, env, now }: ReportCheck): Promise
     const reports = createReports({
       db,
       prepare: statementCache(db),
-      clock: { now },
+      clock: { now, elapsed: () => 0 },
       transaction: async work => db.transaction(work).immediate(),
     })
     const config = reportConfig(loadSettings({ flags: {}, env, cwd: '/', requireApi: false }).settings)

@@ -106,8 +106,8 @@ export function createConversations(kind: 'mail' | 'meeting', derivation: Derivi
   const forget = createForget(derivation)
   const numbersOf = `SELECT c.conversation_id, c._id FROM json_each(:keys) k
     CROSS JOIN conversations c ON c.kind = '${kind}' AND c.conversation_id = k.value`
-  const personNumbers = createPersonNumbers(prepare)
-  const recordNumbers = createRecordNumbers(prepare)
+  const personNumbers = createNumbers(prepare, 'person')
+  const recordNumbers = createNumbers(prepare, 'record')
   return (ids: readonly string[]) => {
     const sources = rowsFor<Omit<SourceConversation, 'people'>>(prepare, SOURCES[kind].rows, ids)
     const people = listsBy(rowsFor<SourcePerson>(prepare, SOURCES[kind].people, ids), ({ id }) => id)
@@ -147,8 +147,8 @@ export function createConversations(kind: 'mail' | 'meeting', derivation: Derivi
     )
     const persons = personNumbers(takers.map(({ address }) => address))
     const contacts = recordNumbers(
-      'contact',
       takers.flatMap(({ contact }) => contact ?? []),
+      'contact',
     )
     const rows = takers.map(({ id, ms, address, role, isNamed, isInternal, hasSaid, contact }) => ({
       conversation: numberOf(id),
@@ -188,7 +188,7 @@ function distinctPeople(people: readonly SourcePerson[]): (SourcePerson & { addr
   const found = new Map<string, SourcePerson & { address: string }>()
   for (const { address, role, ...rest } of people) {
     if (address === null || address === '' || role === null) continue
-    const key = JSON.stringify([address, role === ROLES.ATTENDEE ? ROLES.OWNER : role])
+    const key = `${role === ROLES.ATTENDEE ? ROLES.OWNER : role} ${address}`
     const other = found.get(key)
     found.set(key, {
       id: rest.id,
@@ -208,31 +208,31 @@ function greatest<T extends string | number>(one: T | null, other: T | null): T 
   return one > other ? one : other
 }
 
-/** Internal numbers of people by address, which are given to those who have none. */
-function createPersonNumbers(prepare: Prepare) {
-  const create = prepare(`INSERT INTO people (person_id, party_id, side, is_member_now)
-    SELECT value, value, 'unknown', 0 FROM json_each(?) WHERE true ON CONFLICT DO NOTHING`)
-  const find = prepare<[string, number]>(
-    'SELECT p.person_id, p._id FROM json_each(?) k CROSS JOIN people p ON p.person_id = k.value',
-  ).raw()
-  return (addresses: readonly string[]): ReadonlyMap<string, number> => {
-    const all = JSON.stringify([...new Set(addresses)])
-    create.run(all)
-    return new Map(find.all(all))
-  }
-}
+/** SQL for pairs of name and internal number, by a JSON array of names, and to give numbers to names. */
+const NUMBERS = {
+  person: {
+    find: 'SELECT p.person_id, p._id FROM json_each(?) k CROSS JOIN people p ON p.person_id = k.value',
+    create: `INSERT INTO people (person_id, party_id, side, is_member_now) SELECT value, value, 'unknown', 0 FROM json_each(?)`,
+  },
+  /** Of an object, which is the second parameter. */
+  record: {
+    find: 'SELECT r.record_id, r._id FROM json_each(?) k CROSS JOIN record_activity r ON r.object = ? AND r.record_id = k.value',
+    create:
+      'INSERT INTO record_activity (record_id, object) SELECT value, o FROM json_each(?), (SELECT ? AS o)',
+  },
+} as const
 
-/** Internal numbers of an object's records by id, which are given to those that have none. */
-function createRecordNumbers(prepare: Prepare) {
-  const create = prepare(`INSERT INTO record_activity (object, record_id)
-    SELECT ?, value FROM json_each(?) WHERE true ON CONFLICT DO NOTHING`)
-  const find = prepare<[string, number]>(
-    'SELECT r.record_id, r._id FROM json_each(?) k CROSS JOIN record_activity r ON r.object = ? AND r.record_id = k.value',
-  ).raw()
-  return (object: string, ids: readonly string[]): ReadonlyMap<string, number> => {
-    const all = JSON.stringify([...new Set(ids)])
-    create.run(object, all)
-    return new Map(find.all(all, object))
+/** Internal numbers by name, which are given to names that have none. */
+function createNumbers(prepare: Prepare, of: keyof typeof NUMBERS) {
+  const find = prepare<[string, number]>(NUMBERS[of].find).raw()
+  const create = prepare(NUMBERS[of].create)
+  return (names: readonly string[], ...object: readonly string[]): ReadonlyMap<string, number> => {
+    const all = [...new Set(names)]
+    const numbers = new Map(find.all(JSON.stringify(all), ...object))
+    if (numbers.size === all.length) return numbers
+    const missing = JSON.stringify(all.filter(name => !numbers.has(name)))
+    create.run(missing, ...object)
+    return new Map([...numbers, ...find.all(missing, ...object)])
   }
 }
 
@@ -335,7 +335,7 @@ export function createConversationPeople({ prepare, waiting, crm: { contactObjec
     scope: 'conversation',
   })
   const kinds = `SELECT c._id AS number, c.kind, c.is_readable AS isReadable, ${OTHERS} AS others FROM json_each(:keys) k CROSS JOIN conversations c ON c._id = k.value`
-  const recordNumbers = createRecordNumbers(prepare)
+  const recordNumbers = createNumbers(prepare, 'record')
   const meet = prepare(
     'UPDATE conversations SET _is_two_way = NOT _is_two_way WHERE _id = ? AND _is_two_way <> ?',
   )
@@ -378,15 +378,15 @@ export function createConversationPeople({ prepare, waiting, crm: { contactObjec
       )
     const strongest = new Map<string, RecordLink>()
     for (const link of [...links, ...byAddress]) {
-      const key = JSON.stringify([link.conversation, link.object, link.record_id])
+      const key = `${link.conversation}\0${link.object}\0${link.record_id}`
       if ((strongest.get(key)?.how ?? 0) < link.how) strongest.set(key, link)
     }
     const numbers = new Map(
       [...listsBy([...strongest.values()], ({ object }) => object)].map(([object, of]) => [
         object,
         recordNumbers(
-          object,
           of.map(({ record_id }) => record_id),
+          object,
         ),
       ]),
     )

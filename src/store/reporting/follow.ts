@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import type { Clock } from '../../base/clock.ts'
 import { createLocalHour } from '../../base/time-zone.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
@@ -21,13 +22,22 @@ import { createWaitingKeys, followChanges, type KeyKind } from './waiting-keys.t
  * keys.
  */
 
-/** Keys that one transaction follows. A company may have tens of thousands of conversations. */
-const STEP = 200
-const STEP_OF_RECORDS = 20
+/** How many keys the first transaction of a kind follows. A company may have tens of thousands of conversations. */
+const FIRST_STEP = 20
+const LARGEST_STEP = 2000
+/** Between them a transaction is neither so long that other writes wait, nor so short that pages are written often. */
+const STEP_MS = { least: 30, most: 60 }
+
+/** How many keys the next transaction follows, by how long the last one took. Pure. */
+export function stepAfter(keys: number, tookMs: number): number {
+  if (tookMs > STEP_MS.most) return Math.max(1, Math.floor(keys / 2))
+  return tookMs < STEP_MS.least ? Math.min(keys * 2, LARGEST_STEP) : keys
+}
 
 interface FollowDeps {
   db: Sqlite
   prepare: Prepare
+  clock: Pick<Clock, 'elapsed'>
   transaction<T>(work: () => T): Promise<T>
 }
 
@@ -54,7 +64,12 @@ const FOLLOWS_RULE: Readonly<Record<string, readonly KeyKind[]>> = {
 export const isFollowing = (prepare: Prepare): boolean =>
   createMeta(prepare).get(META.reportRules) !== undefined
 
-export function createFollow({ db, prepare, transaction }: FollowDeps): (rules: Rules) => Promise<void> {
+export function createFollow({
+  db,
+  prepare,
+  clock,
+  transaction,
+}: FollowDeps): (rules: Rules) => Promise<void> {
   const meta = createMeta(prepare)
   const waiting = createWaitingKeys(prepare)
   let steps: { of: string; by: Readonly<Record<KeyKind, (keys: never[]) => void>> } | undefined
@@ -92,11 +107,14 @@ export function createFollow({ db, prepare, transaction }: FollowDeps): (rules: 
       await transaction(() => begin(text, [rules.days[0]?.day, rules.days.at(-1)?.day]))
     if (steps?.of !== text) steps = { of: text, by: stepsBy(derivation({ prepare, waiting, crm }, rules)) }
     const { by } = steps
+    const most = new Map<KeyKind, number>()
     const step = () => {
-      const next = waiting.next(kind => (kind === 'record' ? STEP_OF_RECORDS : STEP))
+      const since = clock.elapsed()
+      const next = waiting.next(kind => most.get(kind) ?? FIRST_STEP)
       if (!next) return
       by[next.kind](next.keys as never[])
       waiting.done(next.kind, next.keys)
+      most.set(next.kind, stepAfter(most.get(next.kind) ?? FIRST_STEP, clock.elapsed() - since))
     }
     while (waiting.isAny()) await transaction(step)
   }

@@ -44,13 +44,13 @@ const YEARS_BEFORE = 2
 interface ReportsDeps {
   db: Sqlite
   prepare: Prepare
-  clock: Pick<Clock, 'now'>
+  clock: Pick<Clock, 'now' | 'elapsed'>
   transaction<T>(work: () => T): Promise<T>
 }
 
 export function createReports({ db, prepare, clock, transaction }: ReportsDeps): Reports {
   const meta = createMeta(prepare)
-  const follow = createFollow({ db, prepare, transaction })
+  const follow = createFollow({ db, prepare, clock, transaction })
   if (reportTablesIn(db).conversations && isFollowing(prepare)) followChanges(db)
   const dealVersions = createDealVersions({ db, prepare, transaction })
   const columnValues = createColumnValues({ db, prepare, clock, transaction })

@@ -85,34 +85,43 @@ function threadMail(
   return { id: number, key: id, at, day: day.day_number, side, isGroup: isGroup === 1 }
 }
 
+const THREADS = `SELECT DISTINCT c._id, k.thread_id FROM json_each(:keys) j
+  CROSS JOIN conversations c ON c._id = j.value AND c.kind = 'mail'
+  CROSS JOIN message_copies k ON k.mail_id = c.conversation_id WHERE k._deleted_at IS NULL AND k.thread_id <> ''`
+const MAILS_OF_THREADS = `SELECT DISTINCT k.thread_id, c._id FROM json_each(:keys) j CROSS JOIN message_copies k ON k.thread_id = j.value
+  CROSS JOIN conversations c ON c.kind = 'mail' AND c.conversation_id = k.mail_id WHERE k._deleted_at IS NULL`
+
 /** Finds the e-mails that are connected by threads with some, as lists of connected ones. */
 function createConnected(prepare: Prepare): (numbers: readonly number[]) => number[][] {
-  const threadsOf = prepare<string>(
-    `SELECT DISTINCT k.thread_id FROM conversations c CROSS JOIN message_copies k ON k.mail_id = c.conversation_id
-     WHERE c._id = ? AND c.kind = 'mail' AND k._deleted_at IS NULL AND k.thread_id <> ''`,
-  ).pluck()
-  const mailsOf = prepare<number>(
-    `SELECT DISTINCT c._id FROM message_copies k CROSS JOIN conversations c ON c.kind = 'mail' AND c.conversation_id = k.mail_id
-     WHERE k.thread_id = ? AND k._deleted_at IS NULL`,
-  ).pluck()
+  const add = <Key extends string | number, Value>(
+    to: Map<Key, Value[]>,
+    sql: string,
+    keys: Iterable<Key>,
+  ) => {
+    const known = [...new Set(keys)].filter(key => !to.has(key))
+    for (const key of known) to.set(key, [])
+    const pairs = prepare<[Key, Value]>(sql)
+      .raw()
+      .all({ keys: JSON.stringify(known) })
+    for (const [key, value] of pairs) to.get(key)?.push(value)
+    return pairs.map(([, value]) => value)
+  }
   return numbers => {
+    const threadsOf = new Map<number, string[]>()
+    const mailsOf = new Map<string, number[]>()
+    for (let mails = numbers; mails.length > 0; )
+      mails = add(mailsOf, MAILS_OF_THREADS, add(threadsOf, THREADS, mails))
     const seen = new Set<number>()
-    const seenThreads = new Set<string>()
     return numbers.flatMap(first => {
       if (seen.has(first)) return []
-      seen.add(first)
-      const members = [first]
+      const members = new Set([first])
       for (const number of members)
-        for (const thread of threadsOf.all(number)) {
-          if (seenThreads.has(thread)) continue
-          seenThreads.add(thread)
-          for (const mail of mailsOf.all(thread))
-            if (!seen.has(mail)) {
-              seen.add(mail)
-              members.push(mail)
-            }
+        for (const thread of threadsOf.get(number) ?? []) {
+          for (const mail of mailsOf.get(thread) ?? []) members.add(mail)
+          mailsOf.delete(thread)
         }
-      return [members]
+      for (const number of members) seen.add(number)
+      return [[...members]]
     })
   }
 }
