@@ -3,7 +3,7 @@ import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 /** What the tables for reports derive from conversations, without the internal numbers, which depend on the order of writing. */
 
 const DERIVED = {
-  conversations: `SELECT kind, conversation_id, happened_at, day, local_hour, title, person_id, side, is_external, is_group_email,
+  conversations: `SELECT kind, conversation_id, happened_at, day, local_hour, title, person_id, side, is_external, is_linked, is_group_email,
       is_readable, minutes, _is_two_way,
       (SELECT min(m.conversation_id) FROM conversations m WHERE m._thread = c._thread) AS thread
     FROM conversations c ORDER BY 1, 2`,

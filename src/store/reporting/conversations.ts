@@ -343,7 +343,9 @@ export function createConversationPeople({ prepare, waiting, crm: { contactObjec
     const present = rowsFor<KnownConversation>(prepare, kinds, ids)
     const people = listsBy(rowsFor<TakingPart>(prepare, TAKING_PART, ids), ({ conversation }) => conversation)
     const links = rowsFor<RecordLink>(prepare, LINKS, ids)
-    const linked = new Set(links.flatMap(({ conversation, how }) => (how > HOW.participant ? conversation : [])))
+    const linked = new Set(
+      links.flatMap(({ conversation, how }) => (how > HOW.participant ? conversation : [])),
+    )
     const kindOf = new Map(present.map(({ number, kind }) => [number, kind]))
     const met: number[] = []
     const rows = present.map(({ number, kind, isReadable, others }) => {
