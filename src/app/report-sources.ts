@@ -22,6 +22,8 @@ export interface ReportedProcess {
   /** As in the settings, like the path. */
   workspaceId(): string
   databasePath(): string
+  /** Whether it serves the report. */
+  hasReport: boolean
   /** Undefined while the process has closed the database. */
   db(): Sqlite | undefined
   /** Undefined for a process that is no daemon. */
@@ -41,7 +43,7 @@ export interface ReportSources {
 const REPORT_PROGRAM = new URL('../report/worker.js', import.meta.url)
 
 export function createReportSources(reported: ReportedProcess): ReportSources {
-  const { clock, version, db, daemon } = reported
+  const { clock, version, hasReport, db, daemon } = reported
   const counted = createCountedStatusReader({ clock })
   const path = () => resolve(reported.databasePath())
   const statusReport = createCachedReading(async (of: string) => {
@@ -67,6 +69,7 @@ export function createReportSources(reported: ReportedProcess): ReportSources {
       report: of,
       overview: seen,
       problems,
+      hasReport,
       verdict: verdictOf(of, problems, { now, minutes: seen.traffic.hour }),
       at: isoInstant(now),
       version,

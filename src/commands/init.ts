@@ -19,8 +19,10 @@ import {
 } from '../config/settings.ts'
 import { renderSettingsFile } from '../config/settings-file.ts'
 import { writeNewFile } from '../store/disk/new-files.ts'
+import type { GuessedSetting } from '../store/reporting/guessed-settings.ts'
 import { ask } from '../terminal/ask.ts'
-import type { CommandContext, CommandDefinition } from './base/command.ts'
+import { countText } from '../terminal/wording.ts'
+import { type CommandContext, type CommandDefinition, DATABASE_ONLY } from './base/command.ts'
 
 interface InitOptions {
   force?: true
@@ -34,7 +36,7 @@ const FLAGS = SETTING_LIST.flatMap(([key, { flag }]) => (flag === undefined ? []
 
 export const initCommand: CommandDefinition<InitOptions> = {
   description:
-    'Writes a settings file that explains every setting. Settings given as flags are filled in; all others are commented out. On a terminal it asks for the address of the API, the workspace and the key where they are not given, writes the key to a separate file next to the settings file, tries them as parley doctor does, and offers to estimate a backfill. Only you can read both files.',
+    'Writes a settings file that explains every setting. Settings given as flags are filled in; all others are commented out. Where there is a warehouse already, what it guesses about the CRM stands in these comments, with the reasons. On a terminal it asks for the address of the API, the workspace and the key where they are not given, writes the key to a separate file next to the settings file, tries them as parley doctor does, and offers to estimate a backfill. Only you can read both files.',
   settings: FLAGS,
   options: [
     new Option('--force', 'overwrite an existing file'),
@@ -54,8 +56,9 @@ export const initCommand: CommandDefinition<InitOptions> = {
   async run(context, { flags, options }) {
     const { env, cwd, stdout, stderr, stdin } = context
     const values = tomlValues(flags, cwd)
+    const guesses = await guessesFor({ flags, env, cwd })
     if (options.stdout) {
-      stdout.write(renderSettingsFile(values))
+      stdout.write(renderSettingsFile(values, guesses))
       return EXIT_STATUS.done
     }
     const { path } = settingsFilePath({ flags, env })
@@ -77,11 +80,11 @@ export const initCommand: CommandDefinition<InitOptions> = {
         writePrivateFile(join(dirname(path), keyFile), join(dirname(absolute), keyFile), `${answer}\n`)
       values[key] = JSON.stringify(key === 'api.key' ? keyFile : answer)
     }
-    writePrivateFile(path, absolute, renderSettingsFile(values))
+    writePrivateFile(path, absolute, renderSettingsFile(values, guesses))
     const missing = open.filter(each => values[each] === undefined)
     const found = settingsFilePath({ flags: {}, env }).path
     if (answers.size === 0 || missing.length > 0 || !options.try) {
-      stdout.write(nextSteps({ path, keyFile, missing, found }).join('\n'))
+      stdout.write(nextSteps({ path, keyFile, missing, found, guesses: guesses.size }).join('\n'))
       return EXIT_STATUS.done
     }
     stdout.write(`Wrote ${path}. Trying the settings:\n\n`)
@@ -100,6 +103,30 @@ async function tryThem(context: CommandContext, flags: SettingFlags): Promise<Ex
   if (answer === undefined || /^n/i.test(answer)) return EXIT_STATUS.done
   const { backfillCommand } = await import('./backfill/backfill.ts')
   return backfillCommand.run(context, { ...input, options: { plan: true } })
+}
+
+/** What the warehouse guesses, where there is one. It is only a help, so that one that cannot be read is no error. */
+async function guessesFor({
+  flags,
+  env,
+  cwd,
+}: Pick<CommandContext, 'env' | 'cwd'> & { flags: SettingFlags }): Promise<
+  ReadonlyMap<string, GuessedSetting>
+> {
+  const { path } = loadSettings({ flags: { ...flags, config: devNull }, env, cwd, ...DATABASE_ONLY }).settings
+    .database
+  if (!existsSync(resolve(cwd, path))) return new Map()
+  const [{ readDatabase }, { guessedSettings }] = await Promise.all([
+    import('../store/file/open.ts'),
+    import('../store/reporting/guessed-settings.ts'),
+  ])
+  try {
+    const guesses = readDatabase({ path: resolve(cwd, path) }, guessedSettings)
+    return new Map(guesses.map(guess => [guess.key, guess]))
+  } catch (error) {
+    if (error instanceof StopError) return new Map()
+    throw error
+  }
 }
 
 const REQUIRED = ['api.base_url', 'api.workspace_id', 'api.key'] as const
@@ -189,9 +216,10 @@ interface NextStepsInput {
   missing: readonly (typeof REQUIRED)[number][]
   /** The settings file that other commands read when --config is not given. */
   found: string
+  guesses: number
 }
 
-function nextSteps({ path, keyFile, missing, found }: NextStepsInput): string[] {
+function nextSteps({ path, keyFile, missing, found, guesses }: NextStepsInput): string[] {
   const named = path === found ? '' : ` --config ${path}`
   const open = missing.filter(key => key !== 'api.key').map(key => key.replace('api.', ''))
   const steps = [
@@ -201,6 +229,11 @@ function nextSteps({ path, keyFile, missing, found }: NextStepsInput): string[] 
           `Put the API key in ${join(dirname(path), keyFile)}, readable by you alone (chmod 600), and name that file under [api]: key_file = "${keyFile}"`,
         ]
       : []),
+    ...(guesses === 0
+      ? []
+      : [
+          `Decide what is guessed: ${countText(guesses, 'setting')} of the CRM and of reports ${guesses === 1 ? 'has its guess' : 'have their guesses'} in a comment, with the reason. Remove the # to keep one.`,
+        ]),
     `Check the settings: parley doctor${named}`,
     `Read everything: parley backfill${named}`,
   ]

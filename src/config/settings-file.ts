@@ -14,19 +14,31 @@ const WIDTH = 90
 /**
  * A settings file that explains every setting. Settings without a given value are commented out.
  * @param values TOML by key, such as `{ 'api.base_url': '"https://api.example.com"' }`
+ * @param guesses shown in place of the examples, by key
  */
-export function renderSettingsFile(values: { readonly [Key in SettingKey]?: string }): string {
+export function renderSettingsFile(
+  values: { readonly [Key in SettingKey]?: string },
+  guesses: ReadonlyMap<string, SettingGuess> = new Map(),
+): string {
   const head = commentLines(
     'Settings of parley. This file lists every setting. A setting that is commented out shows an example and has its default. An environment variable wins over this file, and a flag over both.',
   )
   const sections = Object.entries(SECTIONS).map(([section, about]) => {
-    const settings = settingsOf(section).map(([key, setting]) => renderSetting(key, setting, values[key]))
+    const settings = settingsOf(section).map(([key, setting]) =>
+      renderSetting(key, setting, values[key] ?? guesses.get(key)),
+    )
     return [`${commentLines(about)}\n[${section}]`, ...settings].join('\n\n')
   })
   return `${[head, ...sections].join('\n\n')}\n`
 }
 
-function renderSetting(key: SettingKey, setting: Setting, value: string | undefined): string {
+/** What a setting would be, as TOML, and why. */
+export interface SettingGuess {
+  value: string
+  why: string
+}
+
+function renderSetting(key: SettingKey, setting: Setting, given: string | SettingGuess | undefined): string {
   const facts = [
     setting.without === 'required' ? 'Required.' : `Default: ${defaultText(setting)}.`,
     setting.unit === undefined ? '' : `Unit: ${setting.unit}.`,
@@ -36,7 +48,8 @@ function renderSetting(key: SettingKey, setting: Setting, value: string | undefi
   return [
     commentLines(setting.description),
     commentLines(facts.filter(fact => fact !== '').join(' ')),
-    value === undefined ? `# ${name} = ${setting.example}` : `${name} = ${value}`,
+    ...(typeof given === 'object' ? [commentLines(`Guessed now: ${given.why}`)] : []),
+    typeof given === 'string' ? `${name} = ${given}` : `# ${name} = ${given?.value ?? setting.example}`,
   ].join('\n')
 }
 

@@ -93,6 +93,7 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
     clock,
     workspaceId: () => current.settings.api.workspaceId,
     databasePath: () => current.settings.database.path,
+    hasReport: parts.settings.http.report,
     db: () => current.app?.store.db,
     daemon: () => reportedState(current),
   })

@@ -1,6 +1,7 @@
 import { EXIT_STATUS } from '../base/errors.ts'
 import { nameIn, sectionOf } from '../config/settings.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
+import { type GuessedSetting, guessedSettings } from '../store/reporting/guessed-settings.ts'
 import { reportProblems, storedReports } from '../store/reporting/report-settings.ts'
 import { foreignReportObjects, reportTablesIn } from '../store/reporting/tables.ts'
 import { waitingKeys } from '../store/reporting/waiting-keys.ts'
@@ -42,14 +43,11 @@ export function reportFindings(db: Sqlite, line: Finder): Finding[] {
       'Reports from before count other values. If this is right, nothing is to be done.',
     ),
   )
-  const sections = [...new Set(stored.guesses.map(({ name }) => sectionOf(name)))]
-  const guessed = sections.map(section => {
-    const guesses = stored.guesses.filter(({ name }) => sectionOf(name) === section)
-    const lines = guesses.map(
-      ({ name, value }) => `${nameIn(name)} = ${value.startsWith('[') ? value : JSON.stringify(value)}`,
-    )
-    return line.note(`guessed [${section}] ${lines.join(', ')}`, GUESSED)
-  })
+  const guesses = guessedSettings(db)
+  const guessed =
+    guesses.length === 0
+      ? []
+      : [line.note(`guessed, as lines for the settings file:\n${settingLines(guesses).join('\n')}`, GUESSED)]
   const unknown = stored.unknownStages
   const stages =
     unknown.length === 0
@@ -64,4 +62,15 @@ export function reportFindings(db: Sqlite, line: Finder): Finding[] {
 }
 
 const GUESSED =
-  'To decide them yourself, put such lines into the settings file. "none" is for a field that there is not.'
+  'To decide them yourself, put such lines under their sections in the settings file. "none" is for a field that there is not. parley init --stdout prints them with their reasons.'
+
+/** TOML: each section with its settings. */
+function settingLines(guesses: readonly GuessedSetting[]): string[] {
+  const sections = [...new Set(guesses.map(({ key }) => sectionOf(key)))]
+  return sections.flatMap(section => [
+    `[${section}]`,
+    ...guesses
+      .filter(({ key }) => sectionOf(key) === section)
+      .map(({ key, value }) => `${nameIn(key)} = ${value}`),
+  ])
+}

@@ -5,6 +5,7 @@ import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { onlyRow } from '../store/database/statements.ts'
 import type { Workspace } from '../store/file/workspace.ts'
 import { appliedMigrations, newestMigration } from '../store/migrations/journal.ts'
+import { type ReportGuess, readGuesses } from '../store/reporting/guessed-settings.ts'
 import { reportProblems } from '../store/reporting/report-settings.ts'
 import { foreignReportObjects, reportTablesIn } from '../store/reporting/tables.ts'
 import { waitingKeys } from '../store/reporting/waiting-keys.ts'
@@ -40,12 +41,6 @@ export interface ReportTablesState {
   waiting: number
   /** Sentences for people. */
   notes: readonly string[]
-}
-
-export interface ReportGuess {
-  name: string
-  value: string
-  why: string
 }
 
 export interface ReportSection {
@@ -86,7 +81,7 @@ export function readReport(db: Sqlite, now: number): ReportFigures {
       complete_as_of: statusInstants(readUncounted(db)).complete_as_of,
       time_zone: lacks.deals === undefined ? readSetting(db, 'reporting.time_zone') : null,
       tables: readTablesState(db, lacks),
-      guesses: lacks.deals === undefined ? readGuesses(db) : [],
+      guesses: readGuesses(db),
       sections,
     }
   })
@@ -161,12 +156,3 @@ const readSetting = (db: Sqlite, name: string): string | null =>
     .prepare<unknown[], string | null>('SELECT value FROM report_settings WHERE name = ?')
     .pluck()
     .get(name) ?? null
-
-/** Fields, domains, and what stages mean. */
-const GUESSES = `SELECT name, value, why FROM report_settings WHERE is_guessed AND value IS NOT NULL
-UNION ALL
-SELECT 'outcome of ' || coalesce(pipeline || ' / ', '') || coalesce(stage, stage_id), outcome, why FROM (
-  SELECT s.*, p.pipeline FROM stage_outcomes s LEFT JOIN pipelines p ON p.pipeline_id = s.pipeline_id)
-WHERE is_guessed`
-
-const readGuesses = (db: Sqlite): ReportGuess[] => db.prepare<unknown[], ReportGuess>(GUESSES).all()

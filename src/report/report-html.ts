@@ -55,7 +55,7 @@ function tablesState({ tables: { state, notes } }: ReportFigures): Html {
 
 function guesses({ guesses: all }: ReportFigures): Html | false {
   if (all.length === 0) return false
-  return html`<details>
+  return html`<details id="guesses">
 <summary>${countText(all.length, 'guess', 'guesses')}, since the settings do not say what fields, stages and domains mean</summary>
 <p>Settings of the same names replace them. <code>parley doctor</code> prints them as lines for the settings file.</p>
 ${scroll(

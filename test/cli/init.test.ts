@@ -7,6 +7,7 @@ import { loadSettings } from '../../src/config/load-settings.ts'
 import { type SimulatorProcess, startSimulatorProcess } from '../support/simulator-process.ts'
 import { requirePrograms } from '../systemd/tools.ts'
 import { emptyFolder, PROGRAM, parley } from './parley.ts'
+import { backfilled } from './workspace.ts'
 
 const FILE = 'config/parley.toml'
 const read = (cwd: string, name = FILE) => readFileSync(join(cwd, name), 'utf8')
@@ -35,6 +36,25 @@ test('--stdout prints the example file and writes no file', async () => {
   const example = readFileSync(new URL('../../config/parley.example.toml', import.meta.url), 'utf8')
   expect({ status, stdout }).toEqual({ status: 0, stdout: example })
   expect(readdirSync(cwd)).toEqual([])
+})
+
+test('--stdout shows what the warehouse guesses, so that a person only removes the comment', async context => {
+  const { cwd, file } = await backfilled(context, { deals: 20 })
+  const { stdout } = await parley(['init', '--stdout'], { cwd })
+  const amount = '# amount = "amount"'
+  expect(stdout).toMatch(new RegExp(`# Guessed now: amount looks like .*\\n${amount}\\n`))
+  expect(stdout).toMatch(/^# won = \[".*\/.*"\]$/m)
+  writeFileSync(join(cwd, 'own.toml'), stdout.replace(amount, amount.slice(2)), { mode: 0o600 })
+  const settings = loadSettings({ flags: { config: 'own.toml' }, env: {}, cwd, requireApi: false }).settings
+  expect(settings.crmDeal.amount).toBe('amount')
+  const other = await parley(['init', '--no-try'], { cwd, env: { PARLEY_DATABASE: file } })
+  expect(other.stdout).toMatch(/Decide what is guessed: \d+ settings/)
+})
+
+test('a database that parley did not create is no reason for init to fail', async () => {
+  const cwd = emptyFolder()
+  writeFileSync(join(cwd, 'parley.db'), 'not a database')
+  expect(await parley(['init'], { cwd })).toMatchObject({ status: 0, stderr: '' })
 })
 
 test('an existing file is not changed without --force', async () => {

@@ -79,6 +79,7 @@ test('the status server reads a small file at most once a second', async () => {
     clock,
     workspaceId: () => 'acme',
     databasePath: () => store.path,
+    hasReport: false,
     db: () => undefined,
     daemon: () => runningState(clock),
   })
@@ -98,7 +99,7 @@ describe('the report of the status server', () => {
   const sourcesAt = (path: string, clock: Clock) =>
     createReportSources({
       ...{ version: '1', clock, workspaceId: () => 'acme', databasePath: () => path },
-      ...{ db: () => undefined, daemon: () => undefined },
+      ...{ hasReport: true, db: () => undefined, daemon: () => undefined },
     })
 
   test('it is made once for all who ask at the same time', async () => {

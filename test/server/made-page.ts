@@ -15,6 +15,7 @@ export function pageOf(change: (view: PageView) => Partial<PageView> = () => ({}
   const problems = problemsOf(report, NOW)
   const view: PageView = {
     workspaceId: 'acme',
+    hasReport: false,
     report,
     overview: readOverview(store.db, NOW),
     problems,

@@ -49,6 +49,19 @@ describe('the page', () => {
     expect(Number(width) / Number(drawn)).toBeCloseTo(scale)
   })
 
+  test.each([
+    [true, '<a href="report#guesses">3 guesses for reports, with their reasons</a>'],
+    [false, '3 guesses for reports; <code>parley doctor</code> lists them'],
+  ])(
+    'the page says how many guesses there are, and where they are explained (report served: %s)',
+    (hasReport, text) => {
+      const html = pageOf(({ overview }) => ({ hasReport, overview: { ...overview, guesses: 3 } }))
+      expect(html).toContain(text)
+      expect(html.includes('<a href="report">')).toBe(hasReport)
+      expect(pageOf(() => ({ hasReport }))).not.toContain('guesses')
+    },
+  )
+
   test('fields that differ take one line until someone unfolds them', () => {
     const drift = ['a', 'b'].map(field => ({ table: 'meetings', field, reason: 'unknown field' }))
     const html = pageOf(({ overview }) => ({ overview: { ...overview, drift } }))

@@ -21,6 +21,7 @@ export function startBackfillPage({ app, settings, log, version }: BackfillPageD
     clock,
     workspaceId: () => settings.api.workspaceId,
     databasePath: () => settings.database.path,
+    hasReport: false,
     db: () => store.db,
     daemon: () => undefined,
   })

@@ -1,16 +1,18 @@
 import { sizeText } from '../../base/size-text.ts'
 import { fileSizesText, publishedText } from '../../health/wording.ts'
 import type { PublicationReport, SnapshotReport } from '../../store/status/report.ts'
-import { durationText } from '../../terminal/wording.ts'
+import { countText, durationText } from '../../terminal/wording.ts'
 import { type Html, html } from './html.ts'
 import type { PageView } from './view.ts'
 import { foreign, instantText } from './wording.ts'
 
 export function fileSection({
   report,
+  overview,
+  hasReport,
   version,
   uptimeMs,
-}: Pick<PageView, 'report' | 'version' | 'uptimeMs'>): Html {
+}: Pick<PageView, 'report' | 'overview' | 'hasReport' | 'version' | 'uptimeMs'>): Html {
   const { database, snapshot, publication, workspace } = report
   const entries: [string, Html | string][] = [
     ['Database', foreign(database)],
@@ -18,6 +20,10 @@ export function fileSection({
     ['Workspace', workspace === null ? 'not known yet' : foreign(`${workspace.id} at ${workspace.base_url}`)],
     ['Snapshot', snapshot === null ? 'none' : snapshotText(snapshot)],
     ...(publication === null ? [] : [['Publication', publicationText(publication)] as [string, Html]]),
+    ...(hasReport ? [['Report', REPORT_LINK] as [string, Html]] : []),
+    ...(overview.guesses > 0
+      ? [['Guesses', guessesText(overview.guesses, hasReport)] as [string, Html]]
+      : []),
     ['Version', `parley ${version}`],
     ['Running for', durationText(uptimeMs)],
   ]
@@ -25,6 +31,16 @@ export function fileSection({
 <h2 id="file-title">The file</h2>
 <dl>${entries.map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
 </section>`
+}
+
+const REPORT_LINK = html`<a href="report">pipeline, activity, reply times and more</a>`
+
+/** What reports rest on is explained in the report, or by a command. */
+function guessesText(guesses: number, hasReport: boolean): Html {
+  const count = countText(guesses, 'guess', 'guesses')
+  return hasReport
+    ? html`<a href="report#guesses">${count} for reports, with their reasons</a>`
+    : html`${count} for reports; <code>parley doctor</code> lists them, and <code>parley report</code> explains them`
 }
 
 function snapshotText({ made_at: madeAt, bytes, failed_at: failedAt }: SnapshotReport): Html {

@@ -12,6 +12,8 @@ export interface PageView {
   verdict: HealthVerdict
   /** The most serious first. */
   problems: readonly HealthProblem[]
+  /** Whether the report is at `/report`. */
+  hasReport: boolean
   /** When the view was read. */
   at: string
   version: string

@@ -164,8 +164,6 @@ export const rolesOf = (settings: StoredSettings, object: RoleObject): Record<st
 }
 
 export interface StoredReports {
-  /** Fields that were guessed. */
-  guesses: readonly { name: string; value: string }[]
   /** Of the last seven days. */
   changes: readonly { name: string; before: string | null; after: string | null }[]
   /** Stages of deals of which nothing says whether they are open, won or lost, by name or else by id. */
@@ -176,12 +174,6 @@ export interface StoredReports {
 export function storedReports(db: Sqlite): StoredReports | undefined {
   if (!hasTable(db, 'report_settings')) return undefined
   return {
-    guesses: db
-      .prepare<unknown[], { name: string; value: string }>(
-        `SELECT name, value FROM report_settings WHERE is_guessed AND value IS NOT NULL
-         AND name NOT LIKE '%.object' AND name <> 'crm.deal.status_values' ORDER BY name`,
-      )
-      .all(),
     changes: db
       .prepare<unknown[], { name: string; before: string | null; after: string | null }>(
         `SELECT name, old_value AS before, new_value AS after FROM report_settings_changes

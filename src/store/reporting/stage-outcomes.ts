@@ -97,9 +97,9 @@ export function outcomesOf(stages: readonly StageFacts[], rules: StageRules): St
   const matched = new Set<string>()
   const set = (stage: StageFacts): StageOutcome | undefined => {
     for (const outcome of ['won', 'lost'] as const) {
-      const entry = rules[outcome].find(each => names(each, stage))
+      const entry = rules[outcome].find(each => isNamed(each, stage))
       if (entry === undefined) continue
-      for (const each of rules[outcome]) if (names(each, stage)) matched.add(each)
+      for (const each of rules[outcome]) if (isNamed(each, stage)) matched.add(each)
       return { outcome, isGuessed: false, why: `The settings name it in crm.deal.${outcome}.` }
     }
     return undefined
@@ -111,7 +111,11 @@ export function outcomesOf(stages: readonly StageFacts[], rules: StageRules): St
   return { outcomes, unmatched: [...rules.won, ...rules.lost].filter(entry => !matched.has(entry)) }
 }
 
-function names(entry: string, { id, name, pipeline }: StageFacts): boolean {
+/** Whether an entry of the settings means this stage. */
+export function isNamed(
+  entry: string,
+  { id, name, pipeline }: Pick<StageFacts, 'id' | 'name' | 'pipeline'>,
+): boolean {
   if (entry === id) return true
   const wanted = entry.trim().toLowerCase()
   const own = (name ?? '').trim().toLowerCase()

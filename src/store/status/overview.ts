@@ -2,6 +2,7 @@ import { HOUR_MS, isoInstant, MINUTE_MS, utcDay } from '../../base/clock.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { readDatabase } from '../file/open.ts'
+import { countGuesses } from '../reporting/guessed-settings.ts'
 import type { ResourceDay } from '../sync/days.ts'
 import { META, readMeta, readNote } from '../sync/meta.ts'
 import type { RunOutcome } from '../sync/runs.ts'
@@ -20,6 +21,8 @@ export interface Overview {
   today: readonly ResourceDay[]
   /** Where payloads differ from the declarations. */
   drift: readonly DriftedField[]
+  /** What the settings do not say about the CRM and the workspace, so that it is guessed. */
+  guesses: number
 }
 
 export interface DriftedField {
@@ -58,6 +61,7 @@ export function readOverview(db: Sqlite, now: number): Overview {
       .prepare<[string], ResourceDay>('SELECT * FROM sync_days WHERE day = ? ORDER BY resource')
       .all(utcDay(now)),
     drift: readDrift(db),
+    guesses: countGuesses(db),
   }))
 }
 

@@ -46,6 +46,7 @@ function overview(changes: Partial<Overview> = {}): Overview {
     traffic: { hour: hourWith({}), day: [], week: [] },
     today: [],
     drift: [],
+    guesses: 0,
     ...changes,
   }
 }

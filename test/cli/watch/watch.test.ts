@@ -28,6 +28,7 @@ const OVERVIEW = {
   traffic: { hour: [], day: [], week: [] },
   today: [],
   drift: [],
+  guesses: 0,
 }
 const READ = { report: report(), overview: OVERVIEW, readMs: 0 }
 

@@ -1,0 +1,89 @@
+import { jsonLine, singleLine } from '../../base/safe-text.ts'
+import type { Sqlite } from '../database/sqlite-types.ts'
+import { onlyRow } from '../database/statements.ts'
+import { isNamed } from './stage-outcomes.ts'
+import { reportTablesIn } from './tables.ts'
+
+/** What the settings do not say about the CRM and the workspace, so that it is guessed. */
+
+export interface ReportGuess {
+  /** Of `report_settings`, or `outcome of PIPELINE / STAGE`. */
+  name: string
+  value: string
+  why: string
+}
+
+const GUESSES = `SELECT name, value, why FROM report_settings
+WHERE is_guessed AND value IS NOT NULL AND name NOT LIKE '%.object'
+UNION ALL
+SELECT 'outcome of ' || coalesce(p.pipeline || ' / ', '') || coalesce(s.stage, s.stage_id), s.outcome, s.why
+FROM stage_outcomes s LEFT JOIN pipelines p ON p.pipeline_id = s.pipeline_id
+WHERE s.is_guessed`
+
+/** None where there are no tables for reports. */
+export const readGuesses = (db: Sqlite): ReportGuess[] =>
+  reportTablesIn(db).deals ? db.prepare<unknown[], ReportGuess>(`${GUESSES} ORDER BY name`).all() : []
+
+export const countGuesses = (db: Sqlite): number =>
+  reportTablesIn(db).deals
+    ? onlyRow(db.prepare<unknown[], number>(`SELECT count(*) FROM (${GUESSES})`).pluck())
+    : 0
+
+/** A setting that would decide what is guessed. */
+export interface GuessedSetting {
+  key: string
+  /** As TOML. */
+  value: string
+  why: string
+}
+
+/** A text or a list of texts is the same in TOML and in JSON whose control characters are escaped. */
+const toml = (value: unknown): string => jsonLine(value).trimEnd()
+
+/** Ordered by key, so that those of a section are together. */
+export function guessedSettings(db: Sqlite): GuessedSetting[] {
+  if (!reportTablesIn(db).deals) return []
+  const fields = readGuesses(db)
+    .filter(({ name }) => /^(crm|reporting)\./.test(name) && name !== 'crm.deal.status_values')
+    .map(({ name, value, why }) => ({
+      key: name,
+      // A list is stored as JSON.
+      value: toml(value.startsWith('[') ? JSON.parse(value) : value),
+      why: singleLine(why.replace(/^Guessed: /, '')),
+    }))
+  return [...fields, ...stageSettings(db)].sort((one, other) => (one.key < other.key ? -1 : 1))
+}
+
+interface NamedStage {
+  id: string
+  name: string | null
+  pipeline: string | null
+  outcome: string
+  is_guessed: number
+}
+
+/** `crm.deal.won` and `crm.deal.lost`. One that is set already has no line, which would be a second one. */
+function stageSettings(db: Sqlite): GuessedSetting[] {
+  const stages = db
+    .prepare<unknown[], NamedStage>(
+      `SELECT s.stage_id AS id, s.stage AS name, p.pipeline, s.outcome, s.is_guessed
+       FROM stage_outcomes s LEFT JOIN pipelines p ON p.pipeline_id = s.pipeline_id
+       ORDER BY p.position, p.pipeline, s.position, s.stage, s.stage_id`,
+    )
+    .all()
+  const isSet = db.prepare('SELECT 1 FROM report_settings WHERE name = ? AND value IS NOT NULL')
+  return ['won', 'lost'].flatMap(outcome => {
+    const key = `crm.deal.${outcome}`
+    const guessed = stages.filter(stage => stage.outcome === outcome && stage.is_guessed === 1)
+    if (guessed.length === 0 || isSet.get(key) !== undefined) return []
+    const value = toml(guessed.map(stage => entryFor(stage, stages)))
+    return [{ key, value, why: 'stage_outcomes has the reason for each stage.' }]
+  })
+}
+
+/** `Pipeline/Stage` where it means no other stage, else the id. */
+function entryFor({ id, name, pipeline }: NamedStage, stages: readonly NamedStage[]): string {
+  if (name === null) return id
+  const entry = pipeline === null ? name : `${pipeline}/${name}`
+  return stages.filter(stage => isNamed(entry, stage)).length === 1 ? entry : id
+}
