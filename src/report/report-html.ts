@@ -85,8 +85,8 @@ function section({
   const panels = plan?.charts.flatMap(chart => panelsOf(chart, rows)) ?? []
   const caption =
     rows.length > MOST_ROWS
-      ? `The first ${MOST_ROWS} of ${countText(rows.length, 'row')}. The question below shows all.`
-      : 'The numbers'
+      ? `${title} in numbers: the first ${MOST_ROWS} of ${countText(rows.length, 'row')}. The question below shows all.`
+      : `${title} in numbers`
   return html`<section id="${question}" aria-labelledby="${question}-heading">
 <h2 id="${question}-heading">${title}</h2>
 <p class="pale">${asks}</p>

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { EXIT_STATUS } from '../../src/base/errors.ts'
+import { reportCommand } from '../../src/commands/report.ts'
 import type { ReportFigures } from '../../src/report/read-report.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { writeMigratedFile } from '../store/migrated-file.ts'
@@ -103,6 +104,24 @@ describe('parley report', () => {
     const ended = await report(args)
     expect([ended.status, ended.stderr]).toEqual([status, expect.stringContaining(said)])
     expect(existsSync(join(place.cwd, 'a.html'))).toBe(false)
+  })
+
+  test('a terminal gets no HTML, but the command that writes a file', async () => {
+    const written: string[] = []
+    const output = { write: (text: string) => written.push(text) }
+    const ended = reportCommand.run(
+      {
+        ...{ env: {}, cwd: place.cwd, stdout: { ...output, isTTY: true }, stderr: output, version: '1' },
+        ...{ signal: new AbortController().signal, onSignal: () => undefined },
+        stdin: { on: () => undefined, off: () => undefined, resume: () => undefined, pause: () => undefined },
+      },
+      { args: [], options: {}, flags: {} },
+    )
+    await expect(ended).rejects.toMatchObject({
+      exitStatus: EXIT_STATUS.usage,
+      hint: 'Name a file: parley report report.html',
+    })
+    expect(written).toEqual([])
   })
 
   test('a warehouse before its first backfill has a report that says so', async () => {

@@ -106,7 +106,7 @@ describe('the report', () => {
   test('a long table is cut, and says so', () => {
     const rows = Array.from({ length: 120 }, (_, place) => silent(`Deal ${place}`, null))
     const html = reportHtml(madeReport([madeSection('deals-without-activity', rows)]))
-    expect(html).toContain('The first 100 of 120 rows')
+    expect(html).toContain('the first 100 of 120 rows')
     expect(html.match(/<tr><td/g)).toHaveLength(100)
   })
 

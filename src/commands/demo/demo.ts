@@ -278,6 +278,7 @@ All these answers come from one SQLite file, ${database}. To look around in it:
   sqlite3 -readonly -box ${database} "SELECT * FROM live_members"
   sqlite3 -readonly -box ${database} "SELECT * FROM sync_status"
   ${parley} status --database ${database}
+  ${parley} report demo.html --database ${database}
 ${relative(cwd, join(INSTALLATION, 'drizzle/README.md'))} explains every table and view.
 
 For your own workspace:
