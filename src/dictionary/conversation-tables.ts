@@ -61,6 +61,20 @@ const CONVERSATION = text(
   { isKey: true, refersTo: ['messages.header_message_id', 'meetings.id'] },
 )
 
+/** The conversation of a row of another table. */
+const OF_CONVERSATION: Readonly<Record<'kind' | 'conversation_id', ColumnLine>> = {
+  kind: ['text', KIND[1], { ...KIND[2], refersTo: ['conversations.kind'], resolves: true }],
+  conversation_id: [
+    'text',
+    CONVERSATION[1],
+    {
+      ...CONVERSATION[2],
+      refersTo: ['conversations.conversation_id', ...(CONVERSATION[2]?.refersTo ?? [])],
+      resolves: true,
+    },
+  ],
+}
+
 const RECORD: Readonly<Record<string, ColumnLine>> = {
   object: text('Object of the record, such as `deal` (`crm_objects.name`).', 'deal', { isKey: true }),
   record_id: text('Record (`crm_records.id`).', DEAL_ID, { isKey: true, refersTo: ['crm_records.id'] }),
@@ -342,8 +356,7 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
     },
     {
       ...RECORD,
-      kind: KIND,
-      conversation_id: CONVERSATION,
+      ...OF_CONVERSATION,
       day: day('Local day.', NO_TIME),
       how: text(`How it belongs to the record, the strongest first: ${oneOf(HOWS)}.`, 'direct', {
         values: Object.keys(HOWS),
@@ -359,8 +372,12 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
         'One person in one role of one conversation. A person who owns a meeting and attends it is its `owner`. A speaker with another name has a row without `person_id`, with the role `speaker`.',
     },
     {
-      kind: ['text', KIND[1], { ...KIND[2], isKey: false }],
-      conversation_id: ['text', CONVERSATION[1], { ...CONVERSATION[2], isKey: false }],
+      kind: ['text', OF_CONVERSATION.kind[1], { ...OF_CONVERSATION.kind[2], isKey: false }],
+      conversation_id: [
+        'text',
+        OF_CONVERSATION.conversation_id[1],
+        { ...OF_CONVERSATION.conversation_id[2], isKey: false },
+      ],
       day: day('Local day.', NO_TIME),
       person_id: text('Address (`people.person_id`).', ADDRESS, {
         nullMeaning: 'It is a speaker whom no name of the meeting matches.',
@@ -424,8 +441,7 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
     },
     {
       ...RECORD,
-      kind: KIND,
-      conversation_id: CONVERSATION,
+      ...OF_CONVERSATION,
       day: day('Local day.', NO_TIME),
       person_id: text('Address (`people.person_id`).', ADDRESS, {
         isKey: true,

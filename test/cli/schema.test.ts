@@ -211,8 +211,8 @@ test.concurrent.each<[args: string[], message: string, hint: string]>([
   ],
   [
     ['schema', '--tables', 'teams'],
-    '--tables is for the views of a query engine, and no engine is named',
-    'Add --spark or --trino or --clickhouse, or leave --tables out.',
+    '--tables is for the views of a query engine or a semantic model, and none is named',
+    'Add --spark or --trino or --clickhouse or --ossie, or leave --tables out.',
   ],
   [
     ['schema', '--spark', '--catalogue', 'lake; DROP'],

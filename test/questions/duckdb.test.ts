@@ -1,5 +1,6 @@
 import type { DuckDBConnection } from '@duckdb/node-api'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { ossieModel } from '../../src/commands/schema/ossie.ts'
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
 import { duckdbSql } from '../../src/dictionary/duckdb-sql.ts'
 import { METRICS } from '../../src/dictionary/metrics.ts'
@@ -65,13 +66,26 @@ describe.each(questionFiles())('$name', file => {
   })
 })
 
-test.each(METRICS)('the metric $name has the same value in DuckDB and SQLite', async metric => {
-  const sql = `SELECT ${metric.expression(value => value)} AS value FROM ${metric.dataset} WHERE ${metric.filter}`
-  const found = await connection.runAndReadAll(sql)
-  const [[value] = []] = found.getRows()
-  // The engines add up in different orders.
-  expect(Number(value) / (sqlite.prepare<[], number>(sql).pluck().get() ?? 0)).toBeCloseTo(1, 12)
-})
+interface OssieMetric {
+  name: string
+  expression: { dialects: readonly { expression: string }[] }
+}
+
+test.each(METRICS)(
+  'the metric $name has the same value in DuckDB, SQLite and a semantic model',
+  async metric => {
+    const sql = `SELECT ${metric.expression(value => value)} AS value FROM ${metric.dataset} WHERE ${metric.filter}`
+    const found = await connection.runAndReadAll(sql)
+    const [[value] = []] = found.getRows()
+    const model = ossieModel({}) as { semantic_model: [{ metrics: OssieMetric[] }] }
+    const [{ metrics }] = model.semantic_model
+    const inModel = metrics.find(({ name }) => name === metric.name)?.expression.dialects[0]?.expression
+    const ofModel = sqlite.prepare(`SELECT ${inModel} FROM ${metric.dataset}`).pluck().get()
+    expect(ofModel).toBe(sqlite.prepare(sql).pluck().get())
+    // The engines add up in different orders.
+    expect(Number(value) / (sqlite.prepare<[], number>(sql).pluck().get() ?? 0)).toBeCloseTo(1, 12)
+  },
+)
 
 test('a number halfway between two tenths is rounded alike in DuckDB and SQLite', async () => {
   const values = Array.from({ length: 800 }, (_, index) => (index - 400) / 20)

@@ -51,7 +51,8 @@ export function engineViews(
 const LEFT_OUT =
   'Views of tables that are not published are left out, and so are the names that they would show.'
 
-function publishedNames(
+/** The tables and views that are published. @throws as `engineViews` */
+export function publishedNames(
   objects: readonly CrmObjectDescription[],
   names: readonly string[] | undefined,
 ): ReadonlySet<string> {

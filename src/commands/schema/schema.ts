@@ -26,10 +26,14 @@ import { parseTableNames } from '../base/table-names.ts'
 import { ENGINES, type Engine } from './engine-dialects.ts'
 import type { PublishedWhere } from './engine-views.ts'
 
+/** What describes the published tables. */
+const OF_PUBLISHED = [...ENGINES, 'ossie'] as const
+
 interface SchemaOptions extends Partial<Record<Engine, boolean>> {
   json?: boolean
   datasette?: boolean
   duckdb?: boolean
+  ossie?: boolean
   tables?: readonly string[]
   catalogue?: string
 }
@@ -41,10 +45,18 @@ export const schemaCommand: CommandDefinition<SchemaOptions> = {
   settings: settingsOfSections('database'),
   options: [
     new Option('--json', 'print all tables with all columns as one JSON object on standard output').conflicts(
-      ['datasette', 'duckdb', ...ENGINES],
+      ['datasette', 'duckdb', 'ossie', ...ENGINES],
     ),
-    new Option('--datasette', 'print metadata for Datasette as JSON').conflicts(['duckdb', ...ENGINES]),
+    new Option('--datasette', 'print metadata for Datasette as JSON').conflicts([
+      'duckdb',
+      'ossie',
+      ...ENGINES,
+    ]),
     new Option('--duckdb', 'print SQL that attaches the file in DuckDB and creates typed views'),
+    new Option(
+      '--ossie',
+      'print the published tables and views for reports, and the metrics, as a semantic model of Apache Ossie 0.1.1: JSON, which is YAML too',
+    ).conflicts(['duckdb', ...ENGINES]),
     ...ENGINES.map(engine =>
       new Option(
         `--${engine}`,
@@ -53,7 +65,7 @@ export const schemaCommand: CommandDefinition<SchemaOptions> = {
     ),
     new Option(
       '--tables <tables>',
-      `with ${ENGINES.map(engine => `--${engine}`).join(', ')}: only views that read these published tables, separated by commas; default publish.tables, usually all`,
+      `with ${OF_PUBLISHED.map(format => `--${format}`).join(', ')}: only views that read these published tables, separated by commas; default publish.tables, usually all`,
     ).argParser(parseTableNames),
     new Option(
       '--catalogue <name>',
@@ -65,6 +77,7 @@ export const schemaCommand: CommandDefinition<SchemaOptions> = {
     ['parley schema meetings', 'the columns of one'],
     ['parley schema --datasette > metadata.json', 'for datasette parley.db --metadata metadata.json'],
     ['parley schema --duckdb > parley.sql', 'for duckdb -init parley.sql'],
+    ['parley schema --ossie > parley.json', 'the tables for reports and the metrics, for a semantic layer'],
     ['parley schema --trino > views.sql', 'the views of the rows that are not deleted, for Trino'],
     [
       'parley schema --spark --catalogue parley.lake',
@@ -118,6 +131,10 @@ async function answer({ all, name, options, path, published, stdout }: SchemaQue
     const { engineViews } = await import('./engine-views.ts')
     return engineViews(engine, readCrmObjectsAt(path), published)
   }
+  if (options.ossie) {
+    const { ossieModel } = await import('./ossie.ts')
+    return jsonPage(ossieModel(published))
+  }
   if (options.duckdb) return (await import('./duckdb.ts')).duckdbScript(path, all)
   const width = stdout.isTTY ? stdout.columns || 80 : Number.POSITIVE_INFINITY
   return `${(chosen ? tablePage(chosen, width) : listPage(all, width)).join('\n')}\n`
@@ -126,17 +143,20 @@ async function answer({ all, name, options, path, published, stdout }: SchemaQue
 /** @throws StopError 64 */
 function refuseWithoutEngine(options: SchemaOptions): void {
   const given = (['tables', 'catalogue'] as const).find(one => options[one] !== undefined)
-  if (given === undefined || ENGINES.some(engine => options[engine])) return
-  throw new StopError(`--${given} is for the views of a query engine, and no engine is named`, {
-    code: 'no-engine',
-    hint: `Add ${ENGINES.map(engine => `--${engine}`).join(' or ')}, or leave --${given} out.`,
-    exitStatus: EXIT_STATUS.usage,
-  })
+  if (given === undefined || OF_PUBLISHED.some(format => options[format])) return
+  throw new StopError(
+    `--${given} is for the views of a query engine or a semantic model, and none is named`,
+    {
+      code: 'no-engine',
+      hint: `Add ${OF_PUBLISHED.map(format => `--${format}`).join(' or ')}, or leave --${given} out.`,
+      exitStatus: EXIT_STATUS.usage,
+    },
+  )
 }
 
 /** @throws StopError 64 for an unknown table, and for any table with the name of a format */
 function findTable(name: string, all: readonly DescribedTable[], options: SchemaOptions): DescribedTable {
-  const format = (['datasette', 'duckdb', ...ENGINES] as const).find(one => options[one])
+  const format = (['datasette', 'duckdb', ...OF_PUBLISHED] as const).find(one => options[one])
   if (format !== undefined) {
     throw new StopError(
       `parley schema --${format} describes the whole database and takes no table: ${JSON.stringify(name)}`,

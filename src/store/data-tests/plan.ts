@@ -135,7 +135,7 @@ function valueTests(table: DescribedTable, { name, values, source }: DescribedCo
   ]
 }
 
-interface Reference {
+export interface Reference {
   columns: readonly DescribedColumn[]
   /** For each target its table and columns, in the order of `columns`. */
   targets: readonly { table: string; columns: readonly string[] }[]
@@ -164,7 +164,10 @@ function referenceTests(table: DescribedTable, byName: ReadonlyMap<string, Descr
 }
 
 /** Columns that together name the key of one table are one reference. */
-function referencesOf(table: DescribedTable, byName: ReadonlyMap<string, DescribedTable>): Reference[] {
+export function referencesOf(
+  table: DescribedTable,
+  byName: ReadonlyMap<string, DescribedTable>,
+): Reference[] {
   const referring = table.columns.filter(({ refersTo }) => refersTo.length > 0)
   const together = [...new Set(referring.flatMap(({ refersTo }) => refersTo.map(tableIn)))].flatMap(
     target => {
