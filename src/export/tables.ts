@@ -36,8 +36,8 @@ export interface ExportTable {
   resource: ResourceName | null
   columns: readonly ExportColumn[]
   rows: RowSource
-  /** For a view. `usesClock`: its rows may change while no row of the warehouse does. */
-  view?: { usesClock: boolean }
+  /** A view is read as a whole. */
+  isView?: boolean
 }
 
 /** How the rows are read: SQL in which the exported table is called `t`. */
@@ -57,16 +57,15 @@ export interface Time {
   fromAll: string
 }
 
-/** The exported views. */
-const VIEWS: Readonly<Record<string, { order: string; usesClock: boolean }>> = {
-  sync_status: { order: 't.resource', usesClock: true },
-  sync_coverage: { order: 't.resource, t.from_at', usesClock: false },
-  // They are made of several tables, and small enough to be read each time.
+/** The exported views, with the order of their rows. */
+const VIEWS: Readonly<Record<string, string>> = {
+  sync_status: 't.resource',
+  sync_coverage: 't.resource, t.from_at',
   ...Object.fromEntries(
     REPORT_VIEWS.filter(({ selectBy }) => selectBy === undefined).map(({ name, columns }) => {
       const key = columns.filter(({ isKey }) => isKey)
       const order = (key.length > 0 ? key : columns).map(column => `t.${column.name}`).join(', ')
-      return [name, { order, usesClock: true }] as const
+      return [name, order] as const
     }),
   ),
 }
@@ -86,8 +85,7 @@ export function declaredTables(): readonly ExportTable[] {
     if (!rows) return []
     const resource = TABLES.get(name)?.resource ?? null
     const columns = described.columns.filter(column => isExported(column.name)).map(exportColumn)
-    const view = VIEWS[name]
-    return [{ name, folder: name, resource, columns, rows, ...(view && { view }) }]
+    return [{ name, folder: name, resource, columns, rows, isView: VIEWS[name] !== undefined }]
   })
 }
 
@@ -104,7 +102,7 @@ function exportKind({ kind, mayMisfit }: DescribedColumn): ExportKind {
 
 /** Undefined where the table or view is not exported. */
 function rowSourceOf(name: string): RowSource | undefined {
-  const order = VIEWS[name]?.order
+  const order = VIEWS[name]
   if (order !== undefined) return { from: `${quote(name)} t`, order }
   const division = DIVISIONS.get(name)
   switch (division?.by) {

@@ -214,11 +214,11 @@ async function* writeTables(
  * A table is compared as a whole if the last complete publication does not show its snapshot, since it was then published
  * without being completed, or left out. So is a table without rows, which may have been dropped and have come back.
  */
-function lookAtOf({ target, looking }: PublicationContext, { read }: PublishedTable): Looking {
+function lookAtOf({ options, target, looking }: PublicationContext, { read }: PublishedTable): Looking {
   const before = target.tables.get(read.folder)
   const shown = rowsIn(target).at(-1)?.snapshots[read.folder]
   const isShown = before?.parts.length !== 0 && before?.metadata['current-snapshot-id'] === shown
-  return lookingAt(looking, read, isShown)
+  return lookingAt(options.db, looking, { table: read, isShown })
 }
 
 /** Completes the publication. */

@@ -6,6 +6,8 @@ import {
   changesSince,
   currentPoint,
 } from '../store/changes/changes-since.ts'
+import { DIVISIONS, SOURCES_OF_VIEWS } from '../store/changes/divisions.ts'
+import { quote } from '../store/database/sql.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { appliedMigrations } from '../store/migrations/journal.ts'
 
@@ -67,17 +69,44 @@ export type Looking = 'all' | readonly string[]
 
 /** @param isShown whether the target has the table as its last complete publication shows it */
 export function lookingAt(
+  db: Sqlite,
   { changed }: Pick<WhereToLook, 'changed'>,
-  table: Pick<ExportTable, 'name' | 'view'>,
-  isShown: boolean,
+  { table, isShown }: { table: Pick<ExportTable, 'name' | 'isView'>; isShown: boolean },
 ): Looking {
-  return changed && isShown ? partsToLookAt(table, changed) : 'all'
+  return changed && isShown ? partsToLookAt(db, table, changed) : 'all'
 }
 
+/**
+ * A view is compared as a whole when one of the tables that it reads has changed, or may have: of those of parley's state no
+ * changes are noted, and by them views know the time.
+ */
 export function partsToLookAt(
-  { name, view }: Pick<ExportTable, 'name' | 'view'>,
+  db: Sqlite,
+  { name, isView }: Pick<ExportTable, 'name' | 'isView'>,
   changed: ChangedParts,
 ): Looking {
-  if (view === undefined) return changed.get(name) ?? []
-  return view.usesClock || changed.size > 0 ? 'all' : []
+  if (!isView) return changed.get(name) ?? []
+  const typed = db
+    .prepare<unknown[], string>('SELECT table_name FROM crm_objects WHERE table_name IS NOT NULL')
+    .pluck()
+    .all()
+  const noted = new Set([...DIVISIONS.keys(), ...SOURCES_OF_VIEWS, ...typed])
+  return tablesReadBy(db, name).some(table => changed.has(table) || !noted.has(table)) ? 'all' : []
+}
+
+/** The tables that SQLite opens for a view, through other views too. */
+function tablesReadBy(db: Sqlite, view: string): string[] {
+  const tables = new Map(
+    db
+      .prepare<unknown[], [number, string]>('SELECT rootpage, tbl_name FROM sqlite_master WHERE rootpage > 0')
+      .raw()
+      .all(),
+  )
+  const steps = db
+    .prepare<unknown[], { opcode: string; p2: number; p3: number }>(`EXPLAIN SELECT * FROM ${quote(view)}`)
+    .all()
+  // The first database is that of the file, the second has temporary tables.
+  return steps.flatMap(({ opcode, p2, p3 }) =>
+    opcode === 'OpenRead' && p3 === 0 ? (tables.get(p2) ?? []) : [],
+  )
 }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Clock, isoInstant } from '../base/clock.ts'
-import { createNotedChanges } from './changes/noted-changes.ts'
+import { createNotedChanges, type NotedChanges } from './changes/noted-changes.ts'
 import { type CrmFieldReader, createCrmFieldReader } from './crm/sql.ts'
 import { type CrmTables, createCrmTables, disableCrmTables, type TypedTableChange } from './crm/tables.ts'
 import { closeDatabase, closeKeepingWal, closeMovedDatabase } from './database/connections.ts'
@@ -219,7 +219,7 @@ function storeOn(db: Sqlite, opened: Opened): OpenStore {
         })
   const { workspace } = opened
   const store = {
-    ...createStore({ db, prepare, clock, commit, crmTables, checkpoints, workspace }),
+    ...createStore({ db, prepare, clock, commit, changes, crmTables, checkpoints, workspace }),
     close: () => closeAll({ db, file, checkpoints, crmTables, release }),
   }
   try {
@@ -264,6 +264,7 @@ interface StoreParts {
   prepare: Prepare
   clock: Clock
   commit: Transaction & Attempts
+  changes: NotedChanges
   crmTables: CrmTables
   checkpoints: Pick<Checkpoints, 'schedule'>
   workspace: WantedWorkspace | undefined
@@ -274,6 +275,7 @@ function createStore({
   prepare,
   clock,
   commit,
+  changes,
   crmTables,
   checkpoints,
   workspace,
@@ -353,7 +355,7 @@ function createStore({
       work,
       rebuildOnDisk: signal => rebuildOnDisk(db.name, signal),
     }),
-    reports: createReports({ db, prepare, clock, transaction: commit }),
+    reports: createReports({ db, prepare, clock, changes, transaction: commit }),
     crmTables,
     transaction: Object.assign(<T>(work: () => T) => commit(withCrmTables(work, crmTables)), {
       aside: <T>(work: () => T) => commit.aside(withCrmTables(work, crmTables)),

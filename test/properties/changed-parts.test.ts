@@ -3,7 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { reportConfig } from '../../src/app/reports.ts'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
+import { loadSettings } from '../../src/config/load-settings.ts'
 import { createFingerprint } from '../../src/export/fingerprint.ts'
 import { createPartReader, type PartName } from '../../src/publish/row-ranges.ts'
 import { type PublishedTable, publishedTables } from '../../src/publish/tables.ts'
@@ -126,7 +128,13 @@ const WRITES = {
     await Promise.all([expect(failed).rejects.toThrow('refused'), store.transaction(() => rename(of))])
   }),
   filling: fc.constant(async (store: TemporaryStore) => store.crmTables.finish()),
+  /** The tables for reports follow, and with them the views over their internal tables. */
+  reports: fc.constant(async (store: TemporaryStore) => {
+    await store.reports.update(REPORTS)
+  }),
 }
+
+const REPORTS = reportConfig(loadSettings({ flags: {}, env: {}, cwd: '/', requireApi: false }).settings)
 
 const write: fc.Arbitrary<(store: TemporaryStore, now: string) => void | Promise<void>> = fc.oneof(
   ...Object.values(WRITES),
@@ -166,7 +174,7 @@ function published(db: Sqlite, before: Published): { exact: Published; found: Pu
     const { name } = table.read
     const known = before.tables.get(name) ?? new Map<PartName, string>()
     const reader = createPartReader(db, table.read, [...known.keys()], LIMITS)
-    const notes = changed && known.size > 0 ? partsToLookAt(table.read, changed) : 'all'
+    const notes = changed && known.size > 0 ? partsToLookAt(db, table.read, changed) : 'all'
     const looked = notes === 'all' ? 'all' : reader.noted(notes)
     const kept = looked === 'all' ? [] : [...known].filter(([part]) => !looked.includes(part))
     const digests = [...kept, ...digestsOf(table, reader.rows(looked))]

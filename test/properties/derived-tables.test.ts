@@ -178,6 +178,7 @@ function opened(path: string, folder: string) {
     db: store.db,
     prepare: store.prepare,
     clock: { now: () => Date.parse(NOW), elapsed: () => 0 },
+    changes: { wholeTable: () => undefined },
     transaction: async work => {
       if (left === 0) throw new Error('killed')
       left -= 1

@@ -15,7 +15,12 @@ function warehouse() {
   const store = temporaryStore()
   let now = Date.parse('2026-01-01T00:00:00.000Z')
   const reports = createReports({
-    ...{ db: store.db, prepare: store.prepare, clock: { now: () => now, elapsed: () => 0 } },
+    ...{
+      db: store.db,
+      prepare: store.prepare,
+      clock: { now: () => now, elapsed: () => 0 },
+      changes: { wholeTable: () => undefined },
+    },
     transaction: async work => store.atomically(work),
   })
   const { settings } = loadSettings({ flags: {}, env: {}, cwd: '/', requireApi: false })

@@ -17,6 +17,7 @@ function workspace(env: Readonly<Record<string, string>> = {}) {
     db: store.db,
     prepare: store.prepare,
     clock: { now: () => Date.parse(NOW), elapsed: () => 0 },
+    changes: { wholeTable: () => undefined },
     transaction: async work => {
       steps += 1
       return store.atomically(work)

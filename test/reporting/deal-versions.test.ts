@@ -55,7 +55,12 @@ const BASE = {
 
 const reportsOf = (store: OpenStore) =>
   createReports({
-    ...{ db: store.db, prepare: store.prepare, clock: { now: () => Date.parse(day(20)), elapsed: () => 0 } },
+    ...{
+      db: store.db,
+      prepare: store.prepare,
+      clock: { now: () => Date.parse(day(20)), elapsed: () => 0 },
+      changes: { wholeTable: () => undefined },
+    },
     transaction: async work => {
       const done = store.attempt(work)
       if (!done) throw new Error('another program writes the store of a test')

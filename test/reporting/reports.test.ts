@@ -76,6 +76,7 @@ function workspace(dealFields: readonly object[] = DEAL_FIELDS) {
     db: store.db,
     prepare: store.prepare,
     clock: { now: () => Date.parse('2026-03-04T05:00:00.000Z'), elapsed: () => 0 },
+    changes: { wholeTable: () => undefined },
     transaction: async work => store.atomically(work),
   })
   return {
@@ -257,6 +258,7 @@ async function workspaceUpdateOf(store: TemporaryStore): Promise<void> {
       db: store.db,
       prepare: store.prepare,
       clock: { now: () => Date.parse('2026-03-04T05:00:00.000Z'), elapsed: () => 0 },
+      changes: { wholeTable: () => undefined },
     },
     transaction: async work => store.atomically(work),
   })

@@ -167,7 +167,12 @@ describe('the value on delete', () => {
     put('deal', [text('name'), stage, pipeline], 'd', { name: 'Big', stage_id: 's', pipeline_id: 'p' })
     const { settings } = loadSettings({ flags: {}, env: {}, cwd: '/', requireApi: false })
     const reports = createReports({
-      ...{ db: store.db, prepare: store.prepare, clock: { now: () => Date.parse(LATER), elapsed: () => 0 } },
+      ...{
+        db: store.db,
+        prepare: store.prepare,
+        clock: { now: () => Date.parse(LATER), elapsed: () => 0 },
+        changes: { wholeTable: () => undefined },
+      },
       transaction: async work => store.atomically(work),
     })
     const update = async () => {

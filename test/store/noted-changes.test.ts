@@ -1,7 +1,9 @@
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { reportConfig } from '../../src/app/reports.ts'
 import { DAY_MS } from '../../src/base/clock.ts'
-import { type Compared, whereToLook } from '../../src/publish/where-to-look.ts'
+import { loadSettings } from '../../src/config/load-settings.ts'
+import { type Compared, partsToLookAt, whereToLook } from '../../src/publish/where-to-look.ts'
 import {
   type ChangePoint,
   changesSince,
@@ -243,5 +245,28 @@ describe('where a publication looks', () => {
     )
     expect(found.changed).toBeUndefined()
     expect(found.compared?.fullAt).toBe(change.at ?? look.at)
+  })
+
+  test('a view is compared again only when a table that it reads may have changed', async () => {
+    const store = temporaryStore()
+    const config = reportConfig(loadSettings({ flags: {}, env: {}, cwd: '/', requireApi: false }).settings)
+    const write = async (role: string) => {
+      const participants = ['FROM', role].map((as, index) => ({ role: as, handle: `${index}@own.example` }))
+      store.put('message_copies', [{ id: 'a', header_message_id: '<1>', received_at: NOW, participants }])
+      await store.reports.update(config)
+    }
+    await write('TO')
+    const { point } = compared(store)
+    const looked = (): unknown[] =>
+      readDatabase({ path: store.path }, db =>
+        ['conversation_people', 'record_conversations', 'contacts', 'periods'].map(name =>
+          partsToLookAt(db, { name, isView: true }, changesSince(db, point) ?? new Map()),
+        ),
+      )
+    store.put('members', [{ id: 'm', name: 'Ann', email: 'ann@own.example' }])
+    // The time up to which the warehouse is complete is no row of a table whose changes are noted.
+    expect(looked()).toEqual([[], [], 'all', 'all'])
+    await write('CC')
+    expect(looked()).toEqual(['all', 'all', 'all', 'all'])
   })
 })

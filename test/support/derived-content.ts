@@ -1,4 +1,10 @@
+import { rmSync } from 'node:fs'
+import { reportConfig } from '../../src/app/reports.ts'
+import { loadSettings } from '../../src/config/load-settings.ts'
+import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
+import { statementCache } from '../../src/store/database/statements.ts'
+import { createReports } from '../../src/store/reporting/reports.ts'
 
 /** What the tables for reports derive from conversations, without the internal numbers, which depend on the order of writing. */
 
@@ -35,4 +41,46 @@ const TABLES = [
 export function forgetDerived(db: Sqlite): void {
   db.exec("DELETE FROM sync_meta WHERE key = 'report_rules'")
   for (const table of TABLES) db.exec(`DELETE FROM ${table}`)
+}
+
+export interface Followed {
+  /** The file, which stays as it is. */
+  database: string
+  env: Readonly<Record<string, string | undefined>>
+  now(): number
+}
+
+/** Reads a copy of a warehouse whose tables for reports have followed all changes. */
+export async function withFollowedCopy<T>(
+  { database, env, now }: Followed,
+  read: (db: Sqlite, update: () => Promise<unknown>) => T | Promise<T>,
+): Promise<T> {
+  const copy = `${database}-followed`
+  copyTo(copy, database)
+  const db = openSqlite(copy)
+  try {
+    const reports = createReports({
+      db,
+      prepare: statementCache(db),
+      clock: { now, elapsed: () => 0 },
+      changes: { wholeTable: () => undefined },
+      transaction: async work => db.transaction(work).immediate(),
+    })
+    const config = reportConfig(loadSettings({ flags: {}, env, cwd: '/', requireApi: false }).settings)
+    const update = () => reports.update(config)
+    await update()
+    return await read(db, update)
+  } finally {
+    db.close()
+    for (const end of ['', '-wal', '-shm']) rmSync(`${copy}${end}`, { force: true })
+  }
+}
+
+function copyTo(copy: string, database: string): void {
+  const source = openSqlite(database, { readonly: true, fileMustExist: true })
+  try {
+    source.prepare('VACUUM INTO ?').run(copy)
+  } finally {
+    source.close()
+  }
 }

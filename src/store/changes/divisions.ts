@@ -1,4 +1,4 @@
-import { BOOKKEEPING } from '../../catalog/bookkeeping/tables.ts'
+import { BOOKKEEPING, SEGMENT_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import { ownerOf, TABLES } from '../../catalog/catalog.ts'
 import type { DescribedColumn } from '../../dictionary/described-table.ts'
 import { DERIVED_TABLES } from '../../dictionary/report-tables.ts'
@@ -78,6 +78,12 @@ function byOwnTime(name: string): Division | undefined {
   const column = TIMES[name]
   return column === undefined ? undefined : { by: 'month', column }
 }
+
+/** The internal tables for reports. */
+export const INTERNAL_SOURCES = ['_conversation_people', '_record_conversations', '_mail_questions'] as const
+
+/** Tables that stay in the warehouse. Exported views read them, so their changes are noted too, as those of a whole table. */
+export const SOURCES_OF_VIEWS: readonly string[] = [SEGMENT_TABLE.name, ...INTERNAL_SOURCES]
 
 /**
  * Tables with most rows of a warehouse. Rows that they own are only added together with a row of theirs, or with a

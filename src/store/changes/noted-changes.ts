@@ -18,8 +18,8 @@ import { DIVISIONS, type Division, isExported, LARGE_OWNERS } from './divisions.
 export interface NotedChanges {
   /** Notes a row of a typed CRM table. These tables have no triggers, since each may be replaced at any time. */
   typedRow(table: string, id: string): void
-  /** Notes a typed CRM table that may have been replaced. */
-  typedTable(table: string): void
+  /** Notes a table as a whole, such as a typed CRM table that may have been replaced. */
+  wholeTable(table: string): void
   /** Whether a row of the table may have changed since the last `store`. */
   isNoted(table: string): boolean
   /** Stores the notes. Call it as the last step of every transaction. */
@@ -54,7 +54,7 @@ export function createNotedChanges(db: Sqlite, prepare: Prepare): NotedChanges {
   )
   return {
     typedRow: (table, id) => void notesOf(table).parts.add(keyNote([id])),
-    typedTable: table => void notesOf(table).parts.add(WHOLE),
+    wholeTable: table => void notesOf(table).parts.add(WHOLE),
     isNoted: table => notes.has(table),
     store() {
       for (const [table, months] of newRows.take())

@@ -52,7 +52,7 @@ function statesReader(prepare: Prepare): () => Map<string, CrmTableState> {
 /** @param changes gets each table whose state changes, since it may have been replaced */
 export function createCrmTableStates(
   prepare: Prepare,
-  changes: Pick<NotedChanges, 'typedTable'>,
+  changes: Pick<NotedChanges, 'wholeTable'>,
 ): CrmTableStates {
   const meta = createMeta(prepare)
   const read = statesReader(prepare)
@@ -81,7 +81,7 @@ export function createCrmTableStates(
       meta.set(PREFIX + object, JSON.stringify(state))
       known.set(object, state)
       raiseCount()
-      if (state.made) changes.typedTable(state.made.table)
+      if (state.made) changes.wholeTable(state.made.table)
     },
     remove(object) {
       reload()

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
 import type { Clock } from '../../base/clock.ts'
 import { createLocalHour } from '../../base/time-zone.ts'
+import { INTERNAL_SOURCES } from '../changes/divisions.ts'
+import type { NotedChanges } from '../changes/noted-changes.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import { createMeta, META } from '../sync/meta.ts'
@@ -38,6 +40,7 @@ interface FollowDeps {
   db: Sqlite
   prepare: Prepare
   clock: Pick<Clock, 'elapsed'>
+  changes: Pick<NotedChanges, 'wholeTable'>
   transaction<T>(work: () => T): Promise<T>
 }
 
@@ -68,6 +71,7 @@ export function createFollow({
   db,
   prepare,
   clock,
+  changes,
   transaction,
 }: FollowDeps): (rules: Rules) => Promise<void> {
   const meta = createMeta(prepare)
@@ -114,6 +118,7 @@ export function createFollow({
       if (!next) return
       by[next.kind](next.keys as never[])
       waiting.done(next.kind, next.keys)
+      for (const table of INTERNAL_SOURCES) changes.wholeTable(table)
       most.set(next.kind, stepAfter(most.get(next.kind) ?? FIRST_STEP, clock.elapsed() - since))
     }
     while (waiting.isAny()) await transaction(step)

@@ -1,5 +1,6 @@
 import { type Clock, isoInstant } from '../../base/clock.ts'
 import { CRM_ROLES, type CrmRoles, type RoleObject } from '../../config/crm-roles.ts'
+import type { NotedChanges } from '../changes/noted-changes.ts'
 import { createCrmFieldReader } from '../crm/sql.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
@@ -45,12 +46,13 @@ interface ReportsDeps {
   db: Sqlite
   prepare: Prepare
   clock: Pick<Clock, 'now' | 'elapsed'>
+  changes: Pick<NotedChanges, 'wholeTable'>
   transaction<T>(work: () => T): Promise<T>
 }
 
-export function createReports({ db, prepare, clock, transaction }: ReportsDeps): Reports {
+export function createReports({ db, prepare, clock, changes, transaction }: ReportsDeps): Reports {
   const meta = createMeta(prepare)
-  const follow = createFollow({ db, prepare, clock, transaction })
+  const follow = createFollow({ db, prepare, clock, changes, transaction })
   if (reportTablesIn(db).conversations && isFollowing(prepare)) followChanges(db)
   const dealVersions = createDealVersions({ db, prepare, transaction })
   const columnValues = createColumnValues({ db, prepare, clock, transaction })
