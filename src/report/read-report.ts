@@ -109,8 +109,9 @@ function answer(db: Sqlite, plan: SectionPlan, sql: string, lacking: string | un
 
 function notesOf(db: Sqlite, { notes }: SectionPlan, rows: readonly ReportRow[]): string[] {
   return notes.flatMap(note => {
-    const count = 'sql' in note ? onlyRow(db.prepare<unknown[], number>(note.sql).pluck()) : note.count(rows)
-    return count > 0 ? note.says(count) : []
+    const [count = 0, of = 0] =
+      'sql' in note ? onlyRow(db.prepare<unknown[], number[]>(note.sql).raw()) : [note.count(rows)]
+    return count > 0 ? note.says(count, of) : []
   })
 }
 

@@ -17,8 +17,11 @@ export interface SectionPlan {
   notes: readonly NotePlan[]
 }
 
-/** Something that is unknown or not counted: a number in the rows, or one that other SQL counts. */
-export type NotePlan = { says(count: number): string } & (
+/**
+ * Something that is unknown or not counted: a number in the rows, or one that other SQL counts. The SQL may have a second
+ * column, of how many.
+ */
+export type NotePlan = { says(count: number, of: number): string } & (
   | { count(rows: readonly ReportRow[]): number }
   | { sql: string }
 )
@@ -111,9 +114,9 @@ const UNDATED: NotePlan = {
 }
 
 const NO_CRM_LINK: NotePlan = {
-  sql: "SELECT count(*) FROM conversations c JOIN periods p ON c.day >= p.from_day AND c.day < p.to_day WHERE p.period = 'last 90 days' AND c.kind = 'meeting' AND c.is_external AND NOT c.is_linked",
-  says: count =>
-    `${countText(count, 'meeting')} of the last 90 days with people of other companies ${count === 1 ? 'belongs' : 'belong'} to no record of the CRM.`,
+  sql: "SELECT count(CASE WHEN NOT c.is_linked THEN 1 END), count(*) FROM conversations c JOIN periods p ON c.day >= p.from_day AND c.day < p.to_day WHERE p.period = 'last 90 days' AND c.kind = 'meeting' AND c.is_external",
+  says: (count, of) =>
+    `${numberText(count)} of ${countText(of, 'meeting')} (${numberText((100 * count) / of)} %) of the last 90 days with people of other companies ${count === 1 ? 'belongs' : 'belong'} to no record of the CRM.`,
 }
 
 export const SECTIONS: readonly SectionPlan[] = [
@@ -145,7 +148,11 @@ export const SECTIONS: readonly SectionPlan[] = [
         return `${numberText(amount)} ${currency ?? 'without a currency'}`
       })
       const count = sumOf(open, 'deals')
-      return `${countText(count, 'deal')} ${isAre(count)} open: ${amounts.join(', ')}.`
+      const isConverted = open.some(row => row['amount_reporting'] != null)
+      const converted = isConverted
+        ? ` Converted, these are ${numberText(sumOf(open, 'amount_reporting'))} in reporting.currency.`
+        : ''
+      return `${countText(count, 'deal')} ${isAre(count)} open: ${amounts.join(', ')}.${converted}`
     },
     notes: [
       {

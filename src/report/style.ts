@@ -75,6 +75,7 @@ caption { text-align: left; padding-bottom: 0.3rem; }
 th, td { padding: 0.25rem 0.6rem; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; font-variant-numeric: tabular-nums; }
 th:first-child, td:first-child { padding-left: 0; }
 thead th { position: sticky; top: 0; background: var(--card); color: var(--pale); }
+header thead th { background: var(--page); }
 .number { text-align: right; }
 td.number, td.day { white-space: nowrap; }
 summary { cursor: pointer; padding: 0.2rem 0; }

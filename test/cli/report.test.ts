@@ -176,6 +176,17 @@ describe('parley report', () => {
     })
   })
 
+  test('amounts are added up in the currency of reports alone', async () => {
+    const converted = await changed(`
+      DROP VIEW deals; CREATE TABLE deals AS SELECT 'd' || value AS deal_id, 'Deal' AS deal, 'Sales' AS pipeline, 'p' AS pipeline_id,
+        'Talk' AS stage, 1 AS stage_position, 's' AS stage_id, iif(value > 2, 'JPY', 'USD') AS currency, 100 AS amount,
+        iif(value > 2, 1, 90) AS amount_reporting, NULL AS probability, 'member' AS owner_state, 'open' AS outcome
+        FROM json_each('[1,2,3]')`)
+    expect((await reportOf(converted)).sections[0]?.sentence).toBe(
+      '3 deals are open: 100 JPY, 200 USD. Converted, these are 181 in reporting.currency.',
+    )
+  })
+
   test('deals of which nothing is known are counted apart, and amounts without a rate are named', async () => {
     const unknown = await changed(`
       UPDATE report_settings SET value = 'EUR' WHERE name = 'reporting.currency';
