@@ -10,7 +10,7 @@ import { PROGRAM, startParley } from './parley.ts'
 const BUILT = dirname(PROGRAM)
 
 /** A thread gets no signals. */
-const THREADS = ['store/database/wal-checkpoint-worker.js']
+const THREADS = ['report/worker.js', 'store/database/wal-checkpoint-worker.js']
 
 const CHILDREN = readdirSync(BUILT, { recursive: true, encoding: 'utf8' })
   .filter(name => /(^|[/-])worker\.js$/.test(name))
