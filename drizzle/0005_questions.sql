@@ -2,6 +2,6 @@ CREATE TABLE `parley_questions` ( /* Common questions about this file, as SQL to
 	`name` text PRIMARY KEY NOT NULL /* Name of the question. */,
 	`question` text NOT NULL /* The question in words. */,
 	`parameters` text NOT NULL /* Parameters at the top of the statement: a list of `name`, `value` (an SQL expression) and `about`. */,
-	`sql` text NOT NULL /* One statement for SQLite 3.38 or newer. */,
-	`duckdb_sql` text NOT NULL /* The same statement for DuckDB, over the views of `parley schema --duckdb` or over Parquet files named after their tables. */
+	`sql` text NOT NULL /* One statement, the same for SQLite from 3.39 on, DuckDB, Spark and Trino, over the tables and views of this page. */,
+	`duckdb_sql` text NOT NULL /* The same as `sql`, which had another form in DuckDB before. */
 ) STRICT;

@@ -1,26 +1,17 @@
 -- Which action items of meetings are past their due day and not done?
 --
 -- Parameters:
---   today          the day that is not yet past
---   since          meetings that began from this day on: a year; older promises are mostly history
+--   period   when the meetings were: older promises are mostly history
 --
--- Items without a due day, and meetings that the API withholds, are left out; a state that the API does not tell counts
--- as not done.
-WITH parameters AS (
-  SELECT
-    date('now') AS today,
-    date('now', '-1 year') AS since
-)
-SELECT
-  CAST(julianday(p.today) - julianday(i.due_date) AS BIGINT) AS days_late,
-  i.due_date,
-  coalesce(m.owner_name, m.owner_email, 'nobody') AS meeting_owner,
-  i.text AS action_item,
-  coalesce(m.title, '(no title)') AS meeting,
-  substr(m.start_time, 1, 10) AS met_on,
-  m.url
-FROM parameters p
-CROSS JOIN live_meetings m ON m.start_time >= p.since AND m.access = 'open'
-JOIN live_meeting_action_items i ON i.meeting_id = m.id
-WHERE i.due_date < p.today AND i.completed IS NOT 1
-ORDER BY i.due_date, meeting_owner, m.id, i.position;
+-- An action item names no person: owner is who owned the meeting. is_completed is NULL where the API does not say it.
+-- Items without a due day, and meetings that are withheld, are left out.
+WITH parameters AS (SELECT 'last 365 days' AS period)
+SELECT p.today_number - k.day_number AS days_late, i.due_day, i.owner, i.owner_state, i.promise, i.is_completed,
+  m.title AS meeting, i.day AS met_on, m.url, i.action_item_id
+FROM parameters
+JOIN periods p USING (period)
+JOIN promises i ON i.day >= p.from_day AND i.due_day < p.today
+JOIN live_meetings m ON m.id = i.meeting_id
+LEFT JOIN calendar k ON k.day = i.due_day
+WHERE i.is_completed IS NULL OR NOT i.is_completed
+ORDER BY i.due_day, i.owner NULLS LAST, i.meeting_id, i.action_item_id;

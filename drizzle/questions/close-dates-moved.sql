@@ -1,72 +1,29 @@
 -- Of which open deals was the close date moved lately, how often, and by how many days?
 --
 -- Parameters:
---   since, until   changes seen from this day on and before that one: the last 90 days
---   close_field    the deal's field with the day on which it is to be closed
---   name_field, amount_field, owner_field, stage_field   the deal's other fields
---   closed_field   the deal's field that says that it is closed: true, a day, anything but false, 0 and empty
---   closed_stages  names of stages that mean closed, as a JSON list, where there is no such field
+--   period   when parley saw it move
 --
--- Each change of the date counts as a move, also when it was first set or was removed; put off means that the new date
--- is later. days_later counts from the date before the first of these changes to the present one; it is less
--- than 0 where that is earlier. These are the changes that parley observed: none from before its first backfill, and of
--- several between two reads only the last. Names of CRM fields differ between workspaces:
--- SELECT name, label, type FROM crm_fields WHERE object = 'deal'.
-WITH parameters AS (
-  SELECT
-    date('now', '-90 days') AS since,
-    date('now', '+1 day') AS until,
-    'close_date' AS close_field,
-    'name' AS name_field,
-    'amount' AS amount_field,
-    'owner_id' AS owner_field,
-    'stage_id' AS stage_field,
-    'is_closed' AS closed_field,
-    '[]' AS closed_stages
-),
-closing AS MATERIALIZED (
-  -- Where deals lack the field, nothing says which are closed. The question then fails with this text.
-  SELECT CASE WHEN p.closed_stages <> '[]'
-      OR EXISTS (SELECT 1 FROM crm_fields WHERE object = 'deal' AND name = p.closed_field)
-      OR EXISTS (SELECT 1 FROM live_crm_records WHERE object = 'deal' AND (fields -> p.closed_field) IS NOT NULL)
-      OR NOT EXISTS (SELECT 1 FROM live_crm_records WHERE object = 'deal')
-    THEN p.closed_field
-    ELSE json_extract('{}', 'No deal has the field ' || coalesce(p.closed_field, 'NULL')
-      || ': set closed_field or closed_stages') END AS field
-  FROM parameters p
-),
-moves AS (
-  SELECT c.record_id, c.observed_at, c.old_value ->> '$' AS old_date, c.new_value ->> '$' AS new_date,
-    row_number() OVER (PARTITION BY c.record_id ORDER BY c.observed_at) AS place
-  FROM parameters p
-  CROSS JOIN crm_record_changes c ON c.object = 'deal' AND c.field = p.close_field
-    AND c.observed_at >= p.since AND c.observed_at < p.until
-),
-moved AS (
-  SELECT record_id, count(*) AS times_moved, count(*) FILTER (WHERE new_date > old_date) AS times_put_off,
-    max(old_date) FILTER (WHERE place = 1) AS date_before, max(observed_at) AS last_at
-  FROM moves
-  GROUP BY record_id
+-- days_later adds up all moves from one day to another; it is less than 0 where the deal is to close earlier. A change
+-- from or to no date is in times_unknown. These are the changes that parley observed: of several between two reads only
+-- the last. Deals of which nothing says whether they are open are here too: see outcome.
+WITH parameters AS (SELECT 'last 90 days' AS period),
+versions AS (
+  SELECT deal_id, from_day, close_date, is_first_read,
+    lag(close_date) OVER (PARTITION BY deal_id ORDER BY from_at) AS date_before
+  FROM deal_versions
 )
-SELECT
-  coalesce(d.fields ->> p.name_field, d.id) AS deal,
-  coalesce(s.fields ->> 'name', 'stage not known') AS stage,
-  d.fields ->> p.amount_field AS amount,
-  coalesce(m.name, iif(d.fields ->> p.owner_field IS NULL, 'nobody', 'not a member now')) AS owner,
-  x.times_moved,
-  x.times_put_off,
-  substr(x.date_before, 1, 10) AS date_before,
-  substr(d.fields ->> p.close_field, 1, 10) AS date_now,
-  CAST(julianday(substr(d.fields ->> p.close_field, 1, 10)) - julianday(substr(x.date_before, 1, 10)) AS BIGINT)
-    AS days_later,
-  substr(x.last_at, 1, 16) AS last_moved,
-  d.id AS deal_id
-FROM parameters p
-CROSS JOIN closing
-CROSS JOIN moved x
-JOIN live_crm_records d ON d.object = 'deal' AND d.id = x.record_id
-LEFT JOIN live_crm_records s ON s.object = 'stage' AND s.id = d.fields ->> p.stage_field
-LEFT JOIN live_members m ON m.id = d.fields ->> p.owner_field
-WHERE lower(coalesce(d.fields ->> closing.field, '')) IN ('', '0', 'false')
-  AND coalesce(s.fields ->> 'name', '') NOT IN (SELECT value FROM json_each(p.closed_stages))
-ORDER BY days_later DESC, x.times_moved DESC, deal, deal_id;
+SELECT d.deal, d.stage, d.owner, d.amount, d.currency,
+  count(CASE WHEN v.close_date > v.date_before THEN 1 END) AS times_later,
+  count(CASE WHEN v.close_date < v.date_before THEN 1 END) AS times_earlier,
+  count(CASE WHEN v.close_date IS NULL OR v.date_before IS NULL THEN 1 END) AS times_unknown,
+  coalesce(sum(n.day_number - b.day_number), 0) AS days_later, d.close_date, max(v.from_day) AS last_moved, d.outcome,
+  d.deal_id
+FROM parameters
+JOIN periods p USING (period)
+JOIN versions v ON v.from_day >= p.from_day AND v.from_day < p.to_day
+JOIN deals d ON d.deal_id = v.deal_id AND d.outcome IN ('open', 'unknown')
+LEFT JOIN calendar n ON n.day = v.close_date
+LEFT JOIN calendar b ON b.day = v.date_before
+WHERE NOT v.is_first_read AND v.close_date IS DISTINCT FROM v.date_before
+GROUP BY d.deal, d.stage, d.owner, d.amount, d.currency, d.close_date, d.outcome, d.deal_id
+ORDER BY days_later DESC, d.deal, d.deal_id;

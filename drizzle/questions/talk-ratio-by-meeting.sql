@@ -1,37 +1,23 @@
--- How much of each meeting did our side speak?
+-- How much of each meeting with customers did our side speak?
 --
 -- Parameters:
---   since, until   meetings that began from this day on and before that one: the last 90 days
---   external_only  1: only meetings with an attendee who is not on our side; 0: all of them
+--   period   when the meetings were
 --
--- The API gives the share of each speaker by name and does not state its unit, so percentages are of the meeting's own
--- sum. A speaker is on the side of the attendee of that name; a name that no attendee has, or one on either side, is
--- unknown. Meetings without speakers are left out.
-WITH parameters AS (
-  SELECT
-    date('now', '-90 days') AS since,
-    date('now', '+1 day') AS until,
-    1 AS external_only
-),
-speaking AS (
-  SELECT m.id, m.start_time, m.title, m.owner_name, s.speaker_ratio,
-    (SELECT CASE WHEN min(a.is_internal) = max(a.is_internal) THEN max(a.is_internal) END
-     FROM live_meeting_attendees a
-     WHERE a.meeting_id = m.id AND a.name = s.speaker_name) AS is_ours
-  FROM parameters p
-  CROSS JOIN live_meetings m ON m.start_time >= p.since AND m.start_time < p.until AND m.access = 'open'
-    AND (NOT p.external_only OR EXISTS (
-      SELECT 1 FROM live_meeting_attendees o WHERE o.meeting_id = m.id AND o.is_internal = 0))
-  JOIN live_meeting_speakers s ON s.meeting_id = m.id
-)
-SELECT
-  substr(max(start_time), 1, 16) AS began,
-  coalesce(max(title), '(no title)') AS meeting,
-  max(owner_name) AS owner,
-  count(*) AS speakers,
-  round(100 * coalesce(sum(speaker_ratio) FILTER (WHERE is_ours = 1), 0) / nullif(sum(speaker_ratio), 0), 1) AS ours_percent,
-  round(100 * coalesce(sum(speaker_ratio) FILTER (WHERE is_ours = 0), 0) / nullif(sum(speaker_ratio), 0), 1) AS theirs_percent,
-  round(100 * coalesce(sum(speaker_ratio) FILTER (WHERE is_ours IS NULL), 0) / nullif(sum(speaker_ratio), 0), 1) AS unknown_percent
-FROM speaking
-GROUP BY id
-ORDER BY max(start_time) DESC, id;
+-- Percentages are of the meeting's own sum, since the API states no unit for a speaker's share. other_percent is of
+-- partners, and of speakers whom no name of the meeting matches; a speaker whose name two people have is left out.
+-- Meetings that are withheld are left out.
+WITH parameters AS (SELECT 'last 90 days' AS period)
+SELECT c.happened_at, c.title AS meeting, o.name AS owner, count(r.speaker_ratio) AS speakers,
+  round(1e2 * sum(CASE WHEN r.side = 'ours' THEN r.speaker_ratio ELSE 0 END) / nullif(sum(r.speaker_ratio), 0), 1)
+    AS ours_percent,
+  round(1e2 * sum(CASE WHEN r.side = 'theirs' THEN r.speaker_ratio ELSE 0 END) / nullif(sum(r.speaker_ratio), 0), 1)
+    AS theirs_percent,
+  round(1e2 * sum(CASE WHEN r.side IN ('ours', 'theirs') THEN 0 ELSE r.speaker_ratio END)
+    / nullif(sum(r.speaker_ratio), 0), 1) AS other_percent, c.conversation_id AS meeting_id
+FROM parameters
+JOIN periods p USING (period)
+JOIN conversations c ON c.kind = 'meeting' AND c.is_external AND c.day >= p.from_day AND c.day < p.to_day
+JOIN conversation_people r ON r.kind = 'meeting' AND r.conversation_id = c.conversation_id
+LEFT JOIN people o ON o.person_id = c.person_id
+GROUP BY c.happened_at, c.title, o.name, c.conversation_id
+ORDER BY c.happened_at DESC, c.conversation_id;

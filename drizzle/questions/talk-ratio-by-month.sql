@@ -15,7 +15,7 @@ talks AS (
   JOIN periods p USING (period)
   JOIN conversations c ON c.kind = 'meeting' AND c.day >= p.from_day AND c.day < p.to_day
   JOIN calendar k ON k.day = c.day
-  LEFT JOIN conversation_people r ON r.kind = c.kind AND r.conversation_id = c.conversation_id
+  LEFT JOIN conversation_people r ON r.kind = 'meeting' AND r.conversation_id = c.conversation_id
   WHERE c.is_external OR c.is_external IS NULL
   GROUP BY k.month, c.conversation_id, c.is_external
 )

@@ -1,63 +1,25 @@
 -- Which members talk to which contacts, in e-mails and meetings?
 --
 -- Parameters:
---   since, until   from this day on and before that one: the last 90 days
---   name_field     the contact's field with the name
+--   period   when they talked
 --
--- An e-mail counts once when one of the two sent it and the other one got it, in whichever copy each is named; a
--- meeting, when both attended. Members are recognised by their address (former members are not shown) and count as no
--- one's contact; contacts count only where the API itself names the contact. Shown are the first 100.
-WITH parameters AS (
-  SELECT
-    date('now', '-90 days') AS since,
-    date('now', '+1 day') AS until,
-    'name' AS name_field
-),
-colleagues AS MATERIALIZED (
-  SELECT id, name, lower(email) AS email FROM live_members WHERE email IS NOT NULL
-),
-mails AS MATERIALIZED (
-  SELECT DISTINCT c.mail_id AS mail, m.received_at,
-    x.role = 'FROM' AS is_sender, g.id AS member_id, x.contact_id
-  FROM parameters p
-  CROSS JOIN live_messages m ON m.received_at >= p.since AND m.received_at < p.until
-  CROSS JOIN live_message_copies c ON c.mail_id = m.header_message_id
-  CROSS JOIN message_copy_participants x ON x.message_id = c.id
-  LEFT JOIN colleagues g ON g.email = lower(x.handle)
-  WHERE g.id IS NOT NULL OR x.contact_id IS NOT NULL
-),
+-- An e-mail counts when one of the two sent it and the other one got it; a meeting, when both were invited. Former
+-- members are not shown. Shown are the first 100.
+WITH parameters AS (SELECT 'last 90 days' AS period),
 talks AS (
-  SELECT us.member_id, them.contact_id, 'mail' AS kind, us.mail AS talk, us.received_at AS at
-  FROM mails us
-  JOIN mails them ON them.mail = us.mail AND them.is_sender <> us.is_sender
-  WHERE us.member_id IS NOT NULL AND them.contact_id IS NOT NULL AND them.member_id IS NULL
-  UNION ALL
-  SELECT g.id, them.contact_id, 'meeting', m.id, m.start_time
-  FROM parameters p
-  CROSS JOIN live_meetings m ON m.start_time >= p.since AND m.start_time < p.until
-  JOIN live_meeting_attendees us ON us.meeting_id = m.id
-  JOIN colleagues g ON g.email = lower(us.email)
-  JOIN live_meeting_attendees them ON them.meeting_id = m.id AND them.contact_id IS NOT NULL
-  WHERE coalesce(lower(them.email), '') NOT IN (SELECT email FROM colleagues)
-),
-counted AS (
-  SELECT member_id, contact_id,
-    count(DISTINCT talk) FILTER (WHERE kind = 'mail') AS mails,
-    count(DISTINCT talk) FILTER (WHERE kind = 'meeting') AS meetings,
-    max(talks.at) AS last_at
-  FROM talks
-  GROUP BY member_id, contact_id
+  SELECT a.member_id, b.contact_id, max(a.day) AS last_day,
+    count(DISTINCT CASE WHEN a.kind = 'mail' THEN a.conversation_id END) AS mails,
+    count(DISTINCT CASE WHEN a.kind = 'meeting' THEN a.conversation_id END) AS meetings
+  FROM parameters
+  JOIN periods p USING (period)
+  JOIN conversation_people a ON a.side = 'ours' AND a.day >= p.from_day AND a.day < p.to_day
+  JOIN conversation_people b ON b.side = 'theirs' AND b.kind = a.kind AND b.conversation_id = a.conversation_id
+  WHERE a.kind = 'meeting' OR (a.role = 'FROM') <> (b.role = 'FROM')
+  GROUP BY a.member_id, b.contact_id
 )
-SELECT
-  g.name AS member,
-  coalesce(r.fields ->> p.name_field, 'contact not published') AS contact,
-  t.mails,
-  t.meetings,
-  substr(t.last_at, 1, 16) AS last_talk,
-  t.contact_id
-FROM parameters p
-CROSS JOIN counted t
-JOIN colleagues g ON g.id = t.member_id
-LEFT JOIN live_crm_records r ON r.object = 'contact' AND r.id = t.contact_id
-ORDER BY t.mails + t.meetings DESC, last_talk DESC, member, t.contact_id
+SELECT m.name AS member, c.contact, c.company, t.mails, t.meetings, t.last_day, t.member_id, t.contact_id
+FROM talks t
+JOIN live_members m ON m.id = t.member_id
+JOIN contacts c ON c.contact_id = t.contact_id
+ORDER BY t.mails + t.meetings DESC, t.last_day DESC, t.member_id, t.contact_id
 LIMIT 100;

@@ -45,7 +45,7 @@ export function questionFile(name: string): string {
   return fileURLToPath(new URL(`${name}${ENDING}`, FOLDER))
 }
 
-const PARAMETERS = /^WITH parameters AS \(\s*SELECT\s+(.*?)\s*\)(?=,?$)/ms
+const PARAMETERS = /^WITH parameters AS \(SELECT (.*)\),?$/m
 
 /** Pure. */
 function questionOf(name: string, sql: string): Question {
@@ -57,7 +57,7 @@ function questionOf(name: string, sql: string): Question {
     }),
   )
   const [, block = ''] = PARAMETERS.exec(sql) ?? []
-  const parameters = [...block.matchAll(/(\S.*?) AS (\w+)(?:,\s|$)/gs)].map(
+  const parameters = [...block.matchAll(/(\S.*?) AS (\w+)(?:, |$)/g)].map(
     ([, value = '', parameter = '']) => ({
       name: parameter,
       value,

@@ -27,7 +27,10 @@ const third = (column: string, part: number) => `unicode(substr(${column}, -2)) 
 /** These questions are about parley's own rows, and not about published ones. Tables for reports follow by themselves. */
 const ABOUT_PARLEY = ['freshness', 'coverage-of-a-month', 'withdrawn-this-month']
 
-const files = questionFiles().filter(({ name }) => name in RECOUNTS && !ABOUT_PARLEY.includes(name))
+const files = questionFiles().filter(
+  ({ name, sql }) =>
+    name in RECOUNTS && !ABOUT_PARLEY.includes(name) && !sql.includes('record_conversations'),
+)
 let demo: DemoWarehouse
 let marked: Sqlite
 let removed: Sqlite

@@ -1,4 +1,5 @@
 import type { Change } from '../../src/simulator/changes/change.ts'
+import { quote } from '../../src/store/database/sql.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { expectedWarehouse } from '../support/expected.ts'
 import type { Cell } from '../support/row-shape.ts'
@@ -75,10 +76,25 @@ async function filledWarehouse(): Promise<DemoWarehouse> {
     const before = await readTruth(trial.simulator)
     await trial.simulator.changeAtOnce(CHANGES)
     await backfilled(trial)
+    moveToSimulatedDay(trial.database)
     return warehouseOf(trial.database, { before, after: await readTruth(trial.simulator) })
   } finally {
     await trial.close()
   }
+}
+
+/** When parley found a row deleted or changed is noted by the clock of the test machine, which is years later. */
+function moveToSimulatedDay(file: string): void {
+  const db = openSqlite(file)
+  const columns = db
+    .prepare(
+      `SELECT m.name, c.name AS noted FROM sqlite_master m JOIN pragma_table_info(m.name) c
+        ON c.name IN ('_deleted_at', '_changed_at') WHERE m.type = 'table'`,
+    )
+    .all() as { name: string; noted: string }[]
+  for (const { name, noted } of columns)
+    db.exec(`UPDATE ${quote(name)} SET ${noted} = '${TODAY}' || substr(${noted}, 11)`)
+  db.close()
 }
 
 /** A run that ends unfinished is run again, as its status asks for. */

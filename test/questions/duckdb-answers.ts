@@ -2,13 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type DuckDBConnection, DuckDBInstance, type JS } from '@duckdb/node-api'
-import { onTestFinished } from 'vitest'
-import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
-import { duckdbSql } from '../../src/dictionary/duckdb-sql.ts'
 import { exportTo, makeExportedViews } from '../export/exporting.ts'
-import { questionNamed, withParameters } from './question-file.ts'
 import type { Expected } from './recount.ts'
-import type { SmallWorkspace } from './small-workspace.ts'
 
 /** DuckDB over an export of a warehouse. */
 export interface ExportInDuckdb {
@@ -32,18 +27,8 @@ export async function exportInDuckdb(file: string): Promise<ExportInDuckdb> {
   }
 }
 
-/** Asks the questions of a small workspace, as it is now, in DuckDB. Until the test ends. */
-export async function inDuckdb({ store }: SmallWorkspace): Promise<typeof ask> {
-  const { connection, close } = await exportInDuckdb(store.path)
-  onTestFinished(close)
-  const ask = (name: string, parameters: Readonly<Record<string, string>> = {}) =>
-    answerOf(connection, withParameters(questionNamed(name), parameters))
-  return ask
-}
-
-/** The answer to a question, given as SQL for SQLite. */
 export async function answerOf(connection: DuckDBConnection, sql: string): Promise<Expected[]> {
-  const result = await connection.runAndReadAll(duckdbSql(sql, DICTIONARY))
+  const result = await connection.runAndReadAll(sql)
   return plainRows(result.getRowObjectsJson())
 }
 

@@ -25,7 +25,7 @@ export function questionNamed(name: string): QuestionFile {
   return file
 }
 
-const BLOCK = /^WITH parameters AS \(\s*SELECT\s+(.*?)\s*\)(?=,?$)/ms
+const BLOCK = /^WITH parameters AS \(SELECT (.*)\)(?=,?$)/m
 
 function parse(file: string, sql: string): QuestionFile {
   const [first = '', ...lines] = sql.split('\n')
@@ -43,7 +43,7 @@ function parse(file: string, sql: string): QuestionFile {
 
 function parametersOf(sql: string): Map<string, string> {
   const [, block = ''] = BLOCK.exec(sql) ?? []
-  const items = [...block.matchAll(/(\S.*?) AS (\w+)(?:,\s|$)/gs)]
+  const items = [...block.matchAll(/(\S.*?) AS (\w+)(?:, |$)/g)]
   return new Map(items.map(([, expression = '', name = '']) => [name, expression]))
 }
 

@@ -8,15 +8,18 @@ import { readQuestions } from '../../src/dictionary/questions.ts'
 import { openDatabase } from '../../src/store/file/open.ts'
 import { openWarehouse } from '../../src/store/open-warehouse.ts'
 import { requirePrograms } from '../systemd/tools.ts'
-import { type DemoWarehouse, demoWarehouse, TODAY } from './demo-warehouse.ts'
+import { type DemoWarehouse, demoWarehouse } from './demo-warehouse.ts'
 import { differences } from './differences.ts'
 import { QUESTIONS } from './first-week/questions.ts'
 import { FOLDER, type QuestionFile, questionFiles, questionNamed, withParameters } from './question-file.ts'
 import type { Expected } from './recount.ts'
-import { mentions } from './recount-meetings.ts'
+import { mentions } from './recount-talk.ts'
 import { RECOUNTS } from './recounts.ts'
 
 const files = questionFiles()
+/** What one of SQLite, DuckDB, Spark and Trino does not have, or takes for something else. */
+const NOT_PORTABLE =
+  /->|\biif\(|\bFILTER\b|'now'|julianday|group_concat|substr|datetime\(|strftime|\bIS (NOT )?\d|\b(is_\w+|completed) (=|<>) |INTEGER|"/i
 /** Both have a space where times have a `T`. */
 const OTHER_SPELLING = /\b(datetime\(|CURRENT_TIMESTAMP)/i
 const page = readFileSync(new URL('../README.md', FOLDER), 'utf8')
@@ -27,8 +30,11 @@ beforeAll(async () => {
   warehouse = await demoWarehouse()
 })
 
+/** Of one deal or thread: `answers.test.ts` has every row. */
+const OF_ONE = ['one-deal', 'response-times-in-thread']
+
 test('each question has one recount, of this workspace or of the first week', () => {
-  const recounted = [...Object.keys(RECOUNTS), ...QUESTIONS.map(({ name }) => name)]
+  const recounted = [...Object.keys(RECOUNTS), ...QUESTIONS.map(({ name }) => name), ...OF_ONE]
   expect(files.map(({ name }) => recounted.filter(each => each === name))).toEqual(
     files.map(({ name }) => [name]),
   )
@@ -43,14 +49,16 @@ test('no example on the page compares a time with datetime(), which writes it di
 describe.each(files)('$name', file => {
   const recount = RECOUNTS[file.name]
 
-  test('the question compares times in the same notation only', () => {
-    expect(file.sql).not.toMatch(OTHER_SPELLING)
+  test('the question has nothing that one of the engines lacks, and an order with a place for NULL', () => {
+    const statement = file.sql.replace(/^--.*$/gm, '')
+    expect(statement).not.toMatch(NOT_PORTABLE)
+    expect(statement).not.toMatch(/[<>=] '\d{4}-/)
+    expect(statement).toMatch(/^ORDER BY /m)
   })
 
   test('the question starts with its text, explains its parameters, and is on the page for analysts', () => {
     expect(file.question).toMatch(/^[A-Z].*\?$/)
-    expect(file.explained.filter(name => name !== 'own_domains')).toEqual([...file.parameters.keys()])
-    expect(file.explained.includes('own_domains')).toBe(file.sql.includes('\nown_domains AS ('))
+    expect(file.explained).toEqual([...file.parameters.keys()])
     const line = `- [\`${file.name}.sql\`](questions/${file.name}.sql): ${file.question}`
     expect(page.split('\n').find(each => each.includes(`(questions/${file.name}.sql)`))).toBe(line)
   })
@@ -83,36 +91,24 @@ test('every question is a query of Datasette, whose fields are empty or have val
   }
   const { queries } = metadata.databases.demo
   expect(Object.keys(queries)).toEqual(files.map(({ name }) => name))
-  const now = new Date().toISOString()
   const db = openDatabase({ path: warehouse.file, readonly: true })
   try {
     for (const file of files) {
       const query = queries[file.name]
-      const sql = (query?.sql ?? '').replaceAll("'now'", `'${now}'`)
+      const sql = query?.sql ?? ''
       const fieldsWith = (values: Readonly<Record<string, string>>) =>
         Object.fromEntries((query?.params ?? []).map(name => [name, values[name] ?? '']))
-      expect([query?.title, db.prepare(sql).all(fieldsWith({}))]).toEqual([
-        file.question,
-        ask(file.sql.replaceAll("'now'", `'${now}'`)),
-      ])
+      expect([query?.title, db.prepare(sql).all(fieldsWith({}))]).toEqual([file.question, ask(file.sql)])
       const values = literals(RECOUNTS[file.name]?.parameters ?? {})
-      const asGiven = withParameters(file, RECOUNTS[file.name]?.parameters ?? {}).replaceAll(
-        "'now'",
-        `'${now}'`,
-      )
+      const asGiven = withParameters(file, RECOUNTS[file.name]?.parameters ?? {})
       expect([file.name, db.prepare(sql).all(fieldsWith(values))]).toEqual([file.name, ask(asGiven)])
     }
-    const all = db.prepare(queries['contacts-not-spoken-to']?.sql ?? '')
-    const fields = { today: TODAY, days: '10000' }
-    expect(all.all({ ...EMPTY, ...fields }).filter(row => (row as Expected)['days_silent'] !== null)).toEqual(
-      [],
-    )
+    const silent = db.prepare(queries['contacts-not-spoken-to']?.sql ?? '').all({ days: '10000' })
+    expect(silent.filter(row => (row as Expected)['days_silent'] !== null)).toEqual([])
   } finally {
     db.close()
   }
 })
-
-const EMPTY = { name_field: '', amount_field: '', stage_field: '', closed_field: '', closed_stages: '' }
 
 /** The texts that these SQL literals stand for. */
 const literals = (parameters: Readonly<Record<string, string>>) =>
@@ -145,18 +141,6 @@ test('every question has one order of its rows, in whatever order SQLite finds t
   } finally {
     db.close()
   }
-})
-
-test.each([
-  ['withdrawn-this-month', 'SELECT max(_deleted_at) AS at FROM crm_records'],
-  ['stage-changes-last-quarter', 'SELECT max(observed_at) AS at FROM crm_record_changes'],
-])('%s stays within its period', (name, latest) => {
-  const [row] = warehouse.stored(latest)
-  const before = withParameters(questionNamed(name), { since: "'0000'", until: `'${row?.['at']}'` })
-  const from = withParameters(questionNamed(name), { since: `'${row?.['at']}'`, until: "'9999'" })
-  const all = withParameters(questionNamed(name), { since: "'0000'", until: "'9999'" })
-  expect(ask(from).length).toBeGreaterThan(0)
-  expect(ask(before).length + ask(from).length).toBe(ask(all).length)
 })
 
 test.each([
@@ -201,48 +185,16 @@ test.each([
   expect(rows.find(row => row['resource'] === resource)?.['complete']).toBe(verdict)
 })
 
-test('a speaker whose name people of both sides have is on neither side', () => {
-  const sameName = `UPDATE meeting_attendees SET name = (SELECT o.name FROM meeting_attendees o
-    WHERE o.meeting_id = meeting_attendees.meeting_id AND o.position = 0)`
-  const rows = askChanged(questionNamed('talk-ratio-by-meeting'), sameName).filter(
-    ({ speakers }) => Number(speakers) > 1,
-  )
-  expect(rows.length).toBeGreaterThan(10)
-  expect(rows.filter(row => row['unknown_percent'] !== 100)).toEqual([])
-})
-
-test('a term is found in rows that the full-text index does not have yet', () => {
-  const unbuilt = `INSERT INTO search_transcripts (search_transcripts, rowid, text)
-      SELECT 'delete', _id, text FROM transcript_entries WHERE _id > 200;
-    UPDATE search_indices SET indexed_up_to = 200 WHERE name = 'search_transcripts'`
-  const file = questionNamed('mentions-of-a-term-by-month')
-  expect(askChanged(file, unbuilt)).toEqual(askChanged(file, ''))
-})
-
 test('a playbook question that a result leaves out counts as missing', () => {
-  const answer = ask(
-    withParameters(questionNamed('playbook-questions-unanswered'), { since: "'2025-07-01'" }),
-  )
+  const answer = ask(questionNamed('playbook-questions-unanswered').sql)
   expect(answer.filter(({ missing }) => Number(missing) > 0)).not.toEqual([])
   expect(answer.filter(({ unanswered }) => Number(unanswered) > 0)).not.toEqual([])
 })
 
 test.each(['価格', '価', 'to', '文字起こし'])('a term may be of any language and length: %s', term => {
-  const time = { since: "'2025-07-01'", until: "'2026-06-01'" }
-  const answer = ask(
-    withParameters(questionNamed('mentions-of-a-term-by-month'), { ...time, term: `'${term}'` }),
-  )
+  const answer = ask(withParameters(questionNamed('mentions-of-a-term-by-month'), { term: `'%${term}%'` }))
   expect(answer.length).toBeGreaterThan(0)
   expect(differences(answer, mentions(warehouse, term))).toEqual([])
-})
-
-test('closed stages replace a missing field for closed deals', () => {
-  const byField = ask(questionNamed('time-to-close-by-stage').sql)
-  const byStage = withParameters(questionNamed('time-to-close-by-stage'), {
-    closed_field: "'none'",
-    closed_stages: `'["Won", "Lost", "Renewed", "Churned"]'`,
-  })
-  expect(ask(byStage)).toEqual(byField)
 })
 
 /** The answer with the usual parameters, on a copy that was changed. */

@@ -15,19 +15,9 @@ export interface Recount {
 
 export const quoted = (text: string): string => `'${text}'`
 
-/** For times that parley notes by the clock of the test machine. */
-export const ALWAYS = { since: quoted('0000'), until: quoted('9999') }
-
 export const within =
   (since: string, until: string) =>
   (at: unknown): boolean =>
     typeof at === 'string' && at >= since && at < until
 
 export const text = (row: Cells | undefined, column: string): string => String(row?.[column] ?? '')
-export const minute = (at: unknown): string | null => (typeof at === 'string' ? at.slice(0, 16) : null)
-export const domainOf = (address: string): string => address.replace(/^[^@]*@/, '').toLowerCase()
-
-/** Domains of all members that there ever were. */
-export function ownDomains({ before, after }: DemoWarehouse): ReadonlySet<string> {
-  return new Set([...before.members, ...after.members].map(({ email }) => domainOf(String(email))))
-}

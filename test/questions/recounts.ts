@@ -1,17 +1,6 @@
 import type { Recount } from './recount.ts'
-import { CONTACT_RECOUNTS } from './recount-contacts.ts'
-import { DEAL_CHANGE_RECOUNTS } from './recount-deal-changes.ts'
-import { DEAL_RECOUNTS } from './recount-deals.ts'
-import { MAIL_RECOUNTS } from './recount-mail.ts'
-import { MEETING_RECOUNTS } from './recount-meetings.ts'
 import { SYNC_RECOUNTS } from './recount-sync.ts'
+import { TALK_RECOUNTS } from './recount-talk.ts'
 
-/** Every question's second count, by the name of its file. */
-export const RECOUNTS: Readonly<Record<string, Recount>> = {
-  ...MEETING_RECOUNTS,
-  ...MAIL_RECOUNTS,
-  ...DEAL_RECOUNTS,
-  ...DEAL_CHANGE_RECOUNTS,
-  ...CONTACT_RECOUNTS,
-  ...SYNC_RECOUNTS,
-}
+/** The second count of questions that `first-week` does not answer, by the name of their file. */
+export const RECOUNTS: Readonly<Record<string, Recount>> = { ...TALK_RECOUNTS, ...SYNC_RECOUNTS }

@@ -1,3 +1,7 @@
+import { reportConfig } from '../../src/app/reports.ts'
+import { loadSettings } from '../../src/config/load-settings.ts'
+import { createReports } from '../../src/store/reporting/reports.ts'
+import { createMeta, META } from '../../src/store/sync/meta.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 import { questionNamed, withParameters } from './question-file.ts'
 import type { Expected } from './recount.ts'
@@ -14,7 +18,8 @@ export interface SmallWorkspace {
   /** An activity that is linked to records, each as `deal:d1` or `deal:d1:DERIVED`. */
   activity(activity: Activity): void
   tombstone(table: string, ...key: string[]): void
-  ask(name: string, parameters?: Readonly<Record<string, string>>): Expected[]
+  /** The answer on the first of May 2025, when everything is complete. */
+  ask(name: string, parameters?: Readonly<Record<string, string>>): Promise<Expected[]>
 }
 
 export interface Mail {
@@ -51,11 +56,19 @@ export interface Activity {
   links: readonly string[]
 }
 
-/** The first day of 2026 is when these rows are read. */
-export const READ_AT = '2026-01-01T00:00:00.000Z'
+/** When these rows are read. */
+const READ_AT = '2025-04-30T00:00:00.000Z'
+export const DELETED_AT = '2025-05-01T00:00:00.000Z'
+
+const TODAY = '2025-05-01T00:00:00.000Z'
 
 export function smallWorkspace(): SmallWorkspace {
   const store = temporaryStore()
+  const reports = createReports({
+    ...{ db: store.db, prepare: store.prepare, clock: { now: () => Date.parse(TODAY), elapsed: () => 0 } },
+    transaction: async work => store.atomically(work),
+  })
+  const { settings } = loadSettings({ flags: {}, env: {}, cwd: '/', requireApi: false })
   return {
     store,
     members: (...members) => {
@@ -104,10 +117,18 @@ export function smallWorkspace(): SmallWorkspace {
       ])
     },
     tombstone: (table, ...key) => {
-      store.atomically(() => store.tombstone(table, [key], '2026-01-02T00:00:00.000Z'))
+      store.atomically(() => store.tombstone(table, [key], DELETED_AT))
     },
-    ask: (name, parameters = {}) =>
-      store.db.prepare(withParameters(questionNamed(name), parameters)).all() as Expected[],
+    ask: async (name, parameters = {}) => {
+      store.db
+        .prepare(
+          "INSERT INTO sync_resources (resource, complete_as_of) VALUES ('activities', ?) ON CONFLICT DO UPDATE SET complete_as_of = excluded.complete_as_of",
+        )
+        .run(TODAY)
+      createMeta(store.prepare).set(META.chosenResources, '["activities"]')
+      await reports.update(reportConfig(settings))
+      return store.db.prepare(withParameters(questionNamed(name), parameters)).all() as Expected[]
+    },
   }
 }
 

@@ -480,16 +480,16 @@ export const QUESTION_TABLE = bookkeepingTable({
     parameters: described(
       'json',
       'Parameters at the top of the statement: a list of `name`, `value` (an SQL expression) and `about`.',
-      '[{"name":"days","value":"14","about":"how many days without activity are too many"}]',
+      '[{"name":"days","value":"14","about":"how many days without an e-mail or a meeting are too many"}]',
     ),
     sql: described(
       'text',
-      'One statement for SQLite 3.38 or newer.',
+      'One statement, the same for SQLite from 3.39 on, DuckDB, Spark and Trino, over the tables and views of this page.',
       'WITH parameters AS (SELECT …) SELECT …',
     ),
     duckdb_sql: described(
       'text',
-      'The same statement for DuckDB, over the views of `parley schema --duckdb` or over Parquet files named after their tables.',
+      'The same as `sql`, which had another form in DuckDB before.',
       'WITH parameters AS (SELECT …) SELECT …',
     ),
   },

@@ -1,7 +1,6 @@
 import { type CrmObjectDescription, crmTables } from '../../dictionary/crm-tables.ts'
 import type { DescribedTable } from '../../dictionary/described-table.ts'
 import { DICTIONARY, type DictionaryRow, dictionaryRows } from '../../dictionary/dictionary.ts'
-import { duckdbSql } from '../../dictionary/duckdb-sql.ts'
 import { metricRows } from '../../dictionary/metrics.ts'
 import { readQuestions } from '../../dictionary/questions.ts'
 import {
@@ -108,19 +107,16 @@ export function fillQuestions(prepare: Prepare, state: Pick<State, 'meta' | 'set
   const insert = prepare(
     'INSERT INTO parley_questions (name, question, parameters, sql, duckdb_sql) VALUES (?, ?, ?, ?, ?)',
   )
-  for (const { name, question, parameters, sql, duckdbSql: forDuckdb } of questions) {
-    insert.run(name, question, JSON.stringify(parameters), sql, forDuckdb)
+  for (const { name, question, parameters, sql } of questions) {
+    insert.run(name, question, JSON.stringify(parameters), sql, sql)
   }
   state.setMeta(META.questions, digest)
 }
 
-/** They are the same for every warehouse that this process opens, so only the first one waits for the translations. */
+/** They are the same for every warehouse that this process opens. */
 let installed: ReturnType<typeof installedQuestions> | undefined
 
 function installedQuestions() {
-  const questions = readQuestions().map(question => ({
-    ...question,
-    duckdbSql: duckdbSql(question.sql, DICTIONARY),
-  }))
+  const questions = readQuestions()
   return { questions, digest: digestOf(questions) }
 }

@@ -25,19 +25,19 @@ and one of ours attended, or an e-mail that answers the other side. An e-mail an
 the e-mail before it in its conversation is from the other side, one of them from us and one from
 outside; group e-mails and e-mails from partners are left out first. It counts for the company of the
 sender outside. The health is good up to ${GOOD_DAYS} days after the last two-way contact, cooling up to
-${COOLING_DAYS} days, and cold after that or without any. \`unread_meetings\` counts meetings of the
+${COOLING_DAYS} days, and cold after that or without any. \`withheld\` counts meetings of the
 company after that contact that cannot be read. Ordered by days, longest first, then by id; companies
 without any contact come first.`,
   key: ['company_id'],
   columns: [
-    'company_id',
     'company',
-    'open_deals',
-    'open_eur',
-    'last_two_way_day',
-    'days_since',
     'health',
-    'unread_meetings',
+    'days_since',
+    'last_two_way_day',
+    'open_deals',
+    'open_amount',
+    'withheld',
+    'company_id',
   ],
   answer: world => healthOf(world, answersIn),
   trap: {
@@ -75,17 +75,14 @@ function healthOf(
       world.activities.filter(({ companyIds }) => companyIds.includes(company.id)),
     )
     return {
-      company_id: company.id,
       company: company.name,
-      open_deals: deals.length,
-      open_eur: cents(sum(deals.flatMap(deal => worthOf(world, deal) ?? []))),
-      last_two_way_day: last === null ? null : dayOf(last, world.settings),
-      days_since: days,
       health: days === null || days > COOLING_DAYS ? 'cold' : days > GOOD_DAYS ? 'cooling' : 'good',
-      unread_meetings: countOf(
-        touches,
-        ({ key, at }) => world.withheldMeetings.has(key) && at > (last ?? ''),
-      ),
+      days_since: days,
+      last_two_way_day: last === null ? null : dayOf(last, world.settings),
+      open_deals: deals.length,
+      open_amount: cents(sum(deals.flatMap(deal => worthOf(world, deal) ?? []))),
+      withheld: countOf(touches, ({ key, at }) => world.withheldMeetings.has(key) && at > (last ?? '')),
+      company_id: company.id,
     }
   })
   const never = rows.filter(({ days_since }) => days_since === null)
@@ -126,16 +123,16 @@ without a quarter. Ordered by quarter, then by amount, largest first, then by id
   key: ['deal_id'],
   columns: [
     'fiscal_quarter',
-    'deal_id',
     'deal',
     'company',
     'stage',
-    'currency',
-    'amount',
-    'amount_eur',
     'close_date',
-    'owner_id',
+    'owner',
     'owner_state',
+    'amount',
+    'currency',
+    'amount_reporting',
+    'deal_id',
   ],
   answer: renewalsDue,
   trap: {
@@ -163,24 +160,24 @@ function renewalsDue(world: World): AnswerRow[] {
         ({ fromDay, toDay }) => closeDate !== null && closeDate >= fromDay && closeDate <= toDay,
       )
       if (!quarter && closeDate !== null) return []
-      const { owner_id, owner_state } = ownerOf(world, deal.ownerId)
+      const { owner, owner_state } = ownerOf(world, deal.ownerId)
       return [
         {
           fiscal_quarter: quarter?.name ?? null,
-          deal_id: deal.id,
           deal: deal.name,
           company: world.companies.find(({ id }) => id === deal.companyId)?.name ?? null,
           stage: stageOf(world, deal)?.name ?? null,
-          currency: deal.currency,
-          amount: deal.amount,
-          amount_eur: cents(worthOf(world, deal)),
           close_date: closeDate,
-          owner_id,
+          owner,
           owner_state,
+          amount: deal.amount,
+          currency: deal.currency,
+          amount_reporting: cents(worthOf(world, deal)),
+          deal_id: deal.id,
         },
       ]
     })
-  return sortedBy(rows, 'fiscal_quarter', '-amount_eur', 'deal_id')
+  return sortedBy(rows, 'fiscal_quarter', '-amount_reporting', 'deal_id')
 }
 
 // ------------------------------------------------------------------------------------------------ new people
@@ -193,10 +190,9 @@ const newPeople: Question = {
 recipients of a group e-mail do not appear by it. The rows are persons outside who first appeared in the
 last ${NEW_WITHIN} days, at a company in the CRM of which another person had appeared before. A known
 person with a new address is not new. A person at a domain of free mail who is no contact has no
-company. \`is_in_crm\` is 1 for contacts. The address is that of the first appearance, in alphabetical
-order at the same instant. Ordered by day, newest first, then by company and address.`,
-  key: ['company_id', 'contact_id'],
-  columns: ['company_id', 'company', 'address', 'contact_id', 'is_in_crm', 'first_day'],
+company. Ordered by day, newest first, then by company and person.`,
+  key: ['party_id'],
+  columns: ['first_day', 'company', 'contact_id', 'party_id', 'company_id'],
   answer: newcomers,
   trap: {
     overlooks: 'that one person writes from two addresses',
@@ -220,29 +216,24 @@ function newcomers(world: World): AnswerRow[] {
   const firstDays = distinct(seen.map(({ person }) => person.key)).map(key => {
     const own = seen.filter(({ person }) => person.key === key)
     const first = earliest(own.map(({ at }) => at)) ?? ''
-    const [address] = own
-      .filter(({ at }) => at === first)
-      .map(({ person }) => person.address)
-      .sort()
     const person = own[0]?.person
-    return { person, company: person?.company ?? null, address, day: dayIn(first) }
+    return { person, company: person?.company ?? null, day: dayIn(first) }
   })
   const known = new Set(firstDays.flatMap(({ company, day }) => (company && day < since ? company.id : [])))
-  const rows = firstDays.flatMap(({ person, company, address, day }): AnswerRow[] =>
+  const rows = firstDays.flatMap(({ person, company, day }): AnswerRow[] =>
     person && company && day >= since && known.has(company.id) && accounts.has(company.id)
       ? [
           {
-            company_id: company.id,
-            company: company.name,
-            address: address ?? null,
-            contact_id: person.contact?.id ?? null,
-            is_in_crm: Number(person.contact !== null),
             first_day: day,
+            company: company.name,
+            contact_id: person.contact?.id ?? null,
+            party_id: person.key,
+            company_id: company.id,
           },
         ]
       : [],
   )
-  return sortedBy(rows, '-first_day', 'company_id', 'address')
+  return sortedBy(rows, '-first_day', 'company_id', 'party_id')
 }
 
 /** Persons outside, each time that they appear until now. */

@@ -1,7 +1,7 @@
 import { cents, countOf, distinct, latest, sortedBy } from './counting.ts'
-import { changesOf, openDeals, ownerOf, stageOf, type Touch, touchesOfDeal, worthOf } from './deals.ts'
+import { openDeals, ownerOf, stageOf, type Touch, touchesOfDeal, worthOf } from './deals.ts'
 import { dayOf, daysBetween } from './local-time.ts'
-import { attendeesOf, isWithin, membersIn, type Person, peopleOf, senderOf } from './people.ts'
+import { isWithin, membersIn, type Person, peopleOf, senderOf, speakersOf } from './people.ts'
 import type { AnswerRow, Question } from './question.ts'
 import type { Deal, World } from './world-rows.ts'
 
@@ -14,14 +14,13 @@ const ENGAGED_WITHIN = 90
 const ENOUGH_PEOPLE = 2
 
 const singleThreaded: Question = {
-  name: 'deals-with-too-few-people',
-  meaning: `A person outside is engaged in a deal if the person wrote an e-mail or attended a meeting in the last
-${ENGAGED_WITHIN} days that belongs to the deal. A person who only receives e-mails is not engaged.
+  name: 'deals-with-one-contact',
+  meaning: `A person outside is engaged in a deal if the person wrote an e-mail or spoke in a meeting in the last
+${ENGAGED_WITHIN} days that belongs to the deal. A person who only receives e-mails or is invited is not engaged.
 Partners are not outside, and a person with two addresses counts once. The rows are open deals with
-fewer than ${ENOUGH_PEOPLE} engaged people. \`unread\` counts e-mails and meetings of the deal in that
-time that cannot be read, so their people are unknown. Ordered by amount, largest first, then by id.`,
+fewer than ${ENOUGH_PEOPLE} engaged people. Ordered by amount, largest first, then by name and id.`,
   key: ['deal_id'],
-  columns: ['deal_id', 'deal', 'owner_id', 'owner', 'amount_eur', 'engaged_people', 'unread'],
+  columns: ['deal', 'stage', 'owner', 'amount_reporting', 'engaged_people', 'deal_id'],
   answer: world => tooFewPeople(world, engagedIn),
   trap: {
     overlooks: 'who really writes and attends, and counts the contacts that the CRM associates with the deal',
@@ -38,24 +37,22 @@ function tooFewPeople(
 ): AnswerRow[] {
   const rows = openDeals(world).map(deal => {
     const touches = touchesOfDeal(world, deal).filter(({ at }) => isWithin(world, at, ENGAGED_WITHIN))
-    const { owner_id, owner } = ownerOf(world, deal.ownerId)
     return {
-      deal_id: deal.id,
       deal: deal.name,
-      owner_id,
-      owner,
-      amount_eur: cents(worthOf(world, deal)),
+      stage: stageOf(world, deal)?.name ?? null,
+      owner: ownerOf(world, deal.ownerId).owner,
+      amount_reporting: cents(worthOf(world, deal)),
       engaged_people: distinct(peopleIn(world, touches, deal)).length,
-      unread: countOf(touches, ({ mail, meeting }) => !mail && !meeting),
+      deal_id: deal.id,
     }
   })
   const few = rows.filter(({ engaged_people }) => engaged_people < ENOUGH_PEOPLE)
-  return sortedBy(few, '-amount_eur', 'deal_id')
+  return sortedBy(few, '-amount_reporting', 'deal', 'deal_id')
 }
 
 function engagedIn(world: World, touches: readonly Touch[]): string[] {
   const people = touches.flatMap(({ mail, meeting }): (Person | null)[] =>
-    mail ? [senderOf(world, mail)] : meeting ? attendeesOf(world, meeting) : [],
+    mail ? [senderOf(world, mail)] : meeting ? speakersOf(world, meeting) : [],
   )
   return people.flatMap(person => (person?.side === 'outside' ? person.key : []))
 }
@@ -109,71 +106,6 @@ function silentSince(
   })
   const silent = rows.filter(({ days_silent }) => days_silent === null || days_silent >= SILENT_DAYS)
   return sortedBy(silent, '-days_silent', 'deal', 'deal_id')
-}
-
-// ------------------------------------------------------------------------------------------------ postponed
-
-const LEAST_TIMES = 2
-
-const postponedDeals: Question = {
-  name: 'deals-postponed-again',
-  meaning: `Open deals for which parley observed at least ${LEAST_TIMES} changes from one close date to a later one.
-A change from or to no date is neither later nor earlier; \`times_unknown\` counts it. \`first_close_date\`
-is the date before the first observed change. \`days_later\` is the number of days from that date to the
-close date now, and NULL where one of them is missing. Ordered by \`times_later\`, most first, then by id.`,
-  key: ['deal_id'],
-  columns: [
-    'deal_id',
-    'deal',
-    'owner_id',
-    'owner',
-    'times_later',
-    'times_earlier',
-    'times_unknown',
-    'first_close_date',
-    'close_date',
-    'days_later',
-  ],
-  answer: world => postponed(world, isLater),
-  trap: {
-    overlooks: 'that a close date also moves earlier or is cleared',
-    answer: world => postponed(world, () => true),
-  },
-}
-
-interface DateChange {
-  before: unknown
-  after: unknown
-}
-
-const hasDates = ({ before, after }: DateChange): boolean =>
-  typeof before === 'string' && typeof after === 'string'
-const isLater = (change: DateChange): boolean =>
-  hasDates(change) && String(change.after) > String(change.before)
-const isEarlier = (change: DateChange): boolean =>
-  hasDates(change) && String(change.after) < String(change.before)
-
-function postponed(world: World, counts: (change: DateChange) => boolean): AnswerRow[] {
-  const rows = openDeals(world).map(deal => {
-    const changes = changesOf(world, deal, 'close_date')
-    const first = changes[0]?.before
-    const firstDay = typeof first === 'string' ? first : null
-    const { owner_id, owner } = ownerOf(world, deal.ownerId)
-    return {
-      deal_id: deal.id,
-      deal: deal.name,
-      owner_id,
-      owner,
-      times_later: countOf(changes, counts),
-      times_earlier: countOf(changes, isEarlier),
-      times_unknown: countOf(changes, change => !hasDates(change)),
-      first_close_date: firstDay,
-      close_date: deal.closeDate,
-      days_later: firstDay && deal.closeDate ? daysBetween(firstDay, deal.closeDate) : null,
-    }
-  })
-  const often = rows.filter(({ times_later }) => times_later >= LEAST_TIMES)
-  return sortedBy(often, '-times_later', 'deal_id')
 }
 
 // ------------------------------------------------------------------------------------------------ quality
@@ -252,15 +184,14 @@ in touch last wins, then the one with the smaller id. The member is NULL when no
 Ordered by amount, largest first, then by id.`,
   key: ['deal_id'],
   columns: [
-    'deal_id',
     'deal',
-    'amount_eur',
-    'owner_id',
+    'amount_reporting',
     'owner',
-    'member_id',
     'member',
     'times_in_touch',
     'last_day',
+    'deal_id',
+    'member_id',
   ],
   answer: leaversDeals,
   trap: {
@@ -278,20 +209,18 @@ function leaversDeals(world: World): AnswerRow[] {
   const rows = left.map(deal => {
     const touches = touchesOfDeal(world, deal).filter(({ at }) => isWithin(world, at, IN_TOUCH_WITHIN))
     const [most] = inTouch(world, touches)
-    const { owner_id, owner } = ownerOf(world, deal.ownerId)
     return {
-      deal_id: deal.id,
       deal: deal.name,
-      amount_eur: cents(worthOf(world, deal)),
-      owner_id,
-      owner,
-      member_id: most?.member_id ?? null,
+      amount_reporting: cents(worthOf(world, deal)),
+      owner: ownerOf(world, deal.ownerId).owner,
       member: most?.member ?? null,
       times_in_touch: most?.times ?? 0,
       last_day: most ? dayOf(most.last, world.settings) : null,
+      deal_id: deal.id,
+      member_id: most?.member_id ?? null,
     }
   })
-  return sortedBy(rows, '-amount_eur', 'deal_id')
+  return sortedBy(rows, '-amount_reporting', 'deal_id')
 }
 
 /** Members by how often they were in touch, the most often first. */
@@ -309,10 +238,4 @@ function inTouch(world: World, touches: readonly Touch[]) {
   return sortedBy(rows, '-times', '-last', 'member_id')
 }
 
-export const DEAL_QUESTIONS: readonly Question[] = [
-  singleThreaded,
-  silentDeals,
-  postponedDeals,
-  crmQuality,
-  dealsOfLeavers,
-]
+export const DEAL_QUESTIONS: readonly Question[] = [singleThreaded, silentDeals, crmQuality, dealsOfLeavers]

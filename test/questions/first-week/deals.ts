@@ -72,6 +72,7 @@ export interface Touch {
   /** The e-mail's or the meeting's id, else that of what the activity is about. */
   key: string
   at: string
+  isMeeting: boolean
   mail: Mail | null
   meeting: Meeting | null
 }
@@ -85,7 +86,8 @@ export function touchesIn(world: World, activities: readonly Activity[]): Touch[
     .map(({ sourceType, sourceId, at }): Touch => {
       const mail = (sourceType === 'MESSAGE' && mails.get(sourceId)) || null
       const meeting = (sourceType === 'MEETING' && meetings.get(sourceId)) || null
-      return { key: mail?.id ?? sourceId, at: mail?.at ?? meeting?.at ?? at, mail, meeting }
+      const isMeeting = sourceType === 'MEETING'
+      return { key: mail?.id ?? sourceId, at: mail?.at ?? meeting?.at ?? at, isMeeting, mail, meeting }
     })
     .filter(({ at }) => at <= world.now)
   return [...groupedBy(all, ({ key }) => key).values()].flatMap(([first]) => first ?? [])

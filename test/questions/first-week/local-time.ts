@@ -11,10 +11,6 @@ const offsetMs = ({ utcOffsetHours }: CompanySettings): number => utcOffsetHours
 export const dayOf = (instant: string, settings: CompanySettings = SETTINGS): string =>
   new Date(Date.parse(instant) + offsetMs(settings)).toISOString().slice(0, 10)
 
-/** The local time of an instant as `YYYY-MM-DD HH:MM`. */
-export const minuteOf = (instant: string, settings: CompanySettings = SETTINGS): string =>
-  new Date(Date.parse(instant) + offsetMs(settings)).toISOString().slice(0, 16).replace('T', ' ')
-
 /** Days since 1970-01-01. */
 const dayNumber = (day: string): number => Math.round(Date.parse(day) / DAY_MS)
 
@@ -38,8 +34,14 @@ export function lastMonths(day: string, count: number): string[] {
   )
 }
 
+/** The first day of the calendar quarter of a day, or of one that is `ahead` quarters later. */
+export function quarterBegin(day: string, ahead = 0): string {
+  const [year = 0, month = 0] = day.split('-').map(Number)
+  return new Date(Date.UTC(year, 3 * (Math.floor((month - 1) / 3) + ahead), 1)).toISOString().slice(0, 10)
+}
+
 export interface FiscalQuarter {
-  /** `FY2026 Q1`. */
+  /** `FY2026-Q1`. */
   name: string
   fromDay: string
   toDay: string
@@ -59,7 +61,7 @@ export function fiscalQuarterOf(
       .toISOString()
       .slice(0, 10)
   return {
-    name: `FY${Math.floor(quarter / 4)} Q${(quarter % 4) + 1}`,
+    name: `FY${Math.floor(quarter / 4)}-Q${(quarter % 4) + 1}`,
     fromDay: firstDay(quarter),
     toDay: addDays(firstDay(quarter + 1), -1),
   }

@@ -1,7 +1,7 @@
 import { groupedBy } from '../../support/grouped-by.ts'
 import { answeredIn, conversationsOf, type Wait, waitsIn } from './conversations.ts'
 import { countOf, distinct, hundredths, latest, mean, median, sortedBy } from './counting.ts'
-import { dayOf, daysBetween, hoursBetween, lastMonths, minuteOf, workingHoursBetween } from './local-time.ts'
+import { dayOf, daysBetween, hoursBetween, lastMonths, workingHoursBetween } from './local-time.ts'
 import { isCustomer, isWithin, peopleOf, recipientsOf } from './people.ts'
 import type { AnswerRow, Question } from './question.ts'
 import type { Mail, World } from './world-rows.ts'
@@ -34,14 +34,14 @@ const REPLIED_WITHIN = 90
 const REPLY_DAYS = 30
 
 const replyTime: Question = {
-  name: 'reply-time',
+  name: 'response-times-by-member',
   meaning: `${WAIT_RULE} The rows have the waits that ended in the last ${REPLIED_WITHIN} days, by the member who
 sent the e-mail that ended them. The time is the working time from the first e-mail of the wait to the
 reply, in hours. A reply more than ${REPLY_DAYS} local days after the first e-mail resumes an old
-conversation; only \`too_late\` counts it. The row without \`member_id\` is for replies from our addresses
-that belong to no member now. Ordered by id.`,
+conversation and does not count. The row without \`member_id\` is for replies from our addresses
+that belong to no member now. Ordered by the number of replies, most first, then by id.`,
   key: ['member_id'],
-  columns: ['member_id', 'member', 'replies', 'median_hours', 'mean_hours', 'slowest_hours', 'too_late'],
+  columns: ['member', 'replies', 'median_hours', 'mean_hours', 'slowest_hours', 'member_id'],
   answer: repliesByMember,
   trap: {
     overlooks: 'that copies of one e-mail are in two threads',
@@ -53,26 +53,24 @@ function repliesByMember(world: World): AnswerRow[] {
   const dayIn = (at: string): string => dayOf(at, world.settings)
   const replies = waitsOf(world).flatMap(({ asked: [first], answer }) => {
     if (!first || !answer || !isWithin(world, answer.mail.at, REPLIED_WITHIN)) return []
+    if (daysBetween(dayIn(first.mail.at), dayIn(answer.mail.at)) > REPLY_DAYS) return []
     return {
       member: peopleOf(world).memberAt(answer.sender.address),
       hours: workingHoursBetween(first.mail.at, answer.mail.at, world.settings),
-      isTooLate: daysBetween(dayIn(first.mail.at), dayIn(answer.mail.at)) > REPLY_DAYS,
     }
   })
   const rows = distinct(replies.map(({ member }) => member)).map(member => {
-    const own = replies.filter(reply => reply.member === member)
-    const hours = own.filter(({ isTooLate }) => !isTooLate).map(reply => reply.hours)
+    const hours = replies.filter(reply => reply.member === member).map(reply => reply.hours)
     return {
-      member_id: member?.id ?? null,
       member: member?.name ?? null,
       replies: hours.length,
       median_hours: hundredths(median(hours)),
       mean_hours: hundredths(mean(hours)),
-      slowest_hours: hours.length === 0 ? null : hundredths(Math.max(...hours)),
-      too_late: own.length - hours.length,
+      slowest_hours: hundredths(Math.max(...hours)),
+      member_id: member?.id ?? null,
     }
   })
-  return sortedBy(rows, 'member_id')
+  return sortedBy(rows, '-replies', 'member_id')
 }
 
 // ------------------------------------------------------------------------------------------------ both sides
@@ -128,25 +126,13 @@ const waitsOf = (world: World): Wait[] =>
 const WAITS_WITHIN = 30
 
 const customersWaiting: Question = {
-  name: 'customers-waiting-now',
+  name: 'customers-waiting',
   meaning: `${WAIT_RULE} The rows are the waits that have not ended and that began in the last ${WAITS_WITHIN} days.
 A meeting does not end a wait. The time is the working time until now, in hours. Address, contact and
-company are those of the sender of the first e-mail. \`unanswered\` counts the e-mails of the wait.
-\`without_member\` is 1 when none of them went to a current member. \`without_thread\` is 1 when the first
-e-mail is in no thread, so an answer to it cannot be recognized. Ordered by time, longest first, then by
-id.`,
-  key: ['mail_id'],
-  columns: [
-    'mail_id',
-    'address',
-    'contact_id',
-    'company',
-    'waiting_since',
-    'working_hours',
-    'unanswered',
-    'without_member',
-    'without_thread',
-  ],
+company are those of the sender of the first e-mail. \`is_in_thread\` is 0 when that e-mail is in no thread, so
+an answer to it cannot be recognized. Ordered by time, longest first, then by id.`,
+  key: ['asked_mail_id'],
+  columns: ['work_hours', 'company', 'address', 'is_in_thread', 'contact_id', 'asked_mail_id'],
   answer: waitingNow,
   trap: {
     overlooks: 'nights and weekends: a wait since Friday evening is not three days',
@@ -159,20 +145,16 @@ function waitingNow(world: World): AnswerRow[] {
     const [first] = asked
     if (!first || answer || !isWithin(world, first.mail.at, WAITS_WITHIN)) return []
     const { mail, sender } = first
-    const addressed = asked.flatMap(each => recipientsOf(world, each.mail))
     return {
-      mail_id: mail.id,
-      address: sender.address,
-      contact_id: sender.contact?.id ?? null,
+      work_hours: hundredths(workingHoursBetween(mail.at, world.now, world.settings)),
       company: sender.company?.name ?? null,
-      waiting_since: minuteOf(mail.at, world.settings),
-      working_hours: hundredths(workingHoursBetween(mail.at, world.now, world.settings)),
-      unanswered: asked.length,
-      without_member: Number(!addressed.some(({ address }) => peopleOf(world).memberAt(address))),
-      without_thread: Number(mail.threadIds.length === 0),
+      address: sender.address,
+      is_in_thread: Number(mail.threadIds.length > 0),
+      contact_id: sender.contact?.id ?? null,
+      asked_mail_id: mail.id,
     }
   })
-  return sortedBy(rows, '-working_hours', 'mail_id')
+  return sortedBy(rows, '-work_hours', 'asked_mail_id')
 }
 
 // ------------------------------------------------------------------------------------------------ opted out
@@ -183,11 +165,9 @@ const optedOut: Question = {
   name: 'opted-out-written-to',
   meaning: `Contacts who have opted out now and who received an e-mail (TO, CC or BCC) from us in the last
 ${WRITTEN_WITHIN} days at either of their addresses. Group e-mails count; \`group_mails\` says how many.
-\`answers\` counts the e-mails before which the contact had written in the same conversation.
-\`last_sender\` is the address that sent the last e-mail; at the same instant, the first in alphabetical
-order. Ordered by the number of e-mails, most first, then by id.`,
+Ordered by the number of e-mails, most first, then by id.`,
   key: ['contact_id'],
-  columns: ['contact_id', 'contact', 'company', 'mails', 'group_mails', 'answers', 'last_day', 'last_sender'],
+  columns: ['contact', 'company', 'mails', 'group_mails', 'last_day', 'contact_id'],
   answer: writtenTo,
   trap: {
     overlooks: 'that a contact has a second address, and that not every e-mail names its contact',
@@ -201,27 +181,22 @@ order. Ordered by the number of e-mails, most first, then by id.`,
 
 function writtenTo(world: World): AnswerRow[] {
   const written = conversationsOf(world).flatMap(conversation =>
-    conversation.flatMap(({ mail, sender }, place) => {
+    conversation.flatMap(({ mail, sender }) => {
       if (sender.side !== 'ours' || !isWithin(world, mail.at, WRITTEN_WITHIN)) return []
-      const earlier = new Set(conversation.slice(0, place).map(each => each.sender.key))
       return distinct(recipientsOf(world, mail).flatMap(({ contact }) => contact ?? []))
         .filter(({ hasOptedOut }) => hasOptedOut)
-        .map(contact => ({ contact, mail, sender, isAnswer: earlier.has(contact.id) }))
+        .map(contact => ({ contact, mail }))
     }),
   )
   const rows = distinct(written.map(({ contact }) => contact)).map(contact => {
     const own = written.filter(each => each.contact === contact)
-    const last = latest(own.map(({ mail }) => mail.at)) ?? ''
-    const lastSenders = own.filter(({ mail }) => mail.at === last).map(({ sender }) => sender.address)
     return {
-      contact_id: contact.id,
       contact: contact.name,
       company: world.companies.find(({ id }) => id === contact.companyId)?.name ?? null,
       mails: own.length,
       group_mails: countOf(own, ({ mail }) => mail.isGroup),
-      answers: countOf(own, ({ isAnswer }) => isAnswer),
-      last_day: dayOf(last, world.settings),
-      last_sender: lastSenders.sort()[0] ?? null,
+      last_day: dayOf(latest(own.map(({ mail }) => mail.at)) ?? '', world.settings),
+      contact_id: contact.id,
     }
   })
   return sortedBy(rows, '-mails', 'contact_id')

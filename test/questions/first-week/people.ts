@@ -102,6 +102,15 @@ const personOf = (world: World, { handle, contactId }: Participant): Person =>
 export const attendeesOf = (world: World, { attendees }: Meeting): Person[] =>
   attendees.flatMap(each => peopleOf(world).attendee(each) ?? [])
 
+/** Those of the attendees who spoke; nobody where two have the name of a speaker. */
+export const speakersOf = (world: World, { attendees, speakers, ownerName, ownerEmail }: Meeting): Person[] =>
+  attendees.flatMap(each => {
+    const namesakes = attendees.filter(({ name }) => name === each.name)
+    const isOwnersName = each.name === ownerName && each.email !== ownerEmail
+    const hasSpoken = speakers.some(({ name, ratio }) => name === each.name && (ratio ?? 0) > 0)
+    return hasSpoken && namesakes.length === 1 && !isOwnersName ? (peopleOf(world).attendee(each) ?? []) : []
+  })
+
 /** Meetings that have begun, in the order of time. */
 export const heldMeetings = (world: World): Meeting[] =>
   world.meetings.filter(({ at }) => at <= world.now).sort((a, b) => (a.at < b.at ? -1 : 1))

@@ -1,28 +1,7 @@
 import { groupedBy } from '../../support/grouped-by.ts'
-import {
-  cents,
-  countOf,
-  distinct,
-  hundredths,
-  latest,
-  mean,
-  median,
-  share,
-  sortedBy,
-  sum,
-} from './counting.ts'
-import {
-  changesOf,
-  closedDayOf,
-  inEuros,
-  openDeals,
-  outcomeOf,
-  ownerOf,
-  probabilityOf,
-  stageOf,
-  worthOf,
-} from './deals.ts'
-import { addDays, dayOf, daysBetween, fiscalQuarterOf, mondayOf } from './local-time.ts'
+import { cents, countOf, distinct, hundredths, mean, median, sortedBy, sum } from './counting.ts'
+import { closedDayOf, openDeals, outcomeOf, ownerOf, probabilityOf, stageOf, worthOf } from './deals.ts'
+import { addDays, dayOf, daysBetween, fiscalQuarterOf } from './local-time.ts'
 import type { AnswerRow, Question } from './question.ts'
 import type { Deal, World } from './world-rows.ts'
 
@@ -103,20 +82,20 @@ and by the converted amounts of the deals that have one. It is NULL where nothin
 \`outcome_unknown\` counts closed deals whose stage does not say whether they were won; they are in
 neither sum. \`without_amount\` counts won and lost deals. The rows by pipeline come first, then those by
 owner. A deal keeps its owner after the owner has left; the row without \`id\` is for deals without an
-owner. Closed deals without a known day count nowhere. Ordered by id.`,
-  key: ['by', 'id'],
+owner. Closed deals without a known day count nowhere. Ordered by the number of deals, most first, then by id.`,
+  key: ['part', 'id'],
   columns: [
-    'by',
-    'id',
+    'part',
     'name',
     'won',
     'lost',
-    'win_rate',
-    'won_eur',
-    'lost_eur',
-    'win_rate_by_amount',
+    'win_percent',
+    'won_amount',
+    'lost_amount',
+    'win_percent_by_amount',
     'without_amount',
     'outcome_unknown',
+    'id',
   ],
   answer: winRates,
   trap: {
@@ -127,22 +106,23 @@ owner. Closed deals without a known day count nowhere. Ordered by id.`,
 
 function winRates(world: World): AnswerRow[] {
   const deals = closedWithin(world, CLOSED_WITHIN)
-  const row = (by: string, id: string | null, name: string | null, own: readonly Deal[]): AnswerRow => {
+  const row = (part: string, id: string | null, name: string | null, own: readonly Deal[]): AnswerRow => {
     const won = own.filter(deal => outcomeOf(world, deal) === 'won')
     const lost = own.filter(deal => outcomeOf(world, deal) === 'lost')
     const decided = [...won, ...lost]
     return {
-      by,
-      id,
+      part,
       name,
       won: won.length,
       lost: lost.length,
-      win_rate: ratio(won.length, decided.length),
-      won_eur: totalOf(world, won),
-      lost_eur: totalOf(world, lost),
-      win_rate_by_amount: ratio(sum(worths(world, won)), sum(worths(world, decided))),
+      win_percent: percent(won.length, decided.length),
+      won_amount: totalOf(world, won),
+      lost_amount: totalOf(world, lost),
+      win_percent_by_amount: percent(sum(worths(world, won)), sum(worths(world, decided))),
       without_amount: unknownWorths(world, decided),
       outcome_unknown: own.length - decided.length,
+      id,
+      decided: decided.length,
     }
   }
   const byPipeline = distinct(deals.map(({ pipelineId }) => pipelineId)).map(id =>
@@ -161,10 +141,13 @@ function winRates(world: World): AnswerRow[] {
       deals.filter(({ ownerId }) => ownerId === id),
     ),
   )
-  return [...sortedBy(byPipeline, 'id'), ...sortedBy(byOwner, 'id')]
+  return [byPipeline, byOwner].flatMap(rows =>
+    sortedBy(rows, '-decided', 'id').map(({ decided: _, ...row }) => row),
+  )
 }
 
-const ratio = (part: number, whole: number): number | null => (whole === 0 ? null : share(part / whole))
+const percent = (part: number, whole: number): number | null =>
+  whole === 0 ? null : hundredths((100 * part) / whole)
 
 function closedWithin(world: World, days: number): Deal[] {
   const from = addDays(world.today, 1 - days)
@@ -177,23 +160,22 @@ function closedWithin(world: World, days: number): Deal[] {
 // ------------------------------------------------------------------------------------------------ commit
 
 const commitThisQuarter: Question = {
-  name: 'commit-this-quarter',
+  name: 'commit-of-the-quarter',
   meaning: `One row for the last fiscal quarter and one for this quarter. \`won\` counts won deals that were closed in
-the quarter. \`commit\` counts open deals in the forecast category Commit whose close date is in the
-quarter, passed or not; in the last quarter they have slipped. \`unknown_amounts\` counts the won and
-committed deals that no sum includes. \`commit_without_date\` counts open deals in Commit without a close
+the quarter. \`committed\` counts open deals in the forecast category Commit whose close date is in the
+quarter, passed or not; in the last quarter they have slipped. \`without_amount\` counts the won and
+committed deals that no sum includes. \`committed_without_date\` counts open deals in Commit without a close
 date; they may belong to either quarter, so both rows have the same number.`,
   key: ['from_day'],
   columns: [
-    'fiscal_quarter',
+    'period',
     'from_day',
-    'to_day',
     'won',
-    'won_eur',
-    'commit',
-    'commit_eur',
-    'unknown_amounts',
-    'commit_without_date',
+    'won_amount',
+    'committed',
+    'committed_amount',
+    'without_amount',
+    'committed_without_date',
   ],
   answer: commitOfQuarters,
   trap: {
@@ -205,98 +187,23 @@ date; they may belong to either quarter, so both rows have the same number.`,
 function commitOfQuarters(world: World): AnswerRow[] {
   const committed = openDeals(world).filter(({ forecast }) => forecast === 'Commit')
   return [-1, 0].map(ahead => {
-    const { name, fromDay, toDay } = fiscalQuarterOf(world.today, ahead, world.settings)
+    const { fromDay, toDay } = fiscalQuarterOf(world.today, ahead, world.settings)
     const isInside = (day: string | null): boolean => day !== null && day >= fromDay && day <= toDay
     const won = world.deals.filter(
       deal => outcomeOf(world, deal) === 'won' && isInside(closedDayOf(world, deal)),
     )
     const commit = committed.filter(({ closeDate }) => isInside(closeDate))
     return {
-      fiscal_quarter: name,
+      period: `${ahead === 0 ? 'this' : 'last'} fiscal quarter`,
       from_day: fromDay,
-      to_day: toDay,
       won: won.length,
-      won_eur: totalOf(world, won),
-      commit: commit.length,
-      commit_eur: totalOf(world, commit),
-      unknown_amounts: unknownWorths(world, [...won, ...commit]),
-      commit_without_date: countOf(committed, ({ closeDate }) => closeDate === null),
+      won_amount: totalOf(world, won),
+      committed: commit.length,
+      committed_amount: totalOf(world, commit),
+      without_amount: unknownWorths(world, [...won, ...commit]),
+      committed_without_date: countOf(committed, ({ closeDate }) => closeDate === null),
     }
   })
-}
-
-// ------------------------------------------------------------------------------------------------ moved
-
-const pipelineMoved: Question = {
-  name: 'pipeline-moved-this-week',
-  meaning: `Deals whose stage, amount or close date differs from the one at the start of this week's Monday, local
-time, by the changes that parley observed. A value that changed and changed back has not moved. Deals
-that were closed then and are closed now are left out, and so are deals that the CRM has deleted. An
-open deal that parley first saw since Monday is new and has no values before. Amounts are converted.
-\`observed_day\` is the local day of the last observed change of the three fields, or of the first read of
-a new deal. Ordered by id.`,
-  key: ['deal_id'],
-  columns: [
-    'deal_id',
-    'deal',
-    'is_new',
-    'stage_before',
-    'stage_after',
-    'amount_before_eur',
-    'amount_after_eur',
-    'close_date_before',
-    'close_date_after',
-    'observed_day',
-  ],
-  answer: movedSinceMonday,
-  trap: {
-    overlooks: 'that Monday begins nine hours earlier in Tokyo than in UTC',
-    answer: world =>
-      movedSinceMonday({ ...world, settings: { ...world.settings, timeZone: 'UTC', utcOffsetHours: 0 } }),
-  },
-}
-
-const MOVING_FIELDS = ['stage_id', 'amount', 'close_date'] as const
-
-function movedSinceMonday(world: World): AnswerRow[] {
-  const monday = mondayOf(world.today)
-  const dayIn = (instant: string): string => dayOf(instant, world.settings)
-  const rows = world.deals.flatMap((deal): AnswerRow[] => {
-    const isNew = dayIn(deal.firstSeenAt) >= monday
-    const changes = (field: string) =>
-      changesOf(world, deal, field).filter(({ observedAt }) => dayIn(observedAt) >= monday)
-    const before = <T>(field: string, value: T): T => {
-      const [first] = changes(field)
-      return first ? (first.before as T) : value
-    }
-    const wasClosed = !isNew && before('is_closed', deal.isClosed)
-    if (deal.isClosed && (wasClosed || isNew)) return []
-    const old = {
-      stageId: before('stage_id', deal.stageId),
-      amount: before('amount', deal.amount),
-      currency: before('currency', deal.currency),
-      closeDate: before('close_date', deal.closeDate),
-    }
-    const hasMoved =
-      old.stageId !== deal.stageId || old.amount !== deal.amount || old.closeDate !== deal.closeDate
-    if (!isNew && !hasMoved) return []
-    const observed = MOVING_FIELDS.flatMap(changes).map(({ observedAt }) => dayIn(observedAt))
-    return [
-      {
-        deal_id: deal.id,
-        deal: deal.name,
-        is_new: Number(isNew),
-        stage_before: isNew ? null : (stageOf(world, old)?.name ?? null),
-        stage_after: stageOf(world, deal)?.name ?? null,
-        amount_before_eur: isNew ? null : cents(inEuros(world, old.amount, old.currency)),
-        amount_after_eur: cents(worthOf(world, deal)),
-        close_date_before: isNew ? null : old.closeDate,
-        close_date_after: deal.closeDate,
-        observed_day: latest([...observed, ...(isNew ? [dayIn(deal.firstSeenAt)] : [])]),
-      },
-    ]
-  })
-  return sortedBy(rows, 'deal_id')
 }
 
 // ------------------------------------------------------------------------------------------------ cycle
@@ -340,6 +247,5 @@ export const PIPELINE_QUESTIONS: readonly Question[] = [
   pipelineByStage,
   winRate,
   commitThisQuarter,
-  pipelineMoved,
   cycleTime,
 ]

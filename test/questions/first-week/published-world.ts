@@ -90,6 +90,7 @@ export function worldOf(reads: readonly Read[], former: readonly FormerMember[])
         actorId: textOf(row['actor_id']),
         dealIds: linked('deal'),
         companyIds: linked('company'),
+        contactIds: linked('contact'),
       }
     }),
   }
@@ -216,9 +217,12 @@ function mailsOf(rows: (table: string) => Cells[]): Mail[] {
 }
 
 function meetingsOf(rows: (table: string) => Cells[]): Meeting[] {
-  const [attendees, speakers, items] = ['meeting_attendees', 'meeting_speakers', 'meeting_action_items'].map(
-    table => groupedBy(rows(table), row => text(row, 'meeting_id')),
-  )
+  const [attendees, speakers, items, links] = [
+    'meeting_attendees',
+    'meeting_speakers',
+    'meeting_action_items',
+    'meeting_crm_records',
+  ].map(table => groupedBy(rows(table), row => text(row, 'meeting_id')))
   return rows('meetings')
     .filter(({ access }) => access === 'open')
     .map(row => {
@@ -237,6 +241,7 @@ function meetingsOf(rows: (table: string) => Cells[]): Meeting[] {
           name: textOf(each['speaker_name']),
           ratio: numberOf(each['speaker_ratio']),
         })),
+        isLinked: links?.has(id) === true,
         actionItems: (items?.get(id) ?? []).map(each => ({
           id: text(each, 'id'),
           dueDay: textOf(each['due_date']),

@@ -11,6 +11,8 @@ export interface Question {
   /** The columns that tell rows apart. */
   key: readonly string[]
   columns: readonly string[]
+  /** SQL in place of the file's own parameters, where these find nothing in this workspace. */
+  parameters?: Readonly<Record<string, string>>
   /** The rows in the order of the answer. */
   answer(world: World): readonly AnswerRow[]
   /** The answer of a count in a hurry, and what it overlooks. */

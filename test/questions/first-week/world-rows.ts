@@ -145,6 +145,8 @@ export interface Meeting {
   ownerEmail: string | null
   attendees: readonly Attendee[]
   speakers: readonly { name: string | null; ratio: number | null }[]
+  /** Whether the API links it to a record of the CRM. */
+  isLinked: boolean
   actionItems: readonly { id: string; dueDay: string | null; isCompleted: boolean }[]
 }
 
@@ -156,4 +158,5 @@ export interface Activity {
   actorId: string | null
   dealIds: readonly string[]
   companyIds: readonly string[]
+  contactIds: readonly string[]
 }

@@ -1,69 +1,18 @@
 import { groupedBy } from '../support/grouped-by.ts'
-import { daysBetween, ordered, sum } from './counting.ts'
-import { type Cells, type DemoWarehouse, TODAY } from './demo-warehouse.ts'
-import { type Expected, minute, quoted, type Recount, text, within } from './recount.ts'
+import { ordered, sum } from './counting.ts'
+import type { Cells, DemoWarehouse } from './demo-warehouse.ts'
+import { type Expected, quoted, type Recount, text, within } from './recount.ts'
 
-const isAsked = within('2025-07-01', '2026-06-01')
-const ASKED = { since: quoted('2025-07-01'), until: quoted('2026-06-01') }
+const isAsked = within('2025-06-01', '2026-06-01')
+/** The last 365 days of this workspace. */
+const SINCE = '2025-07-01'
 
-export const MEETING_RECOUNTS: Readonly<Record<string, Recount>> = {
-  'talk-ratio-by-meeting': {
-    parameters: ASKED,
-    least: 20,
-    expected: warehouse =>
-      ordered(
-        heldWithOutsiders(warehouse),
-        { by: ({ start_time }) => text({ start_time: start_time ?? null }, 'start_time'), down: true },
-        { by: row => text(row, 'id') },
-      ).flatMap(meeting => {
-        const shares = sharesOf(warehouse, meeting)
-        if (!shares) return []
-        return {
-          began: minute(meeting['start_time']),
-          meeting: text(meeting, 'title'),
-          owner: text(meeting, 'owner_name'),
-          speakers: shares.speakers,
-          ours_percent: shares.ours,
-          theirs_percent: shares.theirs,
-          unknown_percent: shares.unknown,
-        }
-      }),
-  },
-  'meetings-without-crm-link': {
-    parameters: ASKED,
-    least: 10,
-    expected: warehouse => withoutLink(warehouse),
-  },
-  'action-items-past-due': {
-    parameters: { today: quoted(TODAY), since: quoted('2025-07-01') },
-    least: 20,
-    expected: ({ after }) =>
-      ordered(
-        after.meetings
-          .map(meeting => ({ meeting, owner: meeting['meeting_owner'] as { name: string } }))
-          .filter(({ meeting }) => new Date(String(meeting['start_time'])) >= new Date('2025-07-01'))
-          .flatMap(({ meeting, owner }) =>
-            (meeting['action_items'] as Record<string, unknown>[]).map((item, place) => ({
-              meeting,
-              owner,
-              item,
-              place,
-            })),
-          )
-          .filter(({ item }) => !item['completed'] && item['due_date'] && String(item['due_date']) < TODAY),
-        { by: ({ item }) => String(item['due_date']) },
-        { by: ({ owner }) => owner.name },
-        { by: ({ meeting }) => String(meeting['meeting_id']) },
-        { by: ({ place }) => place },
-      ).map(({ meeting, owner, item }) => ({
-        days_late: daysBetween(String(item['due_date']), TODAY),
-        due_date: String(item['due_date']),
-        meeting_owner: owner.name,
-        action_item: String(item['text']),
-        meeting: String(meeting['title']),
-        met_on: new Date(String(meeting['start_time'])).toISOString().slice(0, 10),
-        url: String(meeting['service_meeting_url']),
-      })),
+/** Questions about what was said and answered in meetings. */
+export const TALK_RECOUNTS: Readonly<Record<string, Recount>> = {
+  'deals-where-a-term-was-said': {
+    parameters: { term: quoted('%OTHER vendors%') },
+    least: 3,
+    expected: dealsWithTerm,
   },
   'one-meeting': {
     parameters: {},
@@ -76,38 +25,38 @@ export const MEETING_RECOUNTS: Readonly<Record<string, Recount>> = {
       )
       const titles = rowsOf(warehouse, 'meeting_chapters', newest?.['id'])
       const points = rowsOf(warehouse, 'meeting_chapter_items', newest?.['id']).map(item => ({
-        at: Number(item['time']),
+        place: Number(item['time']),
         what: 'point',
         chapter: text(
           titles.find(({ position }) => position === item['chapter_position']),
           'title',
         ),
-        text: text(item, 'item'),
+        about: text(item, 'item'),
         due_date: null,
-        place: Number(item['chapter_position']) * 100 + Number(item['position']),
+        order: Number(item['chapter_position']) * 100 + Number(item['position']),
       }))
       const actions = rowsOf(warehouse, 'meeting_action_items', newest?.['id']).map(item => ({
-        at: Number(item['time']),
+        place: Number(item['time']),
         what: item['completed'] === 1 ? 'action, done' : 'action, open',
         chapter: null,
-        text: text(item, 'text'),
+        about: text(item, 'text'),
         due_date: item['due_date'] ?? null,
-        place: 1e9 + Number(item['position']),
+        order: 1e9 + Number(item['position']),
       }))
-      return ordered<Expected & { at: number; place: number }>(
+      return ordered<Expected & { place: number; order: number }>(
         [...points, ...actions],
-        { by: ({ at }) => at },
         { by: ({ place }) => place },
-      ).map(({ place, ...row }) => row)
+        { by: ({ order }) => order },
+      ).map(({ order, ...row }) => row)
     },
   },
   'mentions-of-a-term-by-month': {
-    parameters: { ...ASKED, term: quoted('Other Vendors') },
+    parameters: { term: quoted('%Other Vendors%') },
     least: 6,
     expected: warehouse => mentions(warehouse, 'other vendors'),
   },
   'playbook-questions-unanswered': {
-    parameters: { since: quoted('2025-07-01') },
+    parameters: {},
     least: 3,
     expected: unanswered,
   },
@@ -117,60 +66,60 @@ export const MEETING_RECOUNTS: Readonly<Record<string, Recount>> = {
 const meetingsOf = (warehouse: DemoWarehouse): readonly Cells[] =>
   warehouse.rows('meetings').filter(({ access }) => access === 'open')
 
-/** Meetings of the requested period with an outside person. */
-const heldWithOutsiders = (warehouse: DemoWarehouse): readonly Cells[] =>
-  meetingsOf(warehouse).filter(
-    ({ id, start_time }) =>
-      isAsked(start_time) &&
-      rowsOf(warehouse, 'meeting_attendees', id ?? null).some(({ is_internal }) => is_internal === 0),
-  )
-
 const rowsOf = (warehouse: DemoWarehouse, table: string, meeting: unknown): Cells[] =>
   warehouse.rows(table).filter(({ meeting_id }) => meeting_id === meeting)
 
-function sharesOf(warehouse: DemoWarehouse, { id }: Cells) {
-  const speakers = rowsOf(warehouse, 'meeting_speakers', id)
-  const attendees = rowsOf(warehouse, 'meeting_attendees', id)
-  const sideOf = (name: unknown) => {
-    const sides = new Set(attendees.filter(each => each['name'] === name).map(each => each['is_internal']))
-    return sides.size === 1 ? [...sides][0] : null
-  }
-  const all = sum(speakers.map(({ speaker_ratio }) => Number(speaker_ratio)))
-  if (all === 0) return undefined
-  const share = (side: unknown) => {
-    const theirs = speakers.filter(({ speaker_name }) => sideOf(speaker_name) === side)
-    return (100 * sum(theirs.map(({ speaker_ratio }) => Number(speaker_ratio)))) / all
-  }
-  return { speakers: speakers.length, ours: share(1), theirs: share(0), unknown: share(null) }
-}
-
-/** From the payloads as they were sent. */
-function withoutLink({ after }: DemoWarehouse): Expected[] {
-  const found = after.meetings.flatMap(meeting => {
-    const began = new Date(String(meeting['start_time'])).toISOString()
-    const outsiders = (meeting['attendees'] as { is_internal: boolean }[]).filter(
-      ({ is_internal }) => !is_internal,
-    )
-    const isLinked = (meeting['crm_integrations'] as unknown[]).length > 0
-    if (!isAsked(began) || isLinked || outsiders.length === 0) return []
-    const related = (meeting['related_objects'] as { display_name: string }[]).map(
-      ({ display_name }) => display_name,
-    )
-    const owner = meeting['meeting_owner'] as { name: string }
-    return {
-      id: String(meeting['meeting_id']),
-      exactly: began,
-      began: minute(began),
-      meeting: String(meeting['title']),
-      owner: owner.name,
-      outsiders: outsiders.length,
-      belongs_to: related.length === 0 ? null : related.join(', '),
-      url: String(meeting['service_meeting_url']),
-    }
-  })
-  return ordered(found, { by: ({ exactly }) => exactly, down: true }, { by: ({ id }) => id }).map(
-    ({ id, exactly, ...row }) => row,
+/** From the payloads as they were sent. A deal's meetings are those of its activities. */
+function dealsWithTerm(warehouse: DemoWarehouse): Expected[] {
+  const { after } = warehouse
+  const began = new Map(
+    after.meetings.map(({ meeting_id, start_time }) => [
+      meeting_id,
+      new Date(String(start_time)).toISOString(),
+    ]),
   )
+  const mentions = new Map(
+    after.transcripts.map(({ meeting_id, entries }) => [
+      meeting_id,
+      (entries as { text: string }[]).filter(entry => entry.text.includes('other vendors')).length,
+    ]),
+  )
+  const pairs = after.activities.flatMap(({ source_id, links }) =>
+    (links as Record<string, string>[]).flatMap(({ context_type, context_id }) =>
+      context_type === 'deal' && (mentions.get(source_id) ?? 0) > 0 && (began.get(source_id) ?? '') >= SINCE
+        ? { deal: context_id, meeting: source_id }
+        : [],
+    ),
+  )
+  const stages = new Map(warehouse.records('stage').map(({ id, fields }) => [id, fields['name']]))
+  const members = new Map(warehouse.rows('members').map(row => [row['id'], text(row, 'name')]))
+  const rows = warehouse
+    .records('deal')
+    .filter(({ fields }) => !fields['is_closed'])
+    .flatMap(({ id, fields }) => {
+      const meetings = [...new Set(pairs.filter(({ deal }) => deal === id).map(({ meeting }) => meeting))]
+      const owner = fields['owner_id']
+      const amount = typeof fields['amount'] === 'number' ? fields['amount'] : null
+      if (meetings.length === 0) return []
+      return {
+        deal: String(fields['name']),
+        stage: String(stages.get(String(fields['stage_id']))),
+        owner: typeof owner === 'string' ? (members.get(owner) ?? `Former member ${owner.slice(-4)}`) : null,
+        amount,
+        currency: null,
+        amount_reporting: amount,
+        meetings: meetings.length,
+        mentions: sum(meetings.map(meeting => mentions.get(meeting) ?? 0)),
+        last_said:
+          meetings
+            .map(meeting => (began.get(meeting) ?? '').slice(0, 10))
+            .sort()
+            .at(-1) ?? null,
+        outcome: 'open',
+        deal_id: id,
+      }
+    })
+  return ordered(rows, { by: ({ amount }) => amount, down: true }, { by: ({ deal }) => deal })
 }
 
 /** Mentions in the requested period, from the original transcripts. */
@@ -207,7 +156,7 @@ const NO_ANSWERS = ['', '-', 'n/a', 'unknown', 'not discussed', 'not mentioned',
 function unanswered(warehouse: DemoWarehouse): Expected[] {
   const recent = new Set(
     meetingsOf(warehouse)
-      .filter(({ start_time }) => String(start_time) >= '2025-07-01')
+      .filter(({ start_time }) => String(start_time) >= SINCE)
       .map(({ id }) => id),
   )
   const results = warehouse

@@ -1,0 +1,32 @@
+-- What do we commit to this quarter, and what did the last one bring?
+--
+-- Parameters:
+--   category   the forecast category that means a commitment
+--
+-- won: deals that were won and closed in the fiscal quarter. committed: open deals in the category with a close date in
+-- it; those of the last quarter have slipped. Amounts are in the currency of reports; without_amount counts deals that no
+-- amount includes. committed_without_date counts those without a close date, and outcome_unknown deals in the category of
+-- which nothing says whether they are open: both may be of either quarter.
+WITH parameters AS (SELECT 'Commit' AS category),
+counted AS (
+  SELECT p.period, p.from_day, d.amount_reporting AS amount, CASE
+    WHEN d.outcome = 'won' AND d.closed_day >= p.from_day AND d.closed_day < p.to_day THEN 'won'
+    WHEN d.forecast_category IS DISTINCT FROM q.category THEN NULL
+    WHEN d.outcome = 'unknown' THEN 'unknown'
+    WHEN d.outcome = 'open' AND d.close_date IS NULL THEN 'undated'
+    WHEN d.outcome = 'open' AND d.close_date >= p.from_day AND d.close_date < p.to_day THEN 'committed' END AS what
+  FROM parameters q
+  CROSS JOIN periods p
+  CROSS JOIN deals d
+  WHERE p.period IN ('last fiscal quarter', 'this fiscal quarter')
+)
+SELECT period, from_day, count(CASE WHEN what = 'won' THEN 1 END) AS won,
+  sum(CASE WHEN what = 'won' THEN amount END) AS won_amount,
+  count(CASE WHEN what = 'committed' THEN 1 END) AS committed,
+  sum(CASE WHEN what = 'committed' THEN amount END) AS committed_amount,
+  count(CASE WHEN what IN ('won', 'committed') AND amount IS NULL THEN 1 END) AS without_amount,
+  count(CASE WHEN what = 'undated' THEN 1 END) AS committed_without_date,
+  count(CASE WHEN what = 'unknown' THEN 1 END) AS outcome_unknown
+FROM counted
+GROUP BY period, from_day
+ORDER BY from_day;

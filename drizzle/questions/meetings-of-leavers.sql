@@ -1,0 +1,20 @@
+-- Which meetings with customers did people have who have left, so that others must take over?
+--
+-- Parameters:
+--   period   when the meetings were
+--
+-- Owners of meetings whose address no member has now. Meetings that are withheld have no known owner.
+WITH parameters AS (SELECT 'last 365 days' AS period)
+SELECT o.name, count(DISTINCT c.conversation_id) AS meetings, count(DISTINCT k.company_id) AS companies,
+  count(DISTINCT r.party_id) AS people,
+  count(DISTINCT CASE WHEN k.company_id IS NULL THEN r.party_id END) AS people_without_company,
+  max(c.day) AS last_day, c.person_id AS address
+FROM parameters
+JOIN periods p USING (period)
+JOIN conversations c ON c.kind = 'meeting' AND c.day >= p.from_day AND c.day < p.to_day
+JOIN people o ON o.person_id = c.person_id AND NOT o.is_member_now
+JOIN conversation_people r ON r.kind = 'meeting' AND r.conversation_id = c.conversation_id AND r.side = 'theirs'
+LEFT JOIN companies k ON k.company_id = r.company_id
+WHERE c.is_external
+GROUP BY o.name, c.person_id
+ORDER BY meetings DESC, c.person_id;

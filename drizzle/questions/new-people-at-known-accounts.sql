@@ -1,0 +1,30 @@
+-- Who is new to us at accounts that we know?
+--
+-- Parameters:
+--   period   when they first appeared
+--
+-- Persons of theirs who first wrote, got an e-mail or were invited to a meeting in that time, at a company of the CRM of
+-- which someone else had appeared before. Whoever only got an e-mail to a group has not appeared. A known person with a
+-- new address is not new. contact_id is NULL for persons whom the CRM does not have.
+WITH parameters AS (SELECT 'last 30 days' AS period),
+seen AS (
+  SELECT r.company_id, r.party_id, min(r.day) AS first_day
+  FROM conversation_people r
+  JOIN conversations c ON c.kind = r.kind AND c.conversation_id = r.conversation_id
+  WHERE r.side = 'theirs' AND r.company_id IS NOT NULL
+    AND (r.kind = 'meeting' OR r.role = 'FROM' OR NOT c.is_group_email)
+  GROUP BY r.company_id, r.party_id
+),
+known AS (
+  SELECT company_id, min(first_day) AS since
+  FROM seen
+  GROUP BY company_id
+)
+SELECT s.first_day, t.name, c.company, c.owner, t.contact_id, s.party_id, s.company_id
+FROM parameters
+JOIN periods p USING (period)
+JOIN known k ON k.since < p.from_day
+JOIN seen s ON s.company_id = k.company_id AND s.first_day >= p.from_day AND s.first_day < p.to_day
+JOIN parties t ON t.party_id = s.party_id
+JOIN companies c ON c.company_id = s.company_id
+ORDER BY s.first_day DESC, s.company_id, s.party_id;

@@ -1,0 +1,21 @@
+-- Whom did we write to who has opted out of e-mails?
+--
+-- Parameters:
+--   period   when we wrote
+--
+-- Contacts who have opted out now, at any of their addresses. group_mails counts those of the e-mails that went to groups.
+WITH parameters AS (SELECT 'last 90 days' AS period),
+written AS (
+  SELECT r.contact_id, count(DISTINCT c.conversation_id) AS mails,
+    count(DISTINCT CASE WHEN c.is_group_email THEN c.conversation_id END) AS group_mails, max(c.day) AS last_day
+  FROM parameters
+  JOIN periods p USING (period)
+  JOIN conversations c ON c.kind = 'mail' AND c.side = 'ours' AND c.day >= p.from_day AND c.day < p.to_day
+  JOIN conversation_people r ON r.kind = 'mail' AND r.conversation_id = c.conversation_id AND r.role <> 'FROM'
+  GROUP BY r.contact_id
+)
+SELECT k.contact, k.company, k.owner, w.mails, w.group_mails, w.last_day, k.contact_id
+FROM written w
+JOIN contacts k ON k.contact_id = w.contact_id
+WHERE k.is_opted_out
+ORDER BY w.mails DESC, k.contact_id;

@@ -1,0 +1,31 @@
+-- How long do customers wait for our reply, in working hours, by who replies?
+--
+-- Parameters:
+--   period   when we replied
+--
+-- Customers are contacts of the CRM and people of its companies. The time is from the first e-mail that waits to the
+-- reply. Replies so late that they take up an old conversation are left out, and so are those to groups. The row without a member is for
+-- addresses of ours that no member has now.
+WITH parameters AS (SELECT 'last 90 days' AS period),
+replies AS (
+  SELECT m.id AS member_id, m.name AS member, q.work_hours AS hours
+  FROM parameters
+  JOIN periods p USING (period)
+  JOIN conversations a ON a.kind = 'mail' AND a.day >= p.from_day AND a.day < p.to_day
+  JOIN mail_questions q ON q.answered_mail_id = a.conversation_id AND q.side = 'theirs' AND q.is_counted
+  JOIN people c ON c.person_id = q.person_id
+  JOIN parties t ON t.party_id = c.party_id AND (t.contact_id IS NOT NULL OR t.company_id IS NOT NULL)
+  JOIN people s ON s.person_id = a.person_id
+  LEFT JOIN live_members m ON m.id = s.member_id
+),
+placed AS (
+  SELECT replies.*, count(hours) OVER (PARTITION BY member_id) AS timed,
+    row_number() OVER (PARTITION BY member_id ORDER BY hours NULLS LAST) AS place
+  FROM replies
+)
+SELECT member, count(*) AS replies,
+  round(avg(CASE WHEN 2 * place BETWEEN timed AND timed + 2 THEN hours END), 1) AS median_hours,
+  round(avg(hours), 1) AS mean_hours, round(max(hours), 1) AS slowest_hours, member_id
+FROM placed
+GROUP BY member, member_id
+ORDER BY replies DESC, member_id NULLS LAST;

@@ -1,0 +1,30 @@
+-- How much of the time do our people talk in meetings with customers?
+--
+-- Parameters:
+--   period   when the meetings were
+--
+-- The mean of the member's own share in each meeting. without_share counts meetings in which no speaker has the member's
+-- name, or another person has it too; they are in no mean.
+WITH parameters AS (SELECT 'last 90 days' AS period),
+shares AS (
+  SELECT m.id AS member_id, m.name AS member, 1e2 * max(r.speaker_ratio) AS share
+  FROM parameters
+  JOIN periods p USING (period)
+  JOIN conversations c ON c.kind = 'meeting' AND c.day >= p.from_day AND c.day < p.to_day
+  JOIN conversation_people r ON r.kind = 'meeting' AND r.conversation_id = c.conversation_id
+  JOIN people a ON a.person_id = r.person_id AND a.is_member_now
+  JOIN live_members m ON m.id = a.member_id
+  WHERE c.is_external
+  GROUP BY m.id, m.name, c.conversation_id
+),
+placed AS (
+  SELECT shares.*, count(share) OVER (PARTITION BY member_id) AS timed,
+    row_number() OVER (PARTITION BY member_id ORDER BY share NULLS LAST) AS place
+  FROM shares
+)
+SELECT member, count(*) AS meetings,
+  round(avg(CASE WHEN 2 * place BETWEEN timed AND timed + 2 THEN share END), 1) AS median_percent,
+  round(avg(share), 1) AS mean_percent, count(*) - count(share) AS without_share, member_id
+FROM placed
+GROUP BY member, member_id
+ORDER BY meetings DESC, member_id;

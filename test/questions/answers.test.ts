@@ -1,0 +1,187 @@
+import { expect, test } from 'vitest'
+import { putTranscript } from '../store/unique-texts.ts'
+import { only, smallWorkspace } from './small-workspace.ts'
+
+const MARCH = '2025-03-05T12:00:00Z'
+
+test('a meeting is listed in the order of the talk, chapters before actions of the same time', async () => {
+  const workspace = smallWorkspace()
+  const summaries = [
+    { chapter_title: 'Second', chapter_items: [{ item: 'c', time: 20 }] },
+    {
+      chapter_title: 'First',
+      chapter_items: [
+        { item: 'b', time: 10 },
+        { item: 'a', time: 10 },
+      ],
+    },
+  ]
+  const action_items = [{ id: '1', text: 'do', time: 10, completed: null, due_date: '2025-04-01' }]
+  workspace.meeting({ id: 'm', at: MARCH, more: { summaries, action_items } })
+  workspace.meeting({ id: 'withheld', at: '2025-04-01T00:00:00Z', access: 'withheld', more: { summaries } })
+  expect(only(await workspace.ask('one-meeting'), 'what', 'chapter', 'about')).toEqual([
+    { what: 'point', chapter: 'First', about: 'b' },
+    { what: 'point', chapter: 'First', about: 'a' },
+    { what: 'action, open', chapter: null, about: 'do' },
+    { what: 'point', chapter: 'Second', about: 'c' },
+  ])
+})
+
+test('a month without a term has no mentions, and only meetings with a transcript count', async () => {
+  const workspace = smallWorkspace()
+  const say = (meeting: string, ...said: readonly [text: string, contact: string | null][]) => {
+    const entries = said.map(([text, contact_id]) => ({ text, contact_id }))
+    workspace.store.atomically(() => putTranscript(workspace.store, meeting, entries))
+  }
+  workspace.meeting({ id: 'a', at: MARCH })
+  workspace.meeting({ id: 'b', at: MARCH })
+  workspace.meeting({ id: 'c', at: '2025-04-01T00:00:00Z' })
+  workspace.meeting({ id: 'withheld', at: MARCH, access: 'withheld' })
+  workspace.meeting({ id: 'unread', at: MARCH })
+  say('a', ['The TERM, and the term again', null], ['a term', 'p1'], ['nothing', null])
+  say('c', ['nothing', null])
+  say('withheld', ['the term', null])
+  workspace.store.db.exec("UPDATE meetings SET transcript_state = 'pending' WHERE id = 'unread'")
+  expect(await workspace.ask('mentions-of-a-term-by-month', { term: "'%Term%'" })).toEqual([
+    { month: '2025-03', mentions: 2, by_contacts: 1, meetings: 1, meetings_with_transcript: 2, percent: 50 },
+    { month: '2025-04', mentions: 0, by_contacts: 0, meetings: 0, meetings_with_transcript: 1, percent: 0 },
+  ])
+})
+
+test('answers count as missing when they are NULL or on the list, whatever their letter case and full stop', async () => {
+  const workspace = smallWorkspace()
+  const point = (id: string, question: string) => ({ id, question })
+  const playbook = (updated_at: string) => ({
+    id: 'p',
+    name: 'The playbook',
+    active: true,
+    updated_at,
+    talk_points: [
+      point('budget', 'Budget, as asked now?'),
+      point('rivals', 'Rivals?'),
+      point('added', 'Added?'),
+    ],
+  })
+  const result = (
+    id: string,
+    created_at: string,
+    ...answers: readonly [point: string, answer: string | null][]
+  ) => ({
+    id,
+    playbook_id: 'p',
+    playbook_name: 'Its old name',
+    created_at,
+    talk_point_results: answers.map(([talk_point_id, answer]) => ({
+      id: `${id} ${talk_point_id}`,
+      talk_point_id,
+      question: `${talk_point_id}, as asked then?`,
+      answer,
+    })),
+  })
+  workspace.store.put('playbooks', [playbook('2025-03-06T00:00:00Z')])
+  for (const [id, created_at, budget] of [
+    ['old', '2025-03-05T00:00:00Z', null],
+    ['new', '2025-03-07T00:00:00Z', ' Not Discussed. '],
+    ['last', '2025-03-08T00:00:00Z', '不明。'],
+  ] as const) {
+    workspace.meeting({ id, at: MARCH })
+    const answers = result(id, created_at, ['budget', budget], ['rivals', 'None.'])
+    workspace.store.put('playbook_results', [answers], { requested: id })
+  }
+  const ask = () => workspace.ask('playbook-questions-unanswered')
+  const budget = { results: 3, unanswered: 3, missing: 0, unanswered_percent: 100 }
+  expect(await ask()).toEqual([
+    { ...budget, playbook: 'The playbook', question: 'Budget, as asked now?' },
+    { ...budget, playbook: 'The playbook', question: 'Added?', results: 2, unanswered: 0, missing: 2 },
+  ])
+  workspace.tombstone('playbooks', 'p')
+  expect(await ask()).toEqual([{ ...budget, playbook: 'Its old name', question: 'budget, as asked then?' }])
+})
+
+test('the story of a deal has each e-mail once, its changes, and no withheld title', async () => {
+  const workspace = smallWorkspace()
+  const day = (number: number) => `2025-03-${String(number).padStart(2, '0')}T12:00:00.000Z`
+  workspace.members({ id: 'aiko', name: 'Aiko', email: 'aiko@our.example' })
+  const fields = [
+    {
+      name: 'stage_id',
+      label: 'Stage',
+      type: 'RELATION',
+      relation: { type: 'MANY_TO_ONE', target_object: 'stage' },
+    },
+    { name: 'amount', label: 'Amount', type: 'NUMBER' },
+  ]
+  workspace.store.put('crm_objects', [{ name: 'deal', label: 'Deal', fields }], { requested: 'deal' })
+  workspace.records('deal', [{ id: 'd', stage_id: 'new', amount: 5 }, { id: 'other' }], day(1))
+  workspace.records('deal', [{ id: 'd', stage_id: 'offer', amount: 7 }, { id: 'other' }], day(9))
+  const mail = { header: '<1>', people: ['FROM b@theirs.example'], subject: 'Offer' }
+  workspace.mail({ id: 'copy 1', at: day(2), ...mail })
+  workspace.mail({ id: 'copy 2', at: day(3), ...mail })
+  workspace.meeting({ id: 'open', at: day(5) })
+  workspace.meeting({ id: 'withheld', at: day(6), access: 'withheld' })
+  for (const [source, kind, number] of [
+    ['copy 1', 'MESSAGE', 2],
+    ['copy 2', 'MESSAGE', 3],
+    ['open', 'MEETING', 5],
+    ['withheld', 'MEETING', 6],
+    ['never listed', 'MESSAGE', 7],
+  ] as const)
+    workspace.activity({
+      id: `of ${source}`,
+      kind,
+      at: day(number),
+      source,
+      links: ['deal:d', 'deal:d:DERIVED'],
+    })
+  const story = await workspace.ask('one-deal')
+  expect(only(story, 'happened_at', 'what', 'about', 'stage', 'amount')).toEqual([
+    { happened_at: day(1), what: 'first read', about: 'unknown', stage: 'new', amount: 5 },
+    { happened_at: day(2), what: 'mail', about: 'Offer', stage: null, amount: null },
+    { happened_at: day(5), what: 'meeting', about: 'open', stage: null, amount: null },
+    { happened_at: day(6), what: 'meeting', about: null, stage: null, amount: null },
+    { happened_at: day(9), what: 'change', about: 'unknown', stage: 'offer', amount: 7 },
+  ])
+  expect(await workspace.ask('one-deal', { deal: "'d'" })).toEqual(story)
+  expect(only(await workspace.ask('one-deal', { deal: "'other'" }), 'what')).toEqual([{ what: 'first read' }])
+})
+
+test('the answers in a thread are of either side, and what waits has no answer', async () => {
+  const workspace = smallWorkspace()
+  workspace.members({ id: 'aiko', name: 'Aiko', email: 'aiko@our.example' })
+  const mails = [
+    ['1', 1, 'b@theirs.example'],
+    ['2', 2, 'b@theirs.example'],
+    ['3', 4, 'aiko@our.example'],
+    ['4', 5, 'b@theirs.example'],
+  ] as const
+  for (const [id, hour, sender] of mails)
+    workspace.mail({
+      id,
+      thread: 't',
+      at: `2025-03-05T0${hour}:00:00.000Z`,
+      people: [`FROM ${sender}`],
+      subject: id,
+    })
+  workspace.mail({ id: '5', thread: 'other', at: MARCH, people: ['FROM c@theirs.example'] })
+  const rows = await workspace.ask('response-times-in-thread', { thread: "'t'" })
+  expect(only(rows, 'asked_by', 'address', 'hours', 'answered_at', 'subject')).toEqual([
+    {
+      asked_by: 'theirs',
+      address: 'b@theirs.example',
+      hours: 3,
+      answered_at: '2025-03-05T04:00:00.000Z',
+      subject: '1',
+    },
+    {
+      asked_by: 'ours',
+      address: 'aiko@our.example',
+      hours: 1,
+      answered_at: '2025-03-05T05:00:00.000Z',
+      subject: '3',
+    },
+    expect.objectContaining({ asked_by: 'theirs', answered_at: null, subject: '4' }),
+  ])
+  expect(only(await workspace.ask('response-times-in-thread'), 'address')).toEqual([
+    { address: 'c@theirs.example' },
+  ])
+})
