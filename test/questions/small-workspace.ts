@@ -66,6 +66,7 @@ export function smallWorkspace(): SmallWorkspace {
   const store = temporaryStore()
   const reports = createReports({
     ...{ db: store.db, prepare: store.prepare, clock: { now: () => Date.parse(TODAY), elapsed: () => 0 } },
+    changes: { wholeTable: () => undefined },
     transaction: async work => store.atomically(work),
   })
   const { settings } = loadSettings({ flags: {}, env: {}, cwd: '/', requireApi: false })
