@@ -43,7 +43,7 @@ const INTERVAL_SCALE = '0.025'
 
 export const demoCommand: CommandDefinition<DemoOptions> = {
   description:
-    'Serves a made-up workspace and reads it into a SQLite file with the real parley backfill. Then ten weeks pass in the workspace and the demo reads it again every two weeks, so that the file has history. At the end it runs a few SQL questions on the file. With --daemon, the workspace keeps changing, and parley daemon keeps the file up to date. The demo connects to nothing outside this machine, uses no settings, and replaces only a file that an earlier demo created.',
+    'Serves a made-up workspace and reads it into a SQLite file with the real parley backfill. Then ten weeks pass in the workspace and the demo reads it again every two weeks, so that the file has history. At the end it answers five questions of a sales leader with SQL on the file. With --daemon, the workspace keeps changing, and parley daemon keeps the file up to date. The demo connects to nothing outside this machine, uses no settings, and replaces only a file that an earlier demo created.',
   settings: [],
   options: [
     new Option('--database <file>', 'the database file, kept after the demo').default('demo.db'),
@@ -287,15 +287,13 @@ For your own workspace:
 `
 }
 
-/** A choice of the questions that come with parley, about different parts of the warehouse. */
+/** What a sales leader would ask first, of the questions that come with parley. */
 const NAMES = [
-  'freshness',
-  'open-deals-by-stage',
-  'deals-where-a-term-was-said',
-  'who-talks-to-whom',
-  'external-domains',
-  'response-times-by-month',
-  'coverage-of-a-month',
+  'commit-of-the-quarter',
+  'win-rate',
+  'pipeline-moved-since-monday',
+  'deals-with-one-contact',
+  'customers-waiting',
 ] as const
 
 export interface DemoQuestion extends Pick<Question, 'question' | 'sql'> {

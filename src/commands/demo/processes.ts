@@ -106,6 +106,12 @@ export interface ParleyStart {
   behindMs?: number
 }
 
+/** The workspace has deals in three currencies, which reports add up in one. */
+const CURRENCIES = {
+  PARLEY_REPORTING_CURRENCY: 'EUR',
+  PARLEY_REPORTING_RATES: 'USD=0.9,JPY=0.006',
+}
+
 /** The module that sets the clock of a process back. */
 const PAST_CLOCK = new URL(`../../simulator/past-clock${extname(CLI)}`, import.meta.url)
 
@@ -125,6 +131,7 @@ export function startParley(
       PARLEY_API_KEY: service.key,
       PARLEY_WORKSPACE_ID: service.workspace_id,
       PARLEY_DATABASE: file,
+      ...CURRENCIES,
     },
     // The result of a backfill is shown with its log: standard output is for what the demo itself prints.
     stdio: ['ignore', stdout ?? (stderr === 'inherit' ? STDERR : 'ignore'), stderr, 'ipc'],
