@@ -8,18 +8,17 @@
 -- they are open are here too: see outcome. Meetings that are withheld have no text.
 WITH parameters AS (SELECT '%other vendors%' AS term, 'last 365 days' AS period),
 said AS (
-  SELECT t.meeting_id, c.day, count(*) AS mentions
+  SELECT r.record_id, count(DISTINCT t.meeting_id) AS meetings, count(*) AS mentions, max(r.day) AS last_said
   FROM parameters q
   JOIN periods p ON p.period = q.period
-  JOIN conversations c ON c.kind = 'meeting' AND c.day >= p.from_day AND c.day < p.to_day
-  JOIN live_transcript_entries t ON t.meeting_id = c.conversation_id AND lower(t.text) LIKE lower(q.term)
-  GROUP BY t.meeting_id, c.day
+  JOIN live_transcript_entries t ON lower(t.text) LIKE lower(q.term)
+  JOIN record_conversations r ON r.object = 'deal' AND r.kind = 'meeting' AND r.conversation_id = t.meeting_id
+  WHERE r.day >= p.from_day AND r.day < p.to_day
+  GROUP BY r.record_id
 )
-SELECT d.deal, d.stage, d.owner, d.amount, d.currency, d.amount_reporting, count(*) AS meetings,
-  sum(s.mentions) AS mentions, max(s.day) AS last_said, d.outcome, d.deal_id
+SELECT d.deal, d.stage, d.owner, d.amount, d.currency, d.amount_reporting, s.meetings, s.mentions, s.last_said, d.outcome,
+  d.deal_id
 FROM said s
-JOIN record_conversations r ON r.object = 'deal' AND r.kind = 'meeting' AND r.conversation_id = s.meeting_id
-JOIN deals d ON d.deal_id = r.record_id
+JOIN deals d ON d.deal_id = s.record_id
 WHERE d.outcome IN ('open', 'unknown')
-GROUP BY d.deal, d.stage, d.owner, d.amount, d.currency, d.amount_reporting, d.outcome, d.deal_id
 ORDER BY d.amount_reporting DESC NULLS LAST, d.amount DESC NULLS LAST, d.deal, d.deal_id;

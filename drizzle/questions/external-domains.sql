@@ -15,7 +15,7 @@ FROM parameters
 JOIN periods p USING (period)
 JOIN conversation_people r ON r.kind = 'mail' AND r.day >= p.from_day AND r.day < p.to_day
 JOIN people a ON a.person_id = r.person_id AND a.side <> 'ours'
-LEFT JOIN companies o ON o.domain = a.domain
+LEFT JOIN (SELECT domain, min(company) AS company FROM companies GROUP BY domain) o ON o.domain = a.domain
 WHERE a.domain IS NOT NULL
 GROUP BY a.domain
 ORDER BY mails DESC, a.domain
