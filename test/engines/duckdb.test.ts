@@ -103,7 +103,5 @@ describe('DuckDB, with the catalogue of a folder and the views of another engine
     await duckdb.run("SET search_path = 'asked.main,week.parley'")
   })
 
-  test.each(ASKED)('answers $name as SQLite does', async ({ sql }) => {
-    expectAnswer(sql, await ask(sql))
-  })
+  test.each(ASKED)('answers $name as SQLite does', ({ sql }) => expectAnswer(ask, sql))
 })
