@@ -1,7 +1,6 @@
 import { Argument } from 'commander'
 import { type Clock, systemClock } from '../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
-import type { ResourceName } from '../declare/resource-names.ts'
 import type { NewRequest } from '../store/file/handed-over.ts'
 import type { OpenStore } from '../store/store.ts'
 import { type Writer, writerText } from '../store/sync/writer-note.ts'
@@ -10,22 +9,31 @@ import { type CommandDefinition, loadCommandSettings, settingsOfSections } from 
 import { parseResourceName } from './base/resource-name.ts'
 
 /** A command about one resource, done here or handed over to the process that writes the warehouse. */
-interface ResourceCommand extends Pick<CommandDefinition, 'description' | 'examples'> {
+interface ResourceCommand<Name extends string> extends Pick<CommandDefinition, 'description' | 'examples'> {
+  names: readonly Name[]
+  /** What the names are, for the help. */
+  meaning: string
   /** Does the work. Returns the sentences to print. */
-  work(resource: ResourceName, order: HandOverOptions): Promise<readonly string[]>
+  work(resource: Name, order: HandOverOptions): Promise<readonly string[]>
 }
 
 const COLUMNS = 100
 
-export function resourceCommand({ description, examples, work }: ResourceCommand): CommandDefinition {
+export function resourceCommand<Name extends string>({
+  description,
+  examples,
+  names,
+  meaning,
+  work,
+}: ResourceCommand<Name>): CommandDefinition {
   return {
     description,
-    arguments: [new Argument('<resource>', 'name of the resource, as in parley status')],
+    arguments: [new Argument('<resource>', meaning)],
     settings: settingsOfSections('database'),
     options: [],
     examples,
     async run(context, input) {
-      const resource = parseResourceName(input.args[0] ?? '')
+      const resource = parseResourceName(input.args[0] ?? '', names)
       const { settings } = loadCommandSettings(context, input, { requireApi: false })
       const { path, mode } = settings.database
       const { requireWarehouse } = await import('../store/status/status.ts')

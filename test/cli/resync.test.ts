@@ -123,6 +123,44 @@ test.concurrent('a running daemon does the resync', async context => {
   store.close()
 })
 
+test.concurrent('resync reports has the next backfill compute the tables for reports again', async context => {
+  const place = placeFor(await workspace(context))
+  await parley(['backfill', '--only', 'messages'], place)
+  const conversations = () => {
+    const db = openSqlite(place.file, { readonly: true })
+    const rows = db.prepare('SELECT conversation_id, title FROM conversations ORDER BY 1').all()
+    db.close()
+    return rows
+  }
+  const before = conversations()
+  const db = openSqlite(place.file)
+  db.exec("UPDATE conversations SET title = 'written by somebody else'")
+  db.close()
+
+  const { status, stdout } = await parley(['resync', 'reports'], { cwd: place.cwd })
+  expect(status).toBe(EXIT_STATUS.done)
+  expect(stdout.replaceAll(/\s+/g, ' ')).toMatch(
+    /^Marked the tables for reports .* takes no request to the API/,
+  )
+  expect(conversations()).not.toEqual(before)
+  await parley(['backfill', '--only', 'messages'], place)
+  expect(before.length).toBeGreaterThan(10)
+  expect(conversations()).toEqual(before)
+})
+
+test.concurrent('resync reports is handed over to a daemon', async context => {
+  const place = placeFor(await workspace(context))
+  await parley(['backfill', '--only', 'teams'], place)
+  const store = openStore({
+    ...{ path: place.file, mode: 0o600, command: 'daemon', pid: process.pid },
+    clock: systemClock(),
+  })
+  const { stdout } = await parley(['resync', 'reports'], { cwd: place.cwd })
+  expect(stdout).toMatch(/^Requested: compute the tables for reports again\./)
+  expect(store.requests.open()).toMatchObject([{ kind: 'resync', resource: 'reports' }])
+  store.close()
+})
+
 test.concurrent('an unknown resource is wrong usage, and the hint suggests the nearest name', async context => {
   const place = placeFor(await workspace(context))
   expect(await parley(['resync', 'meating'], place)).toEqual({

@@ -9,7 +9,6 @@ import { refreshDealVersions } from '../../src/store/reporting/deal-versions.ts'
 import { createReports } from '../../src/store/reporting/reports.ts'
 import { ensureReportTables } from '../../src/store/reporting/tables.ts'
 import type { OpenStore } from '../../src/store/store.ts'
-import { META } from '../../src/store/sync/meta.ts'
 import { openDuck } from '../export/duckdb.ts'
 import { emptyTarget, exportTo, filesIn } from '../export/exporting.ts'
 import { newFolder, openAt, type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
@@ -104,8 +103,8 @@ function workspace() {
     },
     /** Computes all versions again. */
     rebuild: async () => {
-      store.exec(`DELETE FROM sync_meta WHERE key = '${META.dealVersions}'`)
-      await reportsOf(store).update(configOf())
+      store.atomically(() => store.resync(['reports'], day(20)))
+      await reports.update(configOf())
     },
   }
 }
@@ -300,6 +299,17 @@ describe('the versions of a deal', () => {
     expect(new Set(written)).toEqual(new Set(['aa1']))
     store.atomically(() => refreshDealVersions(store.db, store.prepare, ['bb1']))
     expect(store.column("SELECT amount FROM deal_versions WHERE deal_id = 'bb1'")).toEqual([100])
+  })
+
+  test('are computed again when that is requested', async () => {
+    const { store, read, update, rebuild } = workspace()
+    read(BASE, day(2))
+    await update()
+    store.exec('UPDATE deal_versions SET amount = 5')
+    await update()
+    expect(store.column('SELECT amount FROM deal_versions')).toEqual([5])
+    await rebuild()
+    expect(store.column('SELECT amount FROM deal_versions')).toEqual([100])
   })
 
   test('a later version of the table keeps the outcomes of purged deals', async () => {

@@ -240,7 +240,7 @@ async function chosenResources(
     .split(',')
     .map(name => name.trim())
     .filter(name => name !== '')
-    .map(name => parseResourceName(name))
+    .map(name => parseResourceName(name, RESOURCE_NAMES))
   const wanted = RESOURCE_NAMES.filter(name => only === undefined || only.includes(name))
   return withParents(wanted).filter(name => !skipped.includes(name))
 }

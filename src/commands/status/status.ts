@@ -10,6 +10,7 @@ import {
 } from '../../base/errors.ts'
 import { jsonLine, singleLine } from '../../base/safe-text.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
+import { RESOURCE_NAMES } from '../../declare/resource-names.ts'
 import type { CheckResult } from '../../health/check.ts'
 import type { DriftedField } from '../../store/status/overview.ts'
 import { hasColours } from '../../terminal/colours.ts'
@@ -67,7 +68,7 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
       .argParser(parseTime)
       .implies({ check: true }),
     new Option('--resource <resource>', 'with --check: check only this resource')
-      .argParser(parseResourceName)
+      .argParser(name => parseResourceName(name, RESOURCE_NAMES))
       .implies({ check: true }),
   ],
   examples: [

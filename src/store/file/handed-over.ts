@@ -1,7 +1,7 @@
 import { type Clock, isoInstant } from '../../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import { REQUEST_TABLE } from '../../catalog/bookkeeping/tables.ts'
-import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.ts'
+import { REPORTS, RESOURCE_NAMES, type ResourceName, type Resyncable } from '../../declare/resource-names.ts'
 import { openBriefWriter } from '../database/connections.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
@@ -20,14 +20,11 @@ export type RequestKind = (typeof REQUEST_KINDS)[number]
  * A request of another process to the process that writes the warehouse: a row of `sync_requests`.
  * engine/run/handed-over.ts executes it.
  */
-export interface Request {
-  id: number
-  kind: RequestKind
-  resource: ResourceName
-  askedAt: string
-}
+export type Request = NewRequest & { id: number; askedAt: string }
 
-export type NewRequest = Pick<Request, 'kind' | 'resource'>
+export type NewRequest =
+  | { kind: 'resync'; resource: Resyncable }
+  | { kind: 'accept-deletions'; resource: ResourceName }
 
 export interface Requests {
   /** The open requests, oldest first. */
@@ -72,7 +69,9 @@ function openRequests(prepare: Prepare): Request[] {
      WHERE done_at IS NULL ORDER BY id`,
   ).all()
   return rows.filter(
-    ({ kind, resource }) => REQUEST_KINDS.includes(kind) && RESOURCE_NAMES.includes(resource),
+    ({ kind, resource }) =>
+      REQUEST_KINDS.includes(kind) &&
+      (resource === REPORTS ? kind === 'resync' : RESOURCE_NAMES.includes(resource)),
   )
 }
 

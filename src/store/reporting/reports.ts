@@ -86,7 +86,9 @@ export function createReports({ db, prepare, clock, changes, transaction }: Repo
       year,
       lastChangeOfRules(prepare),
     ])
-    if (inputs === done) return undefined
+    // They are missing when everything is to be computed again.
+    const isAsked = reportTablesIn(db).deals && meta.get(META.dealVersions) === undefined
+    if (inputs === done && !isAsked) return undefined
     const problems = await transaction(() => write(config, span))
     if (reportTablesIn(db).deals) await dealVersions.update()
     done = inputs

@@ -1,31 +1,32 @@
 import { CATALOG, resourceNamed } from '../../catalog/catalog.ts'
 import { feedsOf } from '../../catalog/feeds.ts'
 import type { Feed, ItemFeed } from '../../declare/resource.ts'
-import type { ResourceName } from '../../declare/resource-names.ts'
+import { REPORTS, type ResourceName, type Resyncable } from '../../declare/resource-names.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
+import { createMeta, META } from './meta.ts'
 import type { Rounds } from './rounds.ts'
 import type { Segments } from './segments.ts'
 
-/** A resource that was marked to be read again. */
+/** What was marked to be read or computed again. */
 export interface Marked {
-  resource: ResourceName
+  resource: Resyncable
   /** Number of its single reads, one request each. */
   reads: number
 }
 
 /** The resource, and the resources that `parley resync` reads again with it. */
-export function resourceWithParts(resource: ResourceName): readonly ResourceName[] {
+export function resourceWithParts<Name extends Resyncable>(resource: Name): readonly (Name | ResourceName)[] {
   const parts = CATALOG.filter(({ readAgainWith }) => readAgainWith === resource)
   return [resource, ...parts.map(({ name }) => name)]
 }
 
 /**
  * Marks resources to be read from the start: removes the checkpoints of their lists and makes their single reads due.
- * Rows stay as they are. Call it inside a transaction.
+ * Rows stay as they are. Tables for reports are computed again at their next update. Call it inside a transaction.
  */
-export type Resync = (resources: readonly ResourceName[], now: string) => Marked[]
+export type Resync = (resources: readonly Resyncable[], now: string) => Marked[]
 
 export interface ResyncDeps {
   prepare: Prepare
@@ -35,6 +36,7 @@ export interface ResyncDeps {
 
 export function createResync(deps: ResyncDeps): Resync {
   const { prepare, rounds } = deps
+  const meta = createMeta(prepare)
   const due = prepare(
     `UPDATE sync_tasks SET round = 0, due_at = ?, attempts = 0, deadline = NULL, waiting = 0, failures = 0
      WHERE feed >= ? || '.' AND feed < ? || '/'`,
@@ -44,6 +46,10 @@ export function createResync(deps: ResyncDeps): Resync {
   ).pluck()
   return (resources, now) =>
     resources.map(resource => {
+      if (resource === REPORTS) {
+        for (const key of [META.reportRules, META.dealVersions]) meta.remove(key)
+        return { resource, reads: 0 }
+      }
       rounds.restart(resource)
       for (const { id, feed } of feedsOf(resourceNamed(resource))) {
         if (feed.mode === 'item') demandRead(prepare, id, feed, now)
