@@ -1,5 +1,6 @@
 import { isoInstant } from '../base/clock.ts'
-import { REPORTS, RESOURCE_NAMES, type Resyncable } from '../declare/resource-names.ts'
+import { RESOURCE_NAMES } from '../declare/resource-names.ts'
+import { REPORTS, type Resyncable } from '../declare/resyncable.ts'
 import type { Marked } from '../store/sync/resync.ts'
 import { countText } from '../terminal/wording.ts'
 import { type HandOverOptions, handOverSentence, resourceCommand, runOrHandOver } from './hand-over.ts'

@@ -20,9 +20,3 @@ export const RESOURCE_NAMES = [
 ] as const
 
 export type ResourceName = (typeof RESOURCE_NAMES)[number]
-
-/** What `parley resync` computes again from the rows of the warehouse, without a request. */
-export const REPORTS = 'reports'
-
-/** What `parley resync` names. */
-export type Resyncable = ResourceName | typeof REPORTS

@@ -1,4 +1,4 @@
-import { REPORTS } from '../../declare/resource-names.ts'
+import { REPORTS } from '../../declare/resyncable.ts'
 import type { NewRequest } from '../../store/file/handed-over.ts'
 import { resourceWithParts } from '../../store/sync/resync.ts'
 import type { EngineContext } from '../context/context.ts'
