@@ -86,8 +86,8 @@ export function createReports({ db, prepare, clock, changes, transaction }: Repo
       year,
       lastChangeOfRules(prepare),
     ])
-    // They are missing when everything is to be computed again.
-    const isAsked = reportTablesIn(db).deals && meta.get(META.dealVersions) === undefined
+    // Without rules, everything is to be computed again.
+    const isAsked = reportTablesIn(db).conversations && !isFollowing(prepare)
     if (inputs === done && !isAsked) return undefined
     const problems = await transaction(() => write(config, span))
     if (reportTablesIn(db).deals) await dealVersions.update()

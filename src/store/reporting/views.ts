@@ -131,7 +131,7 @@ SELECT d.deal_id, d.deal, d.company_id, d.company, d.pipeline_id, d.pipeline, d.
     AS INTEGER) AS days_to_close,
   d.probability, d.forecast_category, d.deal_type, d.lost_reason, d.next_step, d.outcome
 FROM (
-  SELECT CAST(x.id AS TEXT) AS deal_id, x.name AS deal,
+  SELECT x.id AS deal_id, x.name AS deal,
     ${companyColumns(db, settings, source, 'deal')},
     ${deal.pipeline_id} AS pipeline_id, p.pipeline, CAST(coalesce(p.kind, 'sales') AS TEXT) AS pipeline_kind,
     ${deal.stage_id} AS stage_id, ${deal.stage} AS stage, s.position AS stage_position,
@@ -180,7 +180,7 @@ LEFT JOIN calendar l ON l.day = a.last_day LEFT JOIN calendar t ON t.day = ${TOD
 function companiesView(db: Sqlite, settings: StoredSettings): string {
   const { sql } = records(db, settings, 'company')
   return `
-SELECT CAST(x.id AS TEXT) AS company_id, x.name AS company, ${domainIn('x.domain')} AS domain,
+SELECT x.id AS company_id, x.name AS company, ${domainIn('x.domain')} AS domain,
   ${OWNER_COLUMNS}
 FROM ${sql} x
 ${OWNER_JOIN}`.trim()
@@ -219,7 +219,7 @@ export function keyedRecords(db: Sqlite): Deriving['crm'] {
 function contactsView(db: Sqlite, settings: StoredSettings): string {
   const { sql, source } = records(db, settings, 'contact')
   return `
-SELECT CAST(x.id AS TEXT) AS contact_id, x.name AS contact, CAST(lower(x.email) AS TEXT) AS email,
+SELECT x.id AS contact_id, x.name AS contact, CAST(lower(x.email) AS TEXT) AS email,
   ${companyColumns(db, settings, source, 'contact')},
   ${OWNER_COLUMNS},
   CAST(coalesce(x.opted_out, 1 - x.opted_in) AS INTEGER) AS is_opted_out
