@@ -28,7 +28,7 @@ import { createWaitingKeys, followChanges, type KeyKind } from './waiting-keys.t
 const FIRST_STEP = 20
 const LARGEST_STEP = 2000
 /** Between them a transaction is neither so long that other writes wait, nor so short that pages are written often. */
-const STEP_MS = { least: 30, most: 60 }
+const STEP_MS = { least: 50, most: 100 }
 
 /** How many keys the next transaction follows, by how long the last one took. Pure. */
 export function stepAfter(keys: number, tookMs: number): number {
