@@ -16,6 +16,7 @@ const DERIVED = {
   people: `SELECT person_id, party_id, name, domain, side, member_id, is_member_now, contact_id, first_seen_day, last_seen_day
     FROM people ORDER BY 1`,
   parties: 'SELECT * FROM parties ORDER BY 1',
+  taking: 'SELECT * FROM conversation_people ORDER BY 1, 2, 4, 11, 6, 14',
   pairs: 'SELECT * FROM record_conversations ORDER BY 1, 2, 3, 4',
   records: `SELECT object, record_id, meetings, mails, mails_in, mails_out, meetings_without_derived, mails_without_derived,
       mails_in_without_derived, mails_out_without_derived, engaged_people, first_meeting_day, last_day, last_theirs_day, last_two_way_day

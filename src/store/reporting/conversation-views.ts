@@ -1,4 +1,4 @@
-import { HOW, ROLES } from './conversations.ts'
+import { HOW, positionOf, ROLES } from './conversations.ts'
 import { AS_OF } from './periods.ts'
 import { localDay } from './roles-in-table.ts'
 
@@ -27,25 +27,14 @@ const SPEAKER_RATIO = `CASE WHEN c.kind = 'meeting' THEN (
           UNION ALL SELECT lower(trim(o.owner_email)) FROM meetings o
             WHERE o.id = s.meeting_id AND o.owner_name = s.speaker_name)) < 2) END`
 
-/** A column of a UNION has no declared type, so they are cast outside of it. */
 const CONVERSATION_PEOPLE = `
-SELECT u.kind, u.conversation_id, u.day, u.person_id, u.party_id, u.name, u.side, u.member_id, u.contact_id, u.company_id,
-  u.role, CAST(u.is_external AS INTEGER) AS is_external, CAST(u.wrote_or_spoke AS INTEGER) AS wrote_or_spoke,
-  CAST(u.speaker_ratio AS REAL) AS speaker_ratio
-FROM (
-SELECT c.kind, c.conversation_id, c.day, p.person_id, p.party_id, p.name, p.side, p.member_id, p.contact_id, t.company_id,
-  ${ROLE_NAME} AS role, c.is_external, x.has_said AS wrote_or_spoke, ${SPEAKER_RATIO} AS speaker_ratio
-FROM _conversation_people x JOIN conversations c ON c._id = x.conversation JOIN people p ON p._id = x.person
+SELECT c.kind, c.conversation_id, c.day, p.person_id, p.party_id, CAST(coalesce(p.name, s.speaker_name) AS TEXT) AS name,
+  CAST(coalesce(p.side, 'unknown') AS TEXT) AS side, p.member_id, p.contact_id, t.company_id, ${ROLE_NAME} AS role, c.is_external,
+  CAST(CASE WHEN x.person > 0 THEN x.has_said ELSE s.speaker_ratio > 0 END AS INTEGER) AS wrote_or_spoke,
+  CAST(CASE WHEN x.person > 0 THEN ${SPEAKER_RATIO} ELSE s.speaker_ratio END AS REAL) AS speaker_ratio
+FROM _conversation_people x JOIN conversations c ON c._id = x.conversation LEFT JOIN people p ON p._id = x.person
 LEFT JOIN parties t ON t.party_id = p.party_id
-UNION ALL
-SELECT c.kind, c.conversation_id, c.day, NULL, NULL, s.speaker_name, 'unknown', NULL, NULL, NULL, 'speaker',
-  c.is_external, s.speaker_ratio > 0, s.speaker_ratio
-FROM conversations c JOIN meeting_speakers s ON c.kind = 'meeting' AND s.meeting_id = c.conversation_id
-JOIN meetings m ON m.id = c.conversation_id
-WHERE c.is_readable = 1 AND (s.speaker_name IS NOT m.owner_name OR trim(coalesce(m.owner_email, '')) = '')
-  AND NOT EXISTS (SELECT 1 FROM meeting_attendees a
-    WHERE a.meeting_id = s.meeting_id AND a.name = s.speaker_name AND trim(coalesce(a.email, '')) <> '')
-) u`
+LEFT JOIN meeting_speakers s ON x.person < 0 AND s.meeting_id = c.conversation_id AND s.position = ${positionOf('x.person')}`
 
 const RECORD_PEOPLE = `
 SELECT r.object, r.record_id, c.kind, c.conversation_id, c.day, h.person_id, h.party_id, h.side, h.contact_id,

@@ -11,7 +11,7 @@ import type { Side } from './sides.ts'
 /** In place of a time that is not known: before every other. */
 const NO_TIME = -1e15
 
-export const ROLES = { FROM: 1, TO: 2, CC: 3, BCC: 4, OWNER: 5, ATTENDEE: 6 } as const
+export const ROLES = { FROM: 1, TO: 2, CC: 3, BCC: 4, OWNER: 5, ATTENDEE: 6, SPEAKER: 7 } as const
 
 /** How a conversation belongs to a record. The greatest is the strongest. */
 export const HOW = { participant: 1, derived: 2, related: 3, direct: 4 } as const
@@ -37,6 +37,13 @@ interface SourcePerson {
   contact: string | null
 }
 
+interface SourceSpeaker {
+  /** Of the meeting. */
+  id: string
+  position: number
+  hasSaid: number
+}
+
 const MAILS = `SELECT m.header_message_id AS id, m.received_at AS happenedAt, nullif(m.subject, '') AS title, m.is_group_email AS isGroup,
     CASE m.text_state WHEN 'present' THEN 1 WHEN 'pending' THEN NULL ELSE 0 END AS isReadable, NULL AS minutes
   FROM json_each(:keys) k CROSS JOIN messages m ON m.header_message_id = k.value AND m._deleted_at IS NULL`
@@ -57,6 +64,20 @@ const MEETING_PEOPLE = `SELECT m.id, ${ROLES.OWNER} AS role, lower(trim(m.owner_
     CASE WHEN a.is_workspace_member = 1 THEN 1 ELSE a.is_internal END, ${hasSpoken('a.meeting_id', 'a.name')}, nullif(a.contact_id, '')
   FROM json_each(:keys) k CROSS JOIN meetings m ON m.id = k.value AND m.access IS NOT 'withheld'
   CROSS JOIN meeting_attendees a ON a.meeting_id = m.id`
+
+/** Speakers whom no name of the meeting matches. */
+const SPEAKERS = `SELECT m.id, s.position, coalesce(s.speaker_ratio > 0, 0) AS hasSaid
+  FROM json_each(:keys) k CROSS JOIN meetings m ON m.id = k.value AND m.access = 'open'
+  CROSS JOIN meeting_speakers s ON s.meeting_id = m.id
+  WHERE (s.speaker_name IS NOT m.owner_name OR trim(coalesce(m.owner_email, '')) = '')
+    AND NOT EXISTS (SELECT 1 FROM meeting_attendees a
+      WHERE a.meeting_id = s.meeting_id AND a.name = s.speaker_name AND trim(coalesce(a.email, '')) <> '')`
+
+/** Speakers have negative numbers in place of those of people. */
+const speakerNumber = (position: number): number => -1 - position
+
+/** SQL for the place of the speaker whose number the column has. */
+export const positionOf = (column: string): string => `-1 - ${column}`
 
 function hasSpoken(meeting: string, name: string): string {
   return `EXISTS (SELECT 1 FROM meeting_speakers s WHERE s.meeting_id = ${meeting} AND s.speaker_name = ${name} AND s.speaker_ratio > 0)`
@@ -111,6 +132,7 @@ export function createConversations(kind: 'mail' | 'meeting', derivation: Derivi
   return (ids: readonly string[]) => {
     const sources = rowsFor<Omit<SourceConversation, 'people'>>(prepare, SOURCES[kind].rows, ids)
     const people = listsBy(rowsFor<SourcePerson>(prepare, SOURCES[kind].people, ids), ({ id }) => id)
+    const speakers = kind === 'mail' ? [] : rowsFor<SourceSpeaker>(prepare, SPEAKERS, ids)
     const before = rowsFor<{ number: number; id: string; thread: number | null }>(prepare, stored, ids)
     const isLive = new Set(sources.map(({ id }) => id))
     for (const { number, id, thread } of before) if (!isLive.has(id)) forget(number, thread)
@@ -150,7 +172,7 @@ export function createConversations(kind: 'mail' | 'meeting', derivation: Derivi
       takers.flatMap(({ contact }) => contact ?? []),
       'contact',
     )
-    const rows = takers.map(({ id, ms, address, role, isNamed, isInternal, hasSaid, contact }) => ({
+    const rowsOfPeople = takers.map(({ id, ms, address, role, isNamed, isInternal, hasSaid, contact }) => ({
       conversation: numberOf(id),
       person: persons.get(address) ?? 0,
       role,
@@ -160,6 +182,16 @@ export function createConversations(kind: 'mail' | 'meeting', derivation: Derivi
       has_said: hasSaid,
       contact: contact === null ? null : (contacts.get(contact) ?? 0),
     }))
+    const timeOf = new Map(sources.map(({ id, happenedAt }) => [id, msOf(happenedAt) ?? NO_TIME]))
+    const rowsOfSpeakers = speakers.flatMap(({ id, position, hasSaid }) => {
+      const ms = timeOf.get(id)
+      if (ms === undefined) return []
+      return {
+        ...{ conversation: numberOf(id), person: speakerNumber(position), role: ROLES.SPEAKER },
+        ...{ happened_ms: ms, is_named: 0, is_internal: null, has_said: hasSaid, contact: null },
+      }
+    })
+    const rows = [...rowsOfPeople, ...rowsOfSpeakers]
     const present = [...numbers.values()]
     const { gone, come: added } = takingPart.replace(present, rows)
     const changed = [...gone, ...added]

@@ -35,7 +35,7 @@ const INTERNAL_TABLES = {
   _waiting_keys: WAITING_KEYS_SQL,
   _conversation_people: `CREATE TABLE \`_conversation_people\` ( /* Who takes part in a conversation. */
 	\`conversation\` INTEGER NOT NULL,
-	\`person\` INTEGER NOT NULL,
+	\`person\` INTEGER NOT NULL /* Or a negative number, for a speaker whom no name matches. */,
 	\`role\` INTEGER NOT NULL,
 	\`happened_ms\` INTEGER NOT NULL /* When, in ms since 1970. */,
 	\`is_named\` INTEGER NOT NULL,
