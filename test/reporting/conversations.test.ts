@@ -106,11 +106,10 @@ test('a withheld meeting has the time of its activity, no title, and shows only 
   store.exec("INSERT INTO meetings (id, access, _first_seen_at, _synced_at) VALUES ('w', 'withheld', '', '')")
   store.put('activities', [{ id: '1', source_type: 'MEETING', source_id: 'w', occurred_at: AT, links: [] }])
   await update()
-  store.exec(
-    "INSERT INTO meeting_attendees (meeting_id, position, email) VALUES ('w', 0, 'jo@theirs.example')",
-  )
+  store.exec(`INSERT INTO meeting_attendees (meeting_id, position, email) VALUES ('w', 0, 'jo@theirs.example');
+    INSERT INTO meeting_speakers (meeting_id, position, speaker_name) VALUES ('w', 0, '+1 555')`)
   await update()
-  expect(store.column('SELECT person_id FROM conversation_people')).toEqual([])
+  expect(store.all('SELECT * FROM conversation_people')).toEqual([])
   expect(store.all('SELECT day, local_hour, title, is_external, is_readable FROM conversations')).toEqual([
     { day: '2026-03-04', local_hour: 1, title: null, is_external: null, is_readable: 0 },
   ])
