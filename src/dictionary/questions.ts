@@ -57,12 +57,12 @@ function questionOf(name: string, sql: string): Question {
     }),
   )
   const [, block = ''] = PARAMETERS.exec(sql) ?? []
-  const parameters = [...block.matchAll(/(\S.*?) AS (\w+)(?:, |$)/g)].map(
-    ([, value = '', parameter = '']) => ({
-      name: parameter,
-      value,
-      about: meanings.get(parameter) ?? '',
-    }),
-  )
+  const parameters =
+    block === ''
+      ? []
+      : block.split(', ').map(column => {
+          const [value = '', parameter = ''] = column.split(' AS ')
+          return { name: parameter, value, about: meanings.get(parameter) ?? '' }
+        })
   return { name, question: first.replace(/^-- /, ''), parameters, sql }
 }
