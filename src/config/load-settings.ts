@@ -625,7 +625,7 @@ function refuseWorkWithoutHours({ reporting }: Pick<Settings, 'reporting'>, foun
   })
 }
 
-/** The report shows content. A token that is set and cannot be read is a problem of its own setting. */
+/** The report shows content. Another setting reports a token that cannot be read. */
 function refuseReportWithoutToken(
   { http }: Pick<Settings, 'http'>,
   sources: LoadedSettings['sources'],

@@ -110,7 +110,7 @@ export const METRICS: readonly Metric[] = [
     isAdditive: true,
     description: `Meetings with people of theirs. ${BY_DAY}`,
     caveat:
-      'A meeting is not counted where nobody is known to be theirs, such as a withheld one. One that is dated after today counts, unless a condition on `day` leaves it out.',
+      'A meeting is not counted where no one is known to be theirs, such as a withheld one. One that is dated after today counts, unless a condition on `day` leaves it out.',
   },
   {
     name: 'mails_sent',
@@ -192,7 +192,7 @@ export const METRICS: readonly Metric[] = [
     isAdditive: false,
     description: `Share of the e-mails and meetings with people of theirs that belong to a CRM record. ${BY_DAY}`,
     caveat:
-      'A contact who takes part is no link. Conversations where nobody is known to be theirs are not counted.',
+      'A contact who takes part is no link. Conversations where no one is known to be theirs are not counted.',
   },
 ]
 

@@ -1,12 +1,8 @@
 import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import { suggestion } from '../../base/nearest-name.ts'
-import type { ResourceName } from '../../declare/resource-names.ts'
 
 /** @throws StopError 64 that suggests the nearest name */
-export function parseResourceName<Name extends string = ResourceName>(
-  name: string,
-  names: readonly Name[],
-): Name {
+export function parseResourceName<Name extends string>(name: string, names: readonly Name[]): Name {
   const found = names.find(known => known === name)
   if (found !== undefined) return found
   throw new StopError(`Unknown resource ${JSON.stringify(name)}`, {

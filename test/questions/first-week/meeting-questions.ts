@@ -130,7 +130,7 @@ const talkRatioByMonth: Question = {
   name: 'talk-ratio-by-month',
   meaning: `Meetings that a person outside attended, by local month, in the twelve whole months before this one. In a
 meeting the share of a side is that of the speakers who are named like one attendee of that side, or like the
-owner. A speaker who is named like nobody, and a partner, is of another side; one who is named like two
+owner. A speaker whose name no one has, and a partner, is of another side; one who is named like two
 people is left out. Percentages are of all other shares in the meeting, and each meeting counts alike; those
 without any share are not in \`with_speakers\`. Ordered by month.`,
   key: ['month'],

@@ -102,7 +102,7 @@ const personOf = (world: World, { handle, contactId }: Participant): Person =>
 export const attendeesOf = (world: World, { attendees }: Meeting): Person[] =>
   attendees.flatMap(each => peopleOf(world).attendee(each) ?? [])
 
-/** Those of the attendees who spoke; nobody where two have the name of a speaker. */
+/** Those of the attendees who spoke; no one where two have the name of a speaker. */
 export const speakersOf = (world: World, { attendees, speakers, ownerName, ownerEmail }: Meeting): Person[] =>
   attendees.flatMap(each => {
     const namesakes = attendees.filter(({ name }) => name === each.name)
