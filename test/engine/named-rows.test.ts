@@ -1,9 +1,12 @@
 import { describe, expect, test } from 'vitest'
+import { resourceNamed } from '../../src/catalog/catalog.ts'
+import { recordOutcome } from '../../src/engine/run/round-end.ts'
 import { refused, startScriptedApi, v1Page, v2Page } from '../support/scripted-api.ts'
 import { startTrial, uuid } from './trial-backfill.ts'
 import { startTimed } from './trial-timed.ts'
 
-const DAY = 86_400_000
+const MINUTE = 60_000
+const DAY = 1440 * MINUTE
 const MEETING = uuid(1)
 
 const activity = {
@@ -92,6 +95,30 @@ describe('a meeting that was never there', () => {
     expect(tasks()).toBe(0)
   })
 })
+
+test.each([
+  ['is there', [MEETING]],
+  ['is not there', []],
+])(
+  'meetings are not complete before the second answer of a listed one that answers 404, and then it %s',
+  async (then, live) => {
+    const { world, trial, timed } = await startNamed()
+    const isComplete = async () => {
+      await timed.drain()
+      await trial.store.transaction(() => {
+        for (const name of ['activities', 'collections', 'meetings'] as const)
+          recordOutcome(timed.context, resourceNamed(name), true)
+      })
+      return trial.column("SELECT complete_as_of FROM sync_status WHERE resource = 'meetings'").at(0) !== null
+    }
+    world.isListed = true
+    expect(await isComplete()).toBe(false)
+    world.isThere = then === 'is there'
+    timed.passTime(2 * MINUTE)
+    expect(await isComplete()).toBe(true)
+    expect(trial.column('SELECT id FROM live_meetings')).toEqual(live)
+  },
+)
 
 describe('a deleted meeting', () => {
   test('a meeting that nothing names is requested a day, a week and a month after its deletion', async () => {

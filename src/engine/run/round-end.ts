@@ -1,5 +1,5 @@
 import { isoInstant } from '../../base/clock.ts'
-import { type DeclaredFeed, feedsOf, type ListFeed, listsOf } from '../../catalog/feeds.ts'
+import { type DeclaredFeed, feedsOf, itemsOf, type ListFeed, listsOf } from '../../catalog/feeds.ts'
 import type { Resource } from '../../declare/resource.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import type { Segment } from '../../store/sync/segments.ts'
@@ -39,7 +39,8 @@ export function recordOutcome(context: EngineContext, resource: Resource, truste
   else if (!hasFailed && !isHeldBack && isReadAsDue(context, resource)) noteHealthy(context, name)
   // In the daemon, the round can be complete without a failed part that waits separately (`isLeftOut`). A backfill is
   // complete if nothing of it has failed.
-  const isOver = whole || (isComplete && (isTimed || !hasFailed))
+  const isRead = isComplete && !isUndecided(context, resource)
+  const isOver = whole || (isRead && (isTimed || !hasFailed))
   if (isOver && !isHeldBack) {
     resolveRejects(context, resource, roundStartedAt)
     const asOf = isoInstant(context.server.from(Date.parse(roundStartedAt)))
@@ -60,7 +61,17 @@ export function recordOutcome(context: EngineContext, resource: Resource, truste
  * tight rate limit some read is always due, so the run itself may never end.
  */
 export function isFullyRead(context: EngineContext, resource: Resource): boolean {
-  return isRoundComplete(context, resource) && !hasFirstReads(context, resource)
+  return (
+    isRoundComplete(context, resource) && !hasFirstReads(context, resource) && !isUndecided(context, resource)
+  )
+}
+
+/** Whether a key that a list names is not stored, and the 404 of its single read is not confirmed yet. */
+function isUndecided({ store }: EngineContext, resource: Resource): boolean {
+  const reads = itemsOf(resource).filter(({ feed }) => feed.stores === 'row')
+  return reads.some(({ id, feed: { table } }) =>
+    store.tasks.repeated(id).some(key => store.stored.state({ table, scope: '', key }) === 'unknown'),
+  )
 }
 
 /** Clears the failure in the resource's state, during a long run, once the failed part was read. */

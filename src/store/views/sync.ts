@@ -129,10 +129,14 @@ function newestOf({ table, where, newest }: StatusSource): string {
 
 const SEGMENTED: readonly Feed['mode'][] = ['timeline', 'snapshot', 'periodic']
 
-/** The oldest `listed_at` of the resource's available segments. NULL while one of them was never read to its end. */
+/**
+ * The oldest `listed_at` of the resource's available segments. NULL while one of them was never read to its end. Where
+ * the lists give only keys, their end says nothing of the rows, and the end of the last complete round does.
+ */
 function completeAsOf(resource: Resource): string {
   const listed = feedsOf(resource).filter(({ feed }) => SEGMENTED.includes(feed.mode))
-  if (listed.length === 0) return 's.complete_as_of'
+  const isOfKeys = listed.some(({ feed }) => feed.mode === 'snapshot' && feed.lists === 'keys')
+  if (listed.length === 0 || isOfKeys) return 's.complete_as_of'
   const isPeriodic = listed.every(({ feed }) => feed.mode === 'periodic')
   // A period that begins after the first complete read and was not read yet lacks nothing from before its start.
   const listedAt = isPeriodic

@@ -124,15 +124,22 @@ function askGrowing(context: EngineContext, work: ItemWork): void {
   scheduleRead(context, work, { afterMs, attempts, waiting: true })
 }
 
+/** When a 404 of a key that a list names is asked about once more. */
+const SOON_MS = 2 * MINUTE
+
 /** A list or a webhook that named a key this long ago may have been wrong, or the row is gone. */
 const NAMED_FOR_MS = WEEK
 
-/** Only the key of the row is known. The row may be published later, as long as anything names it. */
+/**
+ * Only the key of the row is known. The row may be published later, as long as anything names it. The first 404 of a
+ * listed key may be wrong, and the list was read: until a second one, the resource is not complete (`isUndecided`).
+ */
 function askUnknown(context: EngineContext, work: ItemWork): void {
   const { tasks, dueClock } = context.store
   const { namedAt } = tasks.find(work.task) ?? work.task
   const isListed = namedAt !== null && namedAt > dueClock.after(-scaled(NAMED_FOR_MS, context.options))
-  if (isListed || isNamed(context, work)) askGrowing(context, work)
+  if (isListed && work.task.attempts === 0) recheckAfter(context, work, scaled(SOON_MS, context.options))
+  else if (isListed || isNamed(context, work)) askGrowing(context, work)
   else tasks.remove(work.task)
 }
 

@@ -8,6 +8,8 @@ export interface Tasks extends TaskDemands, DueTasks, TaskResults {
   find(task: TaskKey): Task | undefined
   /** The latest due time within a span, among these resources' probes and their tasks with `round` = `BY_DUE_TIME`. */
   latestAsked(resources: readonly string[], span: { after: string; upTo: string }): string | undefined
+  /** The keys without a scope that are read at their due time, in a backfill too, since their last answer counts only twice. */
+  repeated(feed: string): string[]
   countDue(feed: string, now: string): number
   /** Whether the feed has a task, other than those whose last request failed. */
   hasAny(feed: string): boolean
@@ -28,6 +30,9 @@ export function createTasks(prepare: Prepare): Tasks {
     `SELECT max(due_at) FROM sync_tasks
      WHERE (round = ${BY_DUE_TIME} OR feed GLOB '*.probe') AND due_at > @after AND due_at <= @upTo
        AND substr(feed, 1, instr(feed, '.') - 1) IN (SELECT value FROM json_each(@resources))`,
+  ).pluck()
+  const repeated = prepare<string>(
+    `SELECT key FROM sync_tasks WHERE feed = ? AND round = ${BY_DUE_TIME} AND scope = ''`,
   ).pluck()
   const countDue = prepare<number>('SELECT count(*) FROM sync_tasks WHERE feed = ? AND due_at <= ?').pluck()
   const countWaiting = prepare<number>(
@@ -54,6 +59,7 @@ export function createTasks(prepare: Prepare): Tasks {
     find: findTask,
     latestAsked: (resources, span) =>
       latestAsked.get({ ...span, resources: JSON.stringify(resources) }) ?? undefined,
+    repeated: feed => repeated.all(feed),
     countDue: (feed, now) => onlyRow(countDue, feed, now),
     hasAny: feed => unfailed.get(feed) !== undefined,
     countWaiting: feed => onlyRow(countWaiting, feed),
