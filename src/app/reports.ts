@@ -50,14 +50,20 @@ export function reportConfig({
 
 const snakeCase = (name: string): string => name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
 
-/** Brings the tables and views for reports up to date, and logs whether settings about them fit nothing. @throws StopError (73 or 75) */
-export async function updateReports(
+/**
+ * Returns a function that brings the tables and views for reports up to date, and logs whether settings about them fit
+ * nothing. It throws a StopError (73 or 75).
+ */
+export function createReportUpdate(
   { store, log }: { store: Pick<OpenStore, 'reports'>; log: Log },
   settings: ReportSettings,
-): Promise<void> {
-  const problems = await store.reports.update(reportConfig(settings))
-  if (problems !== undefined && problems.length > 0)
-    log.warn('Settings of the tables for reports fit nothing in the CRM; parley doctor names them', {
-      pending: problems.length,
-    })
+): () => Promise<void> {
+  const config = reportConfig(settings)
+  return async () => {
+    const problems = await store.reports.update(config)
+    if (problems !== undefined && problems.length > 0)
+      log.warn('Settings of the tables for reports fit nothing in the CRM; parley doctor names them', {
+        pending: problems.length,
+      })
+  }
 }

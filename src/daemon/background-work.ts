@@ -1,5 +1,5 @@
 import type { App } from '../app/app.ts'
-import { type ReportSettings, updateReports } from '../app/reports.ts'
+import { createReportUpdate, type ReportSettings } from '../app/reports.ts'
 import { type Clock, MINUTE_MS, SECOND_MS, untilNext } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { ApiSettings, Environment } from '../config/load-settings.ts'
@@ -78,12 +78,7 @@ export function startBackgroundWork({
     }),
     publishRegularly({ store, clock, log, settings, env, version, signal }),
     maintainSearch({ store, clock, log, settings, signal }),
-    every(
-      clock,
-      REPORTS_MS,
-      signal,
-      loggingFailures(() => updateReports({ store, log }, settings)),
-    ),
+    every(clock, REPORTS_MS, signal, loggingFailures(createReportUpdate({ store, log }, settings))),
   ]
   const ended = Promise.all(
     duties.map(duty =>

@@ -355,7 +355,7 @@ function createStore({
       work,
       rebuildOnDisk: signal => rebuildOnDisk(db.name, signal),
     }),
-    reports: createReports({ db, prepare, clock, changes, transaction: commit }),
+    reports: createReports({ db, prepare, clock, changes, transaction: commit, commits: commit.commits }),
     crmTables,
     transaction: Object.assign(<T>(work: () => T) => commit(withCrmTables(work, crmTables)), {
       aside: <T>(work: () => T) => commit.aside(withCrmTables(work, crmTables)),

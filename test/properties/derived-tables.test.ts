@@ -6,11 +6,11 @@ import { expect, test } from 'vitest'
 import { reportConfig } from '../../src/app/reports.ts'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
-import { createReports } from '../../src/store/reporting/reports.ts'
 import { openAt, type TemporaryStore, withShortcuts } from '../store/temporary-store.ts'
 import { putOwn } from '../store/unique-texts.ts'
 import { derivedContent, forgetDerived } from '../support/derived-content.ts'
 import { runs } from '../support/effort.ts'
+import { reportsOf } from '../support/reports-of.ts'
 
 /** Whatever is written, and wherever the process is killed, the derived tables become those of a full build. */
 
@@ -174,15 +174,13 @@ function opened(path: string, folder: string) {
   const store = withShortcuts(openAt(path), folder, path)
   store.db.pragma('synchronous = OFF')
   let left = 0
-  const reports = createReports({
-    db: store.db,
-    prepare: store.prepare,
-    clock: { now: () => Date.parse(NOW), elapsed: () => 0 },
-    changes: { wholeTable: () => undefined },
-    transaction: async work => {
+  const reports = reportsOf({
+    ...store,
+    now: NOW,
+    attempt: work => {
       if (left === 0) throw new Error('killed')
       left -= 1
-      return store.atomically(work)
+      return store.attempt(work)
     },
   })
   const update = async (env: Readonly<Record<string, string>>, most: number) => {

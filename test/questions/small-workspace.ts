@@ -1,8 +1,8 @@
 import { reportConfig } from '../../src/app/reports.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
-import { createReports } from '../../src/store/reporting/reports.ts'
 import { createMeta, META } from '../../src/store/sync/meta.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
+import { reportsOf } from '../support/reports-of.ts'
 import { questionNamed, withParameters } from './question-file.ts'
 import type { Expected } from './recount.ts'
 
@@ -64,11 +64,7 @@ const TODAY = '2025-05-01T00:00:00.000Z'
 
 export function smallWorkspace(): SmallWorkspace {
   const store = temporaryStore()
-  const reports = createReports({
-    ...{ db: store.db, prepare: store.prepare, clock: { now: () => Date.parse(TODAY), elapsed: () => 0 } },
-    changes: { wholeTable: () => undefined },
-    transaction: async work => store.atomically(work),
-  })
+  const reports = reportsOf({ ...store, now: TODAY })
   const { settings } = loadSettings({ flags: {}, env: {}, cwd: '/', requireApi: false })
   return {
     store,

@@ -3,9 +3,9 @@ import { reportConfig } from '../../src/app/reports.ts'
 import { TABLES } from '../../src/catalog/catalog.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { ENUMERATED } from '../../src/dictionary/column-values.ts'
-import { createReports } from '../../src/store/reporting/reports.ts'
 import { META } from '../../src/store/sync/meta.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
+import { reportsOf } from '../support/reports-of.ts'
 
 const HOUR = 3_600_000
 const DELETED_AT = '2026-01-10T00:00:00.000Z'
@@ -14,15 +14,7 @@ const DELETED_AT = '2026-01-10T00:00:00.000Z'
 function warehouse() {
   const store = temporaryStore()
   let now = Date.parse('2026-01-01T00:00:00.000Z')
-  const reports = createReports({
-    ...{
-      db: store.db,
-      prepare: store.prepare,
-      clock: { now: () => now, elapsed: () => 0 },
-      changes: { wholeTable: () => undefined },
-    },
-    transaction: async work => store.atomically(work),
-  })
+  const reports = reportsOf({ ...store, now: () => now, elapsed: () => now })
   const { settings } = loadSettings({ flags: {}, env: {}, cwd: '/', requireApi: false })
   return {
     store,

@@ -3,9 +3,9 @@ import { expect, test } from 'vitest'
 import { reportConfig } from '../../src/app/reports.ts'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
-import { createReports } from '../../src/store/reporting/reports.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 import { putOwn } from '../store/unique-texts.ts'
+import { reportsOf } from '../support/reports-of.ts'
 
 const NOW = '2026-03-04T05:00:00.000Z'
 const AT = '2026-03-03T16:00:00.000Z'
@@ -13,14 +13,12 @@ const AT = '2026-03-03T16:00:00.000Z'
 function workspace(env: Readonly<Record<string, string>> = {}) {
   const store = temporaryStore()
   let steps = 0
-  const reports = createReports({
-    db: store.db,
-    prepare: store.prepare,
-    clock: { now: () => Date.parse(NOW), elapsed: () => 0 },
-    changes: { wholeTable: () => undefined },
-    transaction: async work => {
+  const reports = reportsOf({
+    ...store,
+    now: NOW,
+    attempt: work => {
       steps += 1
-      return store.atomically(work)
+      return store.attempt(work)
     },
   })
   const { settings } = loadSettings({ flags: {}, env, cwd: '/', requireApi: false })

@@ -6,13 +6,12 @@ import { reportConfig } from '../../src/app/reports.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { purgedContentTest } from '../../src/store/deletions/purged-content.ts'
 import { refreshDealVersions } from '../../src/store/reporting/deal-versions.ts'
-import { createReports } from '../../src/store/reporting/reports.ts'
 import { ensureReportTables } from '../../src/store/reporting/tables.ts'
-import type { OpenStore } from '../../src/store/store.ts'
 import { openDuck } from '../export/duckdb.ts'
 import { emptyTarget, exportTo, filesIn } from '../export/exporting.ts'
 import { newFolder, openAt, type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 import { runs } from '../support/effort.ts'
+import { reportsOf } from '../support/reports-of.ts'
 
 const duck = await openDuck()
 
@@ -52,21 +51,6 @@ const BASE = {
   is_closed: false,
 }
 
-const reportsOf = (store: OpenStore) =>
-  createReports({
-    ...{
-      db: store.db,
-      prepare: store.prepare,
-      clock: { now: () => Date.parse(day(20)), elapsed: () => 0 },
-      changes: { wholeTable: () => undefined },
-    },
-    transaction: async work => {
-      const done = store.attempt(work)
-      if (!done) throw new Error('another program writes the store of a test')
-      return done.value
-    },
-  })
-
 const configOf = (env: Readonly<Record<string, string>> = ENV) =>
   reportConfig(loadSettings({ flags: {}, env, cwd: '/', requireApi: false }).settings)
 
@@ -89,7 +73,7 @@ function workspace() {
     won: { name: 'Won' },
     lost: { name: 'Lost' },
   })
-  const reports = reportsOf(store)
+  const reports = reportsOf({ ...store, now: day(20) })
   return {
     store,
     records,
@@ -180,7 +164,7 @@ describe('the versions of a deal', () => {
     await rebuild()
     expect(versions(store)).toEqual(typed)
     read({ ...BASE, amount: 9 }, day(4))
-    await reportsOf(store).update(configOf())
+    await reportsOf({ ...store, now: day(20) }).update(configOf())
     expect(cells(store, 'amount')).toEqual([[7], [8.5], [9]])
   })
 
@@ -320,7 +304,7 @@ describe('the versions of a deal', () => {
     purge(day(10))
     store.db.exec('ALTER TABLE deal_versions ADD COLUMN mood TEXT')
     ensureReportTables(store.db)
-    await reportsOf(store).update(configOf())
+    await reportsOf({ ...store, now: day(20) }).update(configOf())
     expect(cells(store, 'outcome')).toEqual([['won'], ['gone']])
     expect(store.column("SELECT name FROM pragma_table_info('deal_versions')")).not.toContain('mood')
   })
@@ -388,7 +372,7 @@ describe('the versions of a deal', () => {
     expect(copies).toBeGreaterThan(3)
     for (let copy = 1; copy <= copies; copy += 1) {
       const reopened = openAt(join(folder, `${copy}.db`))
-      await reportsOf(reopened).update(configOf())
+      await reportsOf({ ...reopened, now: day(20) }).update(configOf())
       expect(reopened.db.prepare('SELECT * FROM deal_versions ORDER BY deal_id, from_at').all()).toEqual(
         expected,
       )

@@ -5,12 +5,13 @@ import { DERIVED_TABLES, REPORT_VIEWS } from '../../src/dictionary/report-tables
 import { createFinder } from '../../src/doctor/finding.ts'
 import { reportFindings } from '../../src/doctor/reports.ts'
 import type { ReportConfig } from '../../src/store/reporting/report-settings.ts'
-import { createReports } from '../../src/store/reporting/reports.ts'
 import { ensureReportTables } from '../../src/store/reporting/tables.ts'
 import { META } from '../../src/store/sync/meta.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
+import { reportsOf } from '../support/reports-of.ts'
 
 const FIRST = '2026-01-10T16:00:00.000Z'
+const NOW = '2026-03-04T05:00:00.000Z'
 const LATER = '2026-02-10T16:00:00.000Z'
 
 function configOf(env: Readonly<Record<string, string>> = {}): ReportConfig {
@@ -72,13 +73,7 @@ function workspace(dealFields: readonly object[] = DEAL_FIELDS) {
     lost: { name: 'Lost', position: 3, pipeline_id: 'p' },
     kept: { name: 'Renewed', position: 1, pipeline_id: 'r' },
   })
-  const reports = createReports({
-    db: store.db,
-    prepare: store.prepare,
-    clock: { now: () => Date.parse('2026-03-04T05:00:00.000Z'), elapsed: () => 0 },
-    changes: { wholeTable: () => undefined },
-    transaction: async work => store.atomically(work),
-  })
+  const reports = reportsOf({ ...store, now: NOW })
   return {
     store,
     object,
@@ -253,16 +248,7 @@ describe('the view deals', () => {
 
 /** Another start of the program. */
 async function workspaceUpdateOf(store: TemporaryStore): Promise<void> {
-  const reports = createReports({
-    ...{
-      db: store.db,
-      prepare: store.prepare,
-      clock: { now: () => Date.parse('2026-03-04T05:00:00.000Z'), elapsed: () => 0 },
-      changes: { wholeTable: () => undefined },
-    },
-    transaction: async work => store.atomically(work),
-  })
-  await reports.update(configOf())
+  await reportsOf({ ...store, now: NOW }).update(configOf())
 }
 
 describe('stages and pipelines', () => {

@@ -5,9 +5,9 @@ import { CONVERSATION_VIEWS, PEOPLE_TABLES } from '../../src/dictionary/conversa
 import type { DescribedColumn, DescribedTable } from '../../src/dictionary/described-table.ts'
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
 import { readCrmTables } from '../../src/store/crm/dictionary.ts'
-import { createReports } from '../../src/store/reporting/reports.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 import { createMarker, markedWorld } from '../store/unique-texts.ts'
+import { reportsOf } from '../support/reports-of.ts'
 
 /** What `data_dictionary.value_on_delete` says is what a deletion and a purge do. */
 
@@ -166,15 +166,7 @@ describe('the value on delete', () => {
     put('contact', [text('name')], 'k', { name: 'Jordan' })
     put('deal', [text('name'), stage, pipeline], 'd', { name: 'Big', stage_id: 's', pipeline_id: 'p' })
     const { settings } = loadSettings({ flags: {}, env: {}, cwd: '/', requireApi: false })
-    const reports = createReports({
-      ...{
-        db: store.db,
-        prepare: store.prepare,
-        clock: { now: () => Date.parse(LATER), elapsed: () => 0 },
-        changes: { wholeTable: () => undefined },
-      },
-      transaction: async work => store.atomically(work),
-    })
+    const reports = reportsOf({ ...store, now: LATER })
     const update = async () => {
       await store.crmTables.finish()
       await reports.update(reportConfig(settings))

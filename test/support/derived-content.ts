@@ -4,7 +4,7 @@ import { loadSettings } from '../../src/config/load-settings.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 import { statementCache } from '../../src/store/database/statements.ts'
-import { createReports } from '../../src/store/reporting/reports.ts'
+import { reportsOf } from './reports-of.ts'
 
 /** What the tables for reports derive from conversations, without the internal numbers, which depend on the order of writing. */
 
@@ -60,12 +60,9 @@ export async function withFollowedCopy<T>(
   copyTo(copy, database)
   const db = openSqlite(copy)
   try {
-    const reports = createReports({
-      db,
-      prepare: statementCache(db),
-      clock: { now, elapsed: () => 0 },
-      changes: { wholeTable: () => undefined },
-      transaction: async work => db.transaction(work).immediate(),
+    const reports = reportsOf({
+      ...{ db, prepare: statementCache(db), now },
+      attempt: work => ({ value: db.transaction(work).immediate() }),
     })
     const config = reportConfig(loadSettings({ flags: {}, env, cwd: '/', requireApi: false }).settings)
     const update = () => reports.update(config)

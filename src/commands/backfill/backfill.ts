@@ -134,7 +134,7 @@ async function runBackfill({
     { createProgressView },
     { summaryText, summaryJson, summarize },
     { updateSearchIndices },
-    { updateReports },
+    { createReportUpdate },
     { maintainAfterBackfill },
     { logBackfillEnd, saveBackfillEnd },
   ] = await Promise.all([
@@ -179,11 +179,12 @@ async function runBackfill({
     const indexed = isFinished
       ? await outcomeOf(updateSearchIndices({ app, settings, log, area, signal }))
       : { result: true }
-    if (isFinished && !signal.aborted) await updateReports({ store: app.store, log }, settings)
+    const updateReports = createReportUpdate({ store: app.store, log }, settings)
+    if (isFinished && !signal.aborted) await updateReports()
     if (isFinished && !signal.aborted) {
       await maintainAfterBackfill({ store: app.store, clock, log, settings, signal }, backfill.serverTime())
       // What was purged leaves the tables for reports too.
-      await updateReports({ store: app.store, log }, settings)
+      await updateReports()
     }
     const summary = summarize({ app, backfill, end, durationMs: clock.elapsed() - began })
     if (summary) {

@@ -11,13 +11,14 @@ import { foreignReportObjects } from './tables.ts'
  * once an hour: of 140,000 activities this takes a tenth of a second.
  */
 export interface ColumnValues {
-  update(): Promise<void>
+  /** @returns when a table that it has left is counted, by `clock.elapsed`, in ms; Infinity when it has left none */
+  update(): Promise<number>
 }
 
 interface ColumnValuesDeps {
   db: Sqlite
   prepare: Prepare
-  clock: Pick<Clock, 'now'>
+  clock: Pick<Clock, 'elapsed'>
   transaction<T>(work: () => T): Promise<T>
 }
 
@@ -29,18 +30,13 @@ type Counts = ReadonlyMap<string, ReadonlyMap<string, number>>
 
 export function createColumnValues({ db, prepare, clock, transaction }: ColumnValuesDeps): ColumnValues {
   const meta = createMeta(prepare)
-  /** When this process last counted a table. */
-  const countedAt = new Map<string, number>()
-
-  const isDue = (table: string, state: string, counted: Counted): boolean => {
-    if (counted[table] === state) return false
-    const age = clock.now() - (countedAt.get(table) ?? Number.NEGATIVE_INFINITY)
-    return age >= HOUR_MS || age < 0
-  }
+  /** When this process may count a table again, by `clock.elapsed`. */
+  const dueTimes = new Map<string, number>()
 
   return {
     async update() {
-      if (!hasTable(db, COLUMN_VALUES.name) || foreignReportObjects(db).length > 0) return
+      let again = Number.POSITIVE_INFINITY
+      if (!hasTable(db, COLUMN_VALUES.name) || foreignReportObjects(db).length > 0) return again
       const changes = lastChanges(prepare)
       // The table is empty where this version has just made it.
       const isEmpty = prepare('SELECT 1 FROM column_values').get() === undefined
@@ -49,7 +45,12 @@ export function createColumnValues({ db, prepare, clock, transaction }: ColumnVa
       for (const each of ENUMERATED) {
         const change = Math.max(...each.follows.map(name => changes.get(name) ?? 0))
         const state = [change, ...each.columns].join(' ')
-        if (!isDue(each.table, state, note)) continue
+        if (note[each.table] === state) continue
+        const dueAt = dueTimes.get(each.table) ?? 0
+        if (clock.elapsed() < dueAt) {
+          again = Math.min(again, dueAt)
+          continue
+        }
         const found = countValues(prepare, each)
         note = { ...note, [each.table]: state }
         // A transaction for each table, so that the sync goes on between two.
@@ -57,8 +58,9 @@ export function createColumnValues({ db, prepare, clock, transaction }: ColumnVa
           writeCounts(prepare, each.table, found)
           meta.set(META.countedValues, JSON.stringify(note))
         })
-        countedAt.set(each.table, clock.now())
+        dueTimes.set(each.table, clock.elapsed() + HOUR_MS)
       }
+      return again
     },
   }
 }

@@ -30,7 +30,7 @@ import { followChanges } from './waiting-keys.ts'
 /** Keeps `report_settings` and the derived tables for reports as the CRM's metadata, its stages and the settings want them. */
 export interface Reports {
   /**
-   * Computes them again if anything has changed since the last call.
+   * Computes them again if anything has changed since the last call, or `config` is another object.
    * @returns settings that fit nothing in the CRM, each as a sentence; undefined when nothing was computed
    */
   update(config: ReportConfig): Promise<readonly string[] | undefined>
@@ -48,9 +48,11 @@ interface ReportsDeps {
   clock: Pick<Clock, 'now' | 'elapsed'>
   changes: Pick<NotedChanges, 'wholeTable'>
   transaction<T>(work: () => T): Promise<T>
+  /** Number of transactions so far, these and those of others. While it stays, nothing is computed again. */
+  commits(): number
 }
 
-export function createReports({ db, prepare, clock, changes, transaction }: ReportsDeps): Reports {
+export function createReports({ db, prepare, clock, changes, transaction, commits }: ReportsDeps): Reports {
   const meta = createMeta(prepare)
   const follow = createFollow({ db, prepare, clock, changes, transaction })
   if (reportTablesIn(db).conversations && isFollowing(prepare)) followChanges(db)
@@ -95,13 +97,22 @@ export function createReports({ db, prepare, clock, changes, transaction }: Repo
     return problems
   }
 
+  const dataVersion = prepare<number>('PRAGMA data_version').pluck()
+  /** What was given, and what this and other connections had written, before the last update that has not failed. */
+  let before: readonly unknown[] | undefined
+  let countAgainAt = Number.POSITIVE_INFINITY
+
   return {
     async update(config) {
+      const year = new Date(clock.now()).getUTCFullYear()
+      const given = [config, year, onlyRow(dataVersion), commits()]
+      if (given.every((one, at) => one === before?.[at]) && clock.elapsed() < countAgainAt) return undefined
       const problems = await updateSettings(config)
       const { deals, conversations } = reportTablesIn(db)
-      if (deals) await columnValues.update()
+      if (deals) countAgainAt = await columnValues.update()
       if (conversations)
         await follow({ config, internalDomains: storedDomains(prepare, config), days: days.rows })
+      before = given
       return problems
     },
   }

@@ -199,12 +199,15 @@ function ownReportObjects(db: Sqlite): readonly string[] {
 /** The tables and views of other people that have names of those for reports. */
 export function foreignReportObjects(db: Sqlite): string[] {
   const known = ownReportObjects(db)
-  const exists = db
+  const others = NAMES.filter(name => !known.includes(name))
+  if (others.length === 0) return []
+  return db
     .prepare<unknown[], string>(
-      "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND lower(name) = ?",
+      `SELECT name FROM sqlite_master WHERE type IN ('table', 'view')
+         AND lower(name) IN (SELECT value FROM json_each(?)) ORDER BY name`,
     )
     .pluck()
-  return NAMES.filter(name => !known.includes(name)).flatMap(name => exists.get(name) ?? [])
+    .all(JSON.stringify(others))
 }
 
 /** As the tables of migrations, which explain their columns too. A table with an `_id` is joined by it. */
