@@ -120,6 +120,18 @@ test.each([
   },
 )
 
+test('the standard objects that a workspace does not have are not requested again soon, as no list names them', async () => {
+  const api = await startScriptedApi()
+  api.on('/v2/objects', () => ({ body: { data: [] } }))
+  api.on('/v2/objects/{object}', () => refused(404))
+  const timed = await startTimed(api, await startTrial(api), ['crm_objects'])
+  await timed.drain()
+  timed.passTime(2 * MINUTE)
+  await timed.drain()
+  const asked = api.asked('/v2/objects/{object}').map(({ params }) => params[0])
+  expect(asked.sort()).toEqual(['company', 'contact'])
+})
+
 describe('a deleted meeting', () => {
   test('a meeting that nothing names is requested a day, a week and a month after its deletion', async () => {
     const { daysAsked, deleteMeeting, tasks } = await startNamed()

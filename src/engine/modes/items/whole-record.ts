@@ -1,5 +1,6 @@
 import { longestBackoffMs } from '../../../base/backoff.ts'
-import { columnAt } from '../../../catalog/catalog.ts'
+import { columnAt, resourceNamed } from '../../../catalog/catalog.ts'
+import { listsOf } from '../../../catalog/feeds.ts'
 import type { RowState } from '../../../store/rows/row-state.ts'
 import type { EngineContext } from '../../context/context.ts'
 import { DAY, MINUTE, MONTH, scaled, WEEK } from '../../context/intervals.ts'
@@ -131,14 +132,15 @@ const SOON_MS = 2 * MINUTE
 const NAMED_FOR_MS = WEEK
 
 /**
- * Only the key of the row is known. The row may be published later, as long as anything names it. The first 404 of a
- * listed key may be wrong, and the list was read: until a second one, the resource is not complete (`isUndecided`).
+ * Only the key of the row is known. The row may be published later, as long as anything names it. The first 404 of a key
+ * that a list shows may be wrong: until a second one, the resource is not complete (`isUndecided`).
  */
 function askUnknown(context: EngineContext, work: ItemWork): void {
   const { tasks, dueClock } = context.store
   const { namedAt } = tasks.find(work.task) ?? work.task
   const isListed = namedAt !== null && namedAt > dueClock.after(-scaled(NAMED_FOR_MS, context.options))
-  if (isListed && work.task.attempts === 0) recheckAfter(context, work, scaled(SOON_MS, context.options))
+  if (isListed && work.task.attempts === 0 && !isAlwaysRead(work))
+    recheckAfter(context, work, scaled(SOON_MS, context.options))
   else if (isListed || isNamed(context, work)) askGrowing(context, work)
   else tasks.remove(work.task)
 }
@@ -153,6 +155,10 @@ function askDeleted(context: EngineContext, work: ItemWork): void {
   if (afterMs === undefined) context.store.tasks.remove(work.task)
   else scheduleRead(context, work, { afterMs, attempts })
 }
+
+/** Whether the key is requested whatever its list shows. Many workspaces have no such row. */
+const isAlwaysRead = ({ resource, task: { key } }: ItemWork): boolean =>
+  listsOf(resourceNamed(resource)).some(({ feed }) => feed.mode === 'snapshot' && feed.always?.includes(key))
 
 const isNamed = ({ store }: EngineContext, { feed: { table }, task: { key } }: ItemWork): boolean =>
   store.stored.isNamed({ table, key })
