@@ -4,7 +4,4 @@ export interface Output {
   isTTY?: boolean
   columns?: number
   rows?: number
-  /** A terminal emits this event after it has updated `columns` and `rows`. */
-  on?(event: 'resize', listener: () => void): unknown
-  off?(event: 'resize', listener: () => void): unknown
 }

@@ -140,7 +140,6 @@ test.concurrent('--max-age and --resource apply to every workspace', async conte
 })
 
 test.concurrent.each<[args: string[], status: number, stderr: RegExp]>([
-  [['--watch'], EXIT_STATUS.usage, /'--all \[folder\]' cannot be used with option '--watch'/],
   [['--fields'], EXIT_STATUS.usage, /'--all \[folder\]' cannot be used with option '--fields'/],
   [
     ['--database', 'x.db'],

@@ -1,20 +1,12 @@
-/**
- * A terminal with the controls that this program uses: line feed, cursor up, home, clear, and the modes of a full-screen
- * display.
- */
+/** A terminal with the controls that this program uses: line feed, cursor up, and clear. */
 export function screen(columns: number, rows: number) {
   let lines: string[] = ['']
   let at = 0
   let column = 0
   let writes = 0
-  let beneath: { lines: string[]; at: number; column: number } | undefined
-  const modes = { isCursorShown: true, isWrapping: true }
 
   const place = (character: string) => {
-    if (column >= terminal.columns) {
-      if (!modes.isWrapping) return
-      newLine()
-    }
+    if (column >= terminal.columns) newLine()
     const line = (lines[at] ?? '').padEnd(column)
     lines[at] = line.slice(0, column) + character + line.slice(column + 1)
     column += 1
@@ -36,30 +28,7 @@ export function screen(columns: number, rows: number) {
       lines = lines.slice(0, at + 1)
     },
     K: cut,
-    H: () => {
-      at = 0
-      column = 0
-    },
     m: () => undefined,
-  }
-  const MODES: Record<string, (isOn: boolean) => void> = {
-    7: isOn => {
-      modes.isWrapping = isOn
-    },
-    25: isOn => {
-      modes.isCursorShown = isOn
-    },
-    1049: isOn => {
-      if (isOn) {
-        beneath = { lines, at, column }
-        lines = ['']
-        at = 0
-        column = 0
-      } else if (beneath) {
-        ;({ lines, at, column } = beneath)
-        beneath = undefined
-      }
-    },
   }
 
   const terminal = {
@@ -68,9 +37,8 @@ export function screen(columns: number, rows: number) {
     rows,
     write(text: string) {
       writes += 1
-      for (const [part, count, control, mode, state] of text.matchAll(PARTS)) {
-        if (mode !== undefined) MODES[mode]?.(state === 'h')
-        else if (control !== undefined) CONTROLS[control]?.(Number(count || 1))
+      for (const [part, count, control] of text.matchAll(PARTS)) {
+        if (control !== undefined) CONTROLS[control]?.(Number(count || 1))
         else if (part === '\n') newLine()
         else if (part === '\r') column = 0
         else place(part)
@@ -86,11 +54,9 @@ export function screen(columns: number, rows: number) {
     /** The visible lines, without the empty line of the cursor. */
     lines: () => lines.map(line => line.trimEnd()).filter((line, index) => line !== '' || index < at),
     writes: () => writes,
-    /** Whether the cursor is shown, long lines wrap, and no full-screen display is open. */
-    isClean: () => modes.isCursorShown && modes.isWrapping && beneath === undefined,
   }
   return terminal
 }
 
 const ESCAPE = String.fromCharCode(27)
-const PARTS = new RegExp(`${ESCAPE}\\[(\\d*)([A-Za-z])|${ESCAPE}\\[\\?(\\d+)([hl])|[\\s\\S]`, 'g')
+const PARTS = new RegExp(`${ESCAPE}\\[(\\d*)([A-Za-z])|[\\s\\S]`, 'g')

@@ -1,14 +1,7 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import type { CountedStatus } from '../../src/store/status/overview.ts'
 import { readOverview } from '../../src/store/status/overview.ts'
 import { readStatus } from '../../src/store/status/status.ts'
-import {
-  countedReadInProcess,
-  createCountedStatusReader,
-  type ThreadReaderOptions,
-} from '../../src/store/status/thread.ts'
+import { createCountedStatusReader, type ThreadReaderOptions } from '../../src/store/status/thread.ts'
 import { temporaryStore } from './temporary-store.ts'
 
 /** Threads can only run compiled programs. */
@@ -22,7 +15,7 @@ const program = (source: string) =>
 /** Answers with a row that identifies the thread. */
 const NUMBERED = program('parentPort.postMessage([threadId])')
 
-function countedStatus(options: Partial<ThreadReaderOptions<CountedStatus>> = {}) {
+function countedStatus(options: Partial<ThreadReaderOptions> = {}) {
   let elapsed = 0
   const clock = { now: () => elapsed, elapsed: () => elapsed, sleep: async () => undefined }
   return {
@@ -99,33 +92,5 @@ describe('the status that the caller reads itself', () => {
 
   test('the caller reads a missing file, and the error says why', async () => {
     expect(await countedStatus().reader.read('/nowhere/parley.db')).toBeUndefined()
-  })
-})
-
-describe('the status that a process reads', () => {
-  test('the status equals what the caller would read itself', async () => {
-    const store = temporaryStore()
-    store.put('members', [{ id: 'a' }, { id: 'b' }])
-    const start = countedReadInProcess(new AbortController().signal, PROGRAM)
-    const counted = await countedStatus({ start }).reader.read(store.path)
-    expect(counted).toEqual({ rows: readStatus(store.db), overview: readOverview(store.db, 0) })
-  })
-
-  test('the signal ends a process that answers nothing', async () => {
-    const { path, folder } = temporaryStore()
-    const program = join(folder, 'busy.mjs')
-    writeFileSync(program, 'process.once("message", () => { for (;;); })')
-    const controller = new AbortController()
-    const read = countedReadInProcess(controller.signal, new URL(`file://${program}`))({ path, now: 0 })
-    controller.abort()
-    expect(await read).toBeUndefined()
-  })
-
-  test('the caller reads the status when the process fails', async () => {
-    const start = countedReadInProcess(
-      new AbortController().signal,
-      new URL('file:///nowhere/status-worker.js'),
-    )
-    expect(await countedStatus({ start }).reader.read(temporaryStore().path)).toBeUndefined()
   })
 })

@@ -16,7 +16,7 @@ import {
 import { TIMELINES } from '../../health/completeness.ts'
 import { databaseProblem, type HealthProblem } from '../../health/problems.ts'
 import { type HealthVerdict, problemVerdict } from '../../health/verdict.ts'
-import { PROBLEM_LABELS, stateCounts } from '../../health/wording.ts'
+import { PROBLEM_LABELS } from '../../health/wording.ts'
 import { type ResourceFacts, readUncountedReport, type StatusReport } from '../../store/status/report.ts'
 import { statusInstants } from '../../store/status/status.ts'
 import { fitTable, indentedNote, type RankedColumn } from '../../terminal/table.ts'
@@ -253,4 +253,11 @@ function fleetColumns(now: number): RankedColumn<FleetRow>[] {
       rank: 3,
     },
   ]
+}
+
+/** Such as `3 ok, 1 unavailable` */
+function stateCounts(resources: readonly Pick<ResourceFacts, 'state'>[]): string {
+  const states = [...new Set(resources.map(({ state }) => state))].sort()
+  const counts = states.map(state => `${resources.filter(row => row.state === state).length} ${state}`)
+  return counts.join(', ')
 }

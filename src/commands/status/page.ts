@@ -1,7 +1,7 @@
 import { sizeText } from '../../base/size-text.ts'
 import { wholeNumber } from '../../base/whole-number.ts'
 import { resourceNamed } from '../../catalog/catalog.ts'
-import { fileSizesText, nextDue, publishedText } from '../../health/wording.ts'
+import { fileSizesText, publishedText } from '../../health/wording.ts'
 import {
   type DaemonReport,
   type LagReport,
@@ -60,7 +60,7 @@ export function statusPage(report: StatusReport, { now, columns }: StatusPageOpt
 }
 
 /** Failing resources first, otherwise in the order of the catalogue. */
-export function failingFirst(resources: readonly ResourceReport[]): ResourceReport[] {
+function failingFirst(resources: readonly ResourceReport[]): ResourceReport[] {
   const isFailing = ({ state }: ResourceReport) => state === 'failing'
   return [...resources.filter(isFailing), ...resources.filter(one => !isFailing(one))]
 }
@@ -86,6 +86,10 @@ function unreachableSentences({ api }: StatusReport, now: number): string[] {
     `${GATE_KINDS[kind].hasBeen} for ${sinceText(since, now)}: ${reason.replace(/\.$/, '')}. Next try: ${dueText(next, now)}.`,
   ]
 }
+
+/** When the resource is due; null when that is not known. While nothing is read, it is not known. */
+const nextDue = ({ state, next_run_at }: ResourceReport): string | null =>
+  state === 'on hold' ? null : next_run_at
 
 function resourceColumns(now: number): RankedColumn<ResourceReport>[] {
   const number = (title: string, value: (row: ResourceReport) => number) => ({

@@ -13,8 +13,6 @@ import type { ResourceName } from '../../declare/resource-names.ts'
 import { RESOURCE_NAMES } from '../../declare/resource-names.ts'
 import type { CheckResult } from '../../health/check.ts'
 import type { DriftedField } from '../../store/status/overview.ts'
-import { hasColours } from '../../terminal/colours.ts'
-import { isRedrawable } from '../../terminal/live-area.ts'
 import {
   type CommandContext,
   type CommandDefinition,
@@ -29,7 +27,6 @@ export interface StatusOptions {
   /** True without a folder. */
   all?: string | true
   json?: boolean
-  watch?: boolean
   check?: boolean
   fields?: boolean
   maxAge?: number
@@ -51,16 +48,12 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
       '--json',
       'print one JSON object on standard output, with exact instants and durations in seconds',
     ),
-    new Option(
-      '--watch',
-      'show the status on the whole terminal and keep it up to date, until q or Ctrl-C',
-    ).conflicts(['json', 'check']),
-    new Option('--all [folder]', ALL_HELP).conflicts(['watch', 'fields', 'config', 'database']),
+    new Option('--all [folder]', ALL_HELP).conflicts(['fields', 'config', 'database']),
     new Option('--check', CHECK_HELP).conflicts('json'),
     new Option(
       '--fields',
       'list the fields that the API has sent and that parley does not know, or with values that do not fit',
-    ).conflicts(['json', 'watch', 'check']),
+    ).conflicts(['json', 'check']),
     new Option(
       '--max-age <time>',
       'with --check: the greatest age of fresh_as_of, such as 90s, 15m, 2h or 1d',
@@ -74,16 +67,13 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
   examples: [
     ['parley status', 'prints a table'],
     ['parley status --database /var/lib/parley/acme.db --json', 'prints the same as JSON'],
-    ['parley status --watch', 'shows it until q or Ctrl-C: problems, progress, resources and requests'],
     ['parley status --check --max-age 15m', 'prints one line, and exits with 0, 1 or 2'],
     ['parley status --all', 'prints one row for each service of this machine'],
     ['parley status --all --check', 'prints one line, and exits with the worst of their statuses'],
   ],
   async run(context, input) {
     if (input.options.all !== undefined) return printFleet(context, input.options)
-    if (input.options.watch) requireTerminal(context)
     const { settings } = loadCommandSettings(context, input, DATABASE_ONLY)
-    if (input.options.watch) return runWatch(context, resolve(context.cwd, settings.database.path))
     const { readStatusReport } = await import('../../store/status/report.ts')
     const now = systemClock().now()
     const path = resolve(context.cwd, settings.database.path)
@@ -100,34 +90,6 @@ export const statusCommand: CommandDefinition<StatusOptions> = {
     else stdout.write(statusPage(report, { now, columns: stdout.columns }))
     return EXIT_STATUS.done
   },
-}
-
-/** @throws StopError (64) */
-function requireTerminal({ stdout, env }: CommandContext): void {
-  if (isRedrawable(stdout, env)) return
-  throw new StopError('--watch needs a terminal on standard output', {
-    code: 'watch-terminal',
-    hint: 'Use parley status --json or parley status --check instead.',
-    exitStatus: EXIT_STATUS.usage,
-  })
-}
-
-async function runWatch({ stdout, stdin, env, signal }: CommandContext, path: string): Promise<ExitStatus> {
-  const [{ createWatchRead, watchStatus }, { createFullScreen }] = await Promise.all([
-    import('./watch.ts'),
-    import('../../terminal/full-screen.ts'),
-  ])
-  const clock = systemClock()
-  return watchStatus({
-    clock,
-    path,
-    stdout,
-    screen: createFullScreen(stdout),
-    colour: hasColours(stdout, env),
-    keyboard: stdin.isTTY ? stdin : undefined,
-    signal,
-    createRead: ended => createWatchRead(path, clock, ended),
-  })
 }
 
 async function printFields({ stdout }: CommandContext, path: string): Promise<ExitStatus> {

@@ -1,6 +1,5 @@
 import { wholeNumber } from '../../base/whole-number.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
-import { RUN_LABELS, RUN_NAMES, type RunName, runName } from '../../health/wording.ts'
 import type { RecentRun } from '../../store/status/overview.ts'
 import type { ResourceReport, StatusReport } from '../../store/status/report.ts'
 import { dueText } from '../../terminal/wording.ts'
@@ -26,6 +25,22 @@ ${report.resources.map(row => resourceRow(row, runs.get(row.resource) ?? [], { n
 <p class="legend">Fresh: the newest items were read then. Complete: everything published before then is here, whatever its date. Waiting: reads to come. Rejected: items that could not be stored.</p>
 <p class="legend">Last runs, the newest first: ${RUN_NAMES.map(name => html`<span>${legendShape(name)} ${RUN_LABELS[name]}</span> `)}</p>
 </section>`
+}
+
+const RUN_NAMES = ['complete', 'failed', 'stopped', 'interrupted', 'unavailable', 'running'] as const
+
+/** The outcome of a run, or that it has none yet. */
+type RunName = (typeof RUN_NAMES)[number]
+
+const runName = ({ outcome }: RecentRun): RunName => outcome ?? 'running'
+
+const RUN_LABELS: Readonly<Record<RunName, string>> = {
+  complete: 'complete',
+  failed: 'failed',
+  stopped: 'stopped',
+  interrupted: 'killed',
+  unavailable: 'unavailable',
+  running: 'running',
 }
 
 function resourceRow(

@@ -1,5 +1,4 @@
 import { wholeNumber } from '../../base/whole-number.ts'
-import { NOTHING_WRITTEN } from '../../health/wording.ts'
 import type { DriftedField, Overview } from '../../store/status/overview.ts'
 import type { ResourceReport, StatusReport } from '../../store/status/report.ts'
 import { countText, durationText } from '../../terminal/wording.ts'
@@ -19,6 +18,9 @@ ${late.length > 0 && lagTable(late)}
 ${drift.length > 0 && driftList(drift)}
 </section>`
 }
+
+/** `sync_days` is written once a minute. */
+const NOTHING_WRITTEN = 'No row was written today (UTC), up to the last full minute.'
 
 function writtenTable(today: Overview['today']): Html {
   if (today.length === 0) return html`<p>${NOTHING_WRITTEN}</p>`

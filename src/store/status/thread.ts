@@ -1,32 +1,31 @@
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../../base/clock.ts'
-import { runProgram } from '../database/child-program.ts'
 import { databaseSizes } from '../disk/disk-space.ts'
 import type { CountedStatus } from './overview.ts'
 
 /**
- * Reads what takes long without blocking the event loop: for a large warehouse a thread or a process reads it. Calls during that
- * read, or within a time after it, share its result.
+ * Reads what takes long without blocking the event loop: for a large warehouse a thread reads it. Calls during that read,
+ * or within a time after it, share its result.
  */
 export interface ThreadReader<Answer> {
   /** Undefined when the caller has to read: the warehouse is small, or the thread failed. Never rejects. */
   read(path: string): Promise<Answer | undefined>
 }
 
-export interface ThreadReaderOptions<Answer> {
+export interface ThreadReaderOptions {
   clock: Clock
   /** Smaller files are read by the caller, which is faster than starting a thread. */
   largeBytes?: number
   /** URL of the thread's program, which posts its answer. */
   program: URL
-  /** How a large file is read. Default: in a thread. */
-  start?: StartRead<Answer>
 }
 
-/** @param now ms since the epoch */
-type StartRead<Answer> = (input: { path: string; now: number }) => Promise<Answer | undefined>
-
-export type StartCountedRead = StartRead<CountedStatus>
+/** What the thread's program gets. */
+export interface ThreadInput {
+  path: string
+  /** In ms since the epoch. */
+  now: number
+}
 
 export type CountedStatusReader = ThreadReader<CountedStatus>
 
@@ -48,16 +47,18 @@ interface StatusReading<Answer> {
 }
 
 export const createCountedStatusReader = (
-  options: Omit<ThreadReaderOptions<CountedStatus>, 'program'> & { program?: URL },
+  options: Omit<ThreadReaderOptions, 'program'> & { program?: URL },
 ): CountedStatusReader => createThreadReader({ program: PROGRAM, ...options })
 
-export function createThreadReader<Answer>(options: ThreadReaderOptions<Answer>): ThreadReader<Answer> {
+export function createThreadReader<Answer>(options: ThreadReaderOptions): ThreadReader<Answer> {
   const { clock, largeBytes = LARGE_BYTES, program } = options
-  const start = options.start ?? (input => readInThread<Answer>(input, program))
   let last: StatusReading<Answer> | undefined
   const startReading = (path: string): StatusReading<Answer> => {
     const startedAt = clock.elapsed()
-    const reading: StatusReading<Answer> = { path, result: start({ path, now: clock.now() }) }
+    const reading: StatusReading<Answer> = {
+      path,
+      result: readInThread<Answer>({ path, now: clock.now() }, program),
+    }
     void reading.result.then(() => {
       const endedAt = clock.elapsed()
       reading.reusedUntil = endedAt + Math.max(REUSE_MS, REUSE_FACTOR * (endedAt - startedAt))
@@ -76,10 +77,7 @@ export function createThreadReader<Answer>(options: ThreadReaderOptions<Answer>)
 }
 
 /** Undefined when the thread could not start or read. The caller's own read then reports the error. */
-function readInThread<Answer>(
-  workerData: Parameters<StartRead<Answer>>[0],
-  program: URL,
-): ReturnType<StartRead<Answer>> {
+function readInThread<Answer>(workerData: ThreadInput, program: URL): Promise<Answer | undefined> {
   return new Promise(resolve => {
     try {
       new Worker(program, { workerData, execArgv: [], resourceLimits: LIMITS })
@@ -91,20 +89,4 @@ function readInThread<Answer>(
       resolve(undefined)
     }
   })
-}
-
-/**
- * Reads in a child process that the signal kills. A thread that is inside SQLite cannot be terminated, so the end of a
- * command would wait for it.
- * @returns a function that never rejects. Its result is undefined when the process was killed or could not read
- */
-export function countedReadInProcess(signal: AbortSignal, program: URL = PROGRAM): StartCountedRead {
-  return async input => {
-    try {
-      const noAnswerError = (how: string) => new Error(how)
-      return await runProgram<CountedStatus>({ program, input, signal, noAnswerError })
-    } catch {
-      return undefined
-    }
-  }
 }
