@@ -62,7 +62,10 @@ function stopSignal(): AbortSignal {
   }
   process.on('SIGTERM', stop).on('SIGINT', stop)
   // Node emits this event only when the parent process opened an IPC channel, as parley demo does.
-  process.on('disconnect', () => stop('the end of the parent process'))
+  const stopAsOrphan = () => stop('the end of the parent process')
+  process.on('disconnect', stopAsOrphan)
+  // The parent process may have ended while this program was loaded, and the event passed.
+  if (process.send !== undefined && !process.connected) stopAsOrphan()
   return controller.signal
 }
 
