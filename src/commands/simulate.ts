@@ -1,10 +1,12 @@
 import { once } from 'node:events'
 import { InvalidArgumentError, Option } from 'commander'
+import { systemClock } from '../base/clock.ts'
 import { EXIT_STATUS, errorCode, StopError } from '../base/errors.ts'
 import { jsonLine } from '../base/safe-text.ts'
 import { FAULT_KINDS, type Fault } from '../simulator/faults/faults.ts'
 import type { LimitModel, LimitRule } from '../simulator/faults/limits.ts'
 import { ENVELOPES, type Envelope } from '../simulator/http/paging.ts'
+import { keepChanging } from '../simulator/living.ts'
 import type { Simulator, SimulatorOptions } from '../simulator/server.ts'
 import type { CommandDefinition } from './base/command.ts'
 
@@ -47,6 +49,7 @@ interface Flags {
   integrations: boolean
   logRequests?: boolean
   control?: boolean
+  living?: boolean
   json?: boolean
 }
 
@@ -58,6 +61,7 @@ export const simulateCommand: CommandDefinition<Flags> = {
   options: [...serviceOptions(), ...sizeOptions(), ...behaviourOptions()],
   examples: [
     ['parley simulate', 'a small workspace on port 8765, key demo-key, workspace demo-workspace'],
+    ['parley simulate --living', 'one that changes all the time, and fails now and then'],
     [
       'parley simulate --messages 100000 --limit token-bucket:50,100 --latency 20',
       'a larger one that allows 50 requests a second',
@@ -77,7 +81,18 @@ export const simulateCommand: CommandDefinition<Flags> = {
         ? jsonLine(ready)
         : `url ${ready.url}\nkey ${ready.key}\nworkspace ${ready.workspace_id}\n`,
     )
-    if (!signal.aborted) await once(signal, 'abort')
+    if (options.living)
+      await keepChanging(
+        simulator,
+        {
+          clock: systemClock(),
+          random: Math.random,
+          faults: options.fault,
+          say: line => stderr.write(`${line}\n`),
+        },
+        signal,
+      )
+    else if (!signal.aborted) await once(signal, 'abort')
     stderr.write(`Stopping after ${simulator.requests.total()} requests\n`)
     await simulator.close()
     return EXIT_STATUS.done
@@ -167,6 +182,10 @@ function behaviourOptions(): Option[] {
     new Option('--no-security', 'a workspace without the access log'),
     new Option('--no-bot', 'a workspace without a bot definition'),
     new Option('--no-integrations', 'a workspace without integrations'),
+    new Option(
+      '--living',
+      'change the workspace every few seconds, and fail for some seconds every minute; the clock is the real one',
+    ).implies({ now: 'real' }),
     new Option('--log-requests', 'write the requests that the simulator serves to its access log'),
   ].map(option => option.helpGroup('Behaviour:'))
 }

@@ -67,7 +67,7 @@ const PLATFORM: Readonly<Record<string, readonly string[]>> = {
   'node:timers/promises': TIME,
   'node:process': [],
   // Chance, and turns of the event loop. Like time, `test/simulation/machine.ts` replaces these, so that a life can be repeated.
-  'Math.random': ['app/', 'hooks/watch.ts', 'publish/storage/open.ts', 'commands/demo/daemon.ts'],
+  'Math.random': ['app/', 'hooks/watch.ts', 'publish/storage/open.ts', 'commands/simulate.ts'],
   randomUUID: [
     'publish/',
     'store/changes/noted-changes.ts',

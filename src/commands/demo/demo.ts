@@ -30,9 +30,7 @@ import {
 export interface DemoOptions {
   database: string
   messages?: string
-  daemon?: boolean
   wild?: boolean
-  minutes?: string
 }
 
 /** The simulator's rate limit. */
@@ -43,43 +41,27 @@ const INTERVAL_SCALE = '0.025'
 
 export const demoCommand: CommandDefinition<DemoOptions> = {
   description:
-    'Serves a made-up workspace and reads it into a SQLite file with the real parley backfill. Then ten weeks pass in the workspace and the demo reads it again every two weeks, so that the file has history. At the end it answers five questions of a sales leader with SQL on the file. With --daemon, the workspace keeps changing, and parley daemon keeps the file up to date. The demo connects to nothing outside this machine, uses no settings, and replaces only a file that an earlier demo created.',
+    'Serves a made-up workspace and reads it into a SQLite file with the real parley backfill. Then ten weeks pass in the workspace and the demo reads it again every two weeks, so that the file has history. At the end it answers five questions of a sales leader with SQL on the file. The demo connects to nothing outside this machine, uses no settings, and replaces only a file that an earlier demo created.',
   settings: [],
   options: [
     new Option('--database <file>', 'the database file, kept after the demo').default('demo.db'),
     new Option(
       '--messages <count>',
-      'number of e-mails in the workspace; all other sizes follow from it (default 2000; 4000 with --wild or --daemon)',
+      'number of e-mails in the workspace; all other sizes follow from it (default 2000; 4000 with --wild)',
     ),
     new Option('--wild', 'a workspace with hostile names and values, such as names that look like SQL'),
-    new Option('--daemon', 'show the daemon on a workspace that keeps changing, until stopped'),
-    new Option('--minutes <count>', 'with --daemon: stop after this many minutes'),
   ],
   examples: [
     ['parley demo', 'takes half a minute and creates demo.db'],
     ['parley demo --wild', 'a workspace with hostile names and values, read once'],
     ['parley demo --messages 100000 --database large.db', 'a larger workspace, in a few minutes'],
-    ['parley demo --daemon --minutes 10', 'ten minutes of a workspace that changes all the time'],
   ],
   async run(context, { options }) {
     const { stdout, stderr, env, cwd, signal } = context
-    const sizes = parseSizes(options.messages ?? (options.wild || options.daemon ? '4000' : '2000'))
-    const minutes = parseMinutes(options)
+    const sizes = parseSizes(options.messages ?? (options.wild ? '4000' : '2000'))
     const file = resolve(cwd, options.database)
-    const isPast = options.wild !== true && options.daemon !== true
-    await createDemoDatabase(file, isPast ? DAYS : 0)
-    if (options.daemon) {
-      const { demoDaemon } = await import('./daemon.ts')
-      return demoDaemon(context, {
-        file,
-        database: options.database,
-        sizes,
-        isWild: options.wild === true,
-        minutes,
-        parley: programCall(cwd),
-      })
-    }
     const isWild = options.wild === true
+    await createDemoDatabase(file, isWild ? 0 : DAYS)
     stderr.write(introduction(sizes, options.database, isWild))
     const simulator = startSimulator(env, sizes, LIMIT, isWild ? ['--now', 'real'] : pastWorkspaceFlags())
     const stop = () => simulator.kill()
@@ -99,21 +81,6 @@ export const demoCommand: CommandDefinition<DemoOptions> = {
     }
   },
 }
-
-/** @throws StopError (64) */
-function parseMinutes({ minutes, daemon }: DemoOptions): number | undefined {
-  if (minutes === undefined) return undefined
-  const isTime = Number(minutes) > 0 && Number(minutes) <= MAX_MINUTES
-  if (daemon && isTime) return Number(minutes)
-  throw new StopError(
-    daemon
-      ? `--minutes is ${minutes}: expected a number greater than 0, up to ${MAX_MINUTES}`
-      : '--minutes can only be used with --daemon',
-    { code: 'demo-minutes', exitStatus: EXIT_STATUS.usage },
-  )
-}
-
-const MAX_MINUTES = 1440
 
 /** How many days pass in the workspace before each backfill of the demo: ten weeks in all. */
 const DAYS_BEFORE_BACKFILLS = [0, 15, 15, 15, 15, 15] as const
@@ -195,7 +162,6 @@ async function runBackfill(
   const flags = isBrief ? BRIEF_FLAGS : ['--interval-scale', INTERVAL_SCALE]
   const child = startParley(['backfill', '--log-level', 'error', ...flags], {
     ...{ cwd, env, service, file, behindMs },
-    stderr: 'inherit',
     ...(isBrief && { stdout: 'pipe' }),
   })
   const stop = () => child.kill()

@@ -99,8 +99,7 @@ export interface ParleyStart {
   service: SimulatorAddress
   /** The database. */
   file: string
-  stderr: 'inherit' | 'pipe'
-  /** Default: the same as standard error, or ignored when that is a pipe. */
+  /** Default: the same as standard error. */
   stdout?: 'pipe'
   /** By how many ms the process's clock is behind. Default 0. */
   behindMs?: number
@@ -118,7 +117,7 @@ const PAST_CLOCK = new URL(`../../simulator/past-clock${extname(CLI)}`, import.m
 /** Starts a real parley command in a separate process. */
 export function startParley(
   args: readonly string[],
-  { cwd, env, service, file, stderr, stdout, behindMs = 0 }: ParleyStart,
+  { cwd, env, service, file, stdout, behindMs = 0 }: ParleyStart,
 ): ChildProcess {
   const clock = behindMs > 0 ? ['--import', `${PAST_CLOCK}?ms=${behindMs}`] : []
   return fork(CLI, args, {
@@ -134,7 +133,7 @@ export function startParley(
       ...CURRENCIES,
     },
     // The result of a backfill is shown with its log: standard output is for what the demo itself prints.
-    stdio: ['ignore', stdout ?? (stderr === 'inherit' ? STDERR : 'ignore'), stderr, 'ipc'],
+    stdio: ['ignore', stdout ?? STDERR, 'inherit', 'ipc'],
   })
 }
 
