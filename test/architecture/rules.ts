@@ -33,7 +33,6 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   commander: ['command-line/', 'commands/'],
   croner: ['config/calendar.ts'],
   fastify: ['server/server.ts'],
-  hono: ['server/page/html.ts'],
   hyparquet: ['publish/verify/parquet-rows.ts'],
   'hyparquet-writer': ['export/parquet-file.ts'],
   'p-queue': ['engine/scheduler/dispatch.ts', 'publish/storage/s3-uploads.ts'],
