@@ -5,7 +5,6 @@ import { describe, expect, test } from 'vitest'
 import { reportConfig } from '../../src/app/reports.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { purgedContentTest } from '../../src/store/deletions/purged-content.ts'
-import { refreshDealVersions } from '../../src/store/reporting/deal-versions.ts'
 import { ensureReportTables } from '../../src/store/reporting/tables.ts'
 import { openDuck } from '../export/duckdb.ts'
 import { emptyTarget, exportTo, filesIn } from '../export/exporting.ts'
@@ -281,8 +280,6 @@ describe('the versions of a deal', () => {
     read({ ...BASE, amount: 3 }, day(4), 'aa1')
     await update()
     expect(new Set(written)).toEqual(new Set(['aa1']))
-    store.atomically(() => refreshDealVersions(store.db, store.prepare, ['bb1']))
-    expect(store.column("SELECT amount FROM deal_versions WHERE deal_id = 'bb1'")).toEqual([100])
   })
 
   test('are computed again when that is requested', async () => {

@@ -15,8 +15,6 @@ import { openDatabase } from './open.ts'
 /** `resync`: read a resource again. `accept-deletions`: apply what the mass-deletion guard holds back. */
 const REQUEST_KINDS = REQUEST_TABLE.columns.kind.values
 
-export type RequestKind = (typeof REQUEST_KINDS)[number]
-
 /**
  * A request of another process to the process that writes the warehouse: a row of `sync_requests`.
  * engine/run/handed-over.ts executes it.

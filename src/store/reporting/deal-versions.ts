@@ -90,12 +90,6 @@ function changedDeals(db: Sqlite, { object, noted }: RecordSource, point: Change
     .flatMap(([id, cell]) => (changed.some(note => standsFor(note, cell)) ? [id] : []))
 }
 
-/** Computes the versions of these deals again. Call it inside a transaction. */
-export function refreshDealVersions(db: Sqlite, prepare: Prepare, deals: readonly string[]): void {
-  const writer = createVersionWriter(db, prepare)
-  if (writer) for (const id of deals) writer.refresh(id)
-}
-
 // ------------------------------------------------------------------------------------------------ the history of a deal
 
 interface DealRecord {
