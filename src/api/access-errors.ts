@@ -45,7 +45,7 @@ export function accessGone({ baseUrl, workspaceId, keySource }: ApiAccess, isFor
 }
 
 /** The API has given no usable answer for too long. @param failure the last failure, as a sentence */
-export function noAnswer({ baseUrl }: ApiAccess, failure: string, isForeign: boolean): StopError {
+export function noAnswerError({ baseUrl }: ApiAccess, failure: string, isForeign: boolean): StopError {
   return new StopError(
     isForeign
       ? `${baseUrl} does not answer like the API: ${failure}`

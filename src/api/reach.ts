@@ -275,7 +275,7 @@ export function isAbandoned({ routes }: Reach, route: string): boolean {
 
 const RESTS_OF_A_RUN = 4
 
-export function nextStep(reach: Reach, at: number): NextStep {
+export function nextReachStep(reach: Reach, at: number): NextStep {
   const { silence, refusal } = reach
   if (silence !== undefined && isDoubtful(silence)) return stepInSilence(reach, silence, at)
   if (refusal?.doubtedSince !== undefined) return stepInRefusal(reach, refusal, at)

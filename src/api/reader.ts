@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import { EXIT_STATUS, ParleyError, RetryError, StopError } from '../base/errors.ts'
-import { type ApiAccess, noAnswer, unauthorized } from './access-errors.ts'
+import { type ApiAccess, noAnswerError, unauthorized } from './access-errors.ts'
 import type { RetryCause } from './classify.ts'
 import type { Client, Sent } from './client.ts'
 import type { Governor } from './governor/governor.ts'
@@ -91,7 +91,7 @@ export function createApiReader(deps: ApiReaderDeps): ApiReader {
     if (!silent) answeredAt = clock.elapsed()
     const patience = hasConnected ? deps.giveUpMs : Math.min(deps.giveUpMs, FIRST_CONNECTION_MS)
     if (silent && clock.elapsed() - answeredAt >= patience)
-      throw noAnswer(client.access, failureText(sent), false)
+      throw noAnswerError(client.access, failureText(sent), false)
   }
 
   return {

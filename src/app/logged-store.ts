@@ -9,7 +9,7 @@ import { type ModeChange, octalMode } from '../store/file/open.ts'
 import { type Workspace, workspaceOf } from '../store/file/workspace.ts'
 import type { LeftOut } from '../store/migrations/foreign-objects.ts'
 import type { Upgrade } from '../store/migrations/migrate.ts'
-import { type OpenStore, openStoreInTurn } from '../store/store.ts'
+import { type OpenStore, openStoreWhenFree } from '../store/store.ts'
 
 export interface LoggedStoreOptions {
   settings: ApiSettings
@@ -37,7 +37,7 @@ export async function openLoggedStore({
   ...opening
 }: LoggedStoreOptions): Promise<OpenStore> {
   warnOfShare(log, database.path)
-  const store = await openStoreInTurn({
+  const store = await openStoreWhenFree({
     ...opening,
     path: database.path,
     mode: database.mode,

@@ -1,6 +1,6 @@
 import type { Argument, Command, Option } from 'commander'
 import { RESOURCE_NAMES } from '../declare/resource-names.ts'
-import { tableNames } from '../export/chosen-tables.ts'
+import { declaredTableNames } from '../export/chosen-tables.ts'
 
 /** Scripts by which the Tab key completes a command line, made from the definitions of the commands. */
 
@@ -36,7 +36,7 @@ const VALUES: Readonly<Record<string, Suggested>> = {
   resource: RESOURCE_NAMES,
   resources: RESOURCE_NAMES,
   names: RESOURCE_NAMES,
-  tables: tableNames(),
+  tables: declaredTableNames(),
   'true|false': ['true', 'false'],
 }
 

@@ -29,7 +29,7 @@ export const daemonCommand: CommandDefinition = {
   async run(context, input) {
     // Without a listener, a request to reload would end the daemon. The settings are read after this.
     context.onSignal('SIGHUP', () => undefined)
-    const [{ tableNames }, { runDaemon }, { createLog }, { createServiceManager }, { systemClock }] =
+    const [{ declaredTableNames }, { runDaemon }, { createLog }, { createServiceManager }, { systemClock }] =
       await Promise.all([
         import('../export/chosen-tables.ts'),
         import('../daemon/daemon.ts'),
@@ -37,7 +37,7 @@ export const daemonCommand: CommandDefinition = {
         import('../daemon/service-manager.ts'),
         import('../base/clock.ts'),
       ])
-    const names = { resourceNames: RESOURCE_NAMES, tableNames: tableNames() }
+    const names = { resourceNames: RESOURCE_NAMES, tableNames: declaredTableNames() }
     const load = () => loadCommandSettings(context, input, { requireApi: true, ...names }).settings
     const settings = load()
     const { stderr, env, log: stream, signal } = context

@@ -80,8 +80,8 @@ async function runHere<T>(
   { kind }: NewRequest,
   work: (store: OpenStore) => T,
 ): Promise<T> {
-  const { openStoreInTurn } = await import('../store/store.ts')
-  const store = await openStoreInTurn({ ...order, command: kind, pid: process.pid })
+  const { openStoreWhenFree } = await import('../store/store.ts')
+  const store = await openStoreWhenFree({ ...order, command: kind, pid: process.pid })
   try {
     return await store.transaction(() => work(store))
   } finally {

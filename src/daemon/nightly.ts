@@ -1,6 +1,13 @@
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../base/clock.ts'
 import { CALENDAR, nextOccurrence } from '../config/calendar.ts'
-import { clean, type Due, dueNow, dueRebuild, type MaintainDeps, maintain } from '../retention/maintain.ts'
+import {
+  clean,
+  type Due,
+  dueMaintenance,
+  dueRebuild,
+  type MaintainDeps,
+  maintain,
+} from '../retention/maintain.ts'
 
 export interface SessionControl {
   /** The API's clock in ms since the epoch; undefined before the first response. */
@@ -49,7 +56,7 @@ export async function maintainNightly(
     const commits = store.transaction.commits()
     if (commits !== nothing.commits || clock.now() >= nothing.until) {
       try {
-        const due = dueNow(deps, serverTime())
+        const due = dueMaintenance(deps, serverTime())
         await work[due]()
         waitMs = WAIT_MS[due]
         if (dueRebuild(deps) === 'on-disk') endSession()

@@ -37,7 +37,7 @@ export interface CrmFieldDescription {
 }
 
 /** Three descriptions for each object: the typed table, its live view and its labelled view. Pure. */
-export function crmTables(object: CrmObjectDescription): DescribedTable[] {
+export function describedCrmTables(object: CrmObjectDescription): DescribedTable[] {
   const { name, label, table, liveView, labelledView, fields } = object
   const subject = `Records of the CRM object \`${name}\`${label === null || label === name ? '' : ` (${label})`}`
   const general = { area: 'crm', sortable: ['id'] } as const

@@ -32,7 +32,7 @@ export function sourceOf(placed: PlacedTable, name: string): string | null {
 }
 
 /** The table that the rows belong to: the parent, or the table in `livesWith`. */
-export function ownerOf({ table, parent }: PlacedTable): string | undefined {
+export function tableOfOwner({ table, parent }: PlacedTable): string | undefined {
   return parent?.name ?? table.livesWith?.table
 }
 
@@ -43,7 +43,7 @@ function columnOf({ table }: PlacedTable, name: string): Column {
 }
 
 function valueOfOwner(placed: PlacedTable, read: (owner: PlacedTable) => string | null): string | null {
-  const owner = TABLES.get(ownerOf(placed) ?? '')
+  const owner = TABLES.get(tableOfOwner(placed) ?? '')
   return owner ? read(owner) : null
 }
 

@@ -9,7 +9,7 @@ import {
   orPurged,
   type Recount,
 } from './described-table.ts'
-import { exampleOf, ownerOf, sourceOf } from './examples.ts'
+import { exampleOf, sourceOf, tableOfOwner } from './examples.ts'
 
 /** Descriptions of the tables of all resources and of their `live_` views, derived from the declarations. */
 
@@ -97,7 +97,7 @@ export function rowLifecycle(placed: PlacedTable): string {
   if (CATALOG.some(({ history }) => history?.into === table.name)) return 'History'
   if (CATALOG.some(({ derivation }) => derivation?.parts.into === table.name)) return 'Merged with its e-mail'
   if (table.kind === 'link') return 'Separate list'
-  const owner = ownerOf(placed)
+  const owner = tableOfOwner(placed)
   return owner === undefined ? 'Child' : `Child of \`${owner}\``
 }
 

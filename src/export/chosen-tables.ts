@@ -5,7 +5,7 @@ import { declaredTables, type ExportTable } from './tables.ts'
 /** Tables as people name them: by their name or by that of their folder. Pure. */
 
 /** The names of the tables that every warehouse has. */
-export const tableNames = (): readonly string[] => declaredTables().map(({ name }) => name)
+export const declaredTableNames = (): readonly string[] => declaredTables().map(({ name }) => name)
 
 type NamedTable = Pick<ExportTable, 'name' | 'folder'>
 
@@ -20,7 +20,7 @@ export function chosenTables<T extends NamedTable>(
 ): readonly T[] {
   if (!names) return all
   const chosen = names.flatMap(name => {
-    const table = tableNamed(name, all)
+    const table = chosenTable(name, all)
     if (table) return table
     return isComing(name) ? [] : refuse(name, all)
   })
@@ -28,7 +28,7 @@ export function chosenTables<T extends NamedTable>(
 }
 
 /** Accepts the folder's name too, since names of CRM objects may have commas or characters that are hard to type. */
-export function tableNamed<T extends NamedTable>(name: string, all: readonly T[]): T | undefined {
+export function chosenTable<T extends NamedTable>(name: string, all: readonly T[]): T | undefined {
   return all.find(table => [table.name, table.folder].some(one => isSameName(one, name)))
 }
 

@@ -11,12 +11,12 @@ import { type ExportColumn, type ExportTable, exportColumn } from './tables.ts'
  * The typed tables of the workspace's CRM objects. No declaration lists them: their columns follow from the CRM's
  * metadata, which is read from the database.
  */
-export function crmTables(db: Sqlite): ExportTable[] {
+export function exportedCrmTables(db: Sqlite): ExportTable[] {
   return readCrmTables(sql => db.prepare(sql))
     .filter(({ form }) => form === 'table')
     .map(({ name, columns }) => ({
       name,
-      folder: folderOf(name),
+      folder: folderOfTable(name),
       resource: 'crm_records',
       columns: withDigits(columns),
       rows: { from: `${quote(name)} t`, order: 't."id"' },
@@ -53,7 +53,7 @@ const nameOf = ({ name }: ExportColumn): string => name
  * People name CRM objects, so the name of a table may have any characters. In the folder's name only ASCII letters,
  * digits and `_` remain. When that changes the name, a digest keeps it unique.
  */
-export function folderOf(table: string): string {
+export function folderOfTable(table: string): string {
   const plain = table.replaceAll(/[^A-Za-z0-9_]+/g, '_').slice(0, MAX_NAME_LENGTH)
   if (plain === table) return table
   return `${plain}-${createHash('sha256').update(table).digest('hex').slice(0, 8)}`

@@ -7,7 +7,7 @@ import { noWarehouseError, readStatus, statusInstants } from '../store/status/st
 import { META, readMeta } from '../store/sync/meta.ts'
 import { dealViews } from '../store/views/deals.ts'
 import { chosenTables } from './chosen-tables.ts'
-import { crmTables } from './crm-tables.ts'
+import { exportedCrmTables } from './crm-tables.ts'
 import { duckdbViews, VIEWS_SCRIPT } from './duckdb-views.ts'
 import {
   FORMAT,
@@ -105,7 +105,7 @@ async function exportInstant(options: ExportOptions): Promise<ExportSummary> {
       complete_as_of,
     }),
   )
-  const all = [...presentTables(db), ...crmTables(db)]
+  const all = [...presentTables(db), ...exportedCrmTables(db)]
   const chosen = chosenTables(all, options.tables)
   const before = target.readManifest()
   const earlier = before?.tables ?? []

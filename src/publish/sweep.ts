@@ -126,14 +126,14 @@ export async function removeUncommitted(
   { paths, tables }: PublishedTarget,
   publication: number,
 ): Promise<number> {
-  const lastOf = (path: string) => tables.get(folderOf(path))?.metadata['last-sequence-number']
+  const lastOf = (path: string) => tables.get(folderOfFile(path))?.metadata['last-sequence-number']
   const uncommitted = paths.filter(path => (publicationOf(path) ?? 0) > (lastOf(path) ?? 0))
   const isEarlier = (path: string) => lastOf(path) !== undefined && (publicationOf(path) ?? 0) < publication
   return removeAll(storage, await removable(storage, { folder: '', paths: uncommitted, isEarlier }))
 }
 
 /** The folder of the table that a file belongs to. */
-export const folderOf = (path: string): string => path.slice(0, Math.max(0, path.indexOf('/')))
+export const folderOfFile = (path: string): string => path.slice(0, Math.max(0, path.indexOf('/')))
 
 /** The number of the publication that wrote a file of data or a manifest, which is in its name. */
 export function publicationOf(path: string): number | undefined {

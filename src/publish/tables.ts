@@ -7,7 +7,7 @@ import type { Sqlite, StoredCell } from '../store/database/sqlite-types.ts'
 import { isComingIn, tablesIn } from './coming-tables.ts'
 import type { TableMetadata } from './iceberg/metadata.ts'
 import type { PartitionColumn } from './iceberg/partition.ts'
-import { columnsOf, namesForReaders } from './iceberg/schema.ts'
+import { columnsWithFields, namesForReaders } from './iceberg/schema.ts'
 import { createPartReader, type PartName, type PartReader } from './row-ranges.ts'
 
 /** The tables of a publication, derived from those of an export. */
@@ -85,7 +85,7 @@ function columnsForReaders(columns: readonly ExportColumn[]): ExportColumn[] {
  */
 export function droppedTable(folder: string, metadata: TableMetadata): PublishedTable {
   const schema = metadata.schemas.find(one => one['schema-id'] === metadata['current-schema-id'])
-  const columns = columnsOf(schema?.fields ?? [])
+  const columns = columnsWithFields(schema?.fields ?? [])
   const read: ExportTable = {
     name: folder,
     folder,

@@ -17,7 +17,7 @@ import {
   statusInstants,
 } from '../store/status/status.ts'
 import { META, readMeta, readNote } from '../store/sync/meta.ts'
-import { type ReportRow, SECTIONS, type SectionPlan } from './sections.ts'
+import { REPORT_SECTIONS, type ReportRow, type SectionPlan } from './sections.ts'
 
 /** What `parley report --json` prints. It is read in one transaction, so that all figures are of one instant. */
 export interface ReportFigures {
@@ -70,7 +70,7 @@ export function readReport(db: Sqlite, now: number): ReportFigures {
   const questions = new Map(readQuestions().map(question => [question.name, question]))
   return inOneRead(db, () => {
     const lacks = absences(db)
-    const sections = SECTIONS.map(plan => {
+    const sections = REPORT_SECTIONS.map(plan => {
       const { question: asks = '', sql = '' } = questions.get(plan.question) ?? {}
       const { question, title, reads } = plan
       return { question, asks, title, ...answer(db, plan, sql, lacks[reads]), sql }

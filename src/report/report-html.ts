@@ -4,7 +4,7 @@ import { countText } from '../terminal/wording.ts'
 import { chartHtml, numberText } from './chart.ts'
 import { panelsOf } from './panels.ts'
 import type { ReportFigures, ReportSection } from './read-report.ts'
-import { type ReportRow, SECTIONS } from './sections.ts'
+import { REPORT_SECTIONS, type ReportRow } from './sections.ts'
 import { STYLE } from './style.ts'
 
 /** By it parley knows a file that it may replace by a later report. */
@@ -81,7 +81,7 @@ function section({
   sql,
 }: ReportSection): Html {
   const shown = columns.filter(column => !column.endsWith('_id') && rows.some(row => row[column] !== null))
-  const plan = SECTIONS.find(each => each.question === question)
+  const plan = REPORT_SECTIONS.find(each => each.question === question)
   const panels = plan?.charts.flatMap(chart => panelsOf(chart, rows)) ?? []
   const caption =
     rows.length > MOST_ROWS

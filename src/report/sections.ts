@@ -119,7 +119,7 @@ const NO_CRM_LINK: NotePlan = {
     `${numberText(count)} of ${countText(of, 'meeting')} (${numberText((100 * count) / of)} %) of the last 90 days with people of other companies ${count === 1 ? 'belongs' : 'belong'} to no record of the CRM.`,
 }
 
-export const SECTIONS: readonly SectionPlan[] = [
+export const REPORT_SECTIONS: readonly SectionPlan[] = [
   {
     question: 'open-deals-by-stage',
     title: 'Pipeline',

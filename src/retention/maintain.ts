@@ -67,7 +67,7 @@ export const SEARCH_PIECE: Pick<BuildOptions, 'pieceMs' | 'share'> = { pieceMs: 
 export type Due = 'maintenance' | 'cleaning' | 'nothing' | Exclude<ClockTrust, 'agreed'>
 
 /** @param server the API's clock in ms since the epoch; undefined before the first response */
-export function dueNow(
+export function dueMaintenance(
   { store, clock }: Pick<MaintainDeps, 'store' | 'clock'>,
   server: number | undefined,
 ): Due {
@@ -89,7 +89,7 @@ export function isMaintenanceDue({
   return isMissed(doneAt, clock.now(), after => nextOccurrence(CALENDAR.maintenance, after))
 }
 
-/** Call it only when `dueNow` returns `maintenance`: it trusts this machine's clock. */
+/** Call it only when `dueMaintenance` returns `maintenance`: it trusts this machine's clock. */
 export async function maintain(deps: MaintainDeps): Promise<void> {
   const { store, clock, log, settings, signal } = deps
   const began = clock.elapsed()

@@ -37,7 +37,7 @@ import { createTombstones, type Tombstones } from './rows/tombstones.ts'
 import { createTranscripts, type Transcripts } from './rows/transcripts.ts'
 import { createHistories, createMerges, createWrite, type Write } from './rows/write-items.ts'
 import { withoutDamagedSearch } from './search/objects.ts'
-import { type Arrivals, createArrivals } from './sync/arrivals.ts'
+import { type Arrivals, createLagHistogram } from './sync/arrivals.ts'
 import { createDays, type Days } from './sync/days.ts'
 import { createDueClock, type DueClock } from './sync/due-clock.ts'
 import { createGates, type Gates } from './sync/gates.ts'
@@ -58,7 +58,7 @@ import { dealViews } from './views/deals.ts'
 
 /**
  * The warehouse as the engine sees it. Another database would implement this interface, and `app/logged-store.ts` would
- * open it instead of calling `openStoreInTurn`. Code that takes `OpenStore` or opens the file itself (status, search,
+ * open it instead of calling `openStoreWhenFree`. Code that takes `OpenStore` or opens the file itself (status, search,
  * export, snapshots, retention, doctor) uses SQLite directly. A function that writes must be called inside
  * `transaction` or `attempt`, unless its comment says otherwise.
  */
@@ -149,7 +149,7 @@ export interface StoreOptions {
  * Opens the warehouse as its only writer. Tries again for a while when another program has a transaction open.
  * @throws StopError 73 when it cannot be opened, 75 when another process writes it, 78 for another workspace
  */
-export function openStoreInTurn(options: StoreOptions): Promise<OpenStore> {
+export function openStoreWhenFree(options: StoreOptions): Promise<OpenStore> {
   return whileBusy(options.clock, () => openStore(options))
 }
 
@@ -333,7 +333,7 @@ function createStore({
     tasks: createTasks(prepare),
     associationTasks: createAssociationTasks(prepare),
     lookupTasks: createLookupTasks(prepare),
-    arrivals: createArrivals(prepare),
+    arrivals: createLagHistogram(prepare),
     maintenance: createMaintenance(db, prepare),
     rejects: createRejects(prepare),
     requests: createRequests(prepare),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import {
   NEW_SEARCH,
-  nextStep,
+  nextRateStep,
   type RateSearch,
   withAnswer,
   withRefusal,
@@ -19,7 +19,7 @@ function searched(rule: LimitRule, firstRate: number): { rate: number; refusals:
     search = withAnswer(search, { at, accepted })
     if (!accepted) search = withRefusal(search, rate)
     refusals += accepted ? 0 : 1
-    const step = nextStep(search)
+    const step = nextRateStep(search)
     if (step?.isFound) return { rate: step.rate, refusals }
     search = step?.search ?? search
     rate = step?.rate ?? rate
@@ -52,11 +52,11 @@ test('a window of ten seconds that a slow start has used up is not taken for a s
     search = withAnswer(search, { at, accepted })
     if (!accepted) search = withRefusal(search, 40)
   }
-  expect(nextStep(search)?.rate).toBeGreaterThan(5)
+  expect(nextRateStep(search)?.rate).toBeGreaterThan(5)
 })
 
 test('no search starts before the first refusal', () => {
-  expect(nextStep(withAnswer(NEW_SEARCH, { at: 0, accepted: true }))).toBeUndefined()
+  expect(nextRateStep(withAnswer(NEW_SEARCH, { at: 0, accepted: true }))).toBeUndefined()
 })
 
 test('a search ends when no limit explains the answers', () => {
@@ -67,7 +67,7 @@ test('a search ends when no limit explains the answers', () => {
   for (let at = 2000; at < 7000; at += 50) search = withAnswer(search, { at, accepted: true })
   search = withAnswer(search, { at: 7000, accepted: false })
   search = withAnswer(search, { at: 8000, accepted: true })
-  expect(nextStep(search)).toBeUndefined()
+  expect(nextRateStep(search)).toBeUndefined()
 })
 
 test('a search for a limit that refused the sixth of a quick burst starts near the rate of the burst', () => {
@@ -85,7 +85,7 @@ test('a search ends when every answer that it remembers was accepted, and it rem
   let steps = 0
   for (let at = 1000; steps < 2000; at += 200, steps++) {
     search = withAnswer(search, { at, accepted: true })
-    const step = nextStep(search)
+    const step = nextRateStep(search)
     if (step === undefined) break
     search = step.search
   }

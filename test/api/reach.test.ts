@@ -3,7 +3,7 @@ import {
   isAbandoned,
   isAccessInDoubt,
   type NextStep,
-  nextStep,
+  nextReachStep,
   patienceLeftMs,
   type Reach,
   type ReachEvent,
@@ -67,7 +67,7 @@ const having = (reach: Reach, ...events: ReachEvent[]): Reach => events.reduce(r
 
 /** The step as a word: the requested route, or the wait. */
 function step(reach: Reach, at: number): string {
-  const next: NextStep = nextStep(reach, at)
+  const next: NextStep = nextReachStep(reach, at)
   if (next.kind === 'health-check') return next.check.feed
   return next.kind === 'wait' ? `wait ${next.ms}` : next.kind
 }
@@ -78,7 +78,7 @@ function follow(first: Reach, untilMs: number, answer: (name: string, at: number
   let reach = first
   let at = 0
   while (at <= untilMs) {
-    const next = nextStep(reach, at)
+    const next = nextReachStep(reach, at)
     if (next.kind === 'any' || next.kind === 'lost' || next.kind === 'trial') {
       return { reach, done, at, end: next.kind }
     }

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import {
   after429,
-  afterAcceptance,
   afterFailure,
   afterSending,
   closedMs,
   closedRoutes,
   concernsOf429,
   isOfOtherRoute,
+  limitsAfterAcceptance,
   NO_ROUTE_LIMITS,
   type RouteLimits,
 } from '../../src/api/governor/route-limits.ts'
@@ -33,7 +33,7 @@ const refused =
 const accepted =
   (route: string, seconds: number): Step =>
   limits =>
-    afterAcceptance(limits, { route, at: seconds * SECOND, sentAt: seconds * SECOND })
+    limitsAfterAcceptance(limits, { route, at: seconds * SECOND, sentAt: seconds * SECOND })
 const sent =
   (route: string, seconds: number): Step =>
   limits =>

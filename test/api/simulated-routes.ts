@@ -8,11 +8,11 @@ import {
 } from '../../src/api/governor/pace.ts'
 import {
   after429,
-  afterAcceptance,
   afterSending,
   closedMs,
   concernsOf429,
   isOfOtherRoute,
+  limitsAfterAcceptance,
   NO_ROUTE_LIMITS,
   type RouteLimits,
 } from '../../src/api/governor/route-limits.ts'
@@ -81,7 +81,7 @@ export function driveRoutes({
       if (count) count.accepted += 1
       const isElsewhere = tellsRoutes && isOfOtherRoute(limits, route, sentAt)
       pace = paceAfter(pace, { kind: 'accepted', at: now, sentAt, waitedFor, othersInFlight: 0, isElsewhere })
-      limits = afterAcceptance(limits, { route, at: now, sentAt })
+      limits = limitsAfterAcceptance(limits, { route, at: now, sentAt })
       return
     }
     if (count) count.refused += 1

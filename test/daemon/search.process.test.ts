@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { createLog } from '../../src/base/log.ts'
 import { maintainSearch } from '../../src/daemon/search-maintenance.ts'
-import { clean, dueNow, maintain } from '../../src/retention/maintain.ts'
+import { clean, dueMaintenance, maintain } from '../../src/retention/maintain.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { createSearchIndices } from '../../src/store/search/indices.ts'
 import { META } from '../../src/store/sync/meta.ts'
@@ -102,11 +102,11 @@ test('the next maintenance removes edited texts from every byte of the files, on
   reader.exec('BEGIN; SELECT count(*) FROM messages')
   await clock.advance(86_400_000)
   await maintain(deps)
-  expect(dueNow(deps, clock.now())).toBe('cleaning')
+  expect(dueMaintenance(deps, clock.now())).toBe('cleaning')
   reader.close()
   await clean(deps)
   expect(left()).toEqual([])
-  expect(dueNow(deps, clock.now())).toBe('nothing')
+  expect(dueMaintenance(deps, clock.now())).toBe('nothing')
   expect(ask(store, 'plain').rows).toHaveLength(2)
 })
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { verdictOf } from '../../src/engine/deletions/deletion-states.ts'
+import { verdictOnDenial } from '../../src/engine/deletions/deletion-states.ts'
 import { guardDecision, type Loss } from '../../src/engine/deletions/guard.ts'
 import type { Suspicion } from '../../src/store/deletions/suspicions.ts'
 
@@ -16,7 +16,8 @@ const since = (ms: number, more: Partial<Suspicion> = {}): Suspicion => ({
 const verdict = (
   known: Suspicion | undefined,
   more: { means?: Suspicion['means']; confirms?: boolean } = {},
-) => verdictOf(known, { means: 'absent', confirms: true, now: NOW, confirmAfterMs: 2 * MINUTE, ...more })
+) =>
+  verdictOnDenial(known, { means: 'absent', confirms: true, now: NOW, confirmAfterMs: 2 * MINUTE, ...more })
 
 describe('the effects of a denial', () => {
   test.each([

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { duckdbScript, duckdbStatements } from '../../src/commands/schema/duckdb.ts'
-import { crmTables } from '../../src/dictionary/crm-tables.ts'
+import { describedCrmTables } from '../../src/dictionary/crm-tables.ts'
 import type { DescribedTable } from '../../src/dictionary/described-table.ts'
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
 import { quote } from '../../src/store/database/sql.ts'
@@ -14,7 +14,7 @@ import { storeExamples } from './example-rows.ts'
 
 const WIDE = 'a "quoted" name, \'so\' to speak'
 
-const CRM: readonly DescribedTable[] = crmTables({
+const CRM: readonly DescribedTable[] = describedCrmTables({
   name: 'deal',
   label: '商談',
   table: 'crm_deal',

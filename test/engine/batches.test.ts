@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Batches } from '../../src/engine/context/job.ts'
 import { linksAnswer } from '../../src/engine/modes/items/record-links.ts'
-import { type BatchPlan, byRange, createBatchPlan } from '../../src/engine/scheduler/batch-plan.ts'
+import { type BatchPlan, byRange, createPlanInBatches } from '../../src/engine/scheduler/batch-plan.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 import { startCrm } from './crm-world.ts'
 import { startTrial } from './trial-backfill.ts'
@@ -34,7 +34,7 @@ function plan({
 }): Trial {
   const store = temporaryStore()
   const done: unknown[] = []
-  const made = createBatchPlan(
+  const made = createPlanInBatches(
     { store, schedule: { isTimed } },
     {
       canBegin: always,
@@ -111,7 +111,7 @@ describe('the state of a plan', () => {
     const store = temporaryStore()
     let isThere = false
     let plans = 0
-    const waiting = createBatchPlan(
+    const waiting = createPlanInBatches(
       { store, schedule: { isTimed: true } },
       {
         canBegin: () => isThere,
@@ -147,7 +147,7 @@ test('links are read once for each record, also when their plan takes several ba
     if (!linksAnswer.plan) throw new TypeError('links have no plan')
     return linksAnswer.plan(context, 'crm_record_links.read')
   }
-  const planned = createBatchPlan(context, { canBegin: always, batches })
+  const planned = createPlanInBatches(context, { canBegin: always, batches })
   expect(planned.isReady()).toBe(false)
   await made(planned)
   const asked = db.prepare("SELECT count(*) FROM sync_tasks WHERE scope = 'company<deal'").pluck().get()

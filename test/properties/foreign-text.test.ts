@@ -15,7 +15,7 @@ import { unknownFieldName } from '../../src/engine/parse/drift.ts'
 import { PARQUET_TYPES } from '../../src/export/parquet-types.ts'
 import { failureOf } from '../../src/publish/storage/s3-faults.ts'
 import { readNudge } from '../../src/server/nudge.ts'
-import { type CrmForm, cellOf, columnsOf, formOf } from '../../src/store/crm/columns.ts'
+import { type CrmForm, cellOf, columnsForFields, formOf } from '../../src/store/crm/columns.ts'
 import { share } from '../support/effort.ts'
 
 /**
@@ -95,7 +95,7 @@ const PLACES: Readonly<Record<string, (text: string) => unknown>> = {
   'a cell of a typed table': text => FORMS.map(form => cellOf(form, text)),
   'the type and name of a CRM field': text => [
     formOf(text),
-    columnsOf([{ name: text, label: text, type: text, isActive: true, isRelation: false }], new Map()),
+    columnsForFields([{ name: text, label: text, type: text, isActive: true, isRelation: false }], new Map()),
   ],
   'a cell of an export': text => Object.values(PARQUET_TYPES).map(({ convert }) => convert?.(text)),
   'a cursor of a request': text => pathWithQuery({ path: '/v2/messages', query: { cursor: text } }),

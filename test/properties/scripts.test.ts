@@ -3,9 +3,9 @@ import { expect, test } from 'vitest'
 import { duckdbScript } from '../../src/commands/schema/duckdb.ts'
 import { ENGINES } from '../../src/commands/schema/engine-dialects.ts'
 import { engineViews } from '../../src/commands/schema/engine-views.ts'
-import { type CrmObjectDescription, crmTables } from '../../src/dictionary/crm-tables.ts'
+import { type CrmObjectDescription, describedCrmTables } from '../../src/dictionary/crm-tables.ts'
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
-import { columnsOf, labelsOf } from '../../src/store/crm/columns.ts'
+import { columnsForFields, labelsOf } from '../../src/store/crm/columns.ts'
 import { nameFor } from '../../src/store/crm/sql.ts'
 import { readDatabase } from '../../src/store/file/open.ts'
 import { SEARCH_KINDS } from '../../src/store/search/query.ts'
@@ -70,7 +70,7 @@ const rawObject: fc.Arbitrary<RawObject> = fc.record({
 
 function described({ name, label, fields, isRaw }: RawObject, place: number): CrmObjectDescription {
   const known = fields.map(field => ({ ...field, type: field.label, isActive: true }))
-  const columns = columnsOf(known, new Map())
+  const columns = columnsForFields(known, new Map())
   const labels = labelsOf(columns, known)
   const table = `${isRaw ? `crm_${name.replaceAll('\u0000', '')}` : nameFor(name)}${place}`
   return {
@@ -156,7 +156,7 @@ test('no name of the CRM adds a statement or a control character to the script f
   const own = statements(duckdbScript('parley.db', DICTIONARY), '').length
   fc.assert(
     fc.property(fc.array(rawObject, { maxLength: 3 }), raw => {
-      const tables = raw.map(described).flatMap(crmTables)
+      const tables = raw.map(described).flatMap(describedCrmTables)
       const printed = tables.filter(({ name, columns }) =>
         [name, ...columns.map(column => column.name)].every(one => !/[\n]/.test(one) && !UNSAFE.test(one)),
       )

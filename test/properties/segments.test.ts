@@ -9,7 +9,7 @@ import { createContext, type EngineContext } from '../../src/engine/context/cont
 import { backoffForTheRun } from '../../src/engine/context/feed-waits.ts'
 import { byRounds } from '../../src/engine/due/by-rounds.ts'
 import { endPassOf, recoverFromDeadCursor, splitPass } from '../../src/engine/modes/pass.ts'
-import { tileAxis } from '../../src/engine/modes/timeline/timeline.ts'
+import { addFirstSegment } from '../../src/engine/modes/timeline/timeline.ts'
 import type { Segment } from '../../src/store/sync/segments.ts'
 import { openAt, type TemporaryStore, withShortcuts } from '../store/temporary-store.ts'
 import { runs } from '../support/effort.ts'
@@ -83,7 +83,7 @@ function take(change: Step, isListed: boolean[]): void {
       if (edgeAt !== null && spansIt)
         isListed.fill(true, instantOf(edgeAt), to === null ? END : instantOf(to))
     }
-    tileAxis(contextWith(at(change.instant)), FEED)
+    addFirstSegment(contextWith(at(change.instant)), FEED)
     return
   }
   const all = segments()
@@ -149,7 +149,7 @@ describe('the segments of a timeline', () => {
       fc.property(fc.array(step, { maxLength: 15 }), steps => {
         store.db.exec('BEGIN')
         try {
-          tileAxis(contextWith(null), FEED)
+          addFirstSegment(contextWith(null), FEED)
           const isListed = new Array<boolean>(END).fill(false)
           expectTiled()
           for (const change of steps) {

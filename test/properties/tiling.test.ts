@@ -10,7 +10,7 @@ import { auditInterval } from '../../src/engine/context/intervals.ts'
 import { byTime } from '../../src/engine/due/by-time.ts'
 import { endPassOf } from '../../src/engine/modes/pass.ts'
 import { tileByAge } from '../../src/engine/modes/timeline/tiling.ts'
-import { tileAxis } from '../../src/engine/modes/timeline/timeline.ts'
+import { addFirstSegment } from '../../src/engine/modes/timeline/timeline.ts'
 import type { Segment } from '../../src/store/sync/segments.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
@@ -87,7 +87,7 @@ describe('the segments of the daemon', () => {
         )
         store.db.exec('BEGIN')
         try {
-          tileAxis(context, FEED)
+          addFirstSegment(context, FEED)
           for (const change of steps) {
             if (change.kind === 'wait') now += change.ms
             if (change.kind === 'publish') {
@@ -151,7 +151,7 @@ describe('the segments of the daemon', () => {
     for (let row = 0; row < 200; row += 1) {
       insert.run(`a${row}`, isoInstant(START - row * 10_000), isoInstant(START), isoInstant(START))
     }
-    tileAxis(context, FEED)
+    addFirstSegment(context, FEED)
     const [whole] = store.segments.of(FEED, '')
     if (!whole) throw new Error('there is no segment')
     endPassOf(store.segments, { ...whole, passStartedAt: isoInstant(START), passRound: 1 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createTurns } from '../../src/engine/due/overload-order.ts'
+import { createSegmentTurns } from '../../src/engine/due/overload-order.ts'
 
 /** A part of a list. Each request takes one unit of time. */
 interface Made {
@@ -47,7 +47,7 @@ function read(made: readonly Made[], requests: number): { chosen: number[]; long
     }),
   )
   let now = 0
-  const turns = createTurns<Part>(({ readAt, interval }) => (now - readAt - interval) / interval)
+  const turns = createSegmentTurns<Part>(({ readAt, interval }) => (now - readAt - interval) / interval)
   const chosen: number[] = []
   let longestWait = 0
   for (; now < requests; now += 1) {
@@ -110,7 +110,7 @@ test('first reads keep their order, and the parts with the fewest failures go fi
     { name: 'failed once', listedAt: 'once', attempts: 1 },
     { name: 'listed', listedAt: 'once', attempts: 0 },
   ]
-  const turns = createTurns<(typeof due)[number]>(() => 0)
+  const turns = createSegmentTurns<(typeof due)[number]>(() => 0)
   const order: string[] = []
   for (let left = due; left.length > 0; ) {
     const next = turns.take(left)

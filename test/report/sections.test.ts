@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { readQuestions } from '../../src/dictionary/questions.ts'
-import { type ChartPlan, SECTIONS } from '../../src/report/sections.ts'
+import { type ChartPlan, REPORT_SECTIONS } from '../../src/report/sections.ts'
 import { temporaryStore } from '../store/temporary-store.ts'
 
 const QUESTIONS = new Map(readQuestions().map(({ name, sql }) => [name, sql]))
@@ -14,7 +14,7 @@ function drawnColumns(plan: ChartPlan): (string | undefined)[] {
   return plan.series === undefined ? [plan.x, ...Object.keys(plan.names)] : [plan.x, plan.series, plan.value]
 }
 
-describe.each(SECTIONS.map(section => [section.question, section] as const))(
+describe.each(REPORT_SECTIONS.map(section => [section.question, section] as const))(
   'the section of %s',
   (name, section) => {
     const sql = QUESTIONS.get(name) ?? ''

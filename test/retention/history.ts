@@ -11,10 +11,10 @@ import {
 import { basename, join } from 'node:path'
 import { type Clock, DAY_MS, isoInstant } from '../../src/base/clock.ts'
 import { createLog } from '../../src/base/log.ts'
-import { clean, dueNow, type MaintainDeps, maintain } from '../../src/retention/maintain.ts'
+import { clean, dueMaintenance, type MaintainDeps, maintain } from '../../src/retention/maintain.ts'
 import { noteSnapshotFolder } from '../../src/retention/old-copies.ts'
 import { writeWholeCopy } from '../../src/store/database/whole-copy.ts'
-import { ownerOf } from '../../src/store/snapshot/copy-process.ts'
+import { ownerOfCopy } from '../../src/store/snapshot/copy-process.ts'
 import type { OpenStore } from '../../src/store/store.ts'
 import { newFolder, openAt, temporaryStore, withShortcuts } from '../store/temporary-store.ts'
 import {
@@ -104,7 +104,7 @@ export async function startHistory() {
       snapshot: { every: undefined, keep: 7, folder: isOwnFolder ? undefined : shared },
     },
     signal: new AbortController().signal,
-    readOwners: async paths => paths.map(ownerOf),
+    readOwners: async paths => paths.map(ownerOfCopy),
   })
 
   /** The files of a killed process: commits are in the WAL, and nothing was cleaned up. */
@@ -118,7 +118,7 @@ export async function startHistory() {
   }
 
   const night = async (diesAtStep: number | undefined) => {
-    const due = dueNow({ store, clock }, answers ? trueNow : undefined)
+    const due = dueMaintenance({ store, clock }, answers ? trueNow : undefined)
     const work = { maintenance: maintain, cleaning: clean }
     if (due !== 'maintenance' && due !== 'cleaning') return
     try {

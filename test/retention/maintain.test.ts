@@ -4,7 +4,7 @@ import { createLog } from '../../src/base/log.ts'
 import { maintainAfterBackfill } from '../../src/commands/backfill/maintenance.ts'
 import {
   clean,
-  dueNow,
+  dueMaintenance,
   dueRebuild,
   type MaintainDeps,
   maintain,
@@ -81,11 +81,11 @@ test('content that a reader keeps in the WAL is noted for cleaning until any pro
   await run(USUAL)
   const holds = () => readFileSync(`${store.path}-wal`).includes('Team 0')
   expect(holds()).toBe(true)
-  expect(dueNow({ store, clock }, NOW)).toBe('cleaning')
+  expect(dueMaintenance({ store, clock }, NOW)).toBe('cleaning')
   reader.close()
   await clean(depsWith(USUAL))
   expect(holds()).toBe(false)
-  expect(dueNow({ store, clock }, NOW)).toBe('nothing')
+  expect(dueMaintenance({ store, clock }, NOW)).toBe('nothing')
 })
 
 test('with purging turned off all content stays', async () => {
@@ -121,7 +121,7 @@ test('maintenance notes when it was done, so that a missed one is caught up on',
 test('interrupted maintenance is not noted as done, and continues where it was', async () => {
   const { store, clock, depsWith, run } = await worldOf([31])
   await maintain({ ...depsWith(USUAL), signal: AbortSignal.abort() })
-  expect(dueNow({ store, clock }, NOW)).toBe('maintenance')
+  expect(dueMaintenance({ store, clock }, NOW)).toBe('maintenance')
   await run(USUAL)
   expect(store.column("SELECT name FROM teams WHERE id = 't0'")).toEqual([null])
 })
@@ -140,7 +140,7 @@ test.each([
   ['that agrees', NOW + 3_600_000, 'maintenance'],
 ] as const)('maintenance with a clock of the API %s is: %s', async (_, server, due) => {
   const { store, clock } = await worldOf([31])
-  expect(dueNow({ store, clock }, server)).toBe(due)
+  expect(dueMaintenance({ store, clock }, server)).toBe(due)
 })
 
 test('a row that was deleted under a clock ahead is purged in time once the clock is right', async () => {

@@ -3,10 +3,10 @@ import { describe, expect, test } from 'vitest'
 import { openDatabase } from '../../src/store/file/open.ts'
 import {
   bucketOf,
-  createArrivals,
+  createLagHistogram,
   type LagBucket,
+  lagSummary,
   readArrivals,
-  summarize,
 } from '../../src/store/sync/arrivals.ts'
 import { temporaryStore } from './temporary-store.ts'
 
@@ -39,7 +39,7 @@ describe('the lags of rows that arrive late', () => {
   test('the quantiles of the lags are within 10 % of the exact ones, and never shorter', () => {
     fc.assert(
       fc.property(fc.array(lag, { minLength: 1, maxLength: 300 }), lags => {
-        const summary = summarize(bucketsOf(lags))
+        const summary = lagSummary(bucketsOf(lags))
         expect(summary).toMatchObject({ rows: lags.length, longestMs: Math.max(...lags) })
         for (const [told, exact] of [
           [summary?.medianMs ?? 0, exactQuantile(lags, 0.5)],
@@ -63,14 +63,14 @@ describe('the lags of rows that arrive late', () => {
   })
 
   test('lags without a row have no summary', () => {
-    expect(summarize([])).toBeUndefined()
+    expect(lagSummary([])).toBeUndefined()
   })
 })
 
 describe('the stored lags', () => {
   test('lags are stored for each resource, and a read-only connection finds them', () => {
     const store = temporaryStore()
-    const { note } = createArrivals(store.prepare)
+    const { note } = createLagHistogram(store.prepare)
     for (const seconds of [60, 61, 3600]) note('messages', seconds * SECOND)
     note('activities', 40 * YEARS)
     const reader = openDatabase({ path: store.path, readonly: true })
@@ -83,7 +83,7 @@ describe('the stored lags', () => {
 
   test('events in the future count as no lag, and lags below a second count as they are', () => {
     const store = temporaryStore()
-    const { note } = createArrivals(store.prepare)
+    const { note } = createLagHistogram(store.prepare)
     note('messages', -5 * DAY)
     expect(readArrivals(store.db).get('messages')).toEqual({
       rows: 1,

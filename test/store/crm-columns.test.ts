@@ -4,7 +4,7 @@ import {
   type CrmField,
   type CrmForm,
   cellOf,
-  columnsOf,
+  columnsForFields,
   formOf,
   labelsOf,
   MAX_FIELD_COLUMNS,
@@ -20,7 +20,7 @@ const field = (name: string, more: Partial<CrmField> = {}): CrmField => ({
 })
 
 const names = (fields: readonly CrmField[], before: Record<string, string> = {}) =>
-  columnsOf(fields, new Map(Object.entries(before))).map(({ column }) => column)
+  columnsForFields(fields, new Map(Object.entries(before))).map(({ column }) => column)
 
 describe('the name of a column', () => {
   test('a column has the name of its field, with a number when that is taken in any letter case', () => {
@@ -102,7 +102,7 @@ test('equal labels are numbered, and missing ones are replaced by the name', () 
     field('g', { label: 'Created_At' }),
     field('h', { label: 'a\u0000b' }),
   ]
-  expect(labelsOf(columnsOf(fields, new Map()), fields)).toEqual([
+  expect(labelsOf(columnsForFields(fields, new Map()), fields)).toEqual([
     'Amount',
     'amount_2',
     'c',

@@ -105,7 +105,7 @@ function peakRate(answers: readonly RateAnswer[]): number {
  * The next rate to try, or the limit that was found. Undefined if no refusal is left to explain, or if no limit explains
  * the remembered answers, as when refusals have nothing to do with the rate.
  */
-export function nextStep(search: RateSearch): RateSearchStep | undefined {
+export function nextRateStep(search: RateSearch): RateSearchStep | undefined {
   const { range } = search
   if (range === undefined) return undefined
   const known = newest(search)

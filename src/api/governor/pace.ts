@@ -12,10 +12,10 @@ import {
   withProven,
 } from './concurrency.ts'
 import {
-  afterAcceptance,
   afterRefusal,
   isStrayRefusal,
   type RateState,
+  rateAfterAcceptance,
   startRate,
   withAnswerNoted,
 } from './rate.ts'
@@ -280,7 +280,7 @@ function afterAccepted(state: PaceState, event: Extract<PaceEvent, { kind: 'acce
     ...(state.askedUntil > at && { askedUntil: at, pausedUntil: at }),
     doubt: state.doubt && state.accepted - state.doubt.accepted < DOUBT_ENDS_AFTER ? state.doubt : undefined,
     // While the reason for a refusal is in doubt, the rate must not grow: a higher rate could itself cause refusals.
-    rate: afterAcceptance(rate, {
+    rate: rateAfterAcceptance(rate, {
       at,
       paced: waitedFor === 'pace',
       mayGrow: waitedFor !== undefined && state.doubt === undefined,

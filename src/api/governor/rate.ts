@@ -3,7 +3,7 @@ import {
   hasRefusal,
   meanRate,
   NEW_SEARCH,
-  nextStep,
+  nextRateStep,
   type RateSearch,
   withAnswer,
   withRefusal,
@@ -176,7 +176,7 @@ export function isStrayRefusal({ stray }: RateState): boolean {
   return stray !== undefined && stray.credit > 0
 }
 
-export function afterAcceptance(state: RateState, { at, paced, mayGrow }: AcceptedRequest): RateState {
+export function rateAfterAcceptance(state: RateState, { at, paced, mayGrow }: AcceptedRequest): RateState {
   const { span, rate, pacedAt = at } = state
   // At most two request intervals count as held back by the rate, or `MAX_LATE_MS` if that is longer. In the rest of a
   // longer gap, something else held requests back.
@@ -213,12 +213,12 @@ export function afterRefusal(state: RateState, at: number): RateState {
 function afterSearchRefusal(state: RateState, before: RateSearch, at: number): RateState {
   const search = withRefusal(before, state.rate)
   const plateau = Math.min(state.rate, flowRate(state, at))
-  const rate = inBounds(state.bounds, nextStep(search)?.rate ?? plateau * (1 - CAUTION))
+  const rate = inBounds(state.bounds, nextRateStep(search)?.rate ?? plateau * (1 - CAUTION))
   return { ...state, rate, plateau, limited: true, refusedAt: at, isTriedInVain: false, search }
 }
 
 function afterSearchStep(state: RateState, at: number): RateState {
-  const step = state.search && nextStep(state.search)
+  const step = state.search && nextRateStep(state.search)
   if (!step) return withPlateau(state, { at, plateau: rateWithoutResult(state), sure: false })
   if (step.isFound) return withPlateau(state, { at, plateau: step.rate, sure: true })
   // Without a refusal, the answers may never tell the limit from a lower one. Many do not either.

@@ -122,7 +122,10 @@ interface RouteAcceptance {
   sentAt: number
 }
 
-export function afterAcceptance(limits: RouteLimits, { route, at, sentAt }: RouteAcceptance): RouteLimits {
+export function limitsAfterAcceptance(
+  limits: RouteLimits,
+  { route, at, sentAt }: RouteAcceptance,
+): RouteLimits {
   if (limits.routes.size === 0) return limits
   const routes = [...limits.routes].flatMap(([name, limit]): [string, RouteLimit][] => {
     if (name !== route) {

@@ -1,6 +1,6 @@
 import {
   clean,
-  dueNow,
+  dueMaintenance,
   isMaintenanceDue,
   type MaintainDeps,
   maintain,
@@ -21,7 +21,7 @@ export async function maintainAfterBackfill(deps: MaintainDeps, server: number |
   const signal = AbortSignal.any([deps.signal, tooLong.signal])
   const watching = clock.sleep(LIMIT_MS, over.signal).then(() => tooLong.abort())
   try {
-    const due = dueNow(deps, server)
+    const due = dueMaintenance(deps, server)
     if (due === 'clocks-differ')
       log.warn(
         'Purged nothing: the clocks of this machine and of the API differ by more than a day; correct the clock of this machine',

@@ -23,7 +23,7 @@ import {
   parseSizes,
   type SimulatorAddress,
   startParley,
-  startSimulator,
+  startSimulatorProcess,
   waitForService,
 } from './processes.ts'
 
@@ -63,7 +63,12 @@ export const demoCommand: CommandDefinition<DemoOptions> = {
     const isWild = options.wild === true
     await createDemoDatabase(file, isWild ? 0 : DAYS)
     stderr.write(introduction(sizes, options.database, isWild))
-    const simulator = startSimulator(env, sizes, LIMIT, isWild ? ['--now', 'real'] : pastWorkspaceFlags())
+    const simulator = startSimulatorProcess(
+      env,
+      sizes,
+      LIMIT,
+      isWild ? ['--now', 'real'] : pastWorkspaceFlags(),
+    )
     const stop = () => simulator.kill()
     signal.addEventListener('abort', stop)
     try {
@@ -284,7 +289,7 @@ const MODE = 0o600
  * @throws StopError 64 when the file is any other database; the file is not changed
  */
 async function createDemoDatabase(file: string, daysAgo: number): Promise<void> {
-  const [{ readDatabase }, { lockDatabase }, { openStoreInTurn }] = await Promise.all([
+  const [{ readDatabase }, { lockDatabase }, { openStoreWhenFree }] = await Promise.all([
     import('../../store/file/open.ts'),
     import('../../store/file/lock.ts'),
     import('../../store/store.ts'),
@@ -296,7 +301,7 @@ async function createDemoDatabase(file: string, daysAgo: number): Promise<void> 
     lockDatabase(file, clock, MODE).release()
     for (const suffix of ['', '-wal', '-shm']) rmSync(file + suffix, { force: true })
   }
-  const store = await openStoreInTurn({ path: file, mode: MODE, command: DEMO, pid: process.pid, clock })
+  const store = await openStoreWhenFree({ path: file, mode: MODE, command: DEMO, pid: process.pid, clock })
   await store.transaction(() => store.state.setMeta(MADE_FOR, DEMO))
   store.close()
 }

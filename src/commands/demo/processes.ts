@@ -53,7 +53,7 @@ export const CLI = fileURLToPath(
 const OWN_GROUP = { detached: true } as const
 
 /** @param more additional flags of `parley simulate` */
-export function startSimulator(
+export function startSimulatorProcess(
   env: Environment,
   { messages, meetings, deals }: DemoSizes,
   { rate, burst }: Limit,

@@ -2,7 +2,7 @@ import { ownerOf, type PlacedTable, TABLES, tableNamed } from '../../catalog/cat
 import type { LivesWith } from '../../declare/resource.ts'
 import type { CrmFieldDescription, CrmObjectDescription } from '../../dictionary/crm-tables.ts'
 import { chosenTables } from '../../export/chosen-tables.ts'
-import { folderOf } from '../../export/crm-tables.ts'
+import { folderOfTable } from '../../export/crm-tables.ts'
 import { declaredTables } from '../../export/tables.ts'
 import { namesForReaders } from '../../publish/iceberg/schema.ts'
 import { LEADING_COLUMNS, TRAILING_COLUMNS } from '../../store/crm/columns.ts'
@@ -31,13 +31,14 @@ export function engineViews(
   const dialect = { ...ofEngine, table: (name: string) => `${catalogue}.${table(name)}` }
   const { preface, createView, quote, statement } = dialect
   const published = publishedNames(all, names)
-  const objects = all.filter(({ table }) => published.has(folderOf(table))).map(objectForReaders)
+  const objects = all.filter(({ table }) => published.has(folderOfTable(table))).map(objectForReaders)
   const declared = [...TABLES.values()]
     .filter(placed => tablesOfLiveRows(placed).every(one => published.has(one)))
     .map(placed => [placed.table.name, liveRows(placed, dialect)] as const)
-  const typed = objects.map(object => [folderOf(object.table), liveRecords(object, dialect)] as const)
+  const typed = objects.map(object => [folderOfTable(object.table), liveRecords(object, dialect)] as const)
   const labelled = objects.map(
-    object => [folderOf(object.table), labelledRecords(object, objects, { ...dialect, published })] as const,
+    object =>
+      [folderOfTable(object.table), labelledRecords(object, objects, { ...dialect, published })] as const,
   )
   const views = [
     ...[...declared, ...typed].map(([name, select]) => [`live_${name}`, select] as const),
@@ -56,7 +57,7 @@ export function publishedNames(
   objects: readonly CrmObjectDescription[],
   names: readonly string[] | undefined,
 ): ReadonlySet<string> {
-  const typed = objects.map(({ table }) => ({ name: table, folder: folderOf(table) }))
+  const typed = objects.map(({ table }) => ({ name: table, folder: folderOfTable(table) }))
   // Without a warehouse, and before its records were read, an object has no table yet.
   const chosen = chosenTables([...declaredTables(), ...typed], names, name => /^crm_/i.test(name))
   return new Set(chosen.map(({ folder }) => folder))
@@ -154,7 +155,7 @@ function recordsOf(
   ]
   return [
     `SELECT ${all.join(', ')}`,
-    `FROM ${names.table(folderOf(table))} t`,
+    `FROM ${names.table(folderOfTable(table))} t`,
     ...joins,
     `WHERE ${own(names, '_deleted_at')} IS NULL`,
   ].join('\n')
@@ -183,7 +184,7 @@ function namedRows(
   const columns = NAME_FIELDS.flatMap(
     name => fields.find(field => field.name === name && field.kind === 'text')?.column ?? [],
   )
-  return columns.length === 0 ? undefined : { table: folderOf(target), columns }
+  return columns.length === 0 ? undefined : { table: folderOfTable(target), columns }
 }
 
 /** A join, since some engines have no correlated subqueries. */

@@ -5,7 +5,7 @@ import { singleLine } from '../../base/safe-text.ts'
 import { sizeText } from '../../base/size-text.ts'
 import { type Environment, loadSettings, type SettingFlags } from '../../config/load-settings.ts'
 import { RESOURCE_NAMES } from '../../declare/resource-names.ts'
-import { tableNames } from '../../export/chosen-tables.ts'
+import { declaredTableNames } from '../../export/chosen-tables.ts'
 import {
   CHECK_LABELS,
   type CheckQuestion,
@@ -142,7 +142,7 @@ function readPath(
     resolve(cwd, loadSettings({ ...from, cwd, requireApi: false, ...need }).settings.database.path)
   try {
     return {
-      path: pathWith({ resourceNames: RESOURCE_NAMES, tableNames: tableNames() }),
+      path: pathWith({ resourceNames: RESOURCE_NAMES, tableNames: declaredTableNames() }),
       problems: [],
     }
   } catch (error) {

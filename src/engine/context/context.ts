@@ -8,7 +8,7 @@ import type { Rounds } from '../../store/sync/rounds.ts'
 import { createParsing, type Parsing } from '../parse/parsers.ts'
 import { createRunRecords, type RunRecords } from './counts-and-failures.ts'
 import type { EngineOptions } from './engine-options.ts'
-import type { FeedBackoffs } from './feed-waits.ts'
+import type { FeedWaits } from './feed-waits.ts'
 import { scaled } from './intervals.ts'
 import type { Lane } from './job.ts'
 import { createMissedRows, type MissedRows } from './missed-rows.ts'
@@ -24,7 +24,7 @@ export interface EngineContext {
   /** What is due, and when. */
   schedule: Schedule
   /** Which feeds wait after a failure. */
-  backoffs: FeedBackoffs
+  backoffs: FeedWaits
   /** The generation of passes of each resource. */
   rounds: Rounds
   /** The counts and failures of each resource's run. */
@@ -49,7 +49,7 @@ export interface ContextDeps {
   clock: Clock
   log: Log
   options: EngineOptions
-  backoffs: FeedBackoffs
+  backoffs: FeedWaits
   schedule(context: EngineContext): Schedule
   isFinished(resource: ResourceName): boolean
 }

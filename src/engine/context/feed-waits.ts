@@ -5,7 +5,7 @@ import { type FailureKind, FEED_GATE, failureGates, type Gate } from '../../stor
 import { WEEK } from './intervals.ts'
 
 /** Feeds that wait after a failure, and how long. A failure does not affect other feeds: each has its own backoff. */
-export interface FeedBackoffs {
+export interface FeedWaits {
   /** Makes a feed wait, longer after each failure in a row. `scope`: one scope of the feed, or '' for all of it. */
   failed(feed: string, scope: string): void
   /** Makes an unavailable feed wait. If it was available before, the first wait is shorter. */
@@ -87,7 +87,7 @@ export function growingBackoff({
   failed = AFTER_FAILURE,
   unavailableMs,
   refusedMs,
-}: GrowingBackoffDeps): FeedBackoffs {
+}: GrowingBackoffDeps): FeedWaits {
   const waits = new Map<string, Wait>(
     failureGates(before)
       .filter(({ what }) => what.startsWith(FEED_GATE))
@@ -178,7 +178,7 @@ export function growingBackoff({
 }
 
 /** For a backfill: a failed feed waits until the next run, which may request it at once. */
-export function backoffForTheRun(): FeedBackoffs {
+export function backoffForTheRun(): FeedWaits {
   const unending = Number.POSITIVE_INFINITY
   const backoffs = growingBackoff({
     clock: { now: () => 0, elapsed: () => 0 },

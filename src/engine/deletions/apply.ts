@@ -3,7 +3,7 @@ import { CATALOG, TABLES } from '../../catalog/catalog.ts'
 import { ITEM_FEEDS, itemsOf, listsOf } from '../../catalog/feeds.ts'
 import type { Cascade, ItemFeed, Table } from '../../declare/resource.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
-import { columnsOfRow } from '../../store/deletions/suspicions.ts'
+import { keyValuesOf } from '../../store/deletions/suspicions.ts'
 import { dateTimeText } from '../../terminal/wording.ts'
 import type { EngineContext } from '../context/context.ts'
 import type { RunRecords } from '../context/counts-and-failures.ts'
@@ -80,7 +80,7 @@ export function acceptDeletions(
   const { state, suspicions } = context.store
   const { heldSince, heldRound, round, reason } = state.get(resource)
   if (heldSince === null) return undefined
-  const tables = tablesOf(resource)
+  const tables = tablesOfResource(resource)
   const rows = tables.reduce((sum, { name }) => sum + suspicions.confirmedRows(name).length, 0)
   applyConfirmed(context, resource)
   // Otherwise the guard would count the accepted rows, and hold back even a few further deletions of the same day.
@@ -109,7 +109,7 @@ export function isHoldOver({ clock, store, options }: EngineContext, resource: R
 }
 
 /** The tables that a resource declares, without their child tables. `transcripts` has one for parts of meetings. */
-export function tablesOf(resource: ResourceName): Table[] {
+export function tablesOfResource(resource: ResourceName): Table[] {
   return [...TABLES.values()]
     .filter(placed => placed.resource === resource && placed.root === undefined)
     .map(({ table }) => table)
@@ -117,7 +117,7 @@ export function tablesOf(resource: ResourceName): Table[] {
 
 /** True while a suspected row of the resource is expected to be confirmed or shown soon. */
 function hasUndecided(context: EngineContext, resource: ResourceName): boolean {
-  return tablesOf(resource).some(({ name }) => countUndecided(context, resource, name) > 0)
+  return tablesOfResource(resource).some(({ name }) => countUndecided(context, resource, name) > 0)
 }
 
 /**
@@ -144,7 +144,7 @@ const FINAL_PROBES = CATALOG.flatMap(listsOf).flatMap(({ resource, id, feed }) =
 function lossesOf(context: EngineContext, resource: ResourceName): Loss[] {
   const { suspicions, state } = context.store
   const { deletedInRound } = state.get(resource)
-  return tablesOf(resource).flatMap(table => {
+  return tablesOfResource(resource).flatMap(table => {
     if (!suspicions.hasAny(table.name)) return []
     const rows = suspicions.confirmedRows(table.name)
     const confirmed = rows.length === 0 ? 0 : rows.length + deletedInRound
@@ -192,12 +192,12 @@ function ownerOf(table: string): ResourceName {
  * would remain for good, and if the collection came back, one new denial would delete a meeting from it.
  */
 function endLinksWithoutOwner({ store: { suspicions } }: EngineContext, resource: ResourceName): void {
-  for (const { name, kind } of tablesOf(resource))
+  for (const { name, kind } of tablesOfResource(resource))
     if (kind === 'link' && suspicions.hasAny(name)) suspicions.endWithoutOwner(name)
 }
 
 function applyConfirmed(context: ApplyContext, resource: ResourceName): void {
-  for (const table of tablesOf(resource)) {
+  for (const table of tablesOfResource(resource)) {
     if (!context.store.suspicions.hasAny(table.name)) continue
     const rows = context.store.suspicions.confirmedRows(table.name)
     if (rows.length === 0) continue
@@ -227,8 +227,8 @@ function remove(
     const gone = store.stored.countDependants(table.name, cascade)
     store.state.deleted(ownerOf(cascade.table), gone, context.now())
   }
-  const absent = rows.filter(({ means }) => means === 'absent').map(columnsOfRow)
-  const withheld = rows.filter(({ means }) => means === 'withheld').map(columnsOfRow)
+  const absent = rows.filter(({ means }) => means === 'absent').map(keyValuesOf)
+  const withheld = rows.filter(({ means }) => means === 'withheld').map(keyValuesOf)
   const deleted = store.tombstone(table.name, absent, context.now())
   for (const links of LIVE_LINKS.get(table.name) ?? []) store.suspicions.endWithoutOwner(links.table)
   context.runs.counts(resource).rowsDeleted += deleted

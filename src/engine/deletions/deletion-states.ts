@@ -48,7 +48,7 @@ interface DenialOf {
 }
 
 /** The state of a row after a denial. Times in ms. Pure. */
-export function verdictOf(
+export function verdictOnDenial(
   known: Suspicion | undefined,
   { means, now, confirmAfterMs, confirms }: DenialOf,
 ): Verdict {

@@ -2,7 +2,7 @@ import { isoInstant } from '../../base/clock.ts'
 import type { Denial, RowKey } from '../../store/deletions/suspicions.ts'
 import type { EngineContext } from '../context/context.ts'
 import { MINUTE, scaled } from '../context/intervals.ts'
-import { CONFIRM_AFTER_MS, type Verdict, verdictOf } from './deletion-states.ts'
+import { CONFIRM_AFTER_MS, type Verdict, verdictOnDenial } from './deletion-states.ts'
 
 /** Records denials. The modes call these functions in the transaction that stores the answer. */
 
@@ -24,7 +24,7 @@ export function noteDenial(
   const confirmAfterMs = scaled(afterMs, context.options)
   const known = suspicions.find(row)
   const now = context.server.now()
-  const verdict = verdictOf(known, { means, now, confirmAfterMs, confirms })
+  const verdict = verdictOnDenial(known, { means, now, confirmAfterMs, confirms })
   if (verdict.state === 'confirmed') suspicions.confirm(row)
   else if (known?.means !== means || Date.parse(known.since) !== verdict.since)
     suspicions.note(row, { since: isoInstant(verdict.since), means })
@@ -72,7 +72,7 @@ export function confirmAfterMs({ options }: Pick<EngineContext, 'options'>): num
  * a wrong clock stored its time, and the next denial replaces it.
  * @param waits multiplies the usual wait between the two denials
  */
-export function confirmableAt(context: EngineContext, since: string, waits = 1): number {
+export function secondDenialCountsAt(context: EngineContext, since: string, waits = 1): number {
   const deniedAt = Date.parse(since)
   return deniedAt > context.server.now() ? 0 : deniedAt + confirmAfterMs(context) * waits
 }

@@ -8,8 +8,8 @@ import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context/context.ts'
 import { scaled } from '../context/intervals.ts'
 import { CONFIRM_MANY_AFTER_MS } from '../context/missed-rows.ts'
-import { tablesOf } from './apply.ts'
-import { confirmAfterMs, confirmableAt, undecidedSince } from './denial.ts'
+import { tablesOfResource } from './apply.ts'
+import { confirmAfterMs, secondDenialCountsAt, undecidedSince } from './denial.ts'
 
 /** Decides when a list is read again before its interval is over, to confirm the rows that it has denied. */
 
@@ -28,7 +28,7 @@ export function confirmingPassMs(
   const butKeys = feed.evidence.by === 'ids' ? UUID_GLOB : undefined
   const since = store.suspicions.earliestUndecided(feed.table, undecidedSince(context), { scope, butKeys })
   if (since === undefined) return undefined
-  return Math.max(0, confirmableAt(context, since, missedRows.waitFactor(pass.id)) - server.now())
+  return Math.max(0, secondDenialCountsAt(context, since, missedRows.waitFactor(pass.id)) - server.now())
 }
 
 /**
@@ -42,7 +42,9 @@ export function confirmingReadMs(
 ): number | undefined {
   if (feed.mode !== 'singleton') return undefined
   const since = context.store.suspicions.earliestUndecided(feed.table, undecidedSince(context))
-  return since === undefined ? undefined : Math.max(0, confirmableAt(context, since) - context.server.now())
+  return since === undefined
+    ? undefined
+    : Math.max(0, secondDenialCountsAt(context, since) - context.server.now())
 }
 
 /**
@@ -102,7 +104,7 @@ function latestMs(
   ageMs: number,
 ): number | undefined {
   const since = resources
-    .flatMap(tablesOf)
+    .flatMap(tablesOfResource)
     // The second denial of a part counts only after an hour. A run does not wait that long.
     .flatMap(({ name, kind }) => (kind === 'child' ? [] : (store.suspicions.latestUndecided(name) ?? [])))
     .filter(since => Date.parse(since) <= server.now())

@@ -49,7 +49,7 @@ export function dueSegments(context: EngineContext, list: DeclaredFeed<ListFeed>
 export type Backlog = Readonly<Record<Source['lane'], number>>
 
 /** How many segments and single keys are due now, by lane. */
-export function dueNow(context: EngineContext, resources: readonly Resource[]): Backlog {
+export function backlogNow(context: EngineContext, resources: readonly Resource[]): Backlog {
   const due = { head: 0, history: 0, audit: 0, items: 0 }
   for (const resource of resources) {
     for (const list of listsOf(resource))

@@ -23,7 +23,7 @@ type TurnKind = 'first' | 'repeat' | 'failed'
 const KINDS: readonly TurnKind[] = ['first', 'repeat', 'failed']
 
 /** @param overdue by how many of its intervals a segment is overdue */
-export function createTurns<Part extends Standing>(overdue: (part: Part) => number): Turns<Part> {
+export function createSegmentTurns<Part extends Standing>(overdue: (part: Part) => number): Turns<Part> {
   let last: TurnKind = 'failed'
   const choose: Readonly<Record<TurnKind, (due: readonly Part[]) => Part | undefined>> = {
     first: ([next]) => next,

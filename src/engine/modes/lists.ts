@@ -3,7 +3,7 @@ import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context/context.ts'
 import type { Job, Lane, Source } from '../context/job.ts'
 import { dueSegments, listWaitMs } from '../due/due.ts'
-import { createTurns } from '../due/overload-order.ts'
+import { createSegmentTurns } from '../due/overload-order.ts'
 
 /**
  * The sources of all lists. A list is read in segments: spans of event time, periods, scopes or one for the whole. Which
@@ -45,7 +45,7 @@ export function createListSources(context: EngineContext, mode: ListMode): Sourc
   const isFree = (segment: Segment) => !underWay.has(segment.id)
 
   const createSource = (ofLane?: Lane): Source => {
-    const turns = createTurns<Segment>(segment => schedule.overdue(list, segment))
+    const turns = createSegmentTurns<Segment>(segment => schedule.overdue(list, segment))
     const isMine = (segment: Segment) => ofLane === undefined || schedule.laneOf(list, segment) === ofLane
     /** The segments that were due at the last look, but for those that were taken since. */
     let found = new Set<Segment>()

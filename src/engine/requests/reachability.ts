@@ -1,16 +1,16 @@
-import { type ApiAccess, accessGone, noAnswer } from '../../api/access-errors.ts'
+import { type ApiAccess, accessGone, noAnswerError } from '../../api/access-errors.ts'
 import type { Sent } from '../../api/client.ts'
 import type { GovernorState } from '../../api/governor/governor.ts'
 import type { PermitResult } from '../../api/governor/in-flight.ts'
 import {
   after429,
-  afterAcceptance,
   afterFailure,
   afterSending,
   closedMs,
   closedRoutes,
   concernsOf429,
   isOfOtherRoute,
+  limitsAfterAcceptance,
   NO_ROUTE_LIMITS,
   type RouteLimits,
 } from '../../api/governor/route-limits.ts'
@@ -20,7 +20,7 @@ import {
   isAccessInDoubt,
   isAnotherSite,
   type NextStep,
-  nextStep,
+  nextReachStep,
   patienceLeftMs,
   type Reach,
   type ReachEvent,
@@ -165,7 +165,7 @@ export function createReachability({
     const at = clock.elapsed()
     const sentAt = at - sent.durationMs
     const { kind, waitMs } = permitResult(sent)
-    if (kind === 'accepted') return afterAcceptance(limits, { route, at, sentAt })
+    if (kind === 'accepted') return limitsAfterAcceptance(limits, { route, at, sentAt })
     if (kind === 'other') return afterFailure(limits, route, at)
     const { pausedUntil = 0, pauseReason } = pause
     const pausedMs = pauseReason === 'requests-per-day' ? 0 : pausedUntil - clock.now()
@@ -236,7 +236,7 @@ export function createReachability({
       onlyForeign = sent.kind === 'answer' ? undefined : isForeign(sent, onlyForeign)
       change(reachAfter(reach, eventOf(asked, sent, clock.elapsed(), random)))
     },
-    next: () => nextStep(reach, clock.elapsed()),
+    next: () => nextReachStep(reach, clock.elapsed()),
     restMs(route) {
       const at = clock.elapsed()
       return Math.max(restMs(reach, route, at), closedMs(limits, route, at))
@@ -260,7 +260,7 @@ export function createReachability({
     patienceLeftMs: patienceLeft,
     silenceError() {
       if (patienceLeft() > 0) return undefined
-      return noAnswer(access, lastFailure, onlyForeign === true || isAnotherSite(reach))
+      return noAnswerError(access, lastFailure, onlyForeign === true || isAnotherSite(reach))
     },
     accessError: () => accessGone(access, onlyForeign === true),
     trouble,

@@ -2,7 +2,7 @@ import { isoInstant } from '../../base/clock.ts'
 import { ITEM_FEEDS } from '../../catalog/feeds.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import type { EngineContext } from '../context/context.ts'
-import { tablesOf } from '../deletions/apply.ts'
+import { tablesOfResource } from '../deletions/apply.ts'
 import { confirmAfterMs } from '../deletions/denial.ts'
 import { ITEM_ANSWERS } from '../modes/items/handlers.ts'
 
@@ -20,7 +20,7 @@ export function suspectAgain(context: EngineContext, resource: ResourceName): vo
   const { store, server } = context
   const since = isoInstant(server.now())
   const dueAt = store.dueClock.after(confirmAfterMs(context))
-  for (const { name: table } of tablesOf(resource)) {
+  for (const { name: table } of tablesOfResource(resource)) {
     const denied = store.suspicions.confirmedRows(table).map(row => ({ ...row, table }))
     const reads = ITEM_FEEDS.filter(({ feed }) => feed.table === table)
     store.suspicions.endAll(table)

@@ -10,7 +10,7 @@ import { growingBackoff } from '../context/feed-waits.ts'
 import { DAY, MINUTE, scaled } from '../context/intervals.ts'
 import type { Job, Lane } from '../context/job.ts'
 import { byTime } from '../due/by-time.ts'
-import { type Backlog, dueNow, nextDueMs } from '../due/due.ts'
+import { type Backlog, backlogNow, nextDueMs } from '../due/due.ts'
 import { adoptLateness, noteLateness } from '../due/lateness.ts'
 import { wantList } from '../due/wants.ts'
 import { sweepTexts } from '../modes/items/text-sweep.ts'
@@ -131,7 +131,7 @@ export function createSession(deps: SessionDeps): Session {
     progress: () => scheduler?.progress ?? noProgress(),
     serverNow: context.server.now,
     serverTime: context.server.nowIfKnown,
-    backlog: () => dueNow(context, resources),
+    backlog: () => backlogNow(context, resources),
     readFirst: reads => store.transaction(() => demand(context, reads)),
     async run() {
       await store.transaction(prepare)

@@ -7,7 +7,7 @@ import type { EngineContext } from '../context/context.ts'
 import type { Source } from '../context/job.ts'
 import { isIdle } from '../due/due.ts'
 import { createItems } from '../modes/items/items.ts'
-import { createChanges } from '../modes/keys/announced-records.ts'
+import { createAnnouncedRecords } from '../modes/keys/announced-records.ts'
 import { createProbes } from '../modes/keys/probes.ts'
 import { createLookup } from '../modes/keys/referenced-ids.ts'
 import { createPeriodic } from '../modes/periodic/periodic.ts'
@@ -15,7 +15,7 @@ import { createNewestKeys } from '../modes/snapshot/newest-keys.ts'
 import { createSingleton } from '../modes/snapshot/singleton.ts'
 import { createSnapshot } from '../modes/snapshot/snapshot.ts'
 import { tileByAge } from '../modes/timeline/tiling.ts'
-import { createTimeline, tileAxis } from '../modes/timeline/timeline.ts'
+import { addFirstSegment, createTimeline } from '../modes/timeline/timeline.ts'
 
 type ModeOf<M extends Feed['mode']> = Extract<Feed, { mode: M }>
 
@@ -31,7 +31,7 @@ type Factories = {
 const SOURCES: Factories = {
   timeline(context, list) {
     const { lookup } = list.feed
-    tileAxis(context, list.id)
+    addFirstSegment(context, list.id)
     if (context.schedule.isTimed) tileByAge(context, list, new Set())
     const lanes = createTimeline(context, list)
     const others = lookup ? [lookup.resource] : []
@@ -42,7 +42,7 @@ const SOURCES: Factories = {
     ...createSnapshot(context, list, resource),
     createNewestKeys(context, list),
     ...createProbes(context, list),
-    createChanges(context, list),
+    createAnnouncedRecords(context, list),
   ],
   item: createItems,
   periodic: createPeriodic,

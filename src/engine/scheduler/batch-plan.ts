@@ -28,7 +28,7 @@ export interface BatchPlanParts {
  * A backfill runs all batches at once: if no request were left between two batches, the run would end. No one waits for
  * its event loop. While another program holds the write lock, the plan does not begin; the next `isReady` tries again.
  */
-export function createBatchPlan(
+export function createPlanInBatches(
   { store, schedule }: BatchPlanContext,
   { canBegin, batches }: BatchPlanParts,
 ): BatchPlan {

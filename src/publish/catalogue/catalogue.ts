@@ -4,10 +4,10 @@ import { PUBLICATIONS } from '../publications.ts'
 import type { TargetContent } from '../storage/target-reader.ts'
 import {
   type CompletePublication,
+  foldersOfPublication,
   readLastPublication,
   readShownTable,
   type ShownTable,
-  tablesOf,
 } from './complete-publication.ts'
 
 /**
@@ -71,13 +71,13 @@ export function createCatalogue(target: Pick<TargetContent, 'read'>, clock: Cloc
   }
   const table = async (name: string): Promise<ShownTable | undefined> => {
     const shown = await publication()
-    if (!tablesOf(shown).includes(name)) return undefined
+    if (!foldersOfPublication(shown).includes(name)) return undefined
     const found = await tableOf(shown, name)
     if (found) return found
     // A later publication has been completed since the look.
     look = undefined
     const later = await publication()
-    if (!tablesOf(later).includes(name)) return undefined
+    if (!foldersOfPublication(later).includes(name)) return undefined
     return (await tableOf(later, name)) ?? Promise.reject(missingError(name))
   }
   return {
@@ -99,7 +99,7 @@ async function lastPublication(target: Pick<TargetContent, 'read'>): Promise<Com
 function summaryOf(last: CompletePublication): PublicationSummary {
   const { publication, published_at, complete_as_of, fresh_as_of } = last
   return {
-    tables: tablesOf(last),
+    tables: foldersOfPublication(last),
     properties: {
       publication: String(publication),
       published_at,

@@ -41,7 +41,7 @@ export async function readLastPublication(target: MetadataReader): Promise<Compl
 }
 
 /** The tables of a publication, by their folders, which are their names for readers. */
-export const tablesOf = ({ snapshots }: PublicationRow): readonly string[] =>
+export const foldersOfPublication = ({ snapshots }: PublicationRow): readonly string[] =>
   [...Object.keys(snapshots), PUBLICATIONS].toSorted()
 
 /**

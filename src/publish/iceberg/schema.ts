@@ -5,7 +5,7 @@ import {
   PARQUET_TYPES,
   type ParquetType,
 } from '../../export/parquet-types.ts'
-import { createNames } from '../../store/crm/columns.ts'
+import { createUniqueNames } from '../../store/crm/columns.ts'
 
 /**
  * The schema of an Iceberg table: which column has which field id and type. A column keeps its id, so files of earlier
@@ -88,7 +88,7 @@ const RESERVED: readonly string[] = [
   ...['$path', '$partition', '$file_modified_time'],
 ]
 
-const IS_RESERVED = createNames(RESERVED).has
+const IS_RESERVED = createUniqueNames(RESERVED).has
 
 /**
  * The names of columns for readers, in their order. Names that engines reserve get a number, and control characters are
@@ -96,7 +96,7 @@ const IS_RESERVED = createNames(RESERVED).has
  */
 export function namesForReaders(names: readonly string[]): string[] {
   const isPlain = (name: string) => !IS_RESERVED(name) && safeText(name) === name
-  const taken = createNames([...RESERVED, ...names.filter(isPlain)])
+  const taken = createUniqueNames([...RESERVED, ...names.filter(isPlain)])
   return names.map(name => (isPlain(name) ? name : taken.take(safeText(name))))
 }
 
@@ -141,6 +141,6 @@ const KINDS: Readonly<Record<IcebergType, ExportKind>> = {
 }
 
 /** Columns whose schema has these fields again. */
-export function columnsOf(fields: readonly IcebergField[]): DocumentedColumn[] {
+export function columnsWithFields(fields: readonly IcebergField[]): DocumentedColumn[] {
   return fields.map(({ name, type, doc = '' }) => ({ name, kind: KINDS[type], doc }))
 }

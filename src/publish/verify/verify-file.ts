@@ -8,7 +8,7 @@ import type { StoredCell } from '../../store/database/sqlite-types.ts'
 import type { PurgedContentTest } from '../../store/deletions/purged-content.ts'
 import { countText } from '../../terminal/wording.ts'
 import type { DataFile } from '../iceberg/manifest.ts'
-import { columnsOf, ICEBERG_PARQUET_TYPES, type IcebergSchema } from '../iceberg/schema.ts'
+import { columnsWithFields, ICEBERG_PARQUET_TYPES, type IcebergSchema } from '../iceberg/schema.ts'
 import { type PartNote, pathIn } from '../published-state.ts'
 import type { StoredFile, TargetReader } from '../storage/target-reader.ts'
 import { OWNERS_MONTH } from '../tables.ts'
@@ -100,7 +100,7 @@ function readContent(
   { file, schema }: NamedFile,
   stored: StoredFile,
 ): Promise<Content | undefined> {
-  const columns = columnsOf(schema.fields)
+  const columns = columnsWithFields(schema.fields)
   // The digest is that of the warehouse's columns. The month of the owner is only in the file.
   const monthAt = columns.findIndex(({ name }) => name === OWNERS_MONTH)
   return decoded(check, async () => {

@@ -7,7 +7,7 @@ import { PUBLICATIONS, type PublicationRow, rowsIn } from '../publications.ts'
 import { type PublishProgress, refuseOtherWarehouse } from '../publish.ts'
 import { type PublishedTarget, readTarget } from '../published-state.ts'
 import type { TargetReader } from '../storage/target-reader.ts'
-import { folderOf, publicationOf } from '../sweep.ts'
+import { folderOfFile, publicationOf } from '../sweep.ts'
 import { publishedTables } from '../tables.ts'
 import { atOneInstant } from '../warehouse-instant.ts'
 import type { VerifyFault } from './fault.ts'
@@ -78,7 +78,7 @@ async function verifyTables(
   const uncommitted = new Set(
     paths
       .filter(path => publicationOf(path) !== undefined)
-      .map(folderOf)
+      .map(folderOfFile)
       .filter(folder => !tables.has(folder)),
   )
   const folders = [...tables.keys(), ...uncommitted]

@@ -4,7 +4,7 @@ import type { RecentRun } from '../../store/status/overview.ts'
 import type { ResourceReport, StatusReport } from '../../store/status/report.ts'
 import { dueText } from '../../terminal/wording.ts'
 import { type Html, html } from './html.ts'
-import { ageText, countCell, foreign, shortInstant } from './wording.ts'
+import { ageCell, countCell, foreign, shortInstant } from './wording.ts'
 
 /** @param at when the report was read */
 export function resourcesSection(
@@ -50,7 +50,7 @@ function resourceRow(
 ): Html {
   const { state } = row
   const due = state === 'on hold' ? '–' : state === 'backfilling' ? 'now' : dueText(row.next_run_at, now)
-  return html`<tr><th scope="row">${row.resource}<td><span class="state ${state.replace(' ', '-')}">${state}</span>${stateNote(row, isApiClosed)}${countCell(row.rows_live)}<td>${ageText(row.fresh_as_of, now)}<td>${ageText(row.complete_as_of, now)}${countCell(row.pending_tasks)}${countCell(row.rejected)}<td>${due}<td>${runStrip(row.resource, runs)}</tr>
+  return html`<tr><th scope="row">${row.resource}<td><span class="state ${state.replace(' ', '-')}">${state}</span>${stateNote(row, isApiClosed)}${countCell(row.rows_live)}<td>${ageCell(row.fresh_as_of, now)}<td>${ageCell(row.complete_as_of, now)}${countCell(row.pending_tasks)}${countCell(row.rejected)}<td>${due}<td>${runStrip(row.resource, runs)}</tr>
 `
 }
 

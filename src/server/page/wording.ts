@@ -11,7 +11,7 @@ export function instantText(instant: string | null, none = '–'): Html {
 }
 
 /** The distance to now, and the instant itself in a tooltip; a dash for null. */
-export function ageText(instant: string | null, now: number): Html {
+export function ageCell(instant: string | null, now: number): Html {
   if (instant === null) return html`<span class="none">–</span>`
   return html`<time datetime="${instant}" title="${shortInstant(instant)} UTC">${relativeTime(instant, now)}</time>`
 }

@@ -68,7 +68,10 @@ export function formOf(type: string | null): CrmForm {
  * have precedence over inactive ones. A field keeps its earlier column name.
  * @param before earlier column names by field
  */
-export function columnsOf(fields: readonly CrmField[], before: ReadonlyMap<string, string>): CrmColumn[] {
+export function columnsForFields(
+  fields: readonly CrmField[],
+  before: ReadonlyMap<string, string>,
+): CrmColumn[] {
   const chosen = new Set(
     [...fields.filter(({ isActive }) => isActive), ...fields.filter(({ isActive }) => !isActive)].slice(
       0,
@@ -76,7 +79,7 @@ export function columnsOf(fields: readonly CrmField[], before: ReadonlyMap<strin
     ),
   )
   const shown = fields.filter(field => chosen.has(field))
-  const taken = createNames([...LEADING_COLUMNS, ...TRAILING_COLUMNS])
+  const taken = createUniqueNames([...LEADING_COLUMNS, ...TRAILING_COLUMNS])
   const kept = new Map(
     shown.flatMap(({ name }) => {
       const column = before.get(name)
@@ -94,7 +97,7 @@ export function columnsOf(fields: readonly CrmField[], before: ReadonlyMap<strin
 /** The labels of the columns, in the order of `columns`, made unique. */
 export function labelsOf(columns: readonly CrmColumn[], fields: readonly CrmField[]): string[] {
   const labels = new Map(fields.map(({ name, label }) => [name, label]))
-  const taken = createNames([...LEADING_COLUMNS, ...TRAILING_COLUMNS])
+  const taken = createUniqueNames([...LEADING_COLUMNS, ...TRAILING_COLUMNS])
   return columns.map(({ field, column }) => taken.take(identifier(labels.get(field)?.trim() || column)))
 }
 
@@ -119,7 +122,7 @@ export interface Names {
 }
 
 /** A set of names that are unique regardless of case. */
-export function createNames(taken: Iterable<string>): Names {
+export function createUniqueNames(taken: Iterable<string>): Names {
   const folded = new Set([...taken].map(fold))
   const next = new Map<string, number>()
   return {
@@ -142,7 +145,7 @@ export function createNames(taken: Iterable<string>): Names {
  * @param numbers the number columns
  */
 export function exactNames(all: readonly string[], numbers: readonly string[]): ReadonlyMap<string, string> {
-  const taken = createNames(all)
+  const taken = createUniqueNames(all)
   return new Map(numbers.map(name => [name, taken.take(`${name}_exact`)]))
 }
 

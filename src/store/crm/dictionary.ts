@@ -3,7 +3,7 @@ import { DICTIONARY_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import {
   type CrmFieldDescription,
   type CrmObjectDescription,
-  crmTables,
+  describedCrmTables,
 } from '../../dictionary/crm-tables.ts'
 import type { DescribedKind, DescribedTable } from '../../dictionary/described-table.ts'
 import { type DictionaryRow, describedTable, dictionaryRows } from '../../dictionary/dictionary.ts'
@@ -31,7 +31,7 @@ export function refreshCrmDictionary(prepare: Prepare, object?: string): void {
   for (const described of readCrmObjects(prepare, object)) {
     const [key, digest] = [DIGEST_KEY_PREFIX + described.name, digestOf(described)]
     if (meta.get(key) === digest) continue
-    for (const table of crmTables(described)) writeTable(prepare, table)
+    for (const table of describedCrmTables(described)) writeTable(prepare, table)
     meta.set(key, digest)
   }
   const known = new Set(
@@ -96,7 +96,7 @@ function tablesByObject(prepare: Prepare): ReadonlyMap<string, ObjectRow> {
 
 /** The typed tables of the warehouse and their views. */
 export function readCrmTables(prepare: Prepare): DescribedTable[] {
-  return readCrmObjects(prepare).flatMap(crmTables)
+  return readCrmObjects(prepare).flatMap(describedCrmTables)
 }
 
 /** The objects that have a typed table, with its columns. @param only name of one object; default all */

@@ -3,7 +3,7 @@ import { hasTable, renameTable } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { replaceViews, type View } from '../views/replace.ts'
-import { type CrmColumn, columnsOf } from './columns.ts'
+import { type CrmColumn, columnsForFields } from './columns.ts'
 import { refreshCrmDictionary } from './dictionary.ts'
 import type { CrmRow, CrmTableRows } from './rows.ts'
 import {
@@ -18,7 +18,7 @@ import {
   namesInUse,
   viewsOf,
 } from './sql.ts'
-import { type CrmTableState, type CrmTableStates, type TypedTable, tablesOf } from './table-state.ts'
+import { type CrmTableState, type CrmTableStates, type TypedTable, tableNamesOf } from './table-state.ts'
 
 /**
  * Replaces the typed tables of an object when its metadata changes: creates a next table, fills it in batches, swaps it
@@ -93,7 +93,7 @@ export function createCrmTableReplacement(deps: CrmTableReplacementDeps): CrmTab
       const state = withoutDropped(db, states.all().get(object))
       const latest = state.next ?? state.made
       const before = new Map(latest?.columns.map(({ field, column }) => [field, column] as const))
-      const columns = columnsOf(fieldsOf(object), before)
+      const columns = columnsForFields(fieldsOf(object), before)
       if (latest && sameColumns(latest.columns, columns)) return
       const table = namesInUse(db).take('sync_crm_next')
       createTable(db, table, state.made?.table ?? nameFor(object), columns)
@@ -128,7 +128,7 @@ export function dropTypedTables(db: Sqlite, states: CrmTableStates, object: stri
   const state = states.all().get(object)
   if (!state) return
   if (state.made) dropViews(db, state.made.table)
-  for (const table of tablesOf(state)) dropTable(db, table)
+  for (const table of tableNamesOf(state)) dropTable(db, table)
   states.remove(object)
 }
 

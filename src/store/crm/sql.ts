@@ -7,7 +7,7 @@ import type { View } from '../views/replace.ts'
 import {
   type CrmColumn,
   type CrmField,
-  createNames,
+  createUniqueNames,
   identifier,
   LEADING_COLUMNS,
   labelsOf,
@@ -20,7 +20,7 @@ import {
 
 /** Names that a new table or index must not have. */
 export function namesInUse(db: Sqlite): Names {
-  return createNames(db.prepare<unknown[], string>('SELECT name FROM sqlite_master').pluck().all())
+  return createUniqueNames(db.prepare<unknown[], string>('SELECT name FROM sqlite_master').pluck().all())
 }
 
 /** A name that is free for a table and its views: the wanted one, else with a number appended. */

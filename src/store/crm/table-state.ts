@@ -19,7 +19,7 @@ export interface CrmTableState {
   leaving: readonly string[]
 }
 
-export function tablesOf({ made, next, leaving }: CrmTableState): string[] {
+export function tableNamesOf({ made, next, leaving }: CrmTableState): string[] {
   return [made, next].flatMap(table => (table ? [table.table] : [])).concat(leaving)
 }
 

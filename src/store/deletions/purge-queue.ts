@@ -4,7 +4,7 @@ import type { Derivation, LivesWith, Table } from '../../declare/resource.ts'
 import { isRow, quote } from '../database/sql.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { META } from '../sync/meta.ts'
-import { keyOfRow, type RowKey } from './suspicions.ts'
+import { keyOfValues, type RowKey } from './suspicions.ts'
 
 /**
  * The deleted and withheld rows that are not purged yet. The transaction that deletes, withholds or revives a row
@@ -38,10 +38,10 @@ export function createPurgeQueue(prepare: Prepare): PurgeQueue {
   const owners = blockingOwners()
   return {
     note: (table, key, now) => {
-      noteAt(keyOfRow(table, key), now)
+      noteAt(keyOfValues(table, key), now)
     },
     forget: (table, columns) => {
-      const { scope, key } = keyOfRow(table, columns)
+      const { scope, key } = keyOfValues(table, columns)
       forget.run(table, scope, key)
     },
     updateMerged({ into }, keys) {
@@ -51,7 +51,7 @@ export function createPurgeQueue(prepare: Prepare): PurgeQueue {
       ).pluck()
       for (const value of keys) {
         const at = deletedAt.get(value)
-        if (at) noteAt(keyOfRow(into, [value]), at)
+        if (at) noteAt(keyOfValues(into, [value]), at)
         else forget.run(into, '', value)
       }
     },

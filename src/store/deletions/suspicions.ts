@@ -57,12 +57,13 @@ interface RowsOf {
   butKeys?: string | null | undefined
 }
 
-export function keyOfRow(table: string, columns: readonly string[]): RowKey {
-  return { table, scope: columns.slice(0, -1).join('\u0000'), key: columns.at(-1) ?? '' }
+/** @param values those of the row's key columns */
+export function keyOfValues(table: string, values: readonly string[]): RowKey {
+  return { table, scope: values.slice(0, -1).join('\u0000'), key: values.at(-1) ?? '' }
 }
 
 /** The values of a row's key columns. */
-export function columnsOfRow({ scope, key }: Pick<RowKey, 'scope' | 'key'>): string[] {
+export function keyValuesOf({ scope, key }: Pick<RowKey, 'scope' | 'key'>): string[] {
   return scope === '' ? [key] : [...scope.split('\u0000'), key]
 }
 

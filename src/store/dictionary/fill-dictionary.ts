@@ -1,4 +1,4 @@
-import { type CrmObjectDescription, crmTables } from '../../dictionary/crm-tables.ts'
+import { type CrmObjectDescription, describedCrmTables } from '../../dictionary/crm-tables.ts'
 import type { DescribedTable } from '../../dictionary/described-table.ts'
 import { DICTIONARY, type DictionaryRow, dictionaryRows } from '../../dictionary/dictionary.ts'
 import { metricRows } from '../../dictionary/metrics.ts'
@@ -25,7 +25,7 @@ import type { State } from '../sync/resource-state.ts'
 export function fillDictionary(prepare: Prepare, state: Pick<State, 'meta' | 'setMeta'>): void {
   // Only migrations change the places of columns. To read them from each table would slow every start down.
   const lastMigration = prepare('SELECT max(created_at) FROM __drizzle_migrations').pluck().get()
-  declared ??= digestOf([DICTIONARY.flatMap(dictionaryRows), crmTables(SAMPLE), metricRows()])
+  declared ??= digestOf([DICTIONARY.flatMap(dictionaryRows), describedCrmTables(SAMPLE), metricRows()])
   const digest = digestOf([declared, lastMigration])
   if (state.meta(META.dictionary) === digest) return
   const insert = inserter(prepare)
@@ -87,7 +87,7 @@ function rowsInTableOrder(prepare: Prepare, table: DescribedTable): DictionaryRo
  * @throws StopError (73) when the file cannot be read or is not a warehouse
  */
 export function readCrmTablesAt(path: string): DescribedTable[] {
-  return readCrmObjectsAt(path).flatMap(crmTables)
+  return readCrmObjectsAt(path).flatMap(describedCrmTables)
 }
 
 /** The objects with typed tables of the warehouse at this path. @throws as `readCrmTablesAt` */

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
 import { readInstalled } from '../../base/installation.ts'
-import { readCrmTableStates, tablesOf } from '../crm/table-state.ts'
+import { readCrmTableStates, tableNamesOf } from '../crm/table-state.ts'
 import { openReader } from '../database/connections.ts'
 import { hasTable, tableNames } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
@@ -59,7 +59,7 @@ export function foreignObjects(
 
 function tablesOfParley(db: Sqlite, own: OwnObjects): ReadonlySet<string> {
   const states = hasTable(db, 'sync_meta') ? readCrmTableStates(sql => db.prepare(sql)) : new Map()
-  return new Set([...own.tables, ...[...states.values()].flatMap(tablesOf)])
+  return new Set([...own.tables, ...[...states.values()].flatMap(tableNamesOf)])
 }
 
 /** Typed CRM tables have no indices. */

@@ -88,7 +88,7 @@ SELECT a.conversation_id AS asked_mail_id,
 FROM _mail_questions q JOIN conversations a ON a._id = q.asked JOIN conversations l ON l._id = q.last_asked
 LEFT JOIN conversations r ON r._id = q.answered`
 
-export const CONVERSATION_VIEWS = {
+export const CONVERSATION_VIEW_SQL = {
   record_conversations: RECORD_CONVERSATIONS.trim(),
   conversation_threads: CONVERSATION_THREADS.trim(),
   mail_questions: MAIL_QUESTIONS.trim(),

@@ -1,5 +1,5 @@
 import type { StoredSettings } from './report-settings.ts'
-import { text } from './roles-in-table.ts'
+import { textLiteral } from './roles-in-table.ts'
 
 /**
  * SQL for what a deal is by the rules of every workspace, of today in `deals` and of any day in `deal_versions`: so both
@@ -49,6 +49,6 @@ function statusOutcome(settings: StoredSettings): string {
   const meanings: Record<string, readonly string[]> = stored ? JSON.parse(stored) : {}
   const cases = Object.entries(meanings)
     .filter(([, values]) => values.length > 0)
-    .map(([outcome, values]) => `WHEN x.status IN (${values.map(text).join(', ')}) THEN '${outcome}'`)
+    .map(([outcome, values]) => `WHEN x.status IN (${values.map(textLiteral).join(', ')}) THEN '${outcome}'`)
   return cases.length === 0 ? 'NULL' : `CASE ${cases.join(' ')} END`
 }

@@ -3,7 +3,7 @@ import { createCrmFieldReader, NAME_FIELDS } from '../crm/sql.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { plain } from './field-guesses.ts'
-import { idIn, type RecordSource, roleValues, text } from './roles-in-table.ts'
+import { idIn, type RecordSource, roleValues, textLiteral } from './roles-in-table.ts'
 import { type DealOutcome, outcomeOfName, type StageFacts } from './stage-outcomes.ts'
 
 /** Reads the pipelines and stages of a CRM, and what the deals in them say. */
@@ -57,7 +57,8 @@ export function readDealFacts(
     const outcome = value === null ? 'unknown' : outcomeOfName(value)
     if (outcome !== 'unknown') meanings.set(outcome, [...(meanings.get(outcome) ?? []), value])
   }
-  const isOf = (outcome: DealOutcome) => `x.status IN (${(meanings.get(outcome) ?? []).map(text).join(', ')})`
+  const isOf = (outcome: DealOutcome) =>
+    `x.status IN (${(meanings.get(outcome) ?? []).map(textLiteral).join(', ')})`
   const groups = prepare<DealGroup>(
     `SELECT x.pipeline, x.stage, count(*) AS deals, sum(x.open AND NOT (x.won OR x.lost OR x.closed)) AS open, sum(x.won OR x.lost OR x.closed) AS closed, sum(x.won) AS won,
        sum(x.lost AND NOT x.won) AS lost, min(x.probability) AS least, max(x.probability) AS most
@@ -121,7 +122,7 @@ function recordsOf(
   const probability = fields.find(each => PROBABILITIES.includes(plain(each.name)))?.name
   const parent = fields.find(({ name }) => PIPELINES.includes(plain(name)))?.name
   const json = (name: string | undefined) =>
-    name === undefined || /["\\]/.test(name) ? 'NULL' : `fields ->> ${text(`$."${name}"`)}`
+    name === undefined || /["\\]/.test(name) ? 'NULL' : `fields ->> ${textLiteral(`$."${name}"`)}`
   const name = ['NULL', ...named.map(each => `nullif(${json(each)}, '')`)]
   const found = prepare<NamedRecord>(
     `SELECT id, coalesce(${['NULL', ...name].join(', ')}) AS name, CAST(${json(position)} AS REAL) AS position,

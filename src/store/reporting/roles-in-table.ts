@@ -57,10 +57,10 @@ export function recordSource(db: Sqlite, object: string | undefined): RecordSour
   }
   return {
     object,
-    from: `crm_records t WHERE t.object = ${text(object)}`,
-    live: `crm_records t WHERE t.object = ${text(object)} AND t._deleted_at IS NULL`,
+    from: `crm_records t WHERE t.object = ${textLiteral(object)}`,
+    live: `crm_records t WHERE t.object = ${textLiteral(object)} AND t._deleted_at IS NULL`,
     column: field =>
-      fields.has(field) && !/["\\]/.test(field) ? `t.fields ->> ${text(`$."${field}"`)}` : undefined,
+      fields.has(field) && !/["\\]/.test(field) ? `t.fields ->> ${textLiteral(`$."${field}"`)}` : undefined,
     formOf: form,
     cell: (_, value) => jsonCell(value),
     noted: { table: 'crm_records', column: '_id' },
@@ -80,7 +80,8 @@ const formOfField = (field: CrmField | undefined) =>
 const cellForm = (field: CrmField | undefined) => (field?.isRelation ? 'text' : formOf(field?.type ?? null))
 
 /** SQL text. A NUL, at which SQLite ends a statement, matches nothing. */
-export const text = (value: string): string => `'${value.replaceAll("'", "''").replaceAll('\0', '\uFFFD')}'`
+export const textLiteral = (value: string): string =>
+  `'${value.replaceAll("'", "''").replaceAll('\0', '\uFFFD')}'`
 
 /** SQL that turns an id as the CRM sent it into the id of a row: UUIDs are in lower case. */
 export const idIn = (value: string): string =>

@@ -3,12 +3,12 @@ import { NAME_FIELDS } from '../crm/sql.ts'
 import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import type { View } from '../views/replace.ts'
-import { CONVERSATION_VIEWS, TODAY } from './conversation-views.ts'
+import { CONVERSATION_VIEW_SQL, TODAY } from './conversation-views.ts'
 import { dealColumns, withPipelines } from './deal-columns.ts'
 import type { Deriving } from './derivation.ts'
 import { PERIODS } from './periods.ts'
 import { rolesOf, type StoredSettings, storedSettings } from './report-settings.ts'
-import { localDay, type RecordSource, recordSource, roleValues, text } from './roles-in-table.ts'
+import { localDay, type RecordSource, recordSource, roleValues, textLiteral } from './roles-in-table.ts'
 import { absentReportObjects } from './tables.ts'
 
 /**
@@ -20,7 +20,7 @@ export function reportViews(db: Sqlite): readonly View[] {
   if (!settings) return []
   const absent = absentReportObjects(db)
   const views = {
-    ...CONVERSATION_VIEWS,
+    ...CONVERSATION_VIEW_SQL,
     periods: PERIODS,
     deals: dealsView(db, settings),
     deal_facts: dealFactsView(settings),
@@ -106,7 +106,7 @@ function reportingFactor(settings: StoredSettings): string {
     ...(currency && { [currency]: 1 }),
   }
   if (!settings.get('crm.deal.currency')) return '1'
-  const cases = Object.entries(rates).map(([code, rate]) => `WHEN ${text(code)} THEN ${rate}`)
+  const cases = Object.entries(rates).map(([code, rate]) => `WHEN ${textLiteral(code)} THEN ${rate}`)
   return cases.length === 0 ? 'NULL' : `CASE upper(x.currency) ${cases.join(' ')} END`
 }
 
@@ -116,8 +116,8 @@ function dealsView(db: Sqlite, settings: StoredSettings): string {
   const stageField = settings.get('crm.deal.stage')
   const observed =
     source && stageField
-      ? localDay(`(SELECT max(h.observed_at) FROM crm_record_changes h WHERE h.object = ${text(source.object)}
-      AND h.record_id = x.id AND h.field = ${text(stageField)})`)
+      ? localDay(`(SELECT max(h.observed_at) FROM crm_record_changes h WHERE h.object = ${textLiteral(source.object)}
+      AND h.record_id = x.id AND h.field = ${textLiteral(stageField)})`)
       : 'NULL'
   return `
 SELECT d.deal_id, d.deal, d.company_id, d.company, d.pipeline_id, d.pipeline, d.pipeline_kind, d.stage_id, d.stage,
@@ -164,8 +164,8 @@ const DAYS_OF_DEALS = ['first_meeting_day', 'last_day', 'last_theirs_day', 'last
 
 /** Dates in `crm_record_changes` are JSON texts, which are ordered as the dates. */
 function dealFactsView(settings: StoredSettings): string {
-  const object = text(settings.get('crm.deal.object') ?? '')
-  const closeDate = text(settings.get('crm.deal.close_date') ?? '')
+  const object = textLiteral(settings.get('crm.deal.object') ?? '')
+  const closeDate = textLiteral(settings.get('crm.deal.close_date') ?? '')
   return `
 SELECT d.*, ${NUMBERS_OF_DEALS.map(name => `CAST(coalesce(a.${name}, 0) AS INTEGER) AS ${name}`).join(', ')},
   ${DAYS_OF_DEALS.map(name => `a.${name}`).join(', ')},

@@ -1,7 +1,7 @@
 import { tableNamed } from '../../catalog/catalog.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
-import { keyOfRow, type RowKey } from '../deletions/suspicions.ts'
+import { keyOfValues, type RowKey } from '../deletions/suspicions.ts'
 
 /** The rows of link tables, which join two keys and have no content. */
 export interface Links {
@@ -52,7 +52,7 @@ export function createLinks(prepare: Prepare): Links {
         add: otherId => insert.run(...objects, id, otherId).changes,
         row(otherId) {
           const [from, to] = isFirst ? [id, otherId] : [otherId, id]
-          return keyOfRow(name, [objects[0] ?? '', from, objects[1] ?? '', to])
+          return keyOfValues(name, [objects[0] ?? '', from, objects[1] ?? '', to])
         },
       }
     },

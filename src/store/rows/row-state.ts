@@ -3,7 +3,7 @@ import type { Table } from '../../declare/resource.ts'
 import { isLive, isRow, quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
-import { columnsOfRow, type RowKey } from '../deletions/suspicions.ts'
+import { keyValuesOf, type RowKey } from '../deletions/suspicions.ts'
 
 /**
  * `unknown`: not stored. `open`: live and readable. `withheld`: live, but the API refuses its content. `deleted`:
@@ -68,7 +68,7 @@ export function createStoredRows(prepare: Prepare): StoredRows {
         `SELECT iif(_deleted_at IS NOT NULL, 'deleted', iif(${openWhen}, 'open', 'withheld')) FROM ${quote(name)}
          WHERE ${isRow(key)}`,
       )
-      return state.pluck().get(...columnsOfRow(row)) ?? 'unknown'
+      return state.pluck().get(...keyValuesOf(row)) ?? 'unknown'
     },
     has: (table, key) => find(table).get(...key) !== undefined,
     deletedAmong(table, keys) {
@@ -102,7 +102,7 @@ export function createStoredRows(prepare: Prepare): StoredRows {
     valueOf(row, column) {
       const { name, key } = tableNamed(row.table)
       const value = prepare<string | null>(`SELECT ${quote(column)} FROM ${quote(name)} WHERE ${isRow(key)}`)
-      return value.pluck().get(...columnsOfRow(row)) ?? undefined
+      return value.pluck().get(...keyValuesOf(row)) ?? undefined
     },
     liveIdsWith(table, column, value) {
       const ids = prepare<string>(

@@ -5,7 +5,7 @@ import { isLive, isRow, quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import type { PurgeQueue } from '../deletions/purge-queue.ts'
-import { keyOfRow, type Suspicions } from '../deletions/suspicions.ts'
+import { keyOfValues, type Suspicions } from '../deletions/suspicions.ts'
 import type { Freshness } from './freshness.ts'
 import type { Group, MessageMerge } from './merge/messages.ts'
 
@@ -41,7 +41,7 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
     const groups: Group[] = []
     let count = 0
     for (const key of keys) {
-      if (isSuspected) suspicions.end(keyOfRow(name, key))
+      if (isSuspected) suspicions.end(keyOfValues(name, key))
       if (mark.run(now, ...key).changes === 0) continue
       count += 1
       purgeQueue.note(name, key, now)
@@ -62,7 +62,7 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
     let count = 0
     for (const key of keys) {
       count += remove.run(...key).changes
-      if (isSuspected) suspicions.end(keyOfRow(table.name, key))
+      if (isSuspected) suspicions.end(keyOfValues(table.name, key))
     }
     return count
   }

@@ -5,7 +5,7 @@ import type { History } from '../../declare/resource.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 import type { PurgeQueue } from '../deletions/purge-queue.ts'
-import { keyOfRow, type Suspicions } from '../deletions/suspicions.ts'
+import { keyOfValues, type Suspicions } from '../deletions/suspicions.ts'
 import type { Freshness } from './freshness.ts'
 import { createMessageMerge, type Group, type MessageMerge } from './merge/messages.ts'
 import type { OlderAnswers } from './older-answers.ts'
@@ -81,7 +81,7 @@ export function createWrite(deps: WriteDeps): Write {
       const part = keepsColumns ? `${name} without columns` : name
       if (freshness.isOutdated(ticket, part, row)) continue
       if (isBlocked?.(column => item.cells[columns.indexOf(column)] ?? null)) continue
-      const rowKey = keyOfRow(name, key.map(String))
+      const rowKey = keyOfValues(name, key.map(String))
       if (isSuspected) suspicions.end(rowKey)
       let written = write(item, now)
       if (written === undefined) {

@@ -79,7 +79,7 @@ export function ownersOf(paths: readonly string[], signal: AbortSignal, program 
 }
 
 /** Reads the owner of a copy. Empty when the copy is damaged, may not be read, or is of a version without the keys. */
-export function ownerOf(path: string): Owner {
+export function ownerOfCopy(path: string): Owner {
   try {
     const db = openSqlite(path, { readonly: true, fileMustExist: true })
     try {

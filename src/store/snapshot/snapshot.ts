@@ -59,7 +59,7 @@ export async function makeSnapshot(options: SnapshotOptions): Promise<Snapshot> 
   try {
     return await writeSnapshot({ ...options, database, file })
   } catch (error) {
-    throw targetError(error, file)
+    throw snapshotError(error, file)
   }
 }
 
@@ -300,7 +300,7 @@ async function fsyncFolder(folder: string): Promise<void> {
 const SYSTEM_CODE = /^(SQLITE_\w+|E(?!RR_)[A-Z0-9]+)$/
 
 /** Turns an error of SQLite or of the system while writing the snapshot into a StopError (73). Returns others as is. */
-export function targetError(error: unknown, file: string): unknown {
+export function snapshotError(error: unknown, file: string): unknown {
   const code = errorCode(error) ?? ''
   if (error instanceof ParleyError || !SYSTEM_CODE.test(code)) return error
   const problem = databaseFault(code, file)?.problem ?? 'writing it failed'

@@ -7,7 +7,7 @@ import { openSqlite } from '../database/sqlite.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { writeWholeCopy } from '../database/whole-copy.ts'
 import type { StatusRow } from '../status/status.ts'
-import { type CopyOrder, ownerOf, type SnapshotAnswer, type SnapshotInput } from './copy-process.ts'
+import { type CopyOrder, ownerOfCopy, type SnapshotAnswer, type SnapshotInput } from './copy-process.ts'
 
 /**
  * The program of the child process in copy-process.ts. It writes one copy and verifies it, or reads the owners of
@@ -62,13 +62,13 @@ function headerNumbers(db: Sqlite): unknown[] {
 /** False also when one of the two files cannot be read, or has no identity because an older version wrote it. */
 function isOfOtherWarehouse({ database, earlier }: SnapshotInput): boolean {
   if (earlier === undefined) return false
-  const [own, its] = [ownerOf(database).identity, ownerOf(earlier).identity]
+  const [own, its] = [ownerOfCopy(database).identity, ownerOfCopy(earlier).identity]
   return own !== undefined && its !== undefined && own !== its
 }
 
 answerParent<CopyOrder>(
   input => {
-    if ('paths' in input) return input.paths.map(ownerOf)
+    if ('paths' in input) return input.paths.map(ownerOfCopy)
     lowerPriority()
     return makeCopy(input)
   },

@@ -30,7 +30,7 @@ const SECOND = 1000
 /** All lags beyond 30 years share one bucket. */
 const LAST_BUCKET = Math.ceil(Math.log(30 * 365 * 86_400) / Math.log(GROWTH))
 
-export function createArrivals(prepare: Prepare): Arrivals {
+export function createLagHistogram(prepare: Prepare): Arrivals {
   const count = prepare(
     `INSERT INTO sync_arrivals (resource, bucket, rows, longest_ms) VALUES (?, ?, 1, ?)
      ON CONFLICT DO UPDATE SET rows = rows + 1, longest_ms = max(longest_ms, excluded.longest_ms)`,
@@ -50,7 +50,7 @@ export function bucketOf(lagMs: number): number {
 }
 
 /** Summarizes the buckets of one resource; undefined when it has none. Pure. */
-export function summarize(buckets: readonly LagBucket[]): LagSummary | undefined {
+export function lagSummary(buckets: readonly LagBucket[]): LagSummary | undefined {
   const ordered = [...buckets].sort((a, b) => a.bucket - b.bucket)
   const last = ordered.at(-1)
   if (last === undefined) return undefined
@@ -76,7 +76,7 @@ export function readArrivals(db: Sqlite): ReadonlyMap<ResourceName, LagSummary> 
   const resources = [...new Set(rows.map(({ resource }) => resource))]
   return new Map(
     resources.flatMap(resource => {
-      const summary = summarize(rows.filter(row => row.resource === resource))
+      const summary = lagSummary(rows.filter(row => row.resource === resource))
       return summary === undefined ? [] : [[resource, summary]]
     }),
   )

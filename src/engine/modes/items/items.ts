@@ -8,7 +8,7 @@ import type { EngineContext } from '../../context/context.ts'
 import type { Keys, Reply, Source } from '../../context/job.ts'
 import { firstRead, firstReads } from '../../due/first-reads.ts'
 import { mayTry } from '../../due/retries.ts'
-import { type BatchPlan, createBatchPlan } from '../../scheduler/batch-plan.ts'
+import { type BatchPlan, createPlanInBatches } from '../../scheduler/batch-plan.ts'
 import { putOff } from '../put-off.ts'
 import { refusalError } from '../refusals.ts'
 import { refuseTasks } from '../refused-scope.ts'
@@ -159,7 +159,7 @@ function planOf(
 ): BatchPlan | undefined {
   return (
     plan &&
-    createBatchPlan(context, {
+    createPlanInBatches(context, {
       canBegin: () => parents.every(context.isFinished),
       batches: () => plan(context, id),
     })

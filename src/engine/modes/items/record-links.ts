@@ -3,7 +3,7 @@ import { UUID_GLOB } from '../../../base/uuid.ts'
 import { feedNamed } from '../../../catalog/feeds.ts'
 import type { ItemFeed } from '../../../declare/resource.ts'
 import type { ResourceName } from '../../../declare/resource-names.ts'
-import { columnsOfRow, type RowKey } from '../../../store/deletions/suspicions.ts'
+import { keyValuesOf, type RowKey } from '../../../store/deletions/suspicions.ts'
 import type { AssociationsOfRecord } from '../../../store/rows/links.ts'
 import type { Store } from '../../../store/store.ts'
 import type { TasksOfRecords } from '../../../store/sync/tasks/associations.ts'
@@ -255,7 +255,7 @@ function associationsOfRecord({ links }: Store, { task, feed }: ItemWork): Assoc
 
 /** An association is requested in the direction that the last plan chose for its kind. */
 function linkTask(store: Store, { id }: Pick<ItemWork, 'id'>, row: RowKey): TaskKey | undefined {
-  const [object = '', record = '', otherObject = '', other = ''] = columnsOfRow(row)
+  const [object = '', record = '', otherObject = '', other = ''] = keyValuesOf(row)
   const directions = directionsOf([object, otherObject])
   const direction = directions.find(one => isPlanned(store, id, one)) ?? directions[0]
   return { feed: id, scope: scopeOf(direction), key: direction.asking === object ? record : other }

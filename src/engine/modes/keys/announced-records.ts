@@ -16,7 +16,10 @@ import { createKeySource } from './key-source.ts'
  * Reads records ahead of their list: those that an activity announces as changed, and records to which these refer and
  * that are not stored yet.
  */
-export function createChanges(context: EngineContext, list: DeclaredFeed<SnapshotFeed>): Source | undefined {
+export function createAnnouncedRecords(
+  context: EngineContext,
+  list: DeclaredFeed<SnapshotFeed>,
+): Source | undefined {
   const { resource, id, feed } = list
   const { evidence, changes } = feed
   if (evidence.by !== 'ids' || !changes) return undefined

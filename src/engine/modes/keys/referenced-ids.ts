@@ -6,7 +6,7 @@ import type { Task } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context/context.ts'
 import { DAY, MONTH } from '../../context/intervals.ts'
 import type { Source } from '../../context/job.ts'
-import { byRange, createBatchPlan } from '../../scheduler/batch-plan.ts'
+import { byRange, createPlanInBatches } from '../../scheduler/batch-plan.ts'
 import { isAskable } from './key-requests.ts'
 import { createKeySource } from './key-source.ts'
 
@@ -31,7 +31,7 @@ export function createLookup(
       attempts: attempts + 1,
     })
   let plannedUpTo = 0
-  const plan = createBatchPlan(context, {
+  const plan = createPlanInBatches(context, {
     canBegin: isListed,
     *batches() {
       plannedUpTo = yield* planLookup(context, where.feed, { ...feed, lookup }, plannedUpTo)

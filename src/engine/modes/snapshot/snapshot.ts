@@ -3,7 +3,7 @@ import type { Resource, SnapshotFeed } from '../../../declare/resource.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
 import type { Source } from '../../context/job.ts'
-import { createBatchPlan } from '../../scheduler/batch-plan.ts'
+import { createPlanInBatches } from '../../scheduler/batch-plan.ts'
 import { createListSources } from '../lists.ts'
 import { createLoopGuards } from '../pass.ts'
 import type { PassDuration } from './page.ts'
@@ -37,7 +37,7 @@ export function createSnapshot(
     return scopes !== undefined
   }
 
-  const leftovers = createBatchPlan(context, {
+  const leftovers = createPlanInBatches(context, {
     canBegin: () => true,
     *batches() {
       for (const { scope, pages } of store.segments.of(id))

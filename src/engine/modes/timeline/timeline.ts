@@ -131,7 +131,7 @@ function createPassSplitter(context: EngineContext, list: DeclaredFeed<TimelineF
 }
 
 /** Adds a segment for the whole time axis if there is none, and cuts the segments at `sync.since`. */
-export function tileAxis(context: EngineContext, feed: string): void {
+export function addFirstSegment(context: EngineContext, feed: string): void {
   const { store, options } = context
   if (store.segments.of(feed, '').length === 0) store.segments.add({ feed, scope: '', from: null, to: null })
   const { since } = options
