@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { ApiSettings } from '../config/load-settings.ts'
-import type { TypedTableChange } from '../store/crm/tables.ts'
+import type { TypedTableChange } from '../store/crm/typed-tables.ts'
 import { SHARE_ADVICE, shareOf } from '../store/disk/location.ts'
 import { holdersText, walReaders } from '../store/disk/lock-holders.ts'
 import type { HeldLock } from '../store/file/lock.ts'

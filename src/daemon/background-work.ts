@@ -1,11 +1,11 @@
 import type { App } from '../app/app.ts'
-import { createReportUpdate, type ReportSettings } from '../app/reports.ts'
+import { createReportUpdate, type ReportSettings } from '../app/report-config.ts'
 import { type Clock, MINUTE_MS, SECOND_MS, untilNext } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { ApiSettings, Environment } from '../config/load-settings.ts'
 import { isMaintenanceDue } from '../retention/maintain.ts'
 import { maintainNightly } from './nightly.ts'
-import { publishRegularly } from './publications.ts'
+import { publishRegularly } from './publish-regularly.ts'
 import { maintainSearch, type SearchDeps } from './search-maintenance.ts'
 import { makeSnapshots } from './snapshots.ts'
 

@@ -32,7 +32,6 @@ import { type DaemonState, reasonOfState } from '../store/status/report.ts'
 import { API_GATE, clearGates, type Gate } from '../store/sync/gates.ts'
 import { META } from '../store/sync/meta.ts'
 import { type BackgroundWork, startBackgroundWork } from './background-work.ts'
-import { createTargetCatalogue, type TargetCatalogueParts } from './catalogue.ts'
 import { type CurrentState, reportedState } from './current-state.ts'
 import { startHookWatch } from './hook-watch.ts'
 import { livenessAfter } from './liveness.ts'
@@ -51,6 +50,7 @@ import {
 import type { ServiceManager } from './service-manager.ts'
 import { changedSettings } from './settings-changes.ts'
 import { rebuildingState, runningState, stoppedState, waitingState } from './state.ts'
+import { createTargetCatalogue, type TargetCatalogueParts } from './target-catalogue.ts'
 import { readsFor } from './webhook-reads.ts'
 
 /**

@@ -2,7 +2,7 @@ import { longestBackoffMs } from '../base/backoff.ts'
 import { MINUTE_MS } from '../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import { FOREIGN_OBJECT } from '../store/migrations/foreign-objects.ts'
-import { SEARCH_REBUILT } from '../store/search/objects.ts'
+import { SEARCH_REBUILT } from '../store/search/index-marks.ts'
 
 export interface WaitBetweenSessions {
   ms: number

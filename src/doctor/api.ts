@@ -4,7 +4,7 @@ import { EXIT_STATUS, type ExitStatus, StopError } from '../base/errors.ts'
 import { isLoopbackUrl, isReadableOnTheWay } from '../base/loopback.ts'
 import { type ProxyRules, proxyFor, shownProxy } from '../base/proxies.ts'
 import { wholeSecondsText } from '../terminal/wording.ts'
-import { checkAccessLog } from './access-log.ts'
+import { checkAccessLog } from './access-log-end.ts'
 import { checkEndpoints } from './endpoints.ts'
 import { createFinder, type Finding } from './finding.ts'
 

@@ -7,7 +7,7 @@ import type { DataTestKind } from '../store/data-tests/plan.ts'
 import { type DataTestResult, readShares, runDataTests, type ShareResult } from '../store/data-tests/run.ts'
 import { hasColumn } from '../store/database/existing-tables.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
-import { foreignReportObjects } from '../store/reporting/tables.ts'
+import { foreignReportObjects } from '../store/reporting/derived-tables.ts'
 import { countText } from '../terminal/wording.ts'
 import { createFinder, type Finding } from './finding.ts'
 

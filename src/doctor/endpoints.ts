@@ -51,7 +51,7 @@ const ENDPOINTS = DECLARED.filter(
 
 /**
  * The endpoints of a feed. A list with its scope in the query has none here, since another feed reads the same list.
- * The access log has none here, since `access-log.ts` checks it.
+ * The access log has none here, since `access-log-end.ts` checks it.
  */
 function endpointsOf(feed: Feed): Omit<Endpoint, 'resource'>[] {
   const { table, expected } = feed

@@ -26,7 +26,7 @@ import { appliedMigrations, newestMigration } from '../store/migrations/journal.
 import { countText } from '../terminal/wording.ts'
 import { exportFindings } from './exports.ts'
 import { createFinder, type Finder, type Finding } from './finding.ts'
-import { reportFindings } from './reports.ts'
+import { reportFindings } from './report-settings.ts'
 import { otherProgramsFindings, writerFinding } from './writer.ts'
 
 /** Checks of this machine and of the database. They write nothing. */

@@ -1,6 +1,6 @@
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import { suggestion } from '../base/nearest-name.ts'
-import { declaredTables, type ExportTable } from './tables.ts'
+import { declaredTables, type ExportTable } from './export-tables.ts'
 
 /** Tables as people name them: by their name or by that of their folder. Pure. */
 

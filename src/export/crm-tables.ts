@@ -4,8 +4,8 @@ import { exactNames } from '../store/crm/columns.ts'
 import { readCrmTables } from '../store/crm/dictionary.ts'
 import { quote } from '../store/database/sql.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
+import { type ExportColumn, type ExportTable, exportColumn } from './export-tables.ts'
 import type { ExportKind } from './parquet-types.ts'
-import { type ExportColumn, type ExportTable, exportColumn } from './tables.ts'
 
 /**
  * The typed tables of the workspace's CRM objects. No declaration lists them: their columns follow from the CRM's

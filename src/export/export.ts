@@ -5,10 +5,11 @@ import { workspaceOf } from '../store/file/workspace.ts'
 import { appliedMigrations } from '../store/migrations/journal.ts'
 import { noWarehouseError, readStatus, statusInstants } from '../store/status/status.ts'
 import { META, readMeta } from '../store/sync/meta.ts'
-import { dealViews } from '../store/views/deals.ts'
+import { dealViews } from '../store/views/deal-views.ts'
 import { chosenTables } from './chosen-tables.ts'
 import { exportedCrmTables } from './crm-tables.ts'
 import { duckdbViews, VIEWS_SCRIPT } from './duckdb-views.ts'
+import { type ExportTable, presentTables } from './export-tables.ts'
 import {
   FORMAT,
   MANIFEST,
@@ -18,7 +19,6 @@ import {
   manifestTable,
 } from './manifest.ts'
 import { exportTable, type TableOutcome, type TableWork } from './table-export.ts'
-import { type ExportTable, presentTables } from './tables.ts'
 import { EXPORT_FOLDER, type Target } from './target.ts'
 import { targetError } from './target-folder.ts'
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import type { StoredCell } from '../store/database/sqlite-types.ts'
+import { type ExportColumn, sourcesOf } from './export-tables.ts'
 import { keptCell, PARQUET_TYPES } from './parquet-types.ts'
 import type { Sink } from './partitions.ts'
-import { type ExportColumn, sourcesOf } from './tables.ts'
 
 /**
  * A digest of every cell of a file's rows, in order. It shows whether the file is still equal to the database.

@@ -1,9 +1,9 @@
 import type { ResourceName } from '../declare/resource-names.ts'
 import type { Workspace } from '../store/file/workspace.ts'
 import type { StatusRow } from '../store/status/status.ts'
+import type { ExportTable } from './export-tables.ts'
 import type { Mark } from './fingerprint.ts'
 import { PARQUET_TYPES } from './parquet-types.ts'
-import type { ExportTable } from './tables.ts'
 
 export interface TargetFile extends Mark {
   /** Relative to the target, with `/`. */

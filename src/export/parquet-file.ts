@@ -5,6 +5,7 @@ import { ByteWriter, type ColumnSource, ParquetWriter } from 'hyparquet-writer'
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import type { StoredCell } from '../store/database/sqlite-types.ts'
 import { createFile } from '../store/disk/new-files.ts'
+import { type ExportTable, sourcesOf } from './export-tables.ts'
 import { createFingerprint, MARK_KEY, type Mark, markText } from './fingerprint.ts'
 import {
   type ExportKind,
@@ -13,7 +14,6 @@ import {
   type ParquetType,
   parquetSchema,
 } from './parquet-types.ts'
-import { type ExportTable, sourcesOf } from './tables.ts'
 
 /** A Parquet file that is being written. It keeps at most one row group in memory. */
 export interface ParquetFile {

@@ -1,10 +1,10 @@
 import type { Sqlite } from '../store/database/sqlite-types.ts'
+import type { ExportTable } from './export-tables.ts'
 import { digestSink, type Mark } from './fingerprint.ts'
 import type { TargetFile } from './manifest.ts'
 import { createParquetFile } from './parquet-file.ts'
 import { nextTurn, type Partition, type PartitionReading, readPartitions, type Sink } from './partitions.ts'
-import { createRowReader, type RowReader } from './rows.ts'
-import type { ExportTable } from './tables.ts'
+import { createRowReader, type RowReader } from './row-queries.ts'
 import { filePath, type Target } from './target.ts'
 
 /** Updates the files of one table to its rows at the instant of the export. Only partitions that differ are written. */

@@ -15,8 +15,8 @@ import {
   withStored,
 } from './announcements.ts'
 import { type HookCall, payloadOf } from './call.ts'
-import { type CommandDeps, runHookCommand } from './command.ts'
 import { CALLED, createDeliveries, type Deliveries } from './deliver.ts'
+import { type CommandDeps, runHookCommand } from './hook-command.ts'
 import { postWebhook } from './webhook.ts'
 
 /** Looks for problems and calls someone about them, as `announcements.ts` decides. It outlives the sessions. */

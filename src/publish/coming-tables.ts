@@ -1,6 +1,6 @@
 import { chosenTable, isSameName } from '../export/chosen-tables.ts'
 import { exportedCrmTables, folderOfTable } from '../export/crm-tables.ts'
-import { type ExportTable, presentTables } from '../export/tables.ts'
+import { type ExportTable, presentTables } from '../export/export-tables.ts'
 import { nameFor } from '../store/crm/sql.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
 

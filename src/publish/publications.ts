@@ -1,8 +1,8 @@
-import type { ExportColumn, ExportTable } from '../export/tables.ts'
+import type { ExportColumn, ExportTable } from '../export/export-tables.ts'
 import type { StoredCell } from '../store/database/sqlite-types.ts'
 import type { PublishedState, PublishedTarget } from './published-state.ts'
+import type { PublishedTable } from './published-tables.ts'
 import { FIRST_RANGE } from './row-ranges.ts'
-import type { PublishedTable } from './tables.ts'
 import type { Compared } from './where-to-look.ts'
 
 /**

@@ -12,6 +12,7 @@ import {
 } from '../export/partitions.ts'
 import type { Sqlite, StoredCell } from '../store/database/sqlite-types.ts'
 import { PURGED_PROPERTY } from './expire.ts'
+import { type EvolvedSchema, evolvedSchema, ICEBERG_PARQUET_TYPES } from './iceberg/iceberg-schema.ts'
 import { type DataFile, encodeManifest, encodeManifestList } from './iceberg/manifest.ts'
 import {
   afterCommit,
@@ -22,12 +23,11 @@ import {
   type TableSnapshot,
 } from './iceberg/metadata.ts'
 import { partitionSpec, partitionValue } from './iceberg/partition.ts'
-import { type EvolvedSchema, evolvedSchema, ICEBERG_PARQUET_TYPES } from './iceberg/schema.ts'
 import { metadataAddress, metadataFolder, type TableVersion, writeMetadata } from './metadata-file.ts'
 import { PARTS_PROPERTY, type PartNote, type PublishedPart, type PublishedState } from './published-state.ts'
+import { type PublishedTable, readPartDigests } from './published-tables.ts'
 import type { PartName, PartReader } from './row-ranges.ts'
 import type { Storage } from './storage/storage.ts'
-import { type PublishedTable, readPartDigests } from './tables.ts'
 import type { Looking } from './where-to-look.ts'
 
 /**

@@ -23,10 +23,10 @@ import {
   writeTable,
 } from './publish-table.ts'
 import { type PublishedTarget, readTarget } from './published-state.ts'
+import { droppedTable, type PublishedTable, publishedTables } from './published-tables.ts'
 import type { Storage } from './storage/storage.ts'
 import type { TargetContent } from './storage/target-reader.ts'
 import { hasStaleFiles, removeUncommitted, sweepTable } from './sweep.ts'
-import { droppedTable, type PublishedTable, publishedTables } from './tables.ts'
 import { atOneInstant } from './warehouse-instant.ts'
 import { type Looking, lookingAt, type WhereToLook, whereToLook } from './where-to-look.ts'
 

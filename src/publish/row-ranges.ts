@@ -1,5 +1,5 @@
-import { createRowReader } from '../export/rows.ts'
-import { type ExportTable, sourcesOf } from '../export/tables.ts'
+import { type ExportTable, sourcesOf } from '../export/export-tables.ts'
+import { createRowReader } from '../export/row-queries.ts'
 import { cellsOfNote, NO_TIME, standsFor, WHOLE } from '../store/changes/changes-since.ts'
 import { quote } from '../store/database/sql.ts'
 import type { Sqlite, StoredCell } from '../store/database/sqlite-types.ts'

@@ -1,5 +1,5 @@
 import { DAY_MS } from '../base/clock.ts'
-import type { ExportTable } from '../export/tables.ts'
+import type { ExportTable } from '../export/export-tables.ts'
 import {
   type ChangedParts,
   type ChangePoint,

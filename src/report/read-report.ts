@@ -5,9 +5,9 @@ import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { onlyRow } from '../store/database/statements.ts'
 import type { Workspace } from '../store/file/workspace.ts'
 import { appliedMigrations, newestMigration } from '../store/migrations/journal.ts'
+import { foreignReportObjects, reportTablesIn } from '../store/reporting/derived-tables.ts'
 import { type ReportGuess, readGuesses } from '../store/reporting/guessed-settings.ts'
 import { reportProblems } from '../store/reporting/report-settings.ts'
-import { foreignReportObjects, reportTablesIn } from '../store/reporting/tables.ts'
 import { waitingKeys } from '../store/reporting/waiting-keys.ts'
 import {
   inOneRead,

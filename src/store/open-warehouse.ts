@@ -13,7 +13,7 @@ import {
 import { workspaceOf } from './file/workspace.ts'
 import { writeError } from './migrations/foreign-objects.ts'
 import { migrate, type UpgradeOptions } from './migrations/migrate.ts'
-import { ensureReportTables } from './reporting/tables.ts'
+import { ensureReportTables } from './reporting/derived-tables.ts'
 import { reportViews } from './reporting/views.ts'
 import { createMeta, type Meta } from './sync/meta.ts'
 import { replaceViews } from './views/replace.ts'

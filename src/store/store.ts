@@ -2,7 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { type Clock, isoInstant } from '../base/clock.ts'
 import { createNotedChanges, type NotedChanges } from './changes/noted-changes.ts'
 import { type CrmFieldReader, createCrmFieldReader } from './crm/sql.ts'
-import { type CrmTables, createCrmTables, disableCrmTables, type TypedTableChange } from './crm/tables.ts'
+import {
+  type CrmTables,
+  createCrmTables,
+  disableCrmTables,
+  type TypedTableChange,
+} from './crm/typed-tables.ts'
 import { closeDatabase, closeKeepingWal, closeMovedDatabase } from './database/connections.ts'
 import type { Prepare, Sqlite } from './database/sqlite-types.ts'
 import { statementCache } from './database/statements.ts'
@@ -36,7 +41,7 @@ import { createStoredRows, type StoredRows } from './rows/row-state.ts'
 import { createTombstones, type Tombstones } from './rows/tombstones.ts'
 import { createTranscripts, type Transcripts } from './rows/transcripts.ts'
 import { createHistories, createMerges, createWrite, type Write } from './rows/write-items.ts'
-import { withoutDamagedSearch } from './search/objects.ts'
+import { withoutDamagedSearch } from './search/index-marks.ts'
 import { type Arrivals, createLagHistogram } from './sync/arrivals.ts'
 import { createDays, type Days } from './sync/days.ts'
 import { createDueClock, type DueClock } from './sync/due-clock.ts'
@@ -50,11 +55,11 @@ import { createResync, type Resync } from './sync/resync.ts'
 import { createRounds, type Rounds } from './sync/rounds.ts'
 import { createRuns, type Runs } from './sync/runs.ts'
 import { createSegments, type Segments } from './sync/segments.ts'
-import { type AssociationTasks, createAssociationTasks } from './sync/tasks/associations.ts'
+import { type AssociationTasks, createAssociationTasks } from './sync/tasks/association-tasks.ts'
 import { createLookupTasks, type LookupTasks } from './sync/tasks/lookups.ts'
 import { createSeen, type Seen } from './sync/tasks/seen-keys.ts'
 import { createTasks, type Tasks } from './sync/tasks/tasks.ts'
-import { dealViews } from './views/deals.ts'
+import { dealViews } from './views/deal-views.ts'
 
 /**
  * The warehouse as the engine sees it. Another database would implement this interface, and `app/logged-store.ts` would

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { createLog } from '../../src/base/log.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
-import { createTargetCatalogue } from '../../src/daemon/catalogue.ts'
+import { createTargetCatalogue } from '../../src/daemon/target-catalogue.ts'
 import { virtualClock } from '../api/virtual-clock.ts'
 import { newLake, publishTo } from '../publish/publishing.ts'
 import { newFolder, temporaryStore } from '../store/temporary-store.ts'

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { isoInstant } from '../../src/base/clock.ts'
 import { type ExportKind, keptCell, PARQUET_TYPES, type ParquetType } from '../../src/export/parquet-types.ts'
-import { ICEBERG_PARQUET_TYPES } from '../../src/publish/iceberg/schema.ts'
+import { ICEBERG_PARQUET_TYPES } from '../../src/publish/iceberg/iceberg-schema.ts'
 import type { StoredCell } from '../../src/store/database/sqlite-types.ts'
 import { runs } from '../support/effort.ts'
 

@@ -13,7 +13,7 @@ import {
 } from '../../src/engine/estimate/amount.ts'
 import { ratesOf, secondsFor } from '../../src/engine/estimate/duration.ts'
 import { rowsOf } from '../../src/engine/estimate/page-reader.ts'
-import { singleReads } from '../../src/engine/estimate/single-reads.ts'
+import { singleReads } from '../../src/engine/estimate/reads-behind.ts'
 
 test.each<[parts: Amount[], total: Amount]>([
   [[exactly(2), exactly(3)], exactly(5)],

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { ExportTable } from '../../src/export/tables.ts'
+import type { ExportTable } from '../../src/export/export-tables.ts'
 import { createPartReader, FIRST_RANGE, type PartReader } from '../../src/publish/row-ranges.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite, StoredCell } from '../../src/store/database/sqlite-types.ts'

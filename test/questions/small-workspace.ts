@@ -1,4 +1,4 @@
-import { reportConfig } from '../../src/app/reports.ts'
+import { reportConfig } from '../../src/app/report-config.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { createMeta, META } from '../../src/store/sync/meta.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'

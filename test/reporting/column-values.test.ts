@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { reportConfig } from '../../src/app/reports.ts'
+import { reportConfig } from '../../src/app/report-config.ts'
 import { TABLES } from '../../src/catalog/catalog.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { ENUMERATED } from '../../src/dictionary/column-values.ts'

@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { renderSettingsFile } from '../../src/config/settings-file.ts'
 import { createFinder } from '../../src/doctor/finding.ts'
-import { reportFindings } from '../../src/doctor/reports.ts'
+import { reportFindings } from '../../src/doctor/report-settings.ts'
 import { countGuesses, guessedSettings, readGuesses } from '../../src/store/reporting/guessed-settings.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 

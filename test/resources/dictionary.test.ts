@@ -6,7 +6,7 @@ import { fullMeaning, MISSING, NEVER_NULL } from '../../src/dictionary/described
 import { DICTIONARY, describedTable } from '../../src/dictionary/dictionary.ts'
 import { isDerived } from '../../src/dictionary/report-tables.ts'
 import { INTERNAL_TABLES, isInternal, SEARCH_TABLES } from '../../src/dictionary/sync-tables.ts'
-import { MARKS, SEARCH_INDICES } from '../../src/store/search/schema.ts'
+import { MARKS, SEARCH_INDICES } from '../../src/store/search/index-schema.ts'
 import { META } from '../../src/store/sync/meta.ts'
 import { openAt, type TemporaryStore, withShortcuts } from '../store/temporary-store.ts'
 import { isOfType } from '../support/dictionary-types.ts'

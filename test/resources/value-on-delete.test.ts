@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { reportConfig } from '../../src/app/reports.ts'
+import { reportConfig } from '../../src/app/report-config.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { CONVERSATION_VIEWS, PEOPLE_TABLES } from '../../src/dictionary/conversation-tables.ts'
 import type { DescribedColumn, DescribedTable } from '../../src/dictionary/described-table.ts'

@@ -1,6 +1,6 @@
 import { problemsOf } from '../../src/health/problems.ts'
 import { verdictOf } from '../../src/health/verdict.ts'
-import { statusPageHtml } from '../../src/server/page/page.ts'
+import { statusPageHtml } from '../../src/server/page/status-page.ts'
 import type { PageView } from '../../src/server/page/view.ts'
 import { readOverview } from '../../src/store/status/overview.ts'
 import { readStatusReport } from '../../src/store/status/report.ts'

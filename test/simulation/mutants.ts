@@ -477,7 +477,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     does: 'leaves a typed table as it was when a record is deleted',
     life: life(CRM, change(HOUR, { kind: 'delete', resource: 'crm_records' }), backfill(2 * HOUR)),
-    file: 'store/crm/rows.ts',
+    file: 'store/crm/typed-rows.ts',
     from: 'OLD._deleted_at IS NOT NEW._deleted_at`',
     to: 'false`',
   },

@@ -1,7 +1,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import { EXIT_STATUS } from '../../src/base/errors.ts'
-import type { TypedTableChange } from '../../src/store/crm/tables.ts'
+import type { TypedTableChange } from '../../src/store/crm/typed-tables.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import { openStore } from '../../src/store/store.ts'
 import { parley } from '../cli/parley.ts'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { reportConfig } from '../../src/app/reports.ts'
+import { reportConfig } from '../../src/app/report-config.ts'
 import { DAY_MS } from '../../src/base/clock.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { type Compared, partsToLookAt, whereToLook } from '../../src/publish/where-to-look.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { TABLES } from '../../src/catalog/catalog.ts'
-import { declaredTables } from '../../src/export/tables.ts'
+import { declaredTables } from '../../src/export/export-tables.ts'
 import { quote } from '../../src/store/database/sql.ts'
 import type { StoredCell } from '../../src/store/database/sqlite-types.ts'
 import { purgedContentTest } from '../../src/store/deletions/purged-content.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { hitOf, offsetOf, searchPage } from '../../src/commands/search/page.ts'
+import { hitOf, offsetOf, searchPage } from '../../src/commands/search/hits.ts'
 import { matchOf, type SearchRow, termsOf } from '../../src/store/search/query.ts'
 
 test.each([

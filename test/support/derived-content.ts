@@ -1,5 +1,5 @@
 import { rmSync } from 'node:fs'
-import { reportConfig } from '../../src/app/reports.ts'
+import { reportConfig } from '../../src/app/report-config.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
 import { openSqlite } from '../../src/store/database/sqlite.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'

@@ -1,8 +1,8 @@
 import type { DescribedTable } from '../../src/dictionary/described-table.ts'
 import { DICTIONARY } from '../../src/dictionary/dictionary.ts'
-import { type ExportColumn, exportColumn } from '../../src/export/tables.ts'
-import { namesForReaders } from '../../src/publish/iceberg/schema.ts'
-import { type PublishedTable, publishedTables } from '../../src/publish/tables.ts'
+import { type ExportColumn, exportColumn } from '../../src/export/export-tables.ts'
+import { namesForReaders } from '../../src/publish/iceberg/iceberg-schema.ts'
+import { type PublishedTable, publishedTables } from '../../src/publish/published-tables.ts'
 import { readCrmTables } from '../../src/store/crm/dictionary.ts'
 import type { Sqlite } from '../../src/store/database/sqlite-types.ts'
 

@@ -18,7 +18,7 @@ import {
   settingsOfSections,
 } from '../base/command.ts'
 import { parseResourceName } from '../base/resource-name.ts'
-import type { BackfillPageDeps } from './page.ts'
+import type { BackfillPageDeps } from './backfill-page.ts'
 
 export interface BackfillOptions {
   skip?: string
@@ -141,9 +141,9 @@ async function runBackfill({
     import('../../app/app.ts'),
     import('./progress.ts'),
     import('./summary.ts'),
-    import('./search.ts'),
-    import('../../app/reports.ts'),
-    import('./maintenance.ts'),
+    import('./update-indices.ts'),
+    import('../../app/report-config.ts'),
+    import('./maintain-after.ts'),
     import('./end-report.ts'),
   ])
   const { stdout, stderr, signal } = context
@@ -211,7 +211,7 @@ async function runBackfill({
 }
 
 async function servePage({ area, ...page }: BackfillPageDeps & { area: LiveArea | undefined }) {
-  const { startBackfillPage } = await import('./page.ts')
+  const { startBackfillPage } = await import('./backfill-page.ts')
   const served = await startBackfillPage(page)
   if (served.url !== undefined) area?.write(`The page: ${served.url}\n`)
   return served

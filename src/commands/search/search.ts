@@ -15,7 +15,7 @@ import {
   loadCommandSettings,
   settingsOfSections,
 } from '../base/command.ts'
-import { hitJson, hitOf, searchPage } from './page.ts'
+import { hitJson, hitOf, searchPage } from './hits.ts'
 
 export interface SearchOptions {
   kind?: string

@@ -23,7 +23,7 @@ import { fitTable, indentedNote, type RankedColumn } from '../../terminal/table.
 import { countText, relativeTime, wrapText } from '../../terminal/wording.ts'
 import { DATABASE_ONLY } from '../base/command.ts'
 import { databasePath, ENABLED_FOLDER, servicesIn, settingsPath } from '../service/steps.ts'
-import { hiddenColumnsSentence, type StatusPageOptions } from './page.ts'
+import { hiddenColumnsSentence, type StatusPageOptions } from './status-text.ts'
 
 /** `parley status --all`: the warehouses of one machine, one row for each. */
 

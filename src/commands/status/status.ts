@@ -21,7 +21,7 @@ import {
   settingsOfSections,
 } from '../base/command.ts'
 import { parseResourceName } from '../base/resource-name.ts'
-import { statusPage } from './page.ts'
+import { statusPage } from './status-text.ts'
 
 export interface StatusOptions {
   /** True without a folder. */

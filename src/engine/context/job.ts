@@ -4,7 +4,7 @@ import type { ParleyError } from '../../base/errors.ts'
 import type { Expected, ItemFeed } from '../../declare/resource.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import type { Segment } from '../../store/sync/segments.ts'
-import type { TaskBounds, TaskOrder } from '../../store/sync/tasks/due.ts'
+import type { TaskBounds, TaskOrder } from '../../store/sync/tasks/due-tasks.ts'
 import type { Task } from '../../store/sync/tasks/task.ts'
 
 /** Long work on the database. It yields between batches, so that other work gets its turn on the event loop. */

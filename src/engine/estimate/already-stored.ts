@@ -5,7 +5,7 @@ import type { ResourceName } from '../../declare/resource-names.ts'
 import type { Store } from '../../store/store.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { ReadWorkload } from '../../store/sync/workload.ts'
-import { interruptedSince, isContinued } from '../due/rounds.ts'
+import { interruptedSince, isContinued } from '../due/continued-rounds.ts'
 import { isDueInRound, isNewEnough } from '../due/segment-conditions.ts'
 import type { Span } from './sample.ts'
 

@@ -8,7 +8,7 @@ import type { Stored } from './already-stored.ts'
 import { type Amount, exactly, smaller, sum, UNKNOWN, without } from './amount.ts'
 import { countList, type ListCount } from './list-length.ts'
 import { createPageReader, type Refusal } from './page-reader.ts'
-import { additionOf, conditionOf, isReadSingly, listBehind } from './single-reads.ts'
+import { additionOf, conditionOf, isReadSingly, listBehind } from './reads-behind.ts'
 import { countByTimeline, countTimeline, isTimeline } from './timelines.ts'
 
 /** Estimates the requests of a backfill, from the contents of the warehouse and a few pages of the API. */

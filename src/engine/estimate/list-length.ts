@@ -9,7 +9,7 @@ import { keyOf } from '../parse/key.ts'
 import type { Stored, StoredSegment } from './already-stored.ts'
 import { type Amount, about, atLeast, exactly, pages, sum } from './amount.ts'
 import { type PageReader, rowsOf } from './page-reader.ts'
-import { associationsOf } from './single-reads.ts'
+import { associationsOf } from './reads-behind.ts'
 
 /** What the warehouse and the first pages of a list say about its length. */
 export interface ListCount {

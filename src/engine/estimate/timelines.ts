@@ -6,8 +6,8 @@ import { type Stored, spanOf } from './already-stored.ts'
 import { type Amount, about, atLeast, exactly, pages, sum } from './amount.ts'
 import { type ListCount, largestPage, pageSize, type SeenKey } from './list-length.ts'
 import { type PageReader, rowsOf } from './page-reader.ts'
+import { additionOf, singleReads } from './reads-behind.ts'
 import { type Estimate, type Span, sampleList } from './sample.ts'
-import { additionOf, singleReads } from './single-reads.ts'
 
 /** Samples lists that can be filtered by time. */
 

@@ -11,10 +11,10 @@ import { nextDueOfDaemonMs } from '../due/due.ts'
 import { sweepTexts } from '../modes/items/text-sweep.ts'
 import { noProgress, type SchedulerProgress, trafficOf } from '../requests/request-counts.ts'
 import { createScheduler, type Scheduler } from '../scheduler/scheduler.ts'
+import { beginRounds, closeRuns, endRound, type ResourceResult } from './backfill-rounds.ts'
 import { processRequests } from './handed-over.ts'
 import { recordMinutes } from './minute-recorder.ts'
 import { settle } from './round-end.ts'
-import { beginRounds, closeRuns, endRound, type ResourceResult } from './rounds.ts'
 import { type ChosenResources, chooseResources } from './sources.ts'
 
 /** Reads the chosen resources once completely, or the rest of an interrupted backfill. */

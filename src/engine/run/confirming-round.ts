@@ -14,7 +14,7 @@ import { ITEM_ANSWERS } from '../modes/items/handlers.ts'
  * - each row that has a single read and that its list does not show (deletions/unlisted.ts);
  * - each row that only single reads deny, such as a transcript. Its suspicion starts again now.
  *
- * round-end.ts begins the round in the daemon, rounds.ts in a backfill.
+ * round-end.ts begins the round in the daemon, backfill-rounds.ts in a backfill.
  */
 export function suspectAgain(context: EngineContext, resource: ResourceName): void {
   const { store, server } = context

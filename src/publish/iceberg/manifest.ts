@@ -1,6 +1,6 @@
 import { type AvroSchema, decodeAvroFile, encodeAvroFile } from './avro-file.ts'
+import type { IcebergSchema } from './iceberg-schema.ts'
 import { boundBytes, type PartitionField, type PartitionSpec } from './partition.ts'
-import type { IcebergSchema } from './schema.ts'
 
 /**
  * Manifests: the Avro files that name the data files of a snapshot. Field ids and names are those of Iceberg's

@@ -1,5 +1,5 @@
+import type { EvolvedSchema, IcebergSchema } from './iceberg-schema.ts'
 import type { PartitionSpec } from './partition.ts'
-import type { EvolvedSchema, IcebergSchema } from './schema.ts'
 
 /**
  * The metadata of a table: `vK.metadata.json`, by Iceberg's specification, format version 2. A commit writes the next

@@ -1,4 +1,4 @@
-import type { IcebergSchema } from './schema.ts'
+import type { IcebergSchema } from './iceberg-schema.ts'
 
 /** How the files of a table are divided. Pure. */
 

@@ -8,7 +8,7 @@ import { quote } from '../database/sql.ts'
 import { openSqlite } from '../database/sqlite.ts'
 import { databaseError } from '../database/sqlite-errors.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
-import { SEARCH_INDICES } from '../search/schema.ts'
+import { SEARCH_INDICES } from '../search/index-schema.ts'
 import { FOLDER, type Migration, migrationsIn } from './journal.ts'
 
 /** The objects of the schema: which are parley's, and what those of other people do to its writes and migrations. */

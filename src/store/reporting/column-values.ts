@@ -4,7 +4,7 @@ import { hasTable } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { createMeta, META, readNote } from '../sync/meta.ts'
-import { foreignReportObjects } from './tables.ts'
+import { foreignReportObjects } from './derived-tables.ts'
 
 /**
  * Keeps `column_values`. A table is counted again when it has changed since, in one scan for all its columns, and at most

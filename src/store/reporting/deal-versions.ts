@@ -9,14 +9,14 @@ import {
   WHOLE,
 } from '../changes/changes-since.ts'
 import { type CrmCell, storedName } from '../crm/columns.ts'
-import { valuesOf } from '../crm/rows.ts'
+import { valuesOf } from '../crm/typed-rows.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare, Sqlite, StoredCell } from '../database/sqlite-types.ts'
 import { createMeta, META, readNote } from '../sync/meta.ts'
 import { dealColumns, withPipelines } from './deal-columns.ts'
+import { foreignReportObjects } from './derived-tables.ts'
 import { rolesOf, storedSettings } from './report-settings.ts'
 import { type RecordSource, recordSource, roleValues } from './roles-in-table.ts'
-import { foreignReportObjects } from './tables.ts'
 
 /**
  * Keeps `deal_versions`: each deal as it was between two changes that parley observed. The rows are computed from the

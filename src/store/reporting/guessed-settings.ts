@@ -1,8 +1,8 @@
 import { jsonLine, singleLine } from '../../base/safe-text.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
+import { reportTablesIn } from './derived-tables.ts'
 import { isNamed } from './stage-outcomes.ts'
-import { reportTablesIn } from './tables.ts'
 
 /** What the settings do not say about the CRM and the workspace, so that it is guessed. */
 

@@ -6,10 +6,10 @@ import type { View } from '../views/replace.ts'
 import { CONVERSATION_VIEW_SQL, TODAY } from './conversation-views.ts'
 import { dealColumns, withPipelines } from './deal-columns.ts'
 import type { Deriving } from './derivation.ts'
+import { absentReportObjects } from './derived-tables.ts'
 import { PERIODS } from './periods.ts'
 import { rolesOf, type StoredSettings, storedSettings } from './report-settings.ts'
 import { localDay, type RecordSource, recordSource, roleValues, textLiteral } from './roles-in-table.ts'
-import { absentReportObjects } from './tables.ts'
 
 /**
  * The views for reports, made of `report_settings`. They are replaced when the settings or the columns of typed tables

@@ -12,8 +12,8 @@ import {
   readMarks,
   SEARCH_REBUILT,
   takeStep,
-} from './objects.ts'
-import { MARKS, SEARCH_INDICES, type SearchIndex } from './schema.ts'
+} from './index-marks.ts'
+import { MARKS, SEARCH_INDICES, type SearchIndex } from './index-schema.ts'
 
 /**
  * Creates, fills, purges and drops the full-text indices, in small transactions. Each transaction leaves the indices

@@ -2,7 +2,7 @@ import { safeText } from '../../base/safe-text.ts'
 import { tableNamed } from '../../catalog/catalog.ts'
 import { literal } from '../database/sql.ts'
 import { formsOf, globOf, runsOf, trigramsOf } from './forms.ts'
-import { meetingOf, type SearchTable } from './schema.ts'
+import { meetingOf, type SearchTable } from './index-schema.ts'
 
 /** Turns what a person types into one SQL statement that finds it. Pure. */
 

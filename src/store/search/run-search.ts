@@ -1,6 +1,7 @@
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
-import { type IndexMark, newestKey, readMarks } from './objects.ts'
+import { type IndexMark, newestKey, readMarks } from './index-marks.ts'
+import { SEARCH_INDICES, type SearchIndex, type SearchTable } from './index-schema.ts'
 import {
   type Access,
   indicesFor,
@@ -12,7 +13,6 @@ import {
   startsOf,
   withValues,
 } from './query.ts'
-import { SEARCH_INDICES, type SearchIndex, type SearchTable } from './schema.ts'
 
 /** Runs a search. Chooses between the full-text index and a scan of the newest rows; query.ts builds the statement. */
 

@@ -2,13 +2,13 @@ import { CATALOG, ownerOf, type PlacedTable, TABLES, tableNamed } from '../../ca
 import type { LivesWith } from '../../declare/resource.ts'
 import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
-import { dealViews } from './deals.ts'
+import { dealViews } from './deal-views.ts'
 import { replaceViews, type View } from './replace.ts'
 import { syncCoverage, syncStatus } from './sync.ts'
 
 /**
  * The views that the writer creates when it opens the file: one `live_…` for each table of the catalogue,
- * `transcript_words`, those of the sync's state (sync.ts) and of deals (deals.ts). The `live_…` and `labelled_…` views of
+ * `transcript_words`, those of the sync's state (sync.ts) and of deals (deal-views.ts). The `live_…` and `labelled_…` views of
  * CRM objects are in `../crm/sql.ts`. Those and the deal views are replaced again when the CRM's fields change.
  */
 

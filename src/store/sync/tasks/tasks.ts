@@ -1,6 +1,6 @@
 import type { Prepare } from '../../database/sqlite-types.ts'
 import { onlyRow } from '../../database/statements.ts'
-import { createDueTasks, type DueTasks } from './due.ts'
+import { createDueTasks, type DueTasks } from './due-tasks.ts'
 import { inRange, type KeyRange } from './seen-keys.ts'
 import { BY_DUE_TIME, TASK_COLUMNS, type Task, type TaskKey, type TaskRow, toTask } from './task.ts'
 

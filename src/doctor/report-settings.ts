@@ -1,9 +1,9 @@
 import { EXIT_STATUS } from '../base/errors.ts'
 import { nameIn, sectionOf } from '../config/settings.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
+import { foreignReportObjects, reportTablesIn } from '../store/reporting/derived-tables.ts'
 import { type GuessedSetting, guessedSettings } from '../store/reporting/guessed-settings.ts'
 import { reportProblems, storedReports } from '../store/reporting/report-settings.ts'
-import { foreignReportObjects, reportTablesIn } from '../store/reporting/tables.ts'
 import { waitingKeys } from '../store/reporting/waiting-keys.ts'
 import type { Finder, Finding } from './finding.ts'
 

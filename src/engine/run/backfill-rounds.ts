@@ -6,7 +6,7 @@ import type { RunCounts, RunOutcome } from '../../store/sync/runs.ts'
 import type { EngineContext } from '../context/context.ts'
 import { isHoldOver } from '../deletions/apply.ts'
 import { confirmationMs } from '../deletions/recheck.ts'
-import { interruptedSince, isContinued } from '../due/rounds.ts'
+import { interruptedSince, isContinued } from '../due/continued-rounds.ts'
 import { suspectAgain } from './confirming-round.ts'
 import { recordOutcome } from './round-end.ts'
 

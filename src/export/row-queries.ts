@@ -1,6 +1,6 @@
 import { quote } from '../store/database/sql.ts'
 import type { Sqlite, StoredCell } from '../store/database/sqlite-types.ts'
-import { type ExportTable, sourcesOf } from './tables.ts'
+import { type ExportTable, sourcesOf } from './export-tables.ts'
 
 /** Reads the rows of a table partition by partition. */
 export interface RowReader {

@@ -6,7 +6,7 @@ import { REPORT_VIEWS } from '../dictionary/report-tables.ts'
 import { DIVISIONS, type Division, isExported } from '../store/changes/divisions.ts'
 import { quote } from '../store/database/sql.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
-import { absentReportObjects } from '../store/reporting/tables.ts'
+import { absentReportObjects } from '../store/reporting/derived-tables.ts'
 import type { ExportKind } from './parquet-types.ts'
 
 /** The exported tables, derived from the declarations and the dictionary. */

@@ -4,10 +4,10 @@ import type { NotedChanges } from '../changes/noted-changes.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { replaceViews, type View } from '../views/replace.ts'
 import { refreshCrmDictionary } from './dictionary.ts'
-import { createCrmTableReplacement, dropTypedTables } from './replacement.ts'
-import { createCrmTableRows } from './rows.ts'
 import { isTableError, nameFor } from './sql.ts'
+import { createCrmTableReplacement, dropTypedTables } from './table-replacement.ts'
 import { type CrmTableState, createCrmTableStates, type TypedTable } from './table-state.ts'
+import { createCrmTableRows } from './typed-rows.ts'
 
 /**
  * Typed tables: one per CRM object, with a column for each field, consistent with `crm_records` at every commit.

@@ -3,7 +3,7 @@ import { hasTable, renameTable } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
-import { CREATE_MARKS, MARKS, SEARCH_INDICES, type SearchIndex } from './schema.ts'
+import { CREATE_MARKS, MARKS, SEARCH_INDICES, type SearchIndex } from './index-schema.ts'
 
 /** Blocks of an index, of up to 4 KB each, that are deleted at a time. */
 const BLOCKS = 40

@@ -5,7 +5,6 @@ import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { replaceViews, type View } from '../views/replace.ts'
 import { type CrmColumn, columnsForFields } from './columns.ts'
 import { refreshCrmDictionary } from './dictionary.ts'
-import type { CrmRow, CrmTableRows } from './rows.ts'
 import {
   createCrmFieldReader,
   createTable,
@@ -19,6 +18,7 @@ import {
   viewsOf,
 } from './sql.ts'
 import { type CrmTableState, type CrmTableStates, type TypedTable, tableNamesOf } from './table-state.ts'
+import type { CrmRow, CrmTableRows } from './typed-rows.ts'
 
 /**
  * Replaces the typed tables of an object when its metadata changes: creates a next table, fills it in batches, swaps it
