@@ -38,6 +38,21 @@ describe('a row whose time cannot be read', () => {
   })
 })
 
+test('nothing is due for rows without a time once the last one of them is deleted', async () => {
+  const api = await startScriptedApi()
+  let listed = [activity(1), activity(2, 'last Tuesday')]
+  api.on('/v2/activities', () => v2Page(listed))
+  api.on('/v2/activities/{id}', () => refused(404))
+  const trial = await startTrial(api)
+  const walks = () => trial.column("SELECT key FROM sync_tasks WHERE feed = 'activities.list.walk'")
+  await trial.run(['activities'])
+  expect(walks()).toHaveLength(1)
+  listed = [activity(1)]
+  for (let times = 0; times < 2; times += 1) await trial.run(['activities'])
+  expect(trial.column(live)).toEqual([uuid(1)])
+  expect(walks()).toEqual([])
+})
+
 describe('a row without a time that appears later', () => {
   test('such a row is found within 30 days, and lists are read within their bounds meanwhile', async () => {
     const api = await startScriptedApi()

@@ -160,7 +160,7 @@ function endTimelinePass(
 ): void {
   const { store, schedule, log } = context
   endPassOf(store.segments, reached)
-  if (isUnbounded(list.feed, base)) noteWalk(context, list)
+  if (reached.from === null) noteWalk(context, list, isUnbounded(list.feed, base))
   guards.ended(reached)
   const againMs = context.missedRows.passEnded(reached.id)
   if (againMs !== undefined) wantSegment(context, reached, againMs)
@@ -279,10 +279,12 @@ const FORGOTTEN_AT_ONCE = 1000
 
 const walkOf = ({ id }: DeclaredFeed) => ({ feed: `${id}.walk`, key: '' })
 
-function noteWalk(context: EngineContext, list: DeclaredFeed<TimelineFeed>): void {
-  if (!context.store.rowTimes.hasUndated(list.feed)) return
-  const round = context.rounds.number(list.resource)
-  context.store.tasks.done(walkOf(list), { round, dueAt: context.after(MONTH) })
+/** After a pass over the oldest segment. Without an undated row, nothing is left to be due. */
+function noteWalk(context: EngineContext, list: DeclaredFeed<TimelineFeed>, wasUnbounded: boolean): void {
+  const { tasks, rowTimes } = context.store
+  if (!rowTimes.hasUndated(list.feed)) tasks.remove(walkOf(list))
+  else if (wasUnbounded)
+    tasks.done(walkOf(list), { round: context.rounds.number(list.resource), dueAt: context.after(MONTH) })
 }
 
 /**
