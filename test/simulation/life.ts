@@ -111,7 +111,8 @@ const RESTARTS: Readonly<Record<number, number>> = { 69: 10_000, 73: 10_000, 75:
 const MOST_QUIET_DAYS = 10
 /** A withheld meeting is read again after a quarter of its age, at most 30 days later. Its transcript follows. */
 const MOST_WITHHELD_DAYS = 31
-const isStillWithheld = (difference: string) => difference.includes('access is "withheld", expected "open"')
+const NOT_SHOWN = /^and \d+ more$/
+const STILL_WITHHELD = /^meetings \["([^"]+)"\]: access is "withheld", expected "open"$/
 /** What did not fit and has no key is resolved at the end of the first round that began after it: at most two rounds. */
 const MOST_REJECT_DAYS = 15
 /** In this time each key is asked for that is asked for at all. */
@@ -418,8 +419,13 @@ export async function live(life: Life): Promise<Lived> {
       await pass(step * DAY)
       rest.push(witness.sizes(trace.count() - before))
       const left = [...witness.differences(), ...witness.unwell()]
-      const quietDays = left.some(isStillWithheld) ? MOST_WITHHELD_DAYS : life.quietDays
-      find(...left.filter(one => day >= (one.startsWith('sync_rejects:') ? MOST_REJECT_DAYS : quietDays)))
+      const withheld = left.flatMap(one => STILL_WITHHELD.exec(one)?.[1] ?? [])
+      const boundOf = (one: string) => {
+        if (one.startsWith('sync_rejects:')) return MOST_REJECT_DAYS
+        const isOfWithheld = withheld.some(key => one.includes(key) || NOT_SHOWN.test(one))
+        return isOfWithheld ? MOST_WITHHELD_DAYS : life.quietDays
+      }
+      find(...left.filter(one => day >= boundOf(one)))
       if (left.length === 0 && day >= life.restDays) break
     }
     find(...grown(rest), ...(life.restDays >= ALL_ASKED_DAYS ? witness.unnamed() : []))

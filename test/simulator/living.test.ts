@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { keepChanging, LIVING_CHANGES } from '../../src/simulator/living.ts'
 import { createSimulator } from '../../src/simulator/server.ts'
 
-/** A workspace that lives until its clock has slept so many times. */
+/** A workspace that lives until its clock has slept this often. */
 async function lifeOf(sleeps: number) {
   const simulator = createSimulator({ messages: 100, meetings: 20, deals: 10 })
   const over = new AbortController()

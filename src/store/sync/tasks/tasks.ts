@@ -8,7 +8,7 @@ export interface Tasks extends TaskDemands, DueTasks, TaskResults {
   find(task: TaskKey): Task | undefined
   /** The latest due time within a span, among these resources' probes and their tasks with `round` = `BY_DUE_TIME`. */
   latestAsked(resources: readonly string[], span: { after: string; upTo: string }): string | undefined
-  /** The keys without a scope that are read at their due time, in a backfill too, since their last answer counts only twice. */
+  /** Keys without a scope whose last answer counts only if another one agrees. A backfill waits for their due time too. */
   repeated(feed: string): string[]
   countDue(feed: string, now: string): number
   /** Whether the feed has a task, other than those whose last request failed. */
