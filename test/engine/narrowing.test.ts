@@ -29,6 +29,7 @@ const page = (more: Partial<FailedTimelinePage> = {}): FailedTimelinePage => ({
   now: NOW,
   feedFailures: 1,
   rowsAgain: 0,
+  pagesRead: 0,
   ...more,
 })
 
@@ -36,16 +37,26 @@ describe('a failing page of a timeline', () => {
   test.each<[string, Partial<FailedTimelinePage>, object]>([
     ['is asked for with a tenth of its rows', {}, { step: 'shrink', limit: 10 }],
     ['is then asked for with one row', { limit: 10 }, { step: 'shrink', limit: 1 }],
-    ['is then cut in the middle of its span', { limit: 1 }, { step: 'cut', at: NOW - 4000 }],
+    ['is then cut in the middle of its span', { limit: 1 }, { step: 'cut', at: NOW - 4000, limit: 1 }],
+    [
+      'is cut into parts that are read with ten rows a page, after more than three pages of one row',
+      { limit: 1, pagesRead: 4 },
+      { step: 'cut', at: NOW - 4000, limit: 10 },
+    ],
+    [
+      'is cut into parts that are read row by row, after three of them',
+      { limit: 1, pagesRead: 3 },
+      { step: 'cut', at: NOW - 4000, limit: 1 },
+    ],
     [
       'without a lower end is cut below its top, further with each failure',
       { limit: 1, from: null, attempts: 3 },
-      { step: 'cut', at: NOW - 64_000 },
+      { step: 'cut', at: NOW - 64_000, limit: 1 },
     ],
     [
       'without an upper end is cut above now, so that new rows are not held up',
       { limit: 1, to: null, attempts: 3 },
-      { step: 'cut', at: NOW + 64_000 },
+      { step: 'cut', at: NOW + 64_000, limit: 1 },
     ],
     [
       'without an upper end is not cut by the daemon while all else of the list fails too',

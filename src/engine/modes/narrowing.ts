@@ -85,6 +85,8 @@ export interface FailedTimelinePage extends FailedPage {
   feedFailures: number
   /** Rows that a pass with smaller pages reads again before it reaches this page. */
   rowsAgain: number
+  /** Pages that the pass has read before this page. */
+  pagesRead: number
 }
 
 export type NextForPage =
@@ -92,12 +94,18 @@ export type NextForPage =
   | { step: 'wait' }
   /** Request the same rows with `limit` rows a page. */
   | { step: 'shrink'; limit: number }
-  /** A page of one row fails: cut the span at this instant, in ms, and read both parts. */
-  | { step: 'cut'; at: number }
+  /** A page of one row fails: cut the span at this instant, in ms, and read both parts with `limit` rows a page. */
+  | { step: 'cut'; at: number; limit: number }
   /** The span cannot be divided further: put it off, so that other spans are read. */
   | { step: 'step-over' }
 
 const LIMITS = [10, 1]
+
+/**
+ * After more answered pages of one row than this, the parts of a cut span are read with larger pages again. Otherwise a
+ * list whose answers fail at random would be read row by row to its end.
+ */
+const MOST_SINGLE_ROWS = 3
 
 /** A span this short is not cut: a query adds 1 ms to its upper bound, so even 1 ms is queried as 2 ms. */
 const NARROWEST_MS = 2
@@ -125,7 +133,9 @@ export function nextForPage(page: FailedTimelinePage): NextForPage {
   if (isAlone) return { step: 'step-over' }
   if (page.to === null && page.mayPass && page.feedFailures > FAILURES_OF_ONE_PAGE) return { step: 'wait' }
   const at = cutAt(page)
-  return at === undefined ? { step: 'step-over' } : { step: 'cut', at }
+  if (at === undefined) return { step: 'step-over' }
+  const [larger = 1] = LIMITS
+  return { step: 'cut', at, limit: page.pagesRead > MOST_SINGLE_ROWS ? larger : 1 }
 }
 
 /** A page of a log that is read in periods. */
@@ -138,13 +148,11 @@ export interface FailedPeriodPage extends FailedPage {
   isAnswered: boolean
 }
 
+/** A period is requested in one request, whatever its number of rows. */
+export type NextForPeriod = Extract<NextForPage, { step: 'wait' | 'step-over' }> | { step: 'cut'; at: number }
+
 /** A period is cut only if a period of the log was answered before. Otherwise the whole log may be failing. */
-export function nextForPeriod({
-  from,
-  to,
-  isAnswered,
-  ...page
-}: FailedPeriodPage): Exclude<NextForPage, { step: 'shrink' }> {
+export function nextForPeriod({ from, to, isAnswered, ...page }: FailedPeriodPage): NextForPeriod {
   const mostFailures = page.mayPass ? FAILURES_OF_ONE_PAGE : MOST_FAILURES_IN_A_ROW
   if (from === null || to === null || !isOfThePage(page) || page.feedFailures > mostFailures)
     return { step: 'wait' }

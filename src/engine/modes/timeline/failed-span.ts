@@ -35,6 +35,7 @@ export function narrowSpan(context: EngineContext, span: FailedSpan): void {
     now: context.server.now(),
     feedFailures: span.feedFailures,
     rowsAgain: segment.edgeKeys.length,
+    pagesRead: segment.pages,
     code: error.code,
     mayPass: context.schedule.isTimed,
   })
@@ -49,7 +50,7 @@ export function narrowSpan(context: EngineContext, span: FailedSpan): void {
     // The whole list fails, so smaller pages help none of its parts. It may answer only after a restart.
     if (span.feedFailures > FAILURES_OF_ONE_PAGE) context.store.segments.readWholePages(span.list.id)
   } else if (next.step === 'shrink') shrink(context, span, attempts, next.limit)
-  else if (next.step === 'cut') cut(context, span, attempts, next.at)
+  else if (next.step === 'cut') cut(context, span, attempts, next)
   else stepOver(context, span, attempts)
 }
 
@@ -61,10 +62,15 @@ function shrink(context: EngineContext, span: FailedSpan, attempts: number, limi
   context.store.segments.save({ ...rest, query, ...state })
 }
 
-function cut(context: EngineContext, span: FailedSpan, attempts: number, at: number): void {
+function cut(
+  context: EngineContext,
+  span: FailedSpan,
+  attempts: number,
+  { at, limit }: { at: number; limit: number },
+): void {
   const { segments } = context.store
   for (const part of cutFailed(segments, unreadPart(context, span), isoInstant(at))) {
-    const query = { ...baseQuery(span.list.feed, part), limit: '1' }
+    const query = { ...baseQuery(span.list.feed, part), limit: String(limit) }
     segments.save({ ...part, attempts, retryAt: null, query })
   }
 }
