@@ -44,9 +44,6 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   undici: ['base/http-pool.ts'],
 }
 
-/** Packages in which schemas are written: they are a language here, and no service. */
-const SCHEMA_LIBRARIES = ['drizzle-orm', 'zod']
-
 const TIME = ['base/clock.ts', 'simulator/']
 /** The only files that may use a part of the platform. A path that ends with a slash stands for the whole folder. */
 const PLATFORM: Readonly<Record<string, readonly string[]>> = {
@@ -213,8 +210,8 @@ const commandLine = perImport(({ path }, found) => {
 })
 
 const resources = perImport(({ path }, { module }) =>
-  path.startsWith('resources/') && ![...SCHEMA_LIBRARIES, 'declare/resource.ts'].includes(module)
-    ? `a resource imports declare/resource.ts, ${SCHEMA_LIBRARIES.join(' and ')} only`
+  path.startsWith('resources/') && module !== 'declare/resource.ts'
+    ? 'a resource imports declare/resource.ts only'
     : undefined,
 )
 
@@ -261,9 +258,7 @@ const simulatorUnknown = perImport(({ path }, { module }) =>
 
 const owners = perImport((source, found) => {
   const { module } = found
-  if (isOurs(found) || found.typeOnly || /^node:|^\./.test(module) || SCHEMA_LIBRARIES.includes(module)) {
-    return undefined
-  }
+  if (isOurs(found) || found.typeOnly || /^node:|^\./.test(module)) return undefined
   const places = Object.hasOwn(OWNERS, module) ? OWNERS[module] : undefined
   if (places === undefined) return 'this package has no owner yet; name one in test/architecture/rules.ts'
   return within(source.path, places) ? undefined : `only ${places.join(' and ')} may`
