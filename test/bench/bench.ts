@@ -18,6 +18,8 @@ import { livesTable, measureLives } from './lives.ts'
 import { describeMachine } from './machine.ts'
 import { runPage } from './page.ts'
 import { pageFigures } from './page-report.ts'
+import { measurePeers } from './peers/measure.ts'
+import { peersTable } from './peers/report.ts'
 import { runPublish } from './publish.ts'
 import { publishFigures } from './publish-report.ts'
 import { runQuestions } from './questions.ts'
@@ -45,13 +47,14 @@ const USAGE = `npm run bench -- [what] [options]
   fleet           what one more workspace on a machine costs: many idle daemons, and all of them started at once
   scopes          what a list costs for each of 500 and of 5000 collections
   lives           processor time of simulated lives by its parts, for a request and for a day at rest
+  peers           the same lists with dlt and with Airbyte's CDK, which pip installs, and what is wrong a week later
   questions       how long the questions of drizzle/questions take while a daemon writes
 backfill and features:
   --repeat N      runs of each kind, of which the fastest counts (default 2)
 backfill:
   --large         also a workspace of 1000000 messages, without texts
   --no-texts      leave out the run that reads every text
-backfill, freshness, latency, features, page, publish and questions:
+backfill, freshness, latency, features, page, peers, publish and questions:
   --messages N    size of the workspace (default 100000)
 fleet:
   --daemons N     how many (default 50)
@@ -186,6 +189,13 @@ async function questions(folder: string): Promise<Outcome> {
   return { measured, sections: [questionsAbout(measured), questionsTable(measured)] }
 }
 
+async function withPeers(folder: string): Promise<Outcome> {
+  const messages = Number(given.messages)
+  const measured = await measurePeers({ folder, program: given.program, messages })
+  const about = `Activities, messages, members and collections of a workspace with ${messages.toLocaleString('en')} messages: into an empty folder, and again after late arrivals, edits and deletions.`
+  return { measured, sections: [about, peersTable(measured)] }
+}
+
 async function page(folder: string): Promise<Outcome> {
   const messages = Number(given.messages)
   const measured = await runPage({ ...daemonTrial(folder), messages })
@@ -236,6 +246,7 @@ const BENCHMARKS: Readonly<Record<string, (folder: string) => Promise<Outcome>>>
   fleet,
   scopes,
   lives,
+  peers: withPeers,
   questions,
 }
 

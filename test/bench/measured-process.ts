@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { Readable } from 'node:stream'
@@ -47,18 +47,27 @@ export function startMeasured(
   env: NodeJS.ProcessEnv,
   log?: number,
 ): MeasuredProcess {
-  const began = performance.now()
   const own = ownStart(args[0])
-  const child = spawn(process.execPath, [...own.options, '--import', EXIT_REPORT, ...args], {
+  return runMeasured([process.execPath, ...own.options, '--import', EXIT_REPORT, ...args], {
     env: { ...env, ...own.env },
     stdio: ['pipe', 'pipe', log ?? 'pipe', 'pipe'],
   })
+}
+
+/** Starts a program that reports its own memory and time on descriptor 3. */
+export function runMeasured(
+  [command, ...args]: readonly [string, ...string[]],
+  options: Pick<SpawnOptions, 'env' | 'stdio'>,
+): MeasuredProcess {
+  const began = performance.now()
+  const child = spawn(command, args, options)
   const complaints = child.stderr ? text(child.stderr) : ''
   const fromInside = child.stdio[3]
   const report = fromInside instanceof Readable ? text(fromInside) : Promise.resolve('')
   const ended = once(child, 'close').then(async ([status]) => {
     const wallMs = performance.now() - began
-    if (status !== 0) throw new Error(`status ${status}: ${(await complaints).slice(-2000)}`)
+    if (status !== 0)
+      throw new Error(`${command} ends with status ${status}: ${(await complaints).slice(-2000)}`)
     return { wallMs, ...(JSON.parse(await report) as Omit<Usage, 'wallMs'>) }
   })
   return { child, ended }

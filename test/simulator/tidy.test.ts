@@ -37,3 +37,13 @@ test('an edit of a tidy deal moves its stage and its close date, and keeps its n
   expect(changed).not.toContain('name')
   expect(changed).not.toContain('owner_id')
 })
+
+test('only a workspace that is not tidy lists times in other zones than UTC', async () => {
+  const inOtherZones = async (tidy: boolean) => {
+    const { world } = await worldOf(tidy)
+    const times = [...world.truth().items('messages')].map(({ received_at }) => String(received_at))
+    return times.filter(time => !time.endsWith('Z')).length
+  }
+  expect(await inOtherZones(true)).toBe(0)
+  expect(await inOtherZones(false)).toBeGreaterThan(0)
+})

@@ -56,6 +56,9 @@ const STYLES: readonly Style[] = [
 const days = new Map<number, string>()
 const TWO = Array.from({ length: 100 }, (_, n) => String(n).padStart(2, '0'))
 
+/** The `variety` of a tidy workspace: in UTC, with milliseconds unless there are more digits. */
+export const TIDY_VARIETY = 0
+
 /** Writes an instant in one of several styles, without loss of digits. `variety`: any whole number, picks the style. */
 export function formatInstant(micros: number, variety: number): string {
   const style = STYLES[variety & 7] ?? { digits: 3, zone: 'Z', offset: 0 }

@@ -1,5 +1,5 @@
 import { createIds } from '../../base/ids.ts'
-import { formatInstant } from '../../base/instants.ts'
+import { formatInstant, TIDY_VARIETY } from '../../base/instants.ts'
 import { createItems, type Items } from '../../base/items.ts'
 import { mix } from '../../base/random.ts'
 import { quoteOrNull, SALT, type Scene } from '../../base/scene.ts'
@@ -64,7 +64,7 @@ export function createActivities(scene: Scene, parts: ActivityParts): Activities
     )
     return (
       `{"id":"${items.ids.of(index)}","type":"${kindOf(parts, origin)}","source_type":"${type}","source_id":"${sourceId}"` +
-      `,"occurred_at":"${formatInstant(timeline.timeOf(index), draw)}","created_via":${quoteOrNull(route)}` +
+      `,"occurred_at":"${formatInstant(timeline.timeOf(index), scene.isTidy ? TIDY_VARIETY : draw)}","created_via":${quoteOrNull(route)}` +
       `,"actor":${actorJson(parts, actorOf(scene, parts, origin, index), draw)},"links":[${linked.join(',')}]${draw % 45 === 3 ? ',"pinned":false' : ''}}`
     )
   }

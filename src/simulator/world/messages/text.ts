@@ -1,4 +1,4 @@
-import { formatInstant } from '../../base/instants.ts'
+import { formatInstant, TIDY_VARIETY } from '../../base/instants.ts'
 import { createDraw, mix } from '../../base/random.ts'
 import { quoteOrNull, SALT, type Scene } from '../../base/scene.ts'
 import { mailBody, mailSubject } from '../../content/mail.ts'
@@ -10,7 +10,8 @@ import { isContentHidden, isGroupMail, isSentBy, type MailMessage } from './mess
 export function headOf(scene: Scene, message: MailMessage, participantsJson: string): string {
   const { seed } = scene
   const { index, id, threadId, receivedAt, draw, revision } = message
-  const received = formatInstant(receivedAt, mix(seed, SALT.message + 6, index))
+  const variety = scene.isTidy ? TIDY_VARIETY : mix(seed, SALT.message + 6, index)
+  const received = formatInstant(receivedAt, variety)
   const isGroup = isGroupMail(draw) !== (revision % 2 === 1)
   const extra = mix(seed, SALT.message + 5, index) % 40 === 0 ? ',"importance":"high"' : ''
   return (
