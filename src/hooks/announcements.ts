@@ -1,32 +1,27 @@
-import { DAY_MS, isoInstant } from '../base/clock.ts'
+import { type Backoff, backoffMs } from '../base/backoff.ts'
+import { DAY_MS, isoInstant, MINUTE_MS } from '../base/clock.ts'
 import type { HealthProblem, ProblemKind } from '../health/problems.ts'
 
 /**
  * Which problems someone is called about, and when. Pure.
  *
- *   seen → calling       two looks in a row saw the problem, and it lasted long enough
- *   calling → called     a try of the call succeeded, or every try failed
- *   called → calling     a problem that parley waited out needs a person now, or needs one for another day
- *   called → recovering  two looks in a row did not see the problem, and a call about it succeeded
- *   recovering → called  the problem is back before the call about its recovery succeeded
- *
- * A problem is forgotten when two looks in a row did not see it: after the call about its recovery if a call about the
- * problem succeeded, else at once, or when its call was withdrawn.
+ * A problem is there when two looks in a row saw it, and gone when two in a row did not. Someone is called when that
+ * differs from the last call, and each call is one try: if it fails, a later look that still finds it due tries again.
  */
-export type AnnouncementStage = 'seen' | 'calling' | 'called' | 'recovering'
+
+export type HookEvent = 'problem' | 'recovered'
 
 export interface WatchedProblem extends Pick<HealthProblem, 'id' | 'kind' | 'what' | 'detail' | 'todo'> {
   /** The instant that the problem states, or that of the first look that saw it. */
   since: string
-  stage: AnnouncementStage
-  /** Whether a call about it has succeeded. */
-  isHeard: boolean
-  /** When its last call began, in ms since the epoch; undefined before. `kind` is that of the last call. */
-  calledAt: number | undefined
-  /** Looks in a row that saw the problem, counted to two; 0 when the last one did not. */
-  present: number
-  /** Looks in a row that did not see the problem, counted to two; 0 when the last one did. */
-  absent: number
+  /** Looks in a row that saw the problem, counted to two. Those in a row that did not are negative. */
+  looks: number
+  /** The call that is under way; `at` is its begin, in ms since the epoch. */
+  calling?: { event: HookEvent; at: number } | undefined
+  /** The call that failed last, and when it may be tried again, in ms since the epoch. */
+  failed?: { event: HookEvent; tries: number; retryAt: number } | undefined
+  /** The last call about the problem that succeeded or was given up. `isHeard`: whether any of them succeeded. */
+  called?: { at: number; isHeard: boolean } | undefined
 }
 
 export interface ProblemLook {
@@ -44,15 +39,10 @@ export interface AnnouncementLimits {
   room: number
 }
 
-export interface AnnouncementStep {
-  announce: readonly WatchedProblem[]
-  recovered: readonly WatchedProblem[]
-  /** The ids of problems whose calls must not be tried again, since they are no longer true. */
-  withdraw: readonly string[]
-  next: readonly WatchedProblem[]
+export interface DueCall {
+  event: HookEvent
+  problem: WatchedProblem
 }
-
-export type DeliveryEnd = 'delivered' | 'failed' | 'withdrawn'
 
 /** A problem that needs a person is announced again after this time. */
 const REPEAT_MS = DAY_MS
@@ -60,31 +50,50 @@ const REPEAT_MS = DAY_MS
 /** In this many looks in a row a problem must be seen, or missed. */
 const LOOKS = 2
 
-export function announcementsAfter(
+const TRIES = 5
+/** The waits between five tries are about 15 minutes together. */
+const RETRY: Backoff = { firstMs: MINUTE_MS, mostMs: 8 * MINUTE_MS, jitter: 0.2 }
+
+/** The calls to begin now: about recoveries, then about the most serious problems. */
+export function callsAfter(
   watched: readonly WatchedProblem[],
   look: ProblemLook,
   { waitMs, room }: AnnouncementLimits,
-): AnnouncementStep {
-  const counted = [...counts(watched, look), ...newProblems(watched, look)].filter(isRemembered)
-  const isRecovered = ({ stage, isHeard, absent }: WatchedProblem) =>
-    stage === 'called' && isHeard && absent >= LOOKS
-  const recovered = counted.filter(isRecovered).slice(0, room)
-  const due = dueProblems(counted, look, waitMs).slice(0, room - recovered.length)
-  const announce = due.map(
-    one => ({ ...one, ...textsIn(look, one), stage: 'calling', calledAt: look.at }) as const,
+): { calls: readonly DueCall[]; next: readonly WatchedProblem[] } {
+  const counted = [...watched.map(one => afterLook(one, look)), ...newProblems(watched, look)].filter(
+    isRemembered,
   )
-  const isStale = ({ stage, present, absent }: WatchedProblem) =>
-    (stage === 'calling' && absent >= LOOKS) || (stage === 'recovering' && present > 0)
-  return {
-    announce,
-    recovered,
-    withdraw: counted.filter(isStale).map(({ id }) => id),
-    next: counted.map(
-      one =>
-        announce.find(({ id }) => id === one.id) ??
-        (recovered.includes(one) ? { ...one, stage: 'recovering' as const } : one),
-    ),
-  }
+  const rankOf = ({ id }: WatchedProblem) => look.problems.findIndex(problem => problem.id === id)
+  const calls = counted
+    .toSorted((one, other) => rankOf(one) - rankOf(other))
+    .flatMap(one => {
+      const event = dueEvent(one, look, waitMs)
+      const isPutOff = one.failed?.event === event && (one.failed?.retryAt ?? 0) > look.at
+      return event === undefined || isPutOff || one.calling ? [] : { event, problem: one }
+    })
+    .slice(0, Math.max(0, room))
+    .map(({ event, problem }): DueCall => {
+      const texts = event === 'problem' ? textsIn(look, problem) : {}
+      return { event, problem: { ...problem, ...texts, calling: { event, at: look.at } } }
+    })
+  const next = counted.map(one => calls.find(({ problem }) => problem.id === one.id)?.problem ?? one)
+  return { calls, next }
+}
+
+/** What someone is to be called about; undefined when the last call still says what is true. */
+function dueEvent(
+  { id, since, kind: calledAs, looks, called }: WatchedProblem,
+  { at, problems }: ProblemLook,
+  waitMs: number,
+): HookEvent | undefined {
+  if (looks <= -LOOKS) return called?.isHeard ? 'recovered' : undefined
+  const kind = problems.find(problem => problem.id === id)?.kind
+  if (looks < LOOKS || kind === undefined) return undefined
+  const isDue =
+    called === undefined
+      ? kind !== 'wait' || at - Date.parse(since) >= waitMs
+      : kind !== 'wait' && (calledAs === 'wait' || at - called.at >= REPEAT_MS)
+  return isDue ? 'problem' : undefined
 }
 
 /** What the look saw of the problem. Between two calls the texts stay those of the last one. */
@@ -93,64 +102,56 @@ function textsIn({ problems }: ProblemLook, watched: WatchedProblem) {
   return { kind, what, detail, todo }
 }
 
-/** The problems to announce, the most serious first. */
-function dueProblems(
-  watched: readonly WatchedProblem[],
-  { at, problems }: ProblemLook,
-  waitMs: number,
-): WatchedProblem[] {
-  const isDue = ({ stage, since, kind: calledAs, calledAt = 0 }: WatchedProblem, kind: ProblemKind) => {
-    if (stage === 'seen') return kind !== 'wait' || at - Date.parse(since) >= waitMs
-    return stage === 'called' && kind !== 'wait' && (calledAs === 'wait' || at - calledAt >= REPEAT_MS)
-  }
-  const due = problems.flatMap(({ id, kind }) =>
-    watched.filter(one => one.id === id && one.present >= LOOKS && isDue(one, kind)),
-  )
-  return [...new Set(due)]
-}
-
 /** After a look that could not read the database, a problem that it did not see may still exist. */
-function counts(watched: readonly WatchedProblem[], look: ProblemLook): WatchedProblem[] {
-  return watched.map(one => {
-    const problem = look.problems.find(({ id }) => id === one.id)
-    if (problem === undefined)
-      return look.isPartial ? one : { ...one, present: 0, absent: Math.min(one.absent + 1, LOOKS) }
-    const present = { present: Math.min(one.present + 1, LOOKS), absent: 0 }
-    if (one.stage !== 'seen') return { ...one, ...present }
-    return { ...one, ...present, ...textsIn(look, one), since: problem.since ?? one.since }
-  })
+function afterLook(one: WatchedProblem, look: ProblemLook): WatchedProblem {
+  const problem = look.problems.find(({ id }) => id === one.id)
+  if (problem === undefined)
+    return look.isPartial ? one : { ...one, looks: Math.max(-LOOKS, Math.min(one.looks, 0) - 1) }
+  const seen = { ...one, looks: Math.min(LOOKS, Math.max(one.looks, 0) + 1) }
+  if (one.called || one.calling) return seen
+  return { ...seen, ...textsIn(look, one), since: problem.since ?? one.since }
 }
 
 function newProblems(watched: readonly WatchedProblem[], { at, problems }: ProblemLook): WatchedProblem[] {
   return problems
     .filter(({ id }, index) => problems.findIndex(one => one.id === id) === index)
     .filter(({ id }) => watched.every(one => one.id !== id))
-    .map(problem => ({ ...unseen(problem, at), present: 1 }))
+    .map(problem => ({ ...unseen(problem, at), looks: 1 }))
 }
 
 function unseen({ id, kind, what, detail, todo, since }: HealthProblem, at: number): WatchedProblem {
-  return {
-    ...{ id, kind, what, detail, todo, since: since ?? isoInstant(at) },
-    ...{ stage: 'seen', isHeard: false, calledAt: undefined, present: 0, absent: 0 },
-  }
+  return { id, kind, what, detail, todo, since: since ?? isoInstant(at), looks: 0 }
 }
 
-const isRemembered = ({ stage, isHeard, absent }: WatchedProblem) =>
-  absent < LOOKS || isHeard || stage === 'calling'
+const isRemembered = ({ looks, called, calling }: WatchedProblem) =>
+  looks > -LOOKS || called?.isHeard || calling !== undefined
 
-/** The problems after a call about one of them has ended. */
-export function afterDelivery(
-  watched: readonly WatchedProblem[],
-  id: string,
-  end: DeliveryEnd,
-): readonly WatchedProblem[] {
-  return watched.flatMap(one => {
-    if (one.id !== id) return [one]
-    const called = { ...one, stage: 'called' as const, isHeard: one.isHeard || end === 'delivered' }
-    if (one.stage === 'recovering') return end === 'withdrawn' ? [called] : []
-    if (one.stage !== 'calling') return [one]
-    return end === 'withdrawn' && !one.isHeard ? [] : [called]
-  })
+export interface EndedCall {
+  problem: WatchedProblem
+  isHeard: boolean
+  now: number
+  /** Returns a number from 0 to below 1. */
+  random(): number
+}
+
+/**
+ * @returns the problem after its call has ended, undefined when it is forgotten; the tries of the call until then, and
+ *   the wait before the next one, undefined when there is none
+ */
+export function afterCall({ problem, isHeard, now, random }: EndedCall): {
+  next: WatchedProblem | undefined
+  tries: number
+  waitMs: number | undefined
+} {
+  const { calling, failed, ...one } = problem
+  const { event, at } = calling ?? { event: 'problem', at: now }
+  const tries = 1 + (failed?.event === event ? failed.tries : 0)
+  if (!isHeard && tries < TRIES) {
+    const waitMs = Math.round(backoffMs(RETRY, tries, random))
+    return { next: { ...one, failed: { event, tries, retryAt: now + waitMs } }, tries, waitMs }
+  }
+  const called = { at, isHeard: isHeard || one.called?.isHeard === true }
+  return { next: event === 'recovered' ? undefined : { ...one, called }, tries, waitMs: undefined }
 }
 
 /** What is stored of a problem that someone has heard of. The call about its recovery repeats it. */
@@ -161,31 +162,29 @@ export interface AnnouncedNote extends Pick<WatchedProblem, 'id' | 'what' | 'tod
 }
 
 export function announcedNotes(watched: readonly WatchedProblem[]): AnnouncedNote[] {
-  return watched
-    .filter(({ isHeard }) => isHeard)
-    .map(({ id, kind, what, todo, since, calledAt = 0 }) => {
-      return { id, kind, what, todo, since, called_at: isoInstant(calledAt) }
-    })
+  return watched.flatMap(({ id, kind, what, todo, since, called }) =>
+    called?.isHeard ? [{ id, kind, what, todo, since, called_at: isoInstant(called.at) }] : [],
+  )
 }
 
-/** A problem that the looks did not find, and that someone is called about at once. */
+/** A problem that the looks did not find, and that someone has been called about. */
 export function announcedProblem(problem: HealthProblem, at: number): WatchedProblem {
-  return { ...unseen(problem, at), stage: 'called', isHeard: true, calledAt: at }
-}
-
-function restored({ kind = 'act', called_at: calledAt, ...note }: AnnouncedNote, at: number): WatchedProblem {
-  const problem = announcedProblem({ ...note, kind, detail: null }, at)
-  return calledAt === undefined ? problem : { ...problem, calledAt: Date.parse(calledAt) }
+  return { ...unseen(problem, at), called: { at, isHeard: true } }
 }
 
 /** Adds the stored problems. A problem that this process already calls about stays as it is. */
 export function withStored(
   watched: readonly WatchedProblem[],
   stored: readonly AnnouncedNote[],
-  at: number,
+  now: number,
 ): readonly WatchedProblem[] {
-  const isStored = ({ id, stage }: WatchedProblem) => stage === 'seen' && stored.some(note => note.id === id)
+  const isStored = ({ id, called, calling }: WatchedProblem) =>
+    !called && !calling && stored.some(note => note.id === id)
   const kept = watched.filter(one => !isStored(one))
-  const added = stored.filter(({ id }) => kept.every(one => one.id !== id))
-  return [...kept, ...added.map(note => restored(note, at))]
+  const added = stored
+    .filter(({ id }) => kept.every(one => one.id !== id))
+    .map(({ kind = 'act', called_at: calledAt, ...note }) =>
+      announcedProblem({ ...note, kind, detail: null }, calledAt === undefined ? now : Date.parse(calledAt)),
+    )
+  return [...kept, ...added]
 }

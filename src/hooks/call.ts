@@ -1,12 +1,12 @@
 import { singleLine } from '../base/safe-text.ts'
 import type { HOOK_VARIABLES } from '../config/settings.ts'
 import { clockText, durationText } from '../terminal/wording.ts'
-import type { WatchedProblem } from './announcements.ts'
+import type { HookEvent, WatchedProblem } from './announcements.ts'
 
 /** What a command and a webhook get. Pure. It has names, counts and times only, never content. */
 
 export interface HookCall {
-  event: 'problem' | 'recovered'
+  event: HookEvent
   problem: Pick<WatchedProblem, 'id' | 'what' | 'detail' | 'todo' | 'since'>
   workspaceId: string
   /** How long the problem has lasted. */
@@ -15,7 +15,7 @@ export interface HookCall {
 
 /** The JSON document of a call. */
 export interface HookPayload {
-  event: HookCall['event']
+  event: HookEvent
   id: string
   what: string
   /** What the API or the system answered; empty when `what` says all. */

@@ -3,19 +3,21 @@ import type { Log } from '../base/log.ts'
 import type { ProxyRules } from '../base/proxies.ts'
 import type { HookTarget } from '../config/kinds.ts'
 import type { Settings } from '../config/load-settings.ts'
+import type { SettingKey } from '../config/settings.ts'
 import type { HealthProblem } from '../health/problems.ts'
 import {
   type AnnouncedNote,
-  afterDelivery,
+  afterCall,
   announcedNotes,
   announcedProblem,
-  announcementsAfter,
+  callsAfter,
+  type DueCall,
+  type HookEvent,
   type ProblemLook,
   type WatchedProblem,
   withStored,
 } from './announcements.ts'
 import { type HookCall, payloadOf } from './call.ts'
-import { CALLED, createDeliveries, type Deliveries } from './deliver.ts'
 import { type CommandDeps, runHookCommand } from './hook-command.ts'
 import { postWebhook } from './webhook.ts'
 
@@ -51,28 +53,37 @@ export interface HookWatchDeps extends CommandDeps {
   random?(): number
 }
 
+/** The log lines of a call that has succeeded, and of one that is not tried again. */
+const CALLED = 'Called a hook'
+const GIVEN_UP = 'A hook failed; this call is given up'
+
 /** While there is a hook. A reload may bring one. */
 const LOOK_MS = 15 * SECOND_MS
 const END_LIMIT_MS = 10 * SECOND_MS
+/** How many calls are under way at a time. */
+const MOST_AT_ONCE = 5
+/** How long calls may still take when the watch is closed. */
+const GRACE_MS = SECOND_MS
+
+const SETTINGS = {
+  problem: 'hooks.on_problem',
+  recovered: 'hooks.on_recovered',
+} as const satisfies Record<HookEvent, SettingKey>
 
 export function watchProblems(deps: HookWatchDeps): HookWatch {
   const { clock, log, hooks, look, random = Math.random } = deps
   const memory = createMemory(deps.storage, clock)
-  const deliveries = createDeliveries({
-    clock,
-    log,
-    random,
-    targetOf: event => (event === 'problem' ? hooks().onProblem : hooks().onRecovered),
-    send,
-    onEnd: (id, end) => memory.update(afterDelivery(memory.watched(), id, end)),
-  })
+  const running = new Set<Promise<void>>()
   const closing = new AbortController()
+  const interrupting = new AbortController()
   void lookRepeatedly()
 
   function hasHooks(): boolean {
     const { onProblem, onRecovered } = hooks()
     return onProblem !== undefined || onRecovered !== undefined
   }
+
+  const targetOf = (event: HookEvent) => (event === 'problem' ? hooks().onProblem : hooks().onRecovered)
 
   function send(target: HookTarget, call: HookCall, signal: AbortSignal): Promise<string | undefined> {
     const payload = payloadOf(call)
@@ -102,12 +113,33 @@ export function watchProblems(deps: HookWatchDeps): HookWatch {
 
   function act(seen: ProblemLook, waitMs: number): void {
     memory.load()
-    const step = announcementsAfter(memory.watched(), seen, { waitMs, room: deliveries.room() })
-    memory.update(step.next)
-    for (const id of step.withdraw) deliveries.withdraw(id)
-    const workspaceId = deps.workspaceId()
-    beginCalls(deliveries, step.announce, { event: 'problem', workspaceId, at: seen.at })
-    beginCalls(deliveries, step.recovered, { event: 'recovered', workspaceId, at: seen.at })
+    const { calls, next } = callsAfter(memory.watched(), seen, { waitMs, room: MOST_AT_ONCE - running.size })
+    memory.update(next)
+    for (const due of calls) {
+      const call = makeCall(due, seen.at)
+      running.add(call)
+      void call.finally(() => running.delete(call))
+    }
+  }
+
+  /** Makes one try. */
+  async function makeCall({ event, problem }: DueCall, at: number): Promise<void> {
+    const target = targetOf(event)
+    const lastedMs = Math.max(0, at - Date.parse(problem.since))
+    const call = { event, problem, workspaceId: deps.workspaceId(), lastedMs }
+    const reason = target && (await send(target, call, interrupting.signal))
+    if (reason !== undefined && closing.signal.aborted) return
+    const isHeard = reason === undefined
+    const others = memory.watched().filter(({ id }) => id !== problem.id)
+    const current = memory.watched().find(({ id }) => id === problem.id) ?? problem
+    const ended = afterCall({ problem: current, isHeard, now: clock.now(), random })
+    memory.update(ended.next ? [...others, ended.next] : others)
+    if (target === undefined) return
+    const about = { setting: SETTINGS[event], problem: problem.id }
+    if (isHeard) return log.info(CALLED, about)
+    const failure = { ...about, reason, attempt: ended.tries }
+    if (ended.waitMs === undefined) log.warn(GIVEN_UP, failure)
+    else log.warn('A hook failed; it is called again', { ...failure, wait_ms: ended.waitMs })
   }
 
   return {
@@ -124,28 +156,21 @@ export function watchProblems(deps: HookWatchDeps): HookWatch {
       over.abort()
       memory.load()
       const others = memory.watched().filter(({ id }) => id !== ended.id)
-      const setting = 'hooks.on_problem'
+      const about = { setting: SETTINGS.problem, problem: ended.id }
       if (reason === undefined) {
-        log.info(CALLED, { setting, problem: ended.id })
+        log.info(CALLED, about)
         memory.update([...others, ended])
-      } else log.warn('A hook failed; this call is given up', { setting, reason })
+      } else log.warn(GIVEN_UP, { ...about, reason })
     },
     async close() {
       closing.abort()
-      await deliveries.close()
+      const all = Promise.all(running)
+      const over = new AbortController()
+      await Promise.race([all.finally(() => over.abort()), clock.sleep(GRACE_MS, over.signal)])
+      interrupting.abort()
+      await all
       await memory.saved()
     },
-  }
-}
-
-function beginCalls(
-  deliveries: Deliveries,
-  problems: readonly WatchedProblem[],
-  { event, workspaceId, at }: Pick<HookCall, 'event' | 'workspaceId'> & { at: number },
-): void {
-  for (const problem of problems) {
-    const lastedMs = Math.max(0, at - Date.parse(problem.since))
-    deliveries.begin({ event, problem, workspaceId, lastedMs })
   }
 }
 
