@@ -1,19 +1,20 @@
 import { expect, test } from 'vitest'
+import type { ApiReader } from '../../src/api/reader.ts'
 import { feedNamed } from '../../src/catalog/feeds.ts'
 import type { SourceRow } from '../../src/declare/resource.ts'
+import { RESOURCE_NAMES } from '../../src/declare/resource-names.ts'
+import { createStored } from '../../src/engine/estimate/already-stored.ts'
+import { ratesOf, secondsFor } from '../../src/engine/estimate/duration.ts'
+import { estimateRequests, rowsOf, singleReads } from '../../src/engine/estimate/estimate.ts'
 import {
   type Amount,
   about,
   atLeast,
   exactly,
   pages,
-  smaller,
   sum,
   UNKNOWN,
-} from '../../src/engine/estimate/amount.ts'
-import { ratesOf, secondsFor } from '../../src/engine/estimate/duration.ts'
-import { rowsOf } from '../../src/engine/estimate/page-reader.ts'
-import { singleReads } from '../../src/engine/estimate/reads-behind.ts'
+} from '../../src/engine/estimate/row-counts.ts'
 
 test.each<[parts: Amount[], total: Amount]>([
   [[exactly(2), exactly(3)], exactly(5)],
@@ -25,15 +26,6 @@ test.each<[parts: Amount[], total: Amount]>([
   expect(sum(...parts)).toEqual(total)
 })
 
-test.each<[one: Amount, other: Amount, less: Amount]>([
-  [exactly(74), exactly(57), exactly(57)],
-  [exactly(57), atLeast(101), exactly(57)],
-  [atLeast(101), exactly(500), atLeast(101)],
-  [exactly(57), about(60), about(57)],
-])('the smaller of %j and %j is %j', (one, other, less) => {
-  expect(smaller(one, other)).toEqual(less)
-})
-
 test('even an empty list costs a request', () => {
   expect([pages(exactly(0), 100), pages(exactly(100), 100), pages(about(101), 100)]).toEqual([
     exactly(1),
@@ -42,16 +34,33 @@ test('even an empty list costs a request', () => {
   ])
 })
 
+test('no request is sent after the last one that the plan may send, and the other lists are unknown', async () => {
+  let used = 0
+  const api: ApiReader = {
+    async read() {
+      used += 1
+      return { kind: 'refused', status: 400, message: 'no', isForeign: false }
+    },
+    used: () => used,
+    answerMs: () => undefined,
+  }
+  const chosen = RESOURCE_NAMES
+  const stored = createStored(undefined, { since: null, now: '2026-06-30T12:00:00Z', chosen })
+  const { lines, isAccessRefused } = await estimateRequests(api, { chosen, stored, since: null, budget: 5 })
+  expect({ used, isAccessRefused }).toEqual({ used: 5, isAccessRefused: false })
+  expect(lines).toContainEqual(
+    expect.objectContaining({ requests: UNKNOWN, because: 'not asked, since 5 requests were sent' }),
+  )
+})
+
 let copies = 0
-const copy = (header: string | null, subject: string | null = 'shown'): SourceRow[] => {
+const copy = (header: string | null): SourceRow[] => {
   copies += 1
-  return rowsOf('message_copies', [{ id: String(copies), header_message_id: header, subject }])
+  return rowsOf('message_copies', [{ id: String(copies), header_message_id: header }])
 }
 
 test.each<[what: string, messages: SourceRow[][], reads: number]>([
   ['copies of one e-mail are read once', [copy('a'), copy('a'), copy('b')], 2],
-  ['a hidden copy that comes first has the next one read', [copy('a'), copy('a', null)], 2],
-  ['hidden copies after one that is shown are not read', [copy('a', null), copy('a')], 1],
   ['without a header id every message is a separate e-mail', [copy(null), copy(''), copy(null)], 3],
 ])('%s', (_, messages, reads) => {
   expect(singleReads(feedNamed('messages.list'), messages.flat())).toBe(reads)

@@ -8,9 +8,9 @@ import { wholeNumber } from '../../base/whole-number.ts'
 import type { ApiSettings } from '../../config/load-settings.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import { createStored } from '../../engine/estimate/already-stored.ts'
-import { type Amount, sum } from '../../engine/estimate/amount.ts'
 import { type DayLimit, type Rate, ratesOf, secondsFor } from '../../engine/estimate/duration.ts'
 import { estimateRequests, type PlanLine } from '../../engine/estimate/estimate.ts'
+import { type Amount, sum } from '../../engine/estimate/row-counts.ts'
 import { databaseError } from '../../store/database/sqlite-errors.ts'
 import { refuseOtherWorkspaceAt } from '../../store/file/open.ts'
 import { openStoredProgress, type StoredProgress } from '../../store/stored-progress.ts'
@@ -30,7 +30,7 @@ export interface PlanRequest {
   isRenamed: boolean
 }
 
-/** The plan itself sends at most this many requests; repeated attempts are not counted. */
+/** The plan itself sends at most this many requests. Only the attempts of the last one may be more. */
 const MAX_REQUESTS = 60
 
 export async function showPlan(context: CommandContext, request: PlanRequest): Promise<ExitStatus> {
@@ -63,16 +63,12 @@ async function makePlan(
   const learned = readNote<LearnedRate>(meta, META.learnedRate)
   const limits = { initial: learned, usedToday: readRequestsToday(meta, now.slice(0, 10)) }
   return withApiReader({ settings, clock, limits, signal, stderr }, async ({ reader, client, governor }) => {
-    const { lines, refusals } = await estimateRequests(reader, {
+    const { lines, isAccessRefused } = await estimateRequests(reader, {
       chosen: resources,
       stored: createStored(warehouse, { chosen: resources, since, now }),
       since,
-      accessLogEndParameter: settings.accessLog.endParameter,
       budget: MAX_REQUESTS,
     })
-    const isAccessRefused = [...refusals.values()].some(
-      ({ status, expected }) => !expected && (status === 403 || status === 404),
-    )
     if (reader.answerMs() === undefined && isAccessRefused) throw accessGone(client.access, false)
     const { throttled, usedToday } = governor.state()
     const throttledTo = throttled > 0 ? governor.learned().ratePerSecond : undefined
@@ -107,10 +103,7 @@ interface PlanSummary extends Cost {
   resources: readonly (Cost & { resource: string; lane: string; because: string })[]
 }
 
-interface PlanContext {
-  since: string | null
-  asked: number
-  warehouse: string | null
+interface PlanContext extends Pick<PlanSummary, 'since' | 'asked' | 'warehouse'> {
   day: DayLimit | undefined
 }
 

@@ -1,15 +1,37 @@
+import { PAGING, type Page, readPage } from '../../api/paging.ts'
 import type { ApiReader } from '../../api/reader.ts'
-import { resourceNamed } from '../../catalog/catalog.ts'
-import { type DeclaredFeed, itemsOf, LISTS, type ListFeed, listsOf } from '../../catalog/feeds.ts'
-import type { ItemFeed } from '../../declare/resource.ts'
+import type { Query } from '../../api/request.ts'
+import { isoInstant } from '../../base/clock.ts'
+import { resourceNamed, tableNamed } from '../../catalog/catalog.ts'
+import {
+  type DeclaredFeed,
+  feedNamed,
+  ITEM_FEEDS,
+  itemsOf,
+  LISTS,
+  type ListFeed,
+  listsOf,
+} from '../../catalog/feeds.ts'
+import type { FollowUp, ItemFeed, SnapshotFeed, SourceRow, TimelineFeed } from '../../declare/resource.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import type { Lane } from '../context/job.ts'
+import { timeOf } from '../modes/snapshot/page.ts'
+import { keyOf } from '../parse/key.ts'
+import { compileParser } from '../parse/parse.ts'
 import type { Stored } from './already-stored.ts'
-import { type Amount, exactly, smaller, sum, UNKNOWN, without } from './amount.ts'
-import { countList, type ListCount } from './list-length.ts'
-import { createPageReader, type Refusal } from './page-reader.ts'
-import { additionOf, conditionOf, isReadSingly, listBehind } from './reads-behind.ts'
-import { countByTimeline, countTimeline, isTimeline } from './timelines.ts'
+import {
+  type Amount,
+  about,
+  atLeast,
+  exactly,
+  nextBound,
+  pages,
+  rowsWithin,
+  type SeenPage,
+  type Span,
+  sum,
+  UNKNOWN,
+} from './row-counts.ts'
 
 /** Estimates the requests of a backfill, from the contents of the warehouse and a few pages of the API. */
 
@@ -25,123 +47,270 @@ export interface EstimateOptions {
   chosen: readonly ResourceName[]
   stored: Stored
   since: string | null
-  accessLogEndParameter: string
-  /** How many requests the estimate should send. Timelines are counted last and share the rest. */
+  /** After this many requests the estimate sends no more. */
   budget: number
 }
 
-export interface RequestsEstimate {
-  lines: PlanLine[]
-  refusals: ReadonlyMap<ResourceName, Refusal>
-}
-
 /**
- * The most requests to sample a timeline. If its rows are read one by one, it gets all of the remaining budget instead,
- * since an error in its count matters most.
+ * @returns `isAccessRefused`: whether the API answered 403 or 404 for a list that every workspace has
+ * @throws StopError 77 when the key is refused, 69 when the API does not answer
  */
-const SMALL_SHARE = 12
-
-/** @throws StopError 77 when the key is refused, 69 when the API does not answer */
-export async function estimateRequests(api: ApiReader, options: EstimateOptions): Promise<RequestsEstimate> {
-  const { chosen, stored } = options
-  const reader = createPageReader(api)
+export async function estimateRequests(
+  api: ApiReader,
+  { chosen, stored, since, budget }: EstimateOptions,
+): Promise<{ lines: PlanLine[]; isAccessRefused: boolean }> {
   const counts = new Map<string, ListCount>()
-  const left = () => options.budget - api.used()
-  const smallShare = () => Math.min(SMALL_SHARE, left())
-  const lists = LISTS.filter(list => chosen.includes(list.resource) && isNeeded(list, stored))
-  const timelines = lists.filter(isTimeline)
-  const note = (list: DeclaredFeed<ListFeed>, count: ListCount | undefined) =>
-    counts.set(list.id, count ?? { requests: UNKNOWN, because: '' })
-
+  let isAccessRefused = false
+  const ask: Ask = async ({ feed }, bounds = {}) => {
+    if (api.used() >= budget) return unknown(`not asked, since ${budget} requests were sent`)
+    const isDocument = feed.mode === 'singleton'
+    const { path } = isDocument ? feed.read : feed.list
+    const style = isDocument ? 'single' : feed.list.paging
+    const limit = PAGING[style].maxLimit
+    const query = { ...bounds, ...(limit === undefined ? {} : { limit: String(limit) }) }
+    const request = { route: path, path, query }
+    const reply = await api.read(request, value => readPage(style, value, query))
+    if (reply.kind === 'answer') return reply.value
+    const status = reply.kind === 'refused' ? reply.status : undefined
+    const said = `the API ${status === undefined ? 'gives no usable answer' : `answers ${status}`}: ${reply.message}`
+    if (status !== undefined && feed.expected?.[status] === 'unavailable')
+      return { requests: exactly(1), because: `not offered by this workspace: ${said}` }
+    isAccessRefused ||= status === 403 || status === 404
+    return unknown(said)
+  }
+  const lists = LISTS.filter(({ resource }) => chosen.includes(resource))
+  // Timelines come first: their rows name the keys of other lists.
+  const named = new Map<ResourceName, Amount | undefined>()
+  for (const list of lists.filter(isTimeline)) {
+    const count = await countTimeline(ask, list, stored)
+    counts.set(list.id, count)
+    const addition = additionOf(list)
+    if (addition) named.set(feedNamed(addition.feed).resource, count.fresh)
+  }
   for (const list of lists) {
-    if (!isTimeline(list)) note(list, await countList(reader, list, { ...options, counts }))
+    const known = { stored, since, counts, named: named.get(list.resource) }
+    if (!isTimeline(list)) counts.set(list.id, await countList(ask, list, known))
   }
-  for (const list of timelines) {
-    if (!isReadSingly(list)) note(list, await countTimeline(reader, list, stored, smallShare))
-  }
-  for (const list of lists) {
-    const count = counts.get(list.id)
-    if (!count?.seen || count.reads) continue
-    note(list, await countByTimeline(reader, list, count, { ...options, budget: smallShare() }))
-  }
-  for (const list of timelines) {
-    if (isReadSingly(list)) note(list, await countTimeline(reader, list, stored, left))
-  }
-  const { refusals } = reader
-  return { lines: chosen.flatMap(name => linesOf(name, { stored, counts, refusals })), refusals }
+  return { lines: chosen.flatMap(name => linesOf(name, stored, counts)), isAccessRefused }
 }
 
-/** For a finished resource only the sizes of its scopes are needed: they say how many reads associations cost. */
-function isNeeded({ resource, feed }: DeclaredFeed<ListFeed>, stored: Stored): boolean {
-  return !stored.isFinished(resource) || (feed.mode === 'snapshot' && feed.scope !== undefined)
+/** Reads one page. Nothing is stored. Without an answer, the result says what is known of the list. */
+type Ask = (list: DeclaredFeed<ListFeed>, query?: Query) => Promise<Page | ListCount>
+
+/** What the warehouse and some pages of a list say about it. */
+interface ListCount {
+  /** Requests that the next run sends for the list. */
+  requests: Amount
+  /** The basis of the number, for people. */
+  because: string
+  /** The single reads of all rows. */
+  all?: Amount
+  /** The single reads of rows that are not stored yet. Counts only if `all` is undefined. */
+  fresh?: Amount | undefined
+  /** For a list that was never read: the keys on its first page. */
+  keys?: readonly string[]
 }
 
-interface Facts extends Pick<RequestsEstimate, 'refusals'> {
+/** By `resource.feed`. */
+type ListCounts = ReadonlyMap<string, ListCount>
+
+const unknown = (because: string): ListCount => ({ requests: UNKNOWN, because, all: UNKNOWN })
+
+/** The most pages of one timeline. A workspace has two, so that the other lists have enough of the 60 requests. */
+const MOST_PAGES = 18
+/** A run reads a log back in time until this many periods in a row have no entry. */
+const EMPTY_PERIODS = 3
+const ONLY_READING = 'only reading shows the number'
+/** For a list whose paging is not known. */
+const ASSUMED_PAGE_SIZE = 50
+
+function isTimeline(list: DeclaredFeed<ListFeed>): list is DeclaredFeed<TimelineFeed> {
+  return list.feed.mode === 'timeline'
+}
+
+async function countTimeline(ask: Ask, list: DeclaredFeed<TimelineFeed>, stored: Stored): Promise<ListCount> {
+  const parts = stored.timeline(list)
+  const spans = parts.flatMap(({ unread }) => unread ?? [])
+  const span: Span = { from: spans.at(-1)?.from, to: spans[0]?.to }
+  const { bounds, table, time } = list.feed
+  const seen: SeenPage[] = []
+  let [rows, reads] = [0, 0]
+  for (let { to } = span, isEnough = spans.length === 0; !isEnough && seen.length < MOST_PAGES; ) {
+    const page = await ask(list, {
+      ...(span.from === undefined ? {} : { [bounds.from]: isoInstant(span.from) }),
+      ...(to === undefined ? {} : { [bounds.to]: isoInstant(to) }),
+    })
+    if (!('items' in page)) {
+      if (seen.length === 0) return page
+      break
+    }
+    const shown = rowsOf(table, page.items)
+    const times = shown.flatMap(row => (row[time] == null ? [] : Date.parse(String(row[time]))))
+    rows += shown.length
+    reads += singleReads(list, shown)
+    seen.push({ at: to ?? times[0] ?? 0, times, more: page.next !== null })
+    seen.sort((one, other) => other.at - one.at)
+    to = nextBound(seen, span)
+    isEnough = to === undefined
+  }
+  const counted = parts.map(({ again, unread }) => ({
+    again: exactly(again),
+    unread: unread ? rowsWithin(seen, unread, span.from) : exactly(0),
+  }))
+  const { value, certainty } = sum(...counted.map(({ unread }) => unread))
+  const basis = certainty === 'exact' ? 'counted' : `from the density of ${seen.length} pages`
+  return {
+    requests: sum(...counted.map(({ again, unread }) => pages(sum(again, unread), pageSize(list)))),
+    because: parts.some(({ again }) => again > 0) ? `${basis}; stored rows are listed again` : basis,
+    fresh: sum(about(Math.round((value * reads) / Math.max(1, rows))), { value: 0, certainty }),
+  }
+}
+
+interface Known {
   stored: Stored
-  counts: ReadonlyMap<string, ListCount>
+  since: string | null
+  counts: ListCounts
+  /** The unread keys of the list that rows of a timeline name. */
+  named: Amount | undefined
 }
 
-function linesOf(resource: ResourceName, facts: Facts): PlanLine[] {
-  const { stored, counts, refusals } = facts
-  if (stored.isFinished(resource)) return []
-  const lane = stored.listLane(resource)
-  const refusal = refusals.get(resource)
-  if (refusal) {
-    const { expected, status, message } = refusal
-    const said = `the API ${status === undefined ? 'gives no usable answer' : `answers ${status}`}: ${message}`
-    return expected
-      ? [{ resource, lane, requests: exactly(1), because: `not offered by this workspace: ${said}` }]
-      : [{ resource, lane, requests: UNKNOWN, because: said }]
+/** Counts a list that is not a timeline, from what its last pass has read, or from its first page. */
+async function countList(ask: Ask, list: DeclaredFeed<ListFeed>, known: Known): Promise<ListCount> {
+  const { feed } = list
+  const { stored, since, named } = known
+  const segments = stored.segments(list).filter(({ listedAt }) => listedAt !== null)
+  const again = segments.map(({ rows, isDue }) => (isDue ? pages(about(rows), pageSize(list)) : exactly(0)))
+  if (feed.mode === 'snapshot' && feed.scope) {
+    const listed = new Set(segments.map(({ scope }) => scope))
+    const unread = scopesOf(feed.scope, known).filter(scope => !listed.has(scope)).length
+    // Once all lists were read, the others are lists that the workspace does not have.
+    return stored.listLane(list.resource) === 'audit'
+      ? { requests: sum(...again, about(unread)), because: 'listed again' }
+      : {
+          requests: sum(...again, atLeast(unread)),
+          because: `at least one page for each list; ${ONLY_READING}`,
+        }
   }
-  const declared = resourceNamed(resource)
-  const lists = listsOf(declared).flatMap(({ id }) => counts.get(id) ?? [])
-  const items = itemsOf(declared)
-  return [
-    ...lists.map(({ requests, because }): PlanLine => ({ resource, lane, requests, because })),
-    ...(items.length > 0 ? [itemsLine(resource, items, facts)] : []),
-  ]
+  if (segments.length > 0) {
+    const newest = feed.mode === 'periodic' ? [about(1)] : []
+    return { requests: sum(...newest, ...again), because: 'listed again', fresh: named }
+  }
+  const page = await ask(list)
+  if (!('items' in page)) return page
+  if (feed.mode === 'singleton') return { requests: exactly(1), because: 'one document' }
+  if (feed.mode !== 'snapshot') {
+    const because = `read month by month until ${EMPTY_PERIODS} are empty; ${ONLY_READING}`
+    return { requests: atLeast(EMPTY_PERIODS + 1), because }
+  }
+  const { items, next, totalSize } = page
+  const keysOf = (some: readonly unknown[]) => some.flatMap(item => keyOf(item, feed.keyFields) ?? [])
+  const keys = keysOf(items)
+  const wanted = keysOf(
+    items.filter(item => since === null || (timeOf(item, feed.timeField) ?? since) >= since),
+  )
+  if (next === null) {
+    const all = exactly(new Set([...wanted, ...(feed.always ?? [])]).size)
+    return { requests: exactly(1), because: 'counted', all, keys }
+  }
+  const rows = totalSize === undefined ? atLeast(items.length + 1) : exactly(totalSize)
+  // A pass over a list with unknown paging begins without a limit, and begins again when there are more pages.
+  const requests = sum(exactly(feed.list.paging === 'any' ? 1 : 0), pages(rows, pageSize(list)))
+  const because =
+    totalSize === undefined ? `from its first page; ${ONLY_READING}` : 'total reported by the API'
+  if (named && named.value > wanted.length) return { requests, because, fresh: named, keys }
+  return { requests, because, all: since === null ? rows : atLeast(wanted.length), keys }
 }
 
-/** The single reads of a resource: those that are due for stored keys, and those of rows that are not stored yet. */
-function itemsLine(resource: ResourceName, items: readonly DeclaredFeed<ItemFeed>[], facts: Facts): PlanLine {
-  const { known, due } = facts.stored.items(resource)
-  const reads = sum(...items.map(each => readsBehind(each, facts)))
-  const isOfAllRows = items.some(each => each.feed.associations || listCountOf(each, facts)?.seen)
-  const fresh = isOfAllRows ? without(reads, known) : reads
-  const basis = items.slice(0, 1).map(each => basisOf(each, items.length))
+/** The lists of a feed that has one for each row of another table. */
+function scopesOf(
+  { table, column, always = [] }: NonNullable<SnapshotFeed['scope']>,
+  known: Known,
+): string[] {
+  const parent = LISTS.find(({ feed }) => feed.table === table)
+  const listed = known.counts.get(parent?.id ?? '')?.keys ?? []
+  return [...new Set([...listed, ...known.stored.liveValues(table, column), ...always])]
+}
+
+function pageSize({ feed }: DeclaredFeed<ListFeed>): number {
+  return ('list' in feed ? PAGING[feed.list.paging].maxLimit : 1) ?? ASSUMED_PAGE_SIZE
+}
+
+function linesOf(resource: ResourceName, stored: Stored, counts: ListCounts): PlanLine[] {
+  if (stored.isFinished(resource)) return []
+  const declared = resourceNamed(resource)
+  const lane = stored.listLane(resource)
+  const lists = listsOf(declared).flatMap(({ id }) => counts.get(id) ?? [])
+  const lines = lists.map(({ requests, because }): PlanLine => ({ resource, lane, requests, because }))
+  const items = itemsOf(declared)
+  return items.length === 0 ? lines : [...lines, itemsLine(resource, items, stored, counts)]
+}
+
+/** The single reads of a resource: those that are due for known keys, and those of rows that are not stored yet. */
+function itemsLine(
+  resource: ResourceName,
+  items: readonly DeclaredFeed<ItemFeed>[],
+  stored: Stored,
+  counts: ListCounts,
+): PlanLine {
+  const { known, due } = stored.items(resource)
+  const list = items.map(listBehind)[0]
+  const { all, fresh = exactly(0) } = counts.get(list?.id ?? '') ?? {}
+  const associations = stored.listLane(resource) === 'audit' ? about(0) : UNKNOWN
+  const each = list ? (all ?? fresh) : associations
+  const unread = {
+    value: Math.max(0, each.value * items.length - (all ? known : 0)),
+    // Only the answers of the other resource say for which of its rows there is something to read.
+    certainty: each.certainty === 'exact' && list?.resource !== resource ? 'about' : each.certainty,
+  }
+  const table = list && (resourceNamed(list.resource).derivation?.into ?? list.feed.table)
+  const basis = table
+    ? `${items.length === 1 ? 'one' : items.length} for each row of ${table}`
+    : `one for each record of the object with fewer records, for each kind of association; ${ONLY_READING}`
   return {
     resource,
     lane: 'items',
-    requests: due === 0 ? fresh : sum(exactly(due), fresh),
-    because: [...basis, ...(due > 0 ? [`${due} are due`] : [])].join('; '),
+    requests: due > 0 ? sum(exactly(due), unread) : unread,
+    because: due > 0 ? `${basis}; ${due} are due` : basis,
   }
 }
 
-/** The single reads of all rows of the list; of its unread rows alone when it is a timeline or was listed before. */
-function readsBehind(items: DeclaredFeed<ItemFeed>, facts: Facts): Amount {
-  const { counts } = facts
-  const { associations } = items.feed
-  if (associations) {
-    const sizes = counts.get(associations.of)?.sizes
-    const size = (object: string) => sizes?.get(object) ?? exactly(0)
-    return sum(...associations.kinds.map(([one, other]) => smaller(size(one), size(other))))
+/**
+ * The list whose rows an item feed reads. If the answers of another item feed name its keys: the list of that feed.
+ * Undefined for associations.
+ */
+function listBehind({ id, feed }: DeclaredFeed<ItemFeed>): DeclaredFeed<ListFeed> | undefined {
+  const table = feed.pending?.table ?? feed.table
+  const cause = ITEM_FEEDS.find(each => each.feed.followUps?.some(followUp => followUp.feed === id))
+  return LISTS.find(each => each.feed.table === table) ?? (cause && listBehind(cause))
+}
+
+/** The follow-up by which the rows of a timeline name keys of another resource. */
+function additionOf({ feed }: DeclaredFeed): FollowUp | undefined {
+  const followUps = feed.mode === 'timeline' ? (feed.followUps ?? []) : []
+  return followUps.find((each): each is FollowUp => 'how' in each && each.how === 'add')
+}
+
+/**
+ * The number of single reads that the rows of a page cause. The copies of one e-mail count once, though a copy whose text
+ * is hidden has the next one read.
+ */
+export function singleReads(list: DeclaredFeed, rows: readonly SourceRow[]): number {
+  if (ITEM_FEEDS.some(each => each.feed.pending?.table === list.feed.table)) {
+    const { derivation } = resourceNamed(list.resource)
+    return derivation ? new Set(rows.map(row => row[derivation.groupBy])).size : rows.length
   }
-  const list = listCountOf(items, facts)
-  const timeline = LISTS.find(each => additionOf(each)?.list === listBehind(items)?.id)
-  const added = timeline && counts.get(timeline.id)?.reads
-  return list?.reads ?? added ?? (list?.requests === UNKNOWN ? UNKNOWN : exactly(0))
+  const when = Object.entries(additionOf(list)?.when ?? {})
+  return rows.filter(row => when.every(([column, values]) => values.includes(String(row[column])))).length
 }
 
-function listCountOf(items: DeclaredFeed<ItemFeed>, { counts }: Facts): ListCount | undefined {
-  return counts.get(listBehind(items)?.id ?? '')
-}
-
-function basisOf(items: DeclaredFeed<ItemFeed>, feeds: number): string {
-  if (items.feed.associations)
-    return 'for each kind of association, one for each record of the object with fewer records'
-  const list = listBehind(items)
-  const table = list && (resourceNamed(list.resource).derivation?.into ?? list.feed.table)
-  const when = Object.entries(conditionOf(items) ?? {})
-  const condition = when.map(([column, values]) => ` where ${column} is ${values.join(' or ')}`).join('')
-  return `${feeds === 1 ? 'one' : feeds} for each row of ${table}${condition}`
+/** The items of a page as rows of a table. An item that could not be stored is left out. */
+export function rowsOf(table: string, items: readonly unknown[]): SourceRow[] {
+  const declared = tableNamed(table)
+  const columns = Object.keys(declared.columns)
+  const parse = compileParser(declared)
+  const ignore = { drift: () => undefined, reject: () => undefined }
+  return items.flatMap(item => {
+    const cells = parse(item, ignore)?.cells
+    return cells ? [Object.fromEntries(columns.map((name, index) => [name, cells[index] ?? null]))] : []
+  })
 }
