@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import type { ApiReader } from '../../src/api/reader.ts'
 import { feedNamed } from '../../src/catalog/feeds.ts'
 import type { SourceRow } from '../../src/declare/resource.ts'
-import { RESOURCE_NAMES } from '../../src/declare/resource-names.ts'
-import { createStored } from '../../src/engine/estimate/already-stored.ts'
+import { RESOURCE_NAMES, type ResourceName } from '../../src/declare/resource-names.ts'
+import { createStored, type Stored } from '../../src/engine/estimate/already-stored.ts'
 import { ratesOf, secondsFor } from '../../src/engine/estimate/duration.ts'
 import { estimateRequests, rowsOf, singleReads } from '../../src/engine/estimate/estimate.ts'
 import {
@@ -34,23 +34,69 @@ test('even an empty list costs a request', () => {
   ])
 })
 
-test('no request is sent after the last one that the plan may send, and the other lists are unknown', async () => {
+const NOW = '2026-06-30T12:00:00Z'
+
+/** An API that gives the same answer to each request; undefined: it refuses all of them. */
+function apiWith(body?: unknown): ApiReader {
   let used = 0
-  const api: ApiReader = {
-    async read() {
+  return {
+    async read(_, parse) {
       used += 1
-      return { kind: 'refused', status: 400, message: 'no', isForeign: false }
+      return body === undefined
+        ? { kind: 'refused', status: 400, message: 'no', isForeign: false }
+        : { kind: 'answer', value: parse(body), serverTime: undefined, localTime: 0 }
     },
     used: () => used,
     answerMs: () => undefined,
   }
+}
+
+async function linesOf(
+  chosen: readonly ResourceName[],
+  body: unknown,
+  { since = null, ...stored }: Partial<Stored> & { since?: string | null } = {},
+) {
+  const nothing = createStored(undefined, { since, now: NOW, chosen })
+  const { lines } = await estimateRequests(apiWith(body), {
+    chosen,
+    stored: { ...nothing, ...stored },
+    since,
+    budget: 60,
+  })
+  return lines.map(({ resource, requests }) => [resource, requests])
+}
+
+test('no request is sent after the last one that the plan may send, and the other lists are unknown', async () => {
+  const api = apiWith()
   const chosen = RESOURCE_NAMES
-  const stored = createStored(undefined, { since: null, now: '2026-06-30T12:00:00Z', chosen })
-  const { lines, isAccessRefused } = await estimateRequests(api, { chosen, stored, since: null, budget: 5 })
-  expect({ used, isAccessRefused }).toEqual({ used: 5, isAccessRefused: false })
+  const stored = createStored(undefined, { since: null, now: NOW, chosen })
+  const { lines } = await estimateRequests(api, { chosen, stored, since: null, budget: 5 })
+  expect(api.used()).toBe(5)
   expect(lines).toContainEqual(
     expect.objectContaining({ requests: UNKNOWN, because: 'not asked, since 5 requests were sent' }),
   )
+})
+
+test('a list that states its length is counted exactly, from one page', async () => {
+  const body = { data: [{ id: 'a' }], pagination: { page: 1, limit: 200, total_pages: 3, total_size: 450 } }
+  expect(await linesOf(['members'], body)).toEqual([['members', exactly(3)]])
+})
+
+test('single reads that the warehouse knows count only when they are due', async () => {
+  const body = ['a', 'b', 'c', 'd', 'e'].map(id => ({ id }))
+  expect(await linesOf(['playbooks'], body, { items: () => ({ known: 4, due: 3 }) })).toEqual([
+    ['playbooks', exactly(1)],
+    ['playbooks', exactly(3 + 2 * 5 - 4)],
+  ])
+})
+
+test('meetings that the list shows to be older than `since` are not read', async () => {
+  const times = ['2026-06-01T00:00:00Z', '2026-05-01T00:00:00Z', '2026-01-01T00:00:00Z']
+  const body = times.map((start_time, index) => ({ id: String(index), start_time }))
+  expect(await linesOf(['meetings'], body, { since: '2026-04-01T00:00:00.000Z' })).toEqual([
+    ['meetings', exactly(1)],
+    ['meetings', exactly(2)],
+  ])
 })
 
 let copies = 0
