@@ -3,14 +3,14 @@
 -- Parameters:
 --   category   the forecast category that means a commitment
 --
--- won: deals that were won and closed in the fiscal quarter. committed: open deals in the category with a close date in
--- it; those of the last quarter have slipped. Amounts are in the currency of reports; without_amount counts deals that no
+-- won: won deals with a close date in the fiscal quarter. committed: open deals in the category with one; those of the
+-- last quarter have slipped. Amounts are in the currency of reports; without_amount counts deals that no
 -- amount includes. committed_without_date counts those without a close date, and outcome_unknown deals in the category of
 -- which nothing says whether they are open: both may be of either quarter.
 WITH parameters AS (SELECT 'Commit' AS category),
 counted AS (
   SELECT p.period, p.from_day, d.amount_reporting AS amount, CASE
-    WHEN d.outcome = 'won' AND d.closed_day >= p.from_day AND d.closed_day < p.to_day THEN 'won'
+    WHEN d.outcome = 'won' AND d.close_date >= p.from_day AND d.close_date < p.to_day THEN 'won'
     WHEN d.forecast_category IS DISTINCT FROM q.category THEN NULL
     WHEN d.outcome = 'unknown' THEN 'unknown'
     WHEN d.outcome = 'open' AND d.close_date IS NULL THEN 'undated'

@@ -1,19 +1,17 @@
 -- How long do we take to win a deal, and how long to lose one?
 --
 -- Parameters:
---   period   when the deals were closed
+--   period   of the close dates
 --
--- Days from the creation of the deal to the day on which it was closed. without_time counts deals of which one of the
--- days is not known, or that were closed before they were created. closed is a deal of which nothing says whether it is
--- won.
+-- Days from the creation of the deal to its close date. without_time counts deals whose creation is not known, or comes
+-- after the close date. closed is a deal of which nothing says whether it is won.
 WITH parameters AS (SELECT 'last 365 days' AS period),
 closed AS (
-  SELECT d.outcome, CASE WHEN d.closed_day >= d.created_day THEN e.day_number - b.day_number END AS days
+  SELECT d.outcome, CASE WHEN d.days_to_close >= 0 THEN d.days_to_close END AS days
   FROM parameters
   JOIN periods p USING (period)
-  JOIN deals d ON d.closed_day >= p.from_day AND d.closed_day < p.to_day
-  LEFT JOIN calendar b ON b.day = d.created_day
-  LEFT JOIN calendar e ON e.day = d.closed_day
+  JOIN deals d ON d.close_date >= p.from_day AND d.close_date < p.to_day
+  WHERE d.outcome IN ('won', 'lost', 'closed')
 ),
 placed AS (
   SELECT closed.*, count(days) OVER (PARTITION BY outcome) AS timed,

@@ -1,13 +1,12 @@
--- How long is it from the first meeting about a deal until the deal is closed, by the stage that it ended in?
+-- How long is it from the first meeting about a deal until its close date, by the stage that it ended in?
 --
--- by_close_date counts deals that count as closed on their close date: no field says when they were, and parley did not
--- see it. Deals without a meeting, or whose first meeting came after that day, are in deals_closed alone.
+-- Deals without a close date or a meeting, or whose first meeting came after that day, are in deals_closed alone.
 WITH closed AS (
-  SELECT d.pipeline, d.stage, d.stage_id, d.outcome, d.closed_from,
-    CASE WHEN d.first_meeting_day <= d.closed_day THEN e.day_number - b.day_number END AS days
+  SELECT d.pipeline, d.stage, d.stage_id, d.outcome,
+    CASE WHEN d.first_meeting_day <= d.close_date THEN e.day_number - b.day_number END AS days
   FROM deal_facts d
   LEFT JOIN calendar b ON b.day = d.first_meeting_day
-  LEFT JOIN calendar e ON e.day = d.closed_day
+  LEFT JOIN calendar e ON e.day = d.close_date
   WHERE d.outcome IN ('won', 'lost', 'closed')
 ),
 placed AS (
@@ -16,7 +15,7 @@ placed AS (
   FROM closed
 )
 SELECT pipeline, stage, outcome, count(*) AS deals_closed,
-  count(CASE WHEN closed_from = 'close_date' THEN 1 END) AS by_close_date, count(days) AS with_a_meeting_before,
+  count(days) AS with_a_meeting_before,
   avg(CASE WHEN 2 * place BETWEEN timed AND timed + 2 THEN days END) AS median_days, round(avg(days), 1) AS mean_days,
   min(days) AS shortest_days, max(days) AS longest_days
 FROM placed

@@ -1,17 +1,18 @@
 -- What is our win rate, by number and by amount, by pipeline and by owner?
 --
 -- Parameters:
---   period   when the deals were closed
+--   period   of the close dates
 --
 -- won and lost of those that are won or lost. Amounts are in the currency of reports (reporting.currency, reporting.rates
 -- in the settings); without_amount counts deals that no amount includes. outcome_unknown counts closed deals of which
--- nothing says whether they are won: they are in neither rate.
+-- nothing says whether they are won: they are in neither rate. Deals without a close date are not counted.
 WITH parameters AS (SELECT 'last 365 days' AS period),
 closed AS (
   SELECT d.*
   FROM parameters
   JOIN periods p USING (period)
-  JOIN deals d ON d.closed_day >= p.from_day AND d.closed_day < p.to_day
+  JOIN deals d ON d.close_date >= p.from_day AND d.close_date < p.to_day
+  WHERE d.outcome IN ('won', 'lost', 'closed')
 ),
 parts AS (
   SELECT 'pipeline' AS part, pipeline AS name, pipeline_id AS id, outcome, amount_reporting AS amount FROM closed

@@ -237,7 +237,7 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
         nullMeaning: NO_CONTACT,
         refersTo: ['contacts.contact_id'],
       }),
-      first_seen_day: day('Local day of the first conversation with it.', NEVER_SEEN),
+      first_seen_day: day('Local day of the first conversation with it, in any role.', NEVER_SEEN),
       last_seen_day: day('Local day of the last conversation with it.', NEVER_SEEN),
     },
   ),
@@ -285,7 +285,10 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
         values: ['contact', 'domain'],
         nullMeaning: '`company_id` is NULL.',
       }),
-      first_seen_day: day('Local day of the first conversation with the person.', 'There is none.'),
+      first_seen_day: day(
+        'Local day of the first conversation with the person, in any role.',
+        'There is none.',
+      ),
       last_seen_day: day('Local day of the last conversation with the person.', 'There is none.'),
     },
   ),
@@ -313,11 +316,11 @@ export const PEOPLE_TABLES: readonly DescribedTable[] = [
       mails_out_without_derived: count('E-mails from us, but those that are only `derived`.'),
       engaged_people: [
         'integer',
-        'Persons of theirs who wrote an e-mail or spoke in a meeting.',
+        'Persons of theirs who wrote an e-mail or spoke in a meeting, the `derived` ones included.',
         { unit: 'persons', example: '3' },
       ],
       first_meeting_day: day('Local day of the first meeting.', 'There is no meeting with a known time.'),
-      last_day: day('Local day of the last conversation.', 'No time is known.'),
+      last_day: day('Local day of the last conversation of the record.', 'No time is known.'),
       last_theirs_day: day(
         'Local day on which they last wrote, or last were in a meeting.',
         'They never did, or no time is known.',
@@ -579,7 +582,7 @@ export const CONVERSATION_VIEWS: readonly DescribedTable[] = [
         { unit: 'hours', example: '6.5', nullMeaning: 'The calendar does not have one of the instants.' },
       ],
       is_counted: flag(
-        '0 for e-mails to groups only, and for an answer after more than `reporting.reply_limit_days`, which takes up an old conversation.',
+        '0 for e-mails to groups only, and for an answer after more than `reporting.reply_limit_days`, which takes up an old conversation. 1 for an e-mail that waits, however long: choose a period.',
       ),
     },
   ),

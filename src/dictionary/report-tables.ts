@@ -289,7 +289,10 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
           example: '120000',
         },
       ],
-      created_day: day('Local day on which the deal was created.', NO_FIELD),
+      created_day: day(
+        'Local day on which the deal was created: by the field for it, else when the CRM made the record.',
+        NO_FIELD,
+      ),
       close_date: day('Day on which it is expected to close, or closed.', NO_FIELD),
       closed_day: day(
         'Local day on which it was closed: by the field for it, else when parley observed the change of its stage, else its close date.',
@@ -383,7 +386,7 @@ export const DEAL_FACTS: DescribedTable = (() => {
       mails_out: sumOf('E-mails from us.'),
       engaged_people: [
         'integer',
-        'Persons of theirs who wrote an e-mail or spoke in a meeting.',
+        'Persons of theirs who wrote an e-mail or spoke in a meeting, at any time.',
         { unit: 'persons', example: '3' },
       ],
       first_meeting_day: day('Local day of the first meeting.', 'There is no meeting with a known time.'),

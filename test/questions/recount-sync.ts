@@ -99,7 +99,7 @@ function freshness(warehouse: DemoWarehouse): Expected[] {
       rows_live: counts[resource] ?? Number(told['rows_live']),
       fresh_as_of: row['fresh_as_of'] ?? null,
       complete_as_of: told['complete_as_of'] ?? null,
-      still_to_read: Number(told['pending_tasks']),
+      pending_tasks: Number(told['pending_tasks']),
       rejected: 0,
       reason: told['state'] === 'ok' ? null : text(told, 'reason'),
     }

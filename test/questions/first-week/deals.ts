@@ -1,5 +1,4 @@
 import { groupedBy } from '../../support/grouped-by.ts'
-import { dayOf } from './local-time.ts'
 import type { Activity, Deal, DealChange, Mail, Meeting, Stage, World } from './world-rows.ts'
 
 /** Outcome, amount, owner and activities of deals. */
@@ -41,13 +40,6 @@ export const changesOf = ({ dealChanges }: World, { id }: Deal, field: string): 
   dealChanges
     .filter(change => change.dealId === id && change.field === field)
     .sort((a, b) => (a.observedAt < b.observedAt ? -1 : 1))
-
-/** The local day on which a closed deal was closed; null when it is open, or no day is known. */
-export function closedDayOf(world: World, deal: Deal): string | null {
-  if (!deal.isClosed) return null
-  const closing = changesOf(world, deal, 'is_closed').findLast(({ after }) => after === true)
-  return closing ? dayOf(closing.observedAt, world.settings) : deal.closeDate
-}
 
 export interface Owner {
   owner_id: string | null

@@ -1,6 +1,6 @@
 import { groupedBy } from '../../support/grouped-by.ts'
 import { countOf, earliest, hundredths, latest, mean, median, sortedBy, sum } from './counting.ts'
-import { changesOf, closedDayOf, openDeals, outcomeOf, ownerOf, stageOf, touchesOfDeal } from './deals.ts'
+import { changesOf, openDeals, outcomeOf, ownerOf, stageOf, touchesOfDeal } from './deals.ts'
 import { addDays, dayOf, daysBetween, mondayOf, quarterBegin } from './local-time.ts'
 import type { AnswerRow, Question } from './question.ts'
 import type { Deal, DealChange, World } from './world-rows.ts'
@@ -169,15 +169,13 @@ function changedStages(world: World): AnswerRow[] {
 const timeToClose: Question = {
   name: 'time-to-close-by-stage',
   meaning: `Closed deals by the stage that they are in. The time is the number of days from the local day of the first
-meeting of the deal, even one that cannot be read, to the day on which the deal was closed, if that is not earlier.
-\`by_close_date\` counts deals that parley did not see close, so their close date is that day. Ordered by pipeline,
-by the number of deals, most first, and by stage.`,
+meeting of the deal, even one that cannot be read, to its close date, if that is not earlier. Ordered by pipeline, by
+the number of deals, most first, and by stage.`,
   key: ['pipeline', 'stage'],
   columns: [
     'pipeline',
     'stage',
     'deals_closed',
-    'by_close_date',
     'with_a_meeting_before',
     'median_days',
     'mean_days',
@@ -201,10 +199,6 @@ function timesToClose(world: World): AnswerRow[] {
       pipeline: world.pipelines.find(({ id }) => id === first.pipelineId)?.name ?? null,
       stage: stageOf(world, first)?.name ?? null,
       deals_closed: own.length,
-      by_close_date: countOf(
-        own,
-        deal => changesOf(world, deal, 'is_closed').length === 0 && deal.closeDate !== null,
-      ),
       with_a_meeting_before: days.length,
       median_days: hundredths(median(days)),
       mean_days: hundredths(mean(days)),
@@ -218,7 +212,7 @@ function timesToClose(world: World): AnswerRow[] {
 function daysSinceFirstMeeting(world: World, deal: Deal): number | undefined {
   const meetings = touchesOfDeal(world, deal).filter(({ isMeeting }) => isMeeting)
   const first = earliest(meetings.map(({ at }) => dayOf(at, world.settings)))
-  const closed = closedDayOf(world, deal)
+  const closed = deal.closeDate
   return first === null || closed === null || closed < first ? undefined : daysBetween(first, closed)
 }
 

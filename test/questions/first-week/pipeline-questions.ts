@@ -1,6 +1,6 @@
 import { groupedBy } from '../../support/grouped-by.ts'
 import { cents, countOf, distinct, hundredths, mean, median, sortedBy, sum } from './counting.ts'
-import { closedDayOf, openDeals, outcomeOf, ownerOf, probabilityOf, stageOf, worthOf } from './deals.ts'
+import { openDeals, outcomeOf, ownerOf, probabilityOf, stageOf, worthOf } from './deals.ts'
 import { addDays, dayOf, daysBetween, fiscalQuarterOf } from './local-time.ts'
 import type { AnswerRow, Question } from './question.ts'
 import type { Deal, World } from './world-rows.ts'
@@ -77,12 +77,12 @@ const CLOSED_WITHIN = 365
 
 const winRate: Question = {
   name: 'win-rate',
-  meaning: `Deals that were closed in the last ${CLOSED_WITHIN} days. The win rate is won / (won + lost): by number,
+  meaning: `Closed deals with a close date in the last ${CLOSED_WITHIN} days. The win rate is won / (won + lost): by number,
 and by the converted amounts of the deals that have one. It is NULL where nothing was won or lost.
 \`outcome_unknown\` counts closed deals whose stage does not say whether they were won; they are in
 neither sum. \`without_amount\` counts won and lost deals. The rows by pipeline come first, then those by
 owner. A deal keeps its owner after the owner has left; the row without \`id\` is for deals without an
-owner. Closed deals without a known day count nowhere. Ordered by the number of deals, most first, then by id.`,
+owner. Closed deals without a close date count nowhere. Ordered by the number of deals, most first, then by id.`,
   key: ['part', 'id'],
   columns: [
     'part',
@@ -151,17 +151,16 @@ const percent = (part: number, whole: number): number | null =>
 
 function closedWithin(world: World, days: number): Deal[] {
   const from = addDays(world.today, 1 - days)
-  return world.deals.filter(deal => {
-    const day = closedDayOf(world, deal)
-    return day !== null && day >= from && day <= world.today
-  })
+  return world.deals.filter(
+    ({ isClosed, closeDate: day }) => isClosed && day !== null && day >= from && day <= world.today,
+  )
 }
 
 // ------------------------------------------------------------------------------------------------ commit
 
 const commitThisQuarter: Question = {
   name: 'commit-of-the-quarter',
-  meaning: `One row for the last fiscal quarter and one for this quarter. \`won\` counts won deals that were closed in
+  meaning: `One row for the last fiscal quarter and one for this quarter. \`won\` counts won deals with a close date in
 the quarter. \`committed\` counts open deals in the forecast category Commit whose close date is in the
 quarter, passed or not; in the last quarter they have slipped. \`without_amount\` counts the won and
 committed deals that no sum includes. \`committed_without_date\` counts open deals in Commit without a close
@@ -189,9 +188,7 @@ function commitOfQuarters(world: World): AnswerRow[] {
   return [-1, 0].map(ahead => {
     const { fromDay, toDay } = fiscalQuarterOf(world.today, ahead, world.settings)
     const isInside = (day: string | null): boolean => day !== null && day >= fromDay && day <= toDay
-    const won = world.deals.filter(
-      deal => outcomeOf(world, deal) === 'won' && isInside(closedDayOf(world, deal)),
-    )
+    const won = world.deals.filter(deal => outcomeOf(world, deal) === 'won' && isInside(deal.closeDate))
     const commit = committed.filter(({ closeDate }) => isInside(closeDate))
     return {
       period: `${ahead === 0 ? 'this' : 'last'} fiscal quarter`,
@@ -210,16 +207,15 @@ function commitOfQuarters(world: World): AnswerRow[] {
 
 const cycleTime: Question = {
   name: 'cycle-time',
-  meaning: `Deals that were won or lost and closed in the last ${CLOSED_WITHIN} days. The time is the number of days
-from the local day on which the deal was created to the day on which it was closed. \`without_time\`
-counts deals whose creation has no time, and deals that were closed before they were created; they are
-in no average.`,
+  meaning: `Won and lost deals with a close date in the last ${CLOSED_WITHIN} days. The time is the number of days
+from the local day on which the deal was created to its close date. \`without_time\` counts deals whose
+creation has no time, and those that were created after their close date; they are in no average.`,
   key: ['outcome'],
   columns: ['outcome', 'deals', 'median_days', 'mean_days', 'without_time'],
   answer: cycleTimes,
   trap: {
-    overlooks: 'that the close date of the CRM is not always the day on which a deal was closed',
-    answer: world => cycleTimes({ ...world, dealChanges: [] }),
+    overlooks: 'that closed deals stay in a stage that the CRM has deleted',
+    answer: world => cycleTimes({ ...world, stages: world.stages.filter(({ isDeleted }) => !isDeleted) }),
   },
 }
 
@@ -228,9 +224,8 @@ function cycleTimes(world: World): AnswerRow[] {
   return (['won', 'lost'] as const).map(outcome => {
     const own = deals.filter(deal => outcomeOf(world, deal) === outcome)
     const days = own.flatMap(deal => {
-      const closed = closedDayOf(world, deal)
-      if (deal.createdAt === null || closed === null) return []
-      const taken = daysBetween(dayOf(deal.createdAt, world.settings), closed)
+      if (deal.createdAt === null || deal.closeDate === null) return []
+      const taken = daysBetween(dayOf(deal.createdAt, world.settings), deal.closeDate)
       return taken < 0 ? [] : [taken]
     })
     return {

@@ -13,6 +13,8 @@ export interface DealHistory {
   /** The instant of change number `step`, counted from 0. */
   stepAt(deal: number, step: number): number
   stageOf(deal: number): Stage
+  /** Whether an edit has closed the deal. */
+  isClosedByEdit(deal: number): boolean
 }
 
 export interface Stage {
@@ -69,6 +71,15 @@ export function createDealHistory(scene: Scene, { items: { deal: deals } }: Cust
     const more = isRealistic && length === WON + 1 ? 3 : 0
     return Math.min(length - 1, mixBelow(seed, SALT.deal + 32, deal, length + more))
   }
+  const stageOf = (deal: number): Stage => {
+    const way = path(deal)
+    const stage = way[Math.min(way.length - 1, steps(deal) + deals.revision(deal))] ?? 0
+    // The older deals of those that were won before the demo have the stage of that time.
+    const isFormer =
+      isRealistic && stage === WON && steps(deal) === WON && createdAt(deal) < spread(scene, 0.5)
+    const row = isFormer ? stages.at(-1) : stages[stage]
+    return row ?? { stage: 0, pipeline: 0, isClosed: false }
+  }
   return {
     stages,
     createdAt,
@@ -80,14 +91,7 @@ export function createDealHistory(scene: Scene, { items: { deal: deals } }: Cust
         deal + step,
       )
     },
-    stageOf: deal => {
-      const way = path(deal)
-      const stage = way[Math.min(way.length - 1, steps(deal) + deals.revision(deal))] ?? 0
-      // The older deals of those that were won before the demo have the stage of that time.
-      const isFormer =
-        isRealistic && stage === WON && steps(deal) === WON && createdAt(deal) < spread(scene, 0.5)
-      const row = isFormer ? stages.at(-1) : stages[stage]
-      return row ?? { stage: 0, pipeline: 0, isClosed: false }
-    },
+    stageOf,
+    isClosedByEdit: deal => stageOf(deal).isClosed && !stages[path(deal)[steps(deal)] ?? 0]?.isClosed,
   }
 }

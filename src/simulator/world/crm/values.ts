@@ -110,6 +110,7 @@ function tidyValues(scene: Scene, { customers, history }: RecordParts): Record<s
     // Most open deals close in the coming months; a few are overdue.
     'deal.close_date': (index, draw) => {
       const steps = history.steps(index)
+      if (history.isClosedByEdit(index)) return quote(formatDay(deals.editedAt(index) ?? scene.end))
       if (history.stageOf(index).isClosed && steps > 0)
         return quote(formatDay(history.stepAt(index, steps - 1)))
       if (scene.isRealistic && deals.revision(index) > 0 && draw.chance(0.25)) return 'null'
