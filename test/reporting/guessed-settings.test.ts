@@ -6,7 +6,8 @@ import { loadSettings } from '../../src/config/load-settings.ts'
 import { renderSettingsFile } from '../../src/config/settings-file.ts'
 import { createFinder } from '../../src/doctor/finding.ts'
 import { reportFindings } from '../../src/doctor/report-settings.ts'
-import { countGuesses, guessedSettings, readGuesses } from '../../src/store/reporting/guessed-settings.ts'
+import { guessedSettings, readGuesses } from '../../src/store/reporting/guessed-settings.ts'
+import { readOverview } from '../../src/store/status/overview.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 
 const HOSTILE = 'a"b\\c\n[api]\u007f受注'
@@ -121,7 +122,7 @@ describe('what is guessed', () => {
       'crm.deal.amount',
       'outcome of Sales / Won',
     ])
-    expect(countGuesses(store.db)).toBe(2)
+    expect(readOverview(store.db, Date.now()).guesses).toBe(2)
   })
 
   test('a settings file has each guess in a comment that no name can end', () => {

@@ -28,7 +28,7 @@ function guess(
 ) {
   const roles: CrmRoles = CRM_ROLES[role]
   const chosen = chooseFields(roles, { object: role, fields, set: {}, before: {}, targets, ...more })
-  return Object.fromEntries(Object.entries(chosen).map(([name, { field }]) => [name, field]))
+  return Object.fromEntries(Object.entries(chosen).map(([name, { value }]) => [name, value]))
 }
 
 const CASES = CRM_DEFAULTS.flatMap(({ crm, roles, ...objects }) =>
@@ -108,27 +108,27 @@ test.each<[what: string, fields: FieldFacts[], role: string, found: string | und
 
 describe('the settings', () => {
   const fields = [field('amount', 'NUMBER'), field('worth', 'NUMBER'), field('title', 'TEXT')]
-  const chosen = (set: Record<string, string>, before: Record<string, { field: string; why: string }> = {}) =>
+  const chosen = (set: Record<string, string>, before: Record<string, { value: string; why: string }> = {}) =>
     chooseFields(CRM_ROLES.deal, { object: 'deal', fields, set, before, targets })
 
   test('decide against a guess', () => {
-    expect(chosen({ amount: 'worth' }).amount).toMatchObject({ field: 'worth', isGuessed: false })
+    expect(chosen({ amount: 'worth' }).amount).toMatchObject({ value: 'worth', isGuessed: false })
   })
 
   test('are no error where the CRM has no such object', () => {
     const { amount } = chooseFields(CRM_ROLES.deal, {
       ...{ object: undefined, fields: [], set: { amount: 'worth' }, before: {}, targets },
     })
-    expect(amount).toEqual({ field: undefined, isGuessed: false, why: 'The CRM has no such object.' })
+    expect(amount).toEqual({ value: undefined, isGuessed: false, why: 'The CRM has no such object.' })
   })
 
   test('may say that there is no such field', () => {
-    expect(chosen({ amount: 'none' }).amount).toMatchObject({ field: undefined, isGuessed: false })
+    expect(chosen({ amount: 'none' }).amount).toMatchObject({ value: undefined, isGuessed: false })
   })
 
   test('that name a field that is gone are an error that lists the fields, and nothing is guessed instead', () => {
     expect(chosen({ amount: 'price' }).amount).toEqual({
-      field: undefined,
+      value: undefined,
       isGuessed: false,
       isMissing: true,
       why: 'The settings name price, which deal does not have. It has: amount, worth, title.',
@@ -136,22 +136,22 @@ describe('the settings', () => {
   })
 
   test('take a field away from the guesses for other roles', () => {
-    expect(chosen({ next_step: 'title' }).name.field).toBeUndefined()
+    expect(chosen({ next_step: 'title' }).name.value).toBeUndefined()
   })
 
   test('a field that one role keeps from an earlier guess is not taken by another', () => {
-    const before = { next_step: { field: 'title', why: '' } }
+    const before = { next_step: { value: 'title', why: '' } }
     const { name, next_step } = chosen({}, before)
-    expect([name.field, next_step.field]).toEqual([undefined, 'title'])
+    expect([name.value, next_step.value]).toEqual([undefined, 'title'])
   })
 
   test('an earlier guess is kept while its field exists, though another would be guessed today', () => {
-    const before = { amount: { field: 'worth', why: 'Guessed in spring.' } }
+    const before = { amount: { value: 'worth', why: 'Guessed in spring.' } }
     expect(chosen({}, before).amount).toMatchObject({
-      field: 'worth',
+      value: 'worth',
       isGuessed: true,
       why: 'Guessed in spring.',
     })
-    expect(chosen({}, { amount: { field: 'gone', why: '' } }).amount.field).toBe('amount')
+    expect(chosen({}, { amount: { value: 'gone', why: '' } }).amount.value).toBe('amount')
   })
 })

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createLocalHour } from '../../src/base/time-zone.ts'
-import { calendarDays } from '../../src/store/reporting/calendar-days.ts'
-import { createLocalTime } from '../../src/store/reporting/local-time.ts'
+import { calendarDays, createLocalTime } from '../../src/store/reporting/calendar-days.ts'
 
 const timeIn = (timeZone: string) =>
   createLocalTime(

@@ -1,5 +1,9 @@
-import type { DescribedColumn, DescribedTable, Recount } from '../../dictionary/described-table.ts'
-import { NEVER_NULL } from '../../dictionary/described-table.ts'
+import {
+  type DescribedColumn,
+  type DescribedTable,
+  NEVER_NULL,
+  type Recount,
+} from '../../dictionary/described-table.ts'
 import { literal, quote } from '../database/sql.ts'
 
 /**
@@ -51,7 +55,7 @@ export function dataTests(
       ...keyTests(table, enforced(table.name)),
       ...table.columns.flatMap(column => valueTests(table, column)),
       ...referenceTests(table, byName),
-      ...(table.recounts ?? []).flatMap(recount => recountTests(table, recount)),
+      ...(table.recounts ?? []).map(recount => recountTest(table, recount)),
     ])
 }
 
@@ -144,11 +148,11 @@ export interface Reference {
 function referenceTests(table: DescribedTable, byName: ReadonlyMap<string, DescribedTable>): DataTest[] {
   return referencesOf(table, byName).map(({ columns, targets }) => {
     const names = columns.map(({ name }) => name)
-    const isSet = names.map(name => `${quote(name)} IS NOT NULL`).join(' AND ')
-    const isMissing = targets.map(target => {
-      const isKnown = target.columns.map(column => `${quote(column)} IS NOT NULL`).join(' AND ')
-      return `(${list(names)}) NOT IN (SELECT ${list(target.columns)} FROM ${quote(target.table)} WHERE ${isKnown})`
-    })
+    const isSet = areSet(names)
+    const isMissing = targets.map(
+      target =>
+        `(${list(names)}) NOT IN (SELECT ${list(target.columns)} FROM ${quote(target.table)} WHERE ${areSet(target.columns)})`,
+    )
     return {
       kind: 'references',
       table: table.name,
@@ -156,12 +160,15 @@ function referenceTests(table: DescribedTable, byName: ReadonlyMap<string, Descr
       isPromised: columns.every(({ resolves }) => resolves === true),
       reads: [table.name, ...targets.map(target => target.table)],
       named: namedBy(table),
-      expected: `${targets.map(target => `${target.table}.${target.columns.join('+')}`).join(' or ')}`,
+      expected: targets.map(target => `${target.table}.${target.columns.join('+')}`).join(' or '),
       sql: found(namedBy(table), `${quote(table.name)} WHERE ${[isSet, ...isMissing].join(' AND ')}`),
       all: `SELECT count(*) FROM ${quote(table.name)} WHERE ${isSet}`,
     }
   })
 }
+
+const areSet = (columns: readonly string[]): string =>
+  columns.map(column => `${quote(column)} IS NOT NULL`).join(' AND ')
 
 /** Columns that together name the key of one table are one reference. */
 export function referencesOf(
@@ -192,27 +199,21 @@ const tableIn = (target: string): string => target.slice(0, target.lastIndexOf('
 const columnIn = (target: string): string => target.slice(target.lastIndexOf('.') + 1)
 
 /** Both statements are compared as sets, so that NULL equals NULL. A row that differs is in both differences. */
-function recountTests(table: DescribedTable, { about, columns, ours, base }: Recount): DataTest[] {
-  const named = columns.filter(
-    column => !table.columns.some(({ name, isContent }) => name === column && isContent),
-  )
+function recountTest(table: DescribedTable, { about, columns, ours, base }: Recount): DataTest {
   const [key = ''] = columns
-  const isNamed = named.includes(key)
-  const rows = (sql: string) => `SELECT * FROM (${sql})`
+  const named = table.columns.some(({ name, isContent }) => name === key && isContent) ? [] : [key]
   const differing = `WITH o(${list(columns)}) AS (${ours}), b(${list(columns)}) AS (${base})
     SELECT DISTINCT ${quote(key)} FROM (
-      SELECT * FROM (${rows('SELECT * FROM o')} EXCEPT ${rows('SELECT * FROM b')})
-      UNION ALL SELECT * FROM (${rows('SELECT * FROM b')} EXCEPT ${rows('SELECT * FROM o')}))`
-  return [
-    {
-      kind: 'sums',
-      table: table.name,
-      columns: [],
-      isPromised: true,
-      reads: [table.name],
-      named: isNamed ? [key] : [],
-      expected: about,
-      sql: found(isNamed ? [key] : [], `(${differing})`),
-    },
-  ]
+      SELECT * FROM (SELECT * FROM o EXCEPT SELECT * FROM b)
+      UNION ALL SELECT * FROM (SELECT * FROM b EXCEPT SELECT * FROM o))`
+  return {
+    kind: 'sums',
+    table: table.name,
+    columns: [],
+    isPromised: true,
+    reads: [table.name],
+    named,
+    expected: about,
+    sql: found(named, `(${differing})`),
+  }
 }

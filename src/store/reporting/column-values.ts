@@ -4,6 +4,7 @@ import { hasTable } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { createMeta, META, readNote } from '../sync/meta.ts'
+import { createDerivedRows, type DerivedRow } from './derivation.ts'
 import { foreignReportObjects } from './derived-tables.ts'
 
 /**
@@ -25,11 +26,14 @@ interface ColumnValuesDeps {
 /** By table: the number of its last change when it was counted, and the columns that were. */
 type Counted = Readonly<Record<string, string>>
 
-/** By column: how many live rows have each value. A column that is no enumeration has none. */
-type Counts = ReadonlyMap<string, ReadonlyMap<string, number>>
-
 export function createColumnValues({ db, prepare, clock, transaction }: ColumnValuesDeps): ColumnValues {
   const meta = createMeta(prepare)
+  const values = createDerivedRows(prepare, {
+    table: COLUMN_VALUES.name,
+    columns: ['table_name', 'column_name', 'value', 'rows'],
+    key: ['table_name', 'column_name', 'value'],
+    scope: 'table_name',
+  })
   /** When this process may count a table again, by `clock.elapsed`. */
   const dueTimes = new Map<string, number>()
 
@@ -55,7 +59,7 @@ export function createColumnValues({ db, prepare, clock, transaction }: ColumnVa
         note = { ...note, [each.table]: state }
         // A transaction for each table, so that the sync goes on between two.
         await transaction(() => {
-          writeCounts(prepare, each.table, found)
+          values.replace([each.table], found)
           meta.set(META.countedValues, JSON.stringify(note))
         })
         dueTimes.set(each.table, clock.elapsed() + HOUR_MS)
@@ -75,7 +79,11 @@ function lastChanges(prepare: Prepare): ReadonlyMap<string, number> {
 const MOST_VALUES = 200
 const LONGEST = 100
 
-function countValues(prepare: Prepare, { table, columns }: EnumeratedTable): Counts {
+/** How many live rows have each value. A column that is no enumeration has no rows. */
+function countValues(
+  prepare: Prepare,
+  { table, columns }: EnumeratedTable,
+): DerivedRow<'table_name' | 'column_name' | 'value' | 'rows'>[] {
   const list = columns.map(quote).join(', ')
   const groups = prepare<unknown[]>(
     `SELECT ${list}, count(*) FROM ${quote(`live_${table}`)} GROUP BY ${list}`,
@@ -91,25 +99,7 @@ function countValues(prepare: Prepare, { table, columns }: EnumeratedTable): Cou
       if (found.size > MOST_VALUES || text.length > LONGEST) counts.delete(column)
     }
   }
-  return counts
-}
-
-/** Writes what differs. */
-function writeCounts(prepare: Prepare, table: string, counts: Counts): void {
-  const stored = prepare<{ column: string; value: string; count: number }>(
-    'SELECT column_name AS "column", value, "rows" AS count FROM column_values WHERE table_name = ?',
-  ).all(table)
-  const put = prepare(
-    'REPLACE INTO column_values (table_name, column_name, value, "rows") VALUES (?, ?, ?, ?)',
+  return [...counts].flatMap(([column_name, found]) =>
+    [...found].map(([value, rows]) => ({ table_name: table, column_name, value, rows })),
   )
-  const remove = prepare('DELETE FROM column_values WHERE table_name = ? AND column_name = ? AND value = ?')
-  for (const { column, value } of stored) {
-    if (counts.get(column)?.has(value) !== true) remove.run(table, column, value)
-  }
-  const before = new Map(stored.map(({ column, value, count }) => [JSON.stringify([column, value]), count]))
-  for (const [column, found] of counts) {
-    for (const [value, count] of found) {
-      if (before.get(JSON.stringify([column, value])) !== count) put.run(table, column, value, count)
-    }
-  }
 }

@@ -1,5 +1,5 @@
 import { HOW, positionOf, ROLES } from './conversations.ts'
-import { AS_OF } from './periods.ts'
+import { AS_OF, TODAY } from './periods.ts'
 import { localDay } from './roles-in-table.ts'
 
 /** The views over what is derived from conversations, whose tables have internal numbers in place of long keys. */
@@ -27,57 +27,19 @@ const SPEAKER_RATIO = `CASE WHEN c.kind = 'meeting' THEN (
           UNION ALL SELECT lower(trim(o.owner_email)) FROM meetings o
             WHERE o.id = s.meeting_id AND o.owner_name = s.speaker_name)) < 2) END`
 
-const CONVERSATION_PEOPLE = `
-SELECT c.kind, c.conversation_id, c.day, p.person_id, p.party_id, CAST(coalesce(p.name, s.speaker_name) AS TEXT) AS name,
-  CAST(coalesce(p.side, 'unknown') AS TEXT) AS side, p.member_id, p.contact_id, t.company_id, ${ROLE_NAME} AS role, c.is_external,
-  CAST(CASE WHEN x.person > 0 THEN x.has_said ELSE s.speaker_ratio > 0 END AS INTEGER) AS wrote_or_spoke,
-  CAST(CASE WHEN x.person > 0 THEN ${SPEAKER_RATIO} ELSE s.speaker_ratio END AS REAL) AS speaker_ratio
-FROM _conversation_people x JOIN conversations c ON c._id = x.conversation LEFT JOIN people p ON p._id = x.person
-LEFT JOIN parties t ON t.party_id = p.party_id
-LEFT JOIN meeting_speakers s ON x.person < 0 AND s.meeting_id = c.conversation_id AND s.position = ${positionOf('x.person')}`
-
-const RECORD_PEOPLE = `
-SELECT r.object, r.record_id, c.kind, c.conversation_id, c.day, h.person_id, h.party_id, h.side, h.contact_id,
-  ${ROLE_NAME} AS role, CAST(x.has_said AS INTEGER) AS wrote_or_spoke
-FROM record_activity r JOIN _record_conversations p ON p.record = r._id JOIN conversations c ON c._id = p.conversation
-JOIN _conversation_people x ON x.conversation = p.conversation JOIN people h ON h._id = x.person`
-
-/** SQL for the local day up to which the warehouse is complete. */
-export const TODAY = `(SELECT d.day FROM calendar d WHERE d.utc_from <= ${AS_OF} ORDER BY d.utc_from DESC LIMIT 1)`
-
-const PROMISES = `
-SELECT i.meeting_id, i.id AS action_item_id, i.text AS promise, c.day, i.due_date AS due_day, i.completed AS is_completed,
-  CAST(CASE WHEN i.completed IS NOT NULL AND i.completed = 0 AND i.due_date < ${TODAY} THEN 1 ELSE 0 END AS INTEGER) AS is_overdue,
-  c.person_id, p.name AS owner, p.member_id,
-  CAST(CASE WHEN c.person_id IS NULL THEN 'none' WHEN p.is_member_now = 1 THEN 'member' ELSE 'left' END AS TEXT) AS owner_state
-FROM conversations c JOIN meeting_action_items i ON c.kind = 'meeting' AND i.meeting_id = c.conversation_id
-LEFT JOIN people p ON p.person_id = c.person_id
-WHERE c.is_readable = 1`
-
-const PLAYBOOK_ANSWERS = `
-SELECT r.meeting_id, r.id AS playbook_result_id, a.id AS answer_id, r.playbook_name AS playbook, a.question, a.answer,
-  CAST(CASE WHEN a.answer GLOB '[0-9]*' AND a.answer NOT GLOB '*[^0-9.]*' AND a.answer NOT GLOB '*.*.*' THEN a.answer END AS REAL)
-    AS answer_number,
-  c.day, c.person_id, p.member_id
-FROM playbook_results r JOIN talk_point_results a ON a.playbook_result_id = r.id
-JOIN conversations c ON c.kind = 'meeting' AND c.conversation_id = r.meeting_id
-LEFT JOIN people p ON p.person_id = c.person_id
-WHERE r._deleted_at IS NULL AND c.is_readable = 1`
-
-const RECORD_CONVERSATIONS = `
-SELECT r.object, r.record_id, c.kind, c.conversation_id, c.day, ${HOW_NAME} AS how
-FROM _record_conversations p JOIN record_activity r ON r._id = p.record JOIN conversations c ON c._id = p.conversation`
-
-const CONVERSATION_THREADS = `
-SELECT DISTINCT k.mail_id AS conversation_id, k.thread_id FROM message_copies k
-WHERE k._deleted_at IS NULL AND k.mail_id IS NOT NULL AND k.thread_id <> ''`
-
 /** Working hours from the first day of the calendar to an instant. */
 const workHoursTo = (instant: string) => `(SELECT d.work_hours_before
     + coalesce(max(0, julianday(min(d.work_to, n.instant)) - julianday(d.work_from)) * 24, 0)
   FROM (SELECT ${instant} AS instant) n JOIN calendar d ON d.day = ${localDay('n.instant')})`
 
-const MAIL_QUESTIONS = `
+export const CONVERSATION_VIEW_SQL = {
+  record_conversations: `
+SELECT r.object, r.record_id, c.kind, c.conversation_id, c.day, ${HOW_NAME} AS how
+FROM _record_conversations p JOIN record_activity r ON r._id = p.record JOIN conversations c ON c._id = p.conversation`,
+  conversation_threads: `
+SELECT DISTINCT k.mail_id AS conversation_id, k.thread_id FROM message_copies k
+WHERE k._deleted_at IS NULL AND k.mail_id IS NOT NULL AND k.thread_id <> ''`,
+  mail_questions: `
 SELECT a.conversation_id AS asked_mail_id,
   CAST((SELECT m.thread_id FROM messages m WHERE m.header_message_id = a.conversation_id) AS TEXT) AS thread_id,
   a.happened_at AS asked_at, l.happened_at AS last_asked_at,
@@ -86,14 +48,35 @@ SELECT a.conversation_id AS asked_mail_id,
   CAST(round(coalesce(q.work_hours, max(0, ${workHoursTo(AS_OF)} - ${workHoursTo('a.happened_at')})), 4) AS REAL) AS work_hours,
   CAST(q.is_counted AS INTEGER) AS is_counted
 FROM _mail_questions q JOIN conversations a ON a._id = q.asked JOIN conversations l ON l._id = q.last_asked
-LEFT JOIN conversations r ON r._id = q.answered`
-
-export const CONVERSATION_VIEW_SQL = {
-  record_conversations: RECORD_CONVERSATIONS.trim(),
-  conversation_threads: CONVERSATION_THREADS.trim(),
-  mail_questions: MAIL_QUESTIONS.trim(),
-  conversation_people: CONVERSATION_PEOPLE.trim(),
-  record_people: RECORD_PEOPLE.trim(),
-  promises: PROMISES.trim(),
-  playbook_answers: PLAYBOOK_ANSWERS.trim(),
+LEFT JOIN conversations r ON r._id = q.answered`,
+  conversation_people: `
+SELECT c.kind, c.conversation_id, c.day, p.person_id, p.party_id, CAST(coalesce(p.name, s.speaker_name) AS TEXT) AS name,
+  CAST(coalesce(p.side, 'unknown') AS TEXT) AS side, p.member_id, p.contact_id, t.company_id, ${ROLE_NAME} AS role, c.is_external,
+  CAST(CASE WHEN x.person > 0 THEN x.has_said ELSE s.speaker_ratio > 0 END AS INTEGER) AS wrote_or_spoke,
+  CAST(CASE WHEN x.person > 0 THEN ${SPEAKER_RATIO} ELSE s.speaker_ratio END AS REAL) AS speaker_ratio
+FROM _conversation_people x JOIN conversations c ON c._id = x.conversation LEFT JOIN people p ON p._id = x.person
+LEFT JOIN parties t ON t.party_id = p.party_id
+LEFT JOIN meeting_speakers s ON x.person < 0 AND s.meeting_id = c.conversation_id AND s.position = ${positionOf('x.person')}`,
+  record_people: `
+SELECT r.object, r.record_id, c.kind, c.conversation_id, c.day, h.person_id, h.party_id, h.side, h.contact_id,
+  ${ROLE_NAME} AS role, CAST(x.has_said AS INTEGER) AS wrote_or_spoke
+FROM record_activity r JOIN _record_conversations p ON p.record = r._id JOIN conversations c ON c._id = p.conversation
+JOIN _conversation_people x ON x.conversation = p.conversation JOIN people h ON h._id = x.person`,
+  promises: `
+SELECT i.meeting_id, i.id AS action_item_id, i.text AS promise, c.day, i.due_date AS due_day, i.completed AS is_completed,
+  CAST(CASE WHEN i.completed IS NOT NULL AND i.completed = 0 AND i.due_date < ${TODAY} THEN 1 ELSE 0 END AS INTEGER) AS is_overdue,
+  c.person_id, p.name AS owner, p.member_id,
+  CAST(CASE WHEN c.person_id IS NULL THEN 'none' WHEN p.is_member_now = 1 THEN 'member' ELSE 'left' END AS TEXT) AS owner_state
+FROM conversations c JOIN meeting_action_items i ON c.kind = 'meeting' AND i.meeting_id = c.conversation_id
+LEFT JOIN people p ON p.person_id = c.person_id
+WHERE c.is_readable = 1`,
+  playbook_answers: `
+SELECT r.meeting_id, r.id AS playbook_result_id, a.id AS answer_id, r.playbook_name AS playbook, a.question, a.answer,
+  CAST(CASE WHEN a.answer GLOB '[0-9]*' AND a.answer NOT GLOB '*[^0-9.]*' AND a.answer NOT GLOB '*.*.*' THEN a.answer END AS REAL)
+    AS answer_number,
+  c.day, c.person_id, p.member_id
+FROM playbook_results r JOIN talk_point_results a ON a.playbook_result_id = r.id
+JOIN conversations c ON c.kind = 'meeting' AND c.conversation_id = r.meeting_id
+LEFT JOIN people p ON p.person_id = c.person_id
+WHERE r._deleted_at IS NULL AND c.is_readable = 1`,
 }

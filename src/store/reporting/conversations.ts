@@ -1,6 +1,5 @@
 import type { Prepare } from '../database/sqlite-types.ts'
-import { type Deriving, listsBy, msOf, rowsFor } from './derivation.ts'
-import { createDerivedRows } from './derived-rows.ts'
+import { createDerivedRows, type Deriving, listsBy, msOf, rowsFor } from './derivation.ts'
 import type { Side } from './sides.ts'
 
 /**
@@ -23,7 +22,6 @@ interface SourceConversation {
   isGroup: number | null
   isReadable: number | null
   minutes: number | null
-  people: readonly SourcePerson[]
 }
 
 interface SourcePerson {
@@ -47,7 +45,10 @@ interface SourceSpeaker {
 const MAILS = `SELECT m.header_message_id AS id, m.received_at AS happenedAt, nullif(m.subject, '') AS title, m.is_group_email AS isGroup,
     CASE m.text_state WHEN 'present' THEN 1 WHEN 'pending' THEN NULL ELSE 0 END AS isReadable, NULL AS minutes
   FROM json_each(:keys) k CROSS JOIN messages m ON m.header_message_id = k.value AND m._deleted_at IS NULL`
-const MAIL_PEOPLE = `SELECT p.header_message_id AS id, ${roleOf('p.role')} AS role, lower(trim(p.handle)) AS address,
+const MAIL_ROLE = `CASE p.role ${(['FROM', 'TO', 'CC', 'BCC'] as const)
+  .map(role => `WHEN '${role}' THEN ${ROLES[role]}`)
+  .join(' ')} END`
+const MAIL_PEOPLE = `SELECT p.header_message_id AS id, ${MAIL_ROLE} AS role, lower(trim(p.handle)) AS address,
     trim(coalesce(p.display_name, '')) <> '' AS isNamed, NULL AS isInternal, p.role = 'FROM' AS hasSaid,
     nullif(p.contact_id, '') AS contact
   FROM json_each(:keys) k CROSS JOIN message_participants p ON p.header_message_id = k.value`
@@ -81,10 +82,6 @@ export const positionOf = (column: string): string => `-1 - ${column}`
 
 function hasSpoken(meeting: string, name: string): string {
   return `EXISTS (SELECT 1 FROM meeting_speakers s WHERE s.meeting_id = ${meeting} AND s.speaker_name = ${name} AND s.speaker_ratio > 0)`
-}
-
-function roleOf(column: string): string {
-  return `CASE ${column} WHEN 'FROM' THEN 1 WHEN 'TO' THEN 2 WHEN 'CC' THEN 3 WHEN 'BCC' THEN 4 END`
 }
 
 const SOURCES = {
@@ -125,19 +122,19 @@ export function createConversations(kind: 'mail' | 'meeting', derivation: Derivi
   const stored = `SELECT c._id AS number, c.conversation_id AS id, c._thread AS thread
     FROM json_each(:keys) k CROSS JOIN conversations c ON c.kind = '${kind}' AND c.conversation_id = k.value`
   const forget = createForget(derivation)
-  const numbersOf = `SELECT c.conversation_id, c._id FROM json_each(:keys) k
-    CROSS JOIN conversations c ON c.kind = '${kind}' AND c.conversation_id = k.value`
   const personNumbers = createNumbers(prepare, 'person')
   const recordNumbers = createNumbers(prepare, 'record')
   return (ids: readonly string[]) => {
-    const sources = rowsFor<Omit<SourceConversation, 'people'>>(prepare, SOURCES[kind].rows, ids)
+    const sources = rowsFor<SourceConversation>(prepare, SOURCES[kind].rows, ids)
     const people = listsBy(rowsFor<SourcePerson>(prepare, SOURCES[kind].people, ids), ({ id }) => id)
     const speakers = kind === 'mail' ? [] : rowsFor<SourceSpeaker>(prepare, SPEAKERS, ids)
-    const before = rowsFor<{ number: number; id: string; thread: number | null }>(prepare, stored, ids)
-    const isLive = new Set(sources.map(({ id }) => id))
-    for (const { number, id, thread } of before) if (!isLive.has(id)) forget(number, thread)
+    const storedRows = (of: readonly string[]) =>
+      rowsFor<{ number: number; id: string; thread: number | null }>(prepare, stored, of)
+    const live = sources.map(({ id }) => id)
+    const isLive = new Set(live)
+    for (const { number, id, thread } of storedRows(ids)) if (!isLive.has(id)) forget(number, thread)
     const { come } = conversations.replace(
-      [...isLive],
+      live,
       sources.map(source => {
         const ms = msOf(source.happenedAt)
         const day = ms === undefined ? undefined : time.dayOf(ms)
@@ -154,35 +151,25 @@ export function createConversations(kind: 'mail' | 'meeting', derivation: Derivi
         }
       }),
     )
-    const numbers = new Map(
-      prepare<[string, number]>(numbersOf)
-        .raw()
-        .all({ keys: JSON.stringify([...isLive]) }),
-    )
+    const numbers = new Map(storedRows(live).map(({ id, number }) => [id, number]))
     const numberOf = (id: string) => numbers.get(id) ?? 0
-    const takers = sources.flatMap(({ id, happenedAt }) =>
-      distinctPeople(people.get(id) ?? []).map(person => ({
-        ...person,
-        id,
-        ms: msOf(happenedAt) ?? NO_TIME,
-      })),
-    )
+    const timeOf = new Map(sources.map(({ id, happenedAt }) => [id, msOf(happenedAt) ?? NO_TIME]))
+    const takers = live.flatMap(id => distinctPeople(people.get(id) ?? []))
     const persons = personNumbers(takers.map(({ address }) => address))
     const contacts = recordNumbers(
       takers.flatMap(({ contact }) => contact ?? []),
       'contact',
     )
-    const rowsOfPeople = takers.map(({ id, ms, address, role, isNamed, isInternal, hasSaid, contact }) => ({
+    const rowsOfPeople = takers.map(({ id, address, role, isNamed, isInternal, hasSaid, contact }) => ({
       conversation: numberOf(id),
       person: persons.get(address) ?? 0,
       role,
-      happened_ms: ms,
+      happened_ms: timeOf.get(id) ?? NO_TIME,
       is_named: isNamed,
       is_internal: isInternal,
       has_said: hasSaid,
       contact: contact === null ? null : (contacts.get(contact) ?? 0),
     }))
-    const timeOf = new Map(sources.map(({ id, happenedAt }) => [id, msOf(happenedAt) ?? NO_TIME]))
     const rowsOfSpeakers = speakers.flatMap(({ id, position, hasSaid }) => {
       const ms = timeOf.get(id)
       if (ms === undefined) return []
@@ -214,6 +201,10 @@ export function createConversations(kind: 'mail' | 'meeting', derivation: Derivi
 const ADDRESSES = 'p.person_id FROM json_each(:keys) k CROSS JOIN people p ON p._id = k.value'
 export const RECORDS =
   'r.record FROM json_each(:keys) k CROSS JOIN _record_conversations r ON r.conversation = k.value'
+
+/** Changes one row, or none. Its parameters are the number of a conversation, and 1 where both sides took part. */
+export const SET_TWO_WAY =
+  'UPDATE conversations SET _is_two_way = NOT _is_two_way WHERE _id = ? AND _is_two_way <> ?'
 
 /** One row for each address and role. The owner of a meeting who also attends it is its owner. */
 function distinctPeople(people: readonly SourcePerson[]): (SourcePerson & { address: string })[] {
@@ -368,9 +359,7 @@ export function createConversationPeople({ prepare, waiting, crm: { contactObjec
   })
   const kinds = `SELECT c._id AS number, c.kind, c.is_readable AS isReadable, ${OTHERS} AS others FROM json_each(:keys) k CROSS JOIN conversations c ON c._id = k.value`
   const recordNumbers = createNumbers(prepare, 'record')
-  const meet = prepare(
-    'UPDATE conversations SET _is_two_way = NOT _is_two_way WHERE _id = ? AND _is_two_way <> ?',
-  )
+  const setTwoWay = prepare(SET_TWO_WAY)
   return (ids: readonly number[]) => {
     const present = rowsFor<KnownConversation>(prepare, kinds, ids)
     const people = listsBy(rowsFor<TakingPart>(prepare, TAKING_PART, ids), ({ conversation }) => conversation)
@@ -389,7 +378,7 @@ export function createConversationPeople({ prepare, waiting, crm: { contactObjec
       )
       if (kind === 'meeting') {
         const isTwoWay = isExternal === 1 && own.some(({ side }) => side === 'ours') ? 1 : 0
-        if (meet.run(number, isTwoWay).changes > 0) met.push(number)
+        if (setTwoWay.run(number, isTwoWay).changes > 0) met.push(number)
       }
       return {
         _id: number,
@@ -434,7 +423,7 @@ export function createConversationPeople({ prepare, waiting, crm: { contactObjec
     )
     waiting.add(
       'record',
-      [...replaced.gone, ...replaced.come].map(({ record }) => Number(record)),
+      [...replaced.gone, ...replaced.come].map(({ record }) => record),
     )
   }
 }

@@ -11,20 +11,8 @@ export const withPipelines = (roles: string): string =>
   `(SELECT r.*, CAST(coalesce(r.pipeline, o.pipeline_id) AS TEXT) AS pipeline_id
     FROM ${roles} r LEFT JOIN stage_outcomes o ON o.stage_id = r.stage)`
 
-export interface DealColumns {
-  pipeline_id: string
-  stage_id: string
-  stage: string
-  amount: string
-  currency: string
-  close_date: string
-  owner_id: string
-  forecast_category: string
-  outcome: string
-}
-
 /** @returns the columns of the roles `x`, which are in the stage `s` of `stage_outcomes` */
-export const dealColumns = (settings: StoredSettings): DealColumns => ({
+export const dealColumns = (settings: StoredSettings) => ({
   pipeline_id: 'x.pipeline_id',
   stage_id: 'CAST(x.stage AS TEXT)',
   stage: 'CAST(coalesce(s.stage, x.stage) AS TEXT)',

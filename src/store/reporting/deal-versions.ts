@@ -16,7 +16,7 @@ import { createMeta, META, readNote } from '../sync/meta.ts'
 import { dealColumns, withPipelines } from './deal-columns.ts'
 import { foreignReportObjects } from './derived-tables.ts'
 import { rolesOf, storedSettings } from './report-settings.ts'
-import { type RecordSource, recordSource, roleValues } from './roles-in-table.ts'
+import { localDay, type RecordSource, recordSource, roleValues } from './roles-in-table.ts'
 
 /**
  * Keeps `deal_versions`: each deal as it was between two changes that parley observed. The rows are computed from the
@@ -166,7 +166,7 @@ const ROLES = [
 function createVersionWriter(db: Sqlite, prepare: Prepare) {
   const settings = storedSettings(db)
   const chosen = settings && rolesOf(settings, 'deal')
-  const source = recordSource(db, chosen?.['object'] ?? undefined)
+  const source = recordSource(db, chosen?.['object'])
   if (!settings || !chosen || !source || foreignReportObjects(db).length > 0) return undefined
   const fields = [
     ...new Set(
@@ -194,7 +194,7 @@ function createVersionWriter(db: Sqlite, prepare: Prepare) {
     'DELETE FROM deal_versions WHERE deal_id NOT IN (SELECT id FROM crm_records WHERE object = ?)',
   )
   const tracked = JSON.stringify(fields)
-  const localDay = createLocalDays(prepare)
+  const dayOf = prepare<string | null>(`SELECT ${localDay('?')}`).pluck()
   return {
     source,
     rules: () =>
@@ -206,7 +206,7 @@ function createVersionWriter(db: Sqlite, prepare: Prepare) {
       const deal = record.get(source.object, id)
       const states = deal ? dealStates(deal, history.all(source.object, id, tracked)) : []
       states.forEach(({ from, to, kind, values }, index) => {
-        const [fromDay, toDay] = [localDay(from), to === null ? null : localDay(to)]
+        const [fromDay, toDay] = [dayOf.get(from), dayOf.get(to)]
         write.run({
           ...Object.fromEntries(fields.map((field, place) => [`c${place}`, cellIn(source, field, values)])),
           ...{ id, kind, from, to, fromDay, toDay },
@@ -275,23 +275,4 @@ FROM ${withPipelines(
 LEFT JOIN stage_outcomes s ON s.stage_id = x.stage WHERE true
 ON CONFLICT DO UPDATE SET ${others.map(name => `${name} = excluded.${name}`).join(', ')}
 WHERE (${listOf('deal_versions')}) IS NOT (${listOf('excluded')})`
-}
-
-/** A function that finds the local day of an instant; null for one that the calendar does not have. */
-function createLocalDays(prepare: Prepare): (instant: string) => string | null {
-  const days = prepare<[from: string, to: string, day: string]>(
-    'SELECT utc_from, utc_to, day FROM calendar ORDER BY utc_from',
-  )
-    .raw()
-    .all()
-  return instant => {
-    let [low, high] = [0, days.length]
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if ((days[middle]?.[0] ?? '') <= instant) low = middle + 1
-      else high = middle
-    }
-    const [, to = '', day = null] = days[low - 1] ?? []
-    return instant < to ? day : null
-  }
 }

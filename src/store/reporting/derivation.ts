@@ -1,6 +1,6 @@
+import { isRow, placeholders, quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
-import type { DerivedCell } from './derived-rows.ts'
-import type { LocalTime } from './local-time.ts'
+import type { LocalTime } from './calendar-days.ts'
 import type { Domains } from './sides.ts'
 import type { WaitingKeys } from './waiting-keys.ts'
 
@@ -21,6 +21,10 @@ export interface Deriving {
 export const rowsFor = <Row>(prepare: Prepare, sql: string, keys: readonly DerivedCell[]): Row[] =>
   prepare<Row>(sql).all({ keys: JSON.stringify(keys) })
 
+/** Rows by what a function says of each; the last of several. */
+export const rowsBy = <Row, Key>(rows: readonly Row[], keyOf: (row: Row) => Key): Map<Key, Row> =>
+  new Map(rows.map(row => [keyOf(row), row]))
+
 /** Lists of rows by what a function says of each. */
 export function listsBy<Row, Key>(rows: readonly Row[], keyOf: (row: Row) => Key): Map<Key, Row[]> {
   const lists = new Map<Key, Row[]>()
@@ -36,4 +40,63 @@ export function listsBy<Row, Key>(rows: readonly Row[], keyOf: (row: Row) => Key
 export function msOf(instant: string | null): number | undefined {
   const ms = instant === null ? Number.NaN : Date.parse(instant)
   return Number.isNaN(ms) ? undefined : ms
+}
+
+export type DerivedCell = string | number | null
+
+export type DerivedRow<Column extends string> = Readonly<Record<Column, DerivedCell>>
+
+interface DerivedTable<Column extends string> {
+  table: string
+  columns: readonly Column[]
+  /** Each row is known by them. */
+  key: readonly NoInfer<Column>[]
+  scope: NoInfer<Column>
+  /** SQL about the row `t`, for a table that has rows of others too. */
+  where?: string
+}
+
+/** Replaces rows of a derived table where they differ, so that a change of one row writes one. */
+export function createDerivedRows<Column extends string>(
+  prepare: Prepare,
+  { table, columns, key, scope, where = 'true' }: DerivedTable<Column>,
+) {
+  const others = columns.filter(column => !key.includes(column))
+  const sql = {
+    read: `SELECT ${columns.map(column => `t.${quote(column)}`).join(', ')}
+      FROM json_each(?) k CROSS JOIN ${quote(table)} t ON t.${quote(scope)} = k.value WHERE ${where}`,
+    insert: `INSERT INTO ${quote(table)} (${columns.map(quote).join(', ')}) VALUES (${placeholders(columns.length)})`,
+    update: `UPDATE ${quote(table)} SET ${others.map(column => `${quote(column)} = ?`).join(', ')} WHERE ${isRow(key)}`,
+    remove: `DELETE FROM ${quote(table)} WHERE ${isRow(key)}`,
+  }
+  const keyOf = (row: DerivedRow<Column>) => JSON.stringify(key.map(column => row[column]))
+  return {
+    /**
+     * @param scopes values of the scope's column, of which the table then has exactly these rows
+     * @returns the rows that are gone and those that have come; a changed row is in both
+     */
+    replace<Row extends DerivedRow<Column>>(scopes: readonly DerivedCell[], rows: readonly Row[]) {
+      const stored = rowsBy(prepare<DerivedRow<Column>>(sql.read).all(JSON.stringify(scopes)), keyOf)
+      const gone: DerivedRow<Column>[] = []
+      const come: Row[] = []
+      const insert = prepare(sql.insert)
+      for (const row of rows) {
+        const id = stored.size === 0 ? '' : keyOf(row)
+        const before = stored.get(id)
+        stored.delete(id)
+        if (before && columns.every(column => before[column] === row[column])) continue
+        come.push(row)
+        if (before) {
+          gone.push(before)
+          prepare(sql.update).run(...[...others, ...key].map(column => row[column]))
+        } else insert.run(...columns.map(column => row[column]))
+      }
+      const remove = prepare(sql.remove)
+      for (const row of stored.values()) {
+        gone.push(row)
+        remove.run(...key.map(column => row[column]))
+      }
+      return { gone, come }
+    },
+  }
 }

@@ -12,7 +12,6 @@ import { hasColumn, hasTable, renameTable } from '../database/existing-tables.ts
 import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { createMeta, META } from '../sync/meta.ts'
-import { WAITING_KEYS_SQL } from './waiting-keys.ts'
 
 /**
  * The derived tables for reports. They are created from their descriptions and dropped when these change, since their rows
@@ -32,7 +31,11 @@ const TYPES: Readonly<Record<DescribedColumn['kind'], string>> = {
 
 /** Tables that only parley uses. Numbers are those of `conversations`, `people` and `record_activity`. */
 const INTERNAL_TABLES = {
-  _waiting_keys: WAITING_KEYS_SQL,
+  _waiting_keys: `CREATE TABLE \`_waiting_keys\` ( /* Keys of changed rows that the tables for reports have not followed yet. */
+	\`kind\` INTEGER NOT NULL /* Kind of key, in the order in which they are followed. */,
+	\`key\` ANY NOT NULL /* Key of a changed row, or internal number. */,
+	PRIMARY KEY(\`kind\`, \`key\`)
+) STRICT, WITHOUT ROWID`,
   _conversation_people: `CREATE TABLE \`_conversation_people\` ( /* Who takes part in a conversation. */
 	\`conversation\` INTEGER NOT NULL,
 	\`person\` INTEGER NOT NULL /* Or a negative number, for a speaker whom no name matches. */,

@@ -9,41 +9,42 @@ export interface FieldFacts extends CrmField {
   filled: number
 }
 
-export interface ChosenField {
-  /** The name of the field; undefined when the role has none. */
-  field: string | undefined
+/** The object of the CRM that holds some records, or the field that holds one of their roles. */
+export interface RoleChoice {
+  /** Its name; undefined when there is none. */
+  value: string | undefined
   isGuessed: boolean
-  /** Why this field, or why none. */
+  /** Why this one, or why none. */
   why: string
-  /** Whether a setting names a field that does not exist. */
+  /** Whether a setting names one that does not exist. */
   isMissing?: true
 }
 
 /** A setting may say that a role has no field, so that none is guessed. */
-export const NO_FIELD = 'none'
+const NO_FIELD = 'none'
 
-export interface FieldChoice {
+export interface FieldQuestion {
   /** Undefined when no object of the CRM holds such records. */
   object: string | undefined
   fields: readonly FieldFacts[]
   /** By role: the field that the settings name, or `NO_FIELD`. */
   set: Readonly<Record<string, string | undefined>>
   /** By role: the field that was guessed before, and why. It is kept while it exists. */
-  before: Readonly<Record<string, { field: string; why: string } | undefined>>
+  before: Readonly<Record<string, { value: string; why: string } | undefined>>
   /** The names of the CRM objects that hold companies, stages and pipelines. */
   targets: Readonly<Record<NonNullable<Exclude<CrmRole['to'], 'members'>>, (object: string) => boolean>>
 }
 
 export function chooseFields<R extends CrmRoles>(
   roles: R,
-  choice: FieldChoice,
-): Record<keyof R, ChosenField> {
-  const { set, before } = choice
+  question: FieldQuestion,
+): Record<keyof R, RoleChoice> {
+  const { set, before } = question
   const wanted = Object.values(set).flatMap(field => field ?? [])
   /** By field: the role that keeps it from an earlier guess. */
   const kept = new Map(
     Object.keys(roles).flatMap(name => {
-      const field = set[name] === undefined ? before[name]?.field : undefined
+      const field = set[name] === undefined ? before[name]?.value : undefined
       return field === undefined || wanted.includes(field) ? [] : [[field, name] as const]
     }),
   )
@@ -51,42 +52,42 @@ export function chooseFields<R extends CrmRoles>(
   const chosen = Object.entries(roles).map(([name, role]) => {
     const isFree = (field: FieldFacts) =>
       field.isActive && !taken.has(field.name) && (kept.get(field.name) ?? name) === name
-    const found = chooseField(name, role, choice, isFree)
-    if (found.field !== undefined) taken.add(found.field)
+    const found = chooseField(name, role, question, isFree)
+    if (found.value !== undefined) taken.add(found.value)
     return [name, found] as const
   })
-  return Object.fromEntries(chosen) as Record<keyof R, ChosenField>
+  return Object.fromEntries(chosen) as Record<keyof R, RoleChoice>
 }
 
 function chooseField(
   name: string,
   role: CrmRole,
-  choice: FieldChoice,
+  question: FieldQuestion,
   isFree: (field: FieldFacts) => boolean,
-): ChosenField {
-  const { object, set, before } = choice
-  const fields = choice.fields.filter(field => field.isActive)
+): RoleChoice {
+  const { object, set, before } = question
+  const fields = question.fields.filter(field => field.isActive)
   const wanted = set[name]
   if (object === undefined)
-    return { field: undefined, isGuessed: wanted === undefined, why: 'The CRM has no such object.' }
+    return { value: undefined, isGuessed: wanted === undefined, why: 'The CRM has no such object.' }
   if (wanted === NO_FIELD)
-    return { field: undefined, isGuessed: false, why: 'The settings say that there is none.' }
+    return { value: undefined, isGuessed: false, why: 'The settings say that there is none.' }
   if (wanted !== undefined) {
     if (fields.some(field => field.name === wanted))
-      return { field: wanted, isGuessed: false, why: 'The settings name this field.' }
+      return { value: wanted, isGuessed: false, why: 'The settings name this field.' }
     const names = fields.map(field => field.name).join(', ')
     const why = `The settings name ${wanted}, which ${object} does not have. It has: ${names || 'no fields'}.`
-    return { field: undefined, isGuessed: false, why, isMissing: true }
+    return { value: undefined, isGuessed: false, why, isMissing: true }
   }
-  const candidates = fields.filter(field => isFree(field) && isCandidate(field, role, choice))
+  const candidates = fields.filter(field => isFree(field) && isCandidate(field, role, question))
   const kept = before[name]
-  if (kept && candidates.some(field => field.name === kept.field)) return { ...kept, isGuessed: true }
+  if (kept && candidates.some(field => field.name === kept.value)) return { ...kept, isGuessed: true }
   const best = bestOf(candidates, role)
-  if (best) return { field: best.name, isGuessed: true, why: whyOf(best, role) }
-  return { field: undefined, isGuessed: true, why: `No field of ${object} looks like ${role.holds}.` }
+  if (best) return { value: best.name, isGuessed: true, why: whyOf(best, role) }
+  return { value: undefined, isGuessed: true, why: `No field of ${object} looks like ${role.holds}.` }
 }
 
-function isCandidate(field: FieldFacts, { kinds, to }: CrmRole, { targets }: FieldChoice): boolean {
+function isCandidate(field: FieldFacts, { kinds, to }: CrmRole, { targets }: FieldQuestion): boolean {
   const kind = kindOf(field)
   if (!kinds.includes(kind)) return false
   if (kind !== 'relation' || to === undefined) return true

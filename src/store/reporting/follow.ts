@@ -6,11 +6,10 @@ import type { NotedChanges } from '../changes/noted-changes.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 import { createMeta, META } from '../sync/meta.ts'
-import type { CalendarDay } from './calendar-days.ts'
+import { type CalendarDay, createLocalTime } from './calendar-days.ts'
 import { createConversationPeople, createConversations } from './conversations.ts'
 import type { Deriving } from './derivation.ts'
 import { DERIVED_SQL } from './derived-tables.ts'
-import { createLocalTime } from './local-time.ts'
 import { createCompanies, createContacts, createParties, createPeople } from './people.ts'
 import { createRecordActivity } from './record-activity.ts'
 import type { ReportConfig } from './report-settings.ts'
@@ -93,23 +92,22 @@ export function createFollow({
     }
   }
 
-  const begin = (text: string, [first, last]: readonly (string | undefined)[]) => {
-    const now: Readonly<Record<string, unknown>> = JSON.parse(text)
+  const begin = (now: Readonly<Record<string, unknown>>, days: readonly CalendarDay[]) => {
     const stored: Readonly<Record<string, unknown>> = JSON.parse(meta.get(META.reportRules) ?? '{}')
     const differs = (rule: string) => JSON.stringify(stored[rule]) !== JSON.stringify(now[rule])
     const kinds = Object.entries(FOLLOWS_RULE).flatMap(([rule, follow]) => (differs(rule) ? follow : []))
     waiting.addAll([...new Set(kinds)])
-    if (differs('days')) waiting.addOutside(first ?? '', last ?? '')
-    meta.set(META.reportRules, text)
+    if (differs('days')) waiting.addOutside(days[0]?.day ?? '', days.at(-1)?.day ?? '')
+    meta.set(META.reportRules, JSON.stringify(now))
     followChanges(db)
   }
 
   return async rules => {
     const crm = keyedRecords(db)
-    const text = JSON.stringify(rulesOf(rules, crm))
-    if (meta.get(META.reportRules) !== text)
-      await transaction(() => begin(text, [rules.days[0]?.day, rules.days.at(-1)?.day]))
-    if (steps?.of !== text) steps = { of: text, by: stepsBy(derivation({ prepare, waiting, crm }, rules)) }
+    const now = rulesOf(rules, crm)
+    const text = JSON.stringify(now)
+    if (meta.get(META.reportRules) !== text) await transaction(() => begin(now, rules.days))
+    if (steps?.of !== text) steps = { of: text, by: stepsBy({ prepare, waiting, crm }, rules) }
     const { by } = steps
     const most = new Map<KeyKind, number>()
     const step = () => {
@@ -125,11 +123,11 @@ export function createFollow({
   }
 }
 
-function derivation(
+function stepsBy(
   base: Pick<Deriving, 'prepare' | 'waiting' | 'crm'>,
   { config, internalDomains, days }: Rules,
-): Deriving {
-  return {
+) {
+  const derivation: Deriving = {
     ...base,
     time: createLocalTime(days),
     localHour: createLocalHour(config.calendar.timeZone),
@@ -140,16 +138,15 @@ function derivation(
     },
     replyLimitDays: config.replyLimitDays,
   }
+  return {
+    contact: createContacts(derivation),
+    company: createCompanies(derivation),
+    mail: createConversations('mail', derivation),
+    meeting: createConversations('meeting', derivation),
+    person: createPeople(derivation),
+    party: createParties(derivation),
+    conversation: createConversationPeople(derivation),
+    thread: createThreads(derivation),
+    record: createRecordActivity(derivation),
+  }
 }
-
-const stepsBy = (derivation: Deriving) => ({
-  contact: createContacts(derivation),
-  company: createCompanies(derivation),
-  mail: createConversations('mail', derivation),
-  meeting: createConversations('meeting', derivation),
-  person: createPeople(derivation),
-  party: createParties(derivation),
-  conversation: createConversationPeople(derivation),
-  thread: createThreads(derivation),
-  record: createRecordActivity(derivation),
-})

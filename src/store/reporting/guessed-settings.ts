@@ -1,6 +1,5 @@
 import { jsonLine, singleLine } from '../../base/safe-text.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
-import { onlyRow } from '../database/statements.ts'
 import { reportTablesIn } from './derived-tables.ts'
 import { isNamed } from './stage-outcomes.ts'
 
@@ -18,16 +17,12 @@ WHERE is_guessed AND value IS NOT NULL AND name NOT LIKE '%.object'
 UNION ALL
 SELECT 'outcome of ' || coalesce(p.pipeline || ' / ', '') || coalesce(s.stage, s.stage_id), s.outcome, s.why
 FROM stage_outcomes s LEFT JOIN pipelines p ON p.pipeline_id = s.pipeline_id
-WHERE s.is_guessed`
+WHERE s.is_guessed
+ORDER BY name`
 
 /** None where there are no tables for reports. */
 export const readGuesses = (db: Sqlite): ReportGuess[] =>
-  reportTablesIn(db).deals ? db.prepare<unknown[], ReportGuess>(`${GUESSES} ORDER BY name`).all() : []
-
-export const countGuesses = (db: Sqlite): number =>
-  reportTablesIn(db).deals
-    ? onlyRow(db.prepare<unknown[], number>(`SELECT count(*) FROM (${GUESSES})`).pluck())
-    : 0
+  reportTablesIn(db).deals ? db.prepare<unknown[], ReportGuess>(GUESSES).all() : []
 
 /** A setting that would decide what is guessed. */
 export interface GuessedSetting {

@@ -1,3 +1,5 @@
+import { listsBy } from './derivation.ts'
+
 /** Which e-mails of a conversation wait for an answer, and which answer them. Pure. */
 
 export interface ThreadMail {
@@ -21,10 +23,7 @@ export interface MailQuestion {
   isCounted: boolean
 }
 
-interface Run {
-  asked: ThreadMail
-  lastAsked: ThreadMail
-}
+type Run = Pick<MailQuestion, 'asked' | 'lastAsked'>
 
 /**
  * The runs of e-mails of one side that the other has not answered yet. A run begins with its first e-mail that is not to a
@@ -39,7 +38,7 @@ export function mailQuestions(mails: readonly ThreadMail[], replyLimitDays: numb
     const isInTime = answered === undefined || answered.day - run.asked.day <= replyLimitDays
     questions.push({ ...run, answered, isCounted: !run.asked.isGroup && isInTime })
   }
-  for (const together of byInstant(inOrder)) {
+  for (const together of listsBy(inOrder, ({ at }) => at).values()) {
     for (const mail of together) {
       const other = mail.side === 'ours' ? 'theirs' : 'ours'
       const run = open[other]
@@ -56,15 +55,4 @@ export function mailQuestions(mails: readonly ThreadMail[], replyLimitDays: numb
   }
   for (const run of [open.ours, open.theirs]) if (run) end(run, undefined)
   return questions
-}
-
-/** Lists of e-mails of one instant. */
-function byInstant(mails: readonly ThreadMail[]): ThreadMail[][] {
-  const lists: ThreadMail[][] = []
-  for (const mail of mails) {
-    const list = lists.at(-1)
-    if (list?.[0]?.at === mail.at) list.push(mail)
-    else lists.push([mail])
-  }
-  return lists
 }

@@ -1,5 +1,4 @@
-import { type Deriving, listsBy, rowsFor } from './derivation.ts'
-import { createDerivedRows } from './derived-rows.ts'
+import { createDerivedRows, type Deriving, listsBy, rowsBy, rowsFor } from './derivation.ts'
 import { domainOf, isFreeMail, type Side, sideOf, strongestSide } from './sides.ts'
 
 /**
@@ -116,11 +115,9 @@ export function createPeople({ prepare, waiting, domains, time }: Deriving) {
     key: ['person_id'],
     scope: 'person_id',
   })
-  const contactsAt = `SELECT a.address, a.contact_id, a.name FROM json_each(:keys) k
+  const contactsAt = `SELECT a.* FROM json_each(:keys) k
     CROSS JOIN _contact_addresses a ON a.address = k.value ORDER BY a.contact_id DESC`
-  const contactOf = prepare<{ name: string | null }>(
-    'SELECT name FROM _contact_addresses WHERE contact_id = ?',
-  )
+  const contactOf = prepare<Contact>('SELECT * FROM _contact_addresses WHERE contact_id = ?')
   const contactAt = prepare<string | null>(CONTACT_AT).pluck()
   const internalAt = prepare<number | null>(INTERNAL_AT).pluck()
   const nameAt = prepare<string | null>(NAME_AT).pluck()
@@ -130,20 +127,11 @@ export function createPeople({ prepare, waiting, domains, time }: Deriving) {
   const records = `r.record ${taking} AND x.has_said = 1 CROSS JOIN _record_conversations r ON r.conversation = x.conversation`
   const dayOf = (at: number | null) => (at === null ? null : (time.dayOf(at)?.day ?? null))
   return (addresses: readonly string[]) => {
-    const members = new Map(
-      prepare<Member>(MEMBERS)
-        .all()
-        .map(member => [member.address, member]),
-    )
-    const contacts = new Map(
-      rowsFor<{ address: string; contact_id: string; name: string | null }>(
-        prepare,
-        contactsAt,
-        addresses,
-      ).map(contact => [contact.address, contact]),
-    )
-    const seen = new Map(
-      rowsFor<Appearances>(prepare, appearances(time), addresses).map(row => [row.person_id, row]),
+    const members = rowsBy(prepare<Member>(MEMBERS).all(), ({ address }) => address)
+    const contacts = rowsBy(rowsFor<Contact>(prepare, contactsAt, addresses), ({ address }) => address)
+    const seen = rowsBy(
+      rowsFor<Appearances>(prepare, appearances(time), addresses),
+      ({ person_id }) => person_id,
     )
     const people = addresses.flatMap(address => {
       const [member, own, found] = [members.get(address), contacts.get(address), seen.get(address)]
@@ -151,8 +139,9 @@ export function createPeople({ prepare, waiting, domains, time }: Deriving) {
       const named = found && found.contact_at !== null ? contactAt.get(found.number, found.contact_at) : null
       const contactId = own?.contact_id ?? named ?? null
       const contact = own ?? (contactId === null ? undefined : contactOf.get(contactId))
-      const isInternal =
+      const internal =
         found && found.internal_at !== null ? internalAt.get(found.number, found.internal_at) : null
+      const isInternal = internal == null ? null : internal === 1
       const domain = domainOf(address)
       return {
         person_id: address,
@@ -164,14 +153,7 @@ export function createPeople({ prepare, waiting, domains, time }: Deriving) {
             ? (nameAt.get({ address, person: found.number, at: found.named_at }) ?? null)
             : null),
         domain,
-        side: sideOf(
-          {
-            domain,
-            isMember: member !== undefined,
-            isInternal: isInternal == null ? null : isInternal === 1,
-          },
-          domains,
-        ),
+        side: sideOf({ domain, isMember: member !== undefined, isInternal }, domains),
         member_id: member?.id ?? null,
         is_member_now: member?.isMember ?? 0,
         contact_id: contactId,
@@ -184,7 +166,7 @@ export function createPeople({ prepare, waiting, domains, time }: Deriving) {
       'party',
       [...gone, ...come].map(({ party_id }) => party_id),
     )
-    const before = new Map(gone.map(row => [row.person_id, row]))
+    const before = rowsBy(gone, ({ person_id }) => person_id)
     const differIn = (...columns: ('side' | 'contact_id' | 'party_id')[]) =>
       come.flatMap(row => {
         const known = before.get(row.person_id)
@@ -220,9 +202,7 @@ export function createParties({ prepare }: Pick<Deriving, 'prepare'>) {
     FROM json_each(:keys) k CROSS JOIN people p ON p.party_id = k.value ORDER BY p.last_seen_day, p.person_id`
   const membersOf = `SELECT m.id, nullif(trim(m.name), '') AS name FROM json_each(:keys) k CROSS JOIN members m ON m.id = k.value
     WHERE m._deleted_at IS NULL OR EXISTS (SELECT 1 FROM people p WHERE p.party_id = m.id)`
-  const contact = prepare<{ name: string | null; company_id: string | null }>(
-    'SELECT name, company_id FROM _contact_addresses WHERE contact_id = ?',
-  )
+  const contact = prepare<Contact>('SELECT * FROM _contact_addresses WHERE contact_id = ?')
   const companiesAt = prepare<string>(
     'SELECT company_id FROM _company_domains WHERE domain = ? LIMIT 2',
   ).pluck()
@@ -234,12 +214,7 @@ export function createParties({ prepare }: Pick<Deriving, 'prepare'>) {
   }
   return (ids: readonly string[]) => {
     const byParty = listsBy(rowsFor<PartyPerson>(prepare, people, ids), ({ party_id }) => party_id)
-    const members = new Map(
-      rowsFor<{ id: string; name: string | null }>(prepare, membersOf, ids).map(member => [
-        member.id,
-        member,
-      ]),
-    )
+    const members = rowsBy(rowsFor<Pick<Member, 'id' | 'name'>>(prepare, membersOf, ids), ({ id }) => id)
     const parties = ids.flatMap(id => {
       const [own, member] = [byParty.get(id) ?? [], members.get(id)]
       if (own.length === 0 && !member) return []

@@ -42,9 +42,12 @@ export const AS_OF = `coalesce((SELECT min(complete_as_of) FROM sync_resources
     WHERE resource IN (SELECT value FROM json_each(coalesce((SELECT value FROM sync_meta WHERE key = 'chosen_resources'), '[]')))
       AND unavailable_since IS NULL), ${NOW})`
 
+/** SQL for the local day up to which the warehouse is complete. */
+export const TODAY = dayAt(AS_OF)
+
 export const PERIODS = `
 WITH today AS (
-  SELECT ${dayAt(AS_OF)} AS today,
+  SELECT ${TODAY} AS today,
     ${dayAt(NOW)} AS clock_day
 ),
 spans AS (
@@ -64,4 +67,4 @@ named AS (
 SELECT CAST(n.period AS TEXT) AS period, CAST(n.from_day AS TEXT) AS from_day, CAST(n.to_day AS TEXT) AS to_day,
   CAST(n.previous_from_day AS TEXT) AS previous_from_day, CAST(n.previous_to_day AS TEXT) AS previous_to_day,
   CAST(t.today AS TEXT) AS today, CAST(c.day_number AS INTEGER) AS today_number, CAST(t.clock_day AS TEXT) AS clock_day
-FROM named n CROSS JOIN today t LEFT JOIN calendar c ON c.day = t.today`.trim()
+FROM named n CROSS JOIN today t LEFT JOIN calendar c ON c.day = t.today`

@@ -2,7 +2,9 @@ import { CRM_ROLES } from '../../config/crm-roles.ts'
 import { createCrmFieldReader, NAME_FIELDS } from '../crm/sql.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
+import { listsBy } from './derivation.ts'
 import { plain } from './field-guesses.ts'
+import type { ReportConfig } from './report-settings.ts'
 import { idIn, type RecordSource, roleValues, textLiteral } from './roles-in-table.ts'
 import { type DealOutcome, outcomeOfName, type StageFacts } from './stage-outcomes.ts'
 
@@ -35,28 +37,22 @@ const NO_DEALS: DealFacts = { groups: [], statusValues: {} }
 export function readDealFacts(
   prepare: Prepare,
   source: RecordSource | undefined,
-  fieldOf: (role: string) => string | undefined,
+  fields: Readonly<Record<string, string | undefined>>,
 ): DealFacts {
   if (!source) return NO_DEALS
-  const roles = ['pipeline', 'stage', 'status', 'is_won', 'is_closed', 'probability']
-  const values = roleValues(
-    'deal',
-    source,
-    Object.fromEntries(roles.map(role => [role, fieldOf(role) ?? null])),
-  )
+  const roles = ['pipeline', 'stage', 'status', 'is_won', 'is_closed', 'probability'] as const
+  const values = roleValues('deal', source, fields)
   const found =
-    fieldOf('status') === undefined
+    fields['status'] === undefined
       ? []
-      : prepare<string>(
+      : prepare<string | null>(
           `SELECT DISTINCT ${values.status} AS v FROM ${source.live} ORDER BY 1 LIMIT ${MOST_VALUES + 1}`,
         )
           .pluck()
           .all()
-  const meanings = new Map<DealOutcome, string[]>()
-  for (const value of found.length > MOST_VALUES ? [] : found) {
-    const outcome = value === null ? 'unknown' : outcomeOfName(value)
-    if (outcome !== 'unknown') meanings.set(outcome, [...(meanings.get(outcome) ?? []), value])
-  }
+  const told = found.length > MOST_VALUES ? [] : found.filter(value => value !== null)
+  const meanings = listsBy(told, outcomeOfName)
+  meanings.delete('unknown')
   const isOf = (outcome: DealOutcome) =>
     `x.status IN (${(meanings.get(outcome) ?? []).map(textLiteral).join(', ')})`
   const groups = prepare<DealGroup>(
@@ -66,7 +62,7 @@ export function readDealFacts(
          coalesce(x.is_won = 0 AND x.is_closed = 1, 0) OR ifnull(${isOf('lost')}, 0) AS lost,
          coalesce(x.is_closed = 0, 0) OR ifnull(${isOf('open')}, 0) AS open,
          coalesce(x.is_closed = 1, 0) OR ifnull(${isOf('closed')}, 0) AS closed
-       FROM (SELECT ${roles.map(role => `${values[role as keyof typeof values]} AS ${quote(role)}`).join(', ')}
+       FROM (SELECT ${roles.map(role => `${values[role]} AS ${quote(role)}`).join(', ')}
          FROM ${source.live}) x) x
      GROUP BY 1, 2`,
   ).all()
@@ -90,6 +86,8 @@ interface NamedRecord {
   parent: string | null
   isDeleted: number
 }
+
+const UNDESCRIBED = { position: null, probability: null, parent: null }
 
 const POSITIONS = [
   'position',
@@ -115,7 +113,7 @@ function recordsOf(
   const target = read(source.object).find(({ name }) => name === field)?.target?.object
   const ids = [...new Set(used)].filter(id => id !== null)
   if (source.formOf(field) !== 'relation' || !target)
-    return ids.map(id => ({ id, name: id, position: null, probability: null, parent: null, isDeleted: 0 }))
+    return ids.map(id => ({ ...UNDESCRIBED, id, name: id, isDeleted: 0 }))
   const fields = read(target)
   const named = NAME_FIELDS.filter(name => fields.some(each => each.name === name))
   const position = fields.find(({ name }) => POSITIONS.includes(plain(name)))?.name
@@ -123,18 +121,15 @@ function recordsOf(
   const parent = fields.find(({ name }) => PIPELINES.includes(plain(name)))?.name
   const json = (name: string | undefined) =>
     name === undefined || /["\\]/.test(name) ? 'NULL' : `fields ->> ${textLiteral(`$."${name}"`)}`
-  const name = ['NULL', ...named.map(each => `nullif(${json(each)}, '')`)]
+  const names = ['NULL', 'NULL', ...named.map(each => `nullif(${json(each)}, '')`)]
   const found = prepare<NamedRecord>(
-    `SELECT id, coalesce(${['NULL', ...name].join(', ')}) AS name, CAST(${json(position)} AS REAL) AS position,
+    `SELECT id, coalesce(${names.join(', ')}) AS name, CAST(${json(position)} AS REAL) AS position,
        CAST(${json(probability)} AS REAL) AS probability, CAST(${idIn(json(parent))} AS TEXT) AS parent, _deleted_at IS NOT NULL AS isDeleted
      FROM crm_records WHERE object = ? ORDER BY id`,
   ).all(target)
   const known = new Set(found.map(({ id }) => id))
   const others = ids.filter(id => !known.has(id))
-  return [
-    ...found,
-    ...others.map(id => ({ id, name: null, position: null, probability: null, parent: null, isDeleted: 1 })),
-  ]
+  return [...found, ...others.map(id => ({ ...UNDESCRIBED, id, name: null, isDeleted: 1 }))]
 }
 
 interface PipelineQuestion {
@@ -161,11 +156,6 @@ export function readStageRecords(
   })
 }
 
-export interface PipelineNames {
-  salesPipelines: readonly string[] | undefined
-  renewalPipelines: readonly string[] | undefined
-}
-
 const RENEWALS = [
   'renewal',
   'renewals',
@@ -184,7 +174,10 @@ export function readPipelines(
     facts,
     stages,
     config,
-  }: PipelineQuestion & { stages: readonly StageRecord[]; config: PipelineNames },
+  }: PipelineQuestion & {
+    stages: readonly StageRecord[]
+    config: Pick<ReportConfig, 'salesPipelines' | 'renewalPipelines'>
+  },
 ): { rows: readonly PipelineRow[]; problems: readonly string[] } {
   const { salesPipelines: sales, renewalPipelines: renewals } = config
   const records = recordsOf(

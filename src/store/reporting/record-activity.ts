@@ -1,6 +1,5 @@
 import { HOW } from './conversations.ts'
-import { type Deriving, rowsFor } from './derivation.ts'
-import { createDerivedRows, type DerivedRow } from './derived-rows.ts'
+import { createDerivedRows, type DerivedRow, type Deriving, rowsFor } from './derivation.ts'
 
 /** What happened with each CRM record, summed over its conversations. */
 

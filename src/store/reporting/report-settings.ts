@@ -4,7 +4,7 @@ import { hasTable } from '../database/existing-tables.ts'
 import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 import { createMeta, META } from '../sync/meta.ts'
 import type { CalendarRules } from './calendar-days.ts'
-import type { ChosenField } from './field-guesses.ts'
+import type { RoleChoice } from './field-guesses.ts'
 
 /** The settings for reports: what the settings file says, the rows of `report_settings`, and what `parley doctor` tells of them. */
 
@@ -35,21 +35,14 @@ export interface ReportSetting {
   why: string
 }
 
-export interface ChosenObject {
-  value: string | null
-  isGuessed: boolean
-  why: string
-  problem?: string
-}
-
 /** As the settings file has it. */
 const timeText = (minutes: number): string =>
   [Math.floor(minutes / 60), minutes % 60].map(part => String(part).padStart(2, '0')).join(':')
 const dayNamed = (weekday: number): string => WEEKDAYS[weekday - 1] ?? ''
 
 interface ReportFindings {
-  objects: Record<RoleObject, ChosenObject>
-  fields: Record<RoleObject, Record<string, ChosenField>>
+  /** The objects of the CRM and the fields of their roles, by the name of the setting. */
+  chosen: readonly (readonly [name: string, choice: RoleChoice])[]
   statusValues: Readonly<Record<string, readonly string[]>>
   /** Guessed domains of the workspace. */
   domains: readonly string[]
@@ -58,29 +51,25 @@ interface ReportFindings {
 /** The rows of `report_settings`. */
 export function reportSettings(
   config: ReportConfig,
-  { objects, fields, statusValues, domains }: ReportFindings,
+  { chosen, statusValues, domains }: ReportFindings,
 ): ReportSetting[] {
   const { calendar, currency, rates, salesPipelines, renewalPipelines, won, lost } = config
-  const set = (
-    name: string,
-    value: string | number | object | undefined,
-    without: string,
-  ): ReportSetting => ({
+  const set = (name: string, value: string | number | object | undefined, without = ''): ReportSetting => ({
     name,
     value: value === undefined ? null : typeof value === 'object' ? JSON.stringify(value) : String(value),
     isGuessed: false,
     why: value === undefined ? without : 'The settings, or their default.',
   })
   return [
-    set('reporting.time_zone', calendar.timeZone, ''),
-    set('reporting.week_start', dayNamed(calendar.weekStart), ''),
-    set('reporting.fiscal_year_start', calendar.fiscalYearStart, ''),
-    set('reporting.fiscal_year_named_by', calendar.fiscalYearNamedBy, ''),
-    set('reporting.workdays', calendar.workdays.map(dayNamed), ''),
-    set('reporting.holidays', calendar.holidays, ''),
-    set('reporting.work_from', timeText(calendar.workFrom), ''),
-    set('reporting.work_to', timeText(calendar.workTo), ''),
-    set('reporting.reply_limit_days', config.replyLimitDays, ''),
+    set('reporting.time_zone', calendar.timeZone),
+    set('reporting.week_start', dayNamed(calendar.weekStart)),
+    set('reporting.fiscal_year_start', calendar.fiscalYearStart),
+    set('reporting.fiscal_year_named_by', calendar.fiscalYearNamedBy),
+    set('reporting.workdays', calendar.workdays.map(dayNamed)),
+    set('reporting.holidays', calendar.holidays),
+    set('reporting.work_from', timeText(calendar.workFrom)),
+    set('reporting.work_to', timeText(calendar.workTo)),
+    set('reporting.reply_limit_days', config.replyLimitDays),
     config.internalDomains === undefined
       ? {
           name: 'reporting.internal_domains',
@@ -88,8 +77,8 @@ export function reportSettings(
           isGuessed: true,
           why: 'The domains of at least two members, or of half of them. Where many companies have addresses does not count.',
         }
-      : set('reporting.internal_domains', config.internalDomains, ''),
-    set('reporting.partner_domains', config.partnerDomains, ''),
+      : set('reporting.internal_domains', config.internalDomains),
+    set('reporting.partner_domains', config.partnerDomains),
     set('reporting.currency', currency, 'Not set: amounts are not converted.'),
     set('reporting.rates', rates, 'Not set: amounts are not converted.'),
     set('crm.sales_pipelines', salesPipelines, 'Not set: all pipelines but those of renewals.'),
@@ -102,15 +91,7 @@ export function reportSettings(
       isGuessed: true,
       why: 'The values of the field of crm.deal.status, by what their words mean.',
     },
-    ...Object.entries(objects).flatMap(([role, { value, isGuessed, why }]) => [
-      { name: `crm.${role}.object`, value, isGuessed, why },
-      ...Object.entries(fields[role as RoleObject]).map(([name, { field = null, ...rest }]) => ({
-        name: `crm.${role}.${name}`,
-        value: field,
-        isGuessed: rest.isGuessed,
-        why: rest.why,
-      })),
-    ]),
+    ...chosen.map(([name, { value = null, isGuessed, why }]) => ({ name, value, isGuessed, why })),
   ]
 }
 

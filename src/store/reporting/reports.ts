@@ -11,19 +11,13 @@ import { type CalendarDay, type CalendarRules, calendarDays } from './calendar-d
 import { createColumnValues } from './column-values.ts'
 import { createDealVersions } from './deal-versions.ts'
 import { ensureReportTables, reportTablesIn } from './derived-tables.ts'
-import { type ChosenField, chooseFields, type FieldFacts, plain } from './field-guesses.ts'
+import { chooseFields, type FieldFacts, plain, type RoleChoice } from './field-guesses.ts'
 import { createFollow, isFollowing, type Rules } from './follow.ts'
 import { readDealFacts, readPipelines, readStageRecords, stageFacts } from './pipeline-facts.ts'
-import {
-  type ChosenObject,
-  type ReportConfig,
-  type ReportSetting,
-  reportSettings,
-  storeSettings,
-} from './report-settings.ts'
+import { type ReportConfig, reportSettings, storeSettings } from './report-settings.ts'
 import { type RecordSource, recordSource, roleValues } from './roles-in-table.ts'
 import { guessDomains } from './sides.ts'
-import { outcomesOf } from './stage-outcomes.ts'
+import { outcomesOf, type StageFacts } from './stage-outcomes.ts'
 import { reportViews } from './views.ts'
 import { followChanges } from './waiting-keys.ts'
 
@@ -143,9 +137,7 @@ function spanOfRows(prepare: Prepare): TimeRange {
     'SELECT min(start_time) FROM meetings WHERE start_time',
     'SELECT max(start_time) FROM meetings WHERE start_time',
   ].map(select => `${select} ${IS_POSSIBLE}`)
-  const found = prepare<[first: string | null, last: string | null]>(
-    `SELECT min(day), max(day) FROM (${ends.join(' UNION ALL ')})`,
-  )
+  const found = prepare<TimeRange>(`SELECT min(day), max(day) FROM (${ends.join(' UNION ALL ')})`)
   return onlyRow(found.raw())
 }
 
@@ -153,11 +145,11 @@ function spanOfRows(prepare: Prepare): TimeRange {
 function spanOfDeals(
   prepare: Prepare,
   source: RecordSource | undefined,
-  closeDate: string | undefined,
+  fields: Readonly<Record<string, string | undefined>>,
 ): TimeRange {
   if (!source) return [null, null]
-  const { close_date: day } = roleValues('deal', source, { close_date: closeDate ?? null })
-  const found = prepare<[first: string | null, last: string | null]>(
+  const { close_date: day } = roleValues('deal', source, fields)
+  const found = prepare<TimeRange>(
     `SELECT min(x.day), max(x.day) FROM (
        SELECT t.created_at AS day FROM ${source.live} UNION ALL SELECT ${day} FROM ${source.live}) x
      WHERE x.day ${IS_POSSIBLE}`,
@@ -173,16 +165,10 @@ function yearsOf(spans: readonly TimeRange[], now: number): Years {
   }
 }
 
-interface Findings {
-  dealSpan: TimeRange
-  settings: readonly ReportSetting[]
-  problems: readonly string[]
-}
-
 /** Writes the pipelines and the stages, and returns what is known of the settings. */
-function findings(db: Sqlite, prepare: Prepare, config: ReportConfig): Findings {
-  const guessed = prepare<{ name: string; field: string; why: string }>(
-    'SELECT name, value AS field, why FROM report_settings WHERE is_guessed AND value IS NOT NULL',
+function findings(db: Sqlite, prepare: Prepare, config: ReportConfig) {
+  const guessed = prepare<{ name: string; value: string; why: string }>(
+    'SELECT name, value, why FROM report_settings WHERE is_guessed AND value IS NOT NULL',
   )
   const stored = new Map(guessed.all().map(({ name, ...guess }) => [name, guess]))
   const objects = objectsOf(prepare, config)
@@ -192,7 +178,7 @@ function findings(db: Sqlite, prepare: Prepare, config: ReportConfig): Findings 
     stage: target(/^(deal|sales|opportunity|pipeline)?stage$|^ステージ$|^フェーズ$/),
     pipeline: target(/^(deal|sales|opportunity)?pipeline$|^パイプライン$/),
   }
-  const chosen = Object.entries(CRM_ROLES).map(([name, roles]) => {
+  const chosenFields = Object.entries(CRM_ROLES).map(([name, roles]) => {
     const role = name as RoleObject
     const object = objects[role].value
     const set = config.fields[role]
@@ -201,31 +187,27 @@ function findings(db: Sqlite, prepare: Prepare, config: ReportConfig): Findings 
     )
     const decided = new Map(
       Object.keys(roles).flatMap(each => {
-        const field = set[each] ?? before[each]?.field
+        const field = set[each] ?? before[each]?.value
         return field === undefined ? [] : [[each, field] as const]
       }),
     )
-    const fields = object === null ? [] : factsOf(db, prepare, object, { roles, decided })
-    const choice = { object: object ?? undefined, fields, set, before, targets }
-    return [role, chooseFields(roles as CrmRoles, choice)] as const
+    const fields = object === undefined ? [] : factsOf(db, prepare, object, { roles, decided })
+    return [role, chooseFields(roles as CrmRoles, { object, fields, set, before, targets })] as const
   })
-  const fields = Object.fromEntries(chosen) as Record<RoleObject, Record<string, ChosenField>>
-  const roleOf = (role: string) => fields.deal[role]?.field
-  const source = recordSource(db, objects.deal.value ?? undefined)
-  const facts = readDealFacts(prepare, source, roleOf)
-  const stageRecords = readStageRecords(prepare, { source, field: roleOf('stage'), facts })
+  const fields = Object.fromEntries(chosenFields) as Record<RoleObject, Record<string, RoleChoice>>
+  const dealFields = Object.fromEntries(Object.entries(fields.deal).map(([role, { value }]) => [role, value]))
+  const source = recordSource(db, objects.deal.value)
+  const facts = readDealFacts(prepare, source, dealFields)
+  const stageRecords = readStageRecords(prepare, { source, field: dealFields['stage'], facts })
   const pipelines = readPipelines(prepare, {
     source,
-    field: roleOf('pipeline'),
+    field: dealFields['pipeline'],
     facts,
     stages: stageRecords,
     config,
   })
   const stages = stageFacts(stageRecords, facts, pipelines.rows)
-  const { outcomes, unmatched } = outcomesOf(stages, {
-    won: config.won ?? [],
-    lost: config.lost ?? [],
-  })
+  const { outcomes, unmatched } = outcomesOf(stages, { won: config.won ?? [], lost: config.lost ?? [] })
   const kept = new Map(prepare<[string, string]>('SELECT stage_id, outcome FROM stage_outcomes').raw().all())
   replaceRows(prepare, 'pipelines', pipelines.rows)
   replaceRows(
@@ -247,22 +229,22 @@ function findings(db: Sqlite, prepare: Prepare, config: ReportConfig): Findings 
       }
     }),
   )
-  const hasMetadata = Object.values(objects).some(({ value }) => value !== null)
-  const problems = [
-    ...Object.values(objects).flatMap(({ problem }) => problem ?? []),
-    ...Object.entries(fields).flatMap(([role, roles]) =>
-      Object.entries(roles).flatMap(([name, { isMissing, why }]) =>
-        isMissing ? `crm.${role}.${name}: ${why}` : [],
-      ),
+  const hasMetadata = Object.values(objects).some(({ value }) => value !== undefined)
+  const chosen = [
+    ...Object.entries(objects).map(([role, choice]) => [`crm.${role}.object`, choice] as const),
+    ...Object.entries(fields).flatMap(([role, choices]) =>
+      Object.entries(choices).map(([name, choice]) => [`crm.${role}.${name}`, choice] as const),
     ),
-    ...(stages.length > 0 ? unmatched.map(entry => `${unmatchedStage(entry)} ${stagesText(stages)}`) : []),
+  ]
+  const problems = [
+    ...chosen.flatMap(([name, { isMissing, why }]) => (isMissing ? `${name}: ${why}` : [])),
+    ...(stages.length > 0 ? unmatched.map(entry => unmatchedStage(entry, stages)) : []),
     ...pipelines.problems,
   ]
   return {
-    dealSpan: spanOfDeals(prepare, source, roleOf('close_date')),
+    dealSpan: spanOfDeals(prepare, source, dealFields),
     settings: reportSettings(config, {
-      objects,
-      fields,
+      chosen,
       statusValues: facts.statusValues,
       domains: guessedDomains(prepare),
     }),
@@ -290,51 +272,41 @@ const storedDomains = (prepare: Prepare, { internalDomains }: ReportConfig): Rul
   guessed: internalDomains === undefined ? storedGuess(prepare) : [],
 })
 
-const unmatchedStage = (entry: string) => `crm.deal.won or crm.deal.lost names ${entry}, which is no stage.`
-
-const stagesText = (stages: readonly { id: string; name: string | null; pipeline: string | null }[]) =>
-  `There are: ${stages.map(({ id, name, pipeline }) => (name === null ? id : pipeline === null ? name : `${pipeline}/${name}`)).join(', ')}.`
-
-function objectsOf(prepare: Prepare, { objects }: ReportConfig): Record<RoleObject, ChosenObject> {
-  const known = prepare<{ name: string; is_custom: number | null }>(
-    'SELECT name, is_custom FROM crm_objects WHERE _deleted_at IS NULL ORDER BY name',
-  ).all()
-  const chosen = Object.keys(CRM_ROLES).map(role => {
-    const set = objects[role as RoleObject]
-    const standard = known.find(({ name }) => name === role)
-    return [
-      role,
-      chooseObject(
-        role,
-        set,
-        standard,
-        known.map(({ name }) => name),
-      ),
-    ] as const
-  })
-  return Object.fromEntries(chosen) as Record<RoleObject, ChosenObject>
+function unmatchedStage(entry: string, stages: readonly StageFacts[]): string {
+  const names = stages.map(({ id, name, pipeline }) =>
+    name === null ? id : pipeline === null ? name : `${pipeline}/${name}`,
+  )
+  return `crm.deal.won or crm.deal.lost names ${entry}, which is no stage. There are: ${names.join(', ')}.`
 }
 
-function chooseObject(
-  role: string,
-  set: string | undefined,
-  standard: { is_custom: number | null } | undefined,
-  known: readonly string[],
-): ChosenObject {
+function objectsOf(prepare: Prepare, { objects }: ReportConfig): Record<RoleObject, RoleChoice> {
+  const known = prepare<KnownObject>(
+    'SELECT name, is_custom FROM crm_objects WHERE _deleted_at IS NULL ORDER BY name',
+  ).all()
+  const chosen = Object.keys(CRM_ROLES).map(role => [
+    role,
+    chooseObject(role, objects[role as RoleObject], known),
+  ])
+  return Object.fromEntries(chosen)
+}
+
+interface KnownObject {
+  name: string
+  is_custom: number | null
+}
+
+function chooseObject(role: string, set: string | undefined, known: readonly KnownObject[]): RoleChoice {
   if (set !== undefined) {
-    if (known.includes(set)) return { value: set, isGuessed: false, why: 'The settings name this object.' }
-    const why = `The settings name ${set}, which is no object of the CRM. There are: ${known.join(', ') || 'none'}.`
-    return {
-      value: null,
-      isGuessed: false,
-      why,
-      ...(known.length > 0 && { problem: `crm.${role}.object: ${why}` }),
-    }
+    const names = known.map(({ name }) => name)
+    if (names.includes(set)) return { value: set, isGuessed: false, why: 'The settings name this object.' }
+    const why = `The settings name ${set}, which is no object of the CRM. There are: ${names.join(', ') || 'none'}.`
+    return { value: undefined, isGuessed: false, why, isMissing: true }
   }
-  if (!standard) return { value: null, isGuessed: true, why: `The CRM has no object ${role}.` }
+  const standard = known.find(({ name }) => name === role)
+  if (!standard) return { value: undefined, isGuessed: true, why: `The CRM has no object ${role}.` }
   if (standard.is_custom === 1)
     return {
-      value: null,
+      value: undefined,
       isGuessed: true,
       why: `The workspace has made the object ${role} itself: name it to use it.`,
     }

@@ -1,5 +1,5 @@
 import { CRM_ROLES, type CrmRoles, type RoleObject } from '../../config/crm-roles.ts'
-import { type CrmCell, type CrmField, cellOf, formOf } from '../crm/columns.ts'
+import { type CrmCell, cellOf, formOf } from '../crm/columns.ts'
 import { createCrmFieldReader } from '../crm/sql.ts'
 import { hasTable } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
@@ -22,36 +22,34 @@ export interface RecordSource {
   noted: { table: string; column: string }
 }
 
-/** @param object undefined when no object of the CRM holds such records */
-export function recordSource(db: Sqlite, object: string | undefined): RecordSource | undefined {
-  if (object === undefined) return undefined
+/** @param object missing when no object of the CRM holds such records */
+export function recordSource(db: Sqlite, object: string | null | undefined): RecordSource | undefined {
+  if (object === null || object === undefined) return undefined
   const fields = new Map(
     createCrmFieldReader(sql => db.prepare(sql))(object).map(field => [field.name, field] as const),
   )
-  const form = (name: string) => formOfField(fields.get(name))
+  const form = (name: string) => {
+    const field = fields.get(name)
+    return field?.isRelation ? 'relation' : formOf(field?.type ?? null)
+  }
   const table = db
     .prepare<unknown[], string | null>('SELECT table_name FROM crm_objects WHERE name = ?')
     .pluck()
     .get(object)
   if (table && hasTable(db, table)) {
-    const columns = new Map(
-      db
-        .prepare<unknown[], [string, string | null]>(
-          'SELECT name, column_name FROM crm_fields WHERE object = ?',
-        )
-        .raw()
-        .all(object),
-    )
     return {
       object,
       from: `${quote(table)} t WHERE true`,
       live: `${quote(table)} t WHERE t._deleted_at IS NULL`,
       column(field) {
-        const name = columns.get(field)
+        const name = fields.get(field)?.column
         return name ? `t.${quote(name)}` : undefined
       },
       formOf: form,
-      cell: (field, value) => cellOf(cellForm(fields.get(field)), value),
+      cell(field, value) {
+        const known = form(field)
+        return cellOf(known === 'relation' ? 'text' : known, value)
+      },
       noted: { table, column: 'id' },
     }
   }
@@ -73,11 +71,6 @@ function jsonCell(value: unknown): CrmCell {
   if (typeof value === 'boolean') return Number(value)
   return cellOf(typeof value === 'number' ? 'number' : 'text', value)
 }
-
-const formOfField = (field: CrmField | undefined) =>
-  field?.isRelation ? 'relation' : formOf(field?.type ?? null)
-
-const cellForm = (field: CrmField | undefined) => (field?.isRelation ? 'text' : formOf(field?.type ?? null))
 
 /** SQL text. A NUL, at which SQLite ends a statement, matches nothing. */
 export const textLiteral = (value: string): string =>
@@ -101,18 +94,25 @@ const DAY_FORM = "'[0-9][0-9][0-9][0-9]-[0-1][0-9]-[0-3][0-9]*'"
 /** By role: SQL for its value, with the type that the role has in every workspace. NULL for a role without a field. */
 export function roleValues<O extends RoleObject>(
   role: O,
-  { column, formOf: form }: RecordSource,
-  chosen: Readonly<Record<string, string | null>>,
+  source: Pick<RecordSource, 'column' | 'formOf'> | undefined,
+  chosen: Readonly<Record<string, string | null | undefined>>,
 ): Record<string & keyof (typeof CRM_ROLES)[O], string> {
   const values = Object.entries(CRM_ROLES[role] as CrmRoles).map(([name, { kinds }]) => {
-    const field = chosen[name] ?? undefined
-    const value = field === undefined ? undefined : column(field)
-    return [name, typed(kinds[0] ?? 'text', value, field === undefined ? 'text' : form(field))] as const
+    const field = chosen[name]
+    const value = field == null ? undefined : source?.column(field)
+    return [
+      name,
+      typed(kinds[0] ?? 'text', value, field == null ? undefined : source?.formOf(field)),
+    ] as const
   })
   return Object.fromEntries(values) as Record<string & keyof (typeof CRM_ROLES)[O], string>
 }
 
-function typed(kind: string, value: string | undefined, form: ReturnType<RecordSource['formOf']>): string {
+function typed(
+  kind: string,
+  value: string | undefined,
+  form: ReturnType<RecordSource['formOf']> | undefined,
+): string {
   if (value === undefined)
     return kind === 'number' || kind === 'boolean' ? 'CAST(NULL AS REAL)' : 'CAST(NULL AS TEXT)'
   if (kind === 'number') return `CAST(${value} AS REAL)`

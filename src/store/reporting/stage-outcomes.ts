@@ -122,9 +122,10 @@ export function isNamed(
   return own !== '' && (wanted === own || wanted === `${(pipeline ?? '').trim().toLowerCase()}/${own}`)
 }
 
+const guess = (outcome: DealOutcome, why: string): StageOutcome => ({ outcome, isGuessed: true, why })
+
 /** Undefined when neither the deals in the stage nor its name say what it means. */
 function byOwnFacts(stage: StageFacts, stages: readonly StageFacts[]): StageOutcome | undefined {
-  const guess = (outcome: DealOutcome, why: string): StageOutcome => ({ outcome, isGuessed: true, why })
   const { deals, open, closed, won, lost, probability } = stage
   const named = stage.name === null ? 'unknown' : outcomeOfName(stage.name)
   const told = open + closed
@@ -175,24 +176,14 @@ function byPipeline(
   const others = stages.filter(({ pipelineId }) => pipelineId === stage.pipelineId)
   const endsAs = (outcome: DealOutcome) => others.filter(({ id }) => known.get(id)?.outcome === outcome)
   const [won, lost] = [endsAs('won'), endsAs('lost')]
-  const placeOf = ({ position }: StageFacts) =>
-    position ?? (others.some(isPlaced) ? Number.POSITIVE_INFINITY : 0)
+  const isOrdered = others.some(({ position }) => position !== null)
+  const placeOf = ({ position }: StageFacts) => position ?? (isOrdered ? Number.POSITIVE_INFINITY : 0)
   const isBefore = [...won, ...lost].some(end => placeOf(stage) <= placeOf(end))
   const name = plain(stage.name ?? '')
   const mayEnd = name === '' || END_WORDS.some(word => name.includes(word))
   if (!mayEnd && won.length > 0 && lost.length > 0 && isBefore)
-    return {
-      outcome: 'open',
-      isGuessed: true,
-      why: 'Its pipeline has later stages for won and for lost deals.',
-    }
-  return {
-    outcome: 'unknown',
-    isGuessed: true,
-    why: 'Neither a field of its deals nor its name says what it means.',
-  }
+    return guess('open', 'Its pipeline has later stages for won and for lost deals.')
+  return guess('unknown', 'Neither a field of its deals nor its name says what it means.')
 }
-
-const isPlaced = ({ position }: StageFacts): boolean => position !== null
 
 const END_WORDS = [...NAMES.won, ...NAMES.lost, ...NAMES.closed].map(plain)

@@ -1,7 +1,6 @@
 import type { Prepare } from '../database/sqlite-types.ts'
-import { RECORDS } from './conversations.ts'
-import { type Deriving, msOf, rowsFor } from './derivation.ts'
-import { createDerivedRows } from './derived-rows.ts'
+import { RECORDS, SET_TWO_WAY } from './conversations.ts'
+import { createDerivedRows, type Deriving, msOf, rowsBy, rowsFor } from './derivation.ts'
 import { mailQuestions, type ThreadMail } from './mail-questions.ts'
 import type { Side } from './sides.ts'
 
@@ -32,18 +31,14 @@ export function createThreads({ prepare, waiting, time, replyLimitDays }: Derivi
   const connected = createConnected(prepare)
   const mates = prepare<number>(MATES).pluck()
   const setThread = prepare('UPDATE conversations SET _thread = ? WHERE _id = ?')
-  const setTwoWay = prepare(
-    'UPDATE conversations SET _is_two_way = NOT _is_two_way WHERE _id = ? AND _is_two_way <> ?',
-  )
+  const setTwoWay = prepare(SET_TWO_WAY)
   const workHours = (from: number, to: number) => (time.workHoursTo(to) ?? 0) - (time.workHoursTo(from) ?? 0)
 
   return (numbers: readonly number[]) => {
     const begun = rowsFor<Mail>(prepare, MAILS, numbers)
     const before = [...new Set(begun.flatMap(({ thread }) => thread ?? []))]
     const conversations = connected([...numbers, ...mates.all({ keys: JSON.stringify(before) })])
-    const mails = new Map(
-      rowsFor<Mail>(prepare, MAILS, conversations.flat()).map(mail => [mail.number, mail]),
-    )
+    const mails = rowsBy(rowsFor<Mail>(prepare, MAILS, conversations.flat()), ({ number }) => number)
     const met: number[] = []
     const rows = conversations.flatMap(members => {
       const own = members.flatMap(number => mails.get(number) ?? [])

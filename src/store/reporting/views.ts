@@ -3,11 +3,11 @@ import { NAME_FIELDS } from '../crm/sql.ts'
 import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import type { View } from '../views/replace.ts'
-import { CONVERSATION_VIEW_SQL, TODAY } from './conversation-views.ts'
+import { CONVERSATION_VIEW_SQL } from './conversation-views.ts'
 import { dealColumns, withPipelines } from './deal-columns.ts'
 import type { Deriving } from './derivation.ts'
 import { absentReportObjects } from './derived-tables.ts'
-import { PERIODS } from './periods.ts'
+import { PERIODS, TODAY } from './periods.ts'
 import { rolesOf, type StoredSettings, storedSettings } from './report-settings.ts'
 import { localDay, type RecordSource, recordSource, roleValues, textLiteral } from './roles-in-table.ts'
 
@@ -28,7 +28,7 @@ export function reportViews(db: Sqlite): readonly View[] {
     contacts: contactsView(db, settings),
   }
   return Object.entries(views).flatMap(([name, sql]) =>
-    absent.has(name) ? [] : [{ name, sql: `CREATE VIEW ${quote(name)} AS ${sql}` }],
+    absent.has(name) ? [] : [{ name, sql: `CREATE VIEW ${quote(name)} AS ${sql.trim()}` }],
   )
 }
 
@@ -39,19 +39,10 @@ function records(
   role: RoleObject,
 ): { sql: string; source: RecordSource | undefined } {
   const chosen = rolesOf(settings, role)
-  const source = recordSource(db, chosen['object'] ?? undefined)
-  const none: RecordSource = {
-    object: '',
-    from: 'crm_records t WHERE 0',
-    live: 'crm_records t WHERE 0',
-    column: () => undefined,
-    formOf: () => 'text',
-    cell: () => null,
-    noted: { table: 'crm_records', column: '_id' },
-  }
-  const values = Object.entries(roleValues(role, source ?? none, chosen))
+  const source = recordSource(db, chosen['object'])
+  const values = Object.entries(roleValues(role, source, chosen))
   const columns = values.map(([name, value]) => `${value} AS ${quote(name)}`)
-  const { live } = source ?? none
+  const live = source?.live ?? 'crm_records t WHERE 0'
   return {
     sql: `(SELECT t.id, t.created_at AS stored_created_at, ${columns.join(', ')} FROM ${live})`,
     source,
@@ -65,7 +56,7 @@ function nameOf(
   nameField: string | null | undefined,
   id: string,
 ): string {
-  const source = recordSource(db, object ?? undefined)
+  const source = recordSource(db, object)
   const fields = [...(nameField ? [nameField] : []), ...NAME_FIELDS]
   const values = fields.flatMap(field => source?.column(field) ?? [])
   if (!source || values.length === 0) return 'CAST(NULL AS TEXT)'
@@ -150,7 +141,7 @@ FROM (
   LEFT JOIN pipelines p ON p.pipeline_id = x.pipeline_id
   LEFT JOIN stage_outcomes s ON s.stage_id = x.stage
   ${OWNER_JOIN}
-) d`.trim()
+) d`
 }
 
 /** SQL for the domain in a text that may be the address of a page. */
@@ -174,7 +165,7 @@ SELECT d.*, ${NUMBERS_OF_DEALS.map(name => `CAST(coalesce(a.${name}, 0) AS INTEG
     AND h.field = ${closeDate} AND h.old_value GLOB '"[0-9]*' AND h.new_value GLOB '"[0-9]*' AND h.new_value > h.old_value) AS INTEGER) AS slips,
   CAST(CASE WHEN d.outcome = 'open' AND d.close_date < t.day THEN 1 ELSE 0 END AS INTEGER) AS is_past_close_date
 FROM deals d LEFT JOIN record_activity a ON a.object = ${object} AND a.record_id = d.deal_id
-LEFT JOIN calendar l ON l.day = a.last_day LEFT JOIN calendar t ON t.day = ${TODAY}`.trim()
+LEFT JOIN calendar l ON l.day = a.last_day LEFT JOIN calendar t ON t.day = ${TODAY}`
 }
 
 function companiesView(db: Sqlite, settings: StoredSettings): string {
@@ -183,7 +174,7 @@ function companiesView(db: Sqlite, settings: StoredSettings): string {
 SELECT x.id AS company_id, x.name AS company, ${domainIn('x.domain')} AS domain,
   ${OWNER_COLUMNS}
 FROM ${sql} x
-${OWNER_JOIN}`.trim()
+${OWNER_JOIN}`
 }
 
 /**
@@ -197,12 +188,12 @@ export function keyedRecords(db: Sqlite): Deriving['crm'] {
     columns: (values: Readonly<Record<string, string>>) => string,
   ) => {
     const chosen = rolesOf(settings, role)
-    const source = recordSource(db, chosen['object'] ?? undefined)
+    const source = recordSource(db, chosen['object'])
     if (!source) return undefined
     return `SELECT t.id AS ${role}_id, ${columns(roleValues(role, source, chosen))}
       FROM ${source.live} AND t.id IN (SELECT value FROM json_each(:keys))`
   }
-  const contactObject = settings.get('crm.contact.object') ?? undefined
+  const contactObject = settings.get('crm.contact.object')
   const isRelation =
     recordSource(db, contactObject)?.formOf(settings.get('crm.contact.company') ?? '') === 'relation'
   return {
@@ -224,5 +215,5 @@ SELECT x.id AS contact_id, x.name AS contact, CAST(lower(x.email) AS TEXT) AS em
   ${OWNER_COLUMNS},
   CAST(coalesce(x.opted_out, 1 - x.opted_in) AS INTEGER) AS is_opted_out
 FROM ${sql} x
-${OWNER_JOIN}`.trim()
+${OWNER_JOIN}`
 }

@@ -28,12 +28,6 @@ export type KeyKind = keyof typeof KEY_KINDS
 
 type WaitingKey = string | number
 
-export const WAITING_KEYS_SQL = `CREATE TABLE \`_waiting_keys\` ( /* Keys of changed rows that the tables for reports have not followed yet. */
-	\`kind\` INTEGER NOT NULL /* Kind of key, in the order in which they are followed. */,
-	\`key\` ANY NOT NULL /* Key of a changed row, or internal number. */,
-	PRIMARY KEY(\`kind\`, \`key\`)
-) STRICT, WITHOUT ROWID`
-
 export interface WaitingKeys {
   add(kind: KeyKind, keys: readonly (WaitingKey | null)[]): void
   /** @param select what follows SELECT, for keys of the kind by what the JSON array `:keys` has */
@@ -49,11 +43,10 @@ export interface WaitingKeys {
 }
 
 export function createWaitingKeys(prepare: Prepare): WaitingKeys {
+  const insert = (kind: KeyKind, select: string) =>
+    prepare(`INSERT OR IGNORE INTO _waiting_keys (kind, key) ${of(kind, select)}`)
   const addFrom: WaitingKeys['addFrom'] = (kind, select, keys) => {
-    if (keys.length > 0)
-      prepare(`INSERT OR IGNORE INTO _waiting_keys (kind, key) ${of(kind, select)}`).run({
-        keys: JSON.stringify(keys),
-      })
+    if (keys.length > 0) insert(kind, select).run({ keys: JSON.stringify(keys) })
   }
   return {
     addFrom,
@@ -75,18 +68,14 @@ export function createWaitingKeys(prepare: Prepare): WaitingKeys {
       )
     },
     addAll(kinds) {
-      for (const kind of kinds)
-        for (const select of ALL[kind])
-          prepare(`INSERT OR IGNORE INTO _waiting_keys (kind, key) ${of(kind, select)}`).run()
+      for (const kind of kinds) for (const select of ALL[kind]) insert(kind, select).run()
     },
     addOutside(firstDay, lastDay) {
       for (const kind of ['mail', 'meeting'] as const)
-        prepare(
-          `INSERT OR IGNORE INTO _waiting_keys (kind, key) ${of(
-            kind,
-            `conversation_id FROM conversations WHERE kind = '${kind}'
+        insert(
+          kind,
+          `conversation_id FROM conversations WHERE kind = '${kind}'
             AND ((day IS NULL AND happened_at IS NOT NULL) OR day < ? OR day > ?)`,
-          )}`,
         ).run(firstDay, lastDay)
     },
   }

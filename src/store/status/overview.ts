@@ -2,7 +2,7 @@ import { HOUR_MS, isoInstant, MINUTE_MS, utcDay } from '../../base/clock.ts'
 import { RESOURCE_NAMES, type ResourceName } from '../../declare/resource-names.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { readDatabase } from '../file/open.ts'
-import { countGuesses } from '../reporting/guessed-settings.ts'
+import { readGuesses } from '../reporting/guessed-settings.ts'
 import type { ResourceDay } from '../sync/days.ts'
 import { META, readMeta, readNote } from '../sync/meta.ts'
 import type { RunOutcome } from '../sync/runs.ts'
@@ -61,7 +61,7 @@ export function readOverview(db: Sqlite, now: number): Overview {
       .prepare<[string], ResourceDay>('SELECT * FROM sync_days WHERE day = ? ORDER BY resource')
       .all(utcDay(now)),
     drift: readDrift(db),
-    guesses: countGuesses(db),
+    guesses: readGuesses(db).length,
   }))
 }
 
