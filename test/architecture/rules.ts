@@ -35,7 +35,7 @@ const OWNERS: Readonly<Record<string, readonly string[]>> = {
   fastify: ['server/server.ts'],
   hyparquet: ['publish/verify/parquet-rows.ts'],
   'hyparquet-writer': ['export/parquet-file.ts'],
-  'p-queue': ['engine/scheduler/dispatch.ts', 'publish/storage/s3-uploads.ts'],
+  'p-queue': ['engine/scheduler/dispatch.ts', 'publish/storage/s3-files.ts'],
   pino: ['base/log.ts'],
   'pino-pretty': ['base/log.ts'],
   'prom-client': ['server/metrics.ts'],
@@ -117,7 +117,7 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
     'store/disk/new-files.ts',
   ],
   // Files that wait for their upload.
-  'node:fs.createReadStream': ['publish/storage/s3-uploads.ts'],
+  'node:fs.createReadStream': ['publish/storage/s3-files.ts'],
   'node:fs.readFileSync': [
     'cli.ts',
     'config/load-settings.ts',
@@ -158,7 +158,7 @@ const FILE_FUNCTIONS: Readonly<Record<string, readonly string[]>> = {
     'publish/storage/target-reader.ts',
   ],
   // Files that are downloaded.
-  'node:fs/promises.appendFile': ['publish/storage/s3-downloads.ts'],
+  'node:fs/promises.appendFile': ['publish/storage/s3-files.ts'],
 }
 
 /** Functions of `node:fs` and `node:fs/promises` that open a file. */

@@ -175,6 +175,7 @@ export async function setup(project: TestProject): Promise<() => Promise<void>> 
 
 function bucketReader({ url }: Ceph, prefix: string): TargetReader {
   return openS3Reader({
+    name: `s3://${BUCKET}/${prefix}`,
     bucket: BUCKET,
     prefix,
     endpoint: url,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { existsSync, linkSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
-import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
+import { EXIT_STATUS, errorCode, isMissingFile, StopError } from '../../base/errors.ts'
 import { type FolderUse, lockFile, lockFolder, targetError } from '../../export/target-folder.ts'
 import { fsyncPath, makeFolder, writeNewFile } from '../../store/disk/new-files.ts'
 import type { Storage } from './storage.ts'
@@ -58,7 +58,7 @@ export function openFolder({ path, location, mode, clock }: FolderOptions): Stor
       try {
         return readFileSync(join(path, file))
       } catch (error) {
-        if (errorCode(error) === 'ENOENT' || errorCode(error) === 'ENOTDIR') return undefined
+        if (isMissingFile(error)) return undefined
         throw error
       }
     },

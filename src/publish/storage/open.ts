@@ -2,19 +2,19 @@ import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../../base/errors.ts'
-import type { ProxyRules } from '../../base/proxies.ts'
 import { formerTargetFault } from '../../config/kinds.ts'
 import type { Settings } from '../../config/load-settings.ts'
-import { type BucketEndpoint, type BucketPlace, parseBucketPlace } from './s3-address.ts'
+import type { S3Options } from './s3.ts'
 import type { BucketCredentials } from './s3-client.ts'
 import type { Storage } from './storage.ts'
 import { folderReader, type TargetReader } from './target-reader.ts'
 
 /** Opens the target of a publication, whatever it is. */
 
-export type PublishTarget =
-  | { readonly by: 'folder'; readonly path: string }
-  | ({ readonly by: 's3' } & Readonly<BucketPlace>)
+export type PublishTarget = { readonly by: 'folder'; readonly path: string } | BucketTarget
+
+/** The prefix has no slashes at its ends, and is empty for the whole bucket. */
+type BucketTarget = { readonly by: 's3' } & Readonly<Pick<S3Options, 'bucket' | 'prefix'>>
 
 /** The secret settings that a target needs. */
 export const TARGET_SECRETS = {
@@ -24,8 +24,9 @@ export const TARGET_SECRETS = {
 
 /** @throws StopError 64 when the text is neither a folder nor `s3://bucket/prefix` */
 export function parseTarget(text: string, cwd: string): PublishTarget {
-  const place = parseBucketPlace(text)
-  if (place) return { by: 's3', ...place }
+  const [, bucket, prefix = ''] = /^s3:\/\/([a-z\d][a-z\d.-]{1,61}[a-z\d])(?:\/+(.*?))?\/*$/.exec(text) ?? []
+  const isUsable = prefix === '' || prefix.split('/').every(isUsablePart)
+  if (bucket !== undefined && !bucket.includes('..') && isUsable) return { by: 's3', bucket, prefix }
   if (text !== '' && !/^(s3[an]?:|[a-z][a-z\d+.-]*:\/\/)/i.test(text))
     return { by: 'folder', path: resolve(cwd, text) }
   const details = { code: 'publish-bad-target', exitStatus: EXIT_STATUS.usage }
@@ -36,6 +37,9 @@ export function parseTarget(text: string, cwd: string): PublishTarget {
     hint: 'The name of a bucket has 3 to 63 lowercase letters, digits, dots and hyphens. A prefix has no empty part, no part of dots, and no ?, # or \\.',
   })
 }
+
+/** URLs drop parts of dots, and readers of Iceberg take `?` and `#` for the end of a path. */
+const isUsablePart = (part: string): boolean => !/^\.{0,2}$|[?#\\\p{C}]/u.test(part)
 
 /** The target as messages and `sync_publications` name it, without credentials. */
 export function targetName(target: PublishTarget): string {
@@ -60,36 +64,35 @@ export interface OpenTargetOptions {
 }
 
 /** @throws StopError 64 when the target has other content, 73 when it cannot be used, 75 when it is locked, 78 without credentials */
-export async function openTargetStorage(
-  target: PublishTarget,
-  { settings, location, clock, signal, random = Math.random }: OpenTargetOptions,
-): Promise<Storage> {
+export async function openTargetStorage(target: PublishTarget, options: OpenTargetOptions): Promise<Storage> {
   if (target.by === 'folder') {
+    const { settings, location, clock } = options
     const { openFolder } = await import('./folder.ts')
     return openFolder({ path: target.path, location, mode: settings.database.mode, clock })
   }
   const { openS3 } = await import('./s3.ts')
-  const access = bucketAccess(settings)
-  return openS3({ ...target, ...access, location, temporary: tmpdir(), clock, signal, random })
+  return openS3(bucketOptions(target, options))
 }
 
 /** Opens the target to read it while publications go on. @throws StopError 78 without credentials */
 export async function openTargetReader(
   target: PublishTarget,
-  { settings, location, clock, signal, random = Math.random }: OpenTargetOptions,
+  options: OpenTargetOptions,
 ): Promise<TargetReader> {
-  if (target.by === 'folder') return folderReader(target.path, location)
+  if (target.by === 'folder') return folderReader(target.path, options.location)
   const { openS3Reader } = await import('./s3.ts')
-  const access = bucketAccess(settings)
-  return openS3Reader({ ...target, ...access, location, temporary: tmpdir(), clock, signal, random })
+  return openS3Reader(bucketOptions(target, options))
 }
 
-function bucketAccess({ publish, proxies }: TargetSettings): BucketEndpoint & {
-  credentials: BucketCredentials | undefined
-  proxies: ProxyRules
-} {
+function bucketOptions(
+  target: BucketTarget,
+  { settings: { publish, proxies }, location, clock, signal, random = Math.random }: OpenTargetOptions,
+): S3Options {
+  const { bucket, prefix } = target
   const { s3Endpoint: endpoint, s3Region: region, s3PathStyle: pathStyle } = publish
-  return { endpoint, region, pathStyle, credentials: bucketCredentials(publish), proxies }
+  const credentials = bucketCredentials(publish)
+  const client = { name: targetName(target), bucket, endpoint, region, pathStyle, credentials, proxies }
+  return { ...client, prefix, location, temporary: tmpdir(), clock, signal, random }
 }
 
 /** Undefined when the settings have none. @throws StopError 78 when they have some of it */

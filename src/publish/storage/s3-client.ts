@@ -15,7 +15,6 @@ import { StopError } from '../../base/errors.ts'
 import { createHttpPool, type HttpPool } from '../../base/http-pool.ts'
 import { isLoopbackUrl, isReadableOnTheWay } from '../../base/loopback.ts'
 import { NO_PROXIES, type ProxyRules } from '../../base/proxies.ts'
-import type { BucketEndpoint } from './s3-address.ts'
 import { type BucketFailure, credentialsError, failureOf, isTemporary, plainHttpError } from './s3-faults.ts'
 
 /**
@@ -68,8 +67,13 @@ export interface BucketCredentials {
   sessionToken: string | undefined
 }
 
-export interface BucketClientOptions extends BucketEndpoint {
+export interface BucketClientOptions {
   bucket: string
+  /** The address of the API without the bucket; undefined: as the client of AWS finds it. */
+  endpoint: string | undefined
+  region: string
+  /** Undefined: as the endpoint needs it. */
+  pathStyle: boolean | undefined
   /** Undefined: those of the environment, profile or role that the client of AWS finds. */
   credentials: BucketCredentials | undefined
   /** How messages name the target. */
@@ -83,7 +87,7 @@ export interface BucketClientOptions extends BucketEndpoint {
   random: () => number
 }
 
-export const ATTEMPTS = 6
+const ATTEMPTS = 6
 const BACKOFF: Backoff = { firstMs: 500, mostMs: 30 * SECOND_MS, jitter: 1 }
 /** Requests in progress. Most are small, so each takes about one round trip. */
 const CONNECTIONS = 32

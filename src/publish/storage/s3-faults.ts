@@ -121,10 +121,11 @@ interface BucketFault {
 }
 
 /** The error for an answer that was not wanted, with what to do. It has no text of the answer. */
-export function bucketError(words: BucketWords, answer: BucketFailure): StopError {
-  const { code, problem, hint } = faultOf(words, answer)
-  return new StopError(problem, { code, hint, exitStatus: EXIT_STATUS.databaseUnavailable })
-}
+export const bucketError = (words: BucketWords, answer: BucketFailure): StopError =>
+  faultError(faultOf(words, answer))
+
+const faultError = ({ code, problem, hint }: BucketFault): StopError =>
+  new StopError(problem, { code, hint, exitStatus: EXIT_STATUS.databaseUnavailable })
 
 function faultOf(words: BucketWords, answer: BucketFailure): BucketFault {
   if ('lost' in answer) return unreachable(words, answer)
@@ -182,10 +183,7 @@ const withoutConditions = (url: string): BucketFault => ({
   hint: 'Without it, two publications at the same time could mix. Use storage that supports it, or publish to a folder and copy that.',
 })
 
-export function conditionError({ url }: BucketWords): StopError {
-  const { code, problem, hint } = withoutConditions(url)
-  return new StopError(problem, { code, hint, exitStatus: EXIT_STATUS.databaseUnavailable })
-}
+export const conditionError = ({ url }: BucketWords): StopError => faultError(withoutConditions(url))
 
 /** A redirect, or a refusal that names another region. */
 function elsewhere({ bucket, region, url }: BucketWords, answer: BucketRefusal): BucketFault | undefined {
@@ -228,13 +226,19 @@ function byStatus({ name, url }: BucketWords, { status }: BucketRefusal): Bucket
 }
 
 /** For an answer with a 2xx that S3 would not give. */
-export function noBucketError({ url }: BucketWords): StopError {
-  return new StopError(`The answer of ${url} is not that of an S3 API`, {
+export const noBucketError = ({ url }: BucketWords): StopError =>
+  faultError({
     code: 'publish-no-api',
+    problem: `The answer of ${url} is not that of an S3 API`,
     hint: 'Check publish.s3_endpoint. A web console has another port than the API.',
-    exitStatus: EXIT_STATUS.databaseUnavailable,
   })
-}
+
+export const tooLargeError = ({ name }: BucketWords, path: string): StopError =>
+  faultError({
+    code: 'publish-too-large',
+    problem: `A file for ${name} is larger than 5 GB, the limit of S3 for one PUT: ${path}`,
+    hint: 'Publish to a folder instead, and copy that with a program that uploads in parts.',
+  })
 
 /** @param name of the target */
 export function credentialsError(name: string): StopError {

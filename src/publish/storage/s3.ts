@@ -1,30 +1,28 @@
 import { DAY_MS } from '../../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../../base/errors.ts'
-import type { BucketEndpoint, BucketPlace } from './s3-address.ts'
 import {
   type BucketClient,
   type BucketClientOptions,
   createBucketClient,
   type ObjectContent,
 } from './s3-client.ts'
-import { createDownloads } from './s3-downloads.ts'
 import {
   type BucketFailure,
   type BucketWords,
   bucketError,
   conditionError,
   noBucketError,
+  tooLargeError,
 } from './s3-faults.ts'
-import { createUploads, MAX_OBJECT_BYTES } from './s3-uploads.ts'
+import { createDownloads, createUploads, MAX_OBJECT_BYTES, type TemporaryFiles } from './s3-files.ts'
 import type { Storage } from './storage.ts'
 import type { TargetReader } from './target-reader.ts'
-import { createTemporaryFolder } from './temporary-folder.ts'
 
-export interface S3Options extends BucketPlace, Omit<BucketClientOptions, 'bucket' | 'name'> {
-  /** Where readers find the target. Default: `s3://bucket/prefix`. */
+export interface S3Options extends BucketClientOptions, TemporaryFiles {
+  /** Without slashes at its ends; empty for the whole bucket. */
+  prefix: string
+  /** Where readers find the target. Default: its name, `s3://bucket/prefix`. */
   location: string | undefined
-  /** The folder in which files wait for their upload, in a new folder that only this user can read. */
-  temporary: string
 }
 
 /** The first object of a target. It marks the prefix as one that parley publishes to. */
@@ -39,11 +37,10 @@ const SETTLED_MS = DAY_MS
  * @throws StopError 64 when the prefix has other objects, 73 when the bucket cannot be used
  */
 export async function openS3(options: S3Options): Promise<Storage> {
-  const { location, temporary, clock, signal } = options
+  const { name, location, signal } = options
   const closing = new AbortController()
-  const name = nameOf(options)
   const stop = AbortSignal.any([signal, closing.signal])
-  const bucket = createBucketClient({ ...options, name, signal: stop })
+  const bucket = createBucketClient({ ...options, signal: stop })
   const objects = objectsOf(options, bucket)
   const close = () => {
     closing.abort(new Error('The target is closed'))
@@ -51,8 +48,7 @@ export async function openS3(options: S3Options): Promise<Storage> {
   }
   try {
     await claimPrefix(objects, name)
-    const folder = createTemporaryFolder(temporary, clock)
-    const uploads = createUploads({ folder: folder.path, put: objects.put })
+    const uploads = createUploads({ ...options, put: objects.put })
     return {
       name,
       location: location ?? name,
@@ -63,15 +59,14 @@ export async function openS3(options: S3Options): Promise<Storage> {
       replace: objects.put,
       beginFile: uploads.begin,
       uploaded: uploads.finished,
-      list: async path => (await objects.list(path)).map(found => found.path),
-      settled: async path =>
-        (await objects.list(path)).filter(({ ageMs }) => ageMs >= SETTLED_MS).map(found => found.path),
+      list: objects.list,
+      settled: folder => objects.list(folder, { leastAgeMs: SETTLED_MS }),
       remove: objects.remove,
       // The errors of a bucket already say what to do.
       fault: error => error,
       close() {
         close()
-        folder.remove()
+        uploads.close()
       },
     }
   } catch (error) {
@@ -82,31 +77,22 @@ export async function openS3(options: S3Options): Promise<Storage> {
 
 /** Opens a prefix without a request, so a bucket that cannot be used is an error of the first read. */
 export function openS3Reader(options: S3Options): TargetReader {
-  const name = nameOf(options)
-  const bucket = createBucketClient({ ...options, name })
+  const { name, location } = options
+  const bucket = createBucketClient(options)
   const objects = objectsOf(options, bucket)
   const downloads = createDownloads({ ...options, readRange: objects.readRange })
   return {
     name,
-    location: options.location ?? name,
+    location: location ?? name,
     read: objects.read,
     open: downloads.open,
-    list: async path => (await objects.list(path)).map(found => found.path),
+    list: objects.list,
     holds: () => contentOf(objects),
     close() {
       bucket.close()
       downloads.close()
     },
   }
-}
-
-const nameOf = ({ bucket, prefix }: BucketPlace): string =>
-  prefix === '' ? `s3://${bucket}` : `s3://${bucket}/${prefix}`
-
-interface FoundObject {
-  path: string
-  /** By the clock of the server. 0 when that is unknown. */
-  ageMs: number
 }
 
 /** The objects below the prefix, by their paths in the target. Each verb throws a StopError of status 73. */
@@ -116,24 +102,23 @@ interface Objects {
   /** The bytes from a place on, fewer than asked for at the end. Undefined where there is no such object. */
   readRange(path: string, from: number, bytes: number): Promise<Buffer | undefined>
   put(path: string, content: ObjectContent): Promise<void>
-  putIfAbsent(path: string, bytes: Buffer): Promise<'written' | 'exists'>
+  /** @returns whether it was written */
+  putIfAbsent(path: string, bytes: Buffer): Promise<boolean>
   /** As `putIfAbsent`, for content that no other process writes. @returns whether the object is ours */
   putOwn(path: string, bytes: Buffer): Promise<boolean>
-  /** @param atMost ends the listing early; without it, it has all objects */
-  list(folder: string, atMost?: number): Promise<readonly FoundObject[]>
+  /**
+   * @param listing `enough`: ends the listing after this number of objects; `leastAgeMs`: only objects that are at least
+   *   this old by the clock of the server, where an unknown age counts as 0
+   */
+  list(folder: string, listing?: { enough?: number; leastAgeMs?: number }): Promise<readonly string[]>
   remove(path: string): Promise<void>
 }
 
 const MAX_PAGE = 1000
 
-function objectsOf(options: BucketPlace & BucketEndpoint, bucket: BucketClient): Objects {
+function objectsOf(options: S3Options, bucket: BucketClient): Objects {
   const prefix = options.prefix === '' ? '' : `${options.prefix}/`
-  const words = (): BucketWords => ({
-    name: nameOf(options),
-    bucket: options.bucket,
-    region: options.region,
-    url: bucket.url(),
-  })
+  const words = (): BucketWords => ({ ...options, url: bucket.url() })
   /** Returns the status, if it is an expected one. */
   const refuse = (failure: BucketFailure, ...expected: number[]): number => {
     if ('lost' in failure || failure.code === 'NoSuchBucket' || !expected.includes(failure.status))
@@ -146,11 +131,11 @@ function objectsOf(options: BucketPlace & BucketEndpoint, bucket: BucketClient):
     refuse(answer, 404)
     return undefined
   }
-  const putIfAbsent = async (path: string, bytes: Buffer): Promise<'written' | 'exists'> => {
+  const putIfAbsent = async (path: string, bytes: Buffer): Promise<boolean> => {
     const answer = await bucket.put(prefix + path, bytes, true)
-    if ('output' in answer) return 'written'
+    if ('output' in answer) return true
     refuse(answer, 409, 412)
-    return 'exists'
+    return false
   }
   return {
     words,
@@ -162,29 +147,30 @@ function objectsOf(options: BucketPlace & BucketEndpoint, bucket: BucketClient):
     },
     putIfAbsent,
     async put(path, content) {
-      if (!Buffer.isBuffer(content) && content.bytes > MAX_OBJECT_BYTES) throw tooLargeError(path, words())
+      if (!Buffer.isBuffer(content) && content.bytes > MAX_OBJECT_BYTES) throw tooLargeError(words(), path)
       const answer = await bucket.put(prefix + path, content)
       if (!('output' in answer)) refuse(answer)
     },
     async putOwn(path, bytes) {
-      if ((await putIfAbsent(path, bytes)) === 'written') return true
+      if (await putIfAbsent(path, bytes)) return true
       // The answer to an earlier try may have been lost after the object was stored.
       return (await read(path))?.equals(bytes) ?? false
     },
-    async list(folder, atMost = Number.POSITIVE_INFINITY) {
+    async list(folder, { enough = Number.POSITIVE_INFINITY, leastAgeMs = Number.NEGATIVE_INFINITY } = {}) {
       const below = folder === '' ? prefix : `${prefix}${folder}/`
-      const found: FoundObject[] = []
+      const found: string[] = []
       let token: string | undefined
       do {
-        const answer = await bucket.list(below, Math.min(atMost, MAX_PAGE), token)
+        const answer = await bucket.list(below, Math.min(enough, MAX_PAGE), token)
         if (!('output' in answer)) throw bucketError(words(), answer)
         const page = answer.output
         if (page === undefined || (page.token !== undefined && page.token === token))
           throw noBucketError(words())
         token = page.token
-        const inside = page.objects.filter(({ key }) => key.startsWith(below) && !key.endsWith('/'))
-        found.push(...inside.map(({ key, ageMs }) => ({ path: key.slice(prefix.length), ageMs })))
-      } while (token !== undefined && found.length < atMost)
+        for (const { key, ageMs } of page.objects)
+          if (key.startsWith(below) && !key.endsWith('/') && ageMs >= leastAgeMs)
+            found.push(key.slice(prefix.length))
+      } while (token !== undefined && found.length < enough)
       return found
     },
     async remove(path) {
@@ -203,12 +189,11 @@ async function claimPrefix(objects: Objects, name: string): Promise<void> {
   if ((await contentOf(objects)) === 'others') throw foreignError(name)
   const { words, putIfAbsent } = objects
   const mark = Buffer.from('The objects next to this one are written by parley publish.\n')
-  if ((await putIfAbsent(MARK, mark)) === 'exists') return
-  if ((await putIfAbsent(MARK, mark)) === 'written') throw conditionError(words())
+  if ((await putIfAbsent(MARK, mark)) && (await putIfAbsent(MARK, mark))) throw conditionError(words())
 }
 
 async function contentOf({ list, read }: Objects): ReturnType<TargetReader['holds']> {
-  const [[first], mark] = await Promise.all([list('', 1), read(MARK)])
+  const [[first], mark] = await Promise.all([list('', { enough: 1 }), read(MARK)])
   if (mark !== undefined) return 'ours'
   return first === undefined ? 'nothing' : 'others'
 }
@@ -218,13 +203,5 @@ function foreignError(name: string): StopError {
     code: 'publish-foreign',
     hint: 'Name a prefix that is empty or a target of parley publish; this one was not changed.',
     exitStatus: EXIT_STATUS.usage,
-  })
-}
-
-function tooLargeError(path: string, { name }: BucketWords): StopError {
-  return new StopError(`A file for ${name} is larger than 5 GB, the limit of S3 for one PUT: ${path}`, {
-    code: 'publish-too-large',
-    hint: 'Publish to a folder instead, and copy that with a program that uploads in parts.',
-    exitStatus: EXIT_STATUS.databaseUnavailable,
   })
 }

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
 import { open, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { EXIT_STATUS, errorCode, StopError } from '../../base/errors.ts'
+import { EXIT_STATUS, errorCode, isMissingFile, StopError } from '../../base/errors.ts'
 
 /** The objects of a target. Paths are relative to it, with `/`. */
 export interface TargetContent {
@@ -58,7 +58,7 @@ export function folderReader(path: string, location?: string): TargetReader {
     try {
       return await work(join(path, file))
     } catch (error) {
-      if (isMissing(error)) return undefined
+      if (isMissingFile(error)) return undefined
       throw unreadable(file, path, error)
     }
   }
@@ -115,11 +115,6 @@ export async function openStoredFile(place: string, name: string): Promise<Store
     },
     close: () => handle.close(),
   }
-}
-
-function isMissing(error: unknown): boolean {
-  const code = errorCode(error)
-  return code === 'ENOENT' || code === 'ENOTDIR'
 }
 
 function unreadable(file: string, path: string, error: unknown): StopError {

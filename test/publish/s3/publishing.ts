@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { type Clock, systemClock } from '../../../src/base/clock.ts'
 import { type PublishSummary, publishWarehouse } from '../../../src/publish/publish.ts'
+import { targetName } from '../../../src/publish/storage/open.ts'
 import { openS3, openS3Reader, type S3Options } from '../../../src/publish/storage/s3.ts'
 import type { Storage } from '../../../src/publish/storage/storage.ts'
 import type { TargetReader } from '../../../src/publish/storage/target-reader.ts'
@@ -39,9 +40,13 @@ export function newFolder(): string {
 
 type Server = Pick<FakeS3, 'url'> & Partial<FakeS3>
 
-const optionsFor = ({ url, now = Date.now }: Server, options: Partial<S3Options>): S3Options => ({
-  bucket: BUCKET,
-  prefix: 'lake',
+const optionsFor = (
+  { url, now = Date.now }: Server,
+  { bucket = BUCKET, prefix = 'lake', ...options }: Partial<S3Options>,
+): S3Options => ({
+  name: targetName({ by: 's3', bucket, prefix }),
+  bucket,
+  prefix,
   endpoint: url,
   region: ACCESS.region,
   pathStyle: undefined,
