@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
-import { newTable, nextInstant, renewed } from './iceberg/metadata.ts'
-import { partitionSpec } from './iceberg/partition.ts'
+import { partitionSpec } from './iceberg/iceberg-schema.ts'
+import { newTable, renewed } from './iceberg/metadata.ts'
 import { inParallel } from './in-parallel.ts'
 import {
   hintPath,
@@ -131,9 +131,8 @@ function newVersion(
   { folder, metadata, version }: TableVersion,
   number = metadata['last-sequence-number'],
 ): TableVersion {
-  const replaces = { address: metadataAddress(storage, folder, version) }
-  const at = nextInstant(metadata, clock.now())
-  return { folder, metadata: renewed(metadata, { number, at, replaces }), version: version + 1 }
+  const replaces = metadataAddress(storage, folder, version)
+  return { folder, metadata: renewed(metadata, { number, at: clock.now(), replaces }), version: version + 1 }
 }
 
 /** How often a table is given a new version when the other publication is each time faster. */

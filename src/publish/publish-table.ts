@@ -11,23 +11,28 @@ import {
   type Sink,
 } from '../export/partitions.ts'
 import type { Sqlite, StoredCell } from '../store/database/sqlite-types.ts'
-import { PURGED_PROPERTY } from './expire.ts'
-import { type EvolvedSchema, evolvedSchema, ICEBERG_PARQUET_TYPES } from './iceberg/iceberg-schema.ts'
+import {
+  type EvolvedSchema,
+  evolvedSchema,
+  ICEBERG_PARQUET_TYPES,
+  type PartitionSpec,
+  partitionSpec,
+  partitionValue,
+} from './iceberg/iceberg-schema.ts'
 import { type DataFile, encodeManifest, encodeManifestList } from './iceberg/manifest.ts'
 import {
   afterCommit,
   currentSnapshot,
   newTable,
   nextInstant,
-  type TableMetadata,
   type TableSnapshot,
 } from './iceberg/metadata.ts'
-import { partitionSpec, partitionValue } from './iceberg/partition.ts'
 import { metadataAddress, metadataFolder, type TableVersion, writeMetadata } from './metadata-file.ts'
 import { PARTS_PROPERTY, type PartNote, type PublishedPart, type PublishedState } from './published-state.ts'
 import { type PublishedTable, readPartDigests } from './published-tables.ts'
 import type { PartName, PartReader } from './row-ranges.ts'
 import type { Storage } from './storage/storage.ts'
+import { PURGED_PROPERTY } from './sweep.ts'
 import type { Looking } from './where-to-look.ts'
 
 /**
@@ -83,10 +88,9 @@ export async function writeTable(
   // Signals only arrive between two turns of the event loop.
   await nextTurn()
   if (work.signal.aborted) throw work.signal.reason
-  const { folder } = table.read
   const evolved = evolve(table, before)
   const spec = partitionSpec(evolved.schema, table.partition)
-  const writing: TableWriting = { ...work, table, evolved }
+  const writing: TableWriting = { ...work, table, evolved, spec }
   const parts = before ? await changedParts(writing, before) : await allParts(writing)
   const written = parts.filter(({ file }) => file.addedBy === work.publication)
   const bytesWritten = byteCount(written)
@@ -99,13 +103,10 @@ export async function writeTable(
         return publicationOf(before, parts, [])
       },
     }
-  const location = `${work.storage.location}/${folder}`
-  const properties = { [PURGED_PROPERTY]: work.purgedAt }
-  const base = before?.metadata ?? newTable({ uuid: randomUUID(), location, evolved, spec, properties })
   return {
     bytesWritten,
     isHinted: false,
-    commit: async turn => publicationOf(await commit(writing, { base, before, parts }, turn), parts, written),
+    commit: async turn => publicationOf(await commit(writing, { before, parts }, turn), parts, written),
   }
 }
 
@@ -128,6 +129,7 @@ function hasChanged(
 interface TableWriting extends TablePublishing {
   table: PublishedTable
   evolved: EvolvedSchema
+  spec: PartitionSpec
 }
 
 /** Writes every part of a table that was never published. */
@@ -254,19 +256,22 @@ function fileSink(writing: TableWriting, part: Partition): Sink<PublishedPart> {
   }
 }
 
-interface Commit {
-  base: TableMetadata
-  before: PublishedState | undefined
-  parts: readonly PublishedPart[]
-}
-
 async function commit(
   writing: TableWriting,
-  { base, before, parts }: Commit,
+  { before, parts }: { before: PublishedState | undefined; parts: readonly PublishedPart[] },
   turn: Promise<unknown>,
 ): Promise<TableVersion> {
-  const { storage, kept, evolved, table, properties, tableProperties } = writing
+  const { storage, kept, evolved, spec, table, properties, tableProperties, purgedAt } = writing
   const { folder } = table.read
+  const base =
+    before?.metadata ??
+    newTable({
+      uuid: randomUUID(),
+      location: `${storage.location}/${folder}`,
+      evolved,
+      spec,
+      properties: { [PURGED_PROPERTY]: purgedAt },
+    })
   const files = parts.map(({ file }) => file)
   const parent = before && currentSnapshot(before.metadata)?.['snapshot-id']
   const [manifestList] = await Promise.all([writeManifests(writing, files, parent), storage.uploaded()])
@@ -286,7 +291,7 @@ async function commit(
     evolved,
     properties: { ...properties, ...tableProperties, [PARTS_PROPERTY]: JSON.stringify(notes) },
     kept,
-    replaces: before && { address: metadataAddress(storage, folder, before.version) },
+    replaces: before && metadataAddress(storage, folder, before.version),
   })
   const committed = { folder, metadata, version: (before?.version ?? 0) + 1 }
   await turn
@@ -296,13 +301,12 @@ async function commit(
 
 /** Returns the address of the list. */
 async function writeManifests(
-  { storage, table, evolved, publication }: TableWriting,
+  { storage, table, evolved, spec, publication }: TableWriting,
   files: readonly DataFile[],
   parent: number | undefined,
 ): Promise<string> {
   const { folder } = table.read
   const named = (name: string) => `${metadataFolder(folder)}/${publication}-${randomUUID()}-${name}.avro`
-  const spec = partitionSpec(evolved.schema, table.partition)
   const context = { schema: evolved.schema, spec, snapshotId: publication }
   const manifest = await encodeManifest(files, context)
   const [manifestPath, listPath] = [named('manifest'), named('snapshot')]

@@ -5,9 +5,8 @@ import { digestSink, type Mark } from '../export/fingerprint.ts'
 import { type Partition, type PartitionReading, readPartitions } from '../export/partitions.ts'
 import type { Sqlite, StoredCell } from '../store/database/sqlite-types.ts'
 import { isComingIn, tablesIn } from './coming-tables.ts'
-import { columnsWithFields, namesForReaders } from './iceberg/iceberg-schema.ts'
+import { columnsWithFields, namesForReaders, type PartitionColumn } from './iceberg/iceberg-schema.ts'
 import type { TableMetadata } from './iceberg/metadata.ts'
-import type { PartitionColumn } from './iceberg/partition.ts'
 import { createPartReader, type PartName, type PartReader } from './row-ranges.ts'
 
 /** The tables of a publication, derived from those of an export. */

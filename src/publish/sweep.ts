@@ -1,16 +1,59 @@
-import type { TableSnapshot } from './iceberg/metadata.ts'
+import type { Clock } from '../base/clock.ts'
+import { afterExpiry, type TableSnapshot } from './iceberg/metadata.ts'
 import { inParallel } from './in-parallel.ts'
 import {
   hintPath,
+  metadataAddress,
   metadataFolder,
   metadataPath,
   metadataVersion,
   type TableVersion,
+  writeHint,
+  writeMetadataIfAbsent,
 } from './metadata-file.ts'
 import { damaged, type PublishedTarget, pathIn, readSnapshotFiles } from './published-state.ts'
 import type { Storage } from './storage/storage.ts'
 
-/** Removes files of the target that no reader needs. */
+/**
+ * Expires snapshots and removes files of the target that no reader needs. Until a publication is complete, the snapshots
+ * of the last complete one stay, since readers may use them.
+ */
+
+/** The property that holds when content of the warehouse had last been purged, as of the newest snapshot. */
+export const PURGED_PROPERTY = 'parley.purged-at'
+
+export interface Expiry {
+  storage: Storage
+  clock: Clock
+  /** The snapshots that kept publications show. */
+  kept: ReadonlySet<number>
+  /** When content of the warehouse was last purged; empty when it never was. */
+  purgedAt: string
+}
+
+/**
+ * Earlier snapshots may hold purged content, also where the purge changed no row of this table: the row may have
+ * changed before. After a purge, only the current snapshot stays.
+ */
+export async function expireSnapshots(
+  { storage, clock, kept, purgedAt }: Expiry,
+  table: TableVersion,
+): Promise<TableVersion> {
+  const { folder, metadata, version } = table
+  const isErasing = metadata.properties[PURGED_PROPERTY] !== purgedAt
+  const staying = isErasing ? new Set<number>() : kept
+  const expired = afterExpiry(metadata, {
+    kept: staying,
+    properties: { [PURGED_PROPERTY]: purgedAt },
+    at: clock.now(),
+    replaces: metadataAddress(storage, folder, version),
+  })
+  if (!isErasing && expired.snapshots.length === metadata.snapshots.length) return table
+  const next = { folder, metadata: expired, version: version + 1 }
+  if (!(await writeMetadataIfAbsent(storage, next))) return table
+  await writeHint(storage, next)
+  return next
+}
 
 /**
  * Removes the files of a table that no kept snapshot names: those of expired snapshots and of interrupted publications.

@@ -8,8 +8,8 @@ import {
 import { createUniqueNames } from '../../store/crm/columns.ts'
 
 /**
- * The schema of an Iceberg table: which column has which field id and type. A column keeps its id, so files of earlier
- * schemas stay readable. An id never changes its type. Pure.
+ * The schema of an Iceberg table: which column has which field id and type, and by which its files are divided. A column
+ * keeps its id, so files of earlier schemas stay readable. An id never changes its type. Pure.
  */
 
 export type IcebergType = 'string' | 'long' | 'double' | 'boolean' | 'timestamptz' | 'date'
@@ -143,4 +143,48 @@ const KINDS: Readonly<Record<IcebergType, ExportKind>> = {
 /** Columns whose schema has these fields again. */
 export function columnsWithFields(fields: readonly IcebergField[]): DocumentedColumn[] {
   return fields.map(({ name, type, doc = '' }) => ({ name, kind: KINDS[type], doc }))
+}
+
+/** `month` of an instant, `identity` of a text such as `2026-03`. */
+export interface PartitionField {
+  'source-id': number
+  'field-id': number
+  name: string
+  transform: 'month' | 'identity'
+}
+
+export interface PartitionSpec {
+  'spec-id': number
+  fields: readonly PartitionField[]
+}
+
+/** Ids of partition fields begin here, by Iceberg's specification. */
+const FIRST_PARTITION_ID = 1000
+
+/** The column of the partition; undefined for a table that is not partitioned. */
+export interface PartitionColumn {
+  name: string
+  transform: PartitionField['transform']
+}
+
+export function partitionSpec({ fields }: IcebergSchema, column: PartitionColumn | undefined): PartitionSpec {
+  if (column === undefined) return { 'spec-id': 0, fields: [] }
+  const source = fields.find(({ name }) => name === column.name)
+  if (source === undefined) throw new Error(`the partition column ${column.name} is missing`)
+  const name = column.transform === 'month' ? `${column.name}_month` : column.name
+  const field = { 'source-id': source.id, 'field-id': FIRST_PARTITION_ID, name, transform: column.transform }
+  return { 'spec-id': 0, fields: [field] }
+}
+
+/**
+ * The value of a month such as `2026-03` in a manifest: months since 1970 for the transform `month`, the text itself for
+ * `identity`. Null stands for rows without a time.
+ */
+export function partitionValue(
+  month: string | null,
+  transform: PartitionField['transform'],
+): number | string | null {
+  if (month === null || transform === 'identity') return month
+  const [year = 0, of = 1] = month.split('-').map(Number)
+  return (year - 1970) * 12 + of - 1
 }

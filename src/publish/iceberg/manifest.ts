@@ -1,6 +1,5 @@
 import { type AvroSchema, decodeAvroFile, encodeAvroFile } from './avro-file.ts'
-import type { IcebergSchema } from './iceberg-schema.ts'
-import { boundBytes, type PartitionField, type PartitionSpec } from './partition.ts'
+import type { IcebergSchema, PartitionField, PartitionSpec } from './iceberg-schema.ts'
 
 /**
  * Manifests: the Avro files that name the data files of a snapshot. Field ids and names are those of Iceberg's
@@ -276,4 +275,12 @@ function partitionSummary(files: readonly DataFile[], { transform }: PartitionFi
     lower_bound: bound(sorted[0]),
     upper_bound: bound(sorted.at(-1)),
   }
+}
+
+/** A partition value as bytes, for the summary of a manifest in its list. */
+function boundBytes(value: number | string): Buffer {
+  if (typeof value === 'string') return Buffer.from(value, 'utf8')
+  const bytes = Buffer.alloc(4)
+  bytes.writeInt32LE(value)
+  return bytes
 }

@@ -1,5 +1,4 @@
-import type { EvolvedSchema, IcebergSchema } from './iceberg-schema.ts'
-import type { PartitionSpec } from './partition.ts'
+import type { EvolvedSchema, IcebergSchema, PartitionSpec } from './iceberg-schema.ts'
 
 /**
  * The metadata of a table: `vK.metadata.json`, by Iceberg's specification, format version 2. A commit writes the next
@@ -81,19 +80,14 @@ export function newTable({ uuid, location, evolved, spec, properties }: NewTable
   }
 }
 
-/** The file of the metadata that new metadata replaces. */
-export interface ReplacedFile {
-  address: string
-}
-
 export interface TableCommit {
   snapshot: TableSnapshot
   evolved: EvolvedSchema
   properties: Readonly<Record<string, string>>
   /** The earlier snapshots that stay. */
   kept: ReadonlySet<number>
-  /** Undefined for a new table. */
-  replaces: ReplacedFile | undefined
+  /** The address of the metadata that this one replaces; undefined for a new table. */
+  replaces: string | undefined
 }
 
 /** How many earlier metadata files stay, as readers may just be using them. */
@@ -106,9 +100,7 @@ export function afterCommit(
 ): TableMetadata {
   const id = snapshot['snapshot-id']
   const committed: TableMetadata = {
-    ...table,
-    'last-sequence-number': snapshot['sequence-number'],
-    'last-updated-ms': snapshot['timestamp-ms'],
+    ...renewed(table, { number: snapshot['sequence-number'], at: snapshot['timestamp-ms'], replaces }),
     'last-column-id': evolved.lastColumnId,
     'current-schema-id': evolved.schema['schema-id'],
     schemas: withSchema(table.schemas, evolved.schema),
@@ -119,7 +111,6 @@ export function afterCommit(
       ...table['snapshot-log'],
       { 'timestamp-ms': snapshot['timestamp-ms'], 'snapshot-id': id },
     ],
-    'metadata-log': metadataLog(table, replaces),
   }
   return withSnapshots(committed, kept)
 }
@@ -129,7 +120,7 @@ export interface TableExpiry {
   kept: ReadonlySet<number>
   properties: Readonly<Record<string, string>>
   at: number
-  replaces: ReplacedFile
+  replaces: string
 }
 
 /** The metadata after all other snapshots expired. The rows stay. */
@@ -138,10 +129,8 @@ export function afterExpiry(
   { kept, properties, at, replaces }: TableExpiry,
 ): TableMetadata {
   const expired: TableMetadata = {
-    ...table,
-    'last-updated-ms': at,
+    ...renewed(table, { number: table['last-sequence-number'], at, replaces }),
     properties: { ...table.properties, ...properties },
-    'metadata-log': metadataLog(table, replaces),
   }
   return withSnapshots(expired, kept)
 }
@@ -150,25 +139,19 @@ export interface Renewal {
   /** Of the publication up to which numbers are taken. */
   number: number
   at: number
-  /** Undefined for a new table. */
-  replaces: ReplacedFile | undefined
+  replaces: TableCommit['replaces']
 }
 
 /** The same rows and snapshots in new metadata. */
 export function renewed(table: TableMetadata, { number, at, replaces }: Renewal): TableMetadata {
+  const replaced =
+    replaces === undefined ? [] : [{ 'timestamp-ms': table['last-updated-ms'], 'metadata-file': replaces }]
   return {
     ...table,
     'last-sequence-number': number,
-    'last-updated-ms': at,
-    'metadata-log': metadataLog(table, replaces),
+    'last-updated-ms': nextInstant(table, at),
+    'metadata-log': [...table['metadata-log'], ...replaced].slice(-EARLIER_METADATA),
   }
-}
-
-/** The snapshots that neither stay nor are the current one. */
-export function expiredSnapshots(table: TableMetadata, kept: ReadonlySet<number>): readonly TableSnapshot[] {
-  return table.snapshots.filter(
-    ({ 'snapshot-id': id }) => id !== table['current-snapshot-id'] && !kept.has(id),
-  )
 }
 
 function withSnapshots(table: TableMetadata, ids: ReadonlySet<number>): TableMetadata {
@@ -188,21 +171,12 @@ function withSnapshots(table: TableMetadata, ids: ReadonlySet<number>): TableMet
   }
 }
 
-function metadataLog(
-  table: TableMetadata,
-  replaces: ReplacedFile | undefined,
-): TableMetadata['metadata-log'] {
-  if (replaces === undefined) return table['metadata-log']
-  const entry = { 'timestamp-ms': table['last-updated-ms'], 'metadata-file': replaces.address }
-  return [...table['metadata-log'], entry].slice(-EARLIER_METADATA)
-}
-
 /** The instant for the next metadata. Readers refuse instants that go back, as they do when a clock is set back. */
 export const nextInstant = (table: TableMetadata, now: number): number =>
   Math.max(now, table['last-updated-ms'])
 
 /** The tag of the snapshot that a publication added. */
-export const tagOf = (publication: number): string => `publication-${publication}`
+const tagOf = (publication: number): string => `publication-${publication}`
 
 function withSchema(schemas: readonly IcebergSchema[], schema: IcebergSchema): readonly IcebergSchema[] {
   return schemas.some(one => one['schema-id'] === schema['schema-id']) ? schemas : [...schemas, schema]
