@@ -90,7 +90,7 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
       await Promise.all([
         import('../publish/publish-once.ts'),
         import('../publish/attempt.ts'),
-        import('../publish/coming-tables.ts'),
+        import('../publish/published-tables.ts'),
         import('../store/sync/publications.ts'),
         import('../store/status/status.ts'),
       ])

@@ -17,6 +17,9 @@ export interface TableVersion {
   version: number
 }
 
+/** The folder of the table that a file belongs to. */
+export const folderOfFile = (path: string): string => path.slice(0, Math.max(0, path.indexOf('/')))
+
 export const metadataFolder = (folder: string): string => `${folder}/metadata`
 
 export const metadataPath = (folder: string, version: number): string =>
@@ -24,7 +27,7 @@ export const metadataPath = (folder: string, version: number): string =>
 
 /** Undefined for other files. */
 export function metadataVersion(path: string): number | undefined {
-  const version = /\/v(\d+)\.metadata\.json$/.exec(path)?.[1]
+  const version = /^[^/]+\/metadata\/v(\d+)\.metadata\.json$/.exec(path)?.[1]
   return version === undefined ? undefined : Number(version)
 }
 

@@ -1,7 +1,9 @@
 import { type Clock, isoInstant } from '../base/clock.ts'
 import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import type { Sqlite } from '../store/database/sqlite-types.ts'
-import { readUncounted, statusInstants } from '../store/status/status.ts'
+import { refuseOlder } from '../store/file/open.ts'
+import { appliedMigrations } from '../store/migrations/journal.ts'
+import { noWarehouseError, readUncounted, statusInstants } from '../store/status/status.ts'
 import { META, readMeta } from '../store/sync/meta.ts'
 import { type BegunPublication, beginPublication, stoppedAfter } from './begin.ts'
 import { inParallel } from './in-parallel.ts'
@@ -26,8 +28,7 @@ import { droppedTable, type PublishedTable, publishedTables } from './published-
 import type { Storage } from './storage/storage.ts'
 import type { TargetContent } from './storage/target-reader.ts'
 import { expireSnapshots, hasStaleFiles, PURGED_PROPERTY, removeUncommitted, sweepTable } from './sweep.ts'
-import { atOneInstant } from './warehouse-instant.ts'
-import { type Looking, lookingAt, type WhereToLook, whereToLook } from './where-to-look.ts'
+import { type Looking, partsToLookAt, type WhereToLook, whereToLook } from './where-to-look.ts'
 
 /**
  * Publishes the warehouse as of one instant: every table as an Iceberg table, those with the rows that others own first,
@@ -76,6 +77,22 @@ export async function publishWarehouse(options: PublishOptions): Promise<Publish
     return await atOneInstant(options.db, () => publishInstant(options))
   } catch (error) {
     throw options.storage.fault(error)
+  }
+}
+
+/** Reads a warehouse as of one instant: all statements of `work` see the same rows. */
+export async function atOneInstant<Result>(db: Sqlite, work: () => Promise<Result>): Promise<Result> {
+  if (appliedMigrations(db).length === 0) throw noWarehouseError(db.name)
+  refuseOlder(db)
+  db.pragma('temp_store = FILE')
+  db.exec('BEGIN')
+  try {
+    // The view counts all rows whenever it is read, and it depends on the clock. This copy of it goes with the rollback.
+    db.exec('CREATE TEMP TABLE sync_status AS SELECT * FROM main.sync_status')
+    return await work()
+  } finally {
+    // Some errors of SQLite have already ended the transaction.
+    if (db.inTransaction) db.exec('ROLLBACK')
   }
 }
 
@@ -217,7 +234,7 @@ function lookAtOf({ options, target, looking }: PublicationContext, { read }: Pu
   const before = target.tables.get(read.folder)
   const shown = rowsIn(target).at(-1)?.snapshots[read.folder]
   const isShown = before?.parts.length !== 0 && before?.metadata['current-snapshot-id'] === shown
-  return lookingAt(options.db, looking, { table: read, isShown })
+  return looking.changed && isShown ? partsToLookAt(options.db, read, looking.changed) : 'all'
 }
 
 /** Completes the publication. */

@@ -2,7 +2,7 @@ import { EXIT_STATUS, errorCode, StopError } from '../base/errors.ts'
 import { type DataFile, decodeManifest, decodeManifestList } from './iceberg/manifest.ts'
 import { currentSnapshot, type TableMetadata } from './iceberg/metadata.ts'
 import { inParallel } from './in-parallel.ts'
-import { isHinted, metadataPath, type TableVersion } from './metadata-file.ts'
+import { folderOfFile, isHinted, metadataPath, metadataVersion, type TableVersion } from './metadata-file.ts'
 import { readDecoded, type TargetContent } from './storage/target-reader.ts'
 
 /** What a target holds. */
@@ -41,15 +41,13 @@ export type PartNote = readonly [part: string | null, digest: string, file: stri
 /** How many tables are read at a time. */
 const MOST_READS = 32
 
-const METADATA_FILE = /^([^/]+)\/metadata\/v(\d+)\.metadata\.json$/
-
 /** @throws StopError 64 when the tables were published for another location, 73 when the target is damaged */
 export async function readTarget(storage: TargetContent): Promise<PublishedTarget> {
   const paths = await storage.list('')
   const versions = new Map<string, number>()
   for (const path of paths) {
-    const [, folder, version] = METADATA_FILE.exec(path) ?? []
-    if (folder !== undefined) versions.set(folder, Math.max(versions.get(folder) ?? 0, Number(version)))
+    const [folder, version] = [folderOfFile(path), metadataVersion(path)]
+    if (version !== undefined) versions.set(folder, Math.max(versions.get(folder) ?? 0, version))
   }
   const present = new Set(paths)
   const tables = await inParallel(versions, MOST_READS, async ([folder, version]) => {

@@ -1,10 +1,11 @@
 import { TABLES } from '../catalog/catalog.ts'
-import { chosenTables } from '../export/chosen-tables.ts'
-import type { ExportColumn, ExportTable } from '../export/export-tables.ts'
+import { chosenTable, chosenTables, isSameName } from '../export/chosen-tables.ts'
+import { exportedCrmTables, folderOfTable } from '../export/crm-tables.ts'
+import { type ExportColumn, type ExportTable, presentTables } from '../export/export-tables.ts'
 import { digestSink, type Mark } from '../export/fingerprint.ts'
 import { type Partition, type PartitionReading, readPartitions } from '../export/partitions.ts'
+import { nameFor } from '../store/crm/sql.ts'
 import type { Sqlite, StoredCell } from '../store/database/sqlite-types.ts'
-import { isComingIn, tablesIn } from './coming-tables.ts'
 import { columnsWithFields, namesForReaders, type PartitionColumn } from './iceberg/iceberg-schema.ts'
 import type { TableMetadata } from './iceberg/metadata.ts'
 import { createPartReader, type PartName, type PartReader } from './row-ranges.ts'
@@ -41,6 +42,30 @@ export function publishedTables(
 ): readonly PublishedTable[] {
   const all = chosenTables(tablesIn(db), names, isComingIn(db)).map(publishedTable)
   return [...all.filter(({ isOwner }) => !isOwner), ...all.filter(({ isOwner }) => isOwner)]
+}
+
+const tablesIn = (db: Sqlite): readonly ExportTable[] => [...presentTables(db), ...exportedCrmTables(db)]
+
+/**
+ * Whether a table may appear under a name: the typed table of a CRM object appears once its records were read. Until the
+ * list of objects was read to its end, any name with `crm_` may be one of them.
+ */
+function isComingIn(db: Sqlite): (name: string) => boolean {
+  if (!areObjectsKnown(db)) return name => /^crm_/i.test(name)
+  const objects = db.prepare<unknown[], string>('SELECT name FROM crm_objects').pluck().all()
+  const names = objects.map(nameFor).flatMap(table => [table, folderOfTable(table)])
+  return name => names.some(one => isSameName(one, name))
+}
+
+const areObjectsKnown = (db: Sqlite): boolean =>
+  db
+    .prepare("SELECT 1 FROM sync_resources WHERE resource = 'crm_objects' AND first_complete_at IS NOT NULL")
+    .get() !== undefined
+
+/** Those of the names that no table has. */
+export function namesWithoutTable(db: Sqlite, names: readonly string[]): readonly string[] {
+  const all = tablesIn(db)
+  return names.filter(name => chosenTable(name, all) === undefined)
 }
 
 function publishedTable(table: ExportTable): PublishedTable {

@@ -2,6 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import { afterExpiry, type TableSnapshot } from './iceberg/metadata.ts'
 import { inParallel } from './in-parallel.ts'
 import {
+  folderOfFile,
   hintPath,
   metadataAddress,
   metadataFolder,
@@ -174,9 +175,6 @@ export async function removeUncommitted(
   const isEarlier = (path: string) => lastOf(path) !== undefined && (publicationOf(path) ?? 0) < publication
   return removeAll(storage, await removable(storage, { folder: '', paths: uncommitted, isEarlier }))
 }
-
-/** The folder of the table that a file belongs to. */
-export const folderOfFile = (path: string): string => path.slice(0, Math.max(0, path.indexOf('/')))
 
 /** The number of the publication that wrote a file of data or a manifest, which is in its name. */
 export function publicationOf(path: string): number | undefined {

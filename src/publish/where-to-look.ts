@@ -67,15 +67,6 @@ function isFullDue(
 /** The parts of a table to compare, as `sync_changed_parts` names them. */
 export type Looking = 'all' | readonly string[]
 
-/** @param isShown whether the target has the table as its last complete publication shows it */
-export function lookingAt(
-  db: Sqlite,
-  { changed }: Pick<WhereToLook, 'changed'>,
-  { table, isShown }: { table: Pick<ExportTable, 'name' | 'isView'>; isShown: boolean },
-): Looking {
-  return changed && isShown ? partsToLookAt(db, table, changed) : 'all'
-}
-
 /**
  * A view is compared as a whole when one of the tables that it reads has changed, or may have: of those of parley's state no
  * changes are noted, and by them views know the time.

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { namesWithoutTable } from '../../src/publish/coming-tables.ts'
-import { publishedTables } from '../../src/publish/published-tables.ts'
+import { namesWithoutTable, publishedTables } from '../../src/publish/published-tables.ts'
 import { type TemporaryStore, temporaryStore } from '../store/temporary-store.ts'
 
 /** A warehouse that has read the list of CRM objects to its end, and the records of one of two. */

@@ -25,6 +25,9 @@ export interface VerifyFault {
   hint: string
 }
 
+/** Without what to do, which follows from its kind. */
+export type FoundFault = Omit<VerifyFault, 'hint'>
+
 /** Faults that the next publication mends by itself. */
 export const isMendedByPublishing = ({ kind }: Pick<VerifyFault, 'kind'>): boolean =>
   kind === 'erased' || kind === 'leftover'

@@ -8,7 +8,7 @@ import {
   readSnapshotFiles,
 } from '../published-state.ts'
 import { readDecoded, type TargetContent } from '../storage/target-reader.ts'
-import { hintFor, type VerifyFault } from './fault.ts'
+import type { FoundFault } from './fault.ts'
 import type { NamedFile } from './verify-file.ts'
 
 /** Finds the files that the snapshots of a table name, and what is noted about them. */
@@ -21,7 +21,7 @@ export interface NamedFiles {
   /** The paths of these files, and of the metadata and manifests. */
   paths: ReadonlySet<string>
   /** Snapshots whose files cannot be found. */
-  faults: VerifyFault[]
+  faults: FoundFault[]
 }
 
 export async function namedFiles(
@@ -32,17 +32,9 @@ export async function namedFiles(
   const files = new Map<string, NamedFile>()
   const shownPaths = new Set<string>()
   const addresses = metadata['metadata-log'].map(entry => entry['metadata-file'])
-  const faults: VerifyFault[] = []
-  const lost = (file: string, message: string) => {
-    faults.push({
-      table: folder,
-      part: null,
-      file,
-      kind: 'snapshot',
-      message,
-      hint: hintFor('snapshot', storage.name),
-    })
-  }
+  const faults: FoundFault[] = []
+  const lost = (file: string, message: string) =>
+    faults.push({ table: folder, part: null, file, kind: 'snapshot', message })
   if (shown !== undefined && !metadata.snapshots.some(one => one['snapshot-id'] === shown))
     lost(`${folder}/metadata`, `The snapshot ${shown} of the last publication is missing`)
   for (const snapshot of metadata.snapshots.toReversed()) {

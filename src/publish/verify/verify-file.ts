@@ -12,7 +12,7 @@ import type { DataFile } from '../iceberg/manifest.ts'
 import { type PartNote, pathIn } from '../published-state.ts'
 import { OWNERS_MONTH } from '../published-tables.ts'
 import type { StoredFile, TargetReader } from '../storage/target-reader.ts'
-import type { VerifyFault } from './fault.ts'
+import type { FoundFault } from './fault.ts'
 import { openParquet, type ParquetContent } from './parquet-rows.ts'
 
 /** Checks one data file: that it is whole, that its values are those that were published, and that none was purged. */
@@ -32,7 +32,7 @@ export interface FileCheck {
   onRows(rows: number): void
 }
 
-export type FileFault = Pick<VerifyFault, 'kind' | 'message'>
+export type FileFault = Pick<FoundFault, 'kind' | 'message'>
 
 /** The first sign of damage, and content that was purged. */
 export async function fileFaults(check: FileCheck, named: NamedFile): Promise<FileFault[]> {

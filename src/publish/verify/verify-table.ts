@@ -7,7 +7,7 @@ import type { IcebergSchema } from '../iceberg/iceberg-schema.ts'
 import { type PublishedPart, type PublishedState, pathIn } from '../published-state.ts'
 import { type PublishedTable, readPartDigests } from '../published-tables.ts'
 import type { TargetReader } from '../storage/target-reader.ts'
-import { hintFor, type VerifyFault } from './fault.ts'
+import type { FoundFault } from './fault.ts'
 import { namedFiles } from './named-files.ts'
 import { erasedRows, fileFaults } from './verify-file.ts'
 
@@ -43,7 +43,7 @@ export interface TableVerification {
 
 export interface TableFindings {
   verification: TableVerification
-  faults: readonly VerifyFault[]
+  faults: readonly FoundFault[]
 }
 
 export async function verifyTable(check: TableCheck, state: PublishedState): Promise<TableFindings> {
@@ -53,11 +53,9 @@ export async function verifyTable(check: TableCheck, state: PublishedState): Pro
   const tests = purgedContentTests(check)
   for (const named of files) {
     const purgedContent = tests(named.schema)
-    for (const { kind, message } of await fileFaults({ ...check, purgedContent }, named)) {
-      const part = named.note?.[0] ?? null
-      const file = pathIn(storage, named.file.path)
-      faults.push({ table: folder, part, file, kind, message, hint: hintFor(kind, storage.name) })
-    }
+    const [part, file] = [named.note?.[0] ?? null, pathIn(storage, named.file.path)]
+    for (const fault of await fileFaults({ ...check, purgedContent }, named))
+      faults.push({ table: folder, part, file, ...fault })
   }
   const unnamed = check.present.filter(path => !paths.has(path))
   faults.push(...(await unnamedFaults(check, folder, unnamed)))
@@ -100,15 +98,14 @@ async function unnamedFaults(
   check: TableCheck,
   folder: string,
   paths: readonly string[],
-): Promise<VerifyFault[]> {
-  const { storage, warehouse } = check
-  const { db, table } = warehouse ?? {}
+): Promise<FoundFault[]> {
+  const { db, table } = check.warehouse ?? {}
   if (db === undefined || table === undefined) return []
   const { columns } = table.written
   const purgedContent = (names: readonly string[]) => purgedContentTest(db, table.read.name, names)
   // Without a purge, nothing needs to be read.
   if (purgedContent(columns.map(({ name }) => name)) === undefined) return []
-  const faults: VerifyFault[] = []
+  const faults: FoundFault[] = []
   for (const file of paths.filter(path => path.endsWith('.parquet'))) {
     const rows = await erasedRows(check, { path: file, columns, purgedContent })
     if (rows === 0) continue
@@ -118,7 +115,6 @@ async function unnamedFaults(
       file,
       kind: 'leftover',
       message: `${countText(rows, 'row')} with content that was purged, in a file that no snapshot names`,
-      hint: hintFor('leftover', storage.name),
     })
   }
   return faults

@@ -3,14 +3,14 @@ import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import type { Sqlite } from '../../store/database/sqlite-types.ts'
 import { META, readMeta } from '../../store/sync/meta.ts'
 import { readLastPublication } from '../catalogue/complete-publication.ts'
+import { folderOfFile } from '../metadata-file.ts'
 import { PUBLICATIONS, type PublicationRow, rowsIn } from '../publications.ts'
-import { type PublishProgress, refuseOtherWarehouse } from '../publish.ts'
+import { atOneInstant, type PublishProgress, refuseOtherWarehouse } from '../publish.ts'
 import { type PublishedTarget, readTarget } from '../published-state.ts'
 import { publishedTables } from '../published-tables.ts'
 import type { TargetReader } from '../storage/target-reader.ts'
-import { folderOfFile, publicationOf } from '../sweep.ts'
-import { atOneInstant } from '../warehouse-instant.ts'
-import type { VerifyFault } from './fault.ts'
+import { publicationOf } from '../sweep.ts'
+import { type FoundFault, hintFor, type VerifyFault } from './fault.ts'
 import { namedPaths } from './named-files.ts'
 import { type TableFindings, type TableVerification, verifyTable, verifyUncommitted } from './verify-table.ts'
 
@@ -65,7 +65,7 @@ async function verifyFiles(options: VerifyOptions, target: PublishedTarget): Pro
     published_at: publication.published_at,
     compared: db !== undefined,
     tables: verified.map(({ verification }) => verification),
-    faults,
+    faults: faults.map(fault => ({ ...fault, hint: hintFor(fault.kind, storage.name) })),
   }
 }
 
@@ -109,8 +109,8 @@ async function verifyTables(
 async function lastingFaults(
   storage: TargetReader,
   { tables }: PublishedTarget,
-  faults: readonly VerifyFault[],
-): Promise<readonly VerifyFault[]> {
+  faults: readonly FoundFault[],
+): Promise<readonly FoundFault[]> {
   if (faults.length === 0) return faults
   const now = await readTarget(storage)
   const present = new Set(now.paths)
