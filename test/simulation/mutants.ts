@@ -88,7 +88,7 @@ export const MUTANTS: readonly Mutant[] = [
       change(2 * HOUR, { kind: 'completeTranscript', count: 9 }),
     ),
     file: 'engine/modes/items/item-handler.ts',
-    from: 'scheduleRead(context, work, { afterMs, attempts, deadline, waiting: true })',
+    from: 'readAgain(context, work, afterMs, { attempts, deadline, waiting: true })',
     to: 'context.store.tasks.remove(work.task)',
   },
   {

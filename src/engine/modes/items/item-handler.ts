@@ -75,25 +75,19 @@ export function recordOf({ feed, task }: ItemWork, value: unknown): Record<strin
   throw wrongIdentityError()
 }
 
-interface Again {
-  afterMs: number
-  attempts?: number
-  waiting?: boolean
-  deadline?: string | null
-}
-
-export function scheduleRead(context: EngineContext, { resource, task }: ItemWork, next: Again): void {
-  const { afterMs, ...rest } = next
+/** Schedules the next read of an item. */
+export function readAgain(
+  context: EngineContext,
+  { resource, task }: ItemWork,
+  afterMs: number,
+  state: { attempts?: number; waiting?: boolean; deadline?: string } = {},
+): void {
   context.store.tasks.done(task, {
     round: context.rounds.number(resource),
     dueAt: context.after(afterMs),
     sortAt: task.sortAt,
-    ...rest,
+    ...state,
   })
-}
-
-export function readAgain(context: EngineContext, work: ItemWork, afterMs: number): void {
-  scheduleRead(context, work, { afterMs })
 }
 
 const NOT_READY = { firstMs: 10 * MINUTE, mostMs: DAY }
@@ -114,7 +108,7 @@ export function waitUntilReady(context: EngineContext, work: ItemWork): void {
   const deadline = work.task.deadline ?? context.after(WEEK)
   const past = context.store.dueClock.now() > deadline
   const afterMs = past ? WEEK : longestBackoffMs(NOT_READY, attempts)
-  scheduleRead(context, work, { afterMs, attempts, deadline, waiting: true })
+  readAgain(context, work, afterMs, { attempts, deadline, waiting: true })
 }
 
 /** The interval for an item that may still change: a tenth of its age, from an hour to a week. */

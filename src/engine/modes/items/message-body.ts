@@ -12,15 +12,7 @@ import type { Reply } from '../../context/job.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { writeRows } from '../../follow-ups/write.ts'
 import { askLaggingAgain } from '../lagging-answers.ts'
-import {
-  type ItemHandler,
-  type ItemWork,
-  readAgain,
-  recordOf,
-  rowOf,
-  scheduleRead,
-  whereOf,
-} from './item-handler.ts'
+import { type ItemHandler, type ItemWork, readAgain, recordOf, rowOf, whereOf } from './item-handler.ts'
 
 /** The answer is a copy of a message with its text. The text is stored in the merged message. */
 export const bodyAnswer: ItemHandler = { answer: storeBody, absent: bodyAbsent }
@@ -87,7 +79,7 @@ function denyText(context: EngineContext, work: ItemWork, means: Denial): boolea
     return false
   }
   const verdict = noteDenial(context, rowOf(work), { means, afterMs: HOUR })
-  if (verdict.state === 'suspected') scheduleRead(context, work, { afterMs: HOUR, waiting: true })
+  if (verdict.state === 'suspected') readAgain(context, work, HOUR, { waiting: true })
   else store.suspicions.end(rowOf(work))
   return verdict.state === 'suspected'
 }
@@ -112,5 +104,5 @@ function bodyAgain(context: EngineContext, work: ItemWork, isGone: boolean): voi
   const isYoung = age < BODY_YOUNG_MS
   const mostMs = isYoung ? WEEK : MONTH
   const afterMs = isYoung || isGone ? longestBackoffMs({ firstMs: 2 * HOUR, mostMs }, attempts) : mostMs
-  scheduleRead(context, work, { afterMs, attempts, waiting: isGone })
+  readAgain(context, work, afterMs, { attempts, waiting: isGone })
 }

@@ -17,7 +17,6 @@ import {
   readAgain,
   rereadPartAfterMs,
   rowOf,
-  scheduleRead,
   waitUntilReady,
   whereOf,
 } from './item-handler.ts'
@@ -74,7 +73,7 @@ function refuseTranscript(context: EngineContext, work: ItemWork, means: Denial)
   // Minutes are enough in a confirming round: the guard holds back only transcripts denied twice, an hour apart.
   const afterMs = context.rounds.isConfirming(work.resource) ? CONFIRM_AFTER_MS : HOUR
   const verdict = noteDenial(context, rowOf(work), { means, afterMs })
-  if (verdict.state === 'suspected') scheduleRead(context, work, { afterMs, waiting: true })
+  if (verdict.state === 'suspected') readAgain(context, work, afterMs, { waiting: true })
   else waitUntilReady(context, work)
 }
 

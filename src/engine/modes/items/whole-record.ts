@@ -16,7 +16,6 @@ import {
   recordOf,
   rereadAfterMs,
   rowOf,
-  scheduleRead,
   waitUntilReady,
   whereOf,
   withheldRereadAfterMs,
@@ -122,7 +121,7 @@ function askGrowing(context: EngineContext, work: ItemWork): void {
   const attempts = work.task.attempts + 1
   const firstMs = work.feed.readyWhen ? 10 * MINUTE : DAY
   const afterMs = longestBackoffMs({ firstMs, mostMs: MONTH }, attempts)
-  scheduleRead(context, work, { afterMs, attempts, waiting: true })
+  readAgain(context, work, afterMs, { attempts, waiting: true })
 }
 
 /** When a 404 of a key that a list names is asked about once more. */
@@ -153,7 +152,7 @@ function askDeleted(context: EngineContext, work: ItemWork): void {
   const attempts = work.task.attempts + 1
   const afterMs = isNamed(context, work) ? WEEK : [WEEK, MONTH][attempts - 1]
   if (afterMs === undefined) context.store.tasks.remove(work.task)
-  else scheduleRead(context, work, { afterMs, attempts })
+  else readAgain(context, work, afterMs, { attempts })
 }
 
 /** Whether the key is requested whatever its list shows. Many workspaces have no such row. */
