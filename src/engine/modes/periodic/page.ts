@@ -12,13 +12,20 @@ import { endPassOf, type LoopGuards, NOT_FAILED, restartPass } from '../pass.ts'
 import { continuePeriods } from './periods.ts'
 import type { UndatedEntries } from './undated-entries.ts'
 
-/** What the steps of a page need besides the page itself. */
-export interface PeriodWork {
+/** What the requests of a log share. */
+export interface PeriodReads {
   list: DeclaredFeed<PeriodicFeed>
   guards: LoopGuards
   undated: UndatedEntries
-  /** The API ignores the parameter for the end of a period, so pages contain later entries too. */
-  isEndIgnored: boolean
+  /**
+   * `clock.elapsed()` when the API last ignored or refused the parameter for the end of a period; undefined while it is
+   * sent. Without it, pages contain later entries too.
+   */
+  endIgnoredAt: number | undefined
+  /** Failures of the feed in a row. */
+  feedFailures: number
+  /** True once a request for a period has succeeded in this process. */
+  isAnswered: boolean
 }
 
 interface Entries {
@@ -30,8 +37,12 @@ interface Entries {
 }
 
 /** A log only grows, so no entry is ever missing. The page that reveals an ignored end parameter is not stored. */
-export function periodSteps(context: EngineContext, work: PeriodWork): PageSteps<Entries, void, true> {
-  const { list, undated, isEndIgnored } = work
+export function periodSteps(
+  context: EngineContext,
+  reads: PeriodReads,
+  isEndIgnored: boolean,
+): PageSteps<Entries, void, true> {
+  const { list, undated } = reads
   const { resource, id, feed } = list
   const where = { resource, feed: id }
   const timeOf = timeColumn(feed)
@@ -55,7 +66,7 @@ export function periodSteps(context: EngineContext, work: PeriodWork): PageSteps
     writeFollowUps: () => undefined,
     findMissingRows: () => undefined,
     advance(read) {
-      advance(context, work, read)
+      advance(context, reads, read, isEndIgnored)
       return true
     },
   }
@@ -67,20 +78,24 @@ export function timeColumn({ table, time }: PeriodicFeed): (entry: ParsedItem) =
   return ({ cells }) => (typeof cells[timeIndex] === 'string' ? cells[timeIndex] : null)
 }
 
-function advance(context: EngineContext, work: PeriodWork, read: ParsedPage<Entries>): void {
+function advance(
+  context: EngineContext,
+  reads: PeriodReads,
+  { page, segment, parsed }: ParsedPage<Entries>,
+  isEndIgnored: boolean,
+): void {
   const { segments } = context.store
-  const { page, segment, parsed } = read
   const { listed, inside, numbered } = parsed
-  const timeOf = timeColumn(work.list.feed)
+  const timeOf = timeColumn(reads.list.feed)
   // Undated entries appear in every period. If they counted, no period would be empty, and older periods would be added
   // without end.
   const dated = inside.filter(entry => timeOf(entry) !== null).length
   const { edgeAt, edgeKeys } = numbered
   const reached = { ...segmentAfterPage(segment, page, dated), ...NOT_FAILED, edgeAt, edgeKeys }
   const isBefore = (entry: ParsedItem) => (timeOf(entry) ?? '') < (segment.from ?? '')
-  const isPast = work.isEndIgnored && listed.length > 0 && listed.every(isBefore)
-  if (page.next === null || isPast) endPeriod(context, work, reached)
-  else if (work.guards.repeats(segment, page.next)) restartPass(segments, segment, 'repeated', NOT_FAILED)
+  const isPast = isEndIgnored && listed.length > 0 && listed.every(isBefore)
+  if (page.next === null || isPast) endPeriod(context, reads, reached)
+  else if (reads.guards.repeats(segment, page.next)) restartPass(segments, segment, 'repeated', NOT_FAILED)
   else segments.save(reached)
 }
 
@@ -142,7 +157,7 @@ const SETTLED_AFTER_MS = HOUR
 
 function endPeriod(
   context: EngineContext,
-  { list: { resource, id }, guards, undated }: PeriodWork,
+  { list: { resource, id }, guards, undated }: PeriodReads,
   period: Segment,
 ): void {
   const { store } = context

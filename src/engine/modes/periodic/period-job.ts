@@ -1,33 +1,17 @@
 import { PAGING } from '../../../api/paging.ts'
 import { isoInstant } from '../../../base/clock.ts'
 import { type ParleyError, ResourceError } from '../../../base/errors.ts'
-import type { DeclaredFeed } from '../../../catalog/feeds.ts'
-import type { PeriodicFeed } from '../../../declare/resource.ts'
 import { NO_PASS, type Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
 import { DAY, scaled } from '../../context/intervals.ts'
 import { applyPage } from '../apply-page.ts'
 import type { Asking } from '../lists.ts'
 import { aloneBackoffMs, attemptsOfPage, nextForPeriod } from '../narrowing.ts'
-import { cutFailed, type LoopGuards, type Query, restartPass } from '../pass.ts'
+import { cutFailed, restartPass } from '../pass.ts'
 import { putOffList } from '../put-off.ts'
 import { handleRefusal } from '../refusals.ts'
 import { noteUnread, resolveUnread } from '../unread-spans.ts'
-import { periodSteps } from './page.ts'
-import type { UndatedEntries } from './undated-entries.ts'
-
-/** What the requests of a log share. */
-export interface PeriodReads {
-  list: DeclaredFeed<PeriodicFeed>
-  guards: LoopGuards
-  undated: UndatedEntries
-  /** `clock.elapsed()` when the API last ignored or refused the end parameter; undefined while it is sent. */
-  endIgnoredAt: number | undefined
-  /** Failures of the feed in a row. */
-  feedFailures: number
-  /** True once a request for a period has succeeded in this process. */
-  isAnswered: boolean
-}
+import { type PeriodReads, periodSteps } from './page.ts'
 
 /** How long the end parameter is left out: a single 400 may be a fault of the API. Scaled. */
 const END_AGAIN_MS = DAY
@@ -42,7 +26,12 @@ export function askPeriod(context: EngineContext, reads: PeriodReads, period: Se
   // A cursor is valid only with the query that returned it, so a pass keeps its query.
   if (period.cursor === null && clock.elapsed() >= againAt) reads.endIgnoredAt = undefined
   const isEndIgnored = reads.endIgnoredAt !== undefined
-  const query = queryOf(context, { feed, isEndIgnored }, period)
+  const query = {
+    limit: String(PAGING[feed.list.paging].maxLimit),
+    ...(period.from !== null && { [feed.from]: period.from }),
+    ...(!isEndIgnored && period.to !== null && { [options.accessLogEndParameter]: period.to }),
+    ...period.cursor,
+  }
   const ignoreEnd = () => {
     reads.endIgnoredAt = clock.elapsed()
     context.runs.fail(where, endParameterError(options.accessLogEndParameter))
@@ -59,7 +48,7 @@ export function askPeriod(context: EngineContext, reads: PeriodReads, period: Se
       reads.feedFailures = 0
       reads.isAnswered = true
       const page = { where, paging: feed.list.paging, query, segment: period }
-      const steps = periodSteps(context, { ...reads, isEndIgnored })
+      const steps = periodSteps(context, reads, isEndIgnored)
       if (!applyPage(context, page, { value, reply }, steps)) ignoreEnd()
     },
     refused(status, message) {
@@ -69,22 +58,8 @@ export function askPeriod(context: EngineContext, reads: PeriodReads, period: Se
     },
     failed(error) {
       reads.feedFailures += 1
-      narrowPeriod(context, { ...reads, period, error })
+      narrowPeriod(context, reads, period, error)
     },
-  }
-}
-
-function queryOf(
-  { options }: EngineContext,
-  { feed, isEndIgnored }: { feed: PeriodicFeed; isEndIgnored: boolean },
-  period: Segment,
-): Query {
-  const hasEnd = !isEndIgnored && period.to !== null
-  return {
-    limit: String(PAGING[feed.list.paging].maxLimit),
-    ...(period.from !== null && { [feed.from]: period.from }),
-    ...(hasEnd && { [options.accessLogEndParameter]: period.to }),
-    ...period.cursor,
   }
 }
 
@@ -95,17 +70,13 @@ function endParameterError(parameter: string): ResourceError {
   })
 }
 
-interface FailedPeriod {
-  list: DeclaredFeed
-  period: Segment
-  error: ParleyError
-  feedFailures: number
-  isAnswered: boolean
-}
-
 /** Carries out the step that `nextForPeriod` chooses, so that one bad entry does not make a month unreadable. */
-function narrowPeriod(context: EngineContext, failed: FailedPeriod): void {
-  const { list, period, error, feedFailures, isAnswered } = failed
+function narrowPeriod(
+  context: EngineContext,
+  { list, feedFailures, isAnswered }: PeriodReads,
+  period: Segment,
+  error: ParleyError,
+): void {
   const { segments } = context.store
   const attempts = period.attempts + 1
   const next = nextForPeriod({

@@ -10,8 +10,8 @@ import { dueSegments } from '../../due/due.ts'
 import { createListSources } from '../lists.ts'
 import { createLoopGuards } from '../pass.ts'
 import { handleRefusal } from '../refusals.ts'
-import { timeColumn } from './page.ts'
-import { askPeriod, type PeriodReads } from './period-job.ts'
+import { type PeriodReads, timeColumn } from './page.ts'
+import { askPeriod } from './period-job.ts'
 import { isNewestOpen, planPeriods } from './periods.ts'
 import { createUndatedEntries } from './undated-entries.ts'
 
@@ -22,12 +22,10 @@ import { createUndatedEntries } from './undated-entries.ts'
 export function createPeriodic(context: EngineContext, list: DeclaredFeed<PeriodicFeed>): Source[] {
   const { store, schedule, server } = context
   const { id, feed } = list
-  const guards = createLoopGuards(context.schedule)
-  const undated = createUndatedEntries(context, feed, timeColumn(feed))
   const reads: PeriodReads = {
     list,
-    guards,
-    undated,
+    guards: createLoopGuards(schedule),
+    undated: createUndatedEntries(context, feed, timeColumn(feed)),
     endIgnoredAt: undefined,
     feedFailures: 0,
     isAnswered: false,
@@ -50,8 +48,8 @@ export function createPeriodic(context: EngineContext, list: DeclaredFeed<Period
     isOneByOne: true,
     prepare,
     ask(period) {
-      guards.asking(period)
-      undated.requesting(period)
+      reads.guards.asking(period)
+      reads.undated.requesting(period)
       return askPeriod(context, reads, period)
     },
     replan() {
