@@ -20,15 +20,19 @@ import { type Query, segmentInPass } from './pass.ts'
  * 5. Advance the checkpoint: the `page.ts` of the mode saves the segment. This comes last, since the new checkpoint
  *    depends on the rows that the page showed.
  */
-export interface PageSteps<Parsed, Found, Outcome> {
+export interface PageSteps<Parsed, Found, Outcome> extends StoringSteps<Parsed> {
+  findMissingRows(page: ParsedPage<Parsed>): Found
+  advance(page: ParsedPage<Parsed>, found: Found): Outcome
+}
+
+/** The first three steps. A page that is no part of a pass needs only these. */
+export interface StoringSteps<Parsed> {
   /** Undefined when nothing of the page may be stored. */
   parse(page: ListPage): Parsed | undefined
   /** The number of items that can be stored. */
   countOf(parsed: Parsed): number
   storeRows(page: ParsedPage<Parsed>): readonly StoredItem[]
   writeFollowUps(page: ParsedPage<Parsed>, stored: readonly StoredItem[]): void
-  findMissingRows(page: ParsedPage<Parsed>): Found
-  advance(page: ParsedPage<Parsed>, found: Found): Outcome
 }
 
 /** A page that the API returned. */
@@ -64,10 +68,9 @@ export function applyPage<Parsed, Found, Outcome>(
   return parsed && steps.advance(parsed, steps.findMissingRows(parsed))
 }
 
-/** The first three steps. A page that is no part of a pass needs only these. */
 export function storePage<Parsed>(
   page: ListPage,
-  { parse, countOf, storeRows, writeFollowUps }: PageSteps<Parsed, unknown, unknown>,
+  { parse, countOf, storeRows, writeFollowUps }: StoringSteps<Parsed>,
 ): ParsedPage<Parsed> | undefined {
   const parsed = parse(page)
   if (parsed === undefined) return undefined

@@ -55,7 +55,7 @@ export function isOffered(
   return store.segments.of(list, scope).some(({ unavailableSince }) => unavailableSince === null)
 }
 
-interface ScopeRefusal {
+export interface ScopeRefusal {
   where: FeedName
   /** The scope of the feed `where`. */
   scope: string

@@ -7,9 +7,9 @@ import type { Job, Source } from '../../context/job.ts'
 import { backOff } from '../../due/back-off.ts'
 import { keyOf } from '../../parse/key.ts'
 import { storePage } from '../apply-page.ts'
-import { createLoopGuards, type Query } from '../pass.ts'
+import type { Query } from '../pass.ts'
 import { refusalError } from '../refusals.ts'
-import { snapshotSteps } from './page.ts'
+import { storingSteps } from './page.ts'
 
 /**
  * Reads the newest end of a list of keys between two passes over the whole list. It is read at the list's usual
@@ -29,13 +29,7 @@ export function createNewestKeys(
   let endedAt = Number.NEGATIVE_INFINITY
   let cursor: Query | null = null
   const asked = new Set<string>()
-  const steps = snapshotSteps(context, {
-    ...list,
-    unlimited: new Set(),
-    failing: new Set(),
-    guards: createLoopGuards(context.schedule),
-    durations: new Map(),
-  })
+  const steps = storingSteps(context, list)
 
   const end = () => {
     cursor = null

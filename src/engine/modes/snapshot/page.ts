@@ -15,7 +15,7 @@ import { endProbes } from '../../deletions/probe-later.ts'
 import { forgetUnlisted } from '../../deletions/unlisted.ts'
 import { storeRows, writeFollowUps } from '../../follow-ups/write.ts'
 import { keyOf } from '../../parse/key.ts'
-import { type ListPage, type PageSteps, segmentAfterPage } from '../apply-page.ts'
+import { type ListPage, type PageSteps, type StoringSteps, segmentAfterPage } from '../apply-page.ts'
 import {
   emptyPagesError,
   isEmptyPage,
@@ -27,8 +27,8 @@ import {
 import { putOffList } from '../put-off.ts'
 import { dayAgo, endPass } from './pass-end.ts'
 
-/** What the steps of a page need besides the page itself. All requests of a feed share it, except `rest`. */
-export interface SnapshotWork extends DeclaredFeed<SnapshotFeed> {
+/** What all requests of a list share. */
+export interface SnapshotReads extends DeclaredFeed<SnapshotFeed> {
   /** Scopes that are read without `limit`, which the API refused. For lists whose parameters the spec does not show. */
   unlimited: Set<string>
   guards: LoopGuards
@@ -36,8 +36,6 @@ export interface SnapshotWork extends DeclaredFeed<SnapshotFeed> {
   failing: Set<string>
   /** By scope, for passes that this process began. */
   durations: Map<string, PassDuration>
-  /** The batches of `endPass` after the first, which runs in the transaction of the final page. */
-  rest?: Batches | undefined
 }
 
 export interface PassDuration {
@@ -58,33 +56,43 @@ interface ListedKey {
   sortAt: string | null
 }
 
-/** `findMissingRows` only notes the keys that a page shows. The end of the pass finds the missing rows. */
-export function snapshotSteps(context: EngineContext, work: SnapshotWork): PageSteps<Listed, void, void> {
-  const { store } = context
-  const { resource, id, feed } = work
+/**
+ * `findMissingRows` only notes the keys that a page shows. The end of the pass finds the missing rows. `advance` returns
+ * the batches of `endPass` after the first, which runs in the transaction of the final page.
+ */
+export function snapshotSteps(
+  context: EngineContext,
+  reads: SnapshotReads,
+): PageSteps<Listed, void, Batches | undefined> {
+  const { resource, id, feed } = reads
+  return {
+    ...storingSteps(context, reads),
+    findMissingRows({ parsed, segment: { scope } }) {
+      const keys = parsed.keys.map(({ key }) => key)
+      if (isOfRows(feed)) endProbes(context, { resource, probe: `${id}.probe`, scope }, keys)
+      for (const key of keys) context.store.seen.note(id, scope, key)
+    },
+    advance: read => advance(context, reads, read),
+  }
+}
+
+export function storingSteps(context: EngineContext, list: DeclaredFeed<SnapshotFeed>): StoringSteps<Listed> {
+  const { resource, id, feed } = list
   const where = { resource, feed: id }
   return {
-    parse: read => parse(context, work, read),
+    parse: read => parse(context, list, read),
     countOf: ({ keys }) => keys.length,
     storeRows({ parsed: { rows, keys }, reply, segment }): readonly StoredItem[] {
       if (isOfRows(feed)) {
         const options = { ticket: reply.ticket, now: context.now() }
         return storeRows(context, where, feed.table, rows, options)
       }
-      if (feed.lists === 'rows') addMembers(context, work, segment, keys)
+      if (feed.lists === 'rows') addMembers(context, list, segment, keys)
       return []
     },
     writeFollowUps({ parsed: { keys } }, stored) {
       writeFollowUps(context, feed.table, stored, feed.followUps)
       if (feed.lists === 'keys') readListed(context, resource, feed, keys)
-    },
-    findMissingRows({ parsed, segment: { scope } }) {
-      const keys = parsed.keys.map(({ key }) => key)
-      if (isOfRows(feed)) endProbes(context, { resource, probe: `${id}.probe`, scope }, keys)
-      for (const key of keys) store.seen.note(id, scope, key)
-    },
-    advance(read) {
-      advance(context, work, read)
     },
   }
 }
@@ -96,7 +104,7 @@ function isOfRows({ lists, table }: SnapshotFeed): boolean {
 
 function parse(
   context: EngineContext,
-  { resource, id, feed }: SnapshotWork,
+  { resource, id, feed }: DeclaredFeed<SnapshotFeed>,
   { page, segment }: ListPage,
 ): Listed {
   const report = context.parsing.report({ resource, feed: id }, segment.scope)
@@ -118,7 +126,7 @@ function parse(
 
 function addMembers(
   context: EngineContext,
-  { resource, feed: { table } }: SnapshotWork,
+  { resource, feed: { table } }: DeclaredFeed<SnapshotFeed>,
   { scope }: Segment,
   listed: readonly ListedKey[],
 ): void {
@@ -190,14 +198,18 @@ const MEMBER_READS: ReadonlyMap<string, DeclaredFeed> = new Map(
 /** At most how often a pass over a page-numbered list restarts because the size of the list changed. */
 const MOST_RESIZES = 3
 
-function advance(context: EngineContext, work: SnapshotWork, { page, segment }: ListPage): void {
+function advance(
+  context: EngineContext,
+  reads: SnapshotReads,
+  { page, segment }: ListPage,
+): Batches | undefined {
   const { segments } = context.store
-  const { resource, id, feed } = work
+  const { resource, id, feed, guards } = reads
   const pass = { ...segment, ...(isEmptyPage(page) ? {} : NOT_FAILED) }
-  const limit = largerLimit(page, pass, work.unlimited)
+  const limit = largerLimit(page, pass, reads.unlimited)
   const totalSize = sizeAfterPage(pass, page)
   const resized = totalSize === SIZE_CHANGED
-  const ms = readingMs(context, work, pass)
+  const ms = readingMs(context, reads, pass)
   const reached: Segment = {
     ...segmentAfterPage(pass, page, page.items.length),
     totalSize,
@@ -209,22 +221,23 @@ function advance(context: EngineContext, work: SnapshotWork, { page, segment }: 
   } else if (resized && pass.restarts < MOST_RESIZES) {
     segments.save({ ...segmentToRestart(pass), query: pass.query })
   } else if (page.next === null) {
-    const isPartial = resized || isCut(context, work, reached)
+    const isPartial = resized || isCut(context, reads, reached)
     const batches = endPass(context, { resource, id, feed, pass: reached, isPartial })
-    work.rest = batches.next().done ? undefined : batches
-  } else if (work.guards.repeats(pass, page.next)) {
+    return batches.next().done ? undefined : batches
+  } else if (guards.repeats(pass, page.next)) {
     restartPass(segments, pass, 'repeated', { query: pass.query })
-  } else if (work.guards.isStuck(pass, page)) {
+  } else if (guards.isStuck(pass, page)) {
     putOffList(context, { resource, feed: id }, reached, emptyPagesError())
   } else {
     segments.save(reached)
   }
+  return undefined
 }
 
 /** Whether the pass has shown fewer rows than the list states to have. Rows that it did not show may still be there. */
 function isCut(
   context: EngineContext,
-  { resource, id }: SnapshotWork,
+  { resource, id }: DeclaredFeed,
   { scope, totalSize }: Segment,
 ): boolean {
   const isWhole = totalSize === null || context.store.seen.hasAtLeast(id, scope, totalSize)
@@ -249,7 +262,7 @@ const LONGEST_GAP_MS = MINUTE
 /** How long the pass has read, in ms. Undefined if an earlier process began it. */
 function readingMs(
   { clock }: EngineContext,
-  { durations }: SnapshotWork,
+  { durations }: SnapshotReads,
   { scope }: Segment,
 ): number | undefined {
   const before = durations.get(scope)
@@ -265,7 +278,7 @@ function readingMs(
  * style allows. A restart is needed because a cursor is valid only with the query that returned it. Undefined when no
  * restart is needed.
  */
-function largerLimit(page: Page, pass: Segment, refused: SnapshotWork['unlimited']): string | undefined {
+function largerLimit(page: Page, pass: Segment, refused: ReadonlySet<string>): string | undefined {
   const { next, recognised } = page
   if (
     !next ||
