@@ -288,8 +288,8 @@ export const MUTANTS: readonly Mutant[] = [
     does: 'leaves an hour between two spans of a list',
     life: life({ resources: ['activities'], workspace: MANY }),
     file: 'store/sync/segments.ts',
-    from: 'return add({ ...segment, to: at }',
-    to: 'return add({ ...segment, to: new Date(Date.parse(at) - 3_600_000).toISOString() }',
+    from: '{ ...add({ ...segment, to: at }',
+    to: '{ ...add({ ...segment, to: new Date(Date.parse(at) - 3_600_000).toISOString() }',
   },
   {
     does: 'commits the steps of a page one by one',

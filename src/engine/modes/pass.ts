@@ -142,12 +142,10 @@ export function deadCursorError(cause: DeadCursor): ResourceError {
 
 /**
  * Cuts a segment at an instant. If a pass of the segment has read rows, the newer part counts as listed by that pass.
- * Returns the older part. It has no pass, and keeps the time when the whole segment was last listed.
+ * Returns the older part.
  */
 export function cutOff(segments: Segments, segment: Segment, at: string): Segment {
-  const { listedAt, listedRound } = segment
-  const older = { ...segments.cut(segment, at), listedAt, listedRound }
-  segments.save(older)
+  const older = segments.cut(segment, at)
   if (segment.edgeAt !== null) endPassOf(segments, segment, { from: at })
   return older
 }
@@ -157,8 +155,7 @@ export function cutOff(segments: Segments, segment: Segment, at: string): Segmen
  * request for its next page is in flight, and ends when it reaches that instant.
  */
 export function splitPass(segments: Segments, segment: Segment, at: string): void {
-  const { listedAt, listedRound } = segment
-  segments.save({ ...segments.cut(segment, at), listedAt, listedRound, ...passOfRest(segment) })
+  segments.save({ ...segments.cut(segment, at), ...passOfRest(segment) })
 }
 
 /** The pass of a part cut from a segment. If the part was listed before, only a current pass makes it due at once. */
@@ -166,11 +163,13 @@ export function passOfRest({ listedAt, passStartedAt, passRound }: Segment): Par
   return listedAt === null ? {} : { passStartedAt, passRound }
 }
 
-/** Cuts a segment in which a page failed. Both parts keep its pass, and the time when the whole was last listed. */
+/** Cuts a segment in which a page failed. Both parts keep its pass. */
 export function cutFailed(segments: Segments, segment: Segment, at: string): Segment[] {
-  const { listedAt, listedRound, passStartedAt, passRound } = segment
-  const older = { ...segments.cut(segment, at), listedAt, listedRound, passStartedAt, passRound }
-  return [{ ...segment, from: at }, older]
+  const { passStartedAt, passRound } = segment
+  return [
+    { ...segment, from: at },
+    { ...segments.cut(segment, at), passStartedAt, passRound },
+  ]
 }
 
 /** Whether the pass has come to an instant strictly inside its segment, where the segment can be cut. */

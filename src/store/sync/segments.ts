@@ -75,7 +75,7 @@ export interface Segments {
   removeAll(feed: string): void
   /**
    * Cuts a segment at an instant within it. The segment keeps the newer part. Returns the older part, which is a new
-   * segment. Both parts include the instant.
+   * segment, without a pass, and keeps the time when the whole was last listed. Both parts include the instant.
    */
   cut(segment: Segment, at: string): Segment
   /**
@@ -311,7 +311,10 @@ export function createSegments(prepare: Prepare): Segments {
     removeAll: feed => writing(() => void removeAll.run(feed)),
     cut(segment, at) {
       save({ ...segment, from: at })
-      return add({ ...segment, to: at }, find(segment.id)?.wantedAt)
+      const { listedAt, listedRound } = segment
+      const older = { ...add({ ...segment, to: at }, find(segment.id)?.wantedAt), listedAt, listedRound }
+      save(older)
+      return older
     },
     join(newer, older) {
       const sooner = (older.listedAt ?? '') < (newer.listedAt ?? '') ? older : newer
