@@ -28,7 +28,6 @@ export interface KeyUse<Work> {
    */
   take(isFree: (task: Task) => boolean, failures: number): Work | undefined
   tasksOf(work: Work): readonly Task[]
-  withTasks(work: Work, tasks: readonly Task[]): Work
   ask(work: Work): AskingKeys<Work>
   /** Called when nothing is left to read of some work. */
   ended?(work: Work): void
@@ -55,7 +54,8 @@ export function createSingleReads<Work>(context: EngineContext, use: KeyUse<Work
   const { where, route, lane, expected, keys, tasksOf, replan } = use
   const { feed } = where
   const underWay = new Set<string>()
-  const continued: Work[] = []
+  /** Work that goes on with its next request, and its tasks with the tries that are stored. */
+  const continued: { work: Work; tasks: readonly Task[] }[] = []
   let failures = 0
   const isWaiting = (scope = '') => backoffs.isWaiting(feed, scope)
   const isFree = (task: Task) => !underWay.has(nameOf(task)) && !isWaiting(task.scope)
@@ -66,8 +66,7 @@ export function createSingleReads<Work>(context: EngineContext, use: KeyUse<Work
     use.ended?.(work)
   }
 
-  const begin = (work: Work): Job => {
-    const tasks = tasksOf(work)
+  const begin = (work: Work, tasks = tasksOf(work)): Job => {
     const scope = scopeOf(work)
     for (const task of tasks) underWay.add(nameOf(task))
     const { rest, ...asking } = use.ask(work)
@@ -95,12 +94,7 @@ export function createSingleReads<Work>(context: EngineContext, use: KeyUse<Work
         if (left.length === 0 || isWaiting(scope)) end(work)
         else
           continued.unshift(
-            ...left.map(one =>
-              use.withTasks(
-                one,
-                tasksOf(one).map(task => withTries(context, task)),
-              ),
-            ),
+            ...left.map(one => ({ work: one, tasks: tasksOf(one).map(task => withTries(context, task)) })),
           )
       },
     }
@@ -113,13 +107,15 @@ export function createSingleReads<Work>(context: EngineContext, use: KeyUse<Work
     keys,
     next() {
       // These begin again later. A list of several pages has a ticket, which must not outlast the wait.
-      for (const work of continued.filter(one => isWaiting(scopeOf(one)))) {
-        continued.splice(continued.indexOf(work), 1)
-        end(work)
+      for (const one of continued.filter(({ work }) => isWaiting(scopeOf(work)))) {
+        continued.splice(continued.indexOf(one), 1)
+        end(one.work)
       }
       if (isWaiting() || !use.isReady()) return undefined
-      const index = continued.findIndex(work => tasksOf(work).every(task => mayTry(context, task)))
-      const work = index < 0 ? use.take(isFree, failures) : continued.splice(index, 1)[0]
+      const index = continued.findIndex(({ tasks }) => tasks.every(task => mayTry(context, task)))
+      const [next] = index < 0 ? [] : continued.splice(index, 1)
+      if (next) return begin(next.work, next.tasks)
+      const work = use.take(isFree, failures)
       return work && begin(work)
     },
     waitMs: () => backoffs.waitMs(feed) || (use.isReady() ? keysWaitMs(context, keys) : 0),

@@ -4,7 +4,7 @@ import type { ResourceName } from '../../declare/resource-names.ts'
 import type { EngineContext } from '../context/context.ts'
 import { tablesOfResource } from '../deletions/apply.ts'
 import { confirmAfterMs } from '../deletions/denial.ts'
-import { ITEM_ANSWERS } from '../modes/items/handlers.ts'
+import { ITEM_ANSWERS } from '../modes/items/items.ts'
 
 /**
  * Prepares the confirming round after a hold of the mass-deletion guard (deletions/apply.ts). That round must find every missing

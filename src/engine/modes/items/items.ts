@@ -13,11 +13,26 @@ import { putOff } from '../put-off.ts'
 import { refusalError } from '../refusals.ts'
 import { refuseTasks } from '../refused-scope.ts'
 import { createSingleReads } from '../single-reads.ts'
-import { ITEM_ANSWERS } from './handlers.ts'
+import { settingAnswer } from './execution-setting.ts'
 import { type ItemHandler, type ItemWork, rejectScope } from './item-handler.ts'
+import { bodyAnswer } from './message-body.ts'
+import { resultsAnswer } from './playbook-results.ts'
+import { linksAnswer } from './record-links.ts'
 import { createTaskQueue } from './task-queue.ts'
+import { transcriptAnswer } from './transcript.ts'
+import { rowAnswer } from './whole-record.ts'
 
 /** Reads items with one request each, newest first: pending rows, then tasks that are due. */
+
+/** The handler for each kind of item. */
+export const ITEM_ANSWERS: Readonly<Record<ItemFeed['stores'], ItemHandler>> = {
+  row: rowAnswer,
+  body: bodyAnswer,
+  transcript: transcriptAnswer,
+  results: resultsAnswer,
+  setting: settingAnswer,
+  links: linksAnswer,
+}
 
 /** Returns two sources: one for the keys that the newest pages have just brought, and one for all other keys. */
 export function createItems(
@@ -59,7 +74,6 @@ export function createItems(
       return task && workOn(task, false)
     },
     tasksOf: ({ task }) => [task],
-    withTasks: (work, [task = work.task]) => ({ ...work, more: false, task }),
     ask: work => ({
       ...askItem(context, { where, feed, handler }, work),
       rest(again) {
@@ -114,6 +128,7 @@ interface ItemReads {
 function askItem(context: EngineContext, { where, feed, handler }: ItemReads, work: ItemWork) {
   const { store } = context
   const { task } = work
+  work.more = false
   return {
     request: {
       route: feed.read.path,

@@ -27,48 +27,47 @@ export interface NamedKeys {
   cursor: Query | null
 }
 
-export interface KeyRequest {
+export interface KeyRequests {
+  route: string
   /** The most tasks in one request. */
   most: number
-  request(evidence: KeyEvidence, named: NamedKeys): ApiRequest
-  read(
-    evidence: KeyEvidence,
-    value: unknown,
-    named: NamedKeys,
-  ): { records: readonly unknown[]; next: Query | null }
+  /** By what a found record is shown: a request by `ids` goes to the endpoint of the list. */
+  shownBy: 'list' | 'single'
+  request(named: NamedKeys): ApiRequest
+  read(value: unknown, named: NamedKeys): { records: readonly unknown[]; next: Query | null }
 }
 
-export const KEY_REQUESTS: Readonly<Record<KeyEvidence['by'], KeyRequest>> = {
-  single: {
+export function keyRequestsOf(evidence: KeyEvidence): KeyRequests {
+  if (evidence.by === 'ids') return requestsByIds(evidence.path)
+  const { path: route, placement, identity } = evidence.read
+  return {
+    route,
     most: 1,
-    request: (evidence, { first: { scope, key } }) => {
-      const path = pathOf(evidence)
-      return { route: path, path: fillPath(path, { scope, key }) }
-    },
-    read(evidence, value, { first: { key } }) {
-      const record =
-        evidence.by === 'single' && readSingle(value, evidence.read.placement, evidence.read.identity)
+    shownBy: 'single',
+    request: ({ first: { scope, key } }) => ({ route, path: fillPath(route, { scope, key }) }),
+    read(value, { first: { key } }) {
+      const record = readSingle(value, placement, identity)
       if (idOf(record) !== key) throw wrongIdentityError()
       return { records: [record], next: null }
     },
-  },
-  ids: {
+  }
+}
+
+function requestsByIds(route: string): KeyRequests {
+  return {
+    route,
     most: MOST_IDS,
-    request(evidence, { tasks, first: { scope }, cursor }) {
-      const path = pathOf(evidence)
+    shownBy: 'list',
+    request({ tasks, first: { scope }, cursor }) {
       const ids = tasks.map(({ key }) => key).join(',')
       const query = { ids, limit: String(PAGING['v2-cursor'].maxLimit), ...cursor }
-      return { route: path, path: fillPath(path, { scope }), query }
+      return { route, path: fillPath(route, { scope }), query }
     },
-    read(_evidence, value) {
+    read(value) {
       const { items, next } = readPage('v2-cursor', value, {})
       return { records: items, next }
     },
-  },
-}
-
-export function pathOf(evidence: KeyEvidence): string {
-  return evidence.by === 'single' ? evidence.read.path : evidence.path
+  }
 }
 
 /** The id of a record, as the warehouse has it. */

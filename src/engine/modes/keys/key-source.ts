@@ -16,12 +16,12 @@ import { refuseTasks } from '../refused-scope.ts'
 import { createSingleReads } from '../single-reads.ts'
 import {
   idOf,
-  KEY_REQUESTS,
   type KeyEvidence,
+  type KeyRequests,
+  keyRequestsOf,
   MOST_IDS,
   type NamedKeys,
   NOT_PUBLISHED,
-  pathOf,
 } from './key-requests.ts'
 
 /**
@@ -50,7 +50,7 @@ export interface KeyReads {
 /** A list feed, how its records are requested by key, and for which use. */
 interface KeyWork {
   feed: TimelineFeed | SnapshotFeed
-  evidence: KeyEvidence
+  requests: KeyRequests
   reads: KeyReads
 }
 
@@ -77,30 +77,29 @@ export function createKeySource(
   reads: KeyReads,
 ): Source {
   const { where, lane, everyRound, isReady } = reads
-  const work = { feed, evidence, reads }
+  const requests = keyRequestsOf(evidence)
+  const work = { feed, requests, reads }
   const expected = reads.expected ?? (evidence.by === 'single' ? NOT_PUBLISHED : feed.expected)
   // A webhook may name any key, and one key that is no UUID makes the API refuse the whole request.
   const keys: Keys = { ...where, everyRound, ...(evidence.by === 'ids' && { keys: UUID_GLOB }) }
-
-  const takeTasks = createTakeTasks(context, keys, KEY_REQUESTS[evidence.by].most)
+  const takeTasks = createTakeTasks(context, keys, requests.most)
 
   return createSingleReads<KeyPage>(context, {
     where,
-    route: pathOf(evidence),
+    route: requests.route,
     lane,
     expected,
     keys,
     isReady,
     take: isFree => firstPage(takeTasks(isFree)),
     tasksOf: ({ tasks }) => tasks,
-    withTasks: (page, tasks) => ({ ...page, tasks, first: tasks[0] ?? page.first }),
     ask(page) {
       const { tasks, first, isPart } = page
       /** The next page of an answer, or each half of a request that failed. */
       let rest: KeyPage[] = []
       return {
         ...(tasks.length > 1 && isPart ? { attempts: ATTEMPTS_OF_A_PART } : {}),
-        request: KEY_REQUESTS[evidence.by].request(evidence, page),
+        request: requests.request(page),
         answer(value, reply) {
           const next = storeAnswer(context, work, page, { value, reply })
           rest = next ? [next] : []
@@ -169,8 +168,8 @@ function storeAnswer(
   page: KeyPage,
   { value, reply }: { value: unknown; reply: Reply },
 ): KeyPage | undefined {
-  const { evidence, reads } = work
-  const { records, next } = KEY_REQUESTS[evidence.by].read(evidence, value, page)
+  const { requests, reads } = work
+  const { records, next } = requests.read(value, page)
   const stored = storeRecords(context, work, { records, scope: page.first.scope, reply })
   const present = new Map([...page.present, ...stored])
   if (next !== null && next['cursor'] === page.cursor?.['cursor']) throw deadCursorError('repeated')
@@ -203,14 +202,13 @@ interface Found {
 
 function storeRecords(
   context: EngineContext,
-  { feed, evidence, reads }: KeyWork,
+  { feed, requests: { shownBy }, reads }: KeyWork,
   { records, scope, reply }: Found,
 ): Present {
   const report = context.parsing.report({ ...reads.where, feed: reads.list }, scope)
   const parse = context.parsing.parser(feed.table)
   const items = records.flatMap(record => parse(record, report, scope) ?? []).filter(reads.isWanted)
-  const shownBy = evidence.by === 'ids' ? 'list' : 'single'
-  const options = { ticket: reply.ticket, now: context.now(), shownBy } as const
+  const options = { ticket: reply.ticket, now: context.now(), shownBy }
   const stored = writeRows(context, reads.where, feed.table, items, options, feed.followUps)
   const keyIndex = keyAt(feed.table)
   return new Map([
