@@ -8,9 +8,8 @@ import { applyPage } from '../apply-page.ts'
 import type { Asking } from '../lists.ts'
 import { aloneBackoffMs, attemptsOfPage, nextForPeriod } from '../narrowing.ts'
 import { cutFailed, restartPass } from '../pass.ts'
-import { putOffList } from '../put-off.ts'
+import { noteUnread, putOffList, resolveUnread } from '../put-off.ts'
 import { handleRefusal } from '../refusals.ts'
-import { noteUnread, resolveUnread } from '../unread-spans.ts'
 import { type PeriodReads, periodSteps } from './page.ts'
 
 /** How long the end parameter is left out: a single 400 may be a fault of the API. Scaled. */

@@ -8,8 +8,7 @@ import type { EngineContext } from '../../context/context.ts'
 import { newRowGraceMs } from '../../deletions/denial.ts'
 import { aloneBackoffMs, FAILURES_OF_ONE_PAGE, isSteppedOver, nextForPage } from '../narrowing.ts'
 import { canCutAtEdge, cutFailed, cutOff, passOfRest, type Query } from '../pass.ts'
-import { putOffList } from '../put-off.ts'
-import { noteUnread } from '../unread-spans.ts'
+import { noteUnread, putOffList } from '../put-off.ts'
 import { baseQuery } from './query.ts'
 
 /** A span of a timeline in which a page failed. */

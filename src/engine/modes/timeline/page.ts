@@ -28,8 +28,7 @@ import {
   type Query,
   recoverFromDeadCursor,
 } from '../pass.ts'
-import { putOffList } from '../put-off.ts'
-import { resolveUnread } from '../unread-spans.ts'
+import { putOffList, resolveUnread } from '../put-off.ts'
 import { baseQuery, fullLimit, isPart, isUnbounded, nextMillisecond } from './query.ts'
 import { tileByAge } from './tiling.ts'
 
@@ -99,7 +98,7 @@ function advance(
   const limit = limitAfter(reached.pages, Number(base['limit']), fullLimit(list.feed))
   if (edge.isEnd) endTimelinePass(context, work, reached)
   else if (limit > Number(base['limit']) && edge.reached !== null && canCutAtEdge(reached))
-    enlargePages(context, work, { segment, reached, at: edge.reached, limit })
+    enlargePages(context, list.feed, reached, { at: edge.reached, limit })
   else if (work.guards.repeats(segment, page.next)) recoverFromDeadCursor(segments, reached, 'repeated')
   else if (work.guards.isStuck(segment, page))
     putOffList(context, { resource: list.resource, feed: list.id }, reached, emptyPagesError())
@@ -113,29 +112,23 @@ function advance(
   return edge.isEnd || (canCutAtEdge(reached) && reached.edgeAt !== segment.edgeAt)
 }
 
-interface LargerPages {
-  segment: Segment
-  reached: Segment
-  at: string
-  limit: number
-}
-
 /**
  * Reads the rest of a span with larger pages, after some smaller ones. A cursor is valid only with its own query, so
  * the rest becomes a separate segment with a new query.
  */
 function enlargePages(
   { store: { segments } }: EngineContext,
-  { list: { feed } }: TimelineWork,
-  { segment, reached, at, limit }: LargerPages,
+  feed: TimelineFeed,
+  reached: Segment,
+  { at, limit }: { at: string; limit: number },
 ): void {
   const rest = cutOff(segments, reached, at)
   const query = limit < fullLimit(feed) ? { ...baseQuery(feed, rest), limit: String(limit) } : null
   segments.save({
     ...rest,
-    ...passOfRest(segment),
+    ...passOfRest(reached),
     query,
-    attempts: query === null ? 0 : segment.attempts,
+    attempts: query === null ? 0 : reached.attempts,
   })
 }
 
