@@ -6,7 +6,10 @@ import type { OpenStore } from '../store/store.ts'
 
 const USUAL_WORKDAYS = [1, 2, 3, 4, 5]
 
-export type ReportSettings = Pick<Settings, 'reporting' | 'crm' | 'crmDeal' | 'crmCompany' | 'crmContact'>
+export type ReportConfigSettings = Pick<
+  Settings,
+  'reporting' | 'crm' | 'crmDeal' | 'crmCompany' | 'crmContact'
+>
 
 /** What the settings say about the tables and views for reports. Pure. */
 export function reportConfig({
@@ -15,7 +18,7 @@ export function reportConfig({
   crmDeal,
   crmCompany,
   crmContact,
-}: ReportSettings): ReportConfig {
+}: ReportConfigSettings): ReportConfig {
   const { won, lost, ...deal } = crmDeal
   const fieldsOf = ({ object: _, ...fields }: Readonly<Record<string, string | undefined>>) =>
     Object.fromEntries(Object.entries(fields).map(([name, field]) => [snakeCase(name), field]))
@@ -56,7 +59,7 @@ const snakeCase = (name: string): string => name.replace(/[A-Z]/g, letter => `_$
  */
 export function createReportUpdate(
   { store, log }: { store: Pick<OpenStore, 'reports'>; log: Log },
-  settings: ReportSettings,
+  settings: ReportConfigSettings,
 ): () => Promise<void> {
   const config = reportConfig(settings)
   return async () => {

@@ -3,7 +3,7 @@
  * tells people what happened. The class tells the program what to do.
  */
 
-import { safeLines } from './safe-text.ts'
+import { safeMultilineText } from './safe-text.ts'
 
 /** Scripts and service managers rely on these numbers, which follow sysexits(3). */
 export const EXIT_STATUS = {
@@ -36,10 +36,10 @@ export class ParleyError extends Error {
   readonly hint: string | undefined
 
   constructor(message: string, { code, hint, cause }: ErrorDetails) {
-    super(safeLines(message), cause === undefined ? undefined : { cause })
+    super(safeMultilineText(message), cause === undefined ? undefined : { cause })
     this.name = new.target.name
     this.code = code
-    this.hint = hint === undefined ? undefined : safeLines(hint)
+    this.hint = hint === undefined ? undefined : safeMultilineText(hint)
   }
 }
 

@@ -1,7 +1,7 @@
 import { writeSync } from 'node:fs'
 import pino, { type LevelWithSilent, type Logger } from 'pino'
 import { ParleyError } from './errors.ts'
-import { safeLines } from './safe-text.ts'
+import { safeMultilineText } from './safe-text.ts'
 
 /** The keys of a log line, next to `level`, `time`, `msg` and `error`, with their meaning. */
 export const LOG_KEYS = {
@@ -130,7 +130,7 @@ async function loadPrettyFormat(colorize: boolean): Promise<(line: string) => st
     translateTime: 'SYS:HH:MM:ss',
     errorLikeObjectKeys: [],
   })
-  return line => format(safeLines(line))
+  return line => format(safeMultilineText(line))
 }
 
 function adapt(logger: Logger): Log {

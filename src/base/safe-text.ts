@@ -14,7 +14,7 @@ export function safeText(text: string): string {
 }
 
 /** As `safeText`, but line feeds stay. */
-export function safeLines(text: string): string {
+export function safeMultilineText(text: string): string {
   return text.replace(UNSAFE, found => (found === LINE_FEED ? found : '\u{fffd}'))
 }
 

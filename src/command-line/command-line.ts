@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander'
 import { type CheckStatus, EXIT_STATUS, type ExitStatus, exitStatusOf, ParleyError } from '../base/errors.ts'
-import { safeLines } from '../base/safe-text.ts'
+import { safeMultilineText } from '../base/safe-text.ts'
 import type { CommandContext } from '../commands/base/command.ts'
 import { createProgram, isCommand } from './commands.ts'
 
@@ -36,7 +36,7 @@ export async function runCommandLine(
       command: commandName,
       argv,
     })
-    if (lines.length > 0) stderr.write(`${safeLines(lines.join('\n'))}\n`)
+    if (lines.length > 0) stderr.write(`${safeMultilineText(lines.join('\n'))}\n`)
     return status
   }
 }

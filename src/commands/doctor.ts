@@ -4,7 +4,7 @@ import type { LearnedRate } from '../api/governor/pace.ts'
 import { type ApiReaderOptions, withApiReader } from '../app/api-client.ts'
 import { systemClock, utcDay } from '../base/clock.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../base/errors.ts'
-import { jsonLine, safeLines } from '../base/safe-text.ts'
+import { jsonLine, safeMultilineText } from '../base/safe-text.ts'
 import { type ApiSettings, type LoadedSettings, loadSettings } from '../config/load-settings.ts'
 import { RESOURCE_NAMES } from '../declare/resource-names.ts'
 import { checkApi, routeFindings } from '../doctor/api.ts'
@@ -319,7 +319,7 @@ function findingText({ mark, check, found }: Finding, hint: string, hasColour: b
   const padded = text.padEnd(7)
   const shown = hasColour ? styledText(colour, padded) : padded
   const arrow = hint === '' ? '' : `\n         → ${hint}`
-  return `${shown}  ${safeLines(`${check}: ${found}${arrow}`)}\n`
+  return `${shown}  ${safeMultilineText(`${check}: ${found}${arrow}`)}\n`
 }
 
 function summaryText(wrong: number, warnings: number): string {

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import { Argument, Option } from 'commander'
 import { systemClock } from '../base/clock.ts'
 import { EXIT_STATUS, type ExitStatus, StopError } from '../base/errors.ts'
-import { jsonLine, safeLines } from '../base/safe-text.ts'
+import { jsonLine, safeMultilineText } from '../base/safe-text.ts'
 import { sizeText } from '../base/size-text.ts'
 import { wholeNumber } from '../base/whole-number.ts'
 import { isMendedByPublishing, type VerifyFault } from '../publish/verify/fault.ts'
@@ -64,7 +64,7 @@ export const publishVerifyCommand: CommandDefinition<PublishVerifyOptions> = {
       context.stdout.write(
         json
           ? jsonLine({ target: storage.name, ...summary, duration_ms: place.durationMs })
-          : `${safeLines(verifiedText(summary, place))}\n`,
+          : `${safeMultilineText(verifiedText(summary, place))}\n`,
       )
       return statusOf(summary)
     } catch (error) {

@@ -1,5 +1,5 @@
 import type { App } from '../app/app.ts'
-import { createReportUpdate, type ReportSettings } from '../app/report-config.ts'
+import { createReportUpdate, type ReportConfigSettings } from '../app/report-config.ts'
 import { type Clock, MINUTE_MS, SECOND_MS, untilNext } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { ApiSettings, Environment } from '../config/load-settings.ts'
@@ -22,7 +22,7 @@ export interface BackgroundWorkDeps {
   app: Pick<App, 'clock' | 'store' | 'saveLearned'>
   settings: Pick<ApiSettings, 'database' | 'proxies' | 'publish' | 'retention' | 'search' | 'snapshot'> &
     SearchDeps['settings'] &
-    ReportSettings
+    ReportConfigSettings
   log: Log
   signal: AbortSignal
   /** The environment of this process, and the version of parley. */

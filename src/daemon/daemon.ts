@@ -34,7 +34,7 @@ import { META } from '../store/sync/meta.ts'
 import { type BackgroundWork, startBackgroundWork } from './background-work.ts'
 import { type CurrentState, reportedState } from './current-state.ts'
 import { startHookWatch } from './hook-watch.ts'
-import { livenessAfter } from './liveness.ts'
+import { livenessProblem } from './liveness.ts'
 import { createLockKeeper, type LockKeeper } from './lock-keeper.ts'
 import { createMetricSources } from './metric-sources.ts'
 import { readinessProblem } from './readiness.ts'
@@ -100,7 +100,7 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
   let served: RunningServer | undefined
   let hooks: HookWatch | undefined
   const opened = new Set<string>()
-  serviceManager.watchdog(() => liveness(current) === true)
+  serviceManager.watchdog(() => stuck(current) === undefined)
   let hasStarted = false
   let before: SessionsBefore = { wasAnsweredBefore: false, isKeyTrusted: false, timesLost: 0 }
   try {
@@ -445,7 +445,7 @@ async function startServer(
     log,
     clock,
     metrics,
-    live: () => liveness(current),
+    stuck: () => stuck(current),
     ready: () => readinessProblem(current),
     status,
     page,
@@ -477,6 +477,6 @@ function servedCatalogue(parts: TargetCatalogueParts & { current: CurrentState }
   return undefined
 }
 
-function liveness({ app }: CurrentState): true | string {
-  return livenessAfter(app?.store.transaction.blockedMs() ?? 0)
+function stuck({ app }: CurrentState): string | undefined {
+  return livenessProblem(app?.store.transaction.blockedMs() ?? 0)
 }

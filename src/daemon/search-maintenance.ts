@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { CATALOG } from '../catalog/catalog.ts'
 import type { ApiSettings } from '../config/load-settings.ts'
-import { SEARCH_PIECE } from '../retention/maintain.ts'
+import { SEARCH_BUILD_PACE } from '../retention/maintain.ts'
 import { buildSearch, createSearchIndices } from '../store/search/indices.ts'
 import type { OpenStore } from '../store/store.ts'
 
@@ -33,7 +33,7 @@ export async function maintainSearch({ store, clock, log, settings, signal }: Se
     if (commits === upToDateAt) return true
     if (isWanted && !search.exists() && !isLoaded(store, settings.sync)) return false
     const began = clock.elapsed()
-    const { complete } = await buildSearch({ store, clock, isWanted, signal, ...SEARCH_PIECE })
+    const { complete } = await buildSearch({ store, clock, isWanted, signal, ...SEARCH_BUILD_PACE })
     if (complete && !isLogged && hadAny !== isWanted) {
       const message = isWanted ? 'The full-text indices are built' : 'The full-text indices are dropped'
       log.info(message, { duration_ms: Math.round(clock.elapsed() - began) })

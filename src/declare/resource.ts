@@ -342,7 +342,7 @@ export type ListPaging = 'v2-cursor' | 'v1-cursor' | 'v1-page' | 'any'
  * - `withheld`: the item exists, but the API key may not read it;
  * - `unavailable`: the workspace does not offer the endpoint.
  */
-export type Expected = Readonly<Partial<Record<number, 'absent' | 'withheld' | 'unavailable'>>>
+export type StatusMeanings = Readonly<Partial<Record<number, 'absent' | 'withheld' | 'unavailable'>>>
 
 export interface ListRequest {
   /** Route template; `{scope}` is replaced by the scope's key. */
@@ -436,7 +436,7 @@ export interface TimelineFeed {
   followUps?: readonly (FollowUp | RecordFollowUp)[]
   /** A column of another table with keys of this table. Keys without a row here are requested as in `evidence`. */
   lookup?: { resource: ResourceName; table: string; column: string; where: string }
-  expected?: Expected
+  expected?: StatusMeanings
 }
 
 /** A list without a time filter: every pass reads all of it. */
@@ -460,7 +460,7 @@ export interface SnapshotFeed {
   followUps?: readonly RecordFollowUp[]
   /** For `rows` with evidence by `ids`: how follow-ups re-read rows between two passes. They send the `ids` request. */
   changes?: ChangesRead
-  expected?: Expected
+  expected?: StatusMeanings
 }
 
 export interface ChangesRead {
@@ -506,7 +506,7 @@ export interface ItemFeed {
   followUps?: readonly FollowUp[]
   /** For `links`: the snapshot feed of the records, and the pairs of objects. Each pair is stored in this order. */
   associations?: { of: string; kinds: readonly (readonly [string, string])[] }
-  expected?: Expected
+  expected?: StatusMeanings
 }
 
 /** A log that is read period by period. The end of a period is exclusive. */
@@ -518,7 +518,7 @@ export interface PeriodicFeed {
   time: string
   /** The query parameter for the period's start. The setting `access_log.end_parameter` names the one for its end. */
   from: string
-  expected?: Expected
+  expected?: StatusMeanings
 }
 
 /** A resource that is one document. */
@@ -528,7 +528,7 @@ export interface SingletonFeed {
   table: string
   /** `row`: the fields of the answer become columns. `document`: the whole answer goes to the column `document`. */
   stores: 'row' | 'document'
-  expected?: Expected
+  expected?: StatusMeanings
 }
 
 export type Feed = TimelineFeed | SnapshotFeed | ItemFeed | PeriodicFeed | SingletonFeed
@@ -603,7 +603,7 @@ export interface UnusedRead {
   placement: ReadRequest['placement']
   /** The table whose columns the item is checked against. */
   table: string
-  expected?: Expected
+  expected?: StatusMeanings
   /**
    * The last id of the path comes from these fields of an item. The item is in the list whose path is this one without
    * that id. Default: the id field of the item.

@@ -3,7 +3,7 @@ import type { ApiReader, ReaderReply } from '../api/reader.ts'
 import { fillPath, type Query } from '../api/request.ts'
 import { EXIT_STATUS, RetryError } from '../base/errors.ts'
 import { CATALOG, tableNamed } from '../catalog/catalog.ts'
-import type { Expected, Feed, ListRequest, ReadRequest } from '../declare/resource.ts'
+import type { Feed, ListRequest, ReadRequest, StatusMeanings } from '../declare/resource.ts'
 import type { ResourceName } from '../declare/resource-names.ts'
 import { keyOf } from '../engine/parse/key.ts'
 import { compileParser } from '../engine/parse/parse.ts'
@@ -22,7 +22,7 @@ interface Endpoint {
   /** Fields that may hold an item's id; the first that exists is used. */
   ids?: readonly string[] | undefined
   /** Refusals that are allowed, by status. */
-  expected?: Expected | undefined
+  expected?: StatusMeanings | undefined
 }
 
 /** In the order of the catalogue, lists before the single reads that need their ids. */

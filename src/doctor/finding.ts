@@ -1,5 +1,5 @@
 import type { ExitStatus } from '../base/errors.ts'
-import type { Expected } from '../declare/resource.ts'
+import type { StatusMeanings } from '../declare/resource.ts'
 
 /**
  * The result of a check. The checks are in machine.ts, data.ts, api.ts, publishing.ts and commands/doctor.ts. The marks besides `ok`:
@@ -54,7 +54,7 @@ export function createFinder(check: string) {
 export type Finder = ReturnType<typeof createFinder>
 
 /** The meaning of each kind of refusal that a resource can declare as expected. */
-export const MEANINGS: Readonly<Record<NonNullable<Expected[number]>, string>> = {
+export const MEANINGS: Readonly<Record<NonNullable<StatusMeanings[number]>, string>> = {
   absent: 'not published (allowed)',
   withheld: 'withheld (allowed): only the attendees of the meeting may read it',
   unavailable: 'not offered to this workspace (allowed)',

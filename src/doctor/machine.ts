@@ -27,7 +27,7 @@ import { countText } from '../terminal/wording.ts'
 import { exportFindings } from './exports.ts'
 import { createFinder, type Finder, type Finding } from './finding.ts'
 import { reportFindings } from './report-settings.ts'
-import { otherProgramsFindings, writerFinding } from './writer.ts'
+import { writeLockFindings, writerFinding } from './writer.ts'
 
 /** Checks of this machine and of the database. They write nothing. */
 
@@ -386,7 +386,7 @@ function walSize({ database }: MachineContext, line: Finder): Finding[] {
 function writerFindings(context: MachineContext, line: Finder): Finding[] {
   const { database, db, openError } = context
   const isInUse = db !== undefined || openError !== undefined || readStats(`${database}-lock`) !== undefined
-  return isInUse ? [writerFinding(context, line), ...otherProgramsFindings(database, line)] : []
+  return isInUse ? [writerFinding(context, line), ...writeLockFindings(database, line)] : []
 }
 
 function readStats(path: string): Stats | undefined {

@@ -48,7 +48,7 @@ export function writerFinding({ database, db }: WriterContext, line: Finder): Fi
 }
 
 /** Programs that keep parley from writing. The writer itself holds SQLite's lock for a moment at each commit. */
-export function otherProgramsFindings(database: string, line: Finder): Finding[] {
+export function writeLockFindings(database: string, line: Finder): Finding[] {
   const writers = (lockHolders(database, 'writer') ?? []).map(({ pid }) => pid)
   const others = (lockHolders(database, 'writing') ?? []).filter(({ pid }) => !writers.includes(pid))
   if (others.length === 0) return []

@@ -1,4 +1,4 @@
-import { safeLines } from '../base/safe-text.ts'
+import { safeMultilineText } from '../base/safe-text.ts'
 import { ownerOf, type PlacedTable, TABLES } from '../catalog/catalog.ts'
 import { literal, quote } from '../store/database/sql.ts'
 import type { View } from '../store/views/replace.ts'
@@ -37,7 +37,7 @@ export function duckdbViews(tables: readonly ManifestTable[], deals: readonly Vi
     ...deals.map(replacing),
   ]
   // parley gives no names with control characters, but earlier versions did.
-  const printed = statements.filter(sql => safeLines(sql) === sql)
+  const printed = statements.filter(sql => safeMultilineText(sql) === sql)
   return `${[...PREFACE, '', ...printed].join('\n')}\n`
 }
 

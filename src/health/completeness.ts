@@ -15,7 +15,7 @@ const SAME_MS = 15 * MINUTE_MS
  * Up to when a warehouse without a problem is complete. New items are read every minute, and those with an older date
  * at intervals that grow with their age, so these are two instants. Pure.
  */
-export function completeness(
+export function completenessText(
   resources: readonly ResourceFacts[],
   { writer, now }: Pick<StatusReport, 'writer'> & { now: number },
 ): { text: string; detail: string | null } {

@@ -1,7 +1,7 @@
 import type { TrafficSpan } from '../store/status/overview.ts'
 import type { ResourceFacts, StatusReport } from '../store/status/report.ts'
 import { clockText, countText } from '../terminal/wording.ts'
-import { completeness } from './completeness.ts'
+import { completenessText } from './completeness.ts'
 import { type LoadingProgress, loadingProgress, loadingText } from './loading.ts'
 import type { HealthProblem, ProblemKind } from './problems.ts'
 import { PROBLEM_LABELS } from './wording.ts'
@@ -43,7 +43,7 @@ export function verdictOf(
   const isReading = report.writer?.running === true && report.writer.command === 'backfill'
   return {
     kind: isReading ? 'loading' : 'ok',
-    ...completeness(resources, { writer: report.writer, now }),
+    ...completenessText(resources, { writer: report.writer, now }),
     todo: null,
   }
 }

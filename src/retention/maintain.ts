@@ -56,7 +56,7 @@ const UNNAMED_DAYS = 7
 const YEAR_DAYS = 366
 
 /** Small enough not to delay the sync, even with what FTS5 writes in addition at the end of each piece. */
-export const SEARCH_PIECE: Pick<BuildOptions, 'pieceMs' | 'share'> = { pieceMs: 5, share: 0.25 }
+export const SEARCH_BUILD_PACE: Pick<BuildOptions, 'pieceMs' | 'share'> = { pieceMs: 5, share: 0.25 }
 
 /**
  * - `maintenance`: all steps;
@@ -243,7 +243,7 @@ async function updateSearch({ store, clock, settings, signal }: MaintainDeps): P
   const isWanted = settings.search.enabled
   // Indices that do not exist yet are built once history is loaded.
   if (isWanted && !createSearchIndices(store).exists()) return true
-  const { complete } = await buildSearch({ store, clock, isWanted, signal, ...SEARCH_PIECE })
+  const { complete } = await buildSearch({ store, clock, isWanted, signal, ...SEARCH_BUILD_PACE })
   return complete
 }
 

@@ -24,8 +24,8 @@ export interface Answers {
   clock: Clock
   /** Undefined: there is no `/metrics`. */
   metrics: ServedMetrics | undefined
-  /** True while the process makes progress, else the reason for the operator. */
-  live(): true | string
+  /** Undefined while the process makes progress, else what is stuck, for the operator. */
+  stuck(): string | undefined
   /** Undefined while the warehouse follows the API, else the reason for the operator. */
   ready(): string | undefined
   /** What `parley status --json` prints, or a promise of it. */
@@ -93,7 +93,7 @@ export function addRoutes(app: FastifyInstance, answers: Answers): void {
 }
 
 function readHandlers({
-  live,
+  stuck,
   ready,
   metrics,
   clock,
@@ -116,10 +116,7 @@ function readHandlers({
     },
     '/style.css': async reply => reply.type('text/css; charset=utf-8').send(await pageFile('style.css')),
     '/live.js': async reply => reply.type('text/javascript; charset=utf-8').send(await pageFile('live.js')),
-    '/livez': async reply => {
-      const state = live()
-      return probe(reply, state === true ? undefined : state)
-    },
+    '/livez': async reply => probe(reply, stuck()),
     '/readyz': async reply => probe(reply, ready()),
     ...(metrics && {
       '/metrics': async reply => reply.type(metrics.contentType).send(await metricsText('')),

@@ -5,7 +5,7 @@ import { EXIT_STATUS, StopError } from '../../src/base/errors.ts'
 import { resourceNamed } from '../../src/catalog/catalog.ts'
 import { CALENDAR, nextOccurrence } from '../../src/config/calendar.ts'
 import { loadSettings } from '../../src/config/load-settings.ts'
-import { livenessAfter } from '../../src/daemon/liveness.ts'
+import { livenessProblem } from '../../src/daemon/liveness.ts'
 import { recoveryFrom, type SessionsBefore, sessionsUntil } from '../../src/daemon/recovery.ts'
 import { changedSettings } from '../../src/daemon/settings-changes.ts'
 import { waitingState } from '../../src/daemon/state.ts'
@@ -60,12 +60,12 @@ test.each([
 })
 
 test.each([
-  [0, true],
-  [299_999, true],
+  [0, undefined],
+  [299_999, undefined],
   [300_000, 'no commit or checkpoint of the database has ended for 5 minutes'],
   [3_600_000, 'no commit or checkpoint of the database has ended for 60 minutes'],
-])('a daemon whose write has been under way for %i ms is alive: %s', (blockedMs, alive) => {
-  expect(livenessAfter(blockedMs)).toBe(alive)
+])('a daemon whose write has been under way for %i ms is stuck: %s', (blockedMs, problem) => {
+  expect(livenessProblem(blockedMs)).toBe(problem)
 })
 
 describe('the recovery from a failed session', () => {

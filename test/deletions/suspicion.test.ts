@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { verdictOnDenial } from '../../src/engine/deletions/deletion-states.ts'
-import { guardDecision, type Loss } from '../../src/engine/deletions/guard.ts'
+import { type DeletionCounts, guardDecision } from '../../src/engine/deletions/guard.ts'
 import type { Suspicion } from '../../src/store/deletions/suspicions.ts'
 
 const NOW = Date.parse('2026-03-04T12:00:00.000Z')
@@ -70,7 +70,7 @@ describe('the effects of a denial', () => {
 })
 
 describe('the mass-deletion guard', () => {
-  const loss = (live: number, confirmed: number, undecided = 0): Loss => ({
+  const loss = (live: number, confirmed: number, undecided = 0): DeletionCounts => ({
     table: 't',
     rows: confirmed,
     live,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { HOUR } from '../../src/engine/context/intervals.ts'
+import { HOUR_MS } from '../../src/base/clock.ts'
 import { wantList } from '../../src/engine/due/wants.ts'
 import { refused, v2Page } from '../support/scripted-api.ts'
 import { type CrmWorld, event, startCrm } from './crm-world.ts'
@@ -31,7 +31,7 @@ async function watch(world: CrmWorld): Promise<Watched> {
     return world.askedLinks().slice(before).sort()
   }
   const confirm = async () => {
-    timed.passTime(HOUR)
+    timed.passTime(HOUR_MS)
     await timed.drain()
     await timed.settle('crm_record_links')
   }

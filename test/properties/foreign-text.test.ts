@@ -9,7 +9,7 @@ import { pathWithQuery } from '../../src/api/request.ts'
 import { isSafeToken, knownWords } from '../../src/api/server-text.ts'
 import { isDay, readInstant } from '../../src/base/instant.ts'
 import { decodeJson, encodeJson } from '../../src/base/json.ts'
-import { jsonLine, safeLines, singleLine } from '../../src/base/safe-text.ts'
+import { jsonLine, safeMultilineText, singleLine } from '../../src/base/safe-text.ts'
 import { hitOf } from '../../src/commands/search/hits.ts'
 import { unknownFieldName } from '../../src/engine/parse/drift.ts'
 import { PARQUET_TYPES } from '../../src/export/parquet-types.ts'
@@ -100,7 +100,7 @@ const PLACES: Readonly<Record<string, (text: string) => unknown>> = {
   'a cell of an export': text => Object.values(PARQUET_TYPES).map(({ convert }) => convert?.(text)),
   'a cursor of a request': text => pathWithQuery({ path: '/v2/messages', query: { cursor: text } }),
   'a webhook': text => readNudge({ event: text, [`${text}_ids`]: [text], object: text, id: text }),
-  'a text for a terminal': text => [safeLines(text), singleLine(text), jsonLine(text)],
+  'a text for a terminal': text => [safeMultilineText(text), singleLine(text), jsonLine(text)],
   'a hit of a search': text => hitOf(searchRow(text), ['a', '11', "''"]),
   'an error of a bucket': text =>
     failureOf(

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { ResourceError } from '../../src/base/errors.ts'
 import { createLog } from '../../src/base/log.ts'
-import { jsonLine, jsonPage, safeLines, safeText, singleLine } from '../../src/base/safe-text.ts'
+import { jsonLine, jsonPage, safeMultilineText, safeText, singleLine } from '../../src/base/safe-text.ts'
 import { quote } from '../../src/store/database/sql.ts'
 import { META } from '../../src/store/sync/meta.ts'
 import { indentedNote, table } from '../../src/terminal/table.ts'
@@ -36,7 +36,7 @@ const hostile = fc
 
 const WAYS: Readonly<Record<string, (text: string) => readonly string[]>> = {
   safeText: text => [safeText(text)],
-  safeLines: text => safeLines(text).split('\n'),
+  safeLines: text => safeMultilineText(text).split('\n'),
   singleLine: text => [singleLine(text)],
   jsonLine: text => jsonLine({ [text]: text }).split('\n'),
   jsonPage: text => jsonPage({ [text]: [text] }).split('\n'),
@@ -94,7 +94,7 @@ test('JSON has the same text with its characters escaped', () => {
 
 test('safe text is unchanged', () => {
   const text = 'Angebot «Größe» 見積書 👩‍💻 שלום'
-  expect([safeText(text), safeLines(`${text}\n${text}`), singleLine(text)]).toEqual([
+  expect([safeText(text), safeMultilineText(`${text}\n${text}`), singleLine(text)]).toEqual([
     text,
     `${text}\n${text}`,
     text,

@@ -38,7 +38,7 @@ describe('the status pages', () => {
   })
 
   test('a page says why it is not well', async () => {
-    const { ask } = await start({ live: () => 'stuck', ready: () => 'the disk is full' })
+    const { ask } = await start({ stuck: () => 'stuck', ready: () => 'the disk is full' })
     expect(await ask('GET', '/livez')).toMatchObject({ status: 503, text: 'stuck\n' })
     expect(await ask('GET', '/readyz')).toMatchObject({ status: 503, text: 'the disk is full\n' })
   })

@@ -69,7 +69,7 @@ export async function startUntilClosed(
     log,
     clock,
     metrics,
-    live: () => true,
+    stuck: () => undefined,
     ready: () => undefined,
     status: () => ({ resources: [] }),
     page: async () => ({ status: 200, html: '<!doctype html><title>parley</title>' }),

@@ -33,7 +33,7 @@ export function startBackfillPage({ app, settings, log, version }: BackfillPageD
     log,
     clock,
     metrics: undefined,
-    live: () => true,
+    stuck: () => undefined,
     ready: () => 'a backfill is running',
     status,
     page,

@@ -1,4 +1,4 @@
-import { safeLines, safeText } from '../../base/safe-text.ts'
+import { safeMultilineText, safeText } from '../../base/safe-text.ts'
 import { TABLES } from '../../catalog/catalog.ts'
 import {
   type DescribedColumn,
@@ -146,9 +146,9 @@ const MAX_RESULT_COLUMNS = 2000
 function commentStatements(table: DescribedTable): string[] {
   const { name, about, columns } = table
   const comment = (column: string, text: string) =>
-    `COMMENT ON COLUMN ${quote(name)}.${quote(column)} IS ${literal(safeLines(text))};`
+    `COMMENT ON COLUMN ${quote(name)}.${quote(column)} IS ${literal(safeMultilineText(text))};`
   return [
-    `COMMENT ON VIEW ${quote(name)} IS ${literal(safeLines(about))};`,
+    `COMMENT ON VIEW ${quote(name)} IS ${literal(safeMultilineText(about))};`,
     ...columns.map(column => comment(column.name, fullMeaning(column))),
     ...[...exactColumns(table)].map(([number, digits]) => comment(digits, digitsComment(number))),
   ]

@@ -2,7 +2,7 @@ import { type Backoff, backoffMs } from '../../base/backoff.ts'
 import { type Clock, isoInstant } from '../../base/clock.ts'
 import { RESOURCE_NAMES } from '../../declare/resource-names.ts'
 import { type FailureKind, FEED_GATE, failureGates, type Gate } from '../../store/sync/gates.ts'
-import { WEEK } from './intervals.ts'
+import { WEEK_MS } from './intervals.ts'
 
 /** Feeds that wait after a failure, and how long. A failure does not affect other feeds: each has its own backoff. */
 export interface FeedWaits {
@@ -77,7 +77,7 @@ const NEVER = '~'
  * What has not been tried for this long after its wait is not read any more, such as a CRM object that is gone. It is
  * closed no longer.
  */
-const FORGOTTEN_MS = WEEK
+const FORGOTTEN_MS = WEEK_MS
 
 /** For the daemon: the wait grows with every failure in a row. */
 export function growingBackoff({

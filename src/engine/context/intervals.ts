@@ -1,3 +1,4 @@
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/clock.ts'
 import type { ListFeed } from '../../catalog/feeds.ts'
 import type { TimelineFeed } from '../../declare/resource.ts'
 import type { Segment } from '../../store/sync/segments.ts'
@@ -8,13 +9,10 @@ import type { EngineOptions } from './engine-options.ts'
  * `modes/items/item-handler.ts`.
  */
 
-export const MINUTE = 60_000
-export const HOUR = 60 * MINUTE
-export const DAY = 24 * HOUR
 /** The longest interval between two reads of a list, and of a row that can be read. */
-export const WEEK = 7 * DAY
+export const WEEK_MS = 7 * DAY_MS
 /** The longest interval between two reads of what could not be read. */
-export const MONTH = 30 * DAY
+export const MONTH_MS = 30 * DAY_MS
 
 /** An interval scaled by `intervalScale`; at least a second. */
 export function scaled(ms: number, { intervalScale }: { intervalScale: number }): number {
@@ -23,7 +21,7 @@ export function scaled(ms: number, { intervalScale }: { intervalScale: number })
 
 /** How far ahead a list may be due, in ms: a scaled week, but at least an hour, since some backoffs are not scaled. */
 export function longestWaitMs(options: Pick<EngineOptions, 'intervalScale'>): number {
-  return Math.max(scaled(WEEK, options), HOUR)
+  return Math.max(scaled(WEEK_MS, options), HOUR_MS)
 }
 
 /**
@@ -31,10 +29,10 @@ export function longestWaitMs(options: Pick<EngineOptions, 'intervalScale'>): nu
  * Rows that appear late are mostly in recent spans, so these are listed more often. Times in ms. Pure.
  */
 export function auditInterval(ageMs: number): number {
-  return Math.min(Math.max(ageMs / 8, SHORTEST_AUDIT_MS), WEEK)
+  return Math.min(Math.max(ageMs / 8, SHORTEST_AUDIT_MS), WEEK_MS)
 }
 
-const SHORTEST_AUDIT_MS = 5 * MINUTE
+const SHORTEST_AUDIT_MS = 5 * MINUTE_MS
 
 /**
  * The same by the age at its last listing, scaled: it falls due when its age then is eight times what has passed. So
@@ -58,16 +56,16 @@ export function passInterval(
   { passMs }: Pick<Segment, 'passMs'>,
   options: Pick<EngineOptions, 'intervalScale'>,
 ): number {
-  return Math.max(usualMs, Math.min((passMs ?? 0) / MOST_SHARE, scaled(WEEK, options)))
+  return Math.max(usualMs, Math.min((passMs ?? 0) / MOST_SHARE, scaled(WEEK_MS, options)))
 }
 
 type IntervalFeed = Exclude<ListFeed, TimelineFeed>
 
 /** How often a list that is not a timeline is read again, in ms. A snapshot may declare another interval. */
 const LIST_INTERVALS: Readonly<Record<IntervalFeed['mode'], number>> = {
-  snapshot: 6 * HOUR,
-  periodic: HOUR,
-  singleton: 6 * HOUR,
+  snapshot: 6 * HOUR_MS,
+  periodic: HOUR_MS,
+  singleton: 6 * HOUR_MS,
 }
 
 /** In ms, before `intervalScale`. */

@@ -1,7 +1,7 @@
 import type { Sent } from '../../api/client.ts'
 import type { ApiRequest } from '../../api/request.ts'
 import type { ParleyError } from '../../base/errors.ts'
-import type { Expected, ItemFeed } from '../../declare/resource.ts'
+import type { ItemFeed, StatusMeanings } from '../../declare/resource.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { TaskBounds, TaskOrder } from '../../store/sync/tasks/due-tasks.ts'
@@ -28,7 +28,7 @@ export interface Job {
   /** The most requests in a row that may fail before the job fails. When undefined, the retry rules decide. */
   attempts?: number
   /** Statuses with a declared meaning. */
-  expected: Expected | undefined
+  expected: StatusMeanings | undefined
   /**
    * Stores the answer; runs inside a transaction, and again from the start when the database was busy.
    * @throws RetryError when the answer is unusable, ResourceError when the resource cannot be read further

@@ -1,5 +1,6 @@
+import { MINUTE_MS } from '../../base/clock.ts'
 import type { EngineOptions } from './engine-options.ts'
-import { MINUTE, scaled } from './intervals.ts'
+import { scaled } from './intervals.ts'
 
 /**
  * Counts the rows that the passes over a list miss. When one pass misses more than 500 rows, an error of the API is
@@ -26,7 +27,7 @@ export interface MissedRows {
 /** When a pass misses more rows than this, its list is read again. */
 export const MANY_MISSING = 500
 
-const RECHECK_AFTER_MS = MINUTE
+const RECHECK_AFTER_MS = MINUTE_MS
 const RECHECKS = 2
 
 /** When many rows are missing, their single reads wait this long: their list is read again first. Scaled. */

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../base/clock.ts'
 import { ResourceError } from '../../base/errors.ts'
 import { CATALOG, TABLES } from '../../catalog/catalog.ts'
 import { ITEM_FEEDS, itemsOf, listsOf } from '../../catalog/feeds.ts'
@@ -7,9 +8,9 @@ import { keyValuesOf } from '../../store/deletions/suspicions.ts'
 import { dateTimeText } from '../../terminal/wording.ts'
 import type { EngineContext } from '../context/context.ts'
 import type { RunRecords } from '../context/counts-and-failures.ts'
-import { DAY, scaled } from '../context/intervals.ts'
+import { scaled } from '../context/intervals.ts'
 import { undecidedSince } from './denial.ts'
-import { guardDecision, type Loss, liveRowsToCount, lossToReport } from './guard.ts'
+import { type DeletionCounts, guardDecision, liveRowsToCount, lossToReport } from './guard.ts'
 import { finalProbeOf } from './probe-later.ts'
 import { tableOfPart } from './row-parts.ts'
 
@@ -21,7 +22,7 @@ import { tableOfPart } from './row-parts.ts'
  * confirmed rows earlier with `parley accept-deletions`.
  */
 
-const HOLD_MS = DAY
+const HOLD_MS = DAY_MS
 
 /** The part of the context that `acceptDeletions` needs, so that a command can call it without an engine. */
 export type ApplyContext = Pick<EngineContext, 'store' | 'now' | 'after'> & {
@@ -141,7 +142,7 @@ const FINAL_PROBES = CATALOG.flatMap(listsOf).flatMap(({ resource, id, feed }) =
 // ---------------------------------------------------------------------------------------------- losses
 
 /** Empty when no row of the resource is suspected or confirmed. */
-function lossesOf(context: EngineContext, resource: ResourceName): Loss[] {
+function lossesOf(context: EngineContext, resource: ResourceName): DeletionCounts[] {
   const { suspicions, state } = context.store
   const { deletedInRound } = state.get(resource)
   return tablesOfResource(resource).flatMap(table => {
@@ -150,7 +151,7 @@ function lossesOf(context: EngineContext, resource: ResourceName): Loss[] {
     const confirmed = rows.length === 0 ? 0 : rows.length + deletedInRound
     const undecided = countUndecided(context, resource, table.name)
     const live = liveRows(context, table, confirmed + undecided) + deletedInRound
-    const own: Loss = { table: table.name, rows: rows.length, live, confirmed, undecided }
+    const own: DeletionCounts = { table: table.name, rows: rows.length, live, confirmed, undecided }
     const dependants = [...table.cascades, ...(LIVE_LINKS.get(table.name) ?? [])]
     return [own, ...dependants.map(dependant => cascadeLoss(context, table, dependant))]
   })
@@ -171,7 +172,7 @@ const LIVE_LINKS: ReadonlyMap<string, readonly Dependant[]> = new Map(
 )
 
 /** The loss of another table: rows that are deleted, or no longer count as live, together with the confirmed rows. */
-function cascadeLoss({ store }: EngineContext, table: Table, cascade: Dependant): Loss {
+function cascadeLoss({ store }: EngineContext, table: Table, cascade: Dependant): DeletionCounts {
   const gone = store.stored.countDependants(table.name, cascade)
   const before = store.state.get(ownerOf(cascade.table)).deletedInRound
   const confirmed = gone === 0 ? 0 : gone + before
@@ -253,7 +254,7 @@ function removeTasks(
       store.suspicions.end({ table: part.table, scope: '', key })
     }
     if (means !== 'absent') continue
-    store.tasks.done({ feed, key }, { round: store.state.get(resource).round, dueAt: after(DAY) })
+    store.tasks.done({ feed, key }, { round: store.state.get(resource).round, dueAt: after(DAY_MS) })
   }
 }
 
@@ -285,7 +286,7 @@ function partsOf({ followUps = [] }: ItemFeed): SingleRead['parts'] {
 const HELD_REASON = 'Deletion of '
 
 /** @param loss the loss to report. Its table may be one that the deletions affect indirectly, as by a cascade. */
-function reportHold(context: EngineContext, resource: ResourceName, loss: Loss): void {
+function reportHold(context: EngineContext, resource: ResourceName, loss: DeletionCounts): void {
   const { store, options } = context
   const { table, rows, confirmed } = loss
   const { heldSince } = store.state.get(resource)

@@ -1,7 +1,7 @@
-import { isoInstant } from '../../base/clock.ts'
+import { isoInstant, MINUTE_MS } from '../../base/clock.ts'
 import type { Denial, RowKey } from '../../store/deletions/suspicions.ts'
 import type { EngineContext } from '../context/context.ts'
-import { MINUTE, scaled } from '../context/intervals.ts'
+import { scaled } from '../context/intervals.ts'
 import { CONFIRM_AFTER_MS, type Verdict, verdictOnDenial } from './deletion-states.ts'
 
 /** Records denials. The modes call these functions in the transaction that stores the answer. */
@@ -32,7 +32,7 @@ export function noteDenial(
 }
 
 /** For this long after an answer first showed a row, a replica that lags may not show the row yet. Scaled. */
-const NEW_MS = 5 * MINUTE
+const NEW_MS = 5 * MINUTE_MS
 
 /**
  * A list in time order does not deny a row until this many ms after the row was first stored. 0 in a backfill: its runs

@@ -7,7 +7,7 @@ const MOST_ROWS = 20
 const MOST_SHARE = 0.2
 
 /** What one table would lose if the confirmed rows of a resource were deleted. */
-export interface Loss {
+export interface DeletionCounts {
   table: string
   /** Rows that would be deleted now. */
   rows: number
@@ -23,9 +23,9 @@ export type GuardDecision =
   | { kind: 'apply' }
   /** With the undecided rows, the loss may be too large. The deletion waits until these rows are decided. */
   | { kind: 'wait' }
-  | { kind: 'hold'; loss: Loss }
+  | { kind: 'hold'; loss: DeletionCounts }
 
-export function guardDecision(losses: readonly Loss[]): GuardDecision {
+export function guardDecision(losses: readonly DeletionCounts[]): GuardDecision {
   const tooMuch = losses.find(({ live, confirmed }) => isTooMuch(live, confirmed))
   if (tooMuch) return { kind: 'hold', loss: tooMuch }
   const mayBe = losses.some(
@@ -38,7 +38,7 @@ export function guardDecision(losses: readonly Loss[]): GuardDecision {
  * The loss to report while deletions are held back: the one for which the guard would hold them back now. If there is
  * no such loss, since rows have come back, the loss with the most rows. Undefined when `losses` is empty.
  */
-export function lossToReport(losses: readonly Loss[]): Loss | undefined {
+export function lossToReport(losses: readonly DeletionCounts[]): DeletionCounts | undefined {
   const decision = guardDecision(losses)
   return decision.kind === 'hold' ? decision.loss : [...losses].sort((a, b) => b.rows - a.rows)[0]
 }

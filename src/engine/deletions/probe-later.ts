@@ -1,7 +1,8 @@
+import { DAY_MS } from '../../base/clock.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import type { Task } from '../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../context/context.ts'
-import { DAY, WEEK } from '../context/intervals.ts'
+import { WEEK_MS } from '../context/intervals.ts'
 import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from '../context/missed-rows.ts'
 import { noteDenial } from './denial.ts'
 
@@ -11,7 +12,7 @@ import { noteDenial } from './denial.ts'
 export const finalProbeOf = (probe: string): string => `${probe}.single`
 
 /** A row that a list should have shown and did not. */
-export interface Missing {
+export interface MissingRow {
   key: string
   /** Event time, for the order of the probes; null when the list has none. */
   at: string | null
@@ -27,7 +28,7 @@ export interface Missing {
 export function probeLater(
   context: EngineContext,
   { resource, table, probe, scope }: { resource: ResourceName; table: string; probe: string; scope: string },
-  missing: readonly Missing[],
+  missing: readonly MissingRow[],
   before = 0,
 ): number {
   const { tasks, suspicions } = context.store
@@ -60,7 +61,7 @@ export function endProbes(
   shown: readonly string[],
 ): void {
   const { tasks } = context.store
-  tasks.removeAll(probe, scope, shown, task => !isRefuted(context, resource, task, WEEK / 2))
+  tasks.removeAll(probe, scope, shown, task => !isRefuted(context, resource, task, WEEK_MS / 2))
   tasks.removeAll(finalProbeOf(probe), scope, shown)
 }
 
@@ -73,9 +74,9 @@ function isRefuted(
   context: EngineContext,
   resource: ResourceName,
   { round, dueAt, attempts }: Task,
-  mostMs = WEEK,
+  mostMs = WEEK_MS,
 ): boolean {
   if (!context.schedule.isTimed) return round >= context.rounds.number(resource)
-  const countsForMs = Math.min(DAY * 2 ** (attempts - 1), mostMs)
-  return dueAt > context.after(WEEK - countsForMs)
+  const countsForMs = Math.min(DAY_MS * 2 ** (attempts - 1), mostMs)
+  return dueAt > context.after(WEEK_MS - countsForMs)
 }

@@ -1,7 +1,7 @@
 import type { ResourceName } from '../../declare/resource-names.ts'
 import type { KeyRange } from '../../store/sync/tasks/seen-keys.ts'
 import type { EngineContext } from '../context/context.ts'
-import { WEEK } from '../context/intervals.ts'
+import { WEEK_MS } from '../context/intervals.ts'
 
 /**
  * An unlisted row has a single read, and the last complete pass over its list did not show it. Each unlisted row has a
@@ -35,7 +35,7 @@ export function noteUnlisted(
     return isDue ? { key, isNew: known === undefined } : []
   })
   for (const { key } of due) {
-    store.tasks.done({ feed, key }, { round: context.rounds.number(resource), dueAt: context.after(WEEK) })
+    store.tasks.done({ feed, key }, { round: context.rounds.number(resource), dueAt: context.after(WEEK_MS) })
   }
   return due
 }

@@ -1,14 +1,8 @@
+import { HOUR_MS, MINUTE_MS } from '../../base/clock.ts'
 import type { DeclaredFeed, ListFeed } from '../../catalog/feeds.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context/context.ts'
-import {
-  auditIntervalFrom,
-  HOUR,
-  MINUTE,
-  passInterval,
-  scaled,
-  usualIntervalMs,
-} from '../context/intervals.ts'
+import { auditIntervalFrom, passInterval, scaled, usualIntervalMs } from '../context/intervals.ts'
 import type { Schedule } from '../context/schedule.ts'
 import { confirmingReadMs } from '../deletions/recheck.ts'
 import { isFuture, isHead, isNewEnough } from './segment-conditions.ts'
@@ -48,10 +42,10 @@ export function dueAt(
 type DueSegment = Pick<Segment, 'closed' | 'listedAt' | 'passStartedAt' | 'unavailableSince'>
 
 /** True when a clock that was ahead stored this time. Without this check, the list would not be read until then. */
-const isInFuture = (listedAt: string, now: number): boolean => Date.parse(listedAt) > now + MINUTE
+const isInFuture = (listedAt: string, now: number): boolean => Date.parse(listedAt) > now + MINUTE_MS
 
 /** How often the rows that are dated in the future are listed. */
-const FUTURE = HOUR
+const FUTURE = HOUR_MS
 
 /** The schedule of the daemon: lists fall due at intervals, single reads at the time stored in their task. */
 export function byTime(context: EngineContext, { pollMs }: { pollMs: number }): Schedule {

@@ -1,8 +1,9 @@
+import { DAY_MS } from '../../base/clock.ts'
 import { type DeclaredFeed, itemsOf, type ListFeed, listsOf } from '../../catalog/feeds.ts'
 import type { Feed, ItemFeed, Resource } from '../../declare/resource.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context/context.ts'
-import { DAY, scaled } from '../context/intervals.ts'
+import { scaled } from '../context/intervals.ts'
 import type { Keys, Source } from '../context/job.ts'
 import { confirmingReadMs } from '../deletions/recheck.ts'
 import { byTime } from './by-time.ts'
@@ -88,7 +89,7 @@ export const isIdle = (context: EngineContext, source: Source): boolean =>
 
 /** How long until the first of these sources has something to read, in ms, at most a day. */
 export const nextDueMs = ({ options }: EngineContext, sources: readonly Source[]): number =>
-  Math.max(0, Math.min(...sources.map(source => source.waitMs()), scaled(DAY, options)))
+  Math.max(0, Math.min(...sources.map(source => source.waitMs()), scaled(DAY_MS, options)))
 
 /** The same for the resource in a daemon that follows a backfill, by the daemon's intervals. */
 export function nextDueOfDaemonMs(
@@ -101,5 +102,5 @@ export function nextDueOfDaemonMs(
     ...listsOf(resource).flatMap(list => partsOf(ofDaemon, list).map(({ waitMs }) => waitMs)),
     ...sources.flatMap(({ keys }) => (keys ? keysWaitMs(ofDaemon, keys) : [])),
   ]
-  return Math.max(0, Math.min(...waits, scaled(DAY, context.options)))
+  return Math.max(0, Math.min(...waits, scaled(DAY_MS, context.options)))
 }

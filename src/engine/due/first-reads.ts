@@ -1,9 +1,9 @@
+import { HOUR_MS } from '../../base/clock.ts'
 import { itemsOf } from '../../catalog/feeds.ts'
 import type { ItemFeed, Resource } from '../../declare/resource.ts'
 import type { PendingRow } from '../../store/rows/awaiting-read.ts'
 import type { Task } from '../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../context/context.ts'
-import { HOUR } from '../context/intervals.ts'
 
 /** First reads are of two kinds: tasks whose key was never read, and stored rows that still lack their single read. */
 
@@ -52,7 +52,7 @@ export function firstReads(context: EngineContext, id: string, { pending }: Item
  * The copies of an e-mail are less than a day apart, and the earliest is read first. So a copy waits until the list was
  * read back in time to a day before the copy.
  */
-const COPIES_APART_MS = 24 * HOUR
+const COPIES_APART_MS = 24 * HOUR_MS
 
 /**
  * Rows that are not newer than this instant wait, since the list may still show earlier copies; null when no row waits.

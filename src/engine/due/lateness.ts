@@ -1,11 +1,11 @@
-import { isoInstant } from '../../base/clock.ts'
+import { isoInstant, MINUTE_MS } from '../../base/clock.ts'
 import { ResourceError, reasonWithHint } from '../../base/errors.ts'
 import { type DeclaredFeed, type ListFeed, listsOf } from '../../catalog/feeds.ts'
 import type { Resource } from '../../declare/resource.ts'
 import type { ResourceState } from '../../store/sync/resource-state.ts'
 import { dateTimeText } from '../../terminal/wording.ts'
 import type { EngineContext } from '../context/context.ts'
-import { longestWaitMs, MINUTE } from '../context/intervals.ts'
+import { longestWaitMs } from '../context/intervals.ts'
 import { partsOf } from './due.ts'
 import { isNewEnough } from './segment-conditions.ts'
 
@@ -32,7 +32,7 @@ export interface Lateness {
 }
 
 /** A delay of up to this long is never reported, however short the interval: the machine may be busy. */
-const LEAST_GRACE_MS = MINUTE
+const LEAST_GRACE_MS = MINUTE_MS
 
 /** Pure. @param longestMs how far ahead the next due time may lie */
 export function latenessAt(

@@ -1,4 +1,4 @@
-import { isoInstant } from '../../base/clock.ts'
+import { isoInstant, MINUTE_MS } from '../../base/clock.ts'
 import { isUuid } from '../../base/uuid.ts'
 import { columnAt } from '../../catalog/catalog.ts'
 import { feedNamed } from '../../catalog/feeds.ts'
@@ -6,7 +6,6 @@ import type { ParsedItem, ParsedRow, ReadCell } from '../../declare/parsed-item.
 import type { ItemFeed, RecordFollowUp, SnapshotFeed } from '../../declare/resource.ts'
 import type { StoredItem } from '../../store/rows/write-items.ts'
 import type { EngineContext } from '../context/context.ts'
-import { MINUTE } from '../context/intervals.ts'
 import { isOffered } from '../modes/refused-scope.ts'
 import { isPlanned } from './association-plan.ts'
 import { type Direction, directionsFrom, directionsOf, scopeOf } from './associations.ts'
@@ -138,7 +137,7 @@ function childRows(child: string, { children }: ParsedItem): ReadCell[] {
 }
 
 /** The API may show a change some minutes after the event that it names, so a list that was read meanwhile lacks it. */
-const PUBLISHED_WITHIN_MS = 15 * MINUTE
+const PUBLISHED_WITHIN_MS = 15 * MINUTE_MS
 
 /**
  * Whether a record may have changed since its list was last read: the event is newer or little older, or the record is

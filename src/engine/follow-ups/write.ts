@@ -1,4 +1,4 @@
-import { isoInstant } from '../../base/clock.ts'
+import { HOUR_MS, isoInstant } from '../../base/clock.ts'
 import { columnAt, tableNamed } from '../../catalog/catalog.ts'
 import { type FeedName, feedNamed } from '../../catalog/feeds.ts'
 import type { ParsedItem, ReadCell } from '../../declare/parsed-item.ts'
@@ -6,7 +6,7 @@ import type { FollowUp, RecordFollowUp } from '../../declare/resource.ts'
 import type { StoredItem, WriteOptions } from '../../store/rows/write-items.ts'
 import type { Store } from '../../store/store.ts'
 import type { EngineContext } from '../context/context.ts'
-import { HOUR, scaled } from '../context/intervals.ts'
+import { scaled } from '../context/intervals.ts'
 import { writeRecordTasks } from './changed-records.ts'
 
 /** Stores rows and counts them for the run. Call it in the transaction of the answer. */
@@ -17,7 +17,7 @@ export function storeRows(
   items: readonly ParsedItem[],
   options: Omit<WriteOptions, 'olderSince'>,
 ): StoredItem[] {
-  const olderSince = isoInstant(context.clock.now() - scaled(HOUR, context.options))
+  const olderSince = isoInstant(context.clock.now() - scaled(HOUR_MS, context.options))
   const stored = context.store.write(table, items, { ...options, olderSince })
   const counts = context.runs.counts(resource)
   counts.rowsRead += items.length

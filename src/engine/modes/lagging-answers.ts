@@ -1,10 +1,10 @@
+import { MINUTE_MS } from '../../base/clock.ts'
 import type { FeedName } from '../../catalog/feeds.ts'
 import type { Task } from '../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../context/context.ts'
-import { MINUTE } from '../context/intervals.ts'
 
 /** The API may show a change a little late. These waits are for retries, so `sync.interval_scale` does not apply. */
-const ASKED_AGAIN_AFTER_MS = [5_000, 30_000, 5 * MINUTE]
+const ASKED_AGAIN_AFTER_MS = [5_000, 30_000, 5 * MINUTE_MS]
 
 /** The `attempts` of a task whose next answer is accepted. */
 export const ACCEPTED = ASKED_AGAIN_AFTER_MS.length

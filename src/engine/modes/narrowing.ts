@@ -1,7 +1,8 @@
 import type { RetryCause } from '../../api/classify.ts'
 import { type Backoff, longestBackoffMs } from '../../base/backoff.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../base/clock.ts'
 import type { Segment } from '../../store/sync/segments.ts'
-import { DAY, HOUR, MINUTE, WEEK } from '../context/intervals.ts'
+import { WEEK_MS } from '../context/intervals.ts'
 
 /**
  * Decides what to request after a failure, so that one bad row never stops its neighbours: requests get smaller until
@@ -35,7 +36,7 @@ export function attemptsOfPage({
 type Growth = Omit<Backoff, 'jitter'>
 
 /** The wait of a key, or of a span that cannot be divided further. */
-const ALONE: Growth = { firstMs: 2 * HOUR, mostMs: WEEK }
+const ALONE: Growth = { firstMs: 2 * HOUR_MS, mostMs: WEEK_MS }
 
 /**
  * The most failures in a row that narrowing one page can cause. After more failures, the whole list counts as failing.
@@ -45,7 +46,7 @@ const ALONE: Growth = { firstMs: 2 * HOUR, mostMs: WEEK }
 export const FAILURES_OF_ONE_PAGE = 4
 
 /** The wait of a page of a list. It is shorter than `ALONE`, since the other rows of the page wait too. */
-const FEED: Growth = { firstMs: 5_000, mostMs: 15 * MINUTE }
+const FEED: Growth = { firstMs: 5_000, mostMs: 15 * MINUTE_MS }
 
 /** How long to wait before a key, or a span that cannot be divided further, is requested again, in ms. */
 export function aloneBackoffMs(failures: number): number {
@@ -115,7 +116,7 @@ const NARROWEST_MS = 2
  * failure multiplies the distance by four.
  */
 const FIRST_REACH_MS = 1000
-const LONGEST_REACH_MS = 100 * 365 * DAY
+const LONGEST_REACH_MS = 100 * 365 * DAY_MS
 
 /** In a span that cannot be divided, smaller pages pay only if at most this many rows precede the failed page. */
 const MOST_ROWS_AGAIN = 100
@@ -163,7 +164,7 @@ export function nextForPeriod({ from, to, isAnswered, ...page }: FailedPeriodPag
 }
 
 /** Periods of this length or shorter are not divided. */
-export const SHORTEST_PERIOD_MS = MINUTE
+export const SHORTEST_PERIOD_MS = MINUTE_MS
 
 /** For a list that cannot be cut: it is read again from its top with smaller pages, once. */
 export function nextForPass(page: FailedPage): Extract<NextForPage, { step: 'wait' | 'shrink' }> {

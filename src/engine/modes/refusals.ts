@@ -1,6 +1,6 @@
 import { ResourceError, RetryError } from '../../base/errors.ts'
 import type { FeedName } from '../../catalog/feeds.ts'
-import type { Expected } from '../../declare/resource.ts'
+import type { StatusMeanings } from '../../declare/resource.ts'
 import type { EngineContext } from '../context/context.ts'
 import { markUnavailable } from '../due/back-off.ts'
 
@@ -36,7 +36,7 @@ export function wrongIdentityError(): RetryError {
 export function handleRefusal(
   context: EngineContext,
   feed: FeedName,
-  expected: Expected | undefined,
+  expected: StatusMeanings | undefined,
   status: number,
   message: string,
 ): void {

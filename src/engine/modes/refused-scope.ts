@@ -1,9 +1,9 @@
+import { DAY_MS } from '../../base/clock.ts'
 import { FEEDS, type FeedName } from '../../catalog/feeds.ts'
 import type { Feed } from '../../declare/resource.ts'
 import type { RowKey } from '../../store/deletions/suspicions.ts'
 import type { Task } from '../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../context/context.ts'
-import { DAY } from '../context/intervals.ts'
 import { backOff, markUnavailable } from '../due/back-off.ts'
 import { wantList } from '../due/wants.ts'
 import { accessLostError } from './refusals.ts'
@@ -71,7 +71,7 @@ export function refuseTasks(context: EngineContext, refusal: ScopeRefusal, of: S
   const history = scopeHistory(context, of)
   if (history === 'never-offered') {
     const round = context.rounds.number(where.resource)
-    context.store.tasks.skipScope(where.feed, scope, { round, dueAt: context.after(DAY) })
+    context.store.tasks.skipScope(where.feed, scope, { round, dueAt: context.after(DAY_MS) })
   }
   if (history === 'has-rows') failScope(context, refusal, of)
   else markScopeUnavailable(context, refusal, history)

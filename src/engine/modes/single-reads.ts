@@ -1,5 +1,5 @@
 import type { FeedName } from '../../catalog/feeds.ts'
-import type { Expected } from '../../declare/resource.ts'
+import type { StatusMeanings } from '../../declare/resource.ts'
 import type { Task } from '../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../context/context.ts'
 import type { Job, Keys, Lane, Source } from '../context/job.ts'
@@ -17,7 +17,7 @@ export interface KeyUse<Work> {
   route: string
   lane: Lane
   /** Statuses with a declared meaning. */
-  expected: Expected | undefined
+  expected: StatusMeanings | undefined
   keys: Keys
   /** False until the tasks of this run are written. */
   isReady(): boolean

@@ -4,7 +4,7 @@ import type { ResourceName } from '../../declare/resource-names.ts'
 import type { EngineContext } from '../context/context.ts'
 import { tablesOfResource } from '../deletions/apply.ts'
 import { confirmAfterMs } from '../deletions/denial.ts'
-import { ITEM_ANSWERS } from '../modes/items/items.ts'
+import { ITEM_HANDLERS } from '../modes/items/items.ts'
 
 /**
  * Prepares the confirming round after a hold of the mass-deletion guard (deletions/apply.ts). That round must find every missing
@@ -25,7 +25,7 @@ export function suspectAgain(context: EngineContext, resource: ResourceName): vo
     const reads = ITEM_FEEDS.filter(({ feed }) => feed.table === table)
     store.suspicions.endAll(table)
     for (const row of denied) {
-      const [task] = reads.flatMap(read => ITEM_ANSWERS[read.feed.stores].taskOf?.(store, read, row) ?? [])
+      const [task] = reads.flatMap(read => ITEM_HANDLERS[read.feed.stores].taskOf?.(store, read, row) ?? [])
       if (!task) continue
       store.suspicions.note(row, { since, means: row.means })
       store.tasks.askAt({ ...task, dueAt })

@@ -1,9 +1,9 @@
-import { isoInstant } from '../../base/clock.ts'
+import { HOUR_MS, isoInstant } from '../../base/clock.ts'
 import { reasonWithHint, StopError } from '../../base/errors.ts'
 import type { Resource } from '../../declare/resource.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import type { EngineContext } from '../context/context.ts'
-import { HOUR, scaled } from '../context/intervals.ts'
+import { scaled } from '../context/intervals.ts'
 import type { Job, Lane, Source } from '../context/job.ts'
 import { applyDeletions } from '../deletions/apply.ts'
 import { nextDueMs } from '../due/due.ts'
@@ -51,7 +51,7 @@ interface OpenRun {
 }
 
 /** While a run lasts, deletions are applied at this interval. */
-const LATE_MS = HOUR
+const LATE_MS = HOUR_MS
 
 export function createOpenRuns(deps: OpenRunsDeps): OpenRuns {
   const { context, resources, sourcesOf, isIdle, isTrusted } = deps

@@ -1,10 +1,10 @@
-import { isoInstant } from '../../base/clock.ts'
+import { DAY_MS, isoInstant } from '../../base/clock.ts'
 import { type DeclaredFeed, feedsOf, itemsOf, type ListFeed, listsOf } from '../../catalog/feeds.ts'
 import type { Resource } from '../../declare/resource.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import type { Segment } from '../../store/sync/segments.ts'
 import type { EngineContext } from '../context/context.ts'
-import { DAY, scaled } from '../context/intervals.ts'
+import { scaled } from '../context/intervals.ts'
 import { applyDeletions, isHoldOver } from '../deletions/apply.ts'
 import { hasFirstReads } from '../due/first-reads.ts'
 import { latenessOf } from '../due/lateness.ts'
@@ -48,7 +48,7 @@ export function recordOutcome(context: EngineContext, resource: Resource, truste
       complete: true,
       asOf,
       now,
-      deletionsSince: isTimed ? isoInstant(context.clock.now() - scaled(DAY, context.options)) : now,
+      deletionsSince: isTimed ? isoInstant(context.clock.now() - scaled(DAY_MS, context.options)) : now,
     })
     if (isTimed) context.rounds.begin(name, 'timed')
   }

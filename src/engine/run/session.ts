@@ -1,13 +1,13 @@
 import type { Sent } from '../../api/client.ts'
 import type { ApiRequest } from '../../api/request.ts'
-import { isoInstant, untilNext } from '../../base/clock.ts'
+import { DAY_MS, isoInstant, MINUTE_MS, untilNext } from '../../base/clock.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import { writeError } from '../../store/migrations/foreign-objects.ts'
 import type { Gate } from '../../store/sync/gates.ts'
 import { createContext, type EngineContext } from '../context/context.ts'
 import type { EngineDeps } from '../context/engine-options.ts'
 import { growingBackoff } from '../context/feed-waits.ts'
-import { DAY, MINUTE, scaled } from '../context/intervals.ts'
+import { scaled } from '../context/intervals.ts'
 import type { Job, Lane } from '../context/job.ts'
 import { byTime } from '../due/by-time.ts'
 import { type Backlog, backlogNow, nextDueMs } from '../due/due.ts'
@@ -60,13 +60,13 @@ export interface SessionObserver {
 export type SentStatus = number | 'timeout' | 'transport'
 
 /** Access counts as lost when all lists are refused again this long after access came into doubt. */
-const ACCESS_AGAIN_MS = 5 * MINUTE
+const ACCESS_AGAIN_MS = 5 * MINUTE_MS
 
 /** An unavailable feed is requested again after this time. */
-const UNAVAILABLE_MS = 0.75 * DAY
+const UNAVAILABLE_MS = 0.75 * DAY_MS
 
 /** The first wait of an unavailable feed that was available before. */
-const REFUSED_MS = MINUTE
+const REFUSED_MS = MINUTE_MS
 
 export function createSession(deps: SessionDeps): Session {
   const { store, clock, options, observer } = deps
@@ -205,7 +205,7 @@ function sentTo({ onRequest }: SessionObserver) {
 }
 
 /** How often the schedule and the ends of runs and rounds are checked; scaled by `intervalScale`. */
-const LOOK_MS = MINUTE
+const LOOK_MS = MINUTE_MS
 
 /** While nothing is stored, lists can only become late, so one check in this many suffices. */
 const QUIET_LOOKS = 5

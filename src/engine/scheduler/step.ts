@@ -1,6 +1,6 @@
 import type { Permit } from '../../api/governor/in-flight.ts'
+import { HOUR_MS } from '../../base/clock.ts'
 import type { EngineContext } from '../context/context.ts'
-import { HOUR } from '../context/intervals.ts'
 import type { EndlessWork, Source } from '../context/job.ts'
 import type { RequestAttempts } from '../requests/attempts.ts'
 import type { Permits } from '../requests/permits.ts'
@@ -35,7 +35,7 @@ export interface StepDeps {
 const LONGEST_WAIT_MS = 1000
 
 /** The longest wait of a daemon while nothing is due. */
-const LONGEST_REST_MS = HOUR
+const LONGEST_REST_MS = HOUR_MS
 
 /**
  * Returns the function that the scheduler calls repeatedly. Each call sends one request, or waits until one may be

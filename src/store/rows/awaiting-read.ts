@@ -4,7 +4,7 @@ import type { Prepare } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
 
 /** Rows whose first single read is outstanding, as an item feed declares them. */
-export type Pending = NonNullable<ItemFeed['pending']>
+export type PendingRule = NonNullable<ItemFeed['pending']>
 
 export interface PendingRow {
   key: string
@@ -14,15 +14,15 @@ export interface PendingRow {
 
 export interface PendingRows {
   /** The newest pending rows. Rows with a task are left out: the task has its own due time. */
-  newest(pending: Pending, range: PendingRange): PendingRow[]
+  newest(pending: PendingRule, range: PendingRange): PendingRow[]
   /** The row with this key, if its first read is outstanding. */
-  find(pending: Pending, key: string): PendingRow | undefined
+  find(pending: PendingRule, key: string): PendingRow | undefined
   /** The number of pending rows, including rows with a task. */
-  count(pending: Pending): number
+  count(pending: PendingRule): number
   /** The highest `_id` of the table; 0 when it is empty. */
-  newestId(pending: Pending): number
+  newestId(pending: PendingRule): number
   /** The rows that `mayChange`, by a range of `_id`: above `after`, up to and including `upTo`. */
-  read(pending: Pending, range: { after: number; upTo: number }): PendingRow[]
+  read(pending: PendingRule, range: { after: number; upTo: number }): PendingRow[]
 }
 
 export interface PendingRange {

@@ -12,7 +12,7 @@ const BLOCKS = 40
 const OBJECT_COUNT = SEARCH_INDICES.reduce((count, { objects }) => count + objects.size, 1)
 
 /** How far an index is filled and purged: a row of the table of marks. */
-export interface IndexMark {
+export interface IndexProgress {
   name: string
   indexed_up_to: number
   state: IndexState
@@ -31,9 +31,9 @@ export interface IndexMark {
 export type IndexState = 'kept' | 'outdated' | 'to be joined' | 'being joined' | 'being joined, outdated'
 
 /** The marks by the name of their index. None before the first index is created. */
-export function readMarks(db: Sqlite): ReadonlyMap<string, IndexMark> {
+export function readIndexProgress(db: Sqlite): ReadonlyMap<string, IndexProgress> {
   if (!hasTable(db, MARKS)) return new Map()
-  const marks = db.prepare<unknown[], IndexMark>(`SELECT * FROM ${MARKS}`).all()
+  const marks = db.prepare<unknown[], IndexProgress>(`SELECT * FROM ${MARKS}`).all()
   return new Map(marks.map(mark => [mark.name, mark]))
 }
 

@@ -6,10 +6,10 @@ import { onlyRow } from '../database/statements.ts'
 import type { Transaction } from '../database/transaction.ts'
 import {
   areObjectsAsWanted,
-  type IndexMark,
+  type IndexProgress,
   type IndexState,
   newestKey,
-  readMarks,
+  readIndexProgress,
   SEARCH_REBUILT,
   takeStep,
 } from './index-marks.ts'
@@ -62,7 +62,7 @@ export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prep
 
   /** Indexes the next batch of rows. False when no row is left. */
   const fill = (index: SearchIndex, bytes: number): boolean => {
-    const { indexed_up_to: after = 0 } = readMarks(db).get(index.name) ?? {}
+    const { indexed_up_to: after = 0 } = readIndexProgress(db).get(index.name) ?? {}
     const upTo = endOfBatch(prepare<{ id: number; bytes: number }>(index.weigh).iterate(after), bytes)
     if (upTo === undefined) return false
     prepare(index.fill).run({ after, upTo })
@@ -77,7 +77,7 @@ export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prep
       // A search is faster with fewer FTS5 segments. Automatic merges are off: their duration could not be limited.
       if (!merge(prepare, index.name)) {
         if (!fill(index, bytes)) {
-          const mark = readMarks(db).get(index.name)
+          const mark = readIndexProgress(db).get(index.name)
           return (mark !== undefined && purgeStep(prepare, mark)) || didAny
         }
         // FTS5 flushes its buffer before each statement, so fewer and larger batches are cheaper.
@@ -92,13 +92,13 @@ export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prep
     isDue(isWanted) {
       if (!isAsWanted(isWanted)) return true
       if (!isWanted) return false
-      const all = readMarks(db)
+      const all = readIndexProgress(db)
       return SEARCH_INDICES.some(index => {
         const mark = all.get(index.name)
         return mark === undefined || isPurgeDue(mark) || mark.indexed_up_to < newestKey(db, index)
       })
     },
-    exists: () => readMarks(db).size > 0,
+    exists: () => readIndexProgress(db).size > 0,
     advance(isWanted, mayGoOn) {
       if (!isAsWanted(isWanted)) {
         takeStep(db, isWanted)
@@ -107,7 +107,7 @@ export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prep
       return isWanted && SEARCH_INDICES.some(index => advanceOne(index, mayGoOn))
     },
     progress() {
-      const all = readMarks(db)
+      const all = readIndexProgress(db)
       return SEARCH_INDICES.reduce(
         (sum, index) => {
           const total = newestKey(db, index)
@@ -121,7 +121,7 @@ export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prep
     forget() {
       if (!hasTable(db, MARKS)) return false
       prepare(`UPDATE ${MARKS} SET state = 'to be joined' WHERE state LIKE '%outdated'`).run()
-      return [...readMarks(db).values()].some(isPurgeDue)
+      return [...readIndexProgress(db).values()].some(isPurgeDue)
     },
   }
 }
@@ -189,7 +189,7 @@ export async function buildSearch(options: BuildOptions): Promise<Built> {
   return { complete: true, changed }
 }
 
-const isPurgeDue = ({ state }: IndexMark): boolean => state !== 'kept' && state !== 'outdated'
+const isPurgeDue = ({ state }: IndexProgress): boolean => state !== 'kept' && state !== 'outdated'
 
 /**
  * The FTS5 option `usermerge`: a merge by `advance` begins only when a level has this many FTS5 segments. FTS5 stops
@@ -214,7 +214,7 @@ function merge(prepare: Prepare, name: string, blocks = BLOCKS): boolean {
 }
 
 /** One step of a purge: the first begins a merge of all FTS5 segments, others continue it. False if none is due. */
-function purgeStep(prepare: Prepare, mark: IndexMark): boolean {
+function purgeStep(prepare: Prepare, mark: IndexProgress): boolean {
   if (!isPurgeDue(mark)) return false
   const { name, state } = mark
   const isFirst = state === 'to be joined'

@@ -1,6 +1,6 @@
 import type { Sqlite } from '../database/sqlite-types.ts'
 import { onlyRow } from '../database/statements.ts'
-import { type IndexMark, newestKey, readMarks } from './index-marks.ts'
+import { type IndexProgress, newestKey, readIndexProgress } from './index-marks.ts'
 import { SEARCH_INDICES, type SearchIndex, type SearchTable } from './index-schema.ts'
 import {
   type Access,
@@ -35,7 +35,7 @@ export function runSearch(db: Sqlite, question: SearchQuestion, options: { run: 
 }
 
 function search(db: Sqlite, question: SearchQuestion, run: boolean): SearchAnswer {
-  const marks = readMarks(db)
+  const marks = readIndexProgress(db)
   const found = new Map(
     indicesFor(question.kinds).map(name => {
       const index = SEARCH_INDICES.find(one => one.name === name)
@@ -55,7 +55,7 @@ interface Coverage {
 
 const NO_COVERAGE: Coverage = { mark: 0, newest: 0 }
 
-const coverage = (db: Sqlite, index: SearchIndex, mark: IndexMark | undefined): Coverage => ({
+const coverage = (db: Sqlite, index: SearchIndex, mark: IndexProgress | undefined): Coverage => ({
   mark: mark?.indexed_up_to ?? 0,
   newest: newestKey(db, index),
 })

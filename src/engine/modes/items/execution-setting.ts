@@ -1,10 +1,11 @@
 import { readSingle } from '../../../api/paging.ts'
+import { DAY_MS } from '../../../base/clock.ts'
 import { encodeJson } from '../../../base/json.ts'
 import type { ReadRequest } from '../../../declare/resource.ts'
 import type { PartColumn } from '../../../store/rows/part-columns.ts'
 import { sameJson } from '../../../store/rows/payload-writer.ts'
 import type { EngineContext } from '../../context/context.ts'
-import { DAY, WEEK } from '../../context/intervals.ts'
+import { WEEK_MS } from '../../context/intervals.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { partColumnOf } from '../../deletions/row-parts.ts'
 import { type ItemHandler, type ItemWork, readAgain, recheckAfter, rowOf } from './item-handler.ts'
@@ -17,12 +18,12 @@ function storeSetting(context: EngineContext, work: ItemWork, value: unknown): v
   context.runs.counts(work.resource).rowsRead += 1
   context.store.suspicions.end(rowOf(work))
   replaceSetting(context, work, encodeJson(readSingle(value, read.placement)))
-  readAgain(context, work, WEEK)
+  readAgain(context, work, WEEK_MS)
 }
 
 function settingAbsent(context: EngineContext, work: ItemWork): void {
   if (context.store.parts.get(columnOf(work)) === null) {
-    readAgain(context, work, DAY)
+    readAgain(context, work, DAY_MS)
     return
   }
   const verdict = noteDenial(context, rowOf(work))
@@ -32,7 +33,7 @@ function settingAbsent(context: EngineContext, work: ItemWork): void {
   }
   context.store.suspicions.end(rowOf(work))
   replaceSetting(context, work, null)
-  readAgain(context, work, DAY)
+  readAgain(context, work, DAY_MS)
 }
 
 /** The column that has the setting, in the playbook's row. */

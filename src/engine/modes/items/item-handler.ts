@@ -1,12 +1,13 @@
 import { readSingle } from '../../../api/paging.ts'
 import { longestBackoffMs } from '../../../base/backoff.ts'
+import { DAY_MS, HOUR_MS, MINUTE_MS } from '../../../base/clock.ts'
 import { type DeclaredFeed, feedNamed } from '../../../catalog/feeds.ts'
 import type { ItemFeed, ReadRequest } from '../../../declare/resource.ts'
 import type { RowKey, Suspicion } from '../../../store/deletions/suspicions.ts'
 import type { Store } from '../../../store/store.ts'
 import { BY_DUE_TIME, type Task, type TaskKey } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context/context.ts'
-import { DAY, HOUR, MINUTE, MONTH, WEEK } from '../../context/intervals.ts'
+import { MONTH_MS, WEEK_MS } from '../../context/intervals.ts'
 import type { Batches, Reply } from '../../context/job.ts'
 import { tableOfPart } from '../../deletions/row-parts.ts'
 import { keyOf } from '../../parse/key.ts'
@@ -90,7 +91,7 @@ export function readAgain(
   })
 }
 
-const NOT_READY = { firstMs: 10 * MINUTE, mostMs: DAY }
+const NOT_READY = { firstMs: 10 * MINUTE_MS, mostMs: DAY_MS }
 
 /** Schedules the read that may confirm a suspicion. In a backfill too it is due after `afterMs`, not once per round. */
 export function recheckAfter(context: EngineContext, { task }: ItemWork, afterMs: number): void {
@@ -105,15 +106,15 @@ export function recheckAfter(context: EngineContext, { task }: ItemWork, afterMs
 /** Schedules the next read of an item that the API has not finished: at growing intervals for a week, then weekly. */
 export function waitUntilReady(context: EngineContext, work: ItemWork): void {
   const attempts = work.task.attempts + 1
-  const deadline = work.task.deadline ?? context.after(WEEK)
+  const deadline = work.task.deadline ?? context.after(WEEK_MS)
   const past = context.store.dueClock.now() > deadline
-  const afterMs = past ? WEEK : longestBackoffMs(NOT_READY, attempts)
+  const afterMs = past ? WEEK_MS : longestBackoffMs(NOT_READY, attempts)
   readAgain(context, work, afterMs, { attempts, deadline, waiting: true })
 }
 
 /** The interval for an item that may still change: a tenth of its age, from an hour to a week. */
 export function rereadAfterMs(context: EngineContext, happenedAt: string | null): number {
-  return Math.min(Math.max(ageOf(context, happenedAt) / 10, HOUR), WEEK)
+  return Math.min(Math.max(ageOf(context, happenedAt) / 10, HOUR_MS), WEEK_MS)
 }
 
 /**
@@ -121,15 +122,15 @@ export function rereadAfterMs(context: EngineContext, happenedAt: string | null)
  * from an hour to 30 days.
  */
 export function withheldRereadAfterMs(context: EngineContext, happenedAt: string | null): number {
-  return Math.min(Math.max(Math.abs(ageOf(context, happenedAt)) / 4, HOUR), MONTH)
+  return Math.min(Math.max(Math.abs(ageOf(context, happenedAt)) / 4, HOUR_MS), MONTH_MS)
 }
 
 const ageOf = ({ clock }: EngineContext, happenedAt: string | null): number =>
-  happenedAt === null ? WEEK : clock.now() - Date.parse(happenedAt)
+  happenedAt === null ? WEEK_MS : clock.now() - Date.parse(happenedAt)
 
 /** As `rereadAfterMs`, for a part of a row, such as a transcript. A change of its row makes it due at once, so a day is soon enough. */
 export function rereadPartAfterMs(context: EngineContext, happenedAt: string | null): number {
-  return Math.max(rereadAfterMs(context, happenedAt), DAY)
+  return Math.max(rereadAfterMs(context, happenedAt), DAY_MS)
 }
 
 /** After the first refusal of a part, makes the read of its parent row due. The answer shows what the refusal means. */

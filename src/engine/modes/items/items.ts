@@ -25,7 +25,7 @@ import { rowAnswer } from './whole-record.ts'
 /** Reads items with one request each, newest first: pending rows, then tasks that are due. */
 
 /** The handler for each kind of item. */
-export const ITEM_ANSWERS: Readonly<Record<ItemFeed['stores'], ItemHandler>> = {
+export const ITEM_HANDLERS: Readonly<Record<ItemFeed['stores'], ItemHandler>> = {
   row: rowAnswer,
   body: bodyAnswer,
   transcript: transcriptAnswer,
@@ -44,7 +44,7 @@ export function createItems(
   const { resource, id, feed } = items
   const where = { resource, feed: id }
   const route = feed.read.path
-  const handler = ITEM_ANSWERS[feed.stores]
+  const handler = ITEM_HANDLERS[feed.stores]
   const { everyRound, boundBySince, expected } = feed
   const since = boundBySince ? context.options.since : null
   const keys: Keys = { ...where, everyRound, since, items: feed }

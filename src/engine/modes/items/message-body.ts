@@ -1,4 +1,5 @@
 import { longestBackoffMs } from '../../../base/backoff.ts'
+import { DAY_MS, HOUR_MS } from '../../../base/clock.ts'
 import { decodeJson, encodeJson } from '../../../base/json.ts'
 import { tableNamed } from '../../../catalog/catalog.ts'
 import type { ParsedItem } from '../../../declare/parsed-item.ts'
@@ -7,7 +8,7 @@ import type { Denial } from '../../../store/deletions/suspicions.ts'
 import type { TextResult } from '../../../store/rows/merge/texts.ts'
 import type { StoredItem } from '../../../store/rows/write-items.ts'
 import type { EngineContext } from '../../context/context.ts'
-import { DAY, HOUR, MONTH, WEEK } from '../../context/intervals.ts'
+import { MONTH_MS, WEEK_MS } from '../../context/intervals.ts'
 import type { Reply } from '../../context/job.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { writeRows } from '../../follow-ups/write.ts'
@@ -23,7 +24,7 @@ function storeBody(context: EngineContext, work: ItemWork, value: unknown, reply
   const report = context.parsing.report(where, task.key)
   const parsed = context.parsing.parser(feed.table)(recordOf(work, value), report)
   if (!parsed) {
-    readAgain(context, work, DAY)
+    readAgain(context, work, DAY_MS)
     return
   }
   const { text } = parsed.feedFields
@@ -78,8 +79,8 @@ function denyText(context: EngineContext, work: ItemWork, means: Denial): boolea
     store.suspicions.end(rowOf(work))
     return false
   }
-  const verdict = noteDenial(context, rowOf(work), { means, afterMs: HOUR })
-  if (verdict.state === 'suspected') readAgain(context, work, HOUR, { waiting: true })
+  const verdict = noteDenial(context, rowOf(work), { means, afterMs: HOUR_MS })
+  if (verdict.state === 'suspected') readAgain(context, work, HOUR_MS, { waiting: true })
   else store.suspicions.end(rowOf(work))
   return verdict.state === 'suspected'
 }
@@ -90,7 +91,7 @@ function bodyAbsent(context: EngineContext, work: ItemWork): void {
   bodyAgain(context, work, true)
 }
 
-const BODY_YOUNG_MS = 30 * DAY
+const BODY_YOUNG_MS = 30 * DAY_MS
 
 /**
  * A hidden text may be shown later. A young message is read again after growing waits, an old one every 30 days. After
@@ -102,7 +103,7 @@ function bodyAgain(context: EngineContext, work: ItemWork, isGone: boolean): voi
   const age = task.sortAt === null ? 0 : context.clock.now() - Date.parse(task.sortAt)
   const attempts = task.attempts + 1
   const isYoung = age < BODY_YOUNG_MS
-  const mostMs = isYoung ? WEEK : MONTH
-  const afterMs = isYoung || isGone ? longestBackoffMs({ firstMs: 2 * HOUR, mostMs }, attempts) : mostMs
+  const mostMs = isYoung ? WEEK_MS : MONTH_MS
+  const afterMs = isYoung || isGone ? longestBackoffMs({ firstMs: 2 * HOUR_MS, mostMs }, attempts) : mostMs
   readAgain(context, work, afterMs, { attempts, waiting: isGone })
 }

@@ -1,4 +1,5 @@
 import { PAGING, readPage } from '../../../api/paging.ts'
+import { DAY_MS, HOUR_MS } from '../../../base/clock.ts'
 import { UUID_GLOB } from '../../../base/uuid.ts'
 import { feedNamed } from '../../../catalog/feeds.ts'
 import type { ItemFeed } from '../../../declare/resource.ts'
@@ -9,7 +10,7 @@ import type { Store } from '../../../store/store.ts'
 import type { TasksOfRecords } from '../../../store/sync/tasks/association-tasks.ts'
 import type { TaskKey } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context/context.ts'
-import { DAY, HOUR, WEEK } from '../../context/intervals.ts'
+import { WEEK_MS } from '../../context/intervals.ts'
 import type { Batches, Reply } from '../../context/job.ts'
 import { CONFIRM_AFTER_MS } from '../../deletions/deletion-states.ts'
 import { noteDenial } from '../../deletions/denial.ts'
@@ -40,7 +41,7 @@ export const linksAnswer: ItemHandler = {
   list: scopeListOf,
   query: linksQuery,
   answer: storeLinks,
-  absent: (context, work) => readAgain(context, work, DAY),
+  absent: (context, work) => readAgain(context, work, DAY_MS),
   taskOf: linkTask,
 }
 
@@ -178,7 +179,7 @@ function askNext(context: EngineContext, work: ItemWork, askAgainMs: number | un
   const { task, id } = work
   if (askAgainMs !== undefined) recheckAfter(context, work, askAgainMs)
   // A reject is resolved by the next answer for the same record.
-  else if (work.hasRejects || isPlanned(store, id, directionOf(task.scope))) readAgain(context, work, WEEK)
+  else if (work.hasRejects || isPlanned(store, id, directionOf(task.scope))) readAgain(context, work, WEEK_MS)
   else store.tasks.remove(task)
 }
 
@@ -237,7 +238,7 @@ function replaceLinks(
  * enough in a confirming round, a day after the first denials, and a backfill does not wait that long.
  */
 function confirmAfterMs({ schedule, rounds }: EngineContext, resource: ResourceName): number {
-  return schedule.isTimed && !rounds.isConfirming(resource) ? HOUR : CONFIRM_AFTER_MS
+  return schedule.isTimed && !rounds.isConfirming(resource) ? HOUR_MS : CONFIRM_AFTER_MS
 }
 
 /** False for a record that is not stored. */

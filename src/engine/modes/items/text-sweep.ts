@@ -1,9 +1,9 @@
-import { DAY_MS } from '../../../base/clock.ts'
+import { DAY_MS, HOUR_MS } from '../../../base/clock.ts'
 import { ITEM_FEEDS } from '../../../catalog/feeds.ts'
 import type { ResourceName } from '../../../declare/resource-names.ts'
 import { META, readNote } from '../../../store/sync/meta.ts'
 import type { EngineContext } from '../../context/context.ts'
-import { DAY, HOUR, WEEK } from '../../context/intervals.ts'
+import { WEEK_MS } from '../../context/intervals.ts'
 import { ACCEPTED } from '../lagging-answers.ts'
 
 /**
@@ -18,12 +18,12 @@ export interface TextSweep {
   at: number
 }
 
-const SWEEP_MS = 90 * DAY
+const SWEEP_MS = 90 * DAY_MS
 const SHARE = 0.02
 
 /** After a longer pause, the sweep goes on as if it had been this long. */
-const LONGEST_STEP_MS = WEEK
-const SHORTEST_STEP_MS = HOUR
+const LONGEST_STEP_MS = WEEK_MS
+const SHORTEST_STEP_MS = HOUR_MS
 
 export interface SweepFacts {
   now: number

@@ -1,10 +1,10 @@
 import { readDataList } from '../../../api/paging.ts'
+import { HOUR_MS } from '../../../base/clock.ts'
 import { tableNamed } from '../../../catalog/catalog.ts'
 import { entity, requestKey, type Table } from '../../../declare/resource.ts'
 import type { Denial } from '../../../store/deletions/suspicions.ts'
 import { STATE_AFTER } from '../../../store/rows/transcripts.ts'
 import type { EngineContext } from '../../context/context.ts'
-import { HOUR } from '../../context/intervals.ts'
 import type { Reply } from '../../context/job.ts'
 import { CONFIRM_AFTER_MS } from '../../deletions/deletion-states.ts'
 import { endSuspicions, noteDenial } from '../../deletions/denial.ts'
@@ -71,7 +71,7 @@ function refuseTranscript(context: EngineContext, work: ItemWork, means: Denial)
     return
   }
   // Minutes are enough in a confirming round: the guard holds back only transcripts denied twice, an hour apart.
-  const afterMs = context.rounds.isConfirming(work.resource) ? CONFIRM_AFTER_MS : HOUR
+  const afterMs = context.rounds.isConfirming(work.resource) ? CONFIRM_AFTER_MS : HOUR_MS
   const verdict = noteDenial(context, rowOf(work), { means, afterMs })
   if (verdict.state === 'suspected') readAgain(context, work, afterMs, { waiting: true })
   else waitUntilReady(context, work)

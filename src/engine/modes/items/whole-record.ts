@@ -1,9 +1,10 @@
 import { longestBackoffMs } from '../../../base/backoff.ts'
+import { DAY_MS, MINUTE_MS } from '../../../base/clock.ts'
 import { columnAt, resourceNamed } from '../../../catalog/catalog.ts'
 import { listsOf } from '../../../catalog/feeds.ts'
 import type { RowState } from '../../../store/rows/row-state.ts'
 import type { EngineContext } from '../../context/context.ts'
-import { DAY, MINUTE, MONTH, scaled, WEEK } from '../../context/intervals.ts'
+import { MONTH_MS, scaled, WEEK_MS } from '../../context/intervals.ts'
 import type { Reply } from '../../context/job.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { isUnlisted } from '../../deletions/unlisted.ts'
@@ -37,7 +38,7 @@ function storeRow(context: EngineContext, work: ItemWork, value: unknown, reply:
     context.parsing.report(where, task.key),
   )
   if (!item) {
-    readAgain(context, work, DAY)
+    readAgain(context, work, DAY_MS)
     return
   }
   const access = columnAt(feed.table, 'access')
@@ -87,7 +88,7 @@ function denyAbsent(context: EngineContext, work: ItemWork): void {
   const confirms = isUnlisted(context, work.resource, work.task.key)
   const verdict = noteDenial(context, rowOf(work), { confirms })
   if (verdict.state === 'suspected') askAgain(context, work, verdict.askAgainMs)
-  else readAgain(context, work, DAY)
+  else readAgain(context, work, DAY_MS)
 }
 
 function denyWithheld(context: EngineContext, work: ItemWork): void {
@@ -119,16 +120,16 @@ function askAgain(context: EngineContext, work: ItemWork, askAgainMs: number): v
 /** Each wait is as long as all before it. An item that takes minutes to be ready is read soon. */
 function askGrowing(context: EngineContext, work: ItemWork): void {
   const attempts = work.task.attempts + 1
-  const firstMs = work.feed.readyWhen ? 10 * MINUTE : DAY
-  const afterMs = longestBackoffMs({ firstMs, mostMs: MONTH }, attempts)
+  const firstMs = work.feed.readyWhen ? 10 * MINUTE_MS : DAY_MS
+  const afterMs = longestBackoffMs({ firstMs, mostMs: MONTH_MS }, attempts)
   readAgain(context, work, afterMs, { attempts, waiting: true })
 }
 
 /** When a 404 of a key that a list names is asked about once more. */
-const SOON_MS = 2 * MINUTE
+const SOON_MS = 2 * MINUTE_MS
 
 /** A list or a webhook that named a key this long ago may have been wrong, or the row is gone. */
-const NAMED_FOR_MS = WEEK
+const NAMED_FOR_MS = WEEK_MS
 
 /**
  * Only the key of the row is known. The row may be published later, as long as anything names it. The first 404 of a key
@@ -150,7 +151,7 @@ function askUnknown(context: EngineContext, work: ItemWork): void {
  */
 function askDeleted(context: EngineContext, work: ItemWork): void {
   const attempts = work.task.attempts + 1
-  const afterMs = isNamed(context, work) ? WEEK : [WEEK, MONTH][attempts - 1]
+  const afterMs = isNamed(context, work) ? WEEK_MS : [WEEK_MS, MONTH_MS][attempts - 1]
   if (afterMs === undefined) context.store.tasks.remove(work.task)
   else readAgain(context, work, afterMs, { attempts })
 }

@@ -1,7 +1,7 @@
 import { PAGING, readPage, readSingle } from '../../../api/paging.ts'
 import { type ApiRequest, fillPath, type Query } from '../../../api/request.ts'
 import { canonicalId, isUuid } from '../../../base/uuid.ts'
-import type { Evidence, Expected } from '../../../declare/resource.ts'
+import type { Evidence, StatusMeanings } from '../../../declare/resource.ts'
 import type { Task } from '../../../store/sync/tasks/task.ts'
 import { wrongIdentityError } from '../refusals.ts'
 
@@ -10,7 +10,7 @@ import { wrongIdentityError } from '../refusals.ts'
 export type KeyEvidence = Extract<Evidence, { by: 'single' | 'ids' }>
 
 /** The statuses of a single read of a record that is not published (spec: General rules 2 and 3). */
-export const NOT_PUBLISHED: Expected = { 403: 'absent', 404: 'absent', 410: 'absent' }
+export const NOT_PUBLISHED: StatusMeanings = { 403: 'absent', 404: 'absent', 410: 'absent' }
 
 /** The most ids that one request may name (spec: Limits). */
 export const MOST_IDS = 100

@@ -2,7 +2,7 @@ import { UUID_GLOB } from '../../../base/uuid.ts'
 import { keyAt } from '../../../catalog/catalog.ts'
 import type { FeedName } from '../../../catalog/feeds.ts'
 import type { ParsedItem } from '../../../declare/parsed-item.ts'
-import type { Expected, SnapshotFeed, TimelineFeed } from '../../../declare/resource.ts'
+import type { SnapshotFeed, StatusMeanings, TimelineFeed } from '../../../declare/resource.ts'
 import type { StoredItem } from '../../../store/rows/write-items.ts'
 import type { Task } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context/context.ts'
@@ -37,7 +37,7 @@ export interface KeyReads {
   lane: 'head' | 'audit' | 'items'
   everyRound: boolean
   /** What refusals mean. Default: as for a single read of its record, or for its list. */
-  expected?: Expected
+  expected?: StatusMeanings
   /** False until the tasks of this run are written. */
   isReady(): boolean
   /** Whether to store a found record. */

@@ -1,9 +1,9 @@
 import type { DeclaredFeed } from '../../../catalog/feeds.ts'
-import type { Expected, SnapshotFeed, TimelineFeed } from '../../../declare/resource.ts'
+import type { SnapshotFeed, StatusMeanings, TimelineFeed } from '../../../declare/resource.ts'
 import type { RowKey } from '../../../store/deletions/suspicions.ts'
 import type { Task } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context/context.ts'
-import { WEEK } from '../../context/intervals.ts'
+import { WEEK_MS } from '../../context/intervals.ts'
 import type { Source } from '../../context/job.ts'
 import { noteDenial } from '../../deletions/denial.ts'
 import { finalProbeOf } from '../../deletions/probe-later.ts'
@@ -40,7 +40,7 @@ export function createProbes(
       const round = context.rounds.number(resource)
       store.tasks.done(
         { feed: probe.feed, scope, key },
-        { round, dueAt: context.after(WEEK), attempts: attempts + 1 },
+        { round, dueAt: context.after(WEEK_MS), attempts: attempts + 1 },
       )
     },
   } as const satisfies Partial<KeyReads>
@@ -84,7 +84,7 @@ export function createProbes(
 }
 
 /** A refusal of any kind does not show the row, and an id that a list has shown may be none for a single read. */
-const NOT_SHOWN: Expected = { ...NOT_PUBLISHED, 400: 'absent' }
+const NOT_SHOWN: StatusMeanings = { ...NOT_PUBLISHED, 400: 'absent' }
 
 function rowOf({ table }: TimelineFeed | SnapshotFeed, { scope, key }: Task): RowKey {
   return { table, scope, key }

@@ -1,10 +1,11 @@
 import { longestBackoffMs } from '../../../base/backoff.ts'
+import { DAY_MS } from '../../../base/clock.ts'
 import { columnAt } from '../../../catalog/catalog.ts'
 import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { TimelineFeed } from '../../../declare/resource.ts'
 import type { Task } from '../../../store/sync/tasks/task.ts'
 import type { EngineContext } from '../../context/context.ts'
-import { DAY, MONTH } from '../../context/intervals.ts'
+import { MONTH_MS } from '../../context/intervals.ts'
 import type { Source } from '../../context/job.ts'
 import { byRange, createPlanInBatches } from '../../scheduler/batch-plan.ts'
 import { isAskable } from './key-requests.ts'
@@ -52,7 +53,7 @@ export function createLookup(
 }
 
 /** The waits for a row that no list shows. */
-const HIDDEN = { firstMs: DAY, mostMs: MONTH }
+const HIDDEN = { firstMs: DAY_MS, mostMs: MONTH_MS }
 
 /** Plans look-ups for the other table's rows since the last plan. Returns the highest rowid of that table. */
 function* planLookup(

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
+import { HOUR_MS } from '../../../base/clock.ts'
 import { columnAt } from '../../../catalog/catalog.ts'
 import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { ParsedItem } from '../../../declare/parsed-item.ts'
 import type { PeriodicFeed } from '../../../declare/resource.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
-import { HOUR, scaled } from '../../context/intervals.ts'
+import { scaled } from '../../context/intervals.ts'
 import { storeRows } from '../../follow-ups/write.ts'
 import { type PageSteps, type ParsedPage, segmentAfterPage } from '../apply-page.ts'
 import { endPassOf, type LoopGuards, NOT_FAILED, restartPass } from '../pass.ts'
@@ -153,7 +154,7 @@ function digestOf(text: string): string {
  * A period is closed, and not read again, once it was read at least this long after its end, and a pass at least as much
  * earlier had as many entries: one answer without entries, or with a part of them, closes none.
  */
-const SETTLED_AFTER_MS = HOUR
+const SETTLED_AFTER_MS = HOUR_MS
 
 function endPeriod(
   context: EngineContext,

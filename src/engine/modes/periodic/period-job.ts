@@ -1,9 +1,9 @@
 import { PAGING } from '../../../api/paging.ts'
-import { isoInstant } from '../../../base/clock.ts'
+import { DAY_MS, isoInstant } from '../../../base/clock.ts'
 import { type ParleyError, ResourceError } from '../../../base/errors.ts'
 import { NO_PASS, type Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
-import { DAY, scaled } from '../../context/intervals.ts'
+import { scaled } from '../../context/intervals.ts'
 import { applyPage } from '../apply-page.ts'
 import type { Asking } from '../lists.ts'
 import { aloneBackoffMs, attemptsOfPage, nextForPeriod } from '../narrowing.ts'
@@ -13,7 +13,7 @@ import { handleRefusal } from '../refusals.ts'
 import { type PeriodReads, periodSteps } from './page.ts'
 
 /** How long the end parameter is left out: a single 400 may be a fault of the API. Scaled. */
-const END_AGAIN_MS = DAY
+const END_AGAIN_MS = DAY_MS
 
 /** Requests a period's next page. Updates `reads` with what the outcome shows. */
 export function askPeriod(context: EngineContext, reads: PeriodReads, period: Segment): Asking {

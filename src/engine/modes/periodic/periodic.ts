@@ -1,9 +1,8 @@
 import { longestBackoffMs } from '../../../base/backoff.ts'
-import { isoInstant } from '../../../base/clock.ts'
+import { HOUR_MS, isoInstant } from '../../../base/clock.ts'
 import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { PeriodicFeed } from '../../../declare/resource.ts'
 import type { EngineContext } from '../../context/context.ts'
-import { HOUR } from '../../context/intervals.ts'
 import type { Job, Source } from '../../context/job.ts'
 import { backOff } from '../../due/back-off.ts'
 import { dueSegments } from '../../due/due.ts'
@@ -90,7 +89,7 @@ function createClockSource(
     const now = server.now()
     const query = {
       limit: '1',
-      [feed.from]: isoInstant(now - HOUR),
+      [feed.from]: isoInstant(now - HOUR_MS),
       [options.accessLogEndParameter]: isoInstant(now),
     }
     return {

@@ -1,17 +1,17 @@
-import { isoInstant } from '../../../base/clock.ts'
+import { DAY_MS, HOUR_MS, isoInstant } from '../../../base/clock.ts'
 import type { Segment, Segments } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
-import { DAY, HOUR, MONTH, scaled } from '../../context/intervals.ts'
+import { MONTH_MS, scaled } from '../../context/intervals.ts'
 import { wantSegment } from '../../due/wants.ts'
 import { SHORTEST_PERIOD_MS } from '../narrowing.ts'
 
 /** Which periods of a log are read: their bounds, and when the next ones are added. */
 
 /** The longest span that a request may name (spec: Limits). */
-const LONGEST_PERIOD_MS = 31 * DAY
+const LONGEST_PERIOD_MS = 31 * DAY_MS
 
 /** The daemon adds no period that is shorter. */
-const LEAST_PERIOD_MS = HOUR / 2
+const LEAST_PERIOD_MS = HOUR_MS / 2
 
 const EMPTY_IN_A_ROW = 3
 
@@ -27,15 +27,15 @@ export function planPeriods(context: EngineContext, id: string): void {
   dropFuture(context, id, end)
   const periods = store.segments.of(id, '')
   const newest = periods[0]?.to
-  const start = newest ? Date.parse(newest) : end - HOUR - LONGEST_PERIOD_MS
+  const start = newest ? Date.parse(newest) : end - HOUR_MS - LONGEST_PERIOD_MS
   const isLoading = isNewestOpen(periods) && periods.some(isUnread)
   // While the whole log fails, one period grows in place of one an hour, which would all be read once it is answered.
-  const isTooEarly = isLoading && (end - start < HOUR || backoffs.hasFailed(id, ''))
+  const isTooEarly = isLoading && (end - start < HOUR_MS || backoffs.hasFailed(id, ''))
   // Two periods that are read minutes apart, as after late answers, would each have another one follow it every hour.
   const isFollowed = schedule.isTimed && newest != null && end - start < scaled(LEAST_PERIOD_MS, options)
   if (end > start && !isFollowed && !isTooEarly) {
     const bounds = [end]
-    for (let at = end - HOUR; at > start; at -= LONGEST_PERIOD_MS) bounds.push(at)
+    for (let at = end - HOUR_MS; at > start; at -= LONGEST_PERIOD_MS) bounds.push(at)
     bounds.push(start)
     bounds.slice(1).forEach((from, index) => {
       addPeriod(context, id, from, bounds[index] ?? end)
@@ -82,7 +82,7 @@ function isUnread({ listedAt, from, to }: Segment): boolean {
 }
 
 /** The oldest periods without entries are read again after this time: what ends a log for good may be a fault. Scaled. */
-const EMPTY_AGAIN_MS = MONTH
+const EMPTY_AGAIN_MS = MONTH_MS
 
 function wantEmpty(context: EngineContext, periods: readonly Segment[]): void {
   for (const period of periods.slice(-EMPTY_IN_A_ROW))

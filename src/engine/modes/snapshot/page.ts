@@ -1,4 +1,5 @@
 import { PAGING, type Page } from '../../../api/paging.ts'
+import { MINUTE_MS } from '../../../base/clock.ts'
 import { canonicalInstant } from '../../../base/instant.ts'
 import { keyAt, TABLES, tableNamed } from '../../../catalog/catalog.ts'
 import { type DeclaredFeed, feedNamed, ITEM_FEEDS } from '../../../catalog/feeds.ts'
@@ -8,7 +9,6 @@ import type { ResourceName } from '../../../declare/resource-names.ts'
 import type { StoredItem } from '../../../store/rows/write-items.ts'
 import { NO_PASS, type Segment, SIZE_CHANGED } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
-import { MINUTE } from '../../context/intervals.ts'
 import type { Batches } from '../../context/job.ts'
 import { endAbsences, endSuspicions } from '../../deletions/denial.ts'
 import { endProbes } from '../../deletions/probe-later.ts'
@@ -257,7 +257,7 @@ function sizeAfterPage({ totalSize: before }: Segment, { totalSize }: Page): num
 }
 
 /** A gap between two pages counts as at most this long, so that a list is not read less often after an outage. */
-const LONGEST_GAP_MS = MINUTE
+const LONGEST_GAP_MS = MINUTE_MS
 
 /** How long the pass has read, in ms. Undefined if an earlier process began it. */
 function readingMs(

@@ -1,10 +1,11 @@
+import { DAY_MS } from '../../../base/clock.ts'
 import { tableNamed } from '../../../catalog/catalog.ts'
 import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { SnapshotFeed } from '../../../declare/resource.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { KeyRange } from '../../../store/sync/tasks/seen-keys.ts'
 import type { EngineContext } from '../../context/context.ts'
-import { DAY, scaled } from '../../context/intervals.ts'
+import { scaled } from '../../context/intervals.ts'
 import type { Batches } from '../../context/job.ts'
 import { CONFIRM_MANY_AFTER_MS, MANY_MISSING } from '../../context/missed-rows.ts'
 import { noteDenial } from '../../deletions/denial.ts'
@@ -64,7 +65,7 @@ export function* endPass(context: EngineContext, ended: EndedPass): Batches {
 
 /** What names a key is noted, and makes a deleted row due, once a day. The first page of a list is read 1,440 times. */
 export const dayAgo = ({ store, options }: EngineContext): string =>
-  store.dueClock.after(-scaled(DAY, options))
+  store.dueClock.after(-scaled(DAY_MS, options))
 
 export function* forgetSeen({ store }: Pick<EngineContext, 'store'>, feed: string, scope: string): Batches {
   while (store.seen.forget(feed, scope, KEYS_AT_ONCE)) yield

@@ -6,10 +6,10 @@ import type { TimelineFeed } from '../../../declare/resource.ts'
 import type { StoredItem } from '../../../store/rows/write-items.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
-import { MONTH } from '../../context/intervals.ts'
+import { MONTH_MS } from '../../context/intervals.ts'
 import type { Reply } from '../../context/job.ts'
 import { newRowGraceMs } from '../../deletions/denial.ts'
-import { endProbes, type Missing, probeLater } from '../../deletions/probe-later.ts'
+import { endProbes, type MissingRow, probeLater } from '../../deletions/probe-later.ts'
 import { isHead } from '../../due/segment-conditions.ts'
 import { wantSegment } from '../../due/wants.ts'
 import { storeRows, writeFollowUps } from '../../follow-ups/write.ts'
@@ -277,7 +277,7 @@ function noteWalk(context: EngineContext, list: DeclaredFeed<TimelineFeed>, wasU
   const { tasks, rowTimes } = context.store
   if (!rowTimes.hasUndated(list.feed)) tasks.remove(walkOf(list))
   else if (wasUnbounded)
-    tasks.done(walkOf(list), { round: context.rounds.number(list.resource), dueAt: context.after(MONTH) })
+    tasks.done(walkOf(list), { round: context.rounds.number(list.resource), dueAt: context.after(MONTH_MS) })
 }
 
 /**
@@ -301,7 +301,7 @@ function missingUndated(
   { store, now }: EngineContext,
   { id, feed }: DeclaredFeed<TimelineFeed>,
   sentAt: string,
-): Missing[] {
+): MissingRow[] {
   const keys = store.rowTimes.undated(feed, id, { before: sentAt, now: now() })
   while (store.seen.forget(id, '', FORGOTTEN_AT_ONCE));
   return keys.map(key => ({ key, at: null }))

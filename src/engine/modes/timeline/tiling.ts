@@ -1,9 +1,8 @@
-import { isoInstant } from '../../../base/clock.ts'
+import { DAY_MS, HOUR_MS, isoInstant, MINUTE_MS } from '../../../base/clock.ts'
 import type { DeclaredFeed } from '../../../catalog/feeds.ts'
 import type { TimelineFeed } from '../../../declare/resource.ts'
 import type { Segment } from '../../../store/sync/segments.ts'
 import type { EngineContext } from '../../context/context.ts'
-import { DAY, HOUR, MINUTE } from '../../context/intervals.ts'
 import { isFuture, isHead, isNewEnough } from '../../due/segment-conditions.ts'
 import { cutOff } from '../pass.ts'
 
@@ -14,22 +13,22 @@ import { cutOff } from '../pass.ts'
  */
 
 /** An end of a segment that is younger than this counts as this old. */
-const YOUNG_MS = 10 * MINUTE
+const YOUNG_MS = 10 * MINUTE_MS
 /** Segments older than this are never cut, and are joined: all of them fall due after the longest interval. */
-const OLD_MS = 56 * DAY
+const OLD_MS = 56 * DAY_MS
 /** The oldest end should be at most this many times as old as the newest; at twice that, the segment is cut. */
 const SPAN = 3
 
 /** Rows in the newest segment: half a page, so that a poll needs one page even if it finds some new rows. */
 const HEAD_ROWS = 50
 /** The newest segment reaches back at least this far, even if rows are dated in the future. */
-const HEAD_MS = MINUTE
+const HEAD_MS = MINUTE_MS
 
 /**
  * While more rows than fit into the newest segment are dated further ahead than this, they have a segment of their own,
  * which is not polled. It begins at most twice as far ahead.
  */
-const FUTURE_MS = HOUR
+const FUTURE_MS = HOUR_MS
 
 /** @param busy segments with a request in flight, which stay as they are */
 export function tileByAge(
