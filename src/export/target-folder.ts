@@ -47,11 +47,14 @@ export function lockFolder(path: string, mode: number, clock: Clock, use: Folder
 }
 
 const unlockableError = (path: string, verb: FolderUse['verb']): StopError =>
-  new StopError(`${path} is on ${shareOf(path)}, where locks do not work or another machine holds one`, {
-    code: `${verb}-unlockable`,
-    hint: `Let parley ${verb} write to a folder on a local disk, and copy that. If another machine writes to this one, wait until it ends.`,
-    exitStatus: EXIT_STATUS.databaseUnavailable,
-  })
+  new StopError(
+    `${path} is on ${shareOf(path)}, where locks do not work, or another machine holds the lock`,
+    {
+      code: `${verb}-unlockable`,
+      hint: `Let parley ${verb} write to a folder on a local disk, and copy that. If another machine writes to this one, wait until it ends.`,
+      exitStatus: EXIT_STATUS.databaseUnavailable,
+    },
+  )
 
 /**
  * Adds the path if the lock is no database. SQLite names no file and reports a folder as a missing permission. It has many
@@ -132,7 +135,7 @@ const FAULTS: readonly TargetFault[] = [
     codes: ['ELOOP'],
     says: 'a symbolic link is in the way',
     isAtPath: true,
-    hint: 'The folder itself may be a link, but nothing in it, since another user may have put a link there. Remove the link, or choose another folder.',
+    hint: 'Remove the link, or choose another folder. The folder itself may be a link, but no file or folder inside it, since another user may have put a link there.',
   },
   {
     codes: ['ENOENT'],

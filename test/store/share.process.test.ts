@@ -57,7 +57,7 @@ describe('a database on a network share', () => {
   const advice = "SQLite's write-ahead log needs a local disk"
 
   test.each([
-    ['locks', 'is on nfs4, where locks do not work or another machine holds one'],
+    ['locks', 'is on nfs4, where locks do not work, or another machine holds the lock'],
     ['memory', 'it is on nfs4 (SQLITE_IOERR_SHM'],
   ])('a backfill on a share without %s ends with 73 and says so', async (fault, says) => {
     const place = onShare(placeFor({ url: 'http://127.0.0.1:9', apiKey: 'k', workspaceId: 'acme' }), fault)
@@ -77,7 +77,7 @@ describe('a database on a network share', () => {
       const args = [...command, 'lake', '--database', temporaryStore().path]
       const { status, stderr } = await parley(args, place)
       expect(status).toBe(EXIT_STATUS.databaseUnavailable)
-      expect(stderr).toMatch(/lake is on nfs4, where locks do not work or another machine holds one/)
+      expect(stderr).toMatch(/lake is on nfs4, where locks do not work, or another machine holds the lock/)
       expect(stderr).toContain(`hint: Let parley ${command[0]} write to a folder on a local disk`)
     },
   )

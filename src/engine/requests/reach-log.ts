@@ -80,6 +80,6 @@ function logRoutes(log: Pick<Log, 'info' | 'warn'>, { before, after, now }: Reac
   }
   for (const [route, { rests }] of before.routes) {
     if (rests > 0 && !after.routes.has(route))
-      log.info('The route is tried as often as usual again', { route })
+      log.info('The route answers again; its requests have their usual intervals', { route })
   }
 }

@@ -114,7 +114,7 @@ async function inTime<Value>(clock: Clock, value: Promise<Value>): Promise<Value
   const late = clock.sleep(MOST_WAIT_MS, answered.signal).then(() => {
     throw new StopError('The target of the publications does not answer in time', {
       code: 'publish-slow',
-      hint: 'Try again later. A publication or a network that is slow may be the reason.',
+      hint: 'Try again later. A large publication may be running, or the network may be slow.',
       exitStatus: EXIT_STATUS.unfinished,
     })
   })

@@ -246,7 +246,7 @@ export function credentialsError(name: string): StopError {
     `There are no credentials for ${name}: publish.s3_access_key_id and publish.s3_secret_access_key are not set, and the environment, the profile and the role of this machine give none`,
     {
       code: 'bad-settings',
-      hint: 'Set both (the secret by publish.s3_secret_access_key_file), or check AWS_PROFILE and the role with: aws sts get-caller-identity. A session of AWS SSO may have to be renewed: aws sso login.',
+      hint: 'Set publish.s3_access_key_id and publish.s3_secret_access_key_file. With a profile or a role, check it with: aws sts get-caller-identity. A session of AWS SSO that has ended begins again with: aws sso login.',
       exitStatus: EXIT_STATUS.settings,
     },
   )
@@ -254,7 +254,7 @@ export function credentialsError(name: string): StopError {
 
 /** For an address that does not come from `publish.s3_endpoint`, which is checked where settings are read. */
 export function plainHttpError(url: string): StopError {
-  return new StopError(`${url} is not encrypted, and not on this machine`, {
+  return new StopError(`${url} is plain http, which is accepted for this machine only`, {
     code: 'bad-settings',
     hint: 'Use an https address in AWS_ENDPOINT_URL, AWS_ENDPOINT_URL_S3 and endpoint_url of the profile.',
     exitStatus: EXIT_STATUS.settings,

@@ -209,7 +209,7 @@ export function unlockableError(file: string, cause?: Error): StopError | undefi
   const share = shareOf(file)
   if (share === undefined) return undefined
   return new StopError(
-    `Cannot lock ${file}: it is on ${share}, where locks do not work or another machine holds one`,
+    `Cannot lock ${file}: it is on ${share}, where locks do not work, or another machine holds the lock`,
     {
       code: 'database-unlockable',
       hint: SHARE_ADVICE,

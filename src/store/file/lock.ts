@@ -82,11 +82,14 @@ export function isLocked(path: string): boolean | undefined {
 function refuseLinkedLock(file: string): void {
   const found = lstatSync(file, { throwIfNoEntry: false })
   if (found === undefined || found.isDirectory() || (found.isFile() && found.nlink === 1)) return
-  throw new StopError(`${file} is a link or has a second name, expected a lock of parley`, {
-    code: 'lock-linked',
-    hint: 'Find out which user has put it there, then remove it.',
-    exitStatus: EXIT_STATUS.databaseUnavailable,
-  })
+  throw new StopError(
+    `${file} is a symbolic link or has a second hard link; expected a lock file of parley`,
+    {
+      code: 'lock-linked',
+      hint: 'Find out which user has put it there, then remove it.',
+      exitStatus: EXIT_STATUS.databaseUnavailable,
+    },
+  )
 }
 
 function mayWrite(file: string): boolean {

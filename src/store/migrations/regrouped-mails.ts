@@ -62,7 +62,8 @@ interface CopyRow {
 /** The key of the e-mail that a copy with these values belongs to. */
 export function mailOf(table: string, groupBy: string, row: Readonly<Record<string, Cell>>): string {
   const source = tableNamed(table).columns[groupBy]?.source
-  if (source?.from !== 'row') throw new TypeError(`${table}.${groupBy} does not follow from its row`)
+  if (source?.from !== 'row')
+    throw new TypeError(`${table}.${groupBy} is not computed from other columns of its row`)
   const cell: ReadCell = name => row[name] ?? null
   return String(source.value(cell))
 }

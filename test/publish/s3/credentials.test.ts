@@ -142,6 +142,6 @@ test('an address of the environment is used, and refused if it is neither encryp
   vi.stubEnv('AWS_ENDPOINT_URL_S3', 'http://minio.example:9000')
   await expect(bucketOf(fake, { endpoint: undefined, pathStyle: true })).rejects.toMatchObject({
     exitStatus: EXIT_STATUS.settings,
-    message: 'http://minio.example:9000 is not encrypted, and not on this machine',
+    message: 'http://minio.example:9000 is plain http, which is accepted for this machine only',
   })
 })
