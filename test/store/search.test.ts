@@ -712,7 +712,7 @@ test('a damaged index is named by the error, and dropping it and building it aga
 })
 
 describe('a damaged index that the writer meets', () => {
-  async function damaged(condition: string) {
+  async function damaged(condition: string, index = 'search_messages') {
     const said: string[] = []
     const folder = newFolder()
     const path = join(folder, 'parley.db')
@@ -724,7 +724,7 @@ describe('a damaged index that the writer meets', () => {
     putOne(store, 'a', 'budget')
     await build(store)
     store.db.unsafeMode(true)
-    store.db.exec(`UPDATE search_messages_data SET block = x'a5a5a5a5a5a5a5a5' WHERE ${condition}`)
+    store.db.exec(`UPDATE ${index}_data SET block = x'a5a5a5a5a5a5a5a5' WHERE ${condition}`)
     store.db.unsafeMode(false)
     return { store, said }
   }
@@ -743,6 +743,20 @@ describe('a damaged index that the writer meets', () => {
     await build(store)
     expect(createSearchIndices(store).isDue(true)).toBe(false)
     expect(ask(store, 'budget').rows).toHaveLength(8)
+  })
+
+  test('a build under way begins again when a write meets the damage', async () => {
+    const { store } = await damaged('id = 10', 'search_transcripts')
+    for (const letter of ['b', 'c', 'd']) putMessage(store, { id: letter, text: `budget ${letter}${MUCH}` })
+    const search = createSearchIndices(store)
+    const piece = () => store.db.transaction(() => search.advance(true, () => false))()
+    piece()
+    const edit = () => store.db.exec("UPDATE transcript_entries SET text = 'Of budget'")
+    await expect(store.transaction(edit)).rejects.toMatchObject({ code: 'search-rebuilt' })
+    let pieces = 0
+    while (pieces < 200 && piece()) pieces += 1
+    expect(pieces).toBeLessThan(200)
+    expect(ask(store, 'budget').rows).toHaveLength(11)
   })
 
   test('a build begins again with an empty index', async () => {

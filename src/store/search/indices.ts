@@ -50,13 +50,14 @@ const BATCH_BYTES = 32_768
 
 export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prepare }): SearchIndices {
   /**
-   * True once a check has found all indices, false once it has found none, else undefined. The result stays valid,
-   * because only this process changes the indices.
+   * True once a check has found all indices, false once it has found none, else undefined. Only this process changes the
+   * indices. A write of rows that meets a damaged index invalidates all of them, which deletes the marks.
    */
   let known: boolean | undefined
 
   const isAsWanted = (isWanted: boolean): boolean => {
-    if (known !== isWanted) known = areObjectsAsWanted(db, isWanted) ? isWanted : undefined
+    const isInvalid = isWanted && readIndexProgress(db).size < SEARCH_INDICES.length
+    if (known !== isWanted || isInvalid) known = areObjectsAsWanted(db, isWanted) ? isWanted : undefined
     return known === isWanted
   }
 
