@@ -1,4 +1,7 @@
-/** What makes questions about the demo's workspace hard, as in real ones, and SQL that counts where it does so. */
+/**
+ * What makes questions about the demo's workspace hard, as in real ones, and SQL that counts where it does so. Only simulated
+ * workspaces with `realistic` have these traps.
+ */
 export const DEMO_TRAPS: readonly { trap: string; sql: string }[] = [
   {
     trap: 'copies of one e-mail are in two threads',

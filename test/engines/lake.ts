@@ -19,7 +19,8 @@ import type { Engine, TableRows } from './engine-process.ts'
 
 /**
  * The tables that all engines read: a warehouse of the simulator's hostile world, published several times to a folder
- * and to a bucket of Ceph, and a catalogue of each. Made once, before the tests.
+ * and to a bucket of Ceph, and a catalogue of each. Columns are added, renamed and given another type in between. Made once,
+ * before the tests. Each engine reads every value of the newest and the earlier publications, and the rows of every view.
  */
 export interface Lake {
   /** The target, which is `lake` in its folder. */

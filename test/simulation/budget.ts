@@ -31,7 +31,7 @@ const MARGIN = 1.5
 /** For routes of which a still day asks next to nothing: a few tries of what failed. */
 const SLACK = 12
 
-/** Of a route that fails. */
+/** Failed requests that are not counted. `trace.ts` says which requests have failed. */
 const TRIES_AN_HOUR = 6
 
 const DAY = 86_400_000

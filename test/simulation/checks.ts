@@ -12,7 +12,12 @@ import type { Truth } from '../support/truth.ts'
 import { watchRecords } from './crm.ts'
 import { type Sizes, sizesOf } from './rest.ts'
 
-/** Who knows what the API published when, and compares what the warehouse says with it. */
+/**
+ * Knows what the API published when, and compares the warehouse with it. Each day and at each deed it looks for a row that was
+ * deleted although the API has it, a missing item of a complete resource, a change in the history that never happened, and a
+ * record whose change was reported three hours ago and is not stored (`crm.ts`). A backfill that ends with 0 while nothing else
+ * goes on leaves no difference. After the last deed no difference may be left after the days that `life.ts` names.
+ */
 export interface Witness {
   /** Call it after each change of the workspace, and of what lists leave out. */
   look(): void

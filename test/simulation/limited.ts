@@ -11,7 +11,11 @@ import { createDraw } from '../torture/draw.ts'
 import { type LimitCase, REFUSED_ROUTE } from './limit-cases.ts'
 import { createMachine } from './machine.ts'
 
-/** How the governor does with a limit that it does not know, next to a client that knows it. */
+/**
+ * How the governor does with a limit that it does not know, compared with a client that knows it and sends every request as
+ * soon as it is accepted, with as many in flight as parley may have. The limits are those of the simulator. The requests go
+ * through `classifyAnswer` and the governor, but not through HTTP and the engine.
+ */
 export interface Figures {
   /** Requests that were accepted, over those of the client that knows the limit. */
   used: number

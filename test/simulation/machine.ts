@@ -54,7 +54,7 @@ export interface Program {
   isKilled(): boolean
   output: { stdout: string; stderr: string; log: string }
   signal(name: 'SIGTERM' | 'SIGHUP'): void
-  /** As by SIGKILL: at once, or at the n-th statement of SQL from now. */
+  /** As by SIGKILL: at once, or at the n-th statement of SQL from now. Its files stay as they are at that moment. */
   kill(atStatement?: number): void
   statements(): number
 }

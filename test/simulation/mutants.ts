@@ -20,7 +20,10 @@ import {
   WORKSPACE,
 } from './scripted.ts'
 
-/** A fault put into the program on purpose. Its life has to find it. */
+/**
+ * A fault put into a copy of the program on purpose. Its life has to find it, by `npm run test:long`. `npm test` only checks
+ * that each fault still fits the program.
+ */
 export interface Mutant {
   /** What the program does wrong. */
   does: string

@@ -4,6 +4,12 @@ import { expectedMessages } from './expected-messages.ts'
 import { type Row, rowOf, shape } from './row-shape.ts'
 import type { Truth } from './truth.ts'
 
+/**
+ * A second, independent implementation of the warehouse contract: from what the simulator publishes to the rows of every table.
+ * It and `expected-messages.ts` import from `src/` only types and the simulator's list of kinds. A new column or table of the
+ * contract needs a line here.
+ */
+
 /** The expected content of a table: all of `rows`, and possibly some of `optional`. */
 export interface ExpectedTable {
   table: string

@@ -8,7 +8,9 @@ import { MODES, type Mode } from './modes.ts'
 /**
  * Kills and disturbs backfills, and compares their warehouses with what the simulator publishes:
  * `npx tsx test/torture/kill.ts --runs 100 [--seed 1] [--at-once 1] [--MODE …]`. The same seed gives the same trial,
- * except for the exact moment of a kill within a request. The exit status is 1 when a trial failed.
+ * except for the exact moment of a kill within a request. `modes.ts` and `hostile-modes.ts` say what each mode does; several
+ * may be given, and the default is `--once`. A failure shows its seed, its actions, the database, which is kept, and the first
+ * differences. `PARLEY_PROGRAM` names a build other than `dist/`. The exit status is 1 when a trial failed.
  */
 
 const { values } = parseArgs({

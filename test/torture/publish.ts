@@ -28,7 +28,10 @@ import {
  *
  * `--kills N`: this many publications of a run are killed at a random moment. `--full`, `--refused`, `--halted`: so many
  * publications meet a limit on the size of files, a folder without permissions, or are halted while the target is read.
- * The exit status is 1 when a check failed.
+ * After each publication, complete or not, the newest one is never older than before, all files of the readable ones are there
+ * with their stated size and rows, and no row is without its owner. After some complete ones the daemon halts, and every value
+ * equals SQLite's, except those of `sync_status`. When root starts it, `parley publish` runs as nobody, who must be able to read
+ * `dist/`: root may write everywhere. The exit status is 1 when a check failed.
  */
 
 const { values } = parseArgs({

@@ -10,12 +10,15 @@ import { longMonth } from './month.ts'
  * - `npx tsx test/torture/soak.ts [--minutes 5] [--seed 1]`: a month that takes this many minutes, with small changes.
  *   The daemon's memory, files and handles must not grow.
  * - `npx tsx test/torture/soak.ts --lives 50 [--seed 1] [--actions 15] [--at-once 2]`: lives with changes, faults and
- *   kills, after each of which the warehouse must equal the workspace. In every other life weeks, days and hours are
- *   distinct; `--apart` and `--compressed` use one of the two scales in all lives. `--for-good`: at the end one item can
- *   never be read. `--purged`: at the end deleted content is purged. `--off=-40`: the clock is off by this many days at
- *   the start. `--hostile`, or the names of some of its actions (`--blips --lag …`): the service gives wrong answers.
+ *   kills. After each the warehouse must equal the workspace, every resource falls due within a week, no task reads what
+ *   a list shows, and no item is read more often than necessary. An action whose wrong answers reach no request is idle.
+ *   In every other life weeks, days and hours are distinct; `--apart` and `--compressed` use one of the two scales in
+ *   all lives. `--for-good`: at the end one item can never be read, and all others must become equal. `--purged`: at the
+ *   end two months pass with the daemon off; then no file of the folder contains a deleted text, and before them
+ *   nothing is purged and no snapshot removed. `--off=-40`: the clock is off by this many days at the start. `--hostile`, or the names of some
+ *   of its actions (`--blips --lag …`): the service gives wrong answers.
  * - `npx tsx test/torture/soak.ts --still 10 [--seed 1] [--rounds 4]`: a workspace that does not change, behind an API
- *   that gives single wrong answers.
+ *   that gives single wrong answers. Intervals are real, and time leaps. The warehouse never shows a wrong answer.
  */
 
 const { values } = parseArgs({
