@@ -8,7 +8,10 @@ import { type HealthVerdict, verdictOf } from './verdict.ts'
 
 /** The answer of `parley status --check`, for cron, timers and monitoring such as Nagios. Pure. */
 export interface CheckResult {
-  /** As monitoring plug-ins exit: 0 fine, 1 a warning or parley waits, 2 a person has to act or data is too old. */
+  /**
+   * Exit status, as of monitoring plug-ins: 0 fine, 1 for a warning or a wait, 2 when a person has to act or data is
+   * too old.
+   */
   status: CheckStatus
   /** One line, without a line break. */
   line: string
@@ -19,7 +22,10 @@ export interface CheckQuestion {
   now: number
   /** Resources whose `fresh_as_of` is older than this are too old. Undefined: age is not checked. */
   maxAgeMs: number | undefined
-  /** Only this resource is checked, and problems that concern all. Default: every resource that is read in time order. */
+  /**
+   * Checks only this resource, and problems of the whole warehouse. Undefined: checks the problems of all resources,
+   * and the age of those read in time order.
+   */
   resource: ResourceName | undefined
 }
 
@@ -29,7 +35,10 @@ export function checkStatus(report: StatusReport<ResourceFacts>, question: Check
   return { status, line: `${CHECK_LABELS[status]}: ${verdictSentences(verdict)}` }
 }
 
-/** @param causes problems that are not in the report; one of them may be the cause of one in the report */
+/**
+ * @param causes problems that are not in the report. They come first, since they may be the cause of a problem in the
+ * report
+ */
 export function checkVerdict(
   report: StatusReport<ResourceFacts>,
   { now, maxAgeMs, resource }: CheckQuestion,

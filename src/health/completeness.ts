@@ -8,12 +8,12 @@ export const TIMELINES = CATALOG.filter(({ feeds }) =>
   Object.values(feeds).some(({ mode }) => mode === 'timeline'),
 ).map(({ name }) => name)
 
-/** When new and old items are complete to the same instant but for this time, one sentence says both. */
+/** When the instants for new and for old items differ by less than this, one sentence states both. */
 const SAME_MS = 15 * MINUTE_MS
 
 /**
- * Up to when a warehouse without a problem is complete. New items are read every minute, and those with an older date
- * at intervals that grow with their age, so these are two instants. Pure.
+ * Up to when a warehouse without a problem is complete. There are two instants: new items are read every minute, and
+ * items with an older date at intervals that grow with their age. Pure.
  */
 export function completenessText(
   resources: readonly ResourceFacts[],

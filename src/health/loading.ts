@@ -13,7 +13,10 @@ export interface LoadingProgress {
    * and when nothing was counted.
    */
   share: number | undefined
-  /** Undefined while the rate is not known or little has been read: the first requests say little about the others. */
+  /**
+   * Time left. Undefined while the rate is not known or little has been read: the first requests say little about the
+   * others.
+   */
   leftMs: number | undefined
   /** Whether anything has been read. */
   hasBegun: boolean
@@ -52,7 +55,7 @@ export function loadedShare({ share, complete, offered }: LoadingProgress): numb
   return share ?? complete / offered
 }
 
-/** Such as `Loading history: 62 %, about 3 h left; the newest is already here`. */
+/** @returns a text such as `Loading history: 62 %, about 3 h left; the newest is already here` */
 export function loadingText({
   complete,
   offered,
@@ -69,17 +72,20 @@ export function loadingText({
   return `Loading history: ${done}${isNewestHere ? '; the newest is already here' : ''}`
 }
 
-/** After a pause, a part of a resource that was complete before may not be read yet. Its first read is over. */
+/**
+ * Whether the first read of a resource goes on. A resource that was complete before a pause may have unread spans, but
+ * its first read is over.
+ */
 const isLoading = ({ state, complete_as_of: at }: ResourceFacts) =>
   at === null && state !== 'ok' && state !== 'waiting'
 
 const hasLists = ({ resource }: ResourceFacts) => listsOf(resourceNamed(resource)).length > 0
 
-/** A single object is read with one request, but loading until its run ends. */
+/** Whether lists may be left to read. A single object is read with one request, but loading until the run ends. */
 const hasListsLeft = ({ resource, fresh_as_of: at }: ResourceFacts) =>
   listsOf(resourceNamed(resource)).some(({ feed }) => feed.mode !== 'singleton' || at === null)
 
-/** With nothing done and nothing left, the first answers are still to come. */
+/** With nothing done and nothing left, the share is 0: the first answers are still to come. */
 const shareOf = (done: number, left: number) => (done + left === 0 ? 0 : done / (done + left))
 
 /** From this share on, the time that is left is stated. */
@@ -95,7 +101,7 @@ function recentRate(minutes: readonly TrafficSpan[]): number | undefined {
   return answered > 0 ? answered / (measured.length * 60) : undefined
 }
 
-/** Undefined when they were not counted. */
+/** @returns the sum of the counts; undefined when rows were not counted */
 function countsOf(
   rows: readonly ResourceFacts[],
   count: (row: ResourceFacts) => number | undefined,

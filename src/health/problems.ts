@@ -61,19 +61,19 @@ export function problemsOf(report: StatusReport<ResourceFacts>, now: number): He
 /**
  * The problem of a process that cannot read its database, so that there is no report.
  * @param daemon undefined for a process that is no daemon
- * @param since when the process first failed to read it
+ * @param since when the process first failed to read the database
  */
 export function databaseProblem(
   { message, hint }: StopError,
   { daemon, since }: { daemon: DaemonState | undefined; since: string | null },
 ): HealthProblem {
-  // Such a daemon usually waits for the database. A report would show the same problem.
+  // A daemon that has access to the API usually waits for the database. A report would show the same problem.
   if (daemon?.state === 'waiting' && !isWithoutAccess(daemon)) return waitingProblem(daemon)
   const todo = hint ?? 'Run parley doctor: it says what is wrong with the database.'
   return { id: 'database', kind: 'act', what: withoutStop(message), detail: null, todo, since }
 }
 
-/** Why a daemon waits that has lost its access to the API. A report shows `api:refused` instead. */
+/** State codes of a daemon that waits because it lost its access to the API. A report shows `api:refused` for them. */
 const ACCESS_CODES = ['unauthorized', 'access-gone']
 
 /** The problem of a daemon that ends, and that is not started again before a person has done something. */
@@ -81,7 +81,7 @@ export function endedProblem({ reason, hint, since }: DaemonState): HealthProble
   return { ...stoppedText(reason, hint), id: 'daemon:ended', kind: 'act', since }
 }
 
-/** The hint says how to remove the cause. */
+/** @param hint how to remove the cause */
 function stoppedText(reason: string | null | undefined, hint: string | undefined) {
   return {
     what: 'The daemon is not running, so nothing is updated',
@@ -96,7 +96,7 @@ type Todo = Omit<ProblemText, 'what'>
 /** A problem that parley waits out needs a person after this time. */
 const PATIENCE_MS = HOUR_MS
 
-/** @param todo what a person should do then */
+/** @param todo what a person should do after `PATIENCE_MS` */
 function waitThenAct(since: string, now: number, todo: string): Todo {
   const actsAt = Date.parse(since) + PATIENCE_MS
   if (now >= actsAt) return { kind: 'act', todo }
@@ -164,7 +164,7 @@ function withNextTry(reason: string, at: string | null, now: number): string {
 }
 
 /**
- * The daemon waits, or no process updates the warehouse although one did before.
+ * Reports that the daemon waits, or that no process updates the warehouse although one did before.
  * @param causes why the API may have ended a backfill; the end is not reported separately if one of them needs a person
  */
 function processProblems(
@@ -224,7 +224,7 @@ function failingProblems(
   { api, writer }: StatusReport<ResourceFacts>,
   now: number,
 ): HealthProblem[] {
-  // A hold of the mass-deletion guard is a failure of its resource too, and has a problem of its own.
+  // A resource whose deletions are held back counts as failing too. `heldProblems` reports it.
   if (since === null || heldSince !== null) return []
   if (api && GATE_KINDS[api.kind].isFault) return []
   const why = reason ?? 'The last run failed'
@@ -272,7 +272,9 @@ function heldProblems({ resource, reason, deletions_held_since: since }: Resourc
   ]
 }
 
-/** A failing resource may have a reject for each part that it could not read, which the failure says already. */
+/**
+ * A failing resource is left out: it may have a reject for each item that could not be read, and the failure says so.
+ */
 function rejectedProblems(
   { resource, rejected, rejected_since: since, failing_since: failingSince }: ResourceFacts,
   now: number,
@@ -360,5 +362,5 @@ function remainsProblem({ path, reason }: StatusReport['purge_remains'][number])
   }
 }
 
-/** A reason may go on after a colon elsewhere; here it is a sentence. */
+/** Makes a sentence, without its full stop, of a reason that elsewhere follows a colon. */
 const withoutStop = (sentence: string) => sentence.replace(/^it /, 'It ').replace(/\.$/, '')

@@ -22,7 +22,7 @@ export interface HealthVerdict {
 export interface VerdictContext {
   /** In ms since the epoch. */
   now: number
-  /** The traffic of the last minutes, from which the time that is left follows. */
+  /** The traffic of the last minutes, for the estimate of the time left. */
   minutes?: readonly TrafficSpan[]
 }
 

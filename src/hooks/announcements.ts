@@ -3,24 +3,25 @@ import { DAY_MS, isoInstant, MINUTE_MS } from '../base/clock.ts'
 import type { HealthProblem, ProblemKind } from '../health/problems.ts'
 
 /**
- * Which problems someone is called about, and when. Pure.
+ * Decides which problems a person is called about, and when. Pure.
  *
- * A problem is there when two looks in a row saw it, and gone when two in a row did not. Someone is called when that
- * differs from the last call, and each call is one try: if it fails, a later look that still finds it due tries again.
+ * A look finds the present problems. A problem exists when two looks in a row saw it, and is gone when two did not. A
+ * person is called when that differs from the last call. Each call is one try: if the call fails, a later look that
+ * finds it still due tries again.
  */
 
 export type HookEvent = 'problem' | 'recovered'
 
 export interface WatchedProblem extends Pick<HealthProblem, 'id' | 'kind' | 'what' | 'detail' | 'todo'> {
-  /** The instant that the problem states, or that of the first look that saw it. */
+  /** The instant that the problem states, or the instant of the first look that saw the problem. */
   since: string
-  /** Looks in a row that saw the problem, counted to two. Those in a row that did not are negative. */
+  /** Looks in a row that saw the problem, counted to two. Looks in a row that did not see it are negative. */
   looks: number
-  /** The call that is under way; `at` is its begin, in ms since the epoch. */
+  /** The call that is under way; `at` is its start, in ms since the epoch. */
   calling?: { event: HookEvent; at: number } | undefined
   /** The call that failed last, and when it may be tried again, in ms since the epoch. */
   failed?: { event: HookEvent; tries: number; retryAt: number } | undefined
-  /** The last call about the problem that succeeded or was given up. `isHeard`: whether any of them succeeded. */
+  /** The last call about the problem that succeeded or was given up. `isHeard`: whether any call about it succeeded. */
   called?: { at: number; isHeard: boolean } | undefined
 }
 
@@ -35,7 +36,7 @@ export interface ProblemLook {
 export interface AnnouncementLimits {
   /** How long a problem of kind `wait` lasts before someone is called. */
   waitMs: number
-  /** How many calls may begin. The others begin after later looks. */
+  /** How many calls may begin. Other calls begin after later looks. */
   room: number
 }
 
@@ -47,14 +48,17 @@ export interface DueCall {
 /** A problem that needs a person is announced again after this time. */
 const REPEAT_MS = DAY_MS
 
-/** In this many looks in a row a problem must be seen, or missed. */
+/** This many looks in a row must see a problem, or miss it. */
 const LOOKS = 2
 
 const TRIES = 5
 /** The waits between five tries are about 15 minutes together. */
 const RETRY: Backoff = { firstMs: MINUTE_MS, mostMs: 8 * MINUTE_MS, jitter: 0.2 }
 
-/** The calls to begin now: about recoveries, then about the most serious problems. */
+/**
+ * @returns the calls to begin now, about recoveries, then about the most serious problems; and the watched problems
+ * after the look
+ */
 export function callsAfter(
   watched: readonly WatchedProblem[],
   look: ProblemLook,
@@ -80,7 +84,7 @@ export function callsAfter(
   return { calls, next }
 }
 
-/** What someone is to be called about; undefined when the last call still says what is true. */
+/** @returns the event that a call is due about; undefined when the last call is still true */
 function dueEvent(
   { id, since, kind: calledAs, looks, called }: WatchedProblem,
   { at, problems }: ProblemLook,
@@ -96,7 +100,7 @@ function dueEvent(
   return isDue ? 'problem' : undefined
 }
 
-/** What the look saw of the problem. Between two calls the texts stay those of the last one. */
+/** The texts of the problem as the look saw it. Between two calls, the texts stay those of the last call. */
 function textsIn({ problems }: ProblemLook, watched: WatchedProblem) {
   const { kind, what, detail, todo } = problems.find(({ id }) => id === watched.id) ?? watched
   return { kind, what, detail, todo }
@@ -135,8 +139,8 @@ export interface EndedCall {
 }
 
 /**
- * @returns the problem after its call has ended, undefined when it is forgotten; the tries of the call until then, and
- *   the wait before the next one, undefined when there is none
+ * @returns `next`: the problem after its call has ended, undefined when it is forgotten; `tries`: the tries of the call
+ * so far; `waitMs`: the wait before the next try, undefined when there is none
  */
 export function afterCall({ problem, isHeard, now, random }: EndedCall): {
   next: WatchedProblem | undefined
@@ -154,7 +158,7 @@ export function afterCall({ problem, isHeard, now, random }: EndedCall): {
   return { next: event === 'recovered' ? undefined : { ...one, called }, tries, waitMs: undefined }
 }
 
-/** What is stored of a problem that someone has heard of. The call about its recovery repeats it. */
+/** What is stored of a problem that a person was called about. The call about its recovery repeats these texts. */
 export interface AnnouncedNote extends Pick<WatchedProblem, 'id' | 'what' | 'todo' | 'since'> {
   /** Absent in notes of earlier versions. */
   kind?: ProblemKind
@@ -167,7 +171,7 @@ export function announcedNotes(watched: readonly WatchedProblem[]): AnnouncedNot
   )
 }
 
-/** A problem that the looks did not find, and that someone has been called about. */
+/** @returns a problem that the looks did not find, and that a person has been called about */
 export function announcedProblem(problem: HealthProblem, at: number): WatchedProblem {
   return { ...unseen(problem, at), called: { at, isHeard: true } }
 }

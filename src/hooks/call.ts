@@ -3,7 +3,7 @@ import type { HOOK_VARIABLES } from '../config/settings.ts'
 import { clockText, durationText } from '../terminal/wording.ts'
 import type { HookEvent, WatchedProblem } from './announcements.ts'
 
-/** What a command and a webhook get. Pure. It has names, counts and times only, never content. */
+/** Builds what a command or a webhook gets: names, counts and times only, never content. Pure. */
 
 export interface HookCall {
   event: HookEvent
@@ -25,7 +25,7 @@ export interface HookPayload {
   /** Empty for a recovery. */
   todo: string
   workspace: string
-  /** A sentence that says all of this. Slack, Mattermost and similar services show it. */
+  /** A text with all other fields. Slack, Mattermost and similar services show it. */
   text: string
 }
 

@@ -37,7 +37,7 @@ export async function runHookCommand(
   }
   const over = new AbortController()
   const ended = endOf(child).finally(() => over.abort())
-  // A command that does not read its input closes the pipe.
+  // A command that does not read its input closes the pipe. That is no failure.
   child.stdin?.on('error', () => undefined)
   child.stdin?.end(jsonLine(payload))
   await clock.sleep(LIMIT_MS, AbortSignal.any([signal, over.signal]))
@@ -67,7 +67,9 @@ function killGroup({ pid }: ChildProcess): void {
   }
 }
 
-/** With NOTIFY_SOCKET, a program that the command starts could tell systemd that the daemon stops. */
+/**
+ * Variables of the daemon that a command does not get. With NOTIFY_SOCKET, it could tell systemd that the daemon stops.
+ */
 const OWN_VARIABLES = ['CREDENTIALS_DIRECTORY', 'NOTIFY_SOCKET', 'WATCHDOG_PID', 'WATCHDOG_USEC']
 
 function withoutSecrets(env: Environment): Record<string, string | undefined> {

@@ -21,7 +21,7 @@ import { type HookCall, payloadOf } from './call.ts'
 import { type CommandDeps, runHookCommand } from './hook-command.ts'
 import { postWebhook } from './webhook.ts'
 
-/** Looks for problems and calls someone about them, as `announcements.ts` decides. It outlives the sessions. */
+/** Looks for problems and calls someone about them, as `announcements.ts` decides. The watch outlives the sessions. */
 export interface HookWatch {
   /**
    * Ends the looks and calls someone about the end of this process. Makes one try, which takes at most 10 s and ends
@@ -57,7 +57,10 @@ export interface HookWatchDeps extends CommandDeps {
 const CALLED = 'Called a hook'
 const GIVEN_UP = 'A hook failed; this call is given up'
 
-/** While there is a hook. A reload may bring one. */
+/**
+ * Pause between two looks while a hook is set. Without a hook, the watch checks each minute whether a reload has set
+ * one.
+ */
 const LOOK_MS = 15 * SECOND_MS
 const END_LIMIT_MS = 10 * SECOND_MS
 /** How many calls are under way at a time. */
@@ -122,7 +125,7 @@ export function watchProblems(deps: HookWatchDeps): HookWatch {
     }
   }
 
-  /** Makes one try. */
+  /** Makes one try of a call. */
   async function makeCall({ event, problem }: DueCall, at: number): Promise<void> {
     const target = targetOf(event)
     const lastedMs = Math.max(0, at - Date.parse(problem.since))
@@ -181,7 +184,7 @@ function createMemory({ read, write }: AnnouncedStorage, clock: Clock) {
   let stored = '[]'
   let saving: Promise<void> | undefined
 
-  /** Nothing is stored before the stored problems are known, since that would remove them. */
+  /** Writes nothing before the stored problems are known, since the write would remove them. */
   async function save(): Promise<void> {
     while (isLoaded) {
       const notes = announcedNotes(watched)

@@ -22,8 +22,8 @@ import {
 
 /**
  * Nightly maintenance. It purges the content of rows that were deleted `retention.withdrawn_days` ago. It removes the
- * remains from the database's files, and edited texts from the full-text indices. It removes copies of the warehouse of
- * that age, which may hold such content. It prunes the run history and optimizes the file.
+ * remains from the database's files, and edited texts from the full-text indices. It removes copies of the warehouse
+ * that are as old, since they may hold purged content. It prunes the run history and optimizes the file.
  *
  * Each step records in the database what it leaves for a later step, in the transaction of its changes. If the process
  * is killed, the next maintenance continues from these records.
@@ -46,7 +46,7 @@ const QUIET_DAYS = 1
 /** Rows of `sync_minutes` are kept for this time. */
 const MINUTES_DAYS = 14
 
-/** Notes of older answers are kept for this time. A row that is listed has an answer at least each week. */
+/** Notes of older answers are kept for this time. A listed row gets an answer at least each week. */
 const OLDER_ANSWERS_DAYS = 30
 
 /** Reads that nothing names any more are kept for this time. A webhook may have named them before any list does. */
@@ -55,7 +55,7 @@ const UNNAMED_DAYS = 7
 /** Rows of `sync_days` are kept for this time. */
 const YEAR_DAYS = 366
 
-/** Small enough not to delay the sync, even with what FTS5 writes in addition at the end of each piece. */
+/** A piece is small enough not to delay the sync, even though FTS5 writes more at its end. */
 export const SEARCH_BUILD_PACE: Pick<BuildOptions, 'pieceMs' | 'share'> = { pieceMs: 5, share: 0.25 }
 
 /**
@@ -139,8 +139,8 @@ export async function maintain(deps: MaintainDeps): Promise<void> {
 }
 
 /**
- * Removes the remains of purged content from the database's files. They stay in the `-wal` while a reader's transaction
- * needs it.
+ * Removes the remains of purged content from the database's files. Remains in the `-wal` stay while a reader's
+ * transaction needs that file.
  */
 export async function clean({ store, clock, log }: MaintainDeps): Promise<void> {
   const rebuild = dueRebuild({ store, clock })
@@ -171,7 +171,10 @@ export function dueRebuild({ store, clock }: Pick<MaintainDeps, 'store' | 'clock
 const SPACE_FACTOR = 2.1
 
 export interface RebuildOptions {
-  /** Called before a rebuild begins. It may still write; afterwards no write is possible until the rebuild ends. */
+  /**
+   * Called before a rebuild begins. This callback may still write; afterwards no write is possible until the rebuild
+   * ends.
+   */
   onStart?: () => Promise<void>
   freeBytes?: FreeBytes
 }
@@ -236,8 +239,8 @@ async function forgetTexts({ store }: MaintainDeps, now: string): Promise<void> 
 }
 
 /**
- * Builds the full-text indices and runs their purges, also those that an earlier process began. Drops the indices when
- * they are switched off. Returns false when the signal ended the work.
+ * Builds the full-text indices and runs their purges, also purges that an earlier process began. Drops the indices when
+ * the search is switched off. Returns false when the signal ended the work.
  */
 async function updateSearch({ store, clock, settings, signal }: MaintainDeps): Promise<boolean> {
   const isWanted = settings.search.enabled

@@ -31,8 +31,9 @@ export interface OldCopiesDeps {
 }
 
 /**
- * Removes copies of this warehouse that are older than `before`, even when snapshots are off now, and those with content
- * that was purged before a later snapshot. Also removes unfinished copies that killed processes left. Call it only while this machine's clock is known to be right.
+ * Removes copies of this warehouse that are older than `before`, even when snapshots are off now, and copies with
+ * content that was purged before a later snapshot was made. Also removes unfinished copies that killed processes left.
+ * Call it only while this machine's clock is known to be right.
  * @returns the number of logged removals
  */
 export async function removeOldCopies(

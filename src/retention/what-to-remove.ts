@@ -9,8 +9,8 @@ import { isOurs } from '../store/snapshot/copy-process.ts'
  * flat battery or before NTP. So everything that removes content waits until the API's clock is known and the two
  * clocks agree within a day.
  *
- * An instant that was recorded under a wrong clock is recognised when it contradicts an instant that was recorded under
- * a right one. Its age is then counted from the first check under a right clock.
+ * An instant from a wrong clock is recognised when it contradicts an instant from a right clock. The age of the copy is
+ * then counted from the first check under a right clock.
  */
 
 /** Both in ms since the epoch. */
@@ -31,8 +31,8 @@ export function clockTrust({ machine, server }: Clocks): ClockTrust {
 }
 
 /**
- * Whether calendar work is due: an occurrence has passed since it was last done, or it was never done. A `doneAt` in
- * the future was recorded under a wrong clock, and counts as never done.
+ * Whether calendar work is due: an occurrence has passed since the work was last done, or the work was never done. A
+ * `doneAt` in the future was recorded under a wrong clock, and counts as never done.
  * @param doneAt in ms since the epoch
  * @param next the next occurrence after an instant
  */
@@ -53,7 +53,7 @@ export interface Copy {
    * cannot be older than this instant. Undefined before the first maintenance.
    */
   maintainedAt: number | undefined
-  /** When content had last been purged when the copy was made, by a right clock; undefined before the first purge. */
+  /** The last purge before the copy was made, by a right clock; undefined before the first purge. */
   purgedAt: number | undefined
   /** True in the folder that is only for this database's snapshots, and for copies next to the database. */
   isInOwnFolder: boolean
@@ -122,13 +122,15 @@ export function fatesOf(copies: readonly Copy[], rules: CopyRules): Fate[] {
 /** File systems round timestamps, and a network file system has a separate clock. */
 const TOLERANCE_MS = MINUTE_MS
 
-/** When the copy was made; undefined where neither its name nor its file time is possible. */
+/** When the copy was made; undefined when neither the instant in its name nor its file time is plausible. */
 function createdAt(copy: Copy, now: number): number | undefined {
   const { modifiedAt } = copy
   return plausibleNameTime(copy, now) ?? (isPossible(modifiedAt, copy, now) ? modifiedAt : undefined)
 }
 
-/** The copy was not made before this instant. Its file time does not count: parley sets it for the fate `recount`. */
+/**
+ * An instant before which the copy was not made. The file time does not count: parley sets it for the fate `recount`.
+ */
 const createdNotBefore = (copy: Copy, now: number): number =>
   plausibleNameTime(copy, now) ?? copy.maintainedAt ?? 0
 

@@ -27,8 +27,8 @@ export interface WarehouseOptions extends Omit<OpenOptions, 'readonly'>, Upgrade
 
 /**
  * Opens the warehouse for writing and brings schema and views up to this version. The caller holds the lock.
- * @throws StopError (73) when it cannot be opened or migrated, parley did not create it, or a newer version wrote it,
- *   (78) for another workspace
+ * @throws StopError (73) when the file cannot be opened or migrated, parley did not create it, or a newer version wrote
+ * it, (78) for another workspace
  */
 export function openWarehouse(options: WarehouseOptions): Sqlite {
   const { path, mode = 0o600, workspace, onMode, ...upgrade } = options
@@ -55,8 +55,8 @@ export function openWarehouse(options: WarehouseOptions): Sqlite {
 const filesOf = (file: string): string[] => ['', '-wal', '-shm'].map(suffix => `${file}${suffix}`)
 
 /**
- * Writes to `sync_meta` for a daemon that waits: it has closed the database but holds its lock. Does nothing and returns
- * false if the database of another workspace is at this path by now.
+ * Writes to `sync_meta` for a waiting daemon, which has closed the database but holds its lock. Does nothing and
+ * returns false if the database of another workspace is at this path by now.
  * @throws StopError (73) when there is no file at this path, or the error of SQLite, for example on a full disk
  */
 export function noteWhileWaiting(

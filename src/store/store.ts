@@ -142,9 +142,9 @@ export interface StoreOptions {
   onTypedTable?: (change: TypedTableChange) => void
   /** When set, existing files get the mode too. Called for each file that had another mode. */
   onMode?: (change: ModeChange) => void
-  /** Called when a full-text index is damaged. It is then invalid, and is built again from the rows. */
+  /** Called when a full-text index is damaged. All indices are then invalid, and are built again from the rows. */
   onDamagedSearch?: () => void
-  /** Called with the bytes in the WAL that a reader keeps from being moved, once when they become very many. */
+  /** Called with the bytes that checkpoints cannot move out of the WAL, once each time the WAL becomes very large. */
   onWalHeld?: (bytes: number) => void
   /** Called with the milliseconds for which each transaction blocked the event loop. */
   onTransaction?: ((ms: number) => void) | undefined

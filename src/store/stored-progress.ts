@@ -15,8 +15,9 @@ export interface StoredProgress extends Pick<Store, 'state' | 'segments' | 'rowT
 }
 
 /**
- * Opens the database only to read. Undefined when there is none, or it is empty.
- * @throws StopError 73 when an older version wrote it, or it cannot be opened
+ * Opens the database read-only.
+ * @returns undefined when there is no database, or the database is empty
+ * @throws StopError (73) when an older version wrote the database, or it cannot be opened
  */
 export function openStoredProgress(path: string): StoredProgress | undefined {
   if (databaseStats(path) === undefined) return undefined

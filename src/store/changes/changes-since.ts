@@ -3,20 +3,26 @@ import { onlyRow } from '../database/statements.ts'
 import { META, readMeta, readNote } from '../sync/meta.ts'
 
 /**
- * Which parts of the tables may have changed since a point in the history of the warehouse. Changes by other programs
- * and by migrations are not noted.
+ * Tells which parts of the tables may have changed since a point in the history of the warehouse. A part is a month or
+ * a range of keys (`divisions.ts`). Changes by other programs and by migrations are not noted.
  */
 
-/** By table: its parts, as `sync_changed_parts` names them. A table that is not in it has not changed. */
+/** By table: its changed parts, as `sync_changed_parts` names them. A table that is not in this map has not changed. */
 export type ChangedParts = ReadonlyMap<string, readonly string[]>
 
-/** The present point. Undefined while no writer has opened the warehouse since it was created, upgraded or restored. */
+/**
+ * @returns the present point; undefined while no writer has opened the warehouse since it was created, upgraded or
+ * restored
+ */
 export function currentPoint(db: Sqlite): ChangePoint | undefined {
   const [opening] = readOpenings(key => readMeta(db, key)).at(-1) ?? []
   return opening === undefined ? undefined : { opening, change: lastChange(db) }
 }
 
-/** Undefined when everything may have changed, since the point is not in the history of this warehouse. */
+/**
+ * @returns the parts changed after the point; undefined when the point is not in the history of this warehouse, so that
+ * everything may have changed
+ */
 export function changesSince(db: Sqlite, point: ChangePoint): ChangedParts | undefined {
   const openings = readOpenings(key => readMeta(db, key))
   if (!isInHistory(point, openings, lastChange(db))) return undefined
@@ -31,16 +37,16 @@ export function changesSince(db: Sqlite, point: ChangePoint): ChangedParts | und
   return parts
 }
 
-/** The number of the last change; 0 before the first. */
+/** The number of the last change; 0 before the first change. */
 export const lastChange = (db: Sqlite): number =>
   onlyRow(db.prepare<unknown[], number>('SELECT coalesce(max(change), 0) FROM sync_changed_parts').pluck())
 
 /**
- * The openings of a warehouse by its writers, by which an earlier point in its history is recognised. A restored copy
- * counts its changes from an earlier number again, so the number alone does not show whether a change is known. Pure.
+ * An opening is one start of a writer on the warehouse. Its random id shows whether a point is in this history. The
+ * number of a change does not: a restored copy counts its changes from an earlier number again. Pure.
  */
 
-/** An opening, and the number of the last change before it. */
+/** The id of an opening, and the number of the last change before the opening. */
 export type Opening = readonly [id: string, change: number]
 
 /** A state of the warehouse: the last opening, and the number of the last change. */
@@ -49,14 +55,14 @@ export interface ChangePoint {
   change: number
 }
 
-/** How many of the newest openings are kept. A point of an earlier one counts as unknown. */
+/** How many of the newest openings are kept. A point of an earlier opening counts as unknown. */
 const MOST = 100
 
 export const withOpening = (openings: readonly Opening[], opening: Opening): readonly Opening[] =>
   [...openings, opening].slice(-MOST)
 
 /**
- * Whether the warehouse was in this state, so that all changes since have greater numbers.
+ * Whether the warehouse was once in this state. All changes since then have greater numbers.
  * @param last the number of the last change
  */
 export function isInHistory(
@@ -84,13 +90,13 @@ export const WHOLE = '*'
 /** The rows without a time, in a table that is divided by month. */
 export const NO_TIME = ''
 
-/** How many characters of a text, and how many successive numbers, one note stands for. */
+/** One note stands for all texts with the same first characters, or for this many successive numbers. */
 const CHARACTERS = 2
 const NUMBERS = 4096
 
 /**
- * The beginning of a key: its first column, and in a longer key its second too. The last of them is cut, so that the
- * number of notes stays far below that of rows. Half a million ids in hexadecimal digits have 256 notes.
+ * @returns the note for a key: its first column, and the second column if there is one. The last of these cells is cut,
+ * so that there are far fewer notes than rows: half a million hexadecimal ids have 256 notes.
  */
 export function keyNote([first, second]: readonly StoredCell[]): string {
   if (first == null || second === null) return WHOLE
@@ -104,7 +110,7 @@ function cut(cell: string | number | bigint): string | number {
   return Math.floor(Number(cell) / NUMBERS) * NUMBERS
 }
 
-/** The cells of a note that `keyNote` has made, of which the last is cut. */
+/** The cells of a note made by `keyNote`. The last cell is cut. */
 export const cellsOfNote = (note: string): (string | number)[] => JSON.parse(note)
 
 /** Whether the last cell of a note stands for a key's cell. */

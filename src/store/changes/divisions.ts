@@ -3,13 +3,10 @@ import { ownerOf, TABLES } from '../../catalog/catalog.ts'
 import type { DescribedColumn } from '../../dictionary/described-table.ts'
 import { DERIVED_TABLES } from '../../dictionary/report-tables.ts'
 
-/**
- * How the tables that leave the warehouse, in exports and publications, are divided into parts: by the month of a time,
- * else by key. Pure.
- */
+/** How the tables that are exported or published are divided into parts: by the month of a time, else by key. Pure. */
 export type Division =
   | { by: 'month'; column: string }
-  /** By the month of the row that owns a row, such as the meeting of a transcript entry. */
+  /** By the month of the owner of each row, such as the meeting of a transcript entry. */
   | { by: 'month-of-owner'; owner: string; column: string; on: { mine: string; theirs: string } }
   | { by: 'key'; columns: readonly string[] }
 
@@ -46,7 +43,7 @@ const STATE_TABLES = [
   'metrics',
 ]
 
-/** By table. The typed tables of CRM objects, which depend on the workspace, are not in it: their key is `id`. */
+/** By table. The typed tables of CRM objects depend on the workspace and are missing here: their key is `id`. */
 export const DIVISIONS: ReadonlyMap<string, Division> = new Map([
   ...[...TABLES.keys()].map(name => [name, divisionOf(name)] as const),
   ...BOOKKEEPING.filter(({ name }) => STATE_TABLES.includes(name)).map(
@@ -82,12 +79,15 @@ function byOwnTime(name: string): Division | undefined {
 /** The internal tables for reports. */
 export const INTERNAL_SOURCES = ['_conversation_people', '_record_conversations', '_mail_questions'] as const
 
-/** Tables that stay in the warehouse. Exported views read them, so their changes are noted too, as those of a whole table. */
+/**
+ * Tables that stay in the warehouse. Exported views read them, so their changes are noted too, each as a change of the
+ * whole table.
+ */
 export const SOURCES_OF_VIEWS: readonly string[] = [SEGMENT_TABLE.name, ...INTERNAL_SOURCES]
 
 /**
- * Tables with most rows of a warehouse. Rows that they own are only added together with a row of theirs, or with a
- * change of it.
+ * The tables with most rows of a warehouse. A row that one of these rows owns is only added when its owner is added or
+ * changed.
  */
 export const LARGE_OWNERS: readonly string[] = ['activities', 'message_copies', 'messages']
 

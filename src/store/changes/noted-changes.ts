@@ -11,9 +11,10 @@ import { keyNote, lastChange, NO_TIME, readOpenings, WHOLE, withOpening } from '
 import { DIVISIONS, type Division, isExported, LARGE_OWNERS } from './divisions.ts'
 
 /**
- * Notes which parts of the tables a transaction changes, and stores the notes in it. Temporary triggers of the writer's
- * connection see every statement, whatever code runs it; other programs have no such triggers. Until `store`, notes are
- * in memory, so those of a rolled back savepoint stay: a noted part may be unchanged.
+ * Notes which parts of the tables a transaction changes (`divisions.ts`), and stores the notes in the same transaction.
+ * Temporary triggers of the writer's connection see every statement, whatever code runs it. Other programs have no such
+ * triggers. Until `store`, notes are in memory, so notes of a rolled back savepoint stay: a noted part may be
+ * unchanged.
  */
 export interface NotedChanges {
   /** Notes a row of a typed CRM table. These tables have no triggers, since each may be replaced at any time. */
@@ -26,14 +27,14 @@ export interface NotedChanges {
   store(): void
 }
 
-/** What was noted of one table since the last `store`. Null is a row without a time. */
+/** The notes of one table since the last `store`. A null stands for rows without a time. */
 interface TableNotes {
   parts: Set<string | null>
   moves: Set<string | null>
   owners: Set<StoredCell>
 }
 
-/** Begins to note changes, and records that the warehouse was opened. Call it before anything else is written. */
+/** Begins to note changes, and records the opening of the warehouse. Call it before anything else is written. */
 export function createNotedChanges(db: Sqlite, prepare: Prepare): NotedChanges {
   let change = lastChange(db)
   const newRows = createNewRows(prepare)
@@ -109,14 +110,14 @@ function installTriggers(
   })
   const columnsOf = (table: string) =>
     describedTable(table)?.columns.flatMap(({ name }) => (isExported(name) ? [name] : [])) ?? []
-  // Another program may have made a table with the name of one for reports, and other columns.
+  // Another program may have made a table with other columns under the name of a report table.
   const isPresent = (table: string) => columnsOf(table).every(name => hasColumn(db, table, name))
   const present = [...DIVISIONS].filter(([table]) => !isDerived(table) || isPresent(table))
   const triggers = present.flatMap(([table, division]) => changeTriggers(table, division, columnsOf(table)))
   db.exec([...triggers, ...viewSourceTriggers(SEGMENT_TABLE.name, COVERAGE_COLUMNS)].join(';\n'))
 }
 
-/** Returns a function that finds the month of a row of a table that owns others, null without a time or without a row. */
+/** @returns a function that finds the month of an owner; null when the owner has no time or does not exist */
 function createOwnersMonth(prepare: Prepare) {
   const statements = new Map(
     [...DIVISIONS].flatMap(([table, division]) => {
@@ -129,7 +130,7 @@ function createOwnersMonth(prepare: Prepare) {
   return (table: string, owner: StoredCell): string | null => statements.get(table)?.get(owner) ?? null
 }
 
-/** The parts to store. Owners are found last, when a transaction has written all of them. */
+/** @returns the parts to store. The months of owners are read here, after the transaction has written all owners. */
 function changedParts(
   notes: ReadonlyMap<string, TableNotes>,
   monthOf: (table: string, owner: StoredCell) => string | null,
@@ -149,7 +150,7 @@ function changedParts(
   return changed
 }
 
-/** By table: the tables whose rows are in the months of its rows. */
+/** By owner table: the tables whose rows are in the months of its rows. */
 const OWNED: ReadonlyMap<string, readonly string[]> = ownedTables()
 
 function ownedTables(): Map<string, string[]> {
@@ -162,19 +163,19 @@ function ownedTables(): Map<string, string[]> {
 }
 
 /**
- * Finds the new rows of the largest tables by their `_id`, which grows with each insertion. The greatest that was looked
- * at is stored in the transaction, so a rollback applies to it too.
+ * Finds the new rows of the largest tables by their `_id`, which grows with each insertion. The greatest `_id` found so
+ * far is stored in the transaction, so that a rollback undoes it too.
  */
 interface NewRows {
   /** Looks only at rows that are inserted from now on. Call it inside a transaction. */
   begin(): void
-  /** A deleted row, whose `_id` the next row may get. */
+  /** Notes a deleted row: a new row may get its `_id`. */
   removed(table: string, id: number): void
-  /** The months of rows that were inserted since the last call, by table. Call it inside a transaction. */
+  /** Returns by table the months of the rows inserted since the last call. Call it inside a transaction. */
   take(): ReadonlyMap<string, readonly (string | null)[]>
 }
 
-/** By table: the greatest `_id`. */
+/** By table: the greatest `_id` that was found. */
 type Looked = Readonly<Record<string, number>>
 
 function createNewRows(prepare: Prepare): NewRows {
@@ -212,9 +213,9 @@ function createNewRows(prepare: Prepare): NewRows {
 }
 
 /**
- * The temporary triggers that note changed parts, as SQL. Each calls a function of the connection with the name of the
- * table and with cells. The largest tables and those that they own have none for insertions, since any trigger doubles
- * the processor time of an INSERT: the new rows are found by their `_id`. Pure.
+ * The SQL functions that the temporary triggers call with the name of the table and with cells. The largest tables and
+ * the tables that they own have no trigger for insertions, since any trigger doubles the processor time of an INSERT:
+ * `NewRows` finds the new rows by their `_id`.
  */
 const NOTING = {
   /** Parts of the table. */
@@ -235,7 +236,7 @@ const OWNERS: ReadonlySet<string> = new Set(
 
 type Row = 'NEW' | 'OLD'
 
-/** @param columns those whose values are exported */
+/** @param columns the columns whose values are exported */
 function changeTriggers(table: string, division: Division, columns: readonly string[]): string[] {
   const on = (name: string, when: string, ...calls: string[]) => trigger(table, name, when, calls)
   switch (division.by) {

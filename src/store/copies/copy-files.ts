@@ -6,10 +6,10 @@ import { HOUR_MS, isoInstant } from '../../base/clock.ts'
 import { errorCode } from '../../base/errors.ts'
 
 /**
- * The copies of a database that parley makes: their names, and how they are removed. Only files with such a name are ever removed:
+ * Names and removes the copies of a database that parley makes. Only files with such a name are ever removed:
  * - `parley-2026-01-31T034700Z.db`, in the snapshot folder: a kept snapshot, named after its start;
- * - `parley.db-before-0003_analysts`, next to the database: its copy before an upgrade, named after the first migration
- *   that is not applied in it; it ends in `.part` until it is complete;
+ * - `parley.db-before-0003_analysts`, next to the database: the copy from before an upgrade, named after the first
+ *   migration that the copy lacks. The name ends in `.part` until the copy is complete;
  * - `parley.db-before-restore-2026-01-31T034700Z`, next to the database: the old database, kept by a restore;
  * - `NAME.0123abcd.part`, next to NAME: a copy that is not complete yet.
  */
@@ -70,15 +70,17 @@ function timeStamp(ms: number): string {
 }
 
 /**
- * Removes a partial copy and its journal. A finished copy has been renamed, so it stays. What removes files here is
- * asynchronous, since the disk of a copy may be slow or not answer.
+ * Removes a partial copy and its journal. A finished copy has been renamed, so it stays. The functions that remove
+ * files are asynchronous, since the disk of a copy may be slow or not answer.
  */
 export async function removePartial(part: string): Promise<void> {
   await rm(part, { force: true })
   await rm(`${part}-journal`, { force: true })
 }
 
-/** A writer modifies its partial file all the time, except in fsync and verification. Both take less time than this. */
+/**
+ * A writer modifies its partial file all the time, except in fsync and verification. Each takes less time than this.
+ */
 const ABANDONED_MS = HOUR_MS
 
 interface Partials {
@@ -88,7 +90,7 @@ interface Partials {
   isAlike?: (name: string) => boolean
   /**
    * This machine's clock, in ms since the epoch: partial copies that may still have a writer stay. Undefined removes
-   * all. The caller must then hold the lock of the database, so that no other process writes one.
+   * all partial copies. The caller must then hold the lock of the database, so that no other process writes one.
    */
   now?: number
 }

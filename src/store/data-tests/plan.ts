@@ -12,10 +12,10 @@ import { literal, quote } from '../database/sql.ts'
  */
 
 /**
- * - `keys`: no two rows have the same key, and what is never NULL is not;
+ * - `keys`: no two rows have the same key, and columns described as never NULL are not NULL;
  * - `values`: a column has only the values that are described;
  * - `references`: a value has its row in another table;
- * - `sums`: a table says what the tables say that it is made of.
+ * - `sums`: a table agrees with the tables that it is computed from.
  */
 export type DataTestKind = 'keys' | 'values' | 'references' | 'sums'
 
@@ -23,23 +23,26 @@ export interface DataTest {
   kind: DataTestKind
   table: string
   columns: readonly string[]
-  /** False: rows that do not meet it are worth knowing, but no fault. */
+  /** False when rows that fail the test are worth knowing, but no fault. */
   isPromised: boolean
-  /** The tables and views that it reads. */
+  /** The tables and views that the test reads. */
   reads: readonly string[]
-  /** The columns of `sql` with which a row is named, without content of people. */
+  /** The columns of `sql` that identify a row, without content of people. */
   named: readonly string[]
-  /** What is expected, as it follows the names of table and columns. */
+  /** What is expected: a text that follows the names of table and columns. */
   expected: string
-  /** Selects the rows that do not meet it, `named` first and then how many there are. It ends with their limit. */
+  /** Selects the first rows that fail: the columns `named`, then the number of all rows that fail. */
   sql: string
-  /** Of `keys`: whether it looks for NULL, and `sql` names the column after the key. */
+  /** Set for a test of kind `keys` that looks for NULL. Its `sql` names the column after the key. */
   isNullTest?: true
-  /** For a reference: selects how many rows have a value. */
+  /** For a reference: SQL for the number of rows that have a value. */
   all?: string
 }
 
-/** Views of rows that other tests see: those of live rows, with labels, and those that are slow without a condition. */
+/**
+ * False for views of live rows and with labels, whose rows other tests see, and for views that are slow without a
+ * condition.
+ */
 const isTested = ({ name, form, selectBy }: DescribedTable): boolean =>
   form === 'table' || !(selectBy !== undefined || /^(live|labelled)_/.test(name))
 
@@ -74,7 +77,7 @@ const namedBy = (table: DescribedTable): string[] =>
 
 const list = (names: readonly string[]): string => names.map(quote).join(', ')
 
-/** Of each row found, the names and the number of all; the first few. */
+/** SQL for the first rows of `from`: the columns `named`, and the number of all rows. */
 const found = (named: readonly string[], from: string): string =>
   `SELECT ${[...named.map(quote), 'count(*) OVER ()'].join(', ')} FROM ${from} LIMIT ${SHOWN}`
 
@@ -121,7 +124,9 @@ function keyTests(table: DescribedTable, { unique, notNull }: Enforced): DataTes
   ]
 }
 
-/** A value that the API states may become another with its next version: that is worth knowing, not a fault. */
+/**
+ * The API may add values with its next version, so another value in a column of the API is worth knowing, but no fault.
+ */
 function valueTests(table: DescribedTable, { name, values, source }: DescribedColumn): DataTest[] {
   if (values === undefined) return []
   const where = `${quote(name)} NOT IN (${values.map(literal).join(', ')})`
@@ -198,7 +203,7 @@ export function referencesOf(
 const tableIn = (target: string): string => target.slice(0, target.lastIndexOf('.'))
 const columnIn = (target: string): string => target.slice(target.lastIndexOf('.') + 1)
 
-/** Both statements are compared as sets, so that NULL equals NULL. A row that differs is in both differences. */
+/** Compares `ours` and `base` as sets, so that NULL equals NULL. A row that differs is in both differences. */
 function recountTest(table: DescribedTable, { about, columns, ours, base }: Recount): DataTest {
   const [key = ''] = columns
   const named = table.columns.some(({ name, isContent }) => name === key && isContent) ? [] : [key]

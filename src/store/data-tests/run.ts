@@ -8,17 +8,17 @@ import { type DataTest, dataTests, type Enforced } from './plan.ts'
 
 export interface DataTestResult {
   test: DataTest
-  /** How many rows do not meet it. */
+  /** How many rows fail the test. */
   rows: number
   /** For a reference: how many rows have a value. */
   of: number | undefined
-  /** The names of the first of these rows. */
+  /** The columns `named` of the first rows that fail. */
   keys: readonly string[]
 }
 
 export interface SkippedTest {
   test: DataTest
-  /** What the file has not. */
+  /** The table or column that the file lacks. */
   missing: string
 }
 
@@ -67,7 +67,10 @@ function resultOf(db: Sqlite, test: DataTest): DataTestResult | SkippedTest {
   }
 }
 
-/** What the schema of the file makes sure of. `PRAGMA quick_check` finds where a damaged file has something else. */
+/**
+ * What the schema of the file enforces, so that no test is needed. `PRAGMA quick_check` finds violations in a damaged
+ * file.
+ */
 function enforcedBy(db: Sqlite, table: string): Enforced {
   const columns = db
     .prepare<unknown[], { name: string; notnull: number; pk: number }>(

@@ -18,8 +18,8 @@ export interface ChildProgram {
 const EXEC_ARGV = ['--max-semi-space-size=2']
 
 /**
- * Runs the program in a child process, and resolves with its answer when the process has ended. No thread is used: one
- * that is inside SQLite cannot be terminated, so stopping parley would have to wait for it.
+ * Runs the program in a child process, and resolves with its answer when the process has ended. No thread is used: a
+ * thread inside SQLite cannot be terminated, so stopping parley would have to wait for it.
  */
 export function runProgram<Answer>({
   program,
@@ -57,7 +57,7 @@ export function runProgram<Answer>({
 }
 
 /**
- * The child's side, as the last statement of its program: answers the message of the parent, and lets the process end.
+ * Answers the parent's message, and lets the child process end. The last statement of a child's program calls it.
  * @param onLost called when the parent has ended and gets no answer
  */
 export function answerParent<Input>(work: (input: Input) => unknown, onLost?: (input: Input) => void): void {

@@ -2,17 +2,17 @@ import { errorCode } from '../../base/errors.ts'
 import { openSqlite } from './sqlite.ts'
 import type { Sqlite } from './sqlite-types.ts'
 
-/** How long a reader waits for a process that has the database to itself for a moment. */
+/** How long a reader waits for a process that has locked all others out of the database for a moment. */
 export const MAX_WAIT_MS = 2000
 const RETRY_MS = 10
 
 /**
- * Opens a database for reading and reads from it, which makes SQLite keep its `-wal` and `-shm` open.
+ * Opens a database for reading and makes a first read, at which SQLite opens the `-wal` and `-shm` files.
  *
- * A process has the database to itself while it reads the WAL of a process that was killed, and while it closes the
- * database as the last one. On a busy machine that takes longer than the busy timeout. A writer that starts also empties
- * the `-shm` shortly before it takes the lock to rebuild it. Until it has the lock, SQLite refuses a reader that may not
- * write the `-shm`, and does not call the busy handler. So this function retries.
+ * A process locks all others out while it recovers the WAL of a process that was killed, and while it closes the
+ * database as the last one. On a busy machine that takes longer than the busy timeout. A writer that starts also
+ * empties the `-shm` shortly before it takes the lock to rebuild the `-shm`. Until the writer has the lock, SQLite
+ * refuses a reader that may not write the `-shm`, and does not call the busy handler. So this function retries.
  * @param timeout busy timeout of the connection in ms
  * @param pause waits between two tries, and blocks the event loop
  * @throws the error of SQLite
@@ -35,7 +35,10 @@ export function openReader(file: string, timeout: number, pause: (ms: number) =>
 
 const READONLY_RECOVERY = 'SQLITE_READONLY_RECOVERY'
 
-/** Why the database cannot be read now, if another try may succeed. @throws every other error */
+/**
+ * @returns the error of a read, if another try may succeed
+ * @throws every other error
+ */
 function passingFault(db: Sqlite): Error | undefined {
   try {
     db.prepare('SELECT count(*) FROM sqlite_master').get()
@@ -54,19 +57,19 @@ function sleep(ms: number): void {
 const BUSY_TIMEOUT_MS = 100
 
 /**
- * Opens an existing database for one short write of a process that does not hold the lock of the warehouse. It creates
- * no tables and views, as `openWarehouse` does: only the process with the lock may do that.
+ * Opens an existing database for one short write of a process that does not hold the lock of the warehouse. Unlike
+ * `openWarehouse`, it creates no tables and views: only the process with the lock may do that.
  */
 export function openBriefWriter(file: string): Sqlite {
   const db = openSqlite(file, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS })
-  // A checkpoint of the WAL may take long, so it is left to the writer.
+  // No WAL checkpoints: they may take long. The process with the lock runs them.
   db.pragma('wal_autocheckpoint = 0')
   return db
 }
 
 /**
- * Closes the database and keeps its `-wal` and `-shm` files. Without them, a reader that may not write the folder
- * cannot open a WAL database. SQLite removes them unless the last connection to close is a read-only one.
+ * Closes the database and keeps its `-wal` and `-shm` files. Without these files, a reader that may not write the
+ * folder cannot open a WAL database. SQLite removes them unless the last connection to close is read-only.
  */
 export function closeDatabase(db: Sqlite): void {
   const { readonly, memory } = db
@@ -100,7 +103,7 @@ export function closeKeepingWal(db: Sqlite): void {
   let last: Sqlite | undefined
   try {
     last = openSqlite(db.name, { readonly: true, fileMustExist: true })
-    // SQLite opens the files of a connection at its first read. This one does not parse the schema.
+    // SQLite opens the files of a connection at its first read. This read does not parse the schema.
     last.pragma('user_version')
   } catch {
     // A database that cannot be read needs no -wal and -shm for its readers.

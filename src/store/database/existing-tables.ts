@@ -1,7 +1,10 @@
 import { quote } from './sql.ts'
 import type { Sqlite } from './sqlite-types.ts'
 
-/** Which tables, views and columns exist: another version may have written the database, or people added tables. */
+/**
+ * Finds out which tables, views and columns exist: another version may have written the database, or people may have
+ * added tables.
+ */
 
 export function hasTable(db: Sqlite, name: string): boolean {
   return hasObject(db, 'table', name)
@@ -28,8 +31,8 @@ function hasObject(db: Sqlite, type: 'table' | 'view', name: string): boolean {
 }
 
 /**
- * Renames a table without checking or changing views. A view may select columns of another table that had this name, or
- * be broken, and SQLite would refuse the rename because of it.
+ * Renames a table without checking or changing views. SQLite would refuse the rename because of a broken view, or of a
+ * view that selects columns which another table of this name had.
  */
 export function renameTable(db: Sqlite, from: string, to: string): void {
   db.pragma('legacy_alter_table = ON')

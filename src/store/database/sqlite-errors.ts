@@ -83,8 +83,8 @@ const DATABASE_FAULTS: readonly (DatabaseFault & { codes: RegExp })[] = [
 ]
 
 /**
- * Turns an error of SQLite or of the file system into a StopError: 75 when another program has locked the database,
- * else 73. Returns every other error unchanged. For the error of a write, see `writeError`.
+ * Turns an error of SQLite or of the file system into a StopError: exit status 75 when another program has locked the
+ * database, else 73. Returns every other error unchanged. For the error of a write, see `writeError`.
  */
 export function databaseError(error: unknown, file: string): unknown {
   if (error instanceof StopError || !(error instanceof Error)) return error
@@ -113,7 +113,7 @@ export function databaseFault(code: string, file: string): DatabaseFault | undef
   return mayBeReadOnly ? DATABASE_FAULTS.find(({ codes }) => codes.test('EROFS')) : fault
 }
 
-/** With more free space than this, it was not the disk that ended a write. */
+/** Bytes. With more free space than this, a failed write counts as ended by a quota or limit, not by a full disk. */
 const SPACE_FOR_A_WRITE = 64 * 1024 ** 2
 
 function fullDisk(file: string): DatabaseFault {
@@ -165,7 +165,8 @@ function isDiskFull(file: string): boolean {
 
 /**
  * - `READONLY_RECOVERY`: the reader may not write the `-shm`, and a writer has emptied it and is about to rebuild it.
- * - `PROTOCOL`: for about ten seconds, no try to read the WAL succeeded, as when a process is halted while it holds a lock.
+ * - `PROTOCOL`: SQLite tried in vain to read the WAL for about ten seconds, for example because a halted process holds
+ *   a lock.
  */
 const BUSY = /^SQLITE_(BUSY|READONLY_RECOVERY|PROTOCOL)/
 
@@ -202,8 +203,8 @@ export function openElsewhere(file: string, more: string, cause: unknown): StopE
 }
 
 /**
- * The error of a lock that no process of this machine holds, on a file system that may have no locks: SQLite reports
- * that as a lock of another process. Undefined on a local disk.
+ * @returns the error for a lock that no process of this machine holds, on a network file system; undefined on a local
+ * disk. Such a file system may have no locks, which SQLite reports as a lock of another process.
  */
 export function unlockableError(file: string, cause?: Error): StopError | undefined {
   const share = shareOf(file)

@@ -3,7 +3,9 @@ import type Database from 'better-sqlite3'
 export type Sqlite = Database.Database
 export type Statement<Row = unknown> = Database.Statement<unknown[], Row>
 
-/** A cell as SQLite returns it. An integer is a bigint where the connection asks for that, so that no digit is lost. */
+/**
+ * A cell as SQLite returns it. A statement with `safeIntegers()` returns integers as bigint, so that no digit is lost.
+ */
 export type StoredCell = string | number | bigint | null
 
 /**

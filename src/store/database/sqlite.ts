@@ -9,8 +9,9 @@ import type { Sqlite } from './sqlite-types.ts'
 type Library = typeof BetterSqlite
 
 /**
- * Where SQLite's native module is. No version runs on every supported Node: better-sqlite3 12 aborts on Node 24.19 and
- * newer, and 13 crashes on Node 20. Version 13 has its binaries in the package; `node-20/install.js` compiles version 12.
+ * @returns the package with SQLite's native module. No version of it runs on every supported Node: better-sqlite3 12
+ * aborts on Node 24.19 and newer, and 13 crashes on Node 20. Version 13 has its binaries in the package;
+ * `node-20/install.js` compiles version 12.
  */
 export function sqlitePackage(nodeVersion: string): string {
   return Number.parseInt(nodeVersion, 10) >= 22
@@ -32,7 +33,7 @@ export function openSqlite(file: string, options: BetterSqlite.Options = {}): Sq
 function loadLibrary(name: string): Library {
   try {
     const loaded: Library = createRequire(import.meta.url)(name)
-    // The package loads its native module with the first connection.
+    // The package loads its native module only with the first connection, so one is opened here to find errors.
     new loaded(':memory:').close()
     return loaded
   } catch (error) {

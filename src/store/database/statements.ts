@@ -9,7 +9,7 @@ export function statementCache(db: Sqlite): Prepare {
   }
 }
 
-/** The row of a query that always has one, such as a count. */
+/** @returns the row of a query that always has exactly one row, such as a count */
 export function onlyRow<Row>(statement: Pick<Statement<Row>, 'get'>, ...parameters: unknown[]): Row {
   const row = statement.get(...parameters)
   if (row === undefined) throw new TypeError('The query returned no row')

@@ -6,12 +6,15 @@ import type { Checkpoints } from './wal-checkpoints.ts'
 
 /**
  * Runs `work` in a transaction and resolves when it is committed. `work` is synchronous, so no network request can be
- * awaited inside. Calls within a few turns of the event loop share one commit, each in a separate savepoint: for thirty
- * answers that arrive together, this is one disk write instead of thirty.
+ * awaited inside. Calls within a few turns of the event loop share one commit, each in a separate savepoint: thirty
+ * answers that arrive together cost one disk write instead of thirty.
  */
 export interface Transaction {
   <T>(work: () => T): Promise<T>
-  /** The same for notes that no read depends on: their commit neither counts nor calls a listener. */
+  /**
+   * The same for work whose rows no cached query reads: its commit is not counted in `commits()`, and no listener is
+   * called.
+   */
   aside<T>(work: () => T): Promise<T>
   /** Number of commits so far. When it has grown, the cached result of a query is stale. */
   commits(): number
@@ -31,7 +34,7 @@ export interface Attempts {
   /**
    * Resolves to false at once when no attempt has failed since the last call. Else resolves to true when the other
    * program has released the write lock.
-   * @throws StopError (75) when that takes longer than a transaction waits for the lock
+   * @throws StopError (75) when the lock is not released within the time that a transaction waits for it
    */
   waitUntilFree(): Promise<boolean>
 }
@@ -141,7 +144,7 @@ function createAttempts(
         return { value }
       })
       try {
-        // Immediate: SQLite may refuse the write lock to a deferred transaction that has already read.
+        // `immediate`, since SQLite may refuse the write lock to a deferred transaction that has already read.
         return withoutWaiting(db, () => commit.immediate())
       } catch (error) {
         if (db.inTransaction || !isBusy(error)) throw error
@@ -242,16 +245,21 @@ export function withoutWaiting<T>(db: Sqlite, work: () => T): T {
 const PATIENCE_MS = 10_000
 const PAUSE_MS = { shortest: 10, longest: 90 }
 
-/** Of unequal length: with equal ones, each try can meet the lock of a program that writes at a fixed pace. */
+/**
+ * The pauses differ in length: after equal pauses, each try can meet the lock of a program that writes at a fixed pace.
+ */
 function pauseMs(tries: number): number {
   const share = (tries * GOLDEN_RATIO) % 1
   return PAUSE_MS.shortest + share * (PAUSE_MS.longest - PAUSE_MS.shortest)
 }
 
-/** Its multiples modulo 1 are spread evenly, however many there are. */
+/** Any number of its multiples modulo 1 are spread evenly. */
 const GOLDEN_RATIO = (1 + Math.sqrt(5)) / 2
 
-/** Repeats the work while it fails because another program has locked the database. @throws its last error */
+/**
+ * Repeats the work while it fails because another program has locked the database.
+ * @throws the last error of the work
+ */
 export async function whileBusy<T>(clock: Pick<Clock, 'elapsed' | 'sleep'>, work: () => T): Promise<T> {
   const begun = clock.elapsed()
   for (let tries = 0; ; tries += 1) {

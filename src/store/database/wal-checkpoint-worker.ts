@@ -18,7 +18,10 @@ parentPort?.on('message', (work: FileWork) => {
   parentPort?.postMessage(wasDone)
 })
 
-/** Opens a connection for this work only. It may not stay open: `closeDatabase` must close the last connection. */
+/**
+ * Opens a connection for this work only. This connection may not stay open: `closeDatabase` must close the last
+ * connection.
+ */
 function tryWork(work: FileWork): boolean {
   try {
     const db = openSqlite(path, { fileMustExist: true, timeout: 0 })

@@ -5,8 +5,8 @@ import { onlyRow } from './statements.ts'
 /**
  * Checkpoints move the content of the WAL into the database. On the event loop, a checkpoint would block everything
  * while the disk writes tens of megabytes, so a thread with a separate connection runs it. The writer waits meanwhile.
- * If it kept writing, no checkpoint would reach the end of the WAL. SQLite could then never reuse the WAL, which would
- * grow without limit.
+ * If the writer went on, no checkpoint would reach the end of the WAL. SQLite could then never reuse the WAL, which
+ * would grow without limit.
  */
 export interface Checkpoints {
   /** Called after each commit; takes about a microsecond. */
@@ -16,7 +16,9 @@ export interface Checkpoints {
    * move stays in the WAL for the next one.
    */
   run(): Promise<void>
-  /** Runs this work after the next commit instead of a checkpoint. Resolves to whether it was done; never rejects. */
+  /**
+   * Runs this work after the next commit instead of a checkpoint. Resolves to whether the work was done; never rejects.
+   */
   schedule(work: FileWork): Promise<boolean>
   /** Settles the scheduled work as not done. */
   abandon(): void
@@ -29,23 +31,27 @@ export interface CheckpointOptions {
   pages?: number
   /** URL of the thread's program. */
   program?: URL
-  /** Called with the bytes that checkpoints cannot move, once when they become very many. */
+  /**
+   * Called with the bytes of the WAL that checkpoints cannot move, once each time the WAL becomes held
+   * (`HELD_CHECKPOINTS`).
+   */
   onHeld?: ((bytes: number) => void) | undefined
 }
 
-/** The WAL counts as held when it has grown to this multiple of a checkpoint's pages: 256 MB. */
+/** The WAL counts as held when it has grown to this multiple of `pages`: by default to 256 MB. */
 const HELD_CHECKPOINTS = 8
 
 /**
- * 8000 database pages of 4 KB are 32 MB. To store one response of a list, SQLite changes hundreds of index pages at
- * random. The more changes collect in the WAL, the more of them affect the same page, which a checkpoint writes once.
+ * 8000 database pages of 4 KB are 32 MB. To store one response of a list, SQLite changes hundreds of index pages in
+ * random places. The more changes collect in the WAL, the more of them affect the same page, which a checkpoint writes
+ * once.
  */
 const PAGES = 8000
 
 /** The compiled program. It is missing when parley runs from its sources, as in tests; then there is no thread. */
 const PROGRAM = new URL('./wal-checkpoint-worker.js', import.meta.url)
 
-/** Longest wait of `close`, when the disk does not answer. Nothing is lost: the next process reads the WAL. */
+/** Longest wait of `close` for a disk that does not answer. Nothing is lost: the next process reads the WAL. */
 const CLOSE_PATIENCE_MS = 30_000
 
 /** The thread needs very little heap; SQLite allocates outside of it. */
@@ -177,7 +183,7 @@ function createThread(path: string, program: URL): Thread {
   }
 }
 
-/** `workerData` of the checkpoint thread. Each message is a FileWork; the answer says whether it was done. */
+/** `workerData` of the checkpoint thread. Each message is a FileWork; the answer says whether the work was done. */
 export interface CheckpointWorkerData {
   /** Path of the database. */
   path: string

@@ -2,14 +2,14 @@ import { closeSync } from 'node:fs'
 import { createFile, fsyncPath } from '../disk/new-files.ts'
 import type { Sqlite } from './sqlite-types.ts'
 
-/** Copies of a whole database, and their size. Child processes load this file, so it imports little. */
+/** Makes copies of a whole database, and computes their size. Child processes load this file, so it imports little. */
 
 /** The size of a database in bytes, including the pages that are only in the WAL. */
 export function databaseBytes(db: Sqlite): number {
   return pragmaNumber(db, 'page_count') * pragmaNumber(db, 'page_size')
 }
 
-/** The size of a copy of this database: as `databaseBytes`, without the free pages. */
+/** The size in bytes of a copy of this database, which has no free pages. */
 export function contentBytes(db: Sqlite): number {
   return (pragmaNumber(db, 'page_count') - pragmaNumber(db, 'freelist_count')) * pragmaNumber(db, 'page_size')
 }

@@ -48,7 +48,7 @@ export interface PurgeOptions {
   before: string
   limit: number
   now: string
-  /** Called for each row of a table that exists but that this version does not know. Its content stays. */
+  /** Called for each row of a table that exists but that this version does not know. The row's content stays. */
   onUnknown?: (table: string) => void
 }
 
@@ -71,9 +71,9 @@ export interface PurgerDeps {
   prepare: Prepare
   state: Pick<State, 'meta' | 'setMeta' | 'forgetMeta'>
   transaction(work: () => void): Promise<void>
-  /** Does this work off the event loop. Resolves to false when it was not done. */
+  /** Does this work off the event loop. Resolves to false when the work was not done. */
   work(what: FileWork): Promise<boolean>
-  /** Rebuilds the file on its disk. Resolves to false when it was not done. */
+  /** Rebuilds the file on its disk. Resolves to false when the file was not rebuilt. */
   rebuildOnDisk(signal: AbortSignal): Promise<boolean>
 }
 
@@ -148,7 +148,7 @@ export function createPurger({ db, prepare, state, transaction, work, rebuildOnD
 
 const REMAINS = [META.logHoldsPurged, META.fileHoldsPieces]
 
-/** Returns how many rows it changed: 0 when the row is live again. */
+/** Purges a row. Returns how many rows were changed: 0 when the row is live again. */
 type RowPurger = (scope: string, key: string) => number
 
 function createRowPurger(db: Sqlite, prepare: Prepare, table: Table): RowPurger {
@@ -159,7 +159,7 @@ function createRowPurger(db: Sqlite, prepare: Prepare, table: Table): RowPurger 
   const ofKey = descendants(table).flatMap(({ table: child }) => statement(prepare, child, childOf(child)))
   const rejects = rejectsOf(table).map(({ resource, feed }) => ({
     names: [resource, feed],
-    // Removes the whole row, because its digest would make the same item count as known when it is received again.
+    // Removes the whole reject: because of its digest, the same item would count as known when it is received again.
     remove: prepare('DELETE FROM sync_rejects WHERE resource = ? AND _feed = ? AND _scope = ?'),
   }))
   const parts = partsOf(table).map(({ part, columns, from }) => ({
@@ -224,8 +224,8 @@ function partsOf({ name }: Table): PurgedPart[] {
 }
 
 /**
- * Feeds whose rejects have a key of this table as their scope. They read rows of this table, their follow-ups, or a
- * list for each row.
+ * Feeds whose rejects have a key of this table as their scope. These feeds read rows of this table, follow-ups of such
+ * rows, or a list for each row.
  */
 function rejectsOf(table: Table): FeedName[] {
   const key = table.key.at(-1) ?? ''
@@ -262,8 +262,8 @@ function forgetSamples(db: Sqlite): void {
 }
 
 /**
- * Truncates the WAL, whose pages are all in the database by now. False when a reader keeps it. The busy timeout is 0,
- * because SQLite would otherwise block the event loop while it waits for the reader.
+ * Truncates the WAL, whose pages are all in the database by now. Returns false when a reader needs the WAL. The busy
+ * timeout is 0, because SQLite would otherwise block the event loop while it waits for the reader.
  */
 function clearLog(db: Sqlite): boolean {
   return withoutWaiting(db, () => db.pragma('wal_checkpoint(TRUNCATE)', { simple: true })) === 0

@@ -15,7 +15,7 @@ import { isUnpublished } from './purge-queue.ts'
 export type PurgedContentTest = (cells: readonly StoredCell[]) => boolean
 
 /**
- * Undefined for a table without such content: nothing of it was ever purged, or it has no content of people.
+ * @returns undefined when nothing of the table was ever purged, or the table has no content of people
  * @param table the name of the table in the warehouse
  */
 export function purgedContentTest(
@@ -38,15 +38,15 @@ export function purgedContentTest(
 }
 
 /**
- * A rejected item has no key of a row that stays. It leaves the warehouse with the row that it belongs to, or some time
- * after it was stored after all, and both count as purges. An item that was seen only after the last purge is one that
- * an older copy of the warehouse does not have.
+ * A reject leaves the warehouse with the row that it belongs to, or some time after its item could be stored. Both
+ * count as purges. So a reject of the copy was purged if the warehouse lacks it and it was last seen before the last
+ * purge. A reject that was seen later is missing because the warehouse was restored from an older copy.
  */
 function removedRejectTest(db: Sqlite, columns: readonly string[]): PurgedContentTest | undefined {
   const purgedAt = readMeta(db, META.purgedAt)
   if (purgedAt === undefined) return undefined
   const places = ['id', 'first_seen_at', 'last_seen_at'].map(column => columns.indexOf(column))
-  // The number alone may have been given to another item.
+  // The id alone does not decide: another reject may have got the same id.
   const find = db.prepare('SELECT 1 FROM sync_rejects WHERE id = ? AND first_seen_at = ?')
   return cells => {
     const [id, first, last] = places.map(place => cells[place] ?? null)
@@ -80,7 +80,7 @@ function ruleOf(db: Sqlite, name: string, columns: readonly string[]): Rule | un
   return owner && entity && { ...own, owner: entity, on: owner.on }
 }
 
-/** Of a table with the versions of rows. */
+/** @returns the rule of a table with versions of rows */
 function versionRule(db: Sqlite, name: string): Rule | undefined {
   const versions = versionContents(db).find(({ table }) => table === name)
   const owner = versions && TABLES.get(versions.owner)?.table
@@ -94,7 +94,7 @@ function versionRule(db: Sqlite, name: string): Rule | undefined {
   return { owner, on: { [key]: owner.key.at(-1) ?? '' }, fixed, wholeRows: false, content }
 }
 
-/** Of a typed table of CRM records. */
+/** @returns the rule of a typed table of CRM records */
 function crmRule(db: Sqlite, name: string, columns: readonly string[]): Rule | undefined {
   const states = readCrmTableStates(sql => db.prepare(sql))
   const [object] = [...states].find(([, { made }]) => made?.table === name) ?? []
@@ -105,7 +105,7 @@ function crmRule(db: Sqlite, name: string, columns: readonly string[]): Rule | u
   return { owner, on: { id: 'id' }, fixed: { object }, wholeRows: false, content }
 }
 
-/** Rows that are no longer published and do not wait for their purge any more. */
+/** SQL for purged rows: rows that are no longer published and are not in the purge queue. */
 function purgedRows(owner: Table, columns: readonly string[]): string {
   const key = quote(owner.key.at(-1) ?? '')
   const scope = owner.key.length > 1 ? `o.${quote(owner.key[0] ?? '')}` : "''"

@@ -34,7 +34,7 @@ export interface Suspicions {
   /** Records a first denial. Replaces an earlier suspicion of the row, confirmed or not. */
   note(row: RowKey, denial: Pick<Suspicion, 'since' | 'means'>): void
   confirm(row: RowKey): void
-  /** Ends the suspicion of a row that the API shows. Returns whether there was one. */
+  /** Ends the suspicion of a row that the API shows. Returns whether there was a suspicion. */
   end(row: RowKey): boolean
   endAll(table: string): void
   /** Ends the suspicions of link rows whose owner (`livesWith`) is not live. */
@@ -44,20 +44,20 @@ export interface Suspicions {
   confirmedRows(table: string): (Pick<RowKey, 'scope' | 'key'> & { means: Denial })[]
   /** Number of suspected rows, not confirmed, that were first denied at an instant or later. */
   countUndecided(table: string, since: string): number
-  /** The earliest time of denial of the rows that `countUndecided` counts; with `of`, only of those. */
+  /** The earliest denial of the rows that `countUndecided` counts, restricted by `of`. */
   earliestUndecided(table: string, since: string, of?: RowsOf): string | undefined
   latestUndecided(table: string): string | undefined
   /** Number of a table's rows that analysts see as live, counted no further than `atMost`. */
   liveRows(table: string, atMost: number): number
 }
 
-/** Rows in a scope, or without the keys that match a GLOB pattern; default all. */
+/** Restricts rows to a scope, and to keys that do not match a GLOB pattern. Default: all rows. */
 interface RowsOf {
   scope?: string | null | undefined
   butKeys?: string | null | undefined
 }
 
-/** @param values those of the row's key columns */
+/** @param values the values of the row's key columns */
 export function keyOfValues(table: string, values: readonly string[]): RowKey {
   return { table, scope: values.slice(0, -1).join('\u0000'), key: values.at(-1) ?? '' }
 }

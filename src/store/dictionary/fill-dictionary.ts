@@ -23,7 +23,7 @@ import type { State } from '../sync/resource-state.ts'
  * transaction.
  */
 export function fillDictionary(prepare: Prepare, state: Pick<State, 'meta' | 'setMeta'>): void {
-  // Only migrations change the places of columns. To read them from each table would slow every start down.
+  // Only migrations change the places of columns. Reading the places from each table would slow every start down.
   const lastMigration = prepare('SELECT max(created_at) FROM __drizzle_migrations').pluck().get()
   declared ??= digestOf([DICTIONARY.flatMap(dictionaryRows), describedCrmTables(SAMPLE), metricRows()])
   const digest = digestOf([declared, lastMigration])
@@ -82,8 +82,8 @@ function rowsInTableOrder(prepare: Prepare, table: DescribedTable): DictionaryRo
 }
 
 /**
- * The typed tables of the warehouse at this path. None when there is no file yet, or when the version that wrote it had
- * no typed tables.
+ * @returns the typed tables of the warehouse at this path; none when there is no file yet, or when the version that
+ * wrote the file had no typed tables
  * @throws StopError (73) when the file cannot be read or is not a warehouse
  */
 export function readCrmTablesAt(path: string): DescribedTable[] {
@@ -113,7 +113,7 @@ export function fillQuestions(prepare: Prepare, state: Pick<State, 'meta' | 'set
   state.setMeta(META.questions, digest)
 }
 
-/** They are the same for every warehouse that this process opens. */
+/** The questions of this version, read once in a process. */
 let installed: ReturnType<typeof installedQuestions> | undefined
 
 function installedQuestions() {

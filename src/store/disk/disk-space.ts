@@ -21,7 +21,7 @@ interface SpaceNeed {
 
 /**
  * @param free bytes that may still be written to the folder of the file
- * @throws StopError 73
+ * @throws StopError (73) when there is less
  */
 export function requireSpace(free: number, { file, bytes, message, code, advice }: SpaceNeed): void {
   if (free >= bytes) return
@@ -38,7 +38,7 @@ export function databaseSizes(file: string): { bytes: number; walBytes: number }
   return { bytes: fileBytes(file), walBytes: fileBytes(`${file}-wal`) }
 }
 
-/** 0 for a missing file. */
+/** The size of a file; 0 for a missing file. */
 export function fileBytes(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0
 }

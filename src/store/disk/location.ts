@@ -31,8 +31,8 @@ export const isMountPoint = (path: string, mountinfo: string): boolean =>
   mounts(mountinfo).some(({ mountPoint }) => mountPoint === path)
 
 /**
- * The file system of a path without symbolic links; undefined where the system does not show it. statfs(2) would
- * return a number that is the same for all versions of NFS and for everything that FUSE mounts.
+ * The file system of a path without symbolic links; undefined where the system does not show file systems. statfs(2)
+ * would return a number that is the same for all versions of NFS and for everything that FUSE mounts.
  * @param mountinfo text of `/proc/self/mountinfo`
  */
 export function fileSystemOf(path: string, mountinfo = mountTable()): FileSystem | undefined {
@@ -46,11 +46,11 @@ export function fileSystemOf(path: string, mountinfo = mountTable()): FileSystem
   )
 }
 
-/** File systems of other machines, or of programs: several of them have no locks or no shared memory. */
+/** File systems of other machines, or of programs. Several of these have no locks or no shared memory. */
 const SHARES =
   /^(nfs4?|cifs|smb3?|smbfs|9p|virtiofs|fakeowner|fuse(\..+)?|afs|ceph|coda|davfs|glusterfs|lustre|beegfs|vboxsf|vmhgfs|prl_fs)$/
 
-/** The type of the file system of this path, when it is none of a local disk. */
+/** @returns the type of the path's file system; undefined for a local disk */
 export function shareOf(path: string): string | undefined {
   const type = fileSystemOf(resolvedPath(path))?.type
   return type !== undefined && SHARES.test(type) ? type : undefined

@@ -3,29 +3,29 @@ import { basename } from 'node:path'
 import { resolvedPath } from './location.ts'
 
 /**
- * Which processes hold the locks of a database, from /proc/locks. No lock is tried: a process that starts at that
- * moment would fail.
+ * Finds the processes that hold the locks of a database in /proc/locks. Trying a lock would make a process fail that
+ * starts at that moment.
  */
 
 export interface LockHolder {
   pid: number
-  /** The process that started it; undefined when this user may not see it. */
+  /** PID of the parent process; undefined when this user may not see it. */
   parent: number | undefined
-  /** Its program, such as `sqlite3` or `python3 report.py`; undefined when this user may not see it. */
+  /** The program, such as `sqlite3` or `python3 report.py`; undefined when this user may not see it. */
   program: string | undefined
   /** Ends the sentence `The process is …`. */
   state: string
-  /** It goes on only when someone continues it. */
+  /** True for a process that goes on only after someone has continued it. */
   isHalted: boolean
 }
 
 /** A range of bytes of a file of the database. SQLite locks single bytes, which need not exist (os.h, wal.c). */
 interface LockedBytes {
-  /** What the name of the file has after that of the database. */
+  /** The ending that follows the name of the database in the name of the file. */
   end: string
   first: number
   last: number
-  /** Whether a shared lock there stops others. */
+  /** Whether a shared lock counts too. Otherwise only an exclusive lock counts. */
   byReaders: boolean
 }
 
@@ -37,20 +37,20 @@ const DATABASE_BYTES = { end: '', first: PENDING_BYTE, last: LAST_SHARED_BYTE }
 const LOCKS = {
   /** The lock of the one process that may write the warehouse (`lock.ts`). */
   writer: [{ end: '-lock', first: RESERVED_BYTE, last: RESERVED_BYTE, byReaders: true }],
-  /** SQLite's lock for a transaction that writes, and the exclusive one on the whole database. */
+  /** SQLite's lock for a transaction that writes, and the exclusive lock on the whole database. */
   writing: [
     { end: '-shm', first: 120, last: 120, byReaders: true },
     { ...DATABASE_BYTES, byReaders: false },
   ],
   /** SQLite's locks for transactions that read. They keep the WAL from being reused. */
   reading: [{ end: '-shm', first: 123, last: 127, byReaders: true }],
-  /** What every connection holds from its first read until it is closed. */
+  /** The shared lock that every connection holds from its first read until it is closed. */
   open: [{ ...DATABASE_BYTES, byReaders: true }],
 } as const satisfies Readonly<Record<string, readonly LockedBytes[]>>
 
 /**
- * The processes that hold a lock of a database. Undefined where the system does not show locks. Processes of other
- * containers are missing.
+ * @returns the processes that hold a lock of a database, without those of other containers; undefined where the system
+ * does not show locks
  *
  * Only the inode is compared, not the device: btrfs and overlayfs show the device differently in /proc/locks.
  */
@@ -76,13 +76,16 @@ export const otherHolders = (database: string, kind: keyof typeof LOCKS): readon
 /** Four times the size that SQLite leaves to a WAL without readers (`journal_size_limit`). */
 export const LARGE_WAL_BYTES = 256 * 1024 ** 2
 
-/** The other programs whose transactions keep the WAL from shrinking. A child of this process reads for it. */
+/**
+ * The other programs whose transactions keep the WAL from shrinking. Child processes are left out: they read for this
+ * process.
+ */
 export const walReaders = (database: string): readonly LockHolder[] =>
   otherHolders(database, 'reading').filter(({ parent }) => parent !== process.pid)
 
 /**
- * The PIDs in the text of /proc/locks, see proc_locks(5). A line with an arrow is a process that waits for a lock. Locks
- * of an open file have the PID -1. Pure.
+ * The PIDs in the text of /proc/locks, see proc_locks(5). Two kinds of lines are left out: a process that waits for a
+ * lock has an arrow, and a lock of an open file has the PID -1. Pure.
  */
 export function pidsIn(
   locks: string,
@@ -139,7 +142,7 @@ function textOf(pid: number, file: 'stat' | 'cmdline'): string {
   }
 }
 
-/** Such as `process 812 (sqlite3), which is running`; `otherwise` when no process is known. */
+/** @returns a text such as `process 812 (sqlite3), which is running`; `otherwise` when no process is known */
 export function holdersText(holders: readonly LockHolder[], otherwise: string): string {
   const texts = holders.map(
     ({ pid, program, state }) =>

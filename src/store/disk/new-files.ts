@@ -14,9 +14,9 @@ import { dirname } from 'node:path'
 import { errorCode } from '../../base/errors.ts'
 
 /**
- * Creates files and folders that outlive a crash of the machine, where other users may write too, such as on a share or in /tmp. Another user may have put a
- * link there, which leads to files that only this user may write. So a file is always a new one, a folder in a target is
- * never a link, and a mode is set on what was opened and not on a path.
+ * Creates files and folders that outlive a crash of the machine, in places where other users may write too, such as
+ * /tmp. Another user may have put a link there to files that only this user may write. So a file is always new, a
+ * folder in a target is never a link, and a mode is set on an open file and not on a path.
  */
 
 /**
@@ -40,7 +40,7 @@ export function writeNewFile(path: string, content: string | Uint8Array, mode: n
 const FOLDER_ITSELF = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW
 
 /**
- * Creates a folder unless there is one, which keeps its mode. Users who may read files of this mode may enter the folder.
+ * Creates a folder. An existing folder keeps its mode. Users who may read files of this mode may enter the folder.
  * @throws ELOOP for a link, EEXIST for anything else that is no folder
  */
 export function makeFolder(path: string, mode: number): void {
@@ -64,7 +64,10 @@ export function createFolder(path: string): boolean {
   }
 }
 
-/** Undefined where there is nothing. @throws ELOOP for a link, EEXIST for anything else that is no folder */
+/**
+ * @returns undefined where nothing has this path
+ * @throws ELOOP for a link, EEXIST for anything else that is no folder
+ */
 export function folderStats(path: string): Stats | undefined {
   const found = lstatSync(path, { throwIfNoEntry: false })
   if (found === undefined || found.isDirectory()) return found

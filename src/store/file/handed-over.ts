@@ -56,12 +56,15 @@ export function createRequests(prepare: Prepare): Requests {
   }
 }
 
-/** The open requests, read through a connection that may only read. A database of an older version has none. */
+/** @returns the open requests, read through a read-only connection; none from a database of an older version */
 export function readRequests(db: Sqlite): Request[] {
   return hasTable(db, 'sync_requests') ? openRequests(sql => db.prepare(sql)) : []
 }
 
-/** Leaves out requests that only a newer version of parley knows. They stay open. */
+/**
+ * Reads the open requests, without those of a kind or resource that only a newer version of parley knows. The latter
+ * stay open.
+ */
 function openRequests(prepare: Prepare): Request[] {
   const rows = prepare<Request>(
     `SELECT id, kind, resource, asked_at AS askedAt FROM sync_requests
@@ -75,9 +78,10 @@ function openRequests(prepare: Prepare): Request[] {
 }
 
 /**
- * Stores a request for the process that writes the warehouse, unless the same request is open. Returns that process, if
- * it is known.
- * @throws StopError 73 when the database may not be written, 75 when it is busy or its writer supports no requests
+ * Stores a request for the process that writes the warehouse, unless the same request is open.
+ * @returns the process that writes the warehouse, if it is known
+ * @throws StopError, exit status 73 when the database may not be written, 75 when it is busy or its writer supports no
+ * requests
  */
 export async function askWriter(
   path: string,
@@ -89,7 +93,8 @@ export async function askWriter(
   const reader = openDatabase({ path: file, readonly: true })
   try {
     if (!hasTable(reader, 'sync_requests')) throw requestsUnsupported(file)
-    // A restore takes the database out of WAL mode before it replaces the file, and the request with it.
+    // A restore takes the database out of WAL mode before it replaces the file. The request would be lost with the
+    // file.
     if (reader.pragma('journal_mode', { simple: true }) !== 'wal') throw beingReplaced(file)
     await insert(file, request, clock)
     return readWriter(reader)

@@ -25,7 +25,8 @@ const PATIENCE_MS = 250
  * Takes the lock that allows one writer per database. The lock is an open transaction on the small SQLite file
  * `<database>-lock`. The system releases it when the process ends, even on SIGKILL; a PID file would stay behind.
  * @param mode permission bits of the database
- * @throws StopError 73 when the database or the lock has a second name, 75 when another process holds the lock
+ * @throws StopError, exit status 73 when the database or the lock has a second name, 75 when another process holds the
+ * lock
  */
 export function lockDatabase(path: string, clock: Clock, mode: number): HeldLock {
   const file = `${resolvedPath(path)}-lock`
@@ -38,7 +39,7 @@ export function lockDatabase(path: string, clock: Clock, mode: number): HeldLock
     // With the journal in memory, the open transaction creates no journal file.
     lock.pragma('journal_mode = MEMORY')
     lock.exec('BEGIN IMMEDIATE')
-    // Any other file is not opened to more users.
+    // The check is repeated before chmod: a link put there meanwhile would give other users access to its target.
     refuseLinkedLock(file)
     applyMode([file], lockMode(mode))
   } catch (error) {
@@ -54,7 +55,10 @@ export function lockDatabase(path: string, clock: Clock, mode: number): HeldLock
   }
 }
 
-/** Users who may only read the database get no access to the lock: who may read a file can lock it and so stop parley. */
+/**
+ * Mode of the lock file. Users who may only read the database get no access: a user who may read the lock file can lock
+ * it and so stop parley.
+ */
 const lockMode = (mode: number): number => (mode & 0o222) | ((mode & 0o222) << 1)
 
 /**
@@ -78,7 +82,7 @@ export function isLocked(path: string): boolean | undefined {
   }
 }
 
-/** A folder is left to SQLite, which refuses it. */
+/** Refuses a lock file that is a link or has a second name. A folder passes: SQLite refuses it. */
 function refuseLinkedLock(file: string): void {
   const found = lstatSync(file, { throwIfNoEntry: false })
   if (found === undefined || found.isDirectory() || (found.isFile() && found.nlink === 1)) return

@@ -17,7 +17,7 @@ export interface OpenOptions {
   /** Permission bits of a file that is created, and of its `-wal` and `-shm`. Default 0o600. */
   mode?: number
   readonly?: boolean
-  /** When given, a database of another workspace is refused before anything is written. */
+  /** When a workspace is given, a database of another workspace is refused before anything is written. */
   workspace?: WantedWorkspace | undefined
   /** Folder with the migrations that this version knows. Default: the migrations of this version. */
   migrations?: string | undefined
@@ -28,8 +28,8 @@ const BUSY_TIMEOUT_MS = 100
 
 /**
  * Opens a warehouse without upgrading it. When it is opened for writing, a missing file is created empty.
- * @throws StopError 73 when it cannot be opened, parley did not create it, or a newer version wrote it; 75 when another
- * program has locked it; 78 when it holds another workspace
+ * @throws StopError, exit status 73 when the file cannot be opened, parley did not create it, or a newer version wrote
+ * it; 75 when another program has locked it; 78 when it holds another workspace
  */
 export function openDatabase(options: OpenOptions): Sqlite {
   const { path, mode = 0o600, readonly = false, workspace, migrations } = options
@@ -69,9 +69,9 @@ export function readDatabase<T>(options: Omit<OpenOptions, 'mode' | 'readonly'>,
 }
 
 /**
- * Checks the workspace of a database before it is opened for writing. A missing database passes. So does one that
- * cannot be read: opening it for writing reports the error.
- * @throws StopError (78) when it holds rows of another workspace
+ * Checks the workspace of a database before it is opened for writing. A missing or unreadable database passes: opening
+ * it for writing creates it or reports the error.
+ * @throws StopError (78) when the database holds rows of another workspace
  */
 export function refuseOtherWorkspaceAt(path: string, workspace: WantedWorkspace): void {
   if (!existsSync(path)) return
@@ -97,9 +97,9 @@ function olderError(file: string, cause: unknown): StopError {
 }
 
 /**
- * For commands that only read: they cannot upgrade a database, and the tables of an older version lack columns that
- * this version queries. A database without any migration passes.
- * @throws StopError 73 when an older version wrote the database
+ * Refuses a database of an older version, for commands that only read. Such a command cannot upgrade the database, and
+ * the tables lack columns that this version queries. A database without any migration passes.
+ * @throws StopError (73) when an older version wrote the database
  */
 export function refuseOlder(db: Sqlite): void {
   const newest = appliedMigrations(db).at(-1)
@@ -117,15 +117,18 @@ function configure(db: Sqlite, file: string): void {
   // Foreign keys of tables that other people added must neither block parley's writes nor cascade from them. parley
   // writes and deletes the rows of its own child tables explicitly, parents first.
   db.pragma('foreign_keys = OFF')
-  // This is on for every write: a value that is overwritten today may have to be purged later, and a purge does not
-  // reach the remains of rows in free space.
+  // Overwrites deleted content with zeros. A value that is overwritten today may have to be purged later, and a purge
+  // cannot reach the remains of rows in free space.
   db.pragma('secure_delete = ON')
   db.pragma('temp_store = MEMORY')
   db.pragma('cache_size = -8000')
   db.pragma('journal_size_limit = 67108864')
 }
 
-/** Only a copy, which a restore puts in place, is not in this mode yet. Setting it needs a sole connection. */
+/**
+ * Changes only a database that is new or that a restore put in place: any other is in WAL mode. The change needs a sole
+ * connection.
+ */
 function setWalMode(db: Sqlite, file: string): void {
   try {
     db.pragma('journal_mode = WAL')
@@ -161,8 +164,8 @@ function refuseForeignOrNewer(db: Sqlite, file: string, migrations: string | und
 }
 
 /**
- * The file at the path of a database; undefined when there is none yet. `existsSync` would also be false for a path
- * that cannot be followed, and a command would then offer to create a database that it cannot create.
+ * @returns the stats of the database file; undefined when it does not exist yet. `existsSync` is also false for a path
+ * that cannot be followed, and a command would offer to create a database that it cannot create.
  * @throws StopError (73) when the path cannot be followed, or names a folder
  */
 export function databaseStats(path: string): Stats | undefined {
@@ -217,7 +220,7 @@ function secondNameError(message: string, hint: string): StopError {
  */
 export function openWritableFile(file: string, mode: number, timeout = 100): Sqlite {
   const isNew = !existsSync(file)
-  // Reports why a file cannot be written. SQLite would silently open it read-only.
+  // Throws when the file cannot be written. SQLite would silently open it read-only.
   accessSync(isNew ? dirname(file) : file, isNew ? constants.W_OK | constants.X_OK : constants.W_OK)
   if (!isNew) return openSqlite(file, { timeout, fileMustExist: true })
   const db = createForOwnerOnly(() => openSqlite(file, { timeout }))
@@ -249,7 +252,10 @@ export function octalMode(mode: number): string {
   return mode.toString(8).padStart(4, '0')
 }
 
-/** Sets the mode of the files that exist. Returns those that had another mode. */
+/**
+ * Sets the mode of the files that exist.
+ * @returns the files that had another mode
+ */
 export function applyMode(files: readonly string[], wanted: number): ModeChange[] {
   return files.flatMap(path => {
     const stats = statSync(path, { throwIfNoEntry: false })

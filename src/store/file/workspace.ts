@@ -18,7 +18,7 @@ export interface WantedWorkspace {
   isRenamed?: boolean
 }
 
-/** Undefined until the first rows are stored. */
+/** @returns the workspace that the database holds; undefined until the first rows are stored */
 export function workspaceOf(db: Sqlite): Workspace | undefined {
   return readNote<Workspace>(key => readMeta(db, key), META.workspace)
 }

@@ -30,9 +30,12 @@ export interface PruneBounds {
   daysBefore: string
   /** Rejects that were resolved before this instant are deleted. */
   rejectsBefore: string
-  /** The resources that are read. The reads of others wait until they are chosen, but not for what no row names. */
+  /**
+   * The resources that are read. Single reads of another resource wait until it is chosen, unless no row names their
+   * key.
+   */
   chosen: readonly ResourceName[]
-  /** Such reads are deleted if they were due and last named before this instant, by the due clock. */
+  /** Reads whose key no row names are deleted if they were due and last named before this instant, by the due clock. */
   unnamedBefore: string
   /** Rows examined in one batch. */
   limit: number
@@ -142,7 +145,7 @@ function createRejectPruner(prepare: Prepare): PruneBatch {
   }
 }
 
-/** The table of the row that each single read needs: its own, or that of the row of which it reads a part. */
+/** By feed of single reads: the table of the row that is read, or of the row of which a part is read (`partOf`). */
 const TABLE_READ = new Map(
   ITEM_FEEDS.flatMap(({ id, feed }) => {
     const whole = feed.partOf === undefined ? feed : feedNamed(feed.partOf).feed
@@ -151,7 +154,10 @@ const TABLE_READ = new Map(
   }),
 )
 
-/** A read of a chosen resource ends by its answer. One of another resource is never sent, and ends here. */
+/**
+ * Deletes reads of resources that are not chosen. A read of a chosen resource ends with its answer; other reads are
+ * never sent.
+ */
 function createUnnamedPruner(prepare: Prepare): PruneBatch {
   const stored = createStoredRows(prepare)
   const first = { feed: '', key: '' }
@@ -188,7 +194,7 @@ const PROGRAM = new URL('./rebuild-worker.js', import.meta.url)
  * Rewrites the whole database (VACUUM) in a child process, for `clean` in `store/deletions/purge.ts`. The temporary
  * file is in the folder of the database, so the database may be larger than the memory or /tmp. That folder needs free
  * space of about twice the size of the database. No other process may write meanwhile.
- * @returns false when it failed or the signal aborted it; the database is then unchanged
+ * @returns false when the rebuild failed or the signal aborted it; the database is then unchanged
  */
 export async function rebuildOnDisk(
   database: string,

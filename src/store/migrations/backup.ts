@@ -18,16 +18,18 @@ export interface UpgradeCopy {
   bytes: number
 }
 
-/** The copy for an upgrade whose first migration is `tag`; undefined when the database is too small for one. */
+/**
+ * @returns the copy for an upgrade whose first migration is `tag`; undefined when the database is too small for a copy
+ */
 export function plannedCopy(db: Sqlite, file: string, tag: string): UpgradeCopy | undefined {
   const bytes = contentBytes(db)
   return bytes > MIN_COPIED_BYTES ? { path: upgradeCopyPath(file, tag), bytes } : undefined
 }
 
 /**
- * Writes the planned copy, complete or not at all, with the mode of the database. The copy of an interrupted upgrade
- * is reused when no process has written the database since.
- * @throws StopError 73 `no-space-for-backup` when the disk lacks space; nothing was written then
+ * Writes the planned copy, complete or not at all, with the mode of the database. The copy of an interrupted upgrade is
+ * reused when no process has written the database since.
+ * @throws StopError (73) `no-space-for-backup` when the disk lacks space; nothing was written then
  */
 export function writeUpgradeCopy(
   db: Sqlite,

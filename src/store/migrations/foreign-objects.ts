@@ -11,7 +11,9 @@ import type { Sqlite } from '../database/sqlite-types.ts'
 import { SEARCH_INDICES } from '../search/index-schema.ts'
 import { FOLDER, type Migration, migrationsIn } from './journal.ts'
 
-/** The objects of the schema: which are parley's, and what those of other people do to its writes and migrations. */
+/**
+ * Tells parley's schema objects from those of other people, and handles what the latter do to writes and migrations.
+ */
 
 /** A view, a trigger or an index. */
 interface SchemaObject {
@@ -22,7 +24,7 @@ interface SchemaObject {
   sql: string
 }
 
-/** All views and triggers, and the indices that are not of a constraint. */
+/** @returns all views and triggers, and the indices that do not belong to a constraint */
 function schemaObjects(db: Sqlite, order: 'name' | 'rowid'): SchemaObject[] {
   return db
     .prepare<unknown[], SchemaObject>(
@@ -33,17 +35,17 @@ function schemaObjects(db: Sqlite, order: 'name' | 'rowid'): SchemaObject[] {
 }
 
 /**
- * Triggers and indices that other people created on parley's tables. They take part in each of parley's writes, and
- * one that fails makes the write fail.
+ * Triggers and indices that other people created on parley's tables. They run in each of parley's writes, and an object
+ * that fails makes the write fail.
  */
 export type ForeignObject = SchemaObject & { type: 'trigger' | 'index' }
 
 const NOT_OWN = 'which parley did not create'
 
-/** Whether the stored reason of a failure is the error of a write that such an object made fail. */
+/** Whether a stored failure reason is the error of a write that a foreign object made fail. */
 export const isOfForeignObject = (reason: string): boolean => reason.includes(`, ${NOT_OWN}, fails: `)
 
-/** The code of the error of a write that such an object made fail. */
+/** The error code of a write that a foreign object made fail. */
 export const FOREIGN_OBJECT = 'foreign-object'
 
 export function foreignObjects(
@@ -62,19 +64,21 @@ function tablesOfParley(db: Sqlite, own: OwnObjects): ReadonlySet<string> {
   return new Set([...own.tables, ...[...states.values()].flatMap(tableNamesOf)])
 }
 
-/** Typed CRM tables have no indices. */
+/** Whether parley created the object. Typed CRM tables have no indices. */
 const isOwn = (type: ForeignObject['type'], name: string, { indices }: OwnObjects): boolean =>
   type === 'index' ? indices.has(name) : SEARCH_INDICES.some(({ objects }) => objects.has(name))
 
-/** As `databaseError`, and for a write that failed because of an object that parley did not create, a StopError (73). */
+/**
+ * As `databaseError`. In addition, turns the error of a write that a foreign object made fail into a StopError (73).
+ */
 export function writeError(error: unknown, file: string): unknown {
   const known = databaseError(error, file)
   return known instanceof Error ? (foreignObjectError(known, file) ?? known) : known
 }
 
 /**
- * The error of a write that failed because of an object that parley did not create; undefined when it had another
- * cause. Reads the schema through a separate connection.
+ * @returns the error for a write that a foreign object made fail, undefined for others. Reads the schema through a
+ * separate connection.
  */
 function foreignObjectError(error: Error, file: string): StopError | undefined {
   if (!/^SQLITE_(ERROR|CONSTRAINT|MISMATCH)/.test(errorCode(error) ?? '')) return undefined
@@ -96,7 +100,7 @@ function foreignObjectError(error: Error, file: string): StopError | undefined {
   const names = objects.map(({ type, name, table }) => `the ${type} ${name} on ${table}`).join(' or ')
   const drops = objects.map(({ type, name }) => `DROP ${type.toUpperCase()} ${quote(name)};`).join(' ')
   const them = objects.length === 1 ? 'it' : 'them'
-  // A trigger may raise an error with text of the row, and SQLite quotes the value that it cannot use.
+  // Keeps content out: a trigger may raise an error with text of the row, and SQLite quotes a value that it cannot use.
   const isOfSchema = errorCode(error) !== RAISED || objects.some(({ sql }) => sql.includes(error.message))
   const why = isOfSchema ? error.message.replace(/: ['"].*/s, ': …') : 'it raises an error'
   return new StopError(`Cannot write ${file}: ${names}, ${NOT_OWN}, fails: ${why}`, {
@@ -110,16 +114,16 @@ function foreignObjectError(error: Error, file: string): StopError | undefined {
 const RAISED = 'SQLITE_CONSTRAINT_TRIGGER'
 
 /**
- * What a message of SQLite is about, such as `no such table: main.my_log`, `UNIQUE constraint failed: teams.name` or
- * `cannot modify my_view because it is a view`.
+ * Finds the object or column that a message of SQLite names, such as `no such table: main.my_log`, `UNIQUE constraint
+ * failed: teams.name` or `cannot modify my_view because it is a view`.
  */
 const SUBJECT =
   /^(?:table |cannot modify |cannot store .* column |(?:.* failed|no such .*): (?:index ')?(?:main\.|new\.|old\.)?)(?<name>.+?)(?:[.']| has | because |$)/i
 
 /**
- * The objects that can have caused an error with this message. Where none mentions what the message is about, and
- * parley's own statements cannot have caused it, each that computes something may have: SQLite reports what is below a
- * view or computed by a function without the name of the trigger. Pure.
+ * @returns the objects that can have caused an error with this message. If no object mentions the name in the message,
+ * and parley's own statements cannot have caused the error, these are all objects that compute something: SQLite does
+ * not name the trigger in an error below a view or inside a function. Pure.
  */
 export function blamedObjects(
   error: Pick<Error, 'message'> & { code?: unknown },
@@ -161,7 +165,7 @@ const hasWord = (sql: string, word: string): boolean =>
     .split(/[^\p{L}\p{N}_$]+/u)
     .includes(word.toLowerCase())
 
-/** The errors of the triggers and indices whose statement SQLite cannot even compile, for example since a table is gone. */
+/** @returns the errors of triggers and indices that SQLite cannot even compile, for example since a table is gone */
 export function deadObjectErrors(db: Sqlite, file: string): StopError[] {
   const tables = new Set(foreignObjects(db).map(({ table }) => table))
   const found = [...tables].flatMap(table => {
@@ -186,7 +190,9 @@ function compileError(db: Sqlite, sql: string, file: string): StopError | undefi
   }
 }
 
-/** The tables and indices that parley's migrations create, so without typed CRM tables and full-text indices. */
+/**
+ * The tables and indices that parley's migrations create. Typed CRM tables and full-text indices are not among them.
+ */
 export interface OwnObjects {
   tables: ReadonlySet<string>
   indices: ReadonlySet<string>

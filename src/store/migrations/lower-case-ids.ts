@@ -10,8 +10,8 @@ import { sameJson } from '../rows/payload-writer.ts'
 import { createMergedMails, type MergedMails, mailOf } from './regrouped-mails.ts'
 
 /**
- * Brings the UUIDs that earlier versions stored in upper case to lower case. A row whose id differs from another only by
- * case is joined with it: the newer of two live rows stays.
+ * Brings the UUIDs that earlier versions stored in upper case to lower case. Two rows whose ids differ only by case are
+ * joined: a live row stays rather than a deleted row, else the newer row.
  */
 
 /** How many rows are renamed between two reads of the table. */
@@ -20,7 +20,7 @@ const BATCH = 500
 const isUpperCase = (column: string) =>
   `(${quote(column)} GLOB '*[A-F]*' AND ${quote(column)} GLOB '${UUID_GLOB}')`
 
-/** Tables of parley's own state with ids, each with all of its key. */
+/** Tables of parley's own state with ids, each with all columns of its key. */
 const STATE: Readonly<Record<string, readonly string[]>> = {
   sync_tasks: ['feed', 'scope', 'key'],
   sync_seen: ['feed', 'scope', 'key'],
@@ -29,8 +29,8 @@ const STATE: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Ids that refer to others are not looked for: they come in the answer that gives their row an id, and a row whose id is
- * in lower case is rewritten when it is read again. So only keys are read, most of them from their index.
+ * Reads keys only, mostly in an index. Columns that refer to other rows are skipped: their ids come in the same answer
+ * as the row's id, and a row whose id is in lower case is rewritten when it is read again.
  */
 function hasUpperCaseIds(prepare: Prepare): boolean {
   const places = [
@@ -45,7 +45,7 @@ function hasUpperCaseIds(prepare: Prepare): boolean {
   return anyOf.some(exists => onlyRow(prepare<number>(`SELECT ${exists}`).pluck()) === 1)
 }
 
-/** Whether the ids in the key of a table are those of rows in another table. */
+/** Whether the key of a table repeats ids of rows in another table. */
 const isCopied = ({ kind, livesWith }: Table) => kind === 'child' || livesWith?.table === 'crm_records'
 
 function idsInKey(placed: PlacedTable): string[] {
@@ -64,7 +64,7 @@ export function lowerCaseIds(db: Sqlite, now: string): void {
     if (placed.table.kind === 'entity' && idsInKey(placed).length > 0) renameRows(prepare, placed, mails, now)
   for (const placed of TABLES.values()) renameReferences(prepare, placed, now)
   renameState(prepare)
-  // The store makes them again from the records.
+  // The store makes the typed tables again from the records.
   for (const { made, next } of readCrmTableStates(prepare).values())
     for (const typed of [made, next]) if (typed) db.exec(`DROP TABLE IF EXISTS ${quote(typed.table)}`)
 }
@@ -102,7 +102,7 @@ type Key = readonly string[]
 interface RowChanges {
   has(key: Key): boolean
   rename(from: Key, to: Key): void
-  /** Makes one row of both, under the key in lower case. */
+  /** Makes one row of the two, under the key in lower case. */
   join(upper: Key, lower: Key): void
   endSuspicions(upper: Key, lower: Key): void
 }
@@ -166,13 +166,13 @@ const named = (name: string, key: Key) =>
 const ownColumns = ({ columns, key }: Table): [string, Column][] =>
   Object.entries(columns).filter(([name, { source }]) => source.from === 'parley' && !key.includes(name))
 
-/** SQL condition: nothing of the row was read by single reads yet. */
+/** SQL condition under which no single read has returned anything of the row yet. */
 function isPending(table: Table): string {
   const states = ownColumns(table).filter(([, column]) => column.default === "'pending'")
   return ['true', ...states.map(([name]) => `${quote(name)} = 'pending'`)].join(' AND ')
 }
 
-/** SQL: what parley itself knows of the other row, and of this one not. */
+/** SQL that copies parley's own values from the row `left` to the row `kept`, where `kept` has only the default. */
 function completeSql(table: Table): string {
   const sets = ownColumns(table).map(([name, column]) => {
     const cell = quote(name)
@@ -231,7 +231,7 @@ function createCopyChanges(prepare: Prepare, mails: MergedMails) {
   )
   return {
     read: (...keys: readonly Key[]): RenamedCopy[] => keys.flatMap(key => find.get(key.at(-1)) ?? []),
-    /** Returns the e-mails to merge again. @param before the copies that have become the one with this key */
+    /** Returns the e-mails to merge again. @param before the copies that have become the copy with this key */
     follow(before: readonly RenamedCopy[], key: Key): string[] {
       const row = onlyRow(find, key.at(-1))
       const mail = mailOf(from, groupBy, row)
@@ -254,7 +254,9 @@ const canonicalMail = (mail: string) =>
 
 // ----------------------------------------------------------------------------------------------- history
 
-/** Both rows of a record have changes of their own, each from the value that it had before. */
+/**
+ * Joins the histories of the two rows of a record. A change to a value that the joined history already has is removed.
+ */
 function createHistoryChanges(prepare: Prepare, table: Table) {
   if (table.name !== 'crm_records') return undefined
   const changes = prepare<{
@@ -302,7 +304,7 @@ function renameReferences(prepare: Prepare, placed: PlacedTable, now: string): v
       kind === 'json'
         ? [`canonical_json(${cell})`, `${cell} <> canonical_json(${cell})`]
         : [`lower(${cell})`, isUpperCase(column)]
-    // In a key, the same row may be there in lower case.
+    // If the column is in the key, the row may exist in lower case. The row in upper case is then deleted.
     prepare(`UPDATE OR IGNORE ${name} SET ${cell} = ${lower}${touch} WHERE ${isUpper}`).run(...times)
     if (table.key.includes(column)) prepare(`DELETE FROM ${name} WHERE ${isUpper}`).run()
   }
@@ -314,10 +316,10 @@ function renameState(prepare: Prepare): void {
   prepare(
     'DELETE FROM sync_suspicions WHERE canonical_ids(scope) <> scope OR canonical_ids(key) <> key',
   ).run()
-  // The passes of these scopes start again.
+  // The passes over these scopes start again, so the keys that they have seen are deleted.
   prepare('DELETE FROM sync_seen WHERE canonical_ids(scope) <> scope').run()
   for (const [table, key] of Object.entries(STATE)) renameKeys(prepare, table, key)
-  // A cursor is only valid with the query that it came with.
+  // Of two segments, the one in lower case stays. A pass begins again, since a cursor is only valid with its query.
   prepare(
     `DELETE FROM sync_segments WHERE canonical_ids(scope) <> scope AND EXISTS (
        SELECT 1 FROM sync_segments s WHERE s.feed = sync_segments.feed AND s.scope = canonical_ids(sync_segments.scope))`,
@@ -334,7 +336,7 @@ function renameState(prepare: Prepare): void {
   ).run()
 }
 
-/** Of two tasks, the one in lower case stays and is due when the first of them is. */
+/** Of two rows, the one in lower case stays. A task is then due at the earlier of the two times. */
 function renameKeys(prepare: Prepare, table: string, key: readonly string[]): void {
   const columns = prepare<string>('SELECT name FROM pragma_table_info(?)').pluck().all(table)
   const others = columns.filter(column => !key.includes(column)).map(quote)

@@ -40,7 +40,7 @@ export interface UpgradeOptions {
 
 /**
  * Copies the database unless it is small, then applies all pending migrations in one transaction.
- * @throws StopError 73 when there is no space for the copy or a migration fails; the database is then unchanged
+ * @throws StopError (73) when there is no space for the copy or a migration fails; the database is then unchanged
  */
 export function migrate(db: Sqlite, file: string, options: UpgradeOptions = {}): void {
   const { migrations: folder = FOLDER, onUpgrade, onLeftOut, freeBytes } = options
@@ -77,7 +77,7 @@ function applyMigrations(db: Sqlite, file: string, folder: string, pending: read
         hasCopyTexts(db),
       ]
       for (const migration of pending) applyOne(db, file, folder, migration)
-      // These know the tables by their present names.
+      // These functions expect the table names that the migrations leave.
       if (!hadPurgeQueue && hasPurgeQueue(db)) queueEarlierDeletions(db)
       if (!hadCopyTexts && hasCopyTexts(db) && hasPurgeQueue(db)) correctKeys(db)
       if (hasTable(db, 'sync_meta')) forgetOpenings(db)
@@ -96,7 +96,7 @@ function hasPurgeQueue(db: Sqlite): boolean {
   return hasTable(db, 'sync_purge_queue')
 }
 
-/** What migrations change is not noted, so the next publication has to compare all rows. */
+/** Makes the next publication compare all rows, since changes by migrations are not noted. */
 function forgetOpenings(db: Sqlite): void {
   db.prepare('DELETE FROM sync_meta WHERE key = ?').run(META.openings)
 }
@@ -105,7 +105,10 @@ function hasCopyTexts(db: Sqlite): boolean {
   return hasColumn(db, 'message_copies', 'text')
 }
 
-/** Earlier versions stored ids in the case of the answer, and took blank Message-IDs for the same one. */
+/**
+ * Corrects the keys of earlier versions, which stored ids in the case of the answer and treated all blank Message-IDs
+ * as one.
+ */
 function correctKeys(db: Sqlite): void {
   const now = isoInstant(systemClock().now())
   regroupMails(db, now)

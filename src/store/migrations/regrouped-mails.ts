@@ -10,13 +10,13 @@ import { createMerges } from '../rows/write-items.ts'
 /** How many e-mails, or copies of one, are handled at a time. */
 const BATCH = 500
 
-/** What `trim` removes in JavaScript. */
+/** The characters that `trim` removes in JavaScript. */
 const BLANKS =
   '\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff'
 
 /**
- * Gives the copies whose Message-ID is blank, or has blanks at its ends, the key that they would get now, and makes the
- * texts of copies with other senders than their e-mail due.
+ * Corrects two kinds of copies. A copy whose Message-ID is blank, or has blanks at its ends, gets the key that this
+ * version would give it. The text of a copy with other senders than its e-mail becomes due.
  */
 export function regroupMails(db: Sqlite, now: string): void {
   const prepare = statementCache(db)
@@ -68,7 +68,7 @@ export function mailOf(table: string, groupBy: string, row: Readonly<Record<stri
   return String(source.value(cell))
 }
 
-/** E-mails with several senders: only their copies can have other senders than the first. */
+/** Merges e-mails with several senders again: only such an e-mail can have copies with different senders. */
 function readOtherSenders(prepare: Prepare, mails: MergedMails, now: string): void {
   const { parts, sender } = mails.derivation
   const conditions = Object.entries(sender.when).map(
@@ -82,10 +82,13 @@ function readOtherSenders(prepare: Prepare, mails: MergedMails, now: string): vo
     mails.refresh(new Set(keys), now)
 }
 
-/** What migrations do with e-mails whose copies get another key. */
+/** Changes e-mails whose copies get another key. */
 export interface MergedMails {
   derivation: Derivation
-  /** The merged row gets another key, with its text. Where that key has a row, its text fills a missing one. */
+  /**
+   * Gives a merged row and its text the key `to`. If `to` has a row already, that row stays, and a missing text is
+   * filled.
+   */
   move(from: string, to: string): void
   /** Removes a merged row that has no copies. */
   remove(key: string): void

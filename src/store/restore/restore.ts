@@ -44,11 +44,11 @@ export interface RestoreOptions {
 /**
  * Replaces the database with a copy of a warehouse. The copy is written next to the database, verified, fsynced, and
  * then renamed. When the process is killed, the path names either the old database or the complete new one. On a file
- * system without hard links, or when the old database is damaged, it may also name no file. The old database is kept
- * under another name.
- * @throws StopError 64 when the copy is the database itself; 73 when the copy is not a warehouse, is damaged or of a
- * newer version, or the database cannot be replaced; 75 while another process uses the database; 78 when the copy holds
- * another workspace
+ * system without hard links, or when the old database is damaged, the path may also name no file. The old database is
+ * kept under another name.
+ * @throws StopError, exit status 64 when the copy is the database itself; 73 when the copy is not a warehouse, is
+ * damaged or of a newer version, or the database cannot be replaced; 75 while another process uses the database; 78
+ * when the copy holds another workspace
  */
 export async function restoreDatabase(options: RestoreOptions): Promise<Restored> {
   const [database, from] = [resolvedPath(options.database), resolvedPath(options.file)]

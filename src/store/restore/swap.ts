@@ -15,10 +15,11 @@ import type { RequestsToday } from '../sync/requests-today.ts'
 import type { Writer } from '../sync/writer-note.ts'
 
 /**
- * The database that a copy replaces, taken out of use: no other program has it open. A program that had it open would
- * delete the -wal of the new database when it closes the old one. SQLite would also apply the journal of that program's
- * open transaction to the new database. So this process first leaves WAL mode, which removes the -wal and -shm files;
- * SQLite permits this only to a sole connection. Then an exclusive lock keeps other programs out during the rename.
+ * The database that a copy replaces, taken out of use: no other program has it open. A program with the old database
+ * open would delete the -wal of the new database when it closes the old one. SQLite would also apply the journal of
+ * that program's open transaction to the new database. So this process first leaves WAL mode, which removes the -wal
+ * and -shm files; SQLite permits this only to a sole connection. Then an exclusive lock keeps other programs out during
+ * the rename.
  */
 export interface CurrentDatabase {
   /** Undefined when there is no database or it cannot be read. */
@@ -26,13 +27,13 @@ export interface CurrentDatabase {
   notes: CarriedNotes
   /** Renames a complete copy to the database's path. Returns the new path of the old database, if there was one. */
   replaceWith(part: string, mode: number): string | undefined
-  /** Closes the old database. If it was not replaced, its journal mode is restored first. */
+  /** Closes the old database. If no copy has replaced it, its journal mode is restored first. */
   close(): void
 }
 
 const COMPANIONS = ['', '-wal', '-shm', '-journal']
 
-/** Removes the second hard link of the database that a restore left when it was killed between link and rename. */
+/** A restore that was killed between link and rename left a second hard link to the database. Removes that link. */
 export function finishEarlierSwap(database: string): void {
   const own = identityOf(database)
   if (own === undefined) return
@@ -43,7 +44,7 @@ export function finishEarlierSwap(database: string): void {
 
 /**
  * @param now ms since the epoch, by this machine's clock
- * @throws StopError 73 when parley did not create the database, 75 when another program has it open
+ * @throws StopError, exit status 73 when parley did not create the database, 75 when another program has it open
  */
 export function takeOutOfUse(database: string, now: number): CurrentDatabase {
   const aside = asidePath(database, now)
@@ -120,7 +121,7 @@ function linkAside(database: string, aside: string): void {
   }
 }
 
-/** @throws StopError 75 when another program has the database open */
+/** @throws StopError (75) when another program has the database open */
 function requireSoleUse(database: string, work: () => unknown): void {
   try {
     work()
@@ -129,7 +130,10 @@ function requireSoleUse(database: string, work: () => unknown): void {
   }
 }
 
-/** Refuses a database that parley did not create. One of a newer version passes: a downgrade restores an older copy. */
+/**
+ * Refuses a database that parley did not create. A database of a newer version passes: a downgrade restores an older
+ * copy.
+ */
 function refuseForeign(database: string): void {
   try {
     openDatabase({ path: database, readonly: true }).close()
@@ -138,7 +142,10 @@ function refuseForeign(database: string): void {
   }
 }
 
-/** A value of `sync_meta`; undefined where another program has damaged it. A restore replaces the file anyway. */
+/**
+ * @returns the value that `read` reads from `sync_meta`; undefined when another program has damaged it. A restore
+ * replaces the file anyway.
+ */
 function unlessDamaged<T>(read: () => T): T | undefined {
   try {
     return read()
@@ -153,7 +160,7 @@ function notesIn(db: Sqlite): CarriedNotes {
   return { requestsToday: note<RequestsToday>(META.requestsToday), learnedRate: note(META.learnedRate) }
 }
 
-/** For a missing or damaged database: its files are renamed without SQLite. */
+/** Takes a missing or damaged database out of use. Its files are renamed without SQLite. */
 function takeUnreadable(database: string, aside: string): CurrentDatabase {
   return {
     workspace: undefined,
@@ -178,7 +185,7 @@ function copyOwnerAndMode(part: string, database: string): void {
   chmodSync(part, mode & 0o777)
 }
 
-/** Values of the current database that the copy takes over. The copy has older ones. */
+/** Values of the current database that replace the older values of the copy. */
 interface CarriedNotes {
   requestsToday: RequestsToday | undefined
   learnedRate: unknown
@@ -194,7 +201,7 @@ interface NoteUpdate {
 
 /**
  * Keys about the process that wrote the warehouse when it was copied. They do not apply to the restored database.
- * Without openings, no publication counts on the changes that the copy has noted.
+ * Without openings, the next publication compares all rows and does not rely on the changes noted in the copy.
  */
 const PROCESS_KEYS = [META.daemonState, META.announcedProblems, META.publishing, META.openings]
 
@@ -220,7 +227,7 @@ export function updateNotes(file: string, { carried, writer, now }: NoteUpdate):
       for (const [key, note] of notes) if (note !== undefined) meta.set(key, JSON.stringify(note))
       for (const key of PROCESS_KEYS) meta.remove(key)
       clearGates(db)
-      // The note of earlier versions, of which an upgrade makes a gate.
+      // Earlier versions stored a closed API here, of which an upgrade would make a gate.
       meta.remove('unreachable')
       end.run(now)
     })
@@ -230,7 +237,10 @@ export function updateNotes(file: string, { carried, writer, now }: NoteUpdate):
   }
 }
 
-/** The count of the later day. For the same day: the larger count, so that the daily limit is never exceeded. Pure. */
+/**
+ * @returns the count of the later day. For the same day: the larger count, so that the daily limit is never exceeded.
+ * Pure.
+ */
 export function laterRequests(
   copy: RequestsToday | undefined,
   present: RequestsToday | undefined,

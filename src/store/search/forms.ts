@@ -1,8 +1,7 @@
 /**
  * Which texts match a term: case, full or half width, composed or decomposed characters and the kind of white space do
- * not matter. The indices hold the texts as stored: SQL
- * triggers keep them up to date in every program that writes, and SQL cannot convert widths. Therefore a search expands
- * the term to all its forms. Pure.
+ * not matter. The indices hold the texts as stored, since SQL triggers fill the indices and SQL cannot convert widths.
+ * Therefore a search expands the term to all its forms. Pure.
  */
 
 /** For each character of one spelling of the term, the characters that count as equal to it. */
@@ -37,7 +36,7 @@ const BY_PLAIN: ReadonlyMap<string, readonly string[]> = WIDE_OR_NARROW.reduce((
 
 const MARKS = ['\uff9e', '\uff9f']
 
-/** Voiced kana to their two half-width characters. */
+/** Voiced kana → their two half-width characters. */
 const HALVED: ReadonlyMap<string, string> = new Map(
   WIDE_OR_NARROW.flatMap(each =>
     MARKS.map(mark => [(each + mark).normalize('NFKC'), each + mark] as const).filter(
@@ -53,10 +52,12 @@ const WHITE_SPACE = Array.from(
   ' \t\n\v\f\r\u0085\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000',
 )
 
-/** Letters of one capital or of one small letter: Turkish has two letters i, and µ, Å and Ω are also signs of units. */
+/**
+ * Letters that share a capital or a small letter: Turkish has two letters i, and µ, Å and Ω are also signs of units.
+ */
 const ONE_LETTER = ['iIıİ', 'σΣς', 'μΜ\u00b5', 'åÅ\u212b', 'ωΩ\u2126']
 
-/** All characters that count as equal to this one; this one comes first. */
+/** @returns all characters that count as equal to this character, itself first */
 function alike(character: string): readonly string[] {
   if (character === ' ') return WHITE_SPACE
   const plain = character.normalize('NFKC')
@@ -90,8 +91,8 @@ export function regexOf(form: Form): string {
 const escaped = (character: string): string => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`
 
 /**
- * For each three consecutive characters of a form: all texts that the index may have for them. Three that begin or end
- * with white space are left out, since a line break may have several characters (`withOneSpacePerBreak`).
+ * For each three consecutive characters of a form: all texts that the index may have for them. Trigrams that begin or
+ * end with white space are left out, since a line break may have several characters (`withOneSpacePerBreak`).
  */
 export function trigramsOf(form: Form): string[][] {
   return form.slice(2).flatMap((last, at) => {
@@ -102,10 +103,13 @@ export function trigramsOf(form: Form): string[][] {
   })
 }
 
-/** What may follow the last letter before a line break of several characters. */
+/** The first two characters of a line break of several characters. */
 const BREAKS = ['\r\n', ' \r', ' \n']
 
-/** All texts that match this short form. The index folds the case of what it is asked for. */
+/**
+ * @returns all texts that match this short form. The index folds the case of queries, so one case is enough for most
+ * characters.
+ */
 export function runsOf(form: Form): string[] {
   const runs = form.reduce<string[]>(
     (prefixes, characters) => {
@@ -118,7 +122,7 @@ export function runsOf(form: Form): string[] {
 }
 
 /**
- * Characters that the index folds as JavaScript does, so that one case is enough. The index folds fewer of the others,
- * and İ has two characters in lower case.
+ * Characters that the index folds to lower case as JavaScript does. For the others `runsOf` keeps every case: the index
+ * does not fold all of them, and İ has two characters in lower case.
  */
 const FOLDED_ALIKE = /[^\u0130\u037f\u0528-\u1dff\u2000-\ufeff\u{10000}-\u{10ffff}]/u

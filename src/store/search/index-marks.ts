@@ -22,7 +22,7 @@ export interface IndexProgress {
  * FTS5 stores a deletion as a new entry next to the old one. Merging all FTS5 segments of the index removes both.
  *
  * - `kept` → `outdated`: a text is edited or deleted (a trigger)
- * - `outdated` → `to be joined`: a purge is due (`forget`)
+ * - `outdated` or `being joined, outdated` → `to be joined`: a purge is due (`forget`)
  * - `to be joined` → `being joined`: the merge has begun
  * - `being joined` → `kept`: the merge is complete
  * - `being joined` → `being joined, outdated`: a text is edited or deleted during the merge, which does not remove it
@@ -30,7 +30,7 @@ export interface IndexProgress {
  */
 export type IndexState = 'kept' | 'outdated' | 'to be joined' | 'being joined' | 'being joined, outdated'
 
-/** The marks by the name of their index. None before the first index is created. */
+/** @returns the marks by the name of their index; no mark before the first index is created */
 export function readIndexProgress(db: Sqlite): ReadonlyMap<string, IndexProgress> {
   if (!hasTable(db, MARKS)) return new Map()
   const marks = db.prepare<unknown[], IndexProgress>(`SELECT * FROM ${MARKS}`).all()
@@ -54,7 +54,9 @@ interface SearchObject {
   sql: string
 }
 
-/** The full-text tables, their triggers and the table of marks, by name. Without the internal tables of FTS5. */
+/**
+ * @returns the full-text tables, their triggers and the table of marks, by name, without the internal tables of FTS5
+ */
 function searchObjects(db: Sqlite): ReadonlyMap<string, SearchObject> {
   const all = db
     .prepare<unknown[], SearchObject>(
@@ -80,7 +82,7 @@ function isWhole({ objects, name }: SearchIndex, present: ReadonlyMap<string, Se
   )
 }
 
-/** One step towards the wanted schema objects. Outdated indices are dropped first, one after the other. */
+/** Takes one step towards the wanted schema objects. Outdated indices are dropped first, one after the other. */
 export function takeStep(db: Sqlite, isWanted: boolean): void {
   const present = searchObjects(db)
   const kept = new Set(
@@ -104,8 +106,9 @@ export function takeStep(db: Sqlite, isWanted: boolean): void {
 }
 
 /**
- * Drops the triggers and marks, so that rows can be written without the indices and `advance` builds them again. Returns
- * false when there was none. For a migration, which cannot rebuild a table that a trigger names, and for a damaged index.
+ * Drops the triggers and marks, so that rows can be written without the indices and `advance` builds the indices again.
+ * For a damaged index, and for a migration, which cannot rebuild a table that a trigger names.
+ * @returns false when there were no triggers and no marks
  */
 export function invalidateSearch(db: Sqlite): boolean {
   const present = searchObjects(db)
@@ -116,13 +119,14 @@ export function invalidateSearch(db: Sqlite): boolean {
   return marks > 0 || [...present.values()].some(({ type }) => type === 'trigger')
 }
 
-/** The code of the error of a transaction that met a damaged index, which is then invalid. */
+/** The error code of a transaction that met a damaged index and invalidated the indices. */
 export const SEARCH_REBUILT = 'search-rebuilt'
 
 /**
- * Invalidates the indices when one is damaged: they follow from the rows, so nothing is lost. Call it outside a
- * transaction. Returns the error to report, which is any other error unchanged.
- * @param onDamaged called when this call has invalidated them
+ * Invalidates the indices when the error shows a damaged index. Nothing is lost: the indices are built from the rows.
+ * Call it outside a transaction.
+ * @returns the error to report; an error of any other kind unchanged
+ * @param onDamaged called when this call has invalidated the indices
  */
 export function withoutDamagedSearch(db: Sqlite, error: unknown, onDamaged: () => void): unknown {
   if (!isSearchDamage(error)) return error
@@ -142,7 +146,9 @@ export function withoutDamagedSearch(db: Sqlite, error: unknown, onDamaged: () =
 /** The only virtual tables are the full-text indices. */
 const isSearchDamage = (error: unknown): boolean => errorCode(error) === 'SQLITE_CORRUPT_VTAB'
 
-/** The name of an index while it is emptied. It is renamed so that no one queries a partly emptied index. */
+/**
+ * The name of an index while it is emptied. The index is renamed so that no process queries it when it is partly empty.
+ */
 const retiredName = (name: string): string => name.replace(/^search_(?:left_)?/, 'search_left_')
 
 function retireTable(db: Sqlite, name: string, present: ReadonlyMap<string, SearchObject>): void {
@@ -151,7 +157,10 @@ function retireTable(db: Sqlite, name: string, present: ReadonlyMap<string, Sear
   else empty(db, retired)
 }
 
-/** Deletes a batch of blocks, or drops an empty index. Dropping a large one takes long: secure_delete overwrites it. */
+/**
+ * Deletes a batch of blocks, or drops an empty index. Dropping a large index would take long, since secure_delete
+ * overwrites it.
+ */
 function empty(db: Sqlite, name: string): void {
   const data = quote(`${name}_data`)
   // SQLite lets only FTS5 write its internal tables, unless unsafe mode is on.

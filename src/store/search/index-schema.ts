@@ -6,11 +6,13 @@ import { quote } from '../database/sql.ts'
  * They use FTS5 with the trigram tokenizer, which finds any three consecutive characters in any language. They store no
  * texts. With `detail=none` an index stores only the rows of each trigram, in a sixth of the size of an index with
  * positions. A search compares the texts of the hits, so the result is exact. The options `remove_diacritics` (SQLite
- * 3.45) and `secure-delete` (3.42) are not used, since older sqlite3 shells could not read such an index.
+ * 3.45) and `secure-delete` (SQLite 3.42) are not used, since older sqlite3 shells could not read such an index.
  */
 export interface SearchIndex {
   name: SearchTable
-  /** The table whose `_id` says how far the index is built: rows up to the mark are in the index, later ones are not. */
+  /**
+   * The table whose `_id` says how far the index is built: rows up to the mark are in the index, later rows are not.
+   */
   source: string
   /** SQL that creates the full-text table and its triggers, by name. */
   objects: ReadonlyMap<string, string>
@@ -37,7 +39,7 @@ interface IndexedTable {
   table: string
   /** Columns of the full-text table → columns of this table. */
   texts: Readonly<Record<string, string>>
-  /** Further columns that the key in the index depends on. */
+  /** Columns of this table that the key in the index depends on. */
   keyed: readonly string[]
   /** SQL of the key in the index. @param owner the source row to which the row belongs */
   key(row: string, owner: string): string
@@ -63,7 +65,7 @@ const MAX_SECTION = 2 ** (OWNER_BITS - PLACE_BITS) - 1
 const meetingKey = (owner: string, section: string, place: string) =>
   `(${owner}._id << ${OWNER_BITS}) + (${section} << ${PLACE_BITS}) + ${place}`
 
-/** SQL of the meeting's `_id` in such a key. */
+/** SQL of the meeting's `_id` in a key of `meetingKey`. */
 export const meetingOf = (key: string): string => `${key} >> ${OWNER_BITS}`
 
 const MEETING_PARTS: readonly IndexedTable[] = [
@@ -123,7 +125,8 @@ function index(name: SearchTable, { source, columns, parts }: Composition): Sear
 
 /**
  * An index over one table reads its texts from that table (`content=`). An index over several tables is contentless and
- * stores column sizes. Without them, `count(*)` on it fails, and so does a tool that counts the rows of every table.
+ * stores column sizes. Without column sizes, `count(*)` on the index fails, and so does a tool that counts the rows of
+ * every table.
  */
 function createTable(
   name: SearchTable,
@@ -193,7 +196,10 @@ function triggers(
   ]
 }
 
-/** Appended to each text, so that its last one or two characters begin a trigram too and short terms find them. */
+/**
+ * Appended to each text, so that its last two characters begin trigrams too, and terms of one or two characters find
+ * them.
+ */
 const END = '  '
 
 function textsOf({ texts }: IndexedTable, columns: readonly string[], row: string): string[] {
@@ -202,7 +208,7 @@ function textsOf({ texts }: IndexedTable, columns: readonly string[], row: strin
   )
 }
 
-/** Inserts in the order of the keys: FTS5 flushes its buffer whenever a key is smaller than the one before. */
+/** SQL that inserts in the order of the keys: FTS5 flushes its buffer whenever a key is smaller than the key before. */
 function fill(
   name: SearchTable,
   source: string,

@@ -20,13 +20,13 @@ import { MARKS, SEARCH_INDICES, type SearchIndex } from './index-schema.ts'
  * consistent, so the process can end after any of them. The database alone determines the next step.
  */
 export interface SearchIndices {
-  /** Whether `advance` has more to do than routine merges. This check is quick and writes nothing. */
+  /** Whether `advance` has more to do than merges outside a purge. This check is quick and writes nothing. */
   isDue(isWanted: boolean): boolean
   /** Whether any index exists, complete or not. */
   exists(): boolean
   /**
-   * Does the next piece of work: builds the indices when they are wanted, else drops them. Call it in a transaction.
-   * Returns false when no work is left.
+   * Does the next piece of work: builds the indices when `isWanted`, else drops them. Call it in a transaction.
+   * @returns false when no work is left
    * @param mayGoOn called after each batch; the piece ends when it returns false
    */
   advance(isWanted: boolean, mayGoOn: () => boolean): boolean
@@ -34,8 +34,8 @@ export interface SearchIndices {
   progress(): SearchProgress
   /**
    * Makes a purge due for each index that has lost a text because a row was edited or deleted. `advance` then rewrites
-   * these indices, after which they hold no trigram of the texts. Call it inside a transaction. Returns whether a purge
-   * of any index is due.
+   * these indices without the trigrams of the lost texts. Call it inside a transaction.
+   * @returns whether a purge of any index is due
    */
   forget(): boolean
 }
@@ -45,7 +45,7 @@ export interface SearchProgress {
   total: number
 }
 
-/** Bytes of text that take some milliseconds to index. */
+/** Bytes of text in the first batch of a piece. Indexing them takes some milliseconds. */
 const BATCH_BYTES = 32_768
 
 export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prepare }): SearchIndices {
@@ -61,7 +61,7 @@ export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prep
     return known === isWanted
   }
 
-  /** Indexes the next batch of rows. False when no row is left. */
+  /** Indexes the next batch of rows. Returns false when no row is left. */
   const fill = (index: SearchIndex, bytes: number): boolean => {
     const { indexed_up_to: after = 0 } = readIndexProgress(db).get(index.name) ?? {}
     const upTo = endOfBatch(prepare<{ id: number; bytes: number }>(index.weigh).iterate(after), bytes)
@@ -127,7 +127,10 @@ export function createSearchIndices({ db, prepare }: { db: Sqlite; prepare: Prep
   }
 }
 
-/** The last row of a batch of at most `bytes`, at least one row; undefined when there is no row. Pure. */
+/**
+ * @returns the id of the last row of a batch of at most `bytes` but at least one row; undefined when there is no row.
+ * Pure.
+ */
 function endOfBatch(rows: Iterable<{ id: number; bytes: number }>, bytes: number): number | undefined {
   let upTo: number | undefined
   let left = bytes
@@ -146,7 +149,7 @@ export interface BuildOptions {
   isWanted: boolean
   /** Duration of one transaction in ms. One very long text, or FTS5 writing its buffer, may take longer. */
   pieceMs: number
-  /** Share of the time that building may take, above 0 and up to 1. It pauses for the rest. */
+  /** Share of the time that building may take, above 0 and up to 1. `buildSearch` pauses for the rest. */
   share: number
   /** Stops after the current transaction. The next call continues there. */
   signal: AbortSignal
@@ -203,8 +206,8 @@ const SEGMENTS_PER_MERGE = { usual: 4, purge: 2 }
 const BLOCKS = 40
 
 /**
- * Merges about `blocks` blocks of an index's FTS5 segments. A negative number begins a merge of all segments. Returns
- * false when there is nothing to merge.
+ * Merges about `blocks` blocks of an index's FTS5 segments. A negative number begins a merge of all segments.
+ * @returns false when there is nothing to merge
  */
 function merge(prepare: Prepare, name: string, blocks = BLOCKS): boolean {
   const changes = prepare<number>('SELECT total_changes()').pluck()
@@ -214,7 +217,10 @@ function merge(prepare: Prepare, name: string, blocks = BLOCKS): boolean {
   return onlyRow(changes) - before >= 2
 }
 
-/** One step of a purge: the first begins a merge of all FTS5 segments, others continue it. False if none is due. */
+/**
+ * Takes one step of a purge: the first step begins a merge of all FTS5 segments, later steps continue the merge.
+ * @returns false when no purge is due
+ */
 function purgeStep(prepare: Prepare, mark: IndexProgress): boolean {
   if (!isPurgeDue(mark)) return false
   const { name, state } = mark

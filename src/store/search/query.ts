@@ -4,7 +4,7 @@ import { literal } from '../database/sql.ts'
 import { formsOf, globOf, runsOf, trigramsOf } from './forms.ts'
 import { meetingOf, type SearchTable } from './index-schema.ts'
 
-/** Turns what a person types into one SQL statement that finds it. Pure. */
+/** Turns the search terms that a person types into one SQL statement that finds the rows. Pure. */
 
 export const SEARCH_KINDS = ['message', 'transcript', 'meeting', 'summary', 'action-item', 'answer'] as const
 export type SearchKind = (typeof SEARCH_KINDS)[number]
@@ -26,9 +26,9 @@ export interface Sql {
 }
 
 /**
- * How the statement finds rows whose texts it then compares with the terms. `index`: through the full-text index, plus
- * the rows after `mark`, which are not in it yet. `isWhole`: there are no such rows. `time`: all rows, newest first,
- * until there are enough hits.
+ * How the statement finds candidate rows, whose texts it compares with the terms. `index`: through the full-text index,
+ * plus the rows after `mark`, which are not in the index yet. `isWhole`: there are no rows after `mark`. `time`: all
+ * rows, newest first, until there are enough hits.
  */
 export type Access = { by: 'index'; match: string; mark: number; isWhole: boolean } | { by: 'time' }
 
@@ -56,8 +56,8 @@ export interface SearchRow {
 const QUOTED_OR_WORD = /["“”＂]([^"“”＂]*)(?:["“”＂]|$)|[^\s"“”＂]+/gu
 
 /**
- * Splits at white space. Quoted text is one term; a quote without an end extends to the end of the text. White space in
- * a term is one space.
+ * Splits the typed text at white space. Quoted text is one term; a quote without an end extends to the end of the text.
+ * White space in a term becomes one space.
  */
 export function termsOf(typed: string): string[] {
   const terms = [...typed.matchAll(QUOTED_OR_WORD)].map(
@@ -69,9 +69,9 @@ export function termsOf(typed: string): string[] {
 const MAX_TRIGRAMS = 32
 
 /**
- * The FTS5 query: every trigram of each term, in any form of the term. It leaves out terms that have a form of fewer
- * than three characters. Undefined when no term is left. For a very long term some trigrams are enough, since the
- * statement compares the texts of the hits anyway.
+ * @returns the FTS5 query: every trigram of each term, in any form of the term; undefined when no term is left. A term
+ * that has a form without trigrams is left out. Some trigrams of a very long term are enough, since the statement
+ * compares the texts of the hits anyway.
  */
 export function matchOf(terms: readonly string[]): string | undefined {
   const asked = terms.flatMap(term => {
@@ -105,7 +105,7 @@ export function matchAnyOf(runs: readonly (readonly string[])[]): string {
 /**
  * The prefixes, in lower case, of the trigrams that begin with this short term. A voiced kana in half width is two
  * characters, so a form may be longer than a trigram: then only its first three characters count. Undefined when
- * JavaScript and the index may write the term differently in lower case.
+ * JavaScript and the index may write the term in lower case differently.
  */
 export function startsOf(term: string): string[] | undefined {
   const isPlain = isAscii(term.normalize('NFKC')) || term.toLowerCase() === term.toUpperCase()
@@ -119,7 +119,7 @@ const isAscii = (text: string): boolean => /^[\x00-\x7f]*$/.test(text)
 
 interface SearchedTable {
   kind: SearchKind
-  /** Undefined when the table is small and searched without an index. */
+  /** Undefined for a small table, which is searched without an index. */
   index?: SearchTable
   /** In the SQL below, `r` is a row of this table, and `m` is its meeting. A row of `meetings` is `m` itself. */
   table: string
@@ -186,7 +186,7 @@ const PLACES: readonly SearchedTable[] = [
   {
     kind: 'answer',
     table: 'talk_point_results',
-    // Without the question, which is the same in every meeting.
+    // The question is not searched: it is the same in every meeting.
     texts: ['r.answer'],
     shows: { ...OF_MEETING, who: 'q.playbook_name', text: 'r.answer', detail: 'r.question' },
   },
@@ -283,13 +283,16 @@ function termCondition(texts: readonly string[], term: string): Sql {
   return { sql: `(${each.join(' OR ')})`, values: texts.flatMap(() => patterns) }
 }
 
-/** A line of an e-mail ends with CR LF, after a space if the lines belong together; GLOB compares one character. */
+/**
+ * SQL that makes one character of each line break, since GLOB matches a term's space with one character. A line of an
+ * e-mail ends with CR LF, after a space if the next line belongs to it.
+ */
 const withOneSpacePerBreak = (text: string) =>
   `replace(replace(${text}, char(13) || char(10), char(10)), ' ' || char(10), char(10))`
 
 /**
- * The statement with its values filled in, for pasting into `sqlite3`. Terms and trigrams of the index may have any
- * character; a value with an unsafe one is written in hexadecimal.
+ * The statement with its values filled in, for pasting into `sqlite3`. Terms and trigrams may have any character; a
+ * value with an unsafe character is written in hexadecimal.
  */
 export function withValues({ sql, values }: Sql): string {
   let at = 0

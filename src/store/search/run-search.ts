@@ -66,12 +66,12 @@ function unindexedShare(covered: readonly Coverage[]): number {
   return total === 0 ? 0 : sum(({ mark, newest }) => Math.max(0, newest - mark)) / total
 }
 
-/** With fewer hits than this, the index is faster, however many rows there are. */
+/** With fewer hits than this, the index is faster than a scan, however many rows there are. */
 const MIN_INDEX_HITS = 500
 
 /**
- * Rare terms: the index finds every hit. Frequent terms: the newest rows are read, since they contain enough hits.
- * Both cost about the same when the number of hits is sqrt(rows × limit).
+ * Chooses the index for rare terms, and a scan of the newest rows for frequent terms, which occur in enough of them.
+ * The index and the scan cost about the same when the number of hits is sqrt(rows × limit).
  */
 function accessTo(
   db: Sqlite,
@@ -93,8 +93,8 @@ function accessTo(
 const MAX_RUNS = 200
 
 /**
- * The FTS5 query when all terms have one or two characters. It leaves out frequent terms, and terms whose lower case is
- * uncertain (`startsOf`). Undefined when no term is left.
+ * @returns the FTS5 query when all terms have one or two characters; undefined when no term is left. Frequent terms are
+ * left out, and terms whose lower case is uncertain (`startsOf`).
  */
 function matchOfShort(
   db: Sqlite,

@@ -60,12 +60,13 @@ export interface Owner {
   identity?: string
   /** End of the last maintenance before the copy was made: an RFC 3339 instant. */
   maintainedAt?: string
-  /** When content had last been purged when the copy was made. The copy has what was purged later. */
+  /** Last purge before the copy was made: an RFC 3339 instant. The copy still has content that was purged later. */
   purgedAt?: string
 }
 
 /**
- * Reads the owners of these copies, in the same order. A child process opens them, since their disk may not answer.
+ * Reads the owners of these copies, in the same order. A child process opens the copies, since their disk may not
+ * answer.
  * @throws Error when the child ends without an answer
  */
 export function ownersOf(paths: readonly string[], signal: AbortSignal, program = PROGRAM): Promise<Owner[]> {
@@ -78,7 +79,10 @@ export function ownersOf(paths: readonly string[], signal: AbortSignal, program 
   })
 }
 
-/** Reads the owner of a copy. Empty when the copy is damaged, may not be read, or is of a version without the keys. */
+/**
+ * @returns the owner of a copy; an empty object when the copy is damaged, may not be read, or is of a version without
+ * the keys
+ */
 export function ownerOfCopy(path: string): Owner {
   try {
     const db = openSqlite(path, { readonly: true, fileMustExist: true })
@@ -99,8 +103,8 @@ export function ownerOfCopy(path: string): Owner {
 
 /**
  * Whether this warehouse may remove a copy. Two warehouses whose files have the same name may share a folder, so the
- * identity decides. When one of the two identities is unknown, `isInOwnFolder` decides: true for a copy in a place that
- * is named after this database.
+ * identity decides. When one of the two identities is unknown, `isInOwnFolder` decides. It is true for a copy in a
+ * folder that is named after this database.
  * @param own identity of this warehouse
  */
 export function isOurs(
@@ -111,8 +115,8 @@ export function isOurs(
 }
 
 /**
- * Whether a copy has content that a later copy of the same warehouse no longer has, because it was purged in between.
- * False when one of them cannot be read.
+ * Whether content was purged between two copies of the same warehouse, so that only the earlier copy has it. False when
+ * one of the copies cannot be read.
  */
 export function hasPurgedSince(earlier: Owner | undefined, later: Owner | undefined): boolean {
   if (earlier?.identity === undefined || later?.purgedAt === undefined) return false

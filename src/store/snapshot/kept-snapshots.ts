@@ -22,13 +22,13 @@ export interface KeptSnapshot {
 }
 
 export interface Pruning extends Removal {
-  /** Those of `removed` that had content that was purged since. */
+  /** The files of `removed` that held content which was purged after they were made. */
   outdated: readonly string[]
 }
 
 /**
- * Makes a snapshot. Then removes the snapshots of this warehouse from before the last purge, which have content that
- * the new one no longer has, and the oldest ones beyond `keep`.
+ * Makes a snapshot. Then removes two kinds of earlier snapshots of this warehouse: those from before the last purge,
+ * which still have the purged content, and the oldest beyond `keep`.
  * @throws StopError as `makeSnapshot` does
  */
 export async function keepSnapshot(
@@ -61,7 +61,7 @@ export async function keepSnapshot(
 }
 
 /**
- * The kept snapshots, newest first. Snapshots with a future instant come last: they were made under a wrong clock.
+ * The kept snapshots, newest first. Snapshots with a future instant come last: the clock was wrong when they were made.
  * @param now ms since the epoch, by this machine's clock
  */
 export async function keptSnapshots(
@@ -90,7 +90,7 @@ async function namesIn(folder: string): Promise<string[]> {
     const entries = await readdir(folder, { withFileTypes: true })
     return entries.flatMap(entry => (entry.isFile() ? [entry.name] : []))
   } catch {
-    // Writing a snapshot there reports what is wrong with the folder.
+    // Writing a snapshot to this folder reports the error.
     return []
   }
 }
@@ -116,5 +116,5 @@ async function ensureFolder(folder: string, database: string, wanted: number): P
 const foldersFrom = (outer: string, inner: string): string[] =>
   inner.length <= outer.length ? [outer] : [...foldersFrom(outer, dirname(inner)), inner]
 
-/** The bits for reading and entering a folder, when the mode has the bit `read`; else 0. */
+/** @returns the bits for reading and entering a folder when the mode has the bit `read`, else 0 */
 const enterable = (mode: number, read: number): number => ((mode & read) === 0 ? 0 : read + (read >> 2))

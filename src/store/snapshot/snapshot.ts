@@ -31,16 +31,16 @@ export interface Snapshot {
 export interface SnapshotOptions {
   /** Path of the warehouse. */
   database: string
-  /** Path of the snapshot. An earlier snapshot there is replaced once the new one is complete. */
+  /** Path of the snapshot. An earlier snapshot at this path is replaced once the new snapshot is complete. */
   file: string
   /** Permission bits of the snapshot. */
   mode: number
   /** Path of an earlier snapshot in the same folder, expected to be of the same warehouse. */
   earlier?: string | undefined
-  /** Whether this name is of the same series of snapshots. Abandoned partial files of the series are removed. */
+  /** Whether a file name belongs to the same series of snapshots. Abandoned partial files of the series are removed. */
   isAlike?: (name: string) => boolean
   clock: Clock
-  /** Aborts the snapshot, which leaves no file; the promise then rejects with the signal's reason. */
+  /** Aborts the snapshot and removes its partial file. The promise then rejects with the signal's reason. */
   signal: AbortSignal
   /** URL of the child process's program. */
   program?: URL
@@ -48,9 +48,9 @@ export interface SnapshotOptions {
 }
 
 /**
- * @throws StopError 64 when `file` may not be replaced; 73 when the database cannot be read or the snapshot cannot be
- * written; 75 when the WAL grows too much meanwhile, the database is locked, or the child process ends early; 78 when
- * the earlier snapshot is of another warehouse
+ * @throws StopError, exit status 64 when `file` may not be replaced; 73 when the database cannot be read or the
+ * snapshot cannot be written; 75 when the WAL grows too much meanwhile, the database is locked, or the child process
+ * ends early; 78 when the earlier snapshot is of another warehouse
  */
 export async function makeSnapshot(options: SnapshotOptions): Promise<Snapshot> {
   const [database, file] = [resolvedPath(options.database), resolvedPath(options.file)]
@@ -83,7 +83,7 @@ async function writeSnapshot(options: SnapshotOptions): Promise<Snapshot> {
       earlier: options.earlier,
       statusSql: STATUS_ROWS,
     })
-    // Checked again, since a warehouse may have been created at this path meanwhile.
+    // The path is checked again, since a warehouse may have been created there meanwhile.
     await refuseTarget(database, file)
     await moveIntoPlace(part, file, { database, mode })
     return { path: file, bytes, durationMs: clock.elapsed() - begun, startedAt, resources: status }
@@ -117,8 +117,8 @@ function bytesOf(database: string): number {
 }
 
 /**
- * A snapshot reads for a long time, and the WAL cannot be reused meanwhile. The WAL may grow by this or by the size of
- * the database, whichever is larger.
+ * A snapshot reads for a long time, and the WAL cannot be reused meanwhile. A snapshot is stopped when the WAL has
+ * grown by more than this and by more than the size of the database.
  */
 const MAX_WAL_GROWTH_BYTES = 1024 ** 3
 const CHECK_INTERVAL_MS = 1000
@@ -171,10 +171,16 @@ const sharedFolderError = (file: string) =>
     exitStatus: EXIT_STATUS.settings,
   })
 
-/** A file there may be replaced, or not. All calls are asynchronous, since the disk may be slow or not answer. */
+/**
+ * Endings of the files that SQLite and parley keep next to a database. All file calls below are asynchronous, since the
+ * disk may be slow or not answer.
+ */
 const COMPANIONS = ['-wal', '-shm', '-journal', '-lock']
 
-/** @throws StopError 64 when a snapshot must not be written to `file`, 73 when its folder does not exist */
+/**
+ * @throws StopError, exit status 64 when a snapshot must not be written to `file`, 73 when the folder of `file` does
+ * not exist
+ */
 async function refuseTarget(database: string, file: string): Promise<void> {
   const [own, there] = [await stat(database), await statOf(file)]
   const isDatabase = there !== undefined && there.ino === own.ino && there.dev === own.dev
@@ -218,7 +224,7 @@ async function refuseCompanions(file: string): Promise<void> {
   }
 }
 
-/** Refuses a symbolic link to a missing file: that file may be on a disk that is not mounted. */
+/** Refuses a symbolic link to a missing file, which may be on a disk that is not mounted. */
 async function refuseBrokenLink(file: string): Promise<void> {
   if ((await statOf(file, lstat)) === undefined) return
   throw refusal(
@@ -239,7 +245,10 @@ async function statOf(path: string, ask: typeof stat | typeof lstat = stat) {
   }
 }
 
-/** Reads the header (sqlite.org/fileformat2.html). A snapshot has parley's id and, unlike a warehouse, no WAL mode. */
+/**
+ * Reads the header (sqlite.org/fileformat2.html). A snapshot has parley's application id and, unlike a warehouse, is
+ * not in WAL mode.
+ */
 async function isSnapshot(file: string): Promise<boolean> {
   const header = Buffer.alloc(72)
   const handle = await open(file)
@@ -268,7 +277,7 @@ const SET_GROUP_ID = 0o2000
 
 /**
  * Gives a file or folder the group of the database, so that the same users can read both. In a folder with the setgid
- * bit, the system gives new files the group of that folder; they keep it.
+ * bit, the system gives new files the group of that folder, and they keep it.
  * @returns the mode to set: without group permissions when the group could not be set
  */
 export async function modeFor(path: string, database: string, mode: number): Promise<number> {
@@ -293,13 +302,16 @@ async function fsyncFolder(folder: string): Promise<void> {
       await handle.close()
     }
   } catch {
-    // Some file systems do not support this, or this user may not read the folder. The snapshot is complete anyway.
+    // Some file systems cannot fsync a folder, or this user may not read the folder. The snapshot is complete anyway.
   }
 }
 
 const SYSTEM_CODE = /^(SQLITE_\w+|E(?!RR_)[A-Z0-9]+)$/
 
-/** Turns an error of SQLite or of the system while writing the snapshot into a StopError (73). Returns others as is. */
+/**
+ * Turns an error of SQLite or of the system while writing the snapshot into a StopError (73). Returns other errors as
+ * they are.
+ */
 export function snapshotError(error: unknown, file: string): unknown {
   const code = errorCode(error) ?? ''
   if (error instanceof ParleyError || !SYSTEM_CODE.test(code)) return error

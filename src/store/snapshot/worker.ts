@@ -10,9 +10,9 @@ import type { StatusRow } from '../status/status.ts'
 import { type CopyOrder, ownerOfCopy, type SnapshotAnswer, type SnapshotInput } from './copy-process.ts'
 
 /**
- * The program of the child process in copy-process.ts. It writes one copy and verifies it, or reads the owners of
- * copies, answers, and exits. It imports as little as possible, because a child process loads a second copy of each
- * module into memory.
+ * The program of the child process in copy-process.ts. It either writes and verifies one copy, or reads the owners of
+ * copies. Then it answers and exits. It imports as little as possible, because a child process loads a second copy of
+ * each module into memory.
  */
 
 /** How long to wait for another process that is closing the database. */
@@ -54,12 +54,15 @@ function verify({ part, statusSql }: SnapshotInput, expected: readonly unknown[]
   }
 }
 
-/** The numbers in the header that an application sets. A copy has the same numbers. */
+/** The numbers in the database header that an application sets. A correct copy has the same numbers. */
 function headerNumbers(db: Sqlite): unknown[] {
   return ['application_id', 'user_version'].map(name => db.pragma(name, { simple: true }))
 }
 
-/** False also when one of the two files cannot be read, or has no identity because an older version wrote it. */
+/**
+ * Whether the earlier snapshot is of another warehouse. False also when one of the two files cannot be read, or has no
+ * identity because an older version wrote it.
+ */
 function isOfOtherWarehouse({ database, earlier }: SnapshotInput): boolean {
   if (earlier === undefined) return false
   const [own, its] = [ownerOfCopy(database).identity, ownerOfCopy(earlier).identity]
@@ -73,7 +76,7 @@ answerParent<CopyOrder>(
     return makeCopy(input)
   },
   input => {
-    // No process will rename the copy.
+    // The parent has ended, so no process would rename the copy into place.
     if ('part' in input) rmSync(input.part, { force: true })
   },
 )

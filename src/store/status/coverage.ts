@@ -11,7 +11,8 @@ const MONTH_LENGTH = 7
 const monthOf = (time: string) => `coalesce(substr(${time}, 1, ${MONTH_LENGTH}), '')`
 
 /**
- * The months of every resource that has an event time. Counts every row, mostly in an index: a second per million.
+ * Reads the months of every resource that has an event time. Counts all rows, mostly in an index: a second per million
+ * rows.
  * @param now ms since the epoch
  */
 export function readCoverage(db: Sqlite, now: number): CoverageGrid {
@@ -58,7 +59,7 @@ function countedMonths(
     .all()
 }
 
-/** First reads that are due. Those of texts and transcripts count as missing texts instead. */
+/** Counts first reads that are due. First reads of texts and transcripts count as missing texts instead. */
 function unreadMonths(db: Sqlite, resource: Resource): MonthFigures[] {
   if (resource.status.pending !== undefined) return []
   const read = db.prepare<[string], MonthFigures>(
@@ -113,14 +114,14 @@ export interface CoverageCell {
   suspected: number
 }
 
-/** `empty`: read completely, and there is nothing. */
+/** `empty`: the month was read completely and has no rows. */
 export type CoverageState = 'complete' | 'reading' | 'texts-missing' | 'suspected' | 'empty'
 
 /** What the database says about one resource. */
 export interface CoverageFigures {
   resource: ResourceName
   months: readonly MonthFigures[]
-  /** Spans of event time that were never read to their end; a bound is null where the span has none. */
+  /** Spans of event time that were never read to their end; a bound is null where the span is open. */
   unread: readonly { from: string | null; to: string | null }[]
   /** True when the resource was never complete and has no spans that would say what is missing. */
   isUnknown: boolean

@@ -21,7 +21,7 @@ export interface Overview {
   today: readonly ResourceDay[]
   /** Where payloads differ from the declarations. */
   drift: readonly DriftedField[]
-  /** What the settings do not say about the CRM and the workspace, so that it is guessed. */
+  /** How many facts about the CRM and the workspace are guessed, because the settings do not state them. */
   guesses: number
 }
 
@@ -89,7 +89,7 @@ export interface RecentRun {
 
 const RUNS_SHOWN = 24
 
-/** The last runs of each resource, oldest first. Only resources with runs. */
+/** Reads the last runs of each resource, oldest first. Resources without runs are left out. */
 function readRecentRuns(db: Sqlite): ReadonlyMap<ResourceName, readonly RecentRun[]> {
   const last = db.prepare<[ResourceName, number], RecentRun>(
     `SELECT started_at, ended_at, outcome, requests, rows_changed, rows_deleted FROM sync_runs

@@ -29,7 +29,7 @@ export interface StatusReport<Row = ResourceReport> {
   workspace: Workspace | null
   database_bytes: number
   wal_bytes: number
-  /** Programs whose transactions keep a large `-wal` from shrinking. Empty while it is small. */
+  /** Programs whose transactions keep a large `-wal` from shrinking. Empty while the `-wal` is small. */
   wal_readers: readonly WalReader[]
   /** Null when no process ever wrote the warehouse. */
   writer: WriterState | null
@@ -37,18 +37,18 @@ export interface StatusReport<Row = ResourceReport> {
   chosen_resources: readonly ResourceName[]
   /** Null when no daemon ever ran. */
   daemon: DaemonReport | null
-  /** How the last backfill ended; null when none has ended, or the last one is running or was killed. */
+  /** How the last backfill ended; null when no backfill has ended, or the last backfill is running or was killed. */
   backfill: BackfillEnd | null
   /** Why the writer cannot reach the API; null when it can. */
   api: UnreachableReport | null
-  /** Routes that the API limits by themselves and that are closed now. */
+  /** The closed routes. The API limits these routes separately. */
   closed_routes: readonly ClosedRouteReport[]
   learned_rate: RateReport | null
   /** Null when the daemon never tried to make a snapshot, or snapshots are switched off. */
   snapshot: SnapshotReport | null
   /** Null when the daemon does not publish. */
   publication: PublicationReport | null
-  /** Files that hold or may hold purged content, and snapshot folders that cannot be read. Empty when there is none. */
+  /** Files that hold or may hold purged content, and snapshot folders that cannot be read. */
   purge_remains: readonly PurgeRemains[]
   /** Pending requests of other processes to the writer, such as `parley resync`. */
   requests: readonly { kind: string; resource: string; asked_at: string }[]
@@ -64,7 +64,7 @@ export interface DaemonState {
   /** What a person can do, as a sentence. */
   hint?: string
   since: string
-  /** Why it waits: `rebuilding`, `not-writing`, or the code of the error, such as `unauthorized`. */
+  /** Why the daemon waits: `rebuilding`, `not-writing`, or the code of the error, such as `unauthorized`. */
   code?: string
   /** When the daemon continues, if known. */
   until: string | null
@@ -83,7 +83,7 @@ export function reasonOfState({ reason, hint }: Pick<DaemonState, 'reason' | 'hi
 export interface BackfillEnd {
   ended_at: string
   exit_status: number
-  /** A sentence for people; null when it read everything. */
+  /** A sentence for people; null when the backfill read everything. */
   reason: string | null
 }
 
@@ -97,7 +97,7 @@ export interface UnreachableReport extends Pick<Gate<ApiGateKind>, 'kind' | 'rea
 
 export interface ClosedRouteReport extends UnreachableReport {
   route: string
-  /** Those of which nothing, or not everything, is read meanwhile. */
+  /** The resources that are not read, or not completely, meanwhile. */
   resources: readonly ResourceName[]
 }
 
@@ -128,7 +128,7 @@ export interface PublicationReport extends PublishingNote {
   lag_seconds: number | null
   /** The newest complete publication, by the daemon or by `parley publish`. */
   last: Omit<PublicationAttempt, 'target' | 'error' | 'error_code'> | null
-  /** The failed attempts after it; null when the last attempt succeeded. */
+  /** The failed attempts since `last`; null when the last attempt succeeded. */
   failing: { since: string; times: number; at: string; code: string; reason: string } | null
 }
 
@@ -151,7 +151,7 @@ export interface ResourceReport extends Omit<StatusRow, 'by_state'>, ResourceHis
   by_state: Readonly<Record<string, number>> | null
 }
 
-/** A resource of a report for which no rows were counted, or of one for which they were. */
+/** A resource of a report, with or without counted rows. */
 export type ResourceFacts = Omit<ResourceReport, CountedColumn> & Partial<Pick<ResourceReport, CountedColumn>>
 
 interface ResourceHistory extends ResourceTroubles {
@@ -242,7 +242,7 @@ const NO_TROUBLES: ResourceTroubles = {
   failed_in_a_row: null,
 }
 
-/** While the daemon waits, nothing is read. The database, which it may not be able to write, does not say so. */
+/** Stored states that are wrong while the daemon waits: it reads nothing, and may be unable to store that. */
 const STOPS: readonly ResourceStateName[] = ['ok', 'backfilling', 'waiting']
 
 const readerOf = ({ pid, program, state }: LockHolder): WalReader => ({
@@ -288,7 +288,9 @@ function backfillOf(status: Pick<Status, 'meta'>, writer: WriterState | null): B
 /** The daemon stores the time every minute. When the stored time is older than this, the daemon cannot write. */
 const SILENT_MS = 3 * MINUTE_MS
 
-/** The stored state, corrected when the daemon ended without storing its end, or runs but can no longer write. */
+/**
+ * @returns the stored state, corrected when the daemon ended without storing its end, or runs but can no longer write
+ */
 function daemonOf(
   status: Pick<Status, 'meta'>,
   writer: WriterState | null,

@@ -31,7 +31,7 @@ export interface Status<Row = StatusRow> {
   publishing: (PublicationHistory & { note: PublishingNote }) | undefined
   /** Runs without an end: running now, or of a process that died. */
   openRuns: number
-  /** None for a copy of a warehouse. */
+  /** The closed gates; empty for a copy of a warehouse. */
   gates: readonly Gate[]
   /** Keys and values of `sync_meta`, as stored. For a copy of a warehouse, PROCESS_KEYS are left out. */
   meta: ReadonlyMap<string, string>
@@ -45,7 +45,7 @@ export interface ResourceTroubles {
   failed_in_a_row: number | null
   /** Since when the mass-deletion guard holds deletions back; null when it holds none. */
   deletions_held_since: string | null
-  /** Since when it has items that could not be stored; null when it has none. */
+  /** Since when the resource has items that could not be stored; null when there are none. */
   rejected_since: string | null
 }
 
@@ -82,7 +82,7 @@ export type CountedColumn =
 /** A row of `sync_status` without its counts. */
 export type UncountedRow = Omit<StatusRow, CountedColumn>
 
-/** SQLite counts nothing for columns that are not asked for. */
+/** Reads the columns without counts. SQLite counts nothing for columns that are not selected. */
 export function readUncounted(db: Sqlite): UncountedRow[] {
   return db
     .prepare<unknown[], UncountedRow>(

@@ -4,8 +4,8 @@ import { databaseSizes } from '../disk/disk-space.ts'
 import type { CountedStatus } from './overview.ts'
 
 /**
- * Reads what takes long without blocking the event loop: for a large warehouse a thread reads it. Calls during that read,
- * or within a time after it, share its result.
+ * Runs slow reads without blocking the event loop: a thread reads a large warehouse. Calls during a read, or within
+ * `REUSE_MS` after it, share its result.
  */
 export interface ThreadReader<Answer> {
   /** Undefined when the caller has to read: the warehouse is small, or the thread failed. Never rejects. */
@@ -31,7 +31,9 @@ export type CountedStatusReader = ThreadReader<CountedStatus>
 
 const LARGE_BYTES = 64 * 1024 * 1024
 
-/** A result is reused for this time, and longer after a long read: reading takes at most a twentieth of the time. */
+/**
+ * A result is reused for this time, and longer after a long read, so that reads take at most a twentieth of the time.
+ */
 const REUSE_MS = 5000
 const REUSE_FACTOR = 20
 

@@ -10,7 +10,7 @@ const folder = fileURLToPath(new URL('.', import.meta.url))
 const module = `${folder}node_modules/better-sqlite3`
 if (process.version.startsWith('v20.') && !isUsable()) {
   process.stderr.write('Compiling SQLite for Node 20, which takes about a minute\n')
-  // Its own install script would fetch a binary for which the lock file has no digest.
+  // The package's install script would fetch a binary for which the lock file has no digest.
   npm(['ci', '--ignore-scripts'], folder)
   npm(['run', 'build-release', '--silent'], module)
 }
@@ -27,7 +27,7 @@ function isUsable() {
 
 /** @param {string[]} args @param {string} cwd */
 function npm(args, cwd) {
-  // An npm that installs parley for all users hands these on; npm would then install there once more.
+  // `npm install --global` sets these variables. With them, this npm would also install into the global folder.
   const { npm_config_global: _, npm_config_location: __, ...env } = process.env
   if (spawnSync('npm', args, { cwd, env, stdio: ['ignore', 'ignore', 'inherit'] }).status === 0) return
   process.stderr.write(
