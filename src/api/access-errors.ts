@@ -6,11 +6,11 @@ import { environmentName } from '../config/settings.ts'
 export interface ApiAccess {
   baseUrl: string
   workspaceId: string
-  /** Never the key. */
+  /** Where the key was read from. Never the key itself. */
   keySource: SettingSource
 }
 
-/** 401: the API refuses the key. */
+/** @returns the error for a 401: the API refuses the key */
 export function unauthorized({ baseUrl, workspaceId, keySource }: ApiAccess, message: string): StopError {
   return new StopError(
     `The API at ${baseUrl} refuses the key from ${keySource.text} (workspace ${workspaceId}): ${message}`,
@@ -22,7 +22,7 @@ export function unauthorized({ baseUrl, workspaceId, keySource }: ApiAccess, mes
   )
 }
 
-/** Where to put another key, as a sentence. */
+/** @returns a sentence that says where to put another key */
 function replacement({ by, text }: SettingSource): string {
   if (by === 'credential')
     return 'Write the new key to the file that the unit names (LoadCredential=), and restart the service.'
@@ -30,7 +30,7 @@ function replacement({ by, text }: SettingSource): string {
   return `Write the new key to ${text}.`
 }
 
-/** 403 or 404 to every request: access is lost. No row is deleted because of it. */
+/** @returns the error when every request gets a 403 or 404: access is lost. No row is deleted because of it. */
 export function accessGone({ baseUrl, workspaceId, keySource }: ApiAccess, isForeign: boolean): StopError {
   const found = 'answers every request with 403 or 404'
   const message = isForeign
@@ -44,7 +44,10 @@ export function accessGone({ baseUrl, workspaceId, keySource }: ApiAccess, isFor
   })
 }
 
-/** The API has given no usable answer for too long. @param failure the last failure, as a sentence */
+/**
+ * @returns the error when the API has given no usable answer for too long
+ * @param failure the last failure, as a sentence
+ */
 export function noAnswerError({ baseUrl }: ApiAccess, failure: string, isForeign: boolean): StopError {
   return new StopError(
     isForeign

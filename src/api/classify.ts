@@ -54,7 +54,7 @@ export type Outcome =
 /** An HTTP response with its body decompressed. */
 export interface HttpAnswer {
   status: number
-  /** Names in lower case. */
+  /** Header names are in lower case. */
   headers: Readonly<Record<string, string | readonly string[] | undefined>>
   text: string
   bytes: number
@@ -70,7 +70,10 @@ export interface ReadingContext {
   secret: string
 }
 
-/** An exception concerns only this request, since the answer may be anything: it is an unreadable answer. */
+/**
+ * Classifies a response, whose content may be anything. If that causes an exception, only this request has failed, by
+ * an unreadable answer.
+ */
 export function classifyAnswer(answer: HttpAnswer, context: ReadingContext): Outcome {
   try {
     return meaningOf(answer, context)
@@ -129,7 +132,7 @@ function retryCause(status: number): RetryCause | undefined {
   return RETRIED_STATUS[status] ?? (status >= 500 ? 'server' : undefined)
 }
 
-/** The safe words of the error body, or the name of the status. */
+/** @returns the words of the error body that may be logged, or the name of the status if there are none */
 function serverMessage({ status, text }: HttpAnswer, secret: string): string {
   const { code, sentences } = errorBody(text)
   const safeSentences = sentences.flatMap(sentence => knownWords(sentence, secret) || [])
@@ -187,13 +190,15 @@ function readWait({ status, headers }: HttpAnswer, now: number): number | undefi
 
 const RESET_HEADERS = ['ratelimit-reset', 'x-ratelimit-reset', 'x-rate-limit-reset']
 
-/** Seconds from now or a date. Some servers send an instant as a number, as in the reset headers. */
+/**
+ * Reads `Retry-After`: seconds from now or a date. Some servers send an instant as a number, as in the reset headers.
+ */
 function retryAfter(text: string, today: number): number | undefined {
   const date = httpDate(text)
   return date === undefined ? secondsOrInstant(text, today) : date - today
 }
 
-/** Seconds from now, or an instant in seconds or milliseconds since the epoch. The size of the number decides. */
+/** Reads a number as seconds from now, or as an instant in seconds or milliseconds since the epoch, by its size. */
 function secondsOrInstant(text: string, today: number): number | undefined {
   const value = decimal(text)
   if (value === undefined) return undefined
@@ -262,7 +267,8 @@ const FAILURES: Readonly<Record<string, FailureMeaning>> = {
 /** Meanings by pattern, for codes that `FAILURES` does not list. The first pattern that matches counts. */
 const FAILURE_FAMILIES: readonly { pattern: RegExp; meaning(code: string): FailureMeaning }[] = [
   {
-    // For a plain port Node reports the first of these when the server closes the connection, else the second or third.
+    // When the port is not a TLS port and the server closes the connection, Node reports the first of these codes.
+    // Otherwise it reports the second or third.
     pattern: /^(ERR_TLS_HANDSHAKE|ERR_SSL_WRONG_VERSION_NUMBER|ERR_SSL_PACKET_LENGTH_TOO_LONG)$/,
     meaning: code => ({
       cause: 'unreachable',
@@ -297,7 +303,7 @@ export function classifyFailure(error: unknown): Outcome {
   return { kind: 'retry', ...(meaning ?? { cause: 'transport', message: `The request failed (${code})` }) }
 }
 
-/** `api.timeout_seconds` has passed. */
+/** @returns the outcome when `api.timeout_seconds` has passed without a complete answer */
 export function timeoutOutcome(timeoutMs: number): Outcome {
   return { kind: 'retry', cause: 'timeout', message: `No complete answer within ${timeoutMs / 1000} s` }
 }
@@ -311,7 +317,7 @@ export function tooLargeFault(status: number, maxResponseBytes: number): Outcome
   }
 }
 
-/** The key, the workspace id or the path has characters that HTTP does not allow. */
+/** @returns the fault when the key, the workspace id or the path has characters that HTTP does not allow */
 function badSetupFault(): Outcome {
   return {
     kind: 'fault',
@@ -322,8 +328,8 @@ function badSetupFault(): Outcome {
 }
 
 /**
- * The code of an error, or of its cause. When Node tried several addresses, the error has a list of errors, and the
- * first of them counts.
+ * @returns the code of an error, or of its cause. When Node tried several addresses, the error has a list of errors,
+ *   and the first of them counts.
  */
 function failureCode(error: unknown, depth = 0): string {
   if (typeof error !== 'object' || error === null || depth > 5) return 'unknown'

@@ -24,7 +24,7 @@ export interface ClientOptions {
   /** Called for every request, so that a changed key takes effect at once. */
   apiKey: () => string
   workspaceId: string
-  /** For error messages. */
+  /** Where the key was read from, for error messages. */
   keySource: ApiAccess['keySource']
   /** Time limit of a whole request. Of this, connecting may take 10 s and the wait for the response headers 30 s. */
   timeoutMs: number
@@ -45,7 +45,7 @@ export interface Client {
   send(request: ApiRequest, signal: AbortSignal): Promise<Sent>
   /** Closes every connection. Requests in flight end as transport failures. */
   close(): Promise<void>
-  /** For error messages. */
+  /** The API, the workspace and the key's source, for error messages. */
   access: ApiAccess
 }
 
@@ -138,7 +138,9 @@ interface Exchange {
   body: Buffer | undefined
 }
 
-/** Undefined when the body of a 2xx is too large. An error whose body is too large gets an empty text instead. */
+/**
+ * @returns undefined when the body of a 2xx is too large. An error whose body is too large gets an empty text instead.
+ */
 function decodeText({ status, headers, body }: Exchange): HttpAnswer | undefined {
   if (body !== undefined) return { status, headers, text: body.toString('utf8'), bytes: body.length }
   return status < 300 ? undefined : { status, headers, text: '', bytes: 0 }
@@ -150,7 +152,7 @@ async function readBody(response: Dispatcher.ResponseData, maxBytes: number): Pr
   return gzipped && raw !== undefined && raw.length > 0 ? decompress(raw, maxBytes) : raw
 }
 
-/** Returning early destroys the body and the connection, so that the rest is never received. */
+/** Reads a body. Returning early destroys the body and the connection, so that the rest is never received. */
 async function readRaw(
   { body, headers }: Dispatcher.ResponseData,
   maxBytes: number,

@@ -48,7 +48,8 @@ type PagingFields = Record<string, unknown>
 /**
  * Reads one page of a list.
  * @param sentQuery the whole query of the request for this page
- * @throws RetryError `broken-envelope` when the answer is not a page of that style, or has far more items than requested
+ * @throws RetryError `broken-envelope` when the answer is not a page of that style, or has far more items than
+ *   requested
  */
 export function readPage(style: PagingStyle, value: unknown, sentQuery: Query): Page {
   const page = READERS[style](value, sentQuery)
@@ -58,8 +59,8 @@ export function readPage(style: PagingStyle, value: unknown, sentQuery: Query): 
 }
 
 /**
- * A server may ignore a `limit`, also a small one. Ten times as many items, or 10,000 where no `limit` was sent, are no
- * page, and would block the process.
+ * A server may ignore a `limit`, even a small one. An answer with more than ten times as many items, or with more than
+ * 10,000 where no `limit` was sent, is not accepted as a page, since it would block the process.
  */
 function mostItems({ limit }: Query): number {
   return limit === undefined ? 10_000 : 10 * Math.max(Number(limit), 100)
@@ -197,7 +198,7 @@ export function readSingle(
 }
 
 /**
- * The whole list of a read without paging, in `data` or as a bare array (transcripts, playbook results).
+ * Reads the whole list of a read without paging, in `data` or as a bare array (transcripts, playbook results).
  * @throws RetryError `broken-envelope` when there is no list
  */
 export function readDataList(value: unknown): readonly unknown[] {

@@ -46,10 +46,10 @@ export interface ReachOptions {
 
 export interface RestingRoute {
   route: string
-  /** The first failure. */
+  /** When the first request failed. */
   since: number
   until: number
-  /** How often it has begun to rest in a row. */
+  /** Number of rests in a row. */
   tries: number
   reason: string
 }
@@ -68,7 +68,7 @@ export interface Reach {
 }
 
 export interface RouteTrouble {
-  /** The first failure. */
+  /** When the first request failed. */
   readonly since: number
   /** Failures in a row. Failures of requests that were in flight when a rest started do not count. */
   readonly failures: number
@@ -177,7 +177,7 @@ export type NextStep =
 const DOUBTFUL_FAILURES = 5
 /** The doubt is confirmed when this many further routes fail. */
 const CONFIRMATIONS = 2
-/** Of an outage. It has lasted at least as long as the next trial waits. */
+/** Backoff of the trials during an outage. No wait is longer than the outage has lasted so far. */
 const AWAY: Backoff = { firstMs: 1000, mostMs: 15 * 60_000, jitter: 0.5 }
 
 /** This many undeclared refusals since the last answer put access in doubt. */
@@ -188,7 +188,7 @@ const REFUSED: Backoff = { firstMs: 1000, mostMs: 15_000, jitter: 0.5 }
 const ROUTE_FAILURES = 3
 const ROUTE: Backoff = { firstMs: 1000, mostMs: 15 * 60_000, jitter: 0.5 }
 
-/** Replaces a longer `giveUpMs` until a request has connected. */
+/** Limits `giveUpMs` until a request has connected. */
 export const FIRST_CONNECTION_MS = 10_000
 
 /**

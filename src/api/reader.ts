@@ -46,7 +46,7 @@ export interface ApiReaderDeps {
   governor: Governor
   clock: Clock
   random: () => number
-  /** After this time without any HTTP response, `read` throws the error with exit status 69. */
+  /** When no HTTP response has arrived for this long, `read` throws the error with exit status 69. */
   giveUpMs: number
   signal: AbortSignal
   /** Maximum number of attempts, below that of the retry rules, for commands whose result a person waits for. */

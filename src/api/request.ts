@@ -12,8 +12,8 @@ export interface ApiRequest {
 }
 
 /**
- * The route template with every `{name}` replaced by its encoded value. Values come from the API and may be any text:
- * slashes, dot segments and lone surrogates are encoded or replaced.
+ * @returns the route template with every `{name}` replaced by its encoded value. Values come from the API and may be
+ *   any text: slashes, dot segments and lone surrogates are encoded or replaced.
  * @throws Error when a parameter of the template is missing
  */
 export function fillPath(template: string, params: Readonly<Record<string, string>>): string {

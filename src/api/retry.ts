@@ -35,8 +35,8 @@ export interface FailedAttempt {
 export type RetryDecision = { retry: true; delayMs: number } | { retry: false }
 
 /**
- * What is believed of a wait that a server or a gateway asked for with one failed request: a short one, and a long one
- * only as far as the next tries fail too.
+ * Limits the wait that a server or a gateway asked for with one failed request, since a long wait may be a mistake. A
+ * short wait is kept. Of a long one, the first retry waits `FIRST_TRIAL_MS`, and each later retry `LONG_WAIT_MS`.
  */
 function believedMs(waitMs: number, attempt: number): number {
   if (waitMs <= LONG_WAIT_MS) return waitMs
@@ -47,8 +47,8 @@ const FIRST_TRIAL_MS = 5000
 const LONG_WAIT_MS = 20_000
 
 /**
- * The delay is the wait that the API asked for, as far as it is believed, plus an exponential backoff with full jitter. For a throttled request
- * the delay is 0, since the governor waits instead.
+ * The delay is the wait that the API asked for, limited by `believedMs`, plus an exponential backoff with full jitter.
+ * For a throttled request the delay is 0, since the governor waits instead.
  * @param random returns a number from 0 to below 1
  */
 export function retryDecision(

@@ -50,18 +50,18 @@ const TOKEN = /^[([]?([A-Za-z](?:[-_./A-Za-z]*[A-Za-z])?)[)\]]?[.,;:!?]?$/
 
 const LEFT_OUT = '…'
 
-/** Maximum length of the safe text, and of a word in it. */
+/** Maximum length of the safe text, and of each word in it. */
 const MAX_CHARACTERS = 200
 
 /** Only the beginning of a server's text is read, since it may have any length. */
 const MAX_READ = 4096
 
 /**
- * The safe part of a server's text, on one line. Empty when the text has no technical word.
- * @param secret the API key. It is removed first, since it could consist of words of the lists
+ * @returns the safe part of a server's text, on one line. Empty when the text has no technical word.
+ * @param secret the API key. It is removed first, since the key could consist of words of the lists.
  */
 export function knownWords(text: string, secret: string): string {
-  // The last word may be cut, and be a part of the key: without it, no part of the key is left.
+  // The last word is removed, since it may be cut and may be a part of the key.
   const start = text.length > MAX_READ ? text.slice(0, MAX_READ).replace(/(?<!\S)\S*$/, LEFT_OUT) : text
   const redacted = secret === '' ? start : start.replaceAll(secret, LEFT_OUT)
   const tokens = redacted.replace(QUOTED, LEFT_OUT).replace(UNCLOSED_QUOTE, LEFT_OUT).split(/\s+/)

@@ -28,7 +28,7 @@ export function requestCeilings({ api }: ApiSettings): GovernorOptions['ceilings
 
 export interface ApiReaderOptions extends Pick<ApiReaderDeps, 'clock' | 'signal' | 'maxAttempts'> {
   settings: ApiSettings
-  /** What is known of the API's limits, and what of the day is used. */
+  /** The limits of the API as far as known, and the requests of the day that are used. */
   limits: Pick<GovernorOptions, 'initial' | 'usedToday'>
   stderr: { write(text: string): unknown }
 }

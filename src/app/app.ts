@@ -31,7 +31,7 @@ export interface AppOptions extends LoggedStoreOptions {
   cancel: AbortSignal
 }
 
-/** @throws StopError 73 when the database cannot be opened, 75 when another process holds it */
+/** @throws StopError with exit status 73 when the database cannot be opened, 75 when another process holds its lock */
 export async function openApp({ stopNew, cancel, ...opening }: AppOptions): Promise<App> {
   const { settings, clock, log } = opening
   const { api, sync } = settings

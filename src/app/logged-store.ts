@@ -28,7 +28,7 @@ export interface LoggedStoreOptions {
 
 /**
  * Opens the database of the settings for writing, and logs what that changes.
- * @throws StopError 73 when the database cannot be opened, 75 when another process holds it
+ * @throws StopError with exit status 73 when the database cannot be opened, 75 when another process holds its lock
  */
 export async function openLoggedStore({
   settings: { api, database, crm },

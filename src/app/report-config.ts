@@ -11,7 +11,7 @@ export type ReportConfigSettings = Pick<
   'reporting' | 'crm' | 'crmDeal' | 'crmCompany' | 'crmContact'
 >
 
-/** What the settings say about the tables and views for reports. Pure. */
+/** Selects what the settings say about the tables and views for reports. Pure. */
 export function reportConfig({
   reporting,
   crm,
@@ -54,8 +54,8 @@ export function reportConfig({
 const snakeCase = (name: string): string => name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
 
 /**
- * Returns a function that brings the tables and views for reports up to date, and logs whether settings about them fit
- * nothing. It throws a StopError (73 or 75).
+ * Returns a function that brings the tables and views for reports up to date, and logs settings about them that match
+ * nothing in the CRM. The function throws a StopError (exit status 73 or 75).
  */
 export function createReportUpdate(
   { store, log }: { store: Pick<OpenStore, 'reports'>; log: Log },

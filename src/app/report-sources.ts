@@ -15,14 +15,17 @@ import { type DaemonState, readStatusReport, type StatusReport } from '../store/
 import { requireWarehouse } from '../store/status/status.ts'
 import { createCountedStatusReader, createThreadReader } from '../store/status/thread.ts'
 
-/** The process whose warehouse is reported. What it has open may change, so each value is read when it is needed. */
+/**
+ * The process whose warehouse is reported. A process may close and reopen its database, so each value is read when it
+ * is needed.
+ */
 export interface ReportedProcess {
   version: string
   clock: Clock
-  /** As in the settings, like the path. */
+  /** The workspace id of the settings. `databasePath` is the path of the settings. */
   workspaceId(): string
   databasePath(): string
-  /** Whether it serves the report. */
+  /** Whether the process serves the report. */
   hasReport: boolean
   /** Undefined while the process has closed the database. */
   db(): Sqlite | undefined
@@ -33,13 +36,13 @@ export interface ReportedProcess {
 export interface ReportSources {
   /** What `parley status --json` prints. The rows of the resources may be a few seconds old. */
   status(): Promise<StatusReport>
-  /** The page for people. It says so when the database is not available. */
+  /** The page for people. The page says so when the database is not available. */
   page(): Promise<PageAnswer>
   /** The report as HTML, which may be some seconds old. @throws StopError when the database is not available */
   report(): Promise<string>
 }
 
-/** The compiled program. It is missing when parley runs from its sources, as in tests. */
+/** The compiled program. The file is missing when parley runs from its sources, as in tests. */
 const REPORT_PROGRAM = new URL('../report/worker.js', import.meta.url)
 
 export function createReportSources(reported: ReportedProcess): ReportSources {
@@ -92,7 +95,7 @@ export function createReportSources(reported: ReportedProcess): ReportSources {
       }
     }
   }
-  // Its questions take longer than those of the page, also for a small file.
+  // The report's queries take longer than those of the page, even for a small file.
   const inThread = createThreadReader<string>({ clock, largeBytes: 0, program: REPORT_PROGRAM })
   const report = createCachedReading(async (of: string) => {
     requireWarehouse(of)

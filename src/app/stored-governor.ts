@@ -5,14 +5,17 @@ import type { OpenStore } from '../store/store.ts'
 import { META, readNote } from '../store/sync/meta.ts'
 import { readRequestsToday } from '../store/sync/requests-today.ts'
 
-/** A governor that starts from the rate and the day's request count of the process before, which `sync_meta` keeps. */
+/**
+ * A governor that starts from the learned rate and the day's request count that an earlier process stored in
+ * `sync_meta`.
+ */
 export interface StoredGovernor {
   governor: Governor
-  /** Saves the learned rate, unless that was done a few seconds ago. For use inside a transaction. */
+  /** Saves the learned rate, unless it was saved a few seconds ago. Call it inside a transaction. */
   saveRateAtTimes(): void
-  /** Saves the learned rate, the requests that are reserved of the day, and the time. */
+  /** Saves the learned rate, the requests that are reserved of the day, and the time of saving. */
   save(): Promise<void>
-  /** The same with the requests that were really sent: for a process that sends no more. */
+  /** As `save`, with the requests that were really sent. For a process that sends no more requests. */
   saveAtEnd(): Promise<void>
 }
 

@@ -10,13 +10,13 @@ import { MINUTE_MS } from '../../base/clock.ts'
 
 export interface ConcurrencyState {
   readonly limit: number
-  /** Whether the API ever refused because of too many requests in flight. */
+  /** Whether the API ever refused a request because too many were in flight. */
   readonly crowded: boolean
-  /** The most other requests in flight with which a request was sent that was accepted, in the last minute. */
+  /** The highest number of other requests in flight at which the API accepted a request in the last minute. */
   readonly proven: { readonly others: number; readonly at: number }
   /** Upper bound, from the configured ceiling and from `MAX_CONCURRENCY`. */
   readonly max: number
-  /** The current measurement. It only counts answers while this limit holds requests back. */
+  /** The current measurement. Only the answers of requests that this limit held back count. */
   readonly trial: Trial
   /** The last measured limit and its speed in answers per millisecond; undefined at first and after each reduction. */
   readonly before: { readonly limit: number; readonly speed: number } | undefined
@@ -68,10 +68,10 @@ export function startConcurrency({ limit, crowded, max: most }: FirstConcurrency
   }
 }
 
-/** The API may lower its limit: what was accepted longer ago proves nothing. */
+/** How long an accepted request counts as proof. The API may lower its limit later. */
 const PROVEN_MS = MINUTE_MS
 
-/** After an accepted request. */
+/** The state after an accepted request, with `others` requests in flight at the time. */
 export function withProven(
   state: ConcurrencyState,
   { others, at }: ConcurrencyState['proven'],
@@ -80,18 +80,18 @@ export function withProven(
   return isLess ? state : { ...state, proven: { others, at } }
 }
 
-/** Whether as many requests in flight were accepted, so that a refusal has another reason. */
+/** Whether the API accepted a request with at least as many others in flight. A refusal then has another reason. */
 export function isProven({ proven }: ConcurrencyState, { others, at }: ConcurrencyState['proven']): boolean {
   return others <= proven.others && at - proven.at < PROVEN_MS
 }
 
-/** After a pause that is not to count for the speed that the trial measures. */
+/** Leaves a pause out of the time over which the trial measures the speed. */
 export function withoutPause(state: ConcurrencyState, pausedMs: number): ConcurrencyState {
   const { since } = state.trial
   return since === undefined ? state : { ...state, trial: { ...state.trial, since: since + pausedMs } }
 }
 
-/** After an answer. `full`: the in-flight limit had held the request back. */
+/** The state after an answer. `full`: the in-flight limit had held the request back. */
 export function afterAnswer(
   state: ConcurrencyState,
   { at, full }: { at: number; full: boolean },
@@ -105,7 +105,7 @@ export function afterAnswer(
   return afterTrial(state, measured / Math.max(1, at - since), at)
 }
 
-/** After the first refusal of an episode. `othersInFlight`: other requests in flight when the refusal arrived. */
+/** The state after the first refusal of an episode. `othersInFlight`: other requests in flight when it arrived. */
 export function afterConcurrencyRefusal(
   state: ConcurrencyState,
   { at, othersInFlight }: { at: number; othersInFlight: number },
@@ -120,7 +120,7 @@ export function afterConcurrencyRefusal(
 }
 
 /**
- * After another refusal of the same episode. Such a refusal only lowers the limit: if it also prolonged the rest, a
+ * The state after a later refusal of an episode. Such a refusal only lowers the limit: if it also prolonged the rest, a
  * burst of twenty refusals would make the limit rest for ten minutes.
  */
 export function withFewer(state: ConcurrencyState, othersInFlight: number): ConcurrencyState {

@@ -8,7 +8,7 @@ export interface DayCount {
   /** Whether one more request may be sent without a further reservation. */
   isReserved(): boolean
   reserveMore(): Promise<void>
-  /** When the ceiling of the day is reached: time until the next UTC day in ms; else 0. */
+  /** Time until the next UTC day in ms when the ceiling of the day is reached; else 0. */
   holdMs(): number
 }
 

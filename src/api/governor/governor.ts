@@ -102,7 +102,7 @@ export function createGovernor({
       }
       const holdMs = Math.max(inFlight.pace().pausedUntil - clock.elapsed(), day.holdMs())
       if (holdMs > 0) {
-        // A turn before the end of the pause would let two requests go at its end, one of them without a pause.
+        // Drops what an earlier turn still allows. Otherwise two requests would go at once when the pause ends.
         turns.drop()
         return wakeAfter(holdMs)
       }

@@ -30,7 +30,7 @@ export interface InFlight {
   count(): number
   isFull(): boolean
   pace(): PaceState
-  /** @param isPaced true when the request has taken a turn */
+  /** @param isPaced whether the request took a turn (`turns.ts`) */
   grant(waitedFor: WaitedFor, isPaced: boolean): Permit
 }
 

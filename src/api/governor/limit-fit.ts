@@ -42,12 +42,12 @@ const MAX_MISFIT = 1
 const EMPTY = 0.02
 const WINDOW_MS = 1000
 /**
- * Without these windows, a limit of 100 requests in any 10 s that a slow start has used up would look like a slow bucket
- * with a large burst, and a burst into a window of 2 s like one of 10 s. All requests at that slow rate would confirm
- * this. Longer windows are recognised by their long pauses.
+ * Windows longer than one second. Without them, a limit of 100 requests in any 10 s that a slow start has used up would
+ * look like a slow bucket with a large burst, and all requests at that slow rate would confirm this. A burst into a
+ * window of 2 s would look like a burst into one of 10 s. Longer windows are recognised by their long pauses.
  */
 const LONG_WINDOWS_MS = [2000, 3000, 5000, 10_000]
-/** With fewer requests, several of these windows explain the answers, however many there are. */
+/** If a long window accepts fewer requests, several of these windows explain any number of answers. */
 const MIN_LONG_COUNT = 8
 /** The start of a fixed window is unknown. This many starts are tried, evenly spread over one window. */
 const PHASES = 10

@@ -48,7 +48,10 @@ const LOWEST_SHARE = 1 / 30
 const BOLDNESS = 0.7
 /** Possible rates below this share of the highest are ignored when the next rate is chosen. */
 const LIKELY_SHARE = 0.4
-/** The search ends at this ratio of the highest to the lowest possible rate. The curve then finds the exact rate. */
+/**
+ * The search ends at this ratio of the highest to the lowest possible rate. The curve of `rate.ts` then finds the exact
+ * rate.
+ */
 const FOUND_RATIO = 1.05
 const PIECE_ANSWERS = 50
 const MAX_PIECES = 10
@@ -79,7 +82,7 @@ function totalsWith(totals: SearchTotals, { at, accepted, count }: RateAnswer): 
   }
 }
 
-/** A request was refused at this rate, in requests per second. The first refusal sets the range to search. */
+/** Records a refusal at this rate, in requests per second. The first refusal sets the range to search. */
 export function withRefusal(search: RateSearch, rate: number): RateSearch {
   if (search.range) return search
   const most = Math.min(rate, peakRate(inOrder(search)))
@@ -102,8 +105,8 @@ function peakRate(answers: readonly RateAnswer[]): number {
 }
 
 /**
- * The next rate to try, or the limit that was found. Undefined if no refusal is left to explain, or if no limit explains
- * the remembered answers, as when refusals have nothing to do with the rate.
+ * The next rate to try, or the limit that was found. Undefined if no refusal is left to explain, or if no limit
+ * explains the remembered answers, as when refusals have nothing to do with the rate.
  */
 export function nextRateStep(search: RateSearch): RateSearchStep | undefined {
   const { range } = search
@@ -115,7 +118,7 @@ export function nextRateStep(search: RateSearch): RateSearchStep | undefined {
   const isClose = most / least <= FOUND_RATIO
   const isAtTop = most * FOUND_RATIO > range.most
   return {
-    // When only rates at the top of the range are left, the range was too low.
+    // When only rates at the top of the range are left, the range was too low, and its upper end moves up.
     search: {
       latest: [],
       earlier: [known],
@@ -136,7 +139,7 @@ function inOrder({ latest, earlier }: RateSearch): RateAnswer[] {
   return [...earlier.flat(), ...latest].sort((one, other) => one.at - other.at)
 }
 
-/** The newest answers. If older ones are forgotten, refusals at the start go too: only earlier answers explain them. */
+/** The newest answers. Refusals at the start are left out too if only forgotten answers explain them. */
 function newest(search: RateSearch): RateAnswer[] {
   const answers = inOrder(search)
   if (answers.length <= MAX_ANSWERS) return answers
@@ -146,7 +149,10 @@ function newest(search: RateSearch): RateAnswer[] {
 
 const isRefused = ({ accepted }: RateAnswer): boolean => !accepted
 
-/** Accepted requests per second since the search started. The last one does not count: it started another window. */
+/**
+ * Accepted requests per second since the search started. The last accepted request started another window of the limit,
+ * so it does not count.
+ */
 export function meanRate({ totals: { first, last, accepted } }: RateSearch, lateMs: number): number {
   return (1000 * (accepted - 1)) / (last - first - lateMs)
 }

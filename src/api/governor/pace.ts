@@ -76,7 +76,7 @@ export interface PaceState {
   readonly throttled: number
 }
 
-/** What holds again when the refusal turns out to be one of a single route. */
+/** The values to restore when a refusal turns out to concern only a single route. */
 type BeforeRefusal = Pick<PaceState, 'rate' | 'concurrency'>
 
 interface Doubt {
@@ -114,7 +114,10 @@ export type PaceEvent =
       sentAt: number
       othersInFlight: { atSend: number; now: number }
       waitMs: number | undefined
-      /** Whether the limit may be that of its route, which is not asked meanwhile. */
+      /**
+       * Whether the refusal may come from a limit of the request's route. No other request of the route is sent
+       * meanwhile.
+       */
       mayBeOfRoute: boolean
       jitter: number
     }
@@ -128,7 +131,7 @@ export type PaceEvent =
 type ThrottledEvent = Extract<PaceEvent, { kind: 'throttled' }>
 
 export interface Pacing {
-  /** Interval of turns in ms; 0: no pacing. */
+  /** Interval between turns (`turns.ts`) in ms; 0: no pacing. */
   minTime: number
   /** Requests per turn: 1 up to a rate of 100 requests per second. */
   batch: number
@@ -141,7 +144,10 @@ const FIRST_RATE = 5
 const LOWEST_RATE = 1 / 30
 /** From this rate on, requests are not paced, unless a ceiling per second is configured. */
 const UNPACED_RATE = 1000
-/** A requested wait may be a mistake, such as an instant instead of seconds. So trials are sent at this interval. */
+/**
+ * Interval of the trials during a wait that the API asked for. The wait may be a mistake, such as an instant instead of
+ * seconds.
+ */
 const TRIAL_EVERY_MS = 15 * 60_000
 /** After this many accepted requests at a lower in-flight limit, the doubt ends: too many requests were in flight. */
 const DOUBT_ENDS_AFTER = 50
@@ -203,7 +209,7 @@ export function paceAfter(state: PaceState, event: PaceEvent): PaceState {
   }
 }
 
-/** The trial on another route has shown nothing, so another one may follow. */
+/** A trial on another route failed and shows nothing, so another trial may follow. */
 function afterFailedTrial(
   state: PaceState,
   { at, sentAt }: Extract<PaceEvent, { kind: 'failed' }>,

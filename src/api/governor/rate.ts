@@ -199,7 +199,7 @@ export function afterRefusal(state: RateState, at: number): RateState {
   if (state.refusedAt !== undefined) return { ...state, isTriedInVain: true }
   if (state.search) return afterSearchRefusal(state, state.search, at)
   const plateau = wasUsedUp(state, at) ? state.rate : Math.min(state.rate, flowRate(state, at))
-  // A careful rate, so that the first requests after the pause are not refused as well.
+  // The rate is lowered by `CAUTION`, so that the first requests after the pause are not refused as well.
   return {
     ...state,
     rate: inBounds(state.bounds, plateau * (1 - CAUTION)),
@@ -221,7 +221,8 @@ function afterSearchStep(state: RateState, at: number): RateState {
   const step = state.search && nextRateStep(state.search)
   if (!step) return withPlateau(state, { at, plateau: rateWithoutResult(state), sure: false })
   if (step.isFound) return withPlateau(state, { at, plateau: step.rate, sure: true })
-  // Without a refusal, the answers may never tell the limit from a lower one. Many do not either.
+  // The search ends after some time, since answers without a refusal may never tell the limit from a lower rate. It
+  // also ends after many refusals, which do not tell either.
   const { refused } = step.search.totals
   const isLong = state.heldMs > comeBackMs({ ...state, plateau: step.rate, sure: true })
   if (isLong || refused > MAX_SEARCH_REFUSALS)
@@ -279,7 +280,7 @@ function afterPause(state: RateState, at: number, refusedAt: number): RateState 
     return withPlateau({ ...back, isGuess: true }, { at, plateau: best.rate, sure: false })
   }
   const isShort = isShortSpan(span, at, pausedMs)
-  // Stray refusals are among those that have used up the credit.
+  // Some of the refusals that used up the credit were stray, so the plateau drops by at most `CAUTION`.
   const least = state.stray ? state.plateau * (1 - CAUTION) : 0
   const plateau = Math.min(state.plateau, Math.max(least, bound(state, { at, pausedMs, isShort })))
   const isConfirmed = span.since !== undefined && Math.abs(plateau - previousPlateau) <= AGREEMENT * plateau
@@ -309,7 +310,8 @@ function refusedSpansAfter(
   { refusedSpans, plateau: rate, span: { since, accepted } }: RateState,
   { at, pausedMs }: Pick<Pause, 'at' | 'pausedMs'>,
 ): readonly RefusedSpan[] {
-  // A window of the limit has ended, or so much was accepted that the rate is lowered rarely.
+  // The spans are forgotten when a window of the limit has ended, or when so much was accepted that the rate is lowered
+  // rarely.
   if (since === undefined || pausedMs > END_OF_WINDOW_MS || accepted >= SURE.requests) return []
   if (accepted < MIN_ANSWERS) return refusedSpans
   return withSpan(refusedSpans, { rate, mean: (1000 * accepted) / (at - since), accepted })
@@ -329,14 +331,17 @@ function bound(state: RateState, { at, pausedMs, isShort }: Pause): number {
   const cautious = plateau * (1 - CAUTION)
   if (accepted < MIN_ANSWERS || !wasUsedUp(state, at - pausedMs)) return cautious
   const spanMs = at - since
-  // After repeated early refusals the plateau is too high. Then the whole pause counts as span, for a lower mean.
+  // After repeated early refusals the plateau is too high. The whole pause then counts as part of the span, for a lower
+  // mean.
   const isMadeUpFor = state.wasEarly && isEarly(state)
   const gapMs = isMadeUpFor ? 0 : Math.min(pausedMs, MAX_GAP_MS, spanMs * MAX_GAP_SHARE)
   const mean = (1000 * accepted) / (spanMs - gapMs)
-  // The pause is a large part of a short span, so the mean is too low. After several short spans in a row, it counts.
+  // The pause is a large part of a short span, so the mean is too low. It counts only after several short spans in a
+  // row.
   if (isShort && shorts < MAX_SHORT_SPANS) return Math.max(mean, cautious)
   const isBack = state.heldMs > comeBackMs(state)
-  // A sure plateau was accepted before, so the API was away. After this drop the plateau is not sure any more.
+  // The API accepted a sure plateau before, so it was away during the long pause, and the plateau drops by at most
+  // `CAUTION`. The plateau is not sure any more.
   if (pausedMs > END_OF_WINDOW_MS && state.sure && !isBack) return Math.max(mean, cautious)
   if (!isBack || pausedMs > END_OF_WINDOW_MS) return mean
   return boundBeyond(state, mean)

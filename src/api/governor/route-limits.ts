@@ -3,15 +3,16 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from '../../base/clock.ts'
 
 /**
  * Tells a limit of one route from a limit of the whole API. A 429 closes its route. A request of another route is then
- * the trial: when it is accepted meanwhile, the limit is the route's own, and other requests go on; when it is refused as
- * well, the limit is common, and `pace.ts` alone decides. A route with its own limit has a distance between its
- * requests, which grows with each refusal and shrinks with each answer. So it is not asked in bursts, and it does no harm
- * when the limit was common after all. Pure: a state and an event give the next state. Times are monotonic milliseconds.
+ * the trial: when it is accepted meanwhile, the limit is the route's own, and other requests go on; when it is refused
+ * as well, the limit is common, and `pace.ts` alone decides. A route with its own limit has a distance between its
+ * requests, which grows with each refusal and shrinks with each answer. The distance prevents bursts on the route. It
+ * does no harm if the limit turns out to be common. Pure: a state and an event give the next state. Times are monotonic
+ * milliseconds.
  */
 export interface RouteLimits {
   /** The routes with a 429 since their last answer, and those that are known to have their own limit. */
   readonly routes: ReadonlyMap<string, RouteLimit>
-  /** Until this time a 429 is one of a common limit. */
+  /** Until this time, every 429 counts as a refusal by a common limit. */
   readonly commonUntil: number
 }
 
@@ -19,15 +20,15 @@ export interface RouteLimit {
   readonly isOwn: boolean
   /** When the route was refused first since its last answer; undefined after an answer. */
   readonly since: number | undefined
-  /** When it was refused last. The 429s of requests that were sent before belong to that refusal. */
+  /** When the route was refused last. The 429s of requests that were sent before this time belong to that refusal. */
   readonly refusedAt: number
   /** Refusals in a row. */
   readonly refusals: number
   /** When the route may be asked again. */
   readonly closedUntil: number
-  /** Until then no second request is sent while one tries whether the route is open. */
+  /** Until this time, one request tries whether the route is open, and no second request is sent. */
   readonly triedUntil: number
-  /** Between two requests of a route with its own limit. */
+  /** Minimum time between two requests of a route with its own limit. */
   readonly distanceMs: number
   /** Routes with a request that was accepted while this one was closed. */
   readonly provedBy: ReadonlySet<string>
@@ -42,13 +43,13 @@ const COMMON_MS = HOUR_MS
 /** The longest time without a request to the route: the wait that the API asks for may be a mistake. */
 const LONGEST_MS = 15 * MINUTE_MS
 
-/** Of a route that is refused again and again without being told how long to wait. */
+/** Backoff of a route whose 429s do not state a wait. */
 const UNTOLD: Backoff = { firstMs: 10 * SECOND_MS, mostMs: LONGEST_MS, jitter: 0.5 }
 
 /** The longest time that a request takes. */
 const TRIAL_MS = MINUTE_MS
 
-/** A common limit may accept a request so soon after a refusal. */
+/** How soon after a refusal a common limit may accept a request of another route. */
 export const OTHER_ROUTE_MS = 5 * SECOND_MS
 
 const DISTANCE = { leastMs: 50, mostMs: 30 * SECOND_MS, refused: 1.5, accepted: 0.998 }
@@ -57,8 +58,9 @@ export const NO_ROUTE_LIMITS: RouteLimits = { routes: new Map(), commonUntil: Nu
 
 export function concernsOf429({ routes, commonUntil }: RouteLimits, route: string, at: number): Concerns {
   const closed = [...routes].filter(([name, { closedUntil }]) => name !== route && closedUntil > at)
-  // Two routes share their limit, unless a third one has shown that it is that of the other. Of three routes all do: a
-  // limit that many share looks like one of each while others are accepted now and then.
+  // If one other route is closed, both routes share a limit, unless a third route has proved that the closed route has
+  // its own. If several are closed, the limit is common: a limit that many routes share looks like one of each route
+  // while other requests are accepted now and then.
   const isOfOther = ([, { provedBy }]: (typeof closed)[number]) => [...provedBy].some(name => name !== route)
   if (at < commonUntil || closed.length > 1 || !closed.every(isOfOther)) return 'api'
   return routes.get(route)?.isOwn ? 'route' : 'unknown'
@@ -109,7 +111,7 @@ export function afterSending(limits: RouteLimits, route: string, at: number): Ro
   return limits
 }
 
-/** A request that has shown nothing about the limit, such as one with a 500. */
+/** The state after a request that has shown nothing about the limit, such as one with a 500. */
 export function afterFailure(limits: RouteLimits, route: string, at: number): RouteLimits {
   const limit = limits.routes.get(route)
   return limit ? withRoute(limits, route, { ...limit, triedUntil: at }) : limits
@@ -118,7 +120,7 @@ export function afterFailure(limits: RouteLimits, route: string, at: number): Ro
 interface RouteAcceptance {
   route: string
   at: number
-  /** A request that was under way at a refusal says nothing about it. */
+  /** When the request was sent. If it was already in flight at a refusal, it says nothing about that refusal. */
   sentAt: number
 }
 
@@ -142,7 +144,7 @@ export function limitsAfterAcceptance(
   return { ...limits, routes: new Map(routes) }
 }
 
-/** Whether a request of this route that was sent then, and accepted, shows that another route has its own limit. */
+/** Whether an accepted request of this route, sent at `sentAt`, shows that another route has its own limit. */
 export function isOfOtherRoute({ routes }: RouteLimits, route: string, sentAt: number): boolean {
   return [...routes].some(([name, limit]) => name !== route && isProof(limit, sentAt))
 }
@@ -160,7 +162,7 @@ function withRoute(limits: RouteLimits, route: string, limit: RouteLimit): Route
   return { ...limits, routes: new Map([...limits.routes, [route, limit]]) }
 }
 
-/** A route with its own limit that is closed, or that a request tries. */
+/** A route with its own limit. It is closed, or a request tries whether it is open. */
 export interface ClosedRoute {
   route: string
   since: number

@@ -1,11 +1,12 @@
 /**
- * Recognises stray refusals: 429s that have nothing to do with the rate, so that a lower rate has as many of them. Pure.
+ * Recognises stray refusals: 429s that have nothing to do with the rate, so that a lower rate has as many of them.
+ * Pure.
  *
  * - Each span of accepted requests between two refusals is remembered (`RefusedSpan`).
- * - When three rates below the best mean were refused as often as the others, the refusals were in vain. The rate returns
- *   to that of the best span, and a share of refusals is allowed (`StrayRefusals`).
- * - As long as no more than that share is refused, a refusal does not lower the rate. Each uses up credit, and accepted
- *   requests earn it. Without credit, a refusal is one of the rate again.
+ * - When three rates below the best mean were refused as often as the others, the lower rates were in vain. The rate
+ *   returns to that of the best span, and a share of refusals is allowed (`StrayRefusals`).
+ * - As long as no more than that share is refused, a refusal does not lower the rate. Each refusal uses up credit, and
+ *   accepted requests earn credit. Without credit, a refusal lowers the rate again.
  */
 
 /** Accepted requests between two refusals. */
@@ -20,11 +21,11 @@ export interface RefusedSpan {
 export interface StrayRefusals {
   /** The share of requests that are refused, which is measured all the time. */
   readonly share: number
-  /** Upper bound of `share`, so that refusals of the rate do not come to count as stray. */
+  /** Upper bound of `share`, so that refusals caused by the rate do not count as stray. */
   readonly mostShare: number
   /** How many refusals do not lower the rate. */
   readonly credit: number
-  /** Whether no more than the share was refused since the rate has returned, until all credit was earned. */
+  /** Whether all credit was ever earned. Until then, stray refusals are assumed only while credit is left. */
   readonly isProven: boolean
 }
 
@@ -32,9 +33,11 @@ const MAX_SPANS = 8
 /** A rate below this share of a mean that was accepted is not the reason for a refusal. */
 const FAR_BELOW = 0.8
 const MIN_VAIN = 3
-/** The least share of the usual number of accepted requests before a refusal in vain. With fewer, the limit has dropped. */
+/**
+ * The least share of the usual number of accepted requests before a refusal in vain. With fewer, the limit has dropped.
+ */
 const AS_MANY = 0.5
-/** Refusals come at random, so several may come soon after each other. */
+/** The credit at the start. Refusals come at random, so several may come soon after each other. */
 const FIRST_CREDIT = 2
 const MAX_CREDIT = 5
 const EARNED = 2
@@ -47,7 +50,7 @@ export function withSpan(spans: readonly RefusedSpan[], span: RefusedSpan): read
   return [...spans.slice(1 - MAX_SPANS), span]
 }
 
-/** The best of the spans if lower rates than its mean were refused in vain. */
+/** @returns the best of the spans if rates below its mean were refused in vain */
 export function spanToReturnTo(spans: readonly RefusedSpan[]): RefusedSpan | undefined {
   const most = Math.max(...spans.map(({ mean }) => mean))
   const isVain = ({ rate }: RefusedSpan) => rate < FAR_BELOW * most
@@ -62,7 +65,7 @@ export function startStray(spans: readonly RefusedSpan[]): StrayRefusals {
   return { share, mostShare: share, credit: FIRST_CREDIT, isProven: false }
 }
 
-/** After an accepted or a refused request. Undefined when refusals have become rare. */
+/** The state after an accepted or refused request. Undefined when stray refusals are no longer assumed. */
 export function strayAfter(stray: StrayRefusals, isAccepted: boolean): StrayRefusals | undefined {
   const measured = stray.share + ((isAccepted ? 0 : 1) - stray.share) / MEASURED_ANSWERS
   if (measured < LEAST_SHARE) return undefined

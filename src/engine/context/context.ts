@@ -34,7 +34,9 @@ export interface EngineContext {
   server: ServerClock
   /** The resources that were last logged as not read on schedule (due/lateness.ts). */
   late: Set<ResourceName>
-  /** Until when a resource does not count as late since the API is away, in ms by the server's clock; Infinity meanwhile. */
+  /**
+   * By resource: until when it does not count as late after an outage, in server-clock ms; Infinity during the outage.
+   */
   excusedUntil: Map<ResourceName, number>
   urgent: Urgent
   /** True when reads that depend on the resource need not wait for it. */

@@ -48,7 +48,7 @@ export interface RunRecordsDeps {
 export function createRunRecords({ store, log, now }: RunRecordsDeps): RunRecords {
   const records = new Map<ResourceName, RunRecord>()
   const failureLog = createFailureLog(log)
-  /** Of the runs whose counts were reset. */
+  /** The rows that were written before the counts of a run were reset. */
   const writtenBefore = new Map<ResourceName, RowsWritten>()
   const writtenOf = (resource: ResourceName, { counts }: RunRecord): RowsWritten =>
     sumOf(writtenBefore.get(resource) ?? NOTHING_WRITTEN, counts)
@@ -122,7 +122,7 @@ export interface FailureLines {
   fields?: LogFields
 }
 
-/** `noteHealthy` logs the end: the resource may be read again in another session. */
+/** `noteHealthy` logs the end, since the resource may become readable only in another session. */
 const READING: FailureLines = { begins: 'Failed to read resource' }
 
 export function createFailureLog(log: Pick<Log, 'error' | 'info'>): FailureLog {
@@ -155,5 +155,5 @@ interface Streak {
   ends: string | undefined
 }
 
-/** The first, tenth, hundredth and so on: a long failure is logged again, ever more rarely. */
+/** True for the first, tenth, hundredth failure and so on: a long failure is logged again, ever more rarely. */
 const isPowerOfTen = (count: number): boolean => Number.isInteger(Math.log10(count))

@@ -24,7 +24,7 @@ export interface EngineDeps {
   pollMs: number
   /** Saves the learned limits of the API. Called inside the transaction of every answer. */
   saveLearned?: () => void
-  /** When it is aborted, no new job starts. */
+  /** Once aborted, no new job starts. */
   stopNew: AbortSignal
   /** Cancels the requests in flight. */
   cancel: AbortSignal
@@ -36,6 +36,6 @@ export interface EngineOptions {
   intervalScale: number
   accessLogEndParameter: string
   words: boolean
-  /** The ceiling of a day, if one is set. */
+  /** The configured ceiling `api.max_requests_per_day`, if one is set. */
   requestsPerDay?: number | undefined
 }

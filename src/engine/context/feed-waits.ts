@@ -12,8 +12,8 @@ export interface FeedWaits {
   unavailable(feed: string, scope: string, why: Unavailability): void
   isWaiting(feed: string, scope?: string): boolean
   /**
-   * Called when a request of the feed is sent. If the feed or the scope has not been answered since its wait, others wait
-   * until this one has its result: call the returned function then.
+   * Called when a request of the feed is sent. If the feed or the scope has not been answered since its wait, other
+   * requests of it wait until this request has its result. Call the returned function then.
    */
   trying(feed: string, scope?: string): () => void
   /** How long the feed, or one scope of it, still waits, in ms; infinite when it waits until the end of the run. */
@@ -26,9 +26,11 @@ export interface FeedWaits {
   answered(feed: string, scope?: string): void
   /** Whether any feed of the resource, or a scope of one, waits after a failure. */
   hasFailedFeed(resource: string): boolean
-  /** When the first of a resource's waiting feeds may be read again, by `elapsed`; undefined when none waits. */
+  /**
+   * When the first of a resource's waiting feeds may be read again, by `clock.elapsed()`; undefined when no feed waits.
+   */
   waitsUntil(resource: string): number | undefined
-  /** Why a feed of the resource was unavailable at its last request; undefined when none was. */
+  /** Why a feed of the resource was unavailable at its last request; undefined when no feed was. */
   reason(resource: string): string | undefined
   /** The feeds and scopes that have not been read since a wait of at least this long, in ms. */
   closed(leastMs: number): readonly Gate[]
@@ -47,7 +49,10 @@ const AFTER_FAILURE: Backoff = { firstMs: 5_000, mostMs: 15 * 60_000, jitter: 0.
 
 export interface GrowingBackoffDeps {
   clock: Pick<Clock, 'now' | 'elapsed'>
-  /** What an earlier process has closed. Each may be tried at once, and waits as long as there if it fails again. */
+  /**
+   * The gates of an earlier process. A feed behind a gate may be tried at once. If it fails again, it waits as long as
+   * in that process.
+   */
   before?: readonly Gate[]
   /** A number from 0 up to 1, for jitter. */
   random: () => number
@@ -64,7 +69,7 @@ interface Wait {
   /** `gate.until` by the monotonic clock. */
   endsAt: number
   ms: number
-  /** Whether a request tries whether the wait may end. */
+  /** Whether a request in flight tests whether the wait may end. */
   isTried?: boolean
 }
 
@@ -74,8 +79,8 @@ const FAILING = 'Its last requests have failed'
 const NEVER = '~'
 
 /**
- * What has not been tried for this long after its wait is not read any more, such as a CRM object that is gone. It is
- * closed no longer.
+ * A gate that no request has tested for this long after its wait is dropped: the feed or scope is not read any more,
+ * for example because its CRM object is gone.
  */
 const FORGOTTEN_MS = WEEK_MS
 
@@ -112,7 +117,7 @@ export function growingBackoff({
     [...waits].flatMap(([name, one]) => (name.startsWith(`${resource}.`) ? [one] : []))
   const inProgress = (resource: string) => waitsOf(resource).filter(({ endsAt }) => endsAt > clock.elapsed())
   const refused: Backoff = { firstMs: refusedMs, mostMs: unavailableMs, jitter: 0 }
-  /** Begins a wait, unless one is in progress: requests that were in flight at its start may fail too. */
+  /** Begins a wait, unless one is in progress: requests that were in flight at the start of that wait may fail too. */
   const begin = (
     name: string,
     waitMs: (failures: number) => number,

@@ -35,8 +35,8 @@ export function auditInterval(ageMs: number): number {
 const SHORTEST_AUDIT_MS = 5 * MINUTE_MS
 
 /**
- * The same by the age at its last listing, scaled: it falls due when its age then is eight times what has passed. So
- * passing time changes no due time. Pure.
+ * `auditInterval`, scaled, from the age of the span at its last listing. The span falls due when the time since that
+ * listing is an eighth of the span's age by then. So passing time changes no due time. Pure.
  */
 export function auditIntervalFrom(
   listedAgeMs: number,

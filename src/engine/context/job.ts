@@ -10,7 +10,10 @@ import type { Task } from '../../store/sync/tasks/task.ts'
 /** Long work on the database. It yields between batches, so that other work gets its turn on the event loop. */
 export type Batches = Generator<undefined, void, undefined>
 
-/** What a request reads. When it has failed, these rows note it, and when it is made again (`due/retries.ts`). */
+/**
+ * What a request reads. If the request fails, these rows store the failure and the time of the next try
+ * (`due/retries.ts`).
+ */
 export type Reads = { segment: Pick<Segment, 'id' | 'tries'> } | { tasks: readonly Task[] }
 
 /**
@@ -40,7 +43,10 @@ export interface Job {
   failed(error: ParleyError): void
   /** Further work once the answer is stored, each batch in its own transaction. */
   afterwards?(): Batches | undefined
-  /** Called last, whatever the outcome. `again`: neither answered nor failed, so what it reads is still due. */
+  /**
+   * Called last, whatever the outcome. `again`: the request was neither answered nor given up, so its rows are still
+   * due.
+   */
   over(again: boolean): void
 }
 
@@ -49,7 +55,7 @@ export interface Reply {
   ticket: number
   /** When the request was sent, by this machine's clock. */
   sentAt: string
-  /** As `sentAt`, by the server's clock. Before that is known, it is this machine's. */
+  /** As `sentAt`, by the server's clock, or by this machine's clock while the server's is not known. */
   serverSentAt: string
 }
 

@@ -30,13 +30,13 @@ export const MANY_MISSING = 500
 const RECHECK_AFTER_MS = MINUTE_MS
 const RECHECKS = 2
 
-/** When many rows are missing, their single reads wait this long: their list is read again first. Scaled. */
+/** When many rows are missing, their single reads wait this long, because their list is read again first. Scaled. */
 export const CONFIRM_MANY_AFTER_MS = (RECHECKS + 1) * RECHECK_AFTER_MS
 
 const MOST_DOUBLINGS = 6
 
 export function createMissedRows(options: EngineOptions): MissedRows {
-  /** By segment: how often it is still read again. */
+  /** By segment: the number of times that it is still to be read again. */
   const rechecks = new Map<number, number>()
   const missed = new Map<number, number>()
   /** By segment: the number of passes in a row in which rows became suspected. */

@@ -6,8 +6,8 @@ import type { Lane, TaskQuery } from './job.ts'
 /** Decides when lists and single reads are due: once in each round of a backfill, by time in the daemon. */
 export interface Schedule {
   /**
-   * How long until a segment is read, in ms, backoffs included: 0 when it is due, infinite when it does not fall due, in
-   * a backfill in this run.
+   * How long until a segment is read, in ms, backoffs included: 0 when it is due, infinite when it does not fall due.
+   * In a backfill: infinite when it does not fall due in this run.
    */
   waitMs(list: DeclaredFeed<ListFeed>, segment: Segment): number
   /** How long after one pass the next begins, in ms. Only meaningful in the daemon. */

@@ -33,8 +33,9 @@ const SLACK_MS = 1000
 /** How fast the two clocks may drift apart: 1e-4 is about 9 seconds a day. */
 const DRIFT = 1e-4
 /**
- * A clock that is further ahead is believed once this many answers in a row contradict the known one. Some
- * replicas may be ahead for good, and what was read by their clock would look as if it lay in the future.
+ * A clock that is further ahead than the confirmed one replaces it only once this many answers in a row contradict the
+ * confirmed one. Some replicas may be permanently ahead, and what was read by their clock would seem to lie in the
+ * future.
  */
 const AHEAD_ANSWERS = 15
 /** A larger difference is logged. */
@@ -42,7 +43,10 @@ const WARN_MS = 30_000
 
 export function createServerClock(clock: Clock, log: Log): ServerClock {
   let known: (Lead & { at: number; isConfirmed: boolean }) | undefined
-  /** The bounds of the answers since the last that agreed with `known`. A single answer may be wrong. */
+  /**
+   * The bounds of the answers since the last that agreed with `known`. A single answer may be wrong, so `known` changes
+   * only when another answer confirms it.
+   */
   let contradicting: readonly Lead[] = []
   let warned = false
   let isAssumed = false

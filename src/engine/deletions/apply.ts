@@ -16,10 +16,10 @@ import { tableOfPart } from './row-parts.ts'
 
 /**
  * Deletes all confirmed rows of a resource together, unless the mass-deletion guard holds them back. During a hold, no
- * confirmed row of the resource is deleted. The confirmed rows stay in `sync_suspicions`, so that they are not requested
- * again. After a day a confirming round begins (run/confirming-round.ts): it reads every list once more. At its end, the
- * rows that it has confirmed are deleted, however many they are, and the hold is over. The operator can delete the
- * confirmed rows earlier with `parley accept-deletions`.
+ * confirmed row of the resource is deleted. The confirmed rows stay in `sync_suspicions`, so that they are not
+ * requested again. After a day a confirming round begins (run/confirming-round.ts): it reads every list once more. At
+ * its end, the rows that it has confirmed are deleted, however many they are, and the hold is over. The operator can
+ * delete the confirmed rows earlier with `parley accept-deletions`.
  */
 
 const HOLD_MS = DAY_MS
@@ -122,8 +122,9 @@ function hasUndecided(context: EngineContext, resource: ResourceName): boolean {
 }
 
 /**
- * Final probes are one request for each row. Those of thousands of rows may take longer than an hour, so all suspected
- * rows count until these requests are over. Otherwise the guard would see only a part of the rows at a time.
+ * Final probes are one request for each row, and may take longer than an hour for thousands of rows. So all suspected
+ * rows count as undecided until these requests are over. Otherwise the guard would see only a part of the rows at a
+ * time.
  */
 function countUndecided(context: EngineContext, resource: ResourceName, table: string): number {
   const { suspicions, tasks } = context.store
@@ -141,8 +142,8 @@ const FINAL_PROBES = CATALOG.flatMap(listsOf).flatMap(({ resource, id, feed }) =
 
 // ---------------------------------------------------------------------------------------------- losses
 
-/** Empty when no row of the resource is suspected or confirmed. */
-function lossesOf(context: EngineContext, resource: ResourceName): DeletionCounts[] {
+/** @returns the losses of the tables; empty when no row of the resource is suspected or confirmed */
+function lossesOf(context: EngineContext, resource: ResourceName): Loss[] {
   const { suspicions, state } = context.store
   const { deletedInRound } = state.get(resource)
   return tablesOfResource(resource).flatMap(table => {
@@ -171,8 +172,10 @@ const LIVE_LINKS: ReadonlyMap<string, readonly Dependant[]> = new Map(
   ),
 )
 
-/** The loss of another table: rows that are deleted, or no longer count as live, together with the confirmed rows. */
-function cascadeLoss({ store }: EngineContext, table: Table, cascade: Dependant): DeletionCounts {
+/**
+ * The loss of another table: its rows that are deleted, or no longer count as live, together with the confirmed rows.
+ */
+function cascadeLoss({ store }: EngineContext, table: Table, cascade: Dependant): Loss {
   const gone = store.stored.countDependants(table.name, cascade)
   const before = store.state.get(ownerOf(cascade.table)).deletedInRound
   const confirmed = gone === 0 ? 0 : gone + before
@@ -189,8 +192,8 @@ function ownerOf(table: string): ResourceName {
 // ----------------------------------------------------------------------------------------------- apply
 
 /**
- * The list of a deleted collection is not read any more, so no answer would end the suspicions of its meetings. They
- * would remain for good, and if the collection came back, one new denial would delete a meeting from it.
+ * Ends the suspicions of the meetings of a deleted collection. The collection's list is not read any more, so no answer
+ * would end them. If the collection came back, one new denial would then delete a meeting from it.
  */
 function endLinksWithoutOwner({ store: { suspicions } }: EngineContext, resource: ResourceName): void {
   for (const { name, kind } of tablesOfResource(resource))
@@ -290,7 +293,7 @@ function reportHold(context: EngineContext, resource: ResourceName, loss: Deleti
   const { store, options } = context
   const { table, rows, confirmed } = loss
   const { heldSince } = store.state.get(resource)
-  // The guard also counts what was deleted within a day, and only the sum may be beyond its limit.
+  // The guard also counts rows that were deleted within a day. The limit may be exceeded only together with these.
   const what =
     confirmed > rows
       ? `${rows} more rows of ${table} (${confirmed} within a day)`

@@ -9,23 +9,25 @@ import type { Suspicion } from '../../store/deletions/suspicions.ts'
  *       └──────shown───────┴───────────shown───────────┴──────shown────────┘
  *
  * - suspected: `sync_suspicions` has the key and the time of the first denial. Analysts see no difference.
- * - confirmed: another request denied the row minutes later, and no answer showed it in between. For a transcript,
- *   the text of an e-mail or, in the daemon, an association, an hour later.
+ * - confirmed: another request denied the row minutes later, and no answer showed it in between. For a transcript, the
+ *   text of an e-mail or, in the daemon, an association, the other request comes an hour later.
  * - deleted: `_deleted_at` is set (or `access` is `withheld`). The confirmed rows of a resource are deleted together,
- *   once the mass-deletion guard allows it (apply.ts), or a confirming round has confirmed them (run/confirming-round.ts).
+ *   once the mass-deletion guard allows it (apply.ts), or a confirming round has confirmed them
+ *   (run/confirming-round.ts).
  * - purged: the content is removed (store/deletions/purge.ts).
  *
- * Lists, single reads and reads by `ids` can all deny a row. Neither a list nor a read by `ids`, which asks the endpoint of
- * the list, confirms the deletion of a row that has a single read. Any answer that shows the row ends the suspicion.
+ * Lists, single reads and reads by `ids` can all deny a row. Neither a list nor a read by `ids`, which asks the
+ * endpoint of the list, confirms the deletion of a row that has a single read. Any answer that shows the row ends the
+ * suspicion.
  *
  * For example a message: a page of `messages.list` does not show a copy in its span, so the copy is suspected, and
- * probe-later.ts plans a request for it by `ids` two minutes later. If the answer does not show it either, the copy gets a
- * final probe, a single read of another endpoint (modes/keys/probes.ts). If that answers 404, apply.ts deletes the copy
- * (table `message_copies`). The e-mail is deleted with its last copy (store/rows/merge/messages.ts), and
- * its text is purged after `retention.withdrawn_days`.
+ * probe-later.ts plans a request for it by `ids` two minutes later. If the answer does not show it either, the copy
+ * gets a final probe, a single read of another endpoint (modes/keys/probes.ts). If that answers 404, apply.ts deletes
+ * the copy (table `message_copies`). The e-mail is deleted with its last copy (store/rows/merge/messages.ts), and its
+ * text is purged after `retention.withdrawn_days`.
  */
 
-/** A second denial counts only this long after the first. Scaled by `sync.interval_scale`. */
+/** A second denial counts only if it comes this long after the first. Scaled by `sync.interval_scale`. */
 export const CONFIRM_AFTER_MS = 2 * 60_000
 
 /**
@@ -53,7 +55,7 @@ export function verdictOnDenial(
   { means, now, confirmAfterMs, confirms }: DenialOf,
 ): Verdict {
   const since = known?.means === means ? Date.parse(known.since) : now
-  // A clock that was ahead stored this suspicion, so it starts again now.
+  // A clock that was ahead stored this suspicion, so the suspicion starts again now.
   if (since > now) return { state: 'suspected', since: now, askAgainMs: confirmAfterMs }
   if (known?.confirmed && known.means === means) return { state: 'confirmed' }
   const passed = now - since

@@ -11,7 +11,7 @@ interface DenialOptions {
   means?: Denial
   /** False for a denial that may raise a suspicion but never confirms one. */
   confirms?: boolean
-  /** A second denial counts only this many ms after the first. Scaled by `sync.interval_scale`. */
+  /** A second denial counts only if it comes this many ms after the first. Scaled by `sync.interval_scale`. */
   afterMs?: number
 }
 

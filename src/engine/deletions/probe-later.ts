@@ -8,7 +8,7 @@ import { noteDenial } from './denial.ts'
 
 /** Probes rows minutes after a list has not shown them. */
 
-/** The feed that requests one by one what the probes of a list have denied. Only a probe by `ids` has one. */
+/** The feed of the final probes for rows that a list's probes have denied. Only a probe by `ids` has a final probe. */
 export const finalProbeOf = (probe: string): string => `${probe}.single`
 
 /** A row that a list should have shown and did not. */
@@ -19,9 +19,9 @@ export interface MissingRow {
 }
 
 /**
- * Marks the missing rows as suspected and writes a probe for each, which is due minutes later. Rows are skipped that are
- * suspected already, or that an earlier probe has found lately although no list shows them. Returns how many rows are
- * newly suspected.
+ * Marks the missing rows as suspected and writes a probe for each, which is due minutes later. Rows are skipped that
+ * are suspected already, or that an earlier probe has found lately although no list shows them. Returns how many rows
+ * are newly suspected.
  *
  * @param before how many rows the same pass has marked as suspected before this call
  */
@@ -52,8 +52,8 @@ export function probeLater(
 }
 
 /**
- * Ends the probes of rows that a list shows. Where a probe has found its row lately, that is remembered: a list that
- * shows a random part of its rows would have each of them probed each time that it leaves it out.
+ * Removes the probes of rows that a list shows, except those that have found their row lately. Otherwise a list that
+ * shows a random part of its rows would cause a probe each time that it leaves out a row.
  */
 export function endProbes(
   context: EngineContext,
@@ -66,9 +66,9 @@ export function endProbes(
 }
 
 /**
- * Whether the answer of a probe that found its row still counts, so that a list that does not show the row casts no doubt
- * on it. In a backfill it counts for the round. In the daemon it counts for a day, and twice as long after each further
- * one, up to a week: some rows exist that no list shows.
+ * Whether the answer of a probe that found its row still counts. Then a list that does not show the row casts no doubt
+ * on it. In a backfill the answer counts for the round. In the daemon it counts for a day, and each further such answer
+ * counts twice as long as the one before, up to a week: some rows exist that no list shows.
  */
 function isRefuted(
   context: EngineContext,

@@ -14,8 +14,8 @@ import { confirmAfterMs, secondDenialCountsAt, undecidedSince } from './denial.t
 /** Decides when a list is read again before its interval is over, to confirm the rows that it has denied. */
 
 /**
- * After a pass: how long until the pass that can confirm the rows that this one has denied, in ms; undefined when there
- * is none, or when all of them can be requested by key.
+ * @returns how long after a pass, in ms, another pass can confirm the rows that this pass has denied. Undefined when
+ *   this pass has denied no row, or when all denied rows can be requested by key.
  */
 export function confirmingPassMs(
   context: EngineContext,
@@ -24,7 +24,7 @@ export function confirmingPassMs(
   const { missedRows, store, server } = context
   if (!['second-pass', 'ids'].includes(feed.evidence.by)) return undefined
   const scope = feed.scope === undefined ? undefined : pass.scope
-  // The others are requested by key.
+  // Rows whose key is a UUID are requested by key instead.
   const butKeys = feed.evidence.by === 'ids' ? UUID_GLOB : undefined
   const since = store.suspicions.earliestUndecided(feed.table, undecidedSince(context), { scope, butKeys })
   if (since === undefined) return undefined
@@ -33,8 +33,8 @@ export function confirmingPassMs(
 
 /**
  * For a suspected single document: how long until the read that can confirm its deletion, in ms. The document is not
- * read before, since an earlier denial confirms nothing. Undefined for a document that is not suspected, and for all
- * other feeds.
+ * read before that, since an earlier denial confirms nothing. Undefined for a document that is not suspected, and for
+ * all other feeds.
  */
 export function confirmingReadMs(
   context: EngineContext,
@@ -83,7 +83,10 @@ function askedMs(
   return dueAt === undefined ? undefined : dueClock.waitMs(dueAt)
 }
 
-/** Time until the first of the lists is read again to confirm, in ms; undefined when none is, or when it can be read now. */
+/**
+ * Time in ms until the first of the lists is read again to confirm. Undefined when no list is, or when it can be read
+ * now.
+ */
 function wantedMs(context: EngineContext, resources: readonly ResourceName[]): number | undefined {
   const { store } = context
   const waits = resources

@@ -10,16 +10,16 @@ import { isFuture, isHead, isNewEnough } from './segment-conditions.ts'
 /** What the due time of a segment depends on, next to the segment itself. Times are in ms by the API's clock. */
 export interface DueFacts {
   now: number
-  /** From one pass to the next. */
+  /** The time from one pass to the next. */
   intervalMs: number
-  /** False when it lies entirely before `sync.since`. */
+  /** False when the segment lies entirely before `sync.since`. */
   isNewEnough: boolean
-  /** Not before these times, after failures. */
+  /** After failures, the segment is not read before these times. */
   retryAt?: number | undefined
   tryAt?: number | undefined
-  /** At this time, though its interval is not over. */
+  /** A want makes the segment due at this time, before its interval is over. */
   wantedAt?: number | undefined
-  /** For a suspected document: when a read can confirm its deletion. It is not read before. */
+  /** For a suspected document: when a read can confirm its deletion. The document is not read before that. */
   confirmAt?: number | undefined
 }
 

@@ -19,7 +19,9 @@ import { isTried } from './retries.ts'
  * stored in their task.
  */
 
-/** A segment of a list and how long until it is read, in ms. A list that was never read is one part without segment. */
+/**
+ * A segment of a list and how long until it is read, in ms. A list that was never read has one part, without a segment.
+ */
 export interface ListPart {
   segment: Segment | undefined
   waitMs: number
@@ -29,7 +31,7 @@ export function partsOf(context: EngineContext, list: DeclaredFeed<ListFeed>): L
   const { store, schedule, backoffs } = context
   const segments = store.segments.of(list.id)
   if (isNeverRead(list.feed, segments)) {
-    // A document that was read before has no segment after a resync, and may still be suspected.
+    // A single document that was read before has no segment after a resync, and may still be suspected.
     const waitMs = Math.max(backoffs.waitMs(list.id), confirmingReadMs(context, list) ?? 0)
     return [{ segment: undefined, waitMs }]
   }
@@ -77,13 +79,13 @@ export function keysWaitMs(context: EngineContext, { items, ...keys }: Keys): nu
   const hasFirst = items !== undefined && firstReads(context, feed, items, 1).length > 0
   const waits = [
     hasFirst ? 0 : schedule.tasksWaitMs({ ...keys, exceptScopes }),
-    // Keys of a scope that backs off fall due at its end at the earliest.
+    // Keys of a scope that backs off fall due at the end of that backoff at the earliest.
     ...exceptScopes.map(scope => backoffs.waitMs(feed, scope)),
   ]
   return Math.max(backoffs.waitMs(feed), Math.min(...waits))
 }
 
-/** True when nothing of a source is due or under way, and no failed request of it waits for its next try. */
+/** True when a source has nothing due or under way, and no failed request of the source waits for its next try. */
 export const isIdle = (context: EngineContext, source: Source): boolean =>
   !source.isBusy() && source.waitMs() > 0 && !isTried(context, source)
 
@@ -91,7 +93,7 @@ export const isIdle = (context: EngineContext, source: Source): boolean =>
 export const nextDueMs = ({ options }: EngineContext, sources: readonly Source[]): number =>
   Math.max(0, Math.min(...sources.map(source => source.waitMs()), scaled(DAY_MS, options)))
 
-/** The same for the resource in a daemon that follows a backfill, by the daemon's intervals. */
+/** `nextDueMs` for a resource in a daemon that follows a backfill, by the daemon's intervals. */
 export function nextDueOfDaemonMs(
   context: EngineContext,
   { resource, sources, pollMs }: { resource: Resource; sources: readonly Source[]; pollMs: number },

@@ -20,7 +20,7 @@ export function hasFirstReads(context: EngineContext, resource: Resource): boole
   })
 }
 
-/** It has no task yet, and no due time. */
+/** @returns a task for a pending row, for which no task and no due time is stored yet */
 export function firstRead(feed: string, { key, at }: PendingRow): Task {
   return {
     feed,
@@ -50,7 +50,7 @@ export function firstReads(context: EngineContext, id: string, { pending }: Item
 
 /**
  * The copies of an e-mail are less than a day apart, and the earliest is read first. So a copy waits until the list was
- * read back in time to a day before the copy.
+ * read back to a day before it.
  */
 const COPIES_APART_MS = 24 * HOUR_MS
 

@@ -18,7 +18,7 @@ import { isNewEnough } from './segment-conditions.ts'
 export interface ListSchedule {
   /** `resource.feed` */
   feed: string
-  /** When it is read next; undefined when no part of it falls due. */
+  /** When the list is read next; undefined when no part of the list falls due. */
   dueAt: number | undefined
   /** When the last complete pass of each part began, and the interval until the next one. */
   parts: readonly { listedAt: number; intervalMs: number }[]

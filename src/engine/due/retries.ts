@@ -3,30 +3,30 @@ import type { EngineContext } from '../context/context.ts'
 import type { Reads, Source } from '../context/job.ts'
 
 /**
- * A request that has failed is noted in the rows that it reads, with the time when it is made again. So the rows are due
- * like any others then, and a restart forgets no failure.
+ * A failed request is stored in the rows that it reads, with the time of its next try. So these rows fall due like any
+ * others, and a restart forgets no failure.
  */
 
-/** Requests in a row that have failed, before this one. */
+/** @returns how many requests in a row have failed before this one */
 export function triesOf(reads: Reads): number {
   return 'segment' in reads ? reads.segment.tries : Math.max(...reads.tasks.map(({ tries }) => tries))
 }
 
-/** Notes a failed request, which is made again in `ms`. Call it in a transaction. */
+/** Stores a failed request and when it is made again, in `ms`. Call it in a transaction. */
 export function tryAgain({ store }: Pick<EngineContext, 'store'>, reads: Reads, ms: number): void {
   const [now, at] = [store.dueClock.now(), store.dueClock.after(ms)]
   if ('segment' in reads) store.segments.tryAgain(reads.segment.id, at)
   else for (const task of reads.tasks) store.tasks.tryAgain(task, { now, at })
 }
 
-/** Ends the tries: there was an answer, or the failure is final. Call it in a transaction. */
+/** Clears the failed tries, after an answer or a final failure. Call it in a transaction. */
 export function endTries({ store }: Pick<EngineContext, 'store'>, reads: Reads): void {
   if (triesOf(reads) === 0) return
   if ('segment' in reads) store.segments.settled(reads.segment.id)
   else for (const task of reads.tasks) store.tasks.settled(task)
 }
 
-/** The task as it was taken, with the tries that are stored now. */
+/** @returns the task as it was taken, with the tries that are stored now */
 export function withTries({ store }: Pick<EngineContext, 'store'>, task: Task): Task {
   const { tries = 0, tryAt = null } = store.tasks.find(task) ?? {}
   return { ...task, tries, tryAt }

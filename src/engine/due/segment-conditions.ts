@@ -6,7 +6,7 @@ export function isDueInRound({ closed, listedRound }: Segment, round: number): b
   return !closed && listedRound < round
 }
 
-/** False for a segment that lies entirely before `sync.since`. It is not read. */
+/** False for a segment that lies entirely before `sync.since`. Such a segment is not read. */
 export function isNewEnough(
   { feed }: DeclaredFeed,
   { to }: Segment,
@@ -19,6 +19,6 @@ export function isNewEnough(
 export const isFuture = ({ from }: Pick<Segment, 'from'>, now: number): boolean =>
   from !== null && Date.parse(from) > now
 
-/** Whether rows of this moment belong to a span, so that it is the one that is polled. */
+/** Whether a span includes the present moment. The span that does is the one that is polled. */
 export const isHead = (span: Pick<Segment, 'from' | 'to'>, now: number): boolean =>
   !isFuture(span, now) && (span.to === null || Date.parse(span.to) > now)

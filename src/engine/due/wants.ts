@@ -4,11 +4,12 @@ import type { EngineContext } from '../context/context.ts'
 import { isHead } from './segment-conditions.ts'
 
 /**
- * A want makes a list due before its interval is over. It is a column of the segment, so a restart keeps it, and it ends
- * with the pass that began after it. Single reads are wanted by their tasks (`demand` in `store/sync/tasks/tasks.ts`).
+ * A want makes a list due before its interval is over. It is a column of the segment, so a restart keeps it. The first
+ * pass that begins after the want ends it. Single reads are wanted by their tasks (`demand` in
+ * `store/sync/tasks/tasks.ts`).
  */
 
-/** The segments of a list that are read again and again. */
+/** The segments of a list that are read repeatedly. */
 export const openSegments = ({ store }: Pick<EngineContext, 'store'>, list: string): Segment[] =>
   store.segments.of(list).filter(({ closed }) => !closed)
 
@@ -18,8 +19,8 @@ export function wantSegment({ store }: Pick<EngineContext, 'store'>, { id }: Seg
 }
 
 /**
- * In the daemon, makes a list due at once: of a timeline the segment that is polled, else every segment. A backfill reads each
- * list once in any case. Call it in a transaction.
+ * In the daemon, makes a list due at once: the polled segment of a timeline, every segment of another list. A backfill
+ * reads each list once in any case. Call it in a transaction.
  */
 export function wantList(context: EngineContext, list: string): void {
   if (!context.schedule.isTimed) return

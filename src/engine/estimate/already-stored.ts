@@ -10,7 +10,7 @@ import type { Span } from './row-counts.ts'
 interface DuePart {
   /** The number of stored rows that are listed again. */
   again: number
-  /** The span that was never listed; for the newest segment, the time since it was listed. */
+  /** The span that was never listed; for the newest segment, the time since its last listing. */
   unread: Span | undefined
 }
 

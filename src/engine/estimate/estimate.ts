@@ -53,7 +53,7 @@ export interface EstimateOptions {
 
 /**
  * @returns `isAccessRefused`: whether the API answered 403 or 404 for a list that every workspace has
- * @throws StopError 77 when the key is refused, 69 when the API does not answer
+ * @throws StopError with exit status 77 when the key is refused, 69 when the API does not answer
  */
 export async function estimateRequests(
   api: ApiReader,
@@ -116,12 +116,15 @@ type ListCounts = ReadonlyMap<string, ListCount>
 
 const unknown = (because: string): ListCount => ({ requests: UNKNOWN, because, all: UNKNOWN })
 
-/** The most pages of one timeline. A workspace has two, so that the other lists have enough of the 60 requests. */
+/**
+ * The most pages requested of one timeline. A workspace has two timelines, so enough of the 60 requests are left for
+ * the other lists.
+ */
 const MOST_PAGES = 18
 /** A run reads a log back in time until this many periods in a row have no entry. */
 const EMPTY_PERIODS = 3
 const ONLY_READING = 'only reading shows the number'
-/** For a list whose paging is not known. */
+/** The page size assumed for a list whose paging is not known. */
 const ASSUMED_PAGE_SIZE = 50
 
 function isTimeline(list: DeclaredFeed<ListFeed>): list is DeclaredFeed<TimelineFeed> {
@@ -183,7 +186,7 @@ async function countList(ask: Ask, list: DeclaredFeed<ListFeed>, known: Known): 
   if (feed.mode === 'snapshot' && feed.scope) {
     const listed = new Set(segments.map(({ scope }) => scope))
     const unread = scopesOf(feed.scope, known).filter(scope => !listed.has(scope)).length
-    // Once all lists were read, the others are lists that the workspace does not have.
+    // Once a resource was read completely, its unread scopes are lists that the workspace does not have.
     return stored.listLane(list.resource) === 'audit'
       ? { requests: sum(...again, about(unread)), because: 'listed again' }
       : {
@@ -291,8 +294,8 @@ function additionOf({ feed }: DeclaredFeed): FollowUp | undefined {
 }
 
 /**
- * The number of single reads that the rows of a page cause. The copies of one e-mail count once, though a copy whose text
- * is hidden has the next one read.
+ * The number of single reads that the rows of a page cause. The copies of one e-mail count once, though a hidden text
+ * causes a read of the next copy.
  */
 export function singleReads(list: DeclaredFeed, rows: readonly SourceRow[]): number {
   if (ITEM_FEEDS.some(each => each.feed.pending?.table === list.feed.table)) {

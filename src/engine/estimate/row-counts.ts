@@ -50,13 +50,13 @@ export interface SeenPage {
 }
 
 const WEEK = 7 * 86_400_000
-/** How long before the first page the others end: a week, two, four and so on up to 20 years. */
+/** How long before the first page the other pages end: a week, two, four and so on up to 20 years. */
 const AGES = Array.from({ length: 11 }, (_, index) => WEEK * 2 ** index)
 /** No page is requested for a gap that may hold a smaller share of the rows. */
 const LEAST_SHARE = 0.05
 
 /**
- * Up to when the rows of the next page to request are; undefined when the pages suffice.
+ * @returns the upper bound of the next page to request; undefined when the pages suffice
  * @param seen newest first, at least one
  */
 export function nextBound(
@@ -103,7 +103,7 @@ interface Gap {
   most: number
 }
 
-/** What no page shows. The last gap reaches to the lower bound of the list, if it has one. */
+/** The spans that no page shows. The last gap reaches to the lower bound of the list, if it has one. */
 function gapsBetween(seen: readonly SeenPage[], from: number): Gap[] {
   return seen.flatMap((upper, index) => {
     const lower = seen[index + 1]
@@ -127,7 +127,7 @@ function densityOf({ at, times }: SeenPage): number {
   return times.length / Math.max(1, 2 * (at - newest) + newest - last)
 }
 
-/** The geometric mean: next to a burst, such as an import, the arithmetic one would be far too large. */
+/** The geometric mean. Next to a burst, such as an import, the arithmetic mean would be far too large. */
 function between(one: number, other: number): number {
   return one > 0 && other > 0 ? Math.sqrt(one * other) : (one + other) / 2
 }

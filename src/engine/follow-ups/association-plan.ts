@@ -3,7 +3,8 @@ import { readNote } from '../../store/sync/meta.ts'
 import { type Direction, scopeOf } from './associations.ts'
 
 /**
- * What the last plan of an association feed covered and chose. The next looks only at records added or deleted since.
+ * What the last plan of an association feed covered and chose. The next plan looks only at records added or deleted
+ * since.
  */
 export interface AssociationPlan {
   /** `_id` of the newest record that the plan covered. */
@@ -27,7 +28,9 @@ export function savePlan({ state }: Pick<Store, 'state'>, feed: string, plan: As
   state.setMeta(nameOf(feed), JSON.stringify(plan))
 }
 
-/** Whether a plan has chosen this direction: then the associations of each record of `asking` are read at intervals. */
+/**
+ * Whether a plan has chosen this direction. If so, the associations of each record of `asking` are read at intervals.
+ */
 export function isPlanned(store: Pick<Store, 'state'>, feed: string, direction: Direction): boolean {
   return lastPlan(store, feed).scopes.includes(scopeOf(direction))
 }

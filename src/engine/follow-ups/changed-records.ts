@@ -79,9 +79,9 @@ function demandAssociations(
     : named.map(one => [one, directionsFrom(kinds, one.object)])
   for (const [one, directions] of wanted) {
     if (followUp.records.child !== undefined && !isNewerThanList(context, records, one, at)) continue
-    // Skips lists of an object that is not offered. Once it is offered, its records are new and get tasks. A planned
-    // direction is not skipped: a plan adds tasks only for records that are stored for the first time, so no later plan
-    // would add one for a record that comes back while the other object is not offered.
+    // Skips lists of an object that is not offered. Once the object is offered, its records are new and get tasks. A
+    // planned direction is not skipped: a plan adds tasks only for records that are stored for the first time, so no
+    // later plan would add one for a record that comes back while the other object is not offered.
     const isAskable = (direction: Direction) =>
       isOffered(context, { list: of, scope: direction.listed }) ||
       isPlanned(context.store, followUp.feed, direction)
@@ -136,13 +136,16 @@ function childRows(child: string, { children }: ParsedItem): ReadCell[] {
   return (children.get(child) ?? []).map(reader)
 }
 
-/** The API may show a change some minutes after the event that it names, so a list that was read meanwhile lacks it. */
+/**
+ * The API may show a change this long after the event that names it, so a list that was read meanwhile lacks the
+ * change.
+ */
 const PUBLISHED_WITHIN_MS = 15 * MINUTE_MS
 
 /**
  * Whether a record may have changed since its list was last read: the event is newer or little older, or the record is
- * not stored. Both times are by the server's clock. False for a list that was never read, since its first pass will show
- * the record.
+ * not stored. Both times are by the server's clock. False for a list that was never read, since its first pass will
+ * show the record.
  */
 function isNewerThanList(
   context: EngineContext,

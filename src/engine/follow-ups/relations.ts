@@ -37,7 +37,7 @@ export function followRelations(
   for (const { name, target } of context.store.relations(object)) {
     const value = values.get(name)
     if (!target || typeof value !== 'string' || value === '') continue
-    // Values of a record are stored as they are sent, and ids are not.
+    // The values of a record are stored as they are sent, but ids are stored in canonical form.
     const id = canonicalId(value)
     const rowsList = listOf(target.resource)
     if (rowsList) {

@@ -9,11 +9,11 @@ import type { Reply } from '../context/job.ts'
 import { type Query, segmentInPass } from './pass.ts'
 
 /**
- * How every list mode stores a page, in the transaction of its answer (`requests/outcome.ts`). A mode says what
- * happens in each of five steps. Their order matters:
+ * How every list mode stores a page, in the transaction of its answer (`requests/outcome.ts`). A mode says what happens
+ * in each of five steps. Their order matters:
  *
- * 1. Parse. An item that cannot be stored is rejected; the rest of the page still commits. A page of nothing but such
- *    items fails as a whole: the API has probably changed, and the list must not count as read.
+ * 1. Parse. An item that cannot be stored is rejected; the rest of the page still commits. A page of only such items,
+ *    if there are more than 20, fails as a whole: the API has probably changed, and the list must not count as read.
  * 2. Store rows. A stored row is no longer suspected, so this comes before the search for missing rows.
  * 3. Write follow-ups of the rows that were stored. They commit with their rows, so a crash loses none.
  * 4. Find missing rows: those that the page should have shown. The checkpoint still says where the previous page ended.
@@ -81,7 +81,7 @@ export function storePage<Parsed>(
   return read
 }
 
-/** So many items of one page may each be malformed while the others of the list are not. */
+/** A page of at most this many items may consist of rejects only, while the rest of the list is well-formed. */
 const MOST_REJECTS_ALONE = 20
 
 function allRejectedError(items: number): ResourceError {

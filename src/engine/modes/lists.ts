@@ -6,9 +6,9 @@ import { dueSegments, listWaitMs } from '../due/due.ts'
 import { createSegmentTurns } from '../due/overload-order.ts'
 
 /**
- * The sources of all lists. A list is read in segments: spans of event time, periods, scopes or one for the whole. Which
- * segment is due, whose turn it is, what is under way and when to look again is the same for every mode; a mode says
- * which segments there are, what a request for one asks, and what its outcome means.
+ * The sources of all lists. A list is read in segments: spans of event time, periods, scopes or one for the whole list.
+ * This file chooses the next due segment, tracks the requests under way and decides when to look again, for every mode.
+ * A mode says which segments there are, what a request for a segment asks, and what its outcome means.
  */
 export interface ListMode {
   list: DeclaredFeed<ListFeed>
@@ -17,7 +17,7 @@ export interface ListMode {
   lanes?: readonly Lane[]
   /** True when one request is made at a time. */
   isOneByOne?: boolean
-  /** Adds the segments that are to be read. False while it cannot: others are read first, or another program writes. */
+  /** Adds the segments that are to be read. False while other lists must be read first, or another program writes. */
   prepare(): boolean
   /** Whether a due segment is read now. */
   mayTake?(segment: Segment): boolean
@@ -31,7 +31,10 @@ export interface ListMode {
 export type Asking = Omit<Job, 'resource' | 'feed' | 'expected' | 'reads' | 'over'> &
   Partial<Pick<Job, 'over'>>
 
-/** A look goes through all scopes, of which there may be thousands, and serves many requests. */
+/**
+ * How long the result of a look for due segments is used, in ms. A look goes through all scopes, of which there may be
+ * thousands.
+ */
 const LOOK_MS = 1000
 
 /** Creates one source for each lane. */
@@ -47,7 +50,7 @@ export function createListSources(context: EngineContext, mode: ListMode): Sourc
   const createSource = (ofLane?: Lane): Source => {
     const turns = createSegmentTurns<Segment>(segment => schedule.overdue(list, segment))
     const isMine = (segment: Segment) => ofLane === undefined || schedule.laneOf(list, segment) === ofLane
-    /** The segments that were due at the last look, but for those that were taken since. */
+    /** The segments that were due at the last look, except those that were taken since. */
     let found = new Set<Segment>()
     let lookedAt = Number.NEGATIVE_INFINITY
 

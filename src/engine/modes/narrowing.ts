@@ -16,8 +16,8 @@ export const MOST_FAILURES_IN_A_ROW = 10
 export const ATTEMPTS_OF_A_PART = 2
 
 /**
- * The attempts of a request for a page. In the daemon, a page that has failed has one, and so have the other pages of a
- * list of which one has: they wait longer after each try.
+ * The attempts of a request for a page. In the daemon, once a page of the list has failed, a request for any of its
+ * pages has one attempt, since the wait grows after each failure.
  * @param failures of this page, or of the list since it was last answered
  */
 export function attemptsOfPage({

@@ -11,7 +11,8 @@ import type { Reply } from '../context/job.ts'
 export type { Query }
 
 /**
- * Adds the start of the pass, by the server's clock, its round, and the want that it meets. Only the first page sets them.
+ * Adds the start of the pass, by the server's clock, its round, and the want that it meets. Only the first page sets
+ * them.
  * @param segment as it was when the page was requested, at least its `wantedAt`
  */
 export function segmentInPass(
@@ -70,8 +71,8 @@ export interface LoopGuards {
   /** Whether this pass has already requested the next page. */
   repeats(segment: Segment, next: Query | null): boolean
   /**
-   * Counts the pages without an item. True when the pass has to wait, because too many came in a row. In the daemon, it
-   * then waits after each further one.
+   * Counts the pages without an item. True when the pass has to wait, because too many came in a row. In the daemon,
+   * the pass then waits after each further empty page.
    */
   isStuck(segment: Segment, page: Pick<Page, 'items' | 'next'>): boolean
   ended(segment: Segment): void
@@ -105,11 +106,14 @@ export function createLoopGuards({ isTimed }: { isTimed: boolean }): LoopGuards 
   }
 }
 
-/** The page does not count as a success after failures: it may be one of many without an item. */
+/** Whether a page without an item has a next page. Such a page does not count as a success after failures. */
 export const isEmptyPage = ({ items, next }: Pick<Page, 'items' | 'next'>): boolean =>
   items.length === 0 && next !== null
 
-/** A list that is filtered at the server may have some. More look like a fault, and are read ever more slowly. */
+/**
+ * A list that is filtered at the server may have this many empty pages in a row. More look like a fault, and are read
+ * ever more slowly.
+ */
 const MOST_EMPTY_PAGES = 20
 
 export const emptyPagesError = (): ResourceError =>

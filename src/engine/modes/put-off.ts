@@ -47,7 +47,7 @@ export function putOffList(
     : context.after(aloneBackoffMs(attempts))
   const kept = segmentAfterFailure(segment, error)
   store.segments.save({ ...kept, ...(kept.cursor === null && { query: null }), attempts, retryAt })
-  // Then one part of the list tries for all.
+  // The whole list fails, so it backs off, and one part of the list tries for all.
   if (schedule.isTimed && ofList > FAILURES_OF_ONE_PAGE) context.backoffs.failed(where.feed, '')
   failList(context, where, error)
 }

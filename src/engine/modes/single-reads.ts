@@ -8,9 +8,9 @@ import { mayTry, withTries } from '../due/retries.ts'
 import { MOST_FAILURES_IN_A_ROW } from './narrowing.ts'
 
 /**
- * The source of all reads by key, of one key or of many in a request. Which keys are under way, what goes on with its
- * next page, and when the whole feed waits is the same for every use; a use says which keys come next, what a request
- * asks, and what its outcome means.
+ * The source of all reads by key, of one key or of many in a request. For every use, this file tracks the keys under
+ * way, continues work with its next page, and waits when the whole feed waits. A use says which keys come next, what a
+ * request asks, and what its outcome means.
  */
 export interface KeyUse<Work> {
   where: FeedName
@@ -22,21 +22,21 @@ export interface KeyUse<Work> {
   /** False until the tasks of this run are written. */
   isReady(): boolean
   /**
-   * What is read next of all that is due.
+   * Takes the next work that is due.
    * @param isFree false for a key that is being read, or whose scope waits
    * @param failures failed requests in a row
    */
   take(isFree: (task: Task) => boolean, failures: number): Work | undefined
   tasksOf(work: Work): readonly Task[]
   ask(work: Work): AskingKeys<Work>
-  /** Called when nothing is left to read of some work. */
+  /** Called when a piece of work has nothing left to read. */
   ended?(work: Work): void
   replan?(): void
 }
 
 interface AskingKeys<Work> extends Pick<Job, 'request' | 'answer' | 'refused' | 'failed' | 'attempts'> {
   /**
-   * What is to be read before other keys, such as the next page. Called when the job is over.
+   * The work to do before other keys, such as the next page. Called when the job is over.
    * @param again true when the request was neither answered nor given up
    */
   rest(again: boolean): readonly Work[]
@@ -54,7 +54,7 @@ export function createSingleReads<Work>(context: EngineContext, use: KeyUse<Work
   const { where, route, lane, expected, keys, tasksOf, replan } = use
   const { feed } = where
   const underWay = new Set<string>()
-  /** Work that goes on with its next request, and its tasks with the tries that are stored. */
+  /** Work that continues with its next request, and its tasks with the tries that are stored. */
   const continued: { work: Work; tasks: readonly Task[] }[] = []
   let failures = 0
   const isWaiting = (scope = '') => backoffs.isWaiting(feed, scope)
@@ -106,7 +106,7 @@ export function createSingleReads<Work>(context: EngineContext, use: KeyUse<Work
     lane,
     keys,
     next() {
-      // These begin again later. A list of several pages has a ticket, which must not outlast the wait.
+      // Work whose scope waits begins again later: the ticket of a list of several pages must not outlast the wait.
       for (const one of continued.filter(({ work }) => isWaiting(scopeOf(work)))) {
         continued.splice(continued.indexOf(one), 1)
         end(one.work)

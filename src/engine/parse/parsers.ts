@@ -18,8 +18,8 @@ export interface Parsing {
 }
 
 /**
- * The most different rejects of one answer that are stored. The reason of the last one has the number of the others, so
- * that an answer with many tiny items takes neither long nor much space.
+ * The most different rejects of one answer that are stored. The reason of the last stored reject states the number of
+ * the others. So an answer with many tiny items takes neither long nor much space.
  */
 const MOST_REJECTS = 1000
 

@@ -44,7 +44,7 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
   let acceptsRefusals = false
   /** Jobs whose request was refused while it was not clear whether there is access. */
   const unconfirmed: Job[] = []
-  /** Returns their number. */
+  /** Ends the unconfirmed jobs. Returns their number. */
   const endUnconfirmed = (again: boolean): number => {
     const jobs = unconfirmed.splice(0)
     for (const job of jobs) {
@@ -117,16 +117,19 @@ export function createRequestAttempts(deps: RequestAttemptsDeps): RequestAttempt
     return progress.accepted === 0 && !acceptsRefusals && isDeclaredRefusal(job, sent)
   }
 
-  /** In the daemon, what has failed waits longer after each try, so one request is a try. */
+  /** In the daemon, a failed feed waits longer after each try, so a try is one request. */
   const attemptsOf = ({ feed, scope = '', attempts = Number.POSITIVE_INFINITY }: Job) => {
     const { schedule, backoffs } = context
     const hasFailed = backoffs.hasFailed(feed, '') || backoffs.hasFailed(feed, scope)
     return schedule.isTimed && hasFailed ? 1 : attempts
   }
 
-  /** Whether a failed request is made again. A failure of this request alone is noted, with the time of the next try. */
+  /**
+   * Whether a failed request is made again. A failure of this request alone is noted, with the time of the next try.
+   */
   const isAskedAgain = async (job: Job, cause: RetryCause, waitMs: number | undefined): Promise<boolean> => {
-    // While the whole API is silent, or the governor pauses, what the request reads stays due.
+    // While the whole API is silent, or the governor pauses, the failure is not noted: the rows of the request stay
+    // due.
     if (reachability.isAway() || cause === 'throttled') return true
     const { reads, resource, request } = job
     if (reads === undefined) return false

@@ -9,15 +9,18 @@ const withoutApi = (gates: readonly Gate[]) =>
   apiGates(gates).flatMap(({ kind, resources }) => (GATE_KINDS[kind].isFault ? resources : []))
 
 /**
- * Keeps the rows of `sync_gates` as the process sees the API, for `sync_status` and other processes. An error of a write
- * is ignored: on a full disk another transaction ends the run.
+ * Keeps the rows of `sync_gates` as the process sees the API, for `sync_status` and other processes. An error of a
+ * write is ignored: on a full disk another transaction ends the run.
  */
 export interface GateRows {
   /** Replaces the rows of an earlier process. `stands`: that process ended without access, so its rows stay. */
   begin(closed: readonly Gate[], options: { stands: boolean }): void
-  /** Stores a change. `mayStand`: access is in doubt, so an earlier gate before the API may still be closed, and stays. */
+  /**
+   * Stores a change. `mayStand`: access is in doubt, so an earlier gate of the whole API may still be closed, and its
+   * row stays.
+   */
   update(closed: readonly Gate[], options: { mayStand: boolean }): void
-  /** Leaves these rows when this process stops reading. */
+  /** Called when this process stops reading. Leaves only these rows. */
   end(closed: readonly Gate[]): void
 }
 
@@ -26,7 +29,7 @@ export function createGateRows(context: Pick<EngineContext, 'store' | 'server' |
   let stored = '[]'
   let seen: readonly Gate[] | undefined
   const write = (closed: readonly Gate[]) => {
-    // Each request looks here, and hundreds of CRM objects may be closed.
+    // Each request calls this, and hundreds of CRM objects may be closed, so unchanged gates are skipped first.
     if (closed.length === seen?.length && closed.every((gate, index) => gate === seen?.[index])) return
     for (const name of withoutApi(seen ?? [])) excusedUntil.set(name, server.now() + CATCHING_UP_MS)
     for (const name of withoutApi(closed)) excusedUntil.set(name, Number.POSITIVE_INFINITY)

@@ -66,8 +66,8 @@ export async function applyOutcome(
 }
 
 /**
- * In the daemon, a trigger or index of other people holds up the feed into whose tables it refuses to write. Others are
- * read. A backfill ends and names it.
+ * Limits an error of a foreign trigger or index to one feed. In the daemon, the feed into whose tables the trigger
+ * refuses to write waits, and other feeds are read. A backfill ends and names the trigger.
  */
 function ofOneFeed({ code, message, hint, cause }: ParleyError): ResourceError {
   return new ResourceError(message, { code, ...(hint !== undefined && { hint }), cause })

@@ -3,7 +3,7 @@ import type { Permit } from '../../api/governor/in-flight.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Reachability } from './reachability.ts'
 
-/** The scheduler's permits. One that no job could use is kept for the next job. */
+/** The scheduler's permits. A permit that no job could use is kept for the next job. */
 export interface Permits {
   /** Undefined when the run is over. */
   next(): Promise<Permit | undefined>
@@ -32,7 +32,8 @@ export function createPermits({ governor, reachability, clock, noMore }: Permits
       const pause = governor.state()
       const isPaused = pause.pausedUntil !== undefined
       if (isPaused) drop()
-      // The pause after a 429 is noted with its answer. No answer precedes this pause, so it is noted here.
+      // The pause after a 429 is noted with that 429. No answer precedes the pause at the daily limit, so it is noted
+      // here.
       if (pause.pauseReason === 'requests-per-day') reachability.notePause(pause)
       const permit = kept ?? (await governor.permit(noMore))
       kept = undefined

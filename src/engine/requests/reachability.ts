@@ -50,7 +50,7 @@ export interface Reachability {
   noteSending(request: ApiRequest): void
   /** What the governor learns from an answer. Call it before `observe`. */
   permitResult(request: ApiRequest, sent: Sent): PermitResult
-  /** @param pause that of the governor after the answer, which is stored so that `parley status` can show it */
+  /** @param pause the governor's pause after the answer, which is stored so that `parley status` can show it */
   observe(asked: Asked, sent: Sent, pause: GovernorPause): void
   next(): NextStep
   /** Time until a request on this route may be sent, in ms. */
@@ -99,10 +99,10 @@ export interface ReachabilityDeps {
   /** For error messages. */
   access: ApiAccess
   resources: readonly ResourceName[]
-  /** Those of them that have requests on this route. */
+  /** The resources that have requests on this route. */
   resourcesOf(route: string): readonly ResourceName[]
   options: ReachOptions
-  /** What an earlier process has closed. */
+  /** The gates that an earlier process has closed. */
   before: readonly Gate[]
   /** Infinite in the daemon. */
   giveUpMs: number
@@ -153,7 +153,10 @@ export function createReachability({
     return { kind, since, nextTryAt: until, reason: PAUSE_REASONS[kind], givesUpAt: undefined }
   }
 
-  /** While the API is not silent as a whole, a wait for a route that it has limited is no silence. */
+  /**
+   * Whether the wait is for a route with its own limit. While the API is not silent as a whole, such a wait is no
+   * silence.
+   */
   const isWaitForRoute = () =>
     !reach.silence?.isAway &&
     [...limits.routes.keys()].some(route => closedMs(limits, route, clock.elapsed()) > 0)
@@ -172,7 +175,10 @@ export function createReachability({
     return after429(limits, { route, at, sentAt, waitMs, pausedMs, random })
   }
 
-  /** Told once for each closing, since the two clocks are not read at the same instant. */
+  /**
+   * The gates of the last closing. Their times are converted only once, since the two clocks are not read at the same
+   * instant.
+   */
   let told: { closed: string; gates: Gate[] } = { closed: '[]', gates: [] }
   const routeGates = (): Gate[] => {
     const routes = [

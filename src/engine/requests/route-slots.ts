@@ -1,11 +1,14 @@
 /**
- * How many requests of one route may be in flight, so that a route whose answers do not end leaves room for others. A
- * route begins with one and has one more with each answer. After a time-out or a broken connection it has one again;
- * such routes have at most half of all requests in flight together.
+ * How many requests of one route may be in flight, so that a route whose requests hang leaves room for others. A route
+ * begins with one request, and may have one more after each answer. After a timeout or a broken connection, it may have
+ * only one again. All such routes together may use at most half of the requests in flight.
  */
 export interface RouteSlots {
   mayTake(route: string): boolean
-  /** A request is sent. Call the returned function when it had a response, or had none. */
+  /**
+   * Records that a request is sent. Call the returned function when the request has ended, with whether it had a
+   * response.
+   */
   begin(route: string): (wasAnswered: boolean) => void
 }
 
@@ -16,8 +19,8 @@ interface Slots {
 }
 
 /**
- * @param most the requests that may be in flight at once
- * @param onEnd called when one has ended
+ * @param most the number of requests that may be in flight at once
+ * @param onEnd called when a request has ended
  */
 export function createRouteSlots(most: () => number, onEnd: () => void): RouteSlots {
   const routes = new Map<string, Slots>()

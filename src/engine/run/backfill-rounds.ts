@@ -49,7 +49,10 @@ interface Ending {
   read: readonly Resource[]
 }
 
-/** Ends the round of a resource, unless it has failed and the run was interrupted: the next run continues it then. */
+/**
+ * Ends the round of a resource, unless the resource has failed and the run was interrupted: the next run then continues
+ * the round.
+ */
 export function endRound(
   context: EngineContext,
   resource: Resource,

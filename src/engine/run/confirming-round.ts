@@ -7,8 +7,8 @@ import { confirmAfterMs } from '../deletions/denial.ts'
 import { ITEM_HANDLERS } from '../modes/items/items.ts'
 
 /**
- * Prepares the confirming round after a hold of the mass-deletion guard (deletions/apply.ts). That round must find every missing
- * row by itself, so all suspicions of the resource end here. The round reads these again:
+ * Prepares the confirming round after a hold of the mass-deletion guard (deletions/apply.ts). That round must find
+ * every missing row by itself, so all suspicions of the resource end here. The round reads these again:
  *
  * - every list of the resource;
  * - each row that has a single read and that its list does not show (deletions/unlisted.ts);

@@ -13,7 +13,7 @@ export interface MinuteRecorderDeps {
   log: Log
 }
 
-/** Of the day at the start of an instant, such as `2026-03-04`. */
+/** Length of the date in an instant, such as `2026-03-04`. */
 const DAY_LENGTH = 10
 
 /**
@@ -64,7 +64,7 @@ function watchLoad({ clock, governor }: Pick<MinuteRecorderDeps, 'clock' | 'gove
   const look = () => {
     const [now, elapsed] = [clock.now(), clock.elapsed()]
     const state = governor.state()
-    // The clock of a suspended machine goes on.
+    // The clock of a suspended machine goes on, so a pause counts at most the monotonic time.
     pausedMs += Math.max(0, Math.min(Math.min(now, pausedUntil) - lookedAt, elapsed - elapsedAt))
     pausedUntil = state.pausedUntil ?? 0
     lookedAt = now
@@ -74,7 +74,7 @@ function watchLoad({ clock, governor }: Pick<MinuteRecorderDeps, 'clock' | 'gove
   const end = governor.onChange(look)
   return {
     end,
-    /** Since the last call. */
+    /** @returns the load since the last call */
     since(): Pick<Minute, 'rate' | 'in_flight' | 'paused_seconds'> {
       look()
       const { limited, ratePerSecond } = governor.learned()

@@ -22,8 +22,8 @@ export interface OpenRuns {
   afterJob(job: Job): (() => void) | undefined
   /**
    * Called at intervals. Ends the resource's run and round if they are over, since `afterJob` is called only when a job
-   * ends. Also ends a round during a run, since under a tight rate limit the run may never end. Returns whether something
-   * ended.
+   * ends. Also ends a round during a run, since under a tight rate limit the run may never end. Returns whether
+   * something ended.
    */
   review(resource: Resource): boolean
   /** Ends all runs when the session ends. */

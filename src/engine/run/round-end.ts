@@ -95,9 +95,9 @@ export function noteHealthy(
 }
 
 /**
- * Resolves the rejects of lists that did not recur since the round began. This includes rejects from before `sync.since`
- * or from a closed period: no later pass would resolve them, and a reject stores the content of its item. If the item is
- * listed again, it is rejected again. Rejects of lists that could not be read stay.
+ * Resolves the rejects of lists that did not recur since the round began. This includes rejects from before
+ * `sync.since` or from a closed period: no later pass would resolve them, and a reject stores the content of its item.
+ * If the item is listed again, it is rejected again. Rejects of lists that could not be read stay.
  */
 function resolveRejects(context: EngineContext, resource: Resource, before: string): void {
   const { segments, rejects } = context.store
@@ -128,7 +128,8 @@ export function settle(
 ): void {
   const { name } = resource
   const { isTimed } = context.schedule
-  // A backfill whose list has failed may have seen few answers of any kind. A failed single read does not matter.
+  // A backfill whose list has failed applies no deletions: it may have seen few answers. A failed single read does not
+  // matter.
   if (!isTimed && !isComplete && context.runs.failure(name) !== undefined) return
   if (isTimed && isHoldOver(context, name) && !context.rounds.isConfirming(name)) {
     suspectAgain(context, name)

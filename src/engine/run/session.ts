@@ -99,7 +99,7 @@ export function createSession(deps: SessionDeps): Session {
       const work = runs.afterJob(job)
       if (work) void store.transaction(work).catch(error => scheduler?.stop(error))
     } catch (error) {
-      // To see whether the resource is idle, its sources may plan, which writes: the disk may be full.
+      // The check whether a resource is idle may make its sources plan, which writes. On a full disk the write fails.
       scheduler?.stop(writeError(error, store.path))
     }
   }
@@ -115,7 +115,7 @@ export function createSession(deps: SessionDeps): Session {
       noteLateness(context, resources)
       return sweepTexts(context, deps.resources, deps.governor.state().ratePerSecond) || ended.length > 0
     })
-    // Deletions may have been applied, and other reads may be due: this commit counts.
+    // If deletions were applied, other reads may be due. This commit makes the lanes ask the sources again.
     if (hasEnded) await store.transaction(() => undefined)
   }
 
@@ -157,7 +157,7 @@ export function createSession(deps: SessionDeps): Session {
       }
       ended.abort()
       await Promise.all([watching, recording])
-      // On a full disk the outcomes of the runs are lost, but not what they stored.
+      // On a full disk the outcomes of the runs are lost, but the rows that the runs stored are not.
       const ending = () => {
         runs.closeAll(stopped)
         noteAllDue()

@@ -76,7 +76,10 @@ function createFeed<M extends Feed['mode']>(
 export interface ChosenResources {
   /** In catalogue order. */
   resources: readonly Resource[]
-  /** Creates the sources, and stores the choice for `parley status`. Call it in a transaction. Until then no resource has any. */
+  /**
+   * Creates the sources, and stores the choice for `parley status`. Before this call, no resource has sources. Call it
+   * in a transaction.
+   */
   createSources(context: EngineContext): void
   sources(): readonly Source[]
   sourcesOf(resource: ResourceName): readonly Source[]

@@ -25,8 +25,9 @@ export interface BatchPlanParts {
  * The first batch runs at once and is usually the only one; each of the others runs in its own transaction. Rows that
  * arrive meanwhile are left to the next plan. A plan that fails runs again.
  *
- * A backfill runs all batches at once: if no request were left between two batches, the run would end. No one waits for
- * its event loop. While another program holds the write lock, the plan does not begin; the next `isReady` tries again.
+ * A backfill runs all batches at once: if no request were left between two batches, the run would end. Nothing else
+ * needs the event loop of a backfill. While another program holds the write lock, the plan does not begin; the next
+ * `isReady` tries again.
  */
 export function createPlanInBatches(
   { store, schedule }: BatchPlanContext,

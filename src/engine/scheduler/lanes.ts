@@ -6,7 +6,7 @@ const SHARES: Readonly<Record<Lane, number>> = { head: 8, items: 3, history: 3, 
 export interface LanesDeps {
   commits: () => number
   elapsed: () => number
-  /** Time until a request on this route may be sent, in ms; infinite while others have to end before. */
+  /** Time until a request on this route may be sent, in ms; infinite while other requests have to end first. */
   untilMs: (route: string) => number
 }
 
@@ -23,7 +23,7 @@ export interface Lanes {
   /** Makes the lanes ask every source again. */
   askAll(): void
   /**
-   * Makes the lanes ask all sources once more before the end, since one may wait for another. False when repeated
+   * Makes the lanes ask all sources once more before the end, since a source may wait for another. False when repeated
    * without a job in between.
    */
   askAllAgain(): boolean

@@ -17,7 +17,7 @@ export interface SchedulerState {
 
 export type Decision =
   | { step: 'end'; because: 'silence' | 'lost-access' }
-  /** Until a request has ended, at most for `ms`. A retry that falls due does not end the wait. */
+  /** Wait until a request has ended, at most for `ms`. A retry that falls due does not end the wait. */
   | { step: 'wait'; ms?: number }
   | { step: 'health-check'; check: HealthCheck }
   /** One request, as soon as the governor allows it. */

@@ -22,15 +22,16 @@ export interface StepDeps {
   lanes: Lanes
   dispatch: Dispatch
   waits: SchedulerWaits
-  /** Time until a request on this route may be sent, in ms, but for those in flight. */
+  /** Time until a request on this route may be sent, in ms, regardless of requests in flight. */
   restMs(route: string): number
   /** Ends the run with this error. */
   stop(error: unknown): void
 }
 
 /**
- * The longest wait while there is work. Something may have fallen due after the lanes had been asked and before the wait
- * was computed. With a permit that no job could use, a long pass may commit for seconds, while other sources get work.
+ * The longest wait while there is work. Something may have fallen due after the lanes had been asked and before the
+ * wait was computed. With a permit that no job could use, a long pass may commit for seconds, while other sources get
+ * work.
  */
 const LONGEST_WAIT_MS = 1000
 
@@ -47,8 +48,8 @@ export function createStep(deps: StepDeps): () => Promise<boolean> {
   const { wake, wait } = deps.waits
 
   /**
-   * How long until a source may have something to send, in ms. One that is due now, but has no job, waits for another.
-   * In a backfill, infinite when nothing waits for a time.
+   * How long until a source may have something to send, in ms. A source that is due now, but has no job, waits for
+   * another source and does not count. In a backfill, infinite when nothing waits for a time.
    */
   const untilDueMs = (): number => {
     const waits = sources.map(source => Math.max(deps.restMs(source.route), source.waitMs()))
@@ -98,7 +99,7 @@ export function createStep(deps: StepDeps): () => Promise<boolean> {
     return withoutJob(permit)
   }
 
-  /** False when no work is left. */
+  /** Handles a permit that no job could use. Returns false when no work is left. */
   const withoutJob = async (permit: Permit): Promise<boolean> => {
     if (attempts.unanswered() > 0) for (const source of sources) source.share?.()
     const inFlight = progress.inFlight
@@ -106,7 +107,7 @@ export function createStep(deps: StepDeps): () => Promise<boolean> {
     const next = decideWithoutJob({
       inFlight,
       unanswered: attempts.unanswered(),
-      // A daemon always has something due later. It waits for a route before it gives anything up.
+      // A daemon always has something due later, so only a wait for a route counts.
       isDueLater: endless ? sources.some(({ route }) => deps.restMs(route) > 0) : Number.isFinite(dueMs),
       isEndless: endless !== undefined,
     })

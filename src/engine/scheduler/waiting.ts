@@ -8,7 +8,7 @@ export interface SchedulerWaits {
   wait(ms: number): Promise<boolean>
 }
 
-/** Timers stand still while a machine is suspended, and its clock does not. */
+/** How often a wait compares both clocks: timers stand still while a machine is suspended, but its clock does not. */
 const LOOK_MS = MINUTE_MS
 
 /** Ends when `ms` have passed by either clock: this machine's clock may be set back meanwhile. */

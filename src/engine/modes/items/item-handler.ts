@@ -34,7 +34,7 @@ export type DeniedRow = RowKey & Pick<Suspicion, 'means'>
 
 export interface ItemWork extends DeclaredFeed<ItemFeed> {
   task: Task
-  /** Whether it is read before all others. */
+  /** Whether the item is read before all others. */
   isUrgent: boolean
   /** True when the answer is a list and has another page. */
   more: boolean
@@ -55,7 +55,9 @@ export interface ItemWork extends DeclaredFeed<ItemFeed> {
 
 export const whereOf = ({ resource, id }: ItemWork) => ({ resource, feed: id })
 
-/** What a denial of the read suspects: the row, or a part of it, whose suspicions are separate from those of the row. */
+/**
+ * What a denial of the read suspects: the row, or a part of it, whose suspicions are separate from those of the row.
+ */
 export const rowOf = ({ feed, task }: ItemWork): RowKey => ({
   table: tableOfPart(feed),
   scope: '',
@@ -118,8 +120,8 @@ export function rereadAfterMs(context: EngineContext, happenedAt: string | null)
 }
 
 /**
- * The interval for an item whose content the API withholds: a quarter of the time since it happened, or until it does,
- * from an hour to 30 days.
+ * The interval for an item whose content the API withholds: a quarter of the time since the item's event, or until a
+ * future event, from an hour to 30 days.
  */
 export function withheldRereadAfterMs(context: EngineContext, happenedAt: string | null): number {
   return Math.min(Math.max(Math.abs(ageOf(context, happenedAt)) / 4, HOUR_MS), MONTH_MS)
@@ -128,7 +130,10 @@ export function withheldRereadAfterMs(context: EngineContext, happenedAt: string
 const ageOf = ({ clock }: EngineContext, happenedAt: string | null): number =>
   happenedAt === null ? WEEK_MS : clock.now() - Date.parse(happenedAt)
 
-/** As `rereadAfterMs`, for a part of a row, such as a transcript. A change of its row makes it due at once, so a day is soon enough. */
+/**
+ * As `rereadAfterMs`, for a part of a row, such as a transcript. A change of the row makes the part due at once, so the
+ * interval is at least a day.
+ */
 export function rereadPartAfterMs(context: EngineContext, happenedAt: string | null): number {
   return Math.max(rereadAfterMs(context, happenedAt), DAY_MS)
 }
@@ -140,9 +145,10 @@ export function askDetail({ store }: EngineContext, { feed, task }: ItemWork): v
 }
 
 /**
- * Removes the task of a part whose row is deleted or withheld. This may have happened after the request was sent.
- * Returns whether it has: the answer must then not be stored. When the row comes back, its parts are read again.
- * @param options `isRefused`: the API has no such part. If no read of the row itself is left, nothing names it any more.
+ * Removes the task of a part whose row is deleted or withheld, perhaps since the request was sent. Returns true when it
+ * does: the answer must then not be stored. When the row comes back, its parts are read again.
+ * @param options `isRefused`: the API has no such part. The task is then also removed if the row is not stored and has
+ *   no task, since nothing names the part any more.
  */
 export function dropIfGone(
   { store }: EngineContext,

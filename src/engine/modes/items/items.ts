@@ -110,7 +110,7 @@ export function createItems(
       }
       return undefined
     },
-    // What is due is known to the other source, but for keys from before its bound that a webhook has named.
+    // The other source knows what is due. Only urgent keys whose failed read waits for its next try count here.
     waitMs: () =>
       Math.max(backoffs.waitMs(id), Math.min(...[...(urgent.keys.get(id) ?? [])].map(urgentWaitMs))),
     isBusy: source.isBusy,

@@ -94,9 +94,9 @@ function bodyAbsent(context: EngineContext, work: ItemWork): void {
 const BODY_YOUNG_MS = 30 * DAY_MS
 
 /**
- * A hidden text may be shown later. A young message is read again after growing waits, an old one every 30 days. After
- * a 404 the waits of an old one grow too: the API answers so only for a message that no list shows, so one that stays
- * listed was hidden for a while.
+ * A hidden text may be shown later. A young message is read again after growing waits, an old message every 30 days.
+ * After a 404 the waits of an old message grow too. The API answers 404 only for a message that no list shows, so a
+ * message that stays listed was hidden only for a while.
  */
 function bodyAgain(context: EngineContext, work: ItemWork, isGone: boolean): void {
   const { task } = work

@@ -215,7 +215,7 @@ function replaceLinks(
   for (const key of known) {
     if (!isOpen(key)) continue
     if (wanted.has(key)) store.suspicions.end(associations.row(key))
-    // One of the rejects may be this association.
+    // One of the rejects may be this association, so rejects prevent a denial.
     else if (!work.hasRejects) {
       const verdict = noteDenial(context, associations.row(key), {
         afterMs: confirmAfterMs(context, resource),
@@ -233,9 +233,9 @@ function replaceLinks(
 }
 
 /**
- * Only the list of records shows associations, in either direction. A list that leaves out records for some minutes would
- * deny an association twice, and the next read may be a week later. So the second denial counts an hour later. Minutes are
- * enough in a confirming round, a day after the first denials, and a backfill does not wait that long.
+ * Only the list of records shows associations, in either direction. A list that leaves out records for some minutes
+ * would deny an association twice, and the next read may be a week later. So the second denial counts an hour later.
+ * Minutes are enough in a confirming round, a day after the first denials, and a backfill does not wait that long.
  */
 function confirmAfterMs({ schedule, rounds }: EngineContext, resource: ResourceName): number {
   return schedule.isTimed && !rounds.isConfirming(resource) ? HOUR_MS : CONFIRM_AFTER_MS

@@ -8,26 +8,26 @@ import { ACCEPTED } from '../lagging-answers.ts'
 
 /**
  * A text that was read may be edited or hidden later, and no list shows that. So all texts are read again in the order
- * of their rows, evenly over 90 days, or over as long as takes a fiftieth of the requests. The sweep has one position,
- * not a due time for each text.
+ * of their rows, evenly over 90 days, or longer if that would take more than a fiftieth of the requests. The sweep has
+ * one position, not a due time for each text.
  */
 export interface TextSweep {
   /** `_id` of the last row of which the text was wanted again. A part of a row counts as well. */
   row: number
-  /** Time of the due clock at which it was there, in ms. */
+  /** When the sweep reached that row, in ms by the due clock. */
   at: number
 }
 
 const SWEEP_MS = 90 * DAY_MS
 const SHARE = 0.02
 
-/** After a longer pause, the sweep goes on as if it had been this long. */
+/** A longer pause counts as this long. */
 const LONGEST_STEP_MS = WEEK_MS
 const SHORTEST_STEP_MS = HOUR_MS
 
 export interface SweepFacts {
   now: number
-  /** The highest `_id`. */
+  /** The highest `_id` of the table. */
   rows: number
   /** Requests that the API allows. */
   perSecond: number
@@ -35,7 +35,10 @@ export interface SweepFacts {
   intervalScale: number
 }
 
-/** Where the sweep is now; the same position until a step is long enough. Beyond the last row it begins again. Pure. */
+/**
+ * The position of the sweep now. It does not change until a step is long enough. Beyond the last row, the sweep begins
+ * again. Pure.
+ */
 export function sweepAfter(
   before: TextSweep,
   { now, rows, perSecond, requestsPerDay = Number.POSITIVE_INFINITY, intervalScale }: SweepFacts,
@@ -61,8 +64,8 @@ function rangesOf({ row: from }: TextSweep, { row: to }: TextSweep, rows: number
 }
 
 /**
- * Makes the texts due that the sweep has come to. Returns whether there are any. Call it in a transaction.
- * @param resources that are read. Of others, the tasks would only gather.
+ * Makes the texts due that the sweep has reached. Returns whether there are any. Call it in a transaction.
+ * @param resources the resources that are read. Tasks of other resources would only accumulate.
  * @param perSecond requests that the API allows
  */
 export function sweepTexts(

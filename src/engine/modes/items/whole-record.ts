@@ -117,7 +117,7 @@ function askAgain(context: EngineContext, work: ItemWork, askAgainMs: number): v
   else recheckAfter(context, work, askAgainMs)
 }
 
-/** Each wait is as long as all before it. An item that takes minutes to be ready is read soon. */
+/** Each wait is as long as all earlier waits together, so an item that takes minutes to be ready is read soon. */
 function askGrowing(context: EngineContext, work: ItemWork): void {
   const attempts = work.task.attempts + 1
   const firstMs = work.feed.readyWhen ? 10 * MINUTE_MS : DAY_MS
@@ -125,15 +125,16 @@ function askGrowing(context: EngineContext, work: ItemWork): void {
   readAgain(context, work, afterMs, { attempts, waiting: true })
 }
 
-/** When a 404 of a key that a list names is asked about once more. */
+/** How soon a key that a list names is requested again after a 404. */
 const SOON_MS = 2 * MINUTE_MS
 
-/** A list or a webhook that named a key this long ago may have been wrong, or the row is gone. */
+/** How long a naming by a list or a webhook counts. An older one may have been wrong, or the row is gone. */
 const NAMED_FOR_MS = WEEK_MS
 
 /**
- * Only the key of the row is known. The row may be published later, as long as anything names it. The first 404 of a key
- * that a list shows may be wrong: until a second one, the resource is not complete (`isUndecided`).
+ * Handles a 404 for a row of which only the key is known. The row may be published later, as long as anything names it.
+ * The first 404 of a key that a list shows may be wrong: until a second one, the resource is not complete
+ * (`isUndecided`).
  */
 function askUnknown(context: EngineContext, work: ItemWork): void {
   const { tasks, dueClock } = context.store
@@ -146,8 +147,8 @@ function askUnknown(context: EngineContext, work: ItemWork): void {
 }
 
 /**
- * A deleted row is read again a day after its deletion, a week and a month later, since no list may show it when it
- * comes back. While a live row names it, it is read every week.
+ * A deleted row is read again a day after its deletion, a week and a month later, since a row that comes back may be on
+ * no list. While a live row names the deleted row, it is read every week.
  */
 function askDeleted(context: EngineContext, work: ItemWork): void {
   const attempts = work.task.attempts + 1

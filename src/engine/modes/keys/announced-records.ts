@@ -13,8 +13,8 @@ import { askLaggingAgain } from '../lagging-answers.ts'
 import { createKeySource } from './key-source.ts'
 
 /**
- * Reads records ahead of their list: those that an activity announces as changed, and records to which these refer and
- * that are not stored yet.
+ * Reads records ahead of their list: records that an activity announces as changed, and unstored records that these
+ * refer to.
  */
 export function createAnnouncedRecords(
   context: EngineContext,

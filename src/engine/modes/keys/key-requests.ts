@@ -31,7 +31,7 @@ export interface KeyRequests {
   route: string
   /** The most tasks in one request. */
   most: number
-  /** By what a found record is shown: a request by `ids` goes to the endpoint of the list. */
+  /** Which kind of read shows a found record. A request by `ids` goes to the endpoint of the list. */
   shownBy: 'list' | 'single'
   request(named: NamedKeys): ApiRequest
   read(value: unknown, named: NamedKeys): { records: readonly unknown[]; next: Query | null }
@@ -70,7 +70,7 @@ function requestsByIds(route: string): KeyRequests {
   }
 }
 
-/** The id of a record, as the warehouse has it. */
+/** The id of a record, in the form that the warehouse stores. */
 export function idOf(record: unknown): string | undefined {
   if (typeof record !== 'object' || record === null || !('id' in record)) return undefined
   return typeof record.id === 'string' ? canonicalId(record.id) : undefined

@@ -125,8 +125,8 @@ export function createKeySource(
 const BATCH_SIZE = 2 * MOST_IDS
 
 /**
- * Returns a function that takes the tasks of the next request: all of one scope, at most `most`, and those that have been
- * due the longest first. None when no task is due.
+ * Returns a function that takes the tasks of the next request: all of one scope, at most `most`, and those that have
+ * been due the longest first. None when no task is due.
  */
 function createTakeTasks(
   { store, schedule, backoffs }: EngineContext,

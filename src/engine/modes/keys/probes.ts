@@ -14,8 +14,8 @@ import { createKeySource, type KeyReads } from './key-source.ts'
  * Requests the rows that a list no longer shows, each by its key. A row that is found exists. A row that is not found
  * is denied once more.
  *
- * A request by `ids` only asks the endpoint of the list again. So it confirms no deletion: a row that it denies too gets
- * a final probe, a single read of another endpoint.
+ * A request by `ids` only asks the endpoint of the list again. So it confirms no deletion: a row that it denies too
+ * gets a final probe, a single read of another endpoint.
  */
 export function createProbes(
   context: EngineContext,

@@ -12,8 +12,8 @@ import { isAskable } from './key-requests.ts'
 import { createKeySource } from './key-source.ts'
 
 /**
- * Requests ids that rows of another table name and the list did not show: once each round, in the daemon a day after and
- * then ever more rarely.
+ * Requests ids that rows of another table name and the list did not show. A backfill requests them once in each round.
+ * The daemon requests them again after a day, and then ever more rarely.
  */
 export function createLookup(
   context: EngineContext,

@@ -151,8 +151,9 @@ function digestOf(text: string): string {
 }
 
 /**
- * A period is closed, and not read again, once it was read at least this long after its end, and a pass at least as much
- * earlier had as many entries: one answer without entries, or with a part of them, closes none.
+ * A period is closed, and not read again, when two conditions hold. The pass began at least this long after the
+ * period's end. An earlier pass, at least this much before, had as many entries. So one answer that lacks some or all
+ * entries closes no period.
  */
 const SETTLED_AFTER_MS = HOUR_MS
 

@@ -12,7 +12,7 @@ import { noteUnread, putOffList, resolveUnread } from '../put-off.ts'
 import { handleRefusal } from '../refusals.ts'
 import { type PeriodReads, periodSteps } from './page.ts'
 
-/** How long the end parameter is left out: a single 400 may be a fault of the API. Scaled. */
+/** How long the end parameter is left out after a refusal. A single 400 may be a fault of the API. Scaled. */
 const END_AGAIN_MS = DAY_MS
 
 /** Requests a period's next page. Updates `reads` with what the outcome shows. */

@@ -73,7 +73,7 @@ function createClockSource(
   const { server, options, backoffs, clock, schedule } = context
   const { resource, id, feed } = list
   const where = { resource, feed: id }
-  /** Failed requests, which no row can note, since there is no period yet. */
+  /** Number of failed requests. No row can store it, since there is no period yet. */
   let tries = 0
   let askAt = Number.NEGATIVE_INFINITY
   let isUnderWay = false

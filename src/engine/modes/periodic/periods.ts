@@ -29,9 +29,11 @@ export function planPeriods(context: EngineContext, id: string): void {
   const newest = periods[0]?.to
   const start = newest ? Date.parse(newest) : end - HOUR_MS - LONGEST_PERIOD_MS
   const isLoading = isNewestOpen(periods) && periods.some(isUnread)
-  // While the whole log fails, one period grows in place of one an hour, which would all be read once it is answered.
+  // While the whole log fails, no period is added. Otherwise one would be added each hour, and all of them read after
+  // the failure.
   const isTooEarly = isLoading && (end - start < HOUR_MS || backoffs.hasFailed(id, ''))
-  // Two periods that are read minutes apart, as after late answers, would each have another one follow it every hour.
+  // If two periods were read minutes apart, for example after late answers, each would have another one follow it every
+  // hour.
   const isFollowed = schedule.isTimed && newest != null && end - start < scaled(LEAST_PERIOD_MS, options)
   if (end > start && !isFollowed && !isTooEarly) {
     const bounds = [end]
@@ -81,7 +83,10 @@ function isUnread({ listedAt, from, to }: Segment): boolean {
   return listedAt === null && !(spanMs(from, to) <= SHORTEST_PERIOD_MS)
 }
 
-/** The oldest periods without entries are read again after this time: what ends a log for good may be a fault. Scaled. */
+/**
+ * The oldest periods without entries end a log. They are read again after this time, since a fault may have emptied
+ * them. Scaled.
+ */
 const EMPTY_AGAIN_MS = MONTH_MS
 
 function wantEmpty(context: EngineContext, periods: readonly Segment[]): void {

@@ -66,7 +66,9 @@ function limitQuery({ list }: SnapshotFeed, pass: Segment): Query {
   return { limit: pass.query?.['limit'] ?? String(PAGING[list.paging].maxLimit) }
 }
 
-/** Once this many scopes have failed in a row for the first time, the whole list is at fault: one scope tries for all. */
+/**
+ * Once this many scopes have failed in a row for the first time, the whole list is at fault: one scope tries for all.
+ */
 const FAILING_SCOPES = 3
 
 /** After a failed request, restarts the pass with smaller pages, or puts off this scope alone. */

@@ -29,19 +29,22 @@ import { dayAgo, endPass } from './pass-end.ts'
 
 /** What all requests of a list share. */
 export interface SnapshotReads extends DeclaredFeed<SnapshotFeed> {
-  /** Scopes that are read without `limit`, which the API refused. For lists whose parameters the spec does not show. */
+  /**
+   * Scopes that are read without `limit`, because the API refused it. For lists whose parameters the spec does not
+   * show.
+   */
   unlimited: Set<string>
   guards: LoopGuards
   /** Scopes that have failed since the list was last answered, and that had not failed before. */
   failing: Set<string>
-  /** By scope, for passes that this process began. */
+  /** By scope: the reading time of passes that this process began. */
   durations: Map<string, PassDuration>
 }
 
 export interface PassDuration {
   /** How long the pass has read so far. */
   ms: number
-  /** `clock.elapsed()` when the latest page was stored. Before that, when the first page was requested. */
+  /** `clock.elapsed()` when the latest page was stored, or the first page was requested. */
   at: number
 }
 
@@ -57,8 +60,8 @@ interface ListedKey {
 }
 
 /**
- * `findMissingRows` only notes the keys that a page shows. The end of the pass finds the missing rows. `advance` returns
- * the batches of `endPass` after the first, which runs in the transaction of the final page.
+ * `findMissingRows` only notes the keys that a page shows. The end of the pass finds the missing rows. `advance`
+ * returns the batches of `endPass` after the first, which runs in the transaction of the final page.
  */
 export function snapshotSteps(
   context: EngineContext,
@@ -163,7 +166,7 @@ function readListed(
   demandDeleted(context, feedNamed(feed), listed)
 }
 
-/** Makes the single reads of deleted rows due that an answer names: at once, and then once a day. */
+/** Makes the single reads of deleted rows that an answer names due: at once, and then once a day. */
 function demandDeleted(
   context: EngineContext,
   { id: feed, feed: { table } }: DeclaredFeed,

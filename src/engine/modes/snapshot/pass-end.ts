@@ -23,8 +23,8 @@ const KEYS_AT_ONCE = 2000
 export interface EndedPass extends DeclaredFeed<SnapshotFeed> {
   pass: Segment
   /**
-   * The list's size changed during the pass, so a row may have moved to a page that was already read; or the pass showed
-   * fewer rows than the list states to have. No row counts as missing then.
+   * The list's size changed during the pass, so a row may have moved to a page that was already read; or the pass
+   * showed fewer rows than the list states to have. No row counts as missing then.
    */
   isPartial: boolean
 }
@@ -63,7 +63,10 @@ export function* endPass(context: EngineContext, ended: EndedPass): Batches {
   yield* forgetSeen(context, id, pass.scope)
 }
 
-/** What names a key is noted, and makes a deleted row due, once a day. The first page of a list is read 1,440 times. */
+/**
+ * A naming of a key counts again, and makes a deleted row due again, if the last counted naming was before this time:
+ * the first page of a list is read 1,440 times a day.
+ */
 export const dayAgo = ({ store, options }: EngineContext): string =>
   store.dueClock.after(-scaled(DAY_MS, options))
 

@@ -27,7 +27,7 @@ export function createSingleton(context: EngineContext, document: DeclaredFeed<S
     handleRefusal(context, where, feed.expected, status, message)
   }
 
-  /** A document that was never read, or that was gone, has none yet. */
+  /** The segment of the document. A document that was never read, or that was gone, gets a new segment. */
   const segmentOf = (): Segment =>
     store.segments.of(id, '')[0] ?? store.segments.add({ feed: id, scope: '', from: null, to: null })
 

@@ -45,7 +45,7 @@ export function createSnapshot(
     },
   })
 
-  /** False while keys that an abandoned pass has seen are left. They are removed first. */
+  /** False while keys that an abandoned pass has seen are left: these keys are removed first. */
   const mayBegin = ({ pages, scope }: Segment): boolean => {
     const hasLeftover = () => pages === 0 && store.seen.hasAny(id, scope)
     if (!hasLeftover()) return true

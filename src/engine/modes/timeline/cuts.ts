@@ -48,7 +48,7 @@ interface PassProgress {
   left: number
 }
 
-/** Undefined when no cut pays. */
+/** @returns the next cut; undefined when no cut pays */
 export function nextCut({ open, pages, passes, newest }: AwaitedPasses): Cut | undefined {
   if (pages < LONG_PAGES) return undefined
   const begun = open.flatMap(segment => progressOf(segment, Date.parse(newest)) ?? [])
@@ -78,7 +78,7 @@ function unround(instant: number): string {
 
 const UNROUND_MS = 617
 
-/** Undefined for a pass that has made no progress. */
+/** @returns undefined for a pass that has made no progress */
 function progressOf(segment: Segment, newest: number): PassProgress | undefined {
   if (segment.cursor === null || segment.edgeAt === null) return undefined
   const edge = Date.parse(segment.edgeAt)

@@ -46,7 +46,8 @@ export function narrowSpan(context: EngineContext, span: FailedSpan): void {
   })
   if (next.step === 'wait') {
     putOffList(context, whereOf(span), segment, error, { ofList: span.feedFailures })
-    // The whole list fails, so smaller pages help none of its parts. It may answer only after a restart.
+    // The whole list fails, so smaller pages help no segment. The failed segments return to whole pages now, since the
+    // list may answer only after a restart.
     if (span.feedFailures > FAILURES_OF_ONE_PAGE) context.store.segments.readWholePages(span.list.id)
   } else if (next.step === 'shrink') shrink(context, span, attempts, next.limit)
   else if (next.step === 'cut') cut(context, span, attempts, next)

@@ -272,7 +272,9 @@ const FORGOTTEN_AT_ONCE = 1000
 
 const walkOf = ({ id }: DeclaredFeed) => ({ feed: `${id}.walk`, key: '' })
 
-/** After a pass over the oldest segment. Without an undated row, nothing is left to be due. */
+/**
+ * Plans the next unbounded pass after a pass over the oldest segment. It is needed only while an undated row is stored.
+ */
 function noteWalk(context: EngineContext, list: DeclaredFeed<TimelineFeed>, wasUnbounded: boolean): void {
   const { tasks, rowTimes } = context.store
   if (!rowTimes.hasUndated(list.feed)) tasks.remove(walkOf(list))
@@ -281,9 +283,9 @@ function noteWalk(context: EngineContext, list: DeclaredFeed<TimelineFeed>, wasU
 }
 
 /**
- * Whether the pass over the oldest segment lists the whole axis this time, without bounds: once in 30 days while any row
- * without a time is stored. More of them may have appeared, and no other pass shows them. The task of a feed that no
- * source reads says when.
+ * Whether the pass over the oldest segment lists the whole axis this time, without bounds: once in 30 days while any
+ * row without a time is stored. More such rows may have appeared, and no other pass shows them. The task of a feed that
+ * no source reads stores its due time.
  */
 export function isWalkDue(
   { store }: EngineContext,

@@ -29,7 +29,7 @@ export function isPart(feed: TimelineFeed, base: Query): boolean {
   return Number(base['limit']) < fullLimit(feed)
 }
 
-/** The year after it has five digits, which the API refuses. No row is later. */
+/** No row is later. The next year has five digits, which the API refuses. */
 const LAST_INSTANT = '9999-12-31T23:59:59.999Z'
 
 /** The API cuts bounds to the millisecond, but event times are finer. So a query rounds its upper bound up. */

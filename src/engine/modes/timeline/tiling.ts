@@ -25,8 +25,8 @@ const HEAD_ROWS = 50
 const HEAD_MS = MINUTE_MS
 
 /**
- * While more rows than fit into the newest segment are dated further ahead than this, they have a segment of their own,
- * which is not polled. It begins at most twice as far ahead.
+ * Rows that are dated further ahead than this get a separate segment, which is not polled, while they do not all fit
+ * into the newest segment. The separate segment begins at most twice as far ahead.
  */
 const FUTURE_MS = HOUR_MS
 
@@ -131,6 +131,6 @@ function headBegins(
   const now = server.now()
   const latest = isoInstant(now - HEAD_MS)
   if (begins <= latest) return begins
-  // It would move with each pass.
+  // `latest` moves with each pass, so a young bound stays where it is.
   return from !== null && from > isoInstant(now - YOUNG_MS) ? from : latest
 }

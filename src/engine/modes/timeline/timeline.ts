@@ -26,9 +26,12 @@ export function createTimeline(context: EngineContext, list: DeclaredFeed<Timeli
   const { resource, id, feed } = list
   const where = { resource, feed: id }
   const guards = createLoopGuards(context.schedule)
-  /** Of each span, since a page of any was last answered. */
+  /** By segment: failures since a page of any segment was last answered. */
   const failures = new Map<number, number>()
-  /** In a backfill, spans that are divided at the same time say nothing about the list until one has failed too often. */
+  /**
+   * The failures that count against the list. In a backfill, several spans may be divided at the same time. Their
+   * failures say nothing about the list until one of them has failed too often.
+   */
   const feedFailures = (): number => {
     const counts = [...failures.values()]
     const most = Math.max(0, ...counts)
