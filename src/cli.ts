@@ -33,7 +33,7 @@ const status = await runCommandLine(process.argv.slice(2), {
   onSignal: (name, listener) => void process.on(name, listener),
   version: version(),
 })
-// Once standard output is flushed, so that a slow reader gets everything.
+// The process ends once standard output is flushed, so that a slow reader gets everything.
 process.stdout.write('', () => process.exit(status))
 
 /**
@@ -64,12 +64,12 @@ function stopSignal(): AbortSignal {
   // Node emits this event only when the parent process opened an IPC channel, as parley demo does.
   const stopAsOrphan = () => stop('the end of the parent process')
   process.on('disconnect', stopAsOrphan)
-  // The parent process may have ended while this program was loaded, and the event passed.
+  // The parent process may have ended while this program was loading, before the listener was there.
   if (process.send !== undefined && !process.connected) stopAsOrphan()
   return controller.signal
 }
 
-/** @throws StopError (73) when the folder was removed */
+/** @throws StopError (exit status 73) when the folder was removed */
 function currentFolder(): string {
   try {
     return process.cwd()

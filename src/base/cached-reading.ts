@@ -1,19 +1,18 @@
 import type { Clock } from './clock.ts'
 
-/** How long a reading is reused. */
 const CACHE_MS = 1000
 
 interface CachedReading<T> {
   of: string
   value: Promise<T>
-  /** In ms, by `elapsed`. */
+  /** When the reading started, in ms of `elapsed`. */
   startedAt: number
   isUnderWay: boolean
 }
 
 /**
- * Reuses one reading for all calls with the same argument while it is being made and until a second after it began, so
- * that a slow reading never runs twice at once. Failed readings are not reused.
+ * Calls with the latest argument share one reading while it is under way and until a second after its start, so that
+ * repeated calls never run a slow reading twice at once. Failed readings are not reused.
  */
 export function createCachedReading<T>(
   read: (of: string) => Promise<T>,

@@ -7,13 +7,13 @@ export const DAY_MS = 24 * HOUR_MS
 export interface Clock {
   /** Milliseconds since the epoch by this machine's clock. It may be wrong or jump: use it for display and ages. */
   now(): number
-  /** Monotonic milliseconds: use it to measure. */
+  /** Monotonic milliseconds, for measuring durations. */
   elapsed(): number
   /** Resolves after `ms`, or as soon as the signal is aborted. Never rejects. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }
 
-/** The longest delay of a Node timer. A longer one fires at once. */
+/** The longest delay of a Node timer, in ms. A timer with a longer delay fires at once. */
 const LONGEST_TIMER = 2 ** 31 - 1
 
 export function systemClock(): Clock {
@@ -40,7 +40,10 @@ async function sleep(ms: number, signal: AbortSignal | undefined): Promise<void>
   }
 }
 
-/** How long until the clock shows a multiple of `everyMs`. What is done at the same multiple shares one commit. */
+/**
+ * Milliseconds until the clock shows a multiple of `everyMs`. Writes of all loops that wake at that multiple share one
+ * commit.
+ */
 export function untilNext(everyMs: number, now: number): number {
   return everyMs - (now % everyMs)
 }

@@ -25,7 +25,7 @@ export type ExitStatus = (typeof EXIT_STATUS)[keyof typeof EXIT_STATUS]
 export interface ErrorDetails {
   /** A stable identifier for scripts and tests, such as `broken-envelope`. */
   code: string
-  /** What a person can do about it, as one sentence. */
+  /** What a person can do about the error, as one sentence. */
   hint?: string
   cause?: unknown
 }
@@ -74,14 +74,15 @@ export function reasonWithHint({ message, hint }: { message: string; hint?: stri
   return `${/[.?!]$/.test(message) ? message : `${message}.`} ${hint}`
 }
 
-/** The text to store and show for an error. An error from elsewhere gives no message, which may quote private text. */
+/**
+ * The text to store and show for an error. The message of any error but a ParleyError is left out: it may quote private
+ * text.
+ */
 export function reasonOf(error: unknown): string {
   return error instanceof ParleyError ? error.message : 'Internal error'
 }
 
-/** The codes of errors of the system and of libraries, such as `ENOENT` or `SQLITE_BUSY`. Pure. */
-
-/** Undefined for anything but an error with a code. */
+/** The code of an error, such as `ENOENT` or `SQLITE_BUSY`; undefined for anything without a code. */
 export function errorCode(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }

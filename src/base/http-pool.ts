@@ -8,8 +8,8 @@ import { hostOf } from './loopback.ts'
 import { type HttpProxy, ProxyError, type ProxyRules, proxyFor, shownProxy } from './proxies.ts'
 
 /**
- * Connections to one server, direct or through a proxy. Certificates are always checked: by an explicit option, which
- * wins over `NODE_TLS_REJECT_UNAUTHORIZED`.
+ * Connections to one server, direct or through a proxy. Certificates are always checked: the pool sets
+ * `rejectUnauthorized`, which wins over `NODE_TLS_REJECT_UNAUTHORIZED`.
  */
 export interface HttpPool {
   /** @throws ProxyError when the proxy does not connect to the server */
@@ -20,7 +20,7 @@ export interface HttpPool {
 
 export interface HttpPoolOptions extends Omit<Pool.Options, 'connect'> {
   proxies: ProxyRules
-  /** How long connecting may take, with TLS and with the answer of a proxy. */
+  /** How long connecting may take in ms, including TLS and the answer of a proxy. */
   connectMs: number
   /** A certificate to trust, as PEM. Default: those of Node and of `NODE_EXTRA_CA_CERTS` */
   ca?: string
@@ -46,8 +46,9 @@ interface Trust {
 }
 
 /**
- * Connects by `CONNECT`, also to servers without TLS: only then is an answer of the proxy never taken for one of the
- * server. undici has a connector for this too, but it waits five minutes for the answer of a proxy.
+ * Connects through the proxy by `CONNECT`, also to servers without TLS, so that an answer of the proxy is never taken
+ * for an answer of the server. The connector of undici is not used, since it waits five minutes for the answer of a
+ * proxy.
  */
 function tunnelThrough(proxy: HttpProxy, connectMs: number, trust: Trust): buildConnector.connector {
   return ({ hostname, protocol, port }, done) => {
@@ -65,7 +66,7 @@ function tunnelThrough(proxy: HttpProxy, connectMs: number, trust: Trust): build
         done(result, null)
       } else done(null, result)
     }
-    // As for a direct connection, the time is that of the system.
+    // The time limit follows the system clock, as for a direct connection.
     void systemClock()
       .sleep(connectMs, over.signal)
       .then(() => {
@@ -115,7 +116,7 @@ function proxyLogin(url: string): Record<string, string> {
   return { 'proxy-authorization': `Basic ${Buffer.from(login).toString('base64')}` }
 }
 
-/** Undefined when the proxy has connected. */
+/** What the proxy did instead of connecting, as a phrase; undefined when the proxy connected. */
 function refusalText(status: number, url: string): string | undefined {
   if (status >= 200 && status < 300) return undefined
   if (status === 407)

@@ -1,13 +1,13 @@
 import { resolve } from 'node:path'
 import { EXIT_STATUS, errorCode, StopError } from './errors.ts'
 
-/** The folder of the program: that of a clone or of the installed package. */
+/** The root folder of the clone or of the installed package. */
 export const INSTALLATION = resolve(import.meta.dirname, '../..')
 
 /**
  * Reads a file or folder that comes with parley. Without this function, a failed read would be reported as an error of
  * the database.
- * @throws StopError (1) when it is missing, unreadable or damaged
+ * @throws StopError (exit status 1) when the file or folder is missing, unreadable or damaged
  */
 export function readInstalled<T>(path: string, read: () => T): T {
   try {

@@ -13,7 +13,7 @@ const BASIC = new RegExp(`^(\\d{4})(\\d{2})(\\d{2})[Tt](\\d{2})(\\d{2})(?:(\\d{2
 const DAY = /^(\d{4})-(\d{2})-(\d{2})$/
 
 export interface Instant {
-  /** In the warehouse's format. */
+  /** The instant in the warehouse's format. */
   text: string
   /** False for a leap second, which UTC milliseconds cannot express. */
   exact: boolean
@@ -26,7 +26,7 @@ export function canonicalInstant(text: string): string | undefined {
   return readInstant(text)?.text
 }
 
-/** Undefined when the text is not a date-time. A leap second becomes the millisecond before it. */
+/** Parses a date-time; undefined when the text is none. A leap second becomes the last millisecond before it. */
 export function readInstant(text: string): Instant | undefined {
   const match = EXTENDED.exec(text) ?? BASIC.exec(text)
   if (!match) return undefined
@@ -47,7 +47,7 @@ export function readInstant(text: string): Instant | undefined {
   return utc.length === local.length ? { text: utc, exact, hasZone } : undefined
 }
 
-/** How far a zone is ahead of UTC; undefined when the offset is out of range. */
+/** How far a zone is ahead of UTC, in ms; undefined when the offset is out of range. */
 function offsetMs(zone: string | undefined): number | undefined {
   if (zone === undefined || zone === 'Z' || zone === 'z') return 0
   const [hours, minutes] = [zone.slice(1, 3), zone.slice(3).replace(':', '') || '00']

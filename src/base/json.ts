@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 
 /**
  * JSON decoding and encoding that keep every digit, at any depth. A number that a double cannot hold exactly becomes an
- * object with one field: its name is random, its value is the literal.
+ * exact number: an object with one field, whose name is random and whose value is the literal.
  */
 
 export interface DecodedJson {
@@ -11,18 +11,18 @@ export interface DecodedJson {
   exact: boolean
 }
 
-/** Random for each process and never written out, so that no input can contain it. */
+/** The field name of exact numbers, random for each process and never written out, so that no input can contain it. */
 const EXACT = randomUUID()
 
-/** The start of a string, which is skipped, or a number literal. */
+/** Matches the opening quote of a string, which is then skipped, or a number literal. */
 const TOKEN = /"|-?\d[\d.eE+-]*/g
 
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/
 
 /**
- * Number literals that a double may not hold: 16 or more digits (with or without a point), or an exponent. A JSON
- * number follows white space, `:`, `,` or `[`, or starts the text. Digits in a string mostly follow its quote, so ids
- * and UUIDs do not match.
+ * Matches number literals that a double may not hold: 16 or more digits (with or without a point), or an exponent. A
+ * JSON number follows white space, `:`, `,` or `[`, or starts the text. Digits in a string mostly follow its quote, so
+ * ids and UUIDs do not match.
  */
 const DOUBTFUL_NUMBER = /(?:^|[\s:,[])(-?\d(?:[\d.]{15}[\d.]*(?:[eE][+-]?\d+)?|[\d.]*[eE][+-]?\d+))/g
 
@@ -136,14 +136,16 @@ function isEscaped(json: string, at: number): boolean {
 /** Whether the nearest double, written as text, has the same significant digits and the same power of ten. */
 function isKeptByDouble(literal: string): boolean {
   const number = Number(literal)
-  // Not a number: digits and points inside a string, such as a version.
+  // The match is no number but digits and points inside a string, such as a version.
   if (Number.isNaN(number)) return true
   const text = String(number)
   if (text === literal) return true
   return Number.isFinite(number) && canonical(text) === canonical(literal)
 }
 
-/** The significant digits, without the sign, and the power of ten of the last one: `1.50` and `15e-1` give the same. */
+/**
+ * The significant digits, without the sign, and the power of ten of the last digit: `1.50` and `15e-1` give the same.
+ */
 function canonical(literal: string): string {
   const [mantissa = '', exponent = '0'] = literal.split(/[eE]/)
   const point = mantissa.indexOf('.')

@@ -66,9 +66,9 @@ export interface LogOptions {
   level: LevelWithSilent
   /** Writes readable lines instead of JSON. */
   pretty?: boolean
-  /** Colours in readable lines. */
+  /** Whether readable lines have colours. */
   colour?: boolean
-  /** Default: standard error. Written to synchronously, one line at a time. */
+  /** Where lines go, one at a time and synchronously. Default: standard error. */
   stream?: { write(text: string): unknown } | undefined
 }
 
@@ -117,11 +117,11 @@ function writeToStandardError(text: string): void {
   try {
     writeSync(process.stderr.fd, text)
   } catch {
-    // There is no other place to report it.
+    // There is no other place to report the failed write.
   }
 }
 
-/** Loaded only for a terminal: loading takes longer than some commands run. */
+/** Loads pino-pretty only for readable lines: loading it takes longer than some commands run. */
 async function loadPrettyFormat(colorize: boolean): Promise<(line: string) => string> {
   const { prettyFactory } = await import('pino-pretty')
   const format = prettyFactory({
@@ -148,7 +148,7 @@ function adapt(logger: Logger): Log {
 
 /**
  * The fields of an error that are logged. The message of a SyntaxError quotes the parsed text, which may be private.
- * Properties of errors from elsewhere may hold anything. Both are left out.
+ * Properties of errors from elsewhere may hold anything. Such messages and properties are left out.
  */
 function describeError(error: unknown): Record<string, unknown> {
   if (!(error instanceof Error)) return { type: typeof error }

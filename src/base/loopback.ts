@@ -9,8 +9,8 @@ export function isLoopbackUrl(url: string): boolean {
 }
 
 /**
- * Whether others could read on the way what is sent to the URL, such as a credential. Settings that name such an address
- * are refused, or a warning: test/config/addresses.test.ts goes through all of them.
+ * Whether others on the network could read what is sent to the URL, such as a credential. A setting with such a URL is
+ * refused or causes a warning; test/config/addresses.test.ts checks every such setting.
  */
 export function isReadableOnTheWay(url: string): boolean {
   return new URL(url).protocol !== 'https:' && !isLoopbackUrl(url)

@@ -1,6 +1,6 @@
 import { constants, setPriority } from 'node:os'
 
-/** For a child process with long work: the process that reads the API gets the processor first. */
+/** Called by child processes with long work, so that the process that reads the API gets the processor first. */
 export function lowerPriority(): void {
   try {
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL)

@@ -12,7 +12,6 @@ export function nearestName(name: string, candidates: Iterable<string>): string 
   return best
 }
 
-/** Levenshtein distance. */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, column) => column)
   for (let i = 1; i <= a.length; i++) {

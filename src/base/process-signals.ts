@@ -1,4 +1,4 @@
-/** The signals that parley does not leave to Node. Each program calls one of these first. */
+/** The signals that parley does not leave to Node. Each program calls one of these functions first. */
 
 /**
  * Without a handler, SIGUSR1 opens Node's debugger on a port of this machine. Any user could then read the memory of the
@@ -8,7 +8,9 @@ export function keepDebuggerClosed(): void {
   process.on('SIGUSR1', () => undefined)
 }
 
-/** For a child process. A terminal sends these signals to parent and child. The parent handles them and kills the child. */
+/**
+ * Makes a child process ignore SIGINT and SIGTERM. The parent gets these signals too, handles them and kills the child.
+ */
 export function leaveSignalsToParent(): void {
   keepDebuggerClosed()
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => undefined)

@@ -6,7 +6,7 @@ import { hostOf, isLoopbackUrl } from './loopback.ts'
 export interface HttpProxy {
   /** May contain a user name and a password; `shownProxy` is the form for messages. */
   readonly url: string
-  /** The setting or environment variable that names it. */
+  /** The setting or environment variable that names the proxy. */
   readonly source: string
 }
 
@@ -20,7 +20,7 @@ export interface ProxyRules {
 
 export const NO_PROXIES: ProxyRules = {}
 
-/** Undefined: requests to this URL go there directly, as always on loopback. */
+/** The proxy for requests to the URL; undefined for direct requests, as always on loopback. */
 export function proxyFor({ http, https, except = '' }: ProxyRules, url: string): HttpProxy | undefined {
   if (isLoopbackUrl(url)) return undefined
   const { protocol, port } = new URL(url)
@@ -31,8 +31,8 @@ export function proxyFor({ http, https, except = '' }: ProxyRules, url: string):
 }
 
 /**
- * An entry is `*`, a domain with or without a dot before it (it includes the hosts below it), an IP address, or a range
- * of addresses such as `10.0.0.0/8`. A port after it limits it to that port.
+ * Whether an entry of `NO_PROXY` names the host. An entry is `*`, a domain (a dot before it is allowed, and hosts below
+ * the domain match too), an IP address, or a range such as `10.0.0.0/8`. An entry with a port matches only that port.
  */
 function matches(entry: string, host: string, port: string): boolean {
   if (entry === '' || entry === '*') return entry === '*'
@@ -53,7 +53,10 @@ function matches(entry: string, host: string, port: string): boolean {
   return range.check(host, family)
 }
 
-/** The address of a proxy as a URL; undefined when it is none. Like in curl, an address without a scheme is http. */
+/**
+ * The address of a proxy as a URL; undefined when the text is no such address. As in curl, an address without a scheme
+ * is http.
+ */
 export function readProxyUrl(text: string): string | undefined {
   const address = /^[a-z][a-z\d+.-]*:\/\//i.test(text) ? text : `http://${text}`
   if (!URL.canParse(address)) return undefined
@@ -76,8 +79,8 @@ function isDecodable(text: string): boolean {
 export const shownProxy = ({ url }: HttpProxy): string => new URL(url).origin
 
 /**
- * The proxy, not the server, is the reason. The message is a phrase without user name, password and the server, since the
- * address of a webhook is secret.
+ * Raised when the proxy, not the server, is the cause. The message is a phrase without the user name and password, and
+ * without the server's address, since the address of a webhook is secret.
  */
 export class ProxyError extends Error {
   override readonly name = 'ProxyError'

@@ -1,7 +1,8 @@
 /**
- * Makes text from outside (CRM names, server messages) safe to print. Its control characters could break lines, move
- * the terminal's cursor, fill the clipboard or reverse the text that follows. All text that commands print goes through
- * one of these functions, scripts and SQL too, so nothing has to be refused when standard output is a terminal. Pure.
+ * Makes text from outside (CRM names, server messages) safe to print. Control characters in such text could break
+ * lines, move the terminal's cursor, fill the clipboard or reverse the text that follows. All text that commands print
+ * goes through one of these functions, scripts and SQL too, so nothing has to be refused when standard output is a
+ * terminal. Pure.
  */
 
 const LINE_FEED = '\n'
@@ -18,12 +19,14 @@ export function safeMultilineText(text: string): string {
   return text.replace(UNSAFE, found => (found === LINE_FEED ? found : '\u{fffd}'))
 }
 
-/** Unsafe characters and line breaks become one space. For texts whose line breaks have no meaning. */
+/**
+ * Each run of unsafe characters, line breaks and spaces becomes one space. For texts whose line breaks have no meaning.
+ */
 export function singleLine(text: string): string {
   return text.replace(UNSAFE_IN_A_ROW, ' ').replace(/ {2,}/g, ' ')
 }
 
-/** One line of JSON with every unsafe character escaped; it parses to the same value. */
+/** One line of JSON with every unsafe character escaped; the line parses to the same value. */
 export function jsonLine(value: unknown): string {
   return `${escapedJson(JSON.stringify(value))}\n`
 }
@@ -33,7 +36,9 @@ export function jsonPage(value: unknown): string {
   return `${escapedJson(JSON.stringify(value, null, 2))}\n`
 }
 
-/** Line feeds stay. JSON escapes line feeds inside strings, so all others are between values. */
+/**
+ * Escapes all unsafe characters but line feeds: JSON escapes a line feed inside a string, so the rest separate values.
+ */
 function escapedJson(json: string): string {
   return json.replace(UNSAFE, found =>
     found === LINE_FEED ? found : `\\u${found.charCodeAt(0).toString(16).padStart(4, '0')}`,

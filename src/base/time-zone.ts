@@ -1,9 +1,9 @@
 import { DAY_MS, MINUTE_MS } from './clock.ts'
 
-/** The usual zone. It needs no tables of Node.js, which take 6 MiB. */
+/** The default zone. It is handled without `Intl`, whose tables take 6 MiB. */
 const UTC = 'UTC'
 
-/** The usual name of a time zone; undefined when this Node.js does not know it. */
+/** The canonical name of a time zone; undefined when this Node.js does not know the zone. */
 export function zoneNamed(name: string): string | undefined {
   if (name === UTC) return UTC
   try {
@@ -18,7 +18,7 @@ const MOST_OFFSET_MS = 15 * 60 * MINUTE_MS
 
 /**
  * Returns a function that finds when a local day begins, in ms since the epoch, to the minute. Days are counted from
- * 1970-01-01. A day that the zone has left out begins when the next one does.
+ * 1970-01-01. A day that the zone skipped begins when the next day does.
  */
 export function createDayBegin(timeZone: string): (day: number) => number {
   if (timeZone === UTC) return day => day * DAY_MS

@@ -1,6 +1,6 @@
 /**
- * Ids of the API. It accepts a UUID in any case and may answer in any case (spec: ids), so the warehouse has UUIDs in
- * lower case. Ids that are no UUIDs keep their case. Every id that comes from outside goes through here: fields of
+ * Ids of the API. The API accepts and returns UUIDs in any case (spec: ids), so the warehouse stores UUIDs in lower
+ * case. Ids that are no UUIDs keep their case. Every id that comes from outside goes through this file: fields of
  * answers that hold ids, keys of lists, and ids in webhooks.
  */
 
@@ -15,12 +15,15 @@ export function isUuid(text: string): boolean {
   return UUID.test(text)
 }
 
-/** The id as the warehouse has it. */
+/** The id as the warehouse stores it. */
 export function canonicalId(id: string): string {
   return isUuid(id) ? id.toLowerCase() : id
 }
 
-/** A whole string of a JSON text, not the name of a field. In a string, a quotation mark follows a backslash. */
+/**
+ * Matches a whole string of a JSON text, but no field name. A quotation mark inside a string follows a backslash, so it
+ * starts no match.
+ */
 const UUID_IN_JSON = new RegExp(`(?<=^|[[,:])"${DIGITS}"(?!:)`, 'gi')
 
 /** JSON without spaces in which each string that is a UUID is in lower case. */

@@ -29,7 +29,7 @@ const POSITIONS: ReadonlyMap<string, number> = new Map(
   ),
 )
 
-/** Whether a column has ids of the API. A child table repeats the key of the row that it belongs to. */
+/** Whether a column has ids of the API. A column copied from the parent's row has ids if the parent's column has. */
 export function hasIds({ table, root, parent }: PlacedTable, column: string): boolean {
   const declared = table.columns[column]
   if (declared?.source.from !== 'parent') return declared?.hasIds === true
@@ -54,8 +54,9 @@ export function resourceNamed(name: ResourceName): Resource {
 }
 
 /**
- * The table that owns the rows of this table, and the columns that join both; undefined for a table whose rows have
- * their own life. There are no columns when the payload is one document: all rows then belong to the owner's only row.
+ * The table that owns the rows of this table, and the columns that join the two tables; undefined for a table whose
+ * rows have no owner. There are no columns when the payload is one document: all rows then belong to the owner's only
+ * row.
  */
 export function ownerOf({ table, root }: PlacedTable): LivesWith | undefined {
   if (table.livesWith) return table.livesWith

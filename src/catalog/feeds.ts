@@ -2,7 +2,6 @@ import type { Feed, ItemFeed, Resource } from '../declare/resource.ts'
 import type { ResourceName } from '../declare/resource-names.ts'
 import { CATALOG } from './catalog.ts'
 
-/** How jobs and log lines name a feed. */
 export interface FeedName {
   resource: ResourceName
   /** `resource.feed` */

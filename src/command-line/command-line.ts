@@ -11,7 +11,7 @@ export async function runCommandLine(
 ): Promise<ExitStatus | CheckStatus> {
   const commandName = argv.find(argument => !argument.startsWith('-') && argument !== 'help')
   const { signal, stderr, stdout, version } = context
-  // Commander does not return the result of an action.
+  // The action sets this variable, since commander returns no result.
   let status: ExitStatus | CheckStatus = EXIT_STATUS.done
   try {
     const program = await createProgram({
@@ -42,7 +42,7 @@ export async function runCommandLine(
 }
 
 /**
- * The first argument when it is an option, as in `--database FILE status`. Without this check, FILE would be reported
+ * The first argument when that is an option, as in `--database FILE status`. Without this check, FILE would be reported
  * as an unknown command.
  */
 function strayOption([first]: readonly string[]): string | undefined {
@@ -75,7 +75,7 @@ function explanationOf(error: unknown, line: CommandLine): Explanation {
   }
 }
 
-/** The stack. The message of a SyntaxError is left out: it quotes the parsed text, which may be private. */
+/** The stack of an error. The message of a SyntaxError is left out: it quotes the parsed text, which may be private. */
 function faultText(error: unknown): string {
   if (!(error instanceof Error)) return `the program threw a ${typeof error}`
   const stack = error.stack ?? error.name

@@ -4,13 +4,16 @@ import type { CommandDefinition } from '../commands/base/command.ts'
 
 interface CommandEntry {
   summary: string
-  /** Called only for a command that runs or whose help is printed. Without it, only the commands within it run. */
+  /**
+   * Called only for a command that runs or whose help is printed. Without `load`, only the commands within this command
+   * run.
+   */
   load?(): Promise<CommandDefinition>
   /** Commands within the command, such as `parley publish verify`. */
   within?: Readonly<Record<string, Required<Omit<CommandEntry, 'within'>>>>
 }
 
-/** In the order in which a person meets them. */
+/** The commands in the order in which a new user needs them. */
 const COMMANDS: Readonly<Record<string, CommandEntry>> = {
   init: {
     summary: 'write a settings file',
@@ -103,7 +106,7 @@ const COMMANDS: Readonly<Record<string, CommandEntry>> = {
 
 export const isCommand = (name: string): boolean => Object.hasOwn(COMMANDS, name)
 
-/** Of all commands but `parley status --check`. */
+/** The exit statuses of all commands except `parley status --check`. */
 export const EXIT_STATUSES: readonly (readonly [status: number, meaning: string])[] = [
   [0, 'done'],
   [1, 'a fault of parley; please report it'],
@@ -127,7 +130,7 @@ export const PAGES: readonly (readonly [file: string, about: string])[] = [
 
 export interface ProgramOptions {
   version: string
-  /** Whether a command is to have more than its summary: the modules of the others are not loaded. */
+  /** Whether a command needs more than its summary. The modules of all other commands are not loaded. */
   isNeeded(name: string): boolean
   /** Prints help and versions that were asked for. */
   write(text: string): void
@@ -137,7 +140,6 @@ export interface ProgramOptions {
   act(command: Command, definition: CommandDefinition): Promise<void>
 }
 
-/** The program as commander needs it. */
 export async function createProgram({
   version,
   isNeeded,
@@ -148,7 +150,8 @@ export async function createProgram({
   const program = new Command('parley')
     .description('Keeps a local SQLite warehouse in sync with a conversation-intelligence workspace.')
     .version(version)
-    // An option belongs to the command that it follows: otherwise the outer one would take those of the inner one.
+    // An option belongs to the command before it. Otherwise an outer command would take the options of the inner
+    // command.
     .enablePositionalOptions()
     .exitOverride()
     .configureOutput({ writeOut: write, writeErr: writeError, outputError: () => undefined })

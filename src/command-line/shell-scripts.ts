@@ -8,11 +8,11 @@ import { declaredTableNames } from '../export/chosen-tables.ts'
 type Suggested = 'file' | 'folder' | readonly string[] | undefined
 
 interface Flag {
-  /** Such as `--limit` and `-h`. */
+  /** The names of the flag, such as `-h` and `--help`. */
   names: readonly string[]
   meaning: string
   takesValue: boolean
-  /** Whether it may also stand without its value, so that an option may follow. */
+  /** Whether the flag may stand without its value, so that another option may follow. */
   isValueOptional: boolean
   value: Suggested
 }
@@ -22,13 +22,12 @@ interface Described {
   words: readonly string[]
   summary: string
   flags: readonly Flag[]
-  /** Of the first argument. */
+  /** What to suggest for the first argument. */
   argument: Suggested
-  /** The names of the commands within it. */
   within: readonly Described[]
 }
 
-/** By what stands in angle brackets in the help. */
+/** The suggested values, by the placeholder in angle brackets in the help. */
 const VALUES: Readonly<Record<string, Suggested>> = {
   file: 'file',
   folder: 'folder',
@@ -72,7 +71,7 @@ const withoutDetails = (text: string) =>
     .replace(/\s+/g, ' ')
     .trim()
 
-/** For bash 4 and newer. */
+/** The script for bash 4 and newer. */
 export function bashScript(program: Command): string {
   const commands = describeCommands(program)
   const all = commands.flatMap(command => [command, ...command.within])
@@ -132,7 +131,7 @@ export function zshScript(program: Command): string {
       ...(argument === undefined ? [] : [zshValue(argument)]),
     ]
     const alternatives = values.map(value => `"values:${value}"`).join(' ')
-    // Without a rule for arguments, zsh completes no option after one.
+    // Without a rule for arguments, zsh completes no option after an argument.
     const rest = values.length === 0 ? "'*: :()'" : `'*: :_alternative ${alternatives}'`
     const specs = [...flags.flatMap(zshFlags), rest]
     return `    '${words.join(' ')}')\n      _arguments -s -S ${specs.join(' \\\n        ')} ;;`

@@ -27,7 +27,7 @@ export const daemonCommand: CommandDefinition = {
     ['parley daemon --poll-seconds 10 --listen off', 'polls every ten seconds, without a status server'],
   ],
   async run(context, input) {
-    // Without a listener, a request to reload would end the daemon. The settings are read after this.
+    // Without a listener, SIGHUP, the request to reload, would end the daemon. The settings are read later.
     context.onSignal('SIGHUP', () => undefined)
     const [{ declaredTableNames }, { runDaemon }, { createLog }, { createServiceManager }, { systemClock }] =
       await Promise.all([

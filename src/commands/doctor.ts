@@ -76,7 +76,7 @@ export const doctorCommand: CommandDefinition<DoctorOptions> = {
   },
 }
 
-/** Tests the content of the database. Settings other than its path do not matter. */
+/** Tests the content of the database. Of the settings, only the path of the database matters. */
 async function checkData(
   context: CommandContext,
   input: CommandInput<object>,
@@ -179,9 +179,9 @@ interface PackageManifest {
 
 /** What the other checks and the next step need to know from the database. */
 interface DatabaseFacts {
-  /** Of the warehouse; undefined when it cannot be read. */
+  /** The warehouse's identity; undefined when it cannot be read. */
   identity: string | undefined
-  /** How many of today's requests are used; undefined when there is a daily ceiling and the number cannot be read. */
+  /** How many requests were sent today; 0 without a daily ceiling; undefined when the number cannot be read. */
   usedToday: number | undefined
   writer: RunningWriter | undefined
   /** How fast the API allows requests, as the last backfill or daemon found out. */
@@ -232,7 +232,7 @@ function noted<T>(
   try {
     return db && !openError ? read(key => readMeta(db, key)) : undefined
   } catch {
-    // The checks of the database have reported why it cannot be read.
+    // The checks of the database have reported why the database cannot be read.
     return undefined
   }
 }
@@ -268,7 +268,10 @@ async function runApiChecks(
   })
 }
 
-/** Of several problems, the one that a backfill would meet first decides the exit status. This is the order. */
+/**
+ * Of several problems, the one that a backfill would meet first decides the exit status. The statuses are in this
+ * order.
+ */
 const STATUS_ORDER: readonly ExitStatus[] = [
   EXIT_STATUS.settings,
   EXIT_STATUS.databaseUnavailable,

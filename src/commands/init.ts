@@ -31,7 +31,7 @@ interface InitOptions {
   try: boolean
 }
 
-/** Every setting has a flag. The flag of a secret names a file that contains the secret. */
+/** All settings that have a flag. */
 const FLAGS = SETTING_LIST.flatMap(([key, { flag }]) => (flag === undefined ? [] : [key]))
 
 export const initCommand: CommandDefinition<InitOptions> = {
@@ -92,7 +92,7 @@ export const initCommand: CommandDefinition<InitOptions> = {
   },
 }
 
-/** What `parley doctor` finds, and if nothing is wrong, what a backfill would cost. */
+/** Runs `parley doctor`. If nothing is wrong, offers to estimate what a backfill would cost. */
 async function tryThem(context: CommandContext, flags: SettingFlags): Promise<ExitStatus | CheckStatus> {
   const input = { args: [], flags, options: {} }
   const { doctorCommand } = await import('./doctor.ts')
@@ -105,7 +105,7 @@ async function tryThem(context: CommandContext, flags: SettingFlags): Promise<Ex
   return backfillCommand.run(context, { ...input, options: { plan: true } })
 }
 
-/** What the warehouse guesses, where there is one. It is only a help, so that one that cannot be read is no error. */
+/** The guesses of an existing warehouse. They are only a help, so a warehouse that cannot be read is no error. */
 async function guessesFor({
   flags,
   env,
@@ -154,7 +154,10 @@ const QUESTIONS: Readonly<Record<(typeof REQUIRED)[number], string>> = {
   'api.key': 'API key (not shown; press Enter to skip): ',
 }
 
-/** Asks for a setting; empty when the user skips it. @throws StopError 64 for an invalid value, 75 after Ctrl-C */
+/**
+ * Asks for a setting; empty when the user skips it.
+ * @throws StopError (exit status 64) for an invalid value, with 75 after Ctrl-C
+ */
 async function promptFor(key: (typeof REQUIRED)[number], context: CommandContext): Promise<string> {
   const isSecret = key === 'api.key'
   const typed = await askPerson(context, { text: QUESTIONS[key], isSecret })

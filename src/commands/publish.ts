@@ -28,7 +28,7 @@ export interface PublishCommandOptions {
   json?: boolean
 }
 
-/** The command has options of the same meaning as these, or no use for them. */
+/** Settings without a flag here: the command has an option of the same meaning, or does not use the setting. */
 const WITHOUT_FLAG: readonly SettingKey[] = [
   'publish.target',
   'publish.every',
@@ -134,7 +134,10 @@ export const publishCommand: CommandDefinition<PublishCommandOptions> = {
   },
 }
 
-/** The target decides which secrets are read, so the settings are read twice when it comes from them. */
+/**
+ * The target that the settings name. The target decides which secrets are read, so the settings are then read a second
+ * time.
+ */
 function targetOfSettings({ env, cwd }: CommandContext, { flags }: CommandInput<object>): string {
   const { target } = loadSettings({ flags, env, cwd, requireApi: false }).settings.publish
   if (target !== undefined) return target

@@ -61,7 +61,7 @@ const completeText = ({ complete_as_of: at }: { complete_as_of: string | null })
     ? 'The data are not complete yet: parley has not read the whole history of every resource.'
     : `The data are complete as of ${at}.`
 
-/** @throws StopError (64) */
+/** @throws StopError (exit status 64) for `--json` with a file, and for HTML on a terminal */
 function refuseCombination(given: { name: string | undefined; json: boolean; isTerminal: boolean }): void {
   if (given.json && given.name !== undefined)
     throw refusal(
@@ -77,7 +77,10 @@ function refuseCombination(given: { name: string | undefined; json: boolean; isT
 
 const HTML_FILE = /\.html?$/i
 
-/** Refuses before the database is read, which may take a while. @throws StopError (64) */
+/**
+ * Refuses a file that is no report, before the slow read of the database.
+ * @throws StopError (exit status 64) for such a file
+ */
 function refuseFile(file: string, database: string, isReport: (html: string) => boolean): void {
   if (!HTML_FILE.test(file) || file === database)
     throw refusal(
@@ -96,7 +99,10 @@ function refuseFile(file: string, database: string, isReport: (html: string) => 
 const refusal = (message: string, hint: string) =>
   new StopError(message, { code: 'report-refused', hint, exitStatus: EXIT_STATUS.usage })
 
-/** After a failure the earlier file is unchanged. @throws StopError (73) */
+/**
+ * Replaces the file atomically: after a failure the earlier file is unchanged.
+ * @throws StopError (exit status 73) after a failure
+ */
 function replaceFile(file: string, html: string, mode: number): void {
   const unfinished = partialPath(file)
   try {

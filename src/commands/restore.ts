@@ -69,7 +69,6 @@ function restoredText(
     .join('')
 }
 
-/** The keys are in snake_case, like the column names of the warehouse. */
 function restoredJson(
   { database, bytes, durationMs, workspace, keptAs }: Restored,
   file: string,

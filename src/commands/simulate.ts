@@ -53,7 +53,7 @@ interface Flags {
   json?: boolean
 }
 
-/** Serves a simulated workspace until the first signal, then exits with 0. */
+/** Serves a simulated workspace until the first signal, then ends with exit status 0. */
 export const simulateCommand: CommandDefinition<Flags> = {
   description:
     'Serves the whole API from a simulated workspace, for trials and tests. The same seed and sizes give the same responses. When the server listens, its address is printed on standard output.',

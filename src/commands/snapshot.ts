@@ -70,7 +70,7 @@ async function takeSnapshot(
   return { ...made, database, workspace: readWorkspace(database), name: made.path }
 }
 
-/** Keeps a slash at the end, which marks a folder. */
+/** The absolute path. A slash at the end stays, since it marks a folder. */
 const absolutePath = (cwd: string, file: string): string =>
   resolve(cwd, file) + (file.endsWith(sep) ? sep : '')
 
@@ -100,7 +100,6 @@ async function snapshotText({
     .join('')
 }
 
-/** The keys are in snake_case, like the column names of the warehouse. */
 async function snapshotJson(made: TakenSnapshot) {
   const { path, bytes: size, durationMs, database, workspace, startedAt, resources, removed, stuck } = made
   const { statusInstants } = await import('../store/status/status.ts')

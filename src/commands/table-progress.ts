@@ -16,7 +16,7 @@ export interface TableProgress {
   rows: number
 }
 
-/** Time between two updates on a terminal, and between two lines of other output. */
+/** Time between two updates on a terminal, and between two lines of other output, in ms. */
 const REDRAW_MS = 200
 const LINE_MS = 30_000
 
@@ -38,7 +38,7 @@ export function createTableProgress(
   }
 }
 
-/** CRM objects may have names of any length. */
+/** Longer names are shortened: CRM objects may have names of any length. */
 const MAX_NAME_LENGTH = 40
 
 export const shortTableName = (name: string): string => shortText(name, MAX_NAME_LENGTH)

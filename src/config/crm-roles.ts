@@ -1,16 +1,16 @@
 /**
- * What business questions need from a CRM record, whatever its fields are called. A role is held by one field, which the
- * settings name or parley guesses from the CRM's metadata. Data only.
+ * A role is what business questions need from a CRM record, whatever the CRM calls the field. One field holds a role:
+ * the settings name that field, or parley guesses it from the CRM's metadata. Data only.
  */
 export interface CrmRole {
-  /** What the field holds, to follow “The field with”. */
+  /** What the field holds, as a phrase that follows “The field with”. */
   holds: string
   kinds: readonly RoleKind[]
-  /** For a relation: what it points at. A relation to anything else is no candidate. */
+  /** For a relation: what the relation points at. A relation to anything else is no candidate. */
   to?: 'members' | 'company' | 'stage' | 'pipeline'
   /**
-   * Names and labels of such fields in other CRMs, compared as a whole, without case, blanks and signs. The first is the
-   * most telling one.
+   * Names and labels of such fields in other CRMs. Whole names are compared, without case, blanks and punctuation. An
+   * earlier name wins over a later one.
    */
   names: readonly string[]
   /** An example for the settings page. */

@@ -9,7 +9,7 @@ export interface User {
   gid: number
 }
 
-/** Of this process. Undefined on a system without users in this sense. */
+/** The user of this process; undefined on a system without numbers of users. */
 export function currentUser(): User | undefined {
   const [uid, gid] = [process.geteuid?.(), process.getegid?.()]
   return uid === undefined || gid === undefined ? undefined : { uid, gid }
@@ -20,9 +20,10 @@ type Ownership = Pick<Stats, 'uid' | 'gid' | 'mode'>
 const [FILE_TYPE, FOLDER, LINK, DEVICE] = [0o170000, 0o040000, 0o120000, 0o020000]
 
 /**
- * Why somebody other than this user and root may change what is at a path; undefined when they may not. In a folder
+ * Why somebody other than this user and root may change what is at a path; undefined when no one else may. In a folder
  * with the sticky bit, others may add files but change none. A group with the number of the user is the user's own, as
- * with a umask of 002. What others write to a terminal or to `/dev/null` is not read here. Pure.
+ * on systems with a umask of 002. A device is no risk: what others write to a terminal or to `/dev/null` is not read
+ * here. Pure.
  */
 export function changeRisk({ uid, gid, mode }: Ownership, user: User): string | undefined {
   if (uid !== user.uid && uid !== 0) return 'belongs to another user'
@@ -34,8 +35,9 @@ export function changeRisk({ uid, gid, mode }: Ownership, user: User): string | 
 }
 
 /**
- * The first of the file, its folders up to `within` and what they link to that somebody else may change, with the
- * reason. @param within by default the folder of the file
+ * Checks the file, its folders up to `within`, and what these link to.
+ * @returns the first of these paths that somebody else may change, with the reason
+ * @param within by default the folder of the file
  */
 export function foreignAccess(
   file: string,
@@ -53,7 +55,7 @@ export function foreignAccess(
   return undefined
 }
 
-/** Undefined for a file without a path, such as the pipe of `--config <(command)`. */
+/** The path with all links resolved; undefined for a file without a path, such as the pipe of `--config <(command)`. */
 function realPath(file: string): string | undefined {
   try {
     return realpathSync(file)
@@ -63,7 +65,9 @@ function realPath(file: string): string | undefined {
   }
 }
 
-/** Whether the file, or the link to it, belongs to somebody else than this user and root. False when there is none. */
+/**
+ * Whether the file, or the link to it, belongs to somebody else than this user and root. False when there is no file.
+ */
 export function isForeign(path: string, user = currentUser()): boolean {
   if (user === undefined || !existsSync(path)) return false
   return [lstatSync(path), statSync(path)].some(({ uid }) => uid !== user.uid && uid !== 0)

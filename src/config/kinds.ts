@@ -13,7 +13,7 @@ export interface KindContext {
   cwd: string
   /** The allowed names in a list of resources; when undefined, the names are not checked. */
   resourceNames?: readonly string[] | undefined
-  /** The same for a list of tables. Those of CRM objects depend on the workspace and are always allowed. */
+  /** The same for a list of tables. Names of tables of CRM objects depend on the workspace and are always allowed. */
   tableNames?: readonly string[] | undefined
 }
 
@@ -86,7 +86,7 @@ export function text(allowed: string, pattern: RegExp): SettingKind<string> {
   }
 }
 
-/** Read as an absolute path. A space at an end comes from a mistake, and would name another file. */
+/** Read as an absolute path. A space at either end is refused: it comes from a mistake and would name another file. */
 export const path: SettingKind<string> = {
   allowed: () => 'the path of a file, without spaces at its ends',
   fromText: asText,
@@ -104,7 +104,7 @@ export const folder: SettingKind<string> = {
     typeof value === 'string' ? path.read(value.replace(/(?<=[^/])\/+$/, ''), within) : undefined,
 }
 
-/** Daily and weekly are at night, when few people use the warehouse, and after the nightly maintenance. */
+/** `daily` and `weekly` are at night, when few people use the warehouse, and after the nightly maintenance. */
 const NAMED_TIMES = { hourly: '7 * * * *', daily: '47 3 * * *', weekly: '47 3 * * 0' } as const
 
 /** Read as a cron pattern of five fields. A pattern that never occurs, such as one for February 30, is refused. */
@@ -119,7 +119,7 @@ export const calendar: SettingKind<string> = {
   },
 }
 
-/** Searches from the epoch: a pattern has no year, so if it ever occurs, it occurs after any instant. */
+/** Searches from the epoch: a pattern has no year, so a pattern that ever occurs also occurs after any instant. */
 function isCronPattern(pattern: string): boolean {
   // croner also accepts names such as `@daily` and `MON`, and modifiers such as `L` and `#`.
   if (!/^[\d\s*,/-]+$/.test(pattern)) return false
@@ -154,7 +154,7 @@ export const recurrence: SettingKind<Recurrence> = {
 
 const BUCKET = /^s3:\/\/[a-z\d][a-z\d.-]{1,61}[a-z\d](\/|$)/
 
-/** Undefined unless the target is one that only earlier versions wrote. */
+/** The fault of a target that only earlier versions wrote; undefined for any other target. */
 export const formerTargetFault = (target: string): string | undefined =>
   /^clickhouse:/i.test(target)
     ? "parley no longer writes tables of a ClickHouse database: publish to a folder or s3://bucket/prefix, which ClickHouse reads itself, as in SELECT count() FROM icebergLocal('/data/lake/messages'); see ClickHouse in drizzle/engines.md"
@@ -183,7 +183,7 @@ export const baseUrl: SettingKind<string> = {
   },
 }
 
-/** A request to it is signed, not encrypted, so plain http is for this machine only. */
+/** The address of an S3 server. Requests are signed, not encrypted, so plain http is for this machine only. */
 export const endpoint: SettingKind<string> = {
   allowed: () =>
     'an https URL, or an http URL of this machine, without path, user name, password, query and fragment',
@@ -295,7 +295,7 @@ export const resourceList: SettingKind<readonly string[]> = {
 const isTable = (name: unknown, known: readonly string[] | undefined): name is string =>
   typeof name === 'string' && name !== '' && (name.startsWith('crm_') || (known?.includes(name) ?? true))
 
-/** A list of names of tables; repeated names are dropped. In text, commas separate the names. */
+/** As `resourceList`, with names of tables. */
 export const tableList: SettingKind<readonly string[]> = {
   allowed: () => 'a list of names of tables',
   fromText: resourceList.fromText,
@@ -385,7 +385,7 @@ const CURRENCY = /^[A-Z]{3}$/
 
 export const currency = text('the code of a currency, such as EUR', CURRENCY)
 
-/** Read as a number for each currency. In text, `USD=0.92,JPY=0.0061`. */
+/** Read as a number for each currency. As text: `USD=0.92,JPY=0.0061`. */
 export const rates: SettingKind<Readonly<Record<string, number>>> = {
   allowed: () => 'a table of codes of currencies and numbers above 0, such as { USD = 0.92 }',
   fromText: list =>

@@ -38,7 +38,7 @@ type SettingValue<Key extends SettingKey> =
       : T
     : never
 
-/** The name of a setting in this section, and not in one below it. */
+/** The name of a setting in this section, but not in a section below this one. */
 type NameIn<S extends string, Key extends string> = Key extends `${S}.${infer Name}`
   ? Name extends `${string}.${string}`
     ? never
@@ -53,7 +53,7 @@ type SectionSettings = {
 }
 
 export type Settings = SectionSettings & {
-  /** Of `api.proxy` and of the variables that other programs read too. */
+  /** The proxies of `api.proxy` and of the environment variables that other programs read too. */
   readonly proxies: ProxyRules
 }
 
@@ -71,20 +71,20 @@ export type ApiSettings = Settings & {
 export interface SettingSource {
   /** `file`: the settings file, or the separate file of a secret. */
   by: 'credential' | 'environment' | 'file' | 'flag' | 'default'
-  /** As in `LoadedSettings.sources`. */
+  /** The source as in `LoadedSettings.sources`. */
   text: string
 }
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** Flags as given. The flag of a secret is the path of a file that contains it. */
+/** Flags as given. The flag of a secret is the path of a file that contains the secret. */
 export type SettingFlags = { readonly [Key in SettingKey | 'config']?: string | undefined }
 
 export interface SettingsRequest {
   flags: SettingFlags
   env: Environment
   cwd: string
-  /** Default: that of this process. */
+  /** Default: the user of this process. */
   user?: User
   /** Whether the command sends requests to the API. If not, API settings may be missing and no secret file is read. */
   requireApi: boolean
@@ -92,7 +92,10 @@ export interface SettingsRequest {
   secrets?: readonly SettingKey[]
   /** The names that `sync.resources` may contain; when undefined, the names are not checked. */
   resourceNames?: readonly string[]
-  /** The names that `publish.tables` may contain, next to those of CRM objects; when undefined, they are not checked. */
+  /**
+   * The names that `publish.tables` may contain, next to those of CRM objects; when undefined, the names are not
+   * checked.
+   */
   tableNames?: readonly string[]
   /**
    * The settings that the caller uses (default: all). An invalid value of any other setting is only a warning, and its
@@ -103,12 +106,14 @@ export interface SettingsRequest {
 
 export interface LoadedSettings<S extends Settings = Settings> {
   settings: S
-  /** Sentences about settings that work but should be changed, and about wrong ones that the caller does not use. */
+  /**
+   * Sentences about settings that work but should be changed, and about wrong settings that the caller does not use.
+   */
   warnings: string[]
   /**
-   * Where each value came from: a file's path, `environment NAME`, `flag --name`, or `default`. For a secret in
-   * a separate file it is the path of that file and the place that names it. A systemd credential has no path, since
-   * no one can edit the copy that the service reads.
+   * Where each value came from: a file's path, `environment NAME`, `flag --name`, or `default`. For a secret in a
+   * separate file, the source is the path of that file and the place that names it. A systemd credential has no path,
+   * since no one can edit the copy that the service reads.
    */
   sources: Readonly<Record<SettingKey, string>>
   /** The settings file that was read, if there was one. */
@@ -129,7 +134,7 @@ interface Candidate {
   source: string
   by: SettingSource['by']
   inFile?: { secret: string }
-  /** Why somebody else may change the file that has the value or names its file. */
+  /** Why somebody else may change the file that has the value or names the secret's file. */
   risk?: string | undefined
 }
 type Layer = Map<SettingKey, Candidate>
@@ -150,7 +155,8 @@ interface SettingFindings {
 
 /**
  * Reads all settings. A flag wins over the environment, the environment over the file, the file over the default.
- * @throws StopError `bad-settings` (status 78) with all problems of the used settings; other problems become warnings
+ * @throws StopError `bad-settings` (exit status 78) with all problems of the used settings; other problems become
+ *   warnings
  */
 export function loadSettings(request: SettingsRequest & { requireApi: true }): LoadedSettings<ApiSettings>
 export function loadSettings(request: SettingsRequest): LoadedSettings
@@ -218,7 +224,7 @@ interface SettingsFile {
   path: string
   text: string
   isOpenToOthers: boolean
-  /** Why somebody else may change it. */
+  /** Why somebody else may change the file. */
   risk: string | undefined
 }
 
@@ -304,10 +310,13 @@ function secretFileCandidate(key: SettingKey, secret: string, env: Environment):
   }
 }
 
-/** An orchestrator sets these for each service of its network, such as one named `parley`. Nobody takes them for settings. */
+/**
+ * Matches variables that an orchestrator sets for each service of its network, such as a service named `parley`. They
+ * are not reported: no one takes them for settings.
+ */
 const SERVICE_LINK = /_SERVICE_(HOST|PORT)(_\w+)?$|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/
 
-/** Every unknown variable is reported: someone may rely on it, for example on a list of what is read. */
+/** Reports every unknown variable: an operator may rely on it, for example to limit what is read. */
 function unknownNames(env: Environment): Problem[] {
   const known = [...OTHER_NAMES, ...SETTING_LIST.map(([key]) => environmentName(key))]
   const isServiceLink = (name: string) =>
@@ -323,7 +332,7 @@ function unknownNames(env: Environment): Problem[] {
     })
 }
 
-/** The setting whose regular name this is, or whose key is the end of this name, as in `PARLEY_RESOURCES`. */
+/** The setting whose regular variable has this name, or this name without the section, as in `PARLEY_RESOURCES`. */
 function keyMeantBy(name: string): SettingKey | undefined {
   const keys = SETTING_LIST.map(([key]) => key)
   const ends = keys.filter(key => name === `PARLEY_${key.slice(key.indexOf('.') + 1).toUpperCase()}`)
@@ -448,8 +457,8 @@ function keySourceIn(layers: readonly Layer[]): SettingSource {
 }
 
 /**
- * The checked value. It is undefined when it is wrong, which is recorded as a problem. It is also undefined for a
- * secret file that is not read, because another source overrules it or because the command does not need it.
+ * The checked value; undefined for a wrong value, which is recorded as a problem. Also undefined for a secret file that
+ * is not read, because another source overrules it or because the command does not need it.
  */
 function readCandidate(
   key: SettingKey,
@@ -493,7 +502,7 @@ interface SecretFile {
   path: string
   /** The source of the path. */
   source: string
-  /** The name of its content in messages. */
+  /** The name of the file's content in messages. */
   secret: string
   /** The setting whose value is in the file. */
   key: SettingKey
@@ -508,7 +517,7 @@ function readSecretFile(
   const absolute = resolve(cwd, path)
   try {
     const value = readFileSync(absolute, 'utf8').trim()
-    // systemd lets only the unit read a credential.
+    // systemd lets only the unit read a credential, so that file needs no check.
     if (by !== 'credential') found.warnings.push(...secretFileWarnings(absolute, path, secret))
     if (value !== '') return value
     found.problems.push({
@@ -548,7 +557,7 @@ function requireApi(
   }
 }
 
-/** In the working directory may be the database of someone else, who could read all that is written to it. */
+/** Refuses a default database of another user, who could read all that is written to it. */
 function refuseForeignDatabase(
   path: string,
   sources: LoadedSettings['sources'],
@@ -563,7 +572,7 @@ function refuseForeignDatabase(
   })
 }
 
-/** The environment is read only for commands that send requests, so that no other ends because of it. */
+/** The environment is read only for commands that send requests, so that a wrong variable ends no other command. */
 function proxyRules(
   chosen: Settings['api']['proxy'],
   request: SettingsRequest,
@@ -590,14 +599,14 @@ function proxyRules(
   return { http: named('HTTP_PROXY'), https: named('HTTPS_PROXY'), except }
 }
 
-/** An empty variable in one case of letters does not hide the other. The lower case wins, as in other programs. */
+/** Reads a variable in lower or upper case. The lower case wins, as in other programs, unless it is empty. */
 function eitherCase(env: Environment, variable: string): { name: string; text: string } | undefined {
   return [variable.toLowerCase(), variable]
     .map(name => ({ name, text: env[name]?.trim() ?? '' }))
     .find(({ text }) => text !== '')
 }
 
-/** Settings of other kinds refuse such an address. */
+/** Warns of addresses without encryption. Settings of other kinds refuse such an address. */
 function warnOfPlainHttp({ api, proxies }: Settings, found: SettingFindings): void {
   if (api.baseUrl !== undefined && isReadableOnTheWay(api.baseUrl))
     found.warnings.push(
@@ -625,7 +634,7 @@ function refuseWorkWithoutHours({ reporting }: Pick<Settings, 'reporting'>, foun
   })
 }
 
-/** The report shows content. Another setting reports a token that cannot be read. */
+/** Refuses the report without a token, since the report shows content. An unreadable token is reported elsewhere. */
 function refuseReportWithoutToken(
   { http }: Pick<Settings, 'http'>,
   sources: LoadedSettings['sources'],
@@ -667,7 +676,10 @@ function secretFileHint(reason: string | undefined, path: string, secret: string
   return `Write ${secret} into ${path}, readable by you alone: (umask 077 && cat > ${path}).`
 }
 
-/** Container engines mount secrets there, for one container alone: often readable to all, and of a user of the host. */
+/**
+ * Container engines mount secrets here, for one container alone. Such files are not checked: most are readable to all
+ * and owned by a user of the host.
+ */
 const CONTAINER_SECRETS = '/run/secrets/'
 
 function secretFileWarnings(absolute: string, path: string, secret: string): string[] {

@@ -2,8 +2,8 @@ import { CRM_ROLES, type CrmRoles, type RoleObject } from './crm-roles.ts'
 import * as kinds from './kinds.ts'
 
 /**
- * The settings of what is asked of the warehouse: `[reporting]`, and the sections that say which fields of the CRM hold
- * what. They have no flags. What is not set is guessed from the CRM's metadata.
+ * The settings for reports: `[reporting]`, and the sections that say which fields of the CRM hold what. These settings
+ * have no flags. A field that is not set is guessed from the CRM's metadata.
  */
 
 export const REPORTING_SECTIONS = {

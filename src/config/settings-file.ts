@@ -32,7 +32,7 @@ export function renderSettingsFile(
   return `${[head, ...sections].join('\n\n')}\n`
 }
 
-/** What a setting would be, as TOML, and why. */
+/** A guessed value for a setting, as TOML, and the reason. */
 export interface SettingGuess {
   value: string
   why: string

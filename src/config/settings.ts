@@ -5,7 +5,7 @@ import { REPORTING_SECTIONS, REPORTING_SETTINGS } from './reporting-settings.ts'
 /** Everything about one setting: how to read it and how to explain it. */
 export interface Setting {
   kind: SettingKind<unknown>
-  /** As in a settings file; undefined when there is no default. */
+  /** The value as in a settings file; undefined when there is no default. */
   default: string | number | boolean | undefined
   /** Shown in documents in place of a default. */
   without?: string
@@ -13,11 +13,11 @@ export interface Setting {
   description: string
   /** The environment variable, when it is not `PARLEY_<SECTION>_<KEY>`. */
   environment?: string
-  /** Settings that describe the workspace have none. */
+  /** The flag. Settings that describe the workspace have none. */
   flag?: string
   /** The name of the flag's value in the help. */
   placeholder?: string
-  /** As TOML. */
+  /** An example value, as TOML. */
   example: string
   /**
    * Only for a secret: the name of its value in messages. The value is never shown. It comes from the settings file or
@@ -525,7 +525,7 @@ export const SETTING_LIST: readonly (readonly [SettingKey, Setting])[] = Object.
 
 export const settingNamed = (key: SettingKey): Setting => SETTINGS[key]
 
-/** Section and name of a setting in `Settings`: `api`, `maxConcurrency` for `api.max_concurrency`, `crmDeal`, `closeDate` for `crm.deal.close_date`. */
+/** Section and name of a setting in `Settings`: `crmDeal` and `closeDate` for `crm.deal.close_date`. */
 export function propertiesOf(key: SettingKey): readonly [section: string, name: string] {
   const camelCase = (text: string) => text.replace(/[._](.)/g, (_, letter: string) => letter.toUpperCase())
   return [camelCase(sectionOf(key)), camelCase(nameIn(key))]
@@ -534,7 +534,6 @@ export function propertiesOf(key: SettingKey): readonly [section: string, name: 
 /** The section of a setting in the settings file, such as `crm.deal`. */
 export const sectionOf = (key: string): string => key.slice(0, key.lastIndexOf('.'))
 
-/** The name of a setting within its section. */
 export const nameIn = (key: string): string => key.slice(key.lastIndexOf('.') + 1)
 
 /** The environment variable of a setting: by default `PARLEY_SECTION_KEY`. */

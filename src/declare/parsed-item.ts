@@ -2,7 +2,6 @@
 
 export type Cell = string | number | null
 
-/** Reads a cell of one row. */
 export type ReadCell = (column: string) => Cell
 
 export interface ParsedRow {

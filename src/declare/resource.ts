@@ -54,8 +54,8 @@ export interface Column {
   /** What NULL means, as a sentence. Default: the table's `nullMeans`. */
   nullMeans?: string
   /**
-   * True for ids of the API, of this row or of others: a UUID is stored in lower case. In a `json` column, each string
-   * that is a UUID.
+   * True for ids of the API, of this row or of other rows: a UUID is stored in lower case. In a `json` column, each
+   * string that is a UUID is stored so.
    */
   hasIds?: true
   /** `table.column` of the rows that the value identifies: soft references, not enforced. */
@@ -65,8 +65,8 @@ export interface Column {
   /** All values that the column may hold, as parley sets them or as the API states them. */
   values?: readonly string[]
   /**
-   * True for a column with few values that the API does not state, and that say nothing of people: `column_values` has
-   * those that occur.
+   * True for a column with few values that the API does not state, and that say nothing of people: `column_values`
+   * lists the values that occur.
    */
   isEnumerated?: true
   /** A made-up value in its stored form. Needed where the resource's example payload has none. */
@@ -170,12 +170,14 @@ export interface Table {
   content: boolean
 }
 
-/** Rows of an entity table get `_deleted_at`; rows of a link table are removed. */
+/**
+ * What the deletion of a row does to its rows of another table: an entity's get `_deleted_at`, a link's are removed.
+ */
 export interface Cascade {
   table: string
   /** The other table's column → this table's column. */
   on: Readonly<Record<string, string>>
-  /** While a row of this table is deleted or withheld, answers store no rows of the other table that belong to it. */
+  /** While a row of this table is deleted or withheld, answers store none of its rows of the other table. */
   blocksInserts?: true
 }
 
@@ -316,7 +318,6 @@ function table(kind: Table['kind'], name: string, options: TableOptions): Table 
 
 export const entity = (name: string, options: TableOptions): Table => table('entity', name, options)
 
-/** A table that parley builds from keys or from other tables. It has no payload, and so no `_extra`. */
 export const link = (name: string, options: TableOptions): Table => table('link', name, options)
 
 export const child = (
@@ -332,7 +333,7 @@ export const child = (
 
 /**
  * Page sizes follow from the style: `PAGING` in `api/paging.ts`. `any`: the API's description does not state the paging
- * of this list. The first answer shows it.
+ * of this list. The first answer shows the paging.
  */
 export type ListPaging = 'v2-cursor' | 'v1-cursor' | 'v1-page' | 'any'
 
@@ -366,8 +367,9 @@ export type Evidence =
   /** One read per missing key. */
   | { by: 'single'; read: ReadRequest }
   /**
-   * One list request with up to 100 `ids`, which must be UUIDs, then one read per key that it denies. The first is
-   * another request of the list's own endpoint, so what makes the list leave out a row may make it leave out the row again.
+   * One list request with up to 100 `ids`, which must be UUIDs, then one read per key missing from its answer. The
+   * reads are needed since the list request goes to the list's own endpoint: what hides a row from the list may hide
+   * the row again.
    */
   | { by: 'ids'; path: string; read: ReadRequest }
   /** The detail feed of the same resource reads each missing key. */
@@ -396,9 +398,9 @@ export interface FollowUp {
 }
 
 /**
- * Tasks that re-read the CRM records to which a stored row refers, or the associations of these records. They are
- * written in the transaction that stores the row. With `child`, a record gets a task only after its list was read, and
- * only if the row's time is later than that or the record is not stored.
+ * Tasks that re-read the CRM records to which a stored row refers, or the associations of these records. The tasks are
+ * written in the transaction that stores the row. With `child`, a record gets a task only after the list of records was
+ * read, and only if the row's time is later than that read or the record is not stored.
  */
 export interface RecordFollowUp {
   on: FollowUp['on']
@@ -421,8 +423,8 @@ export interface RecordFollowUp {
 }
 
 /**
- * A list that returns the newest rows first and can only be filtered by event time. The engine divides its time axis
- * into segments.
+ * A list that returns the newest rows first and can only be filtered by event time. The engine divides the list's time
+ * axis into segments.
  */
 export interface TimelineFeed {
   mode: 'timeline'
@@ -446,7 +448,7 @@ export interface SnapshotFeed {
   table: string
   /** `rows`: each item is the whole payload. `keys`: each item only gives a key, and the detail feed reads the row. */
   lists: 'rows' | 'keys'
-  /** How often the daemon reads it, in ms. Default: the interval of all snapshot feeds. */
+  /** How often the daemon reads the list, in ms. Default: the interval of all snapshot feeds. */
   intervalMs?: number
   /** Payload fields that may hold the key. The first that the item has is used. */
   keyFields: readonly string[]
@@ -458,7 +460,10 @@ export interface SnapshotFeed {
   scope?: { table: string; column: string; always?: readonly string[] }
   evidence: Evidence
   followUps?: readonly RecordFollowUp[]
-  /** For `rows` with evidence by `ids`: how follow-ups re-read rows between two passes. They send the `ids` request. */
+  /**
+   * For `rows` with evidence by `ids`: how follow-ups re-read rows between two passes. These re-reads send the `ids`
+   * request.
+   */
   changes?: ChangesRead
   expected?: StatusMeanings
 }
@@ -474,7 +479,7 @@ export interface ChangesRead {
 export interface ItemFeed {
   mode: 'item'
   read: ReadRequest | ListRequest
-  /** How the answer is stored. The engine has one handler for each. */
+  /** How the answer is stored. The engine has one handler for each way. */
   stores: 'row' | 'body' | 'transcript' | 'results' | 'setting' | 'links'
   table: string
   /**
@@ -487,7 +492,7 @@ export interface ItemFeed {
     where: string
     time: string
     afterListOf?: ResourceName
-    /** SQL condition for rows whose read has content, which may change without a change of the row. */
+    /** SQL condition for rows whose answer has content: that content may change without a change of the row. */
     mayChange?: string
   }
   /** True: every backfill reads all rows again. False: only rows that are missing, changed or due. */
@@ -499,8 +504,8 @@ export interface ItemFeed {
   /** For `stores: 'row'`: the column of the event time. A row with a later event time is read again sooner. */
   time?: string
   /**
-   * `resource.feed` that reads the row of which this is a part. After the first refusal of the part, that feed reads
-   * the row again. The answer for the row shows what the refusal means.
+   * `resource.feed` that reads the row which this feed completes. After the first refusal here, that feed reads the row
+   * again: the answer for the row shows what the refusal means.
    */
   partOf?: string
   followUps?: readonly FollowUp[]
@@ -516,7 +521,9 @@ export interface PeriodicFeed {
   table: string
   /** The column of the event time. */
   time: string
-  /** The query parameter for the period's start. The setting `access_log.end_parameter` names the one for its end. */
+  /**
+   * The query parameter for the period's start. The setting `access_log.end_parameter` names the parameter for its end.
+   */
   from: string
   expected?: StatusMeanings
 }
@@ -543,13 +550,13 @@ export interface Derivation {
   /** The column of `from` with the key of the merged row. */
   groupBy: string
   /**
-   * Child tables, merged as well: `into` gets one row for each distinct value of its key. The first key column of each
-   * table is the key of its parent row. Each value comes from the first child row that has one.
+   * Child tables, merged as well: `into` gets one row for each distinct value of its key. The first key column of a
+   * child table is the key of the parent row. Each value comes from the first child row that has one.
    */
   parts: { from: string; into: string }
   /**
-   * The child rows that name the sender of a row: those with these values, by this column. A row with another sender
-   * than the first row that has one keeps its text itself.
+   * The sender of a row is in `column` of its child rows with the values `when`. The first row with a sender gives the
+   * sender of the group. A row with another sender keeps its own text.
    */
   sender: { when: Readonly<Record<string, string>>; column: string }
   /** Canonical order of a group: earliest `time`, then smallest `key`. */
@@ -590,11 +597,11 @@ export interface CountedByState {
   state: string
   /** What the rows are, as a plural noun. */
   rows: string
-  /** What is read for each of them, as a singular noun. */
+  /** What is read for each row, as a singular noun. */
   part: string
 }
 
-/** A part of the documentation. */
+/** The chapter of the documentation that describes the resource. */
 export type ResourceArea = 'people' | 'timeline' | 'mail' | 'meetings' | 'crm' | 'service'
 
 export interface UnusedRead {
@@ -605,8 +612,8 @@ export interface UnusedRead {
   table: string
   expected?: StatusMeanings
   /**
-   * The last id of the path comes from these fields of an item. The item is in the list whose path is this one without
-   * that id. Default: the id field of the item.
+   * The fields of an item that may hold the last id of `path`. The item is in the list at `path` without that id.
+   * Default: the id field of the item.
    */
   idFields?: readonly string[]
 }
@@ -617,13 +624,15 @@ export interface Resource {
   area: ResourceArea
   /** Resources whose rows the requests of this one are built from. */
   parents: readonly ResourceName[]
-  /** `parley resync` of that resource also reads this one again: each read here belongs to a row of that resource. */
+  /**
+   * `parley resync` of that resource also reads this resource again: each read here belongs to a row of that resource.
+   */
   readAgainWith?: ResourceName
   /** Tables that this resource owns, without their children. */
   tables: readonly Table[]
   derivation?: Derivation
   history?: History
-  /** By name. Tasks and log lines identify a feed as `resource.feed`. */
+  /** The feeds by name. Tasks and log lines identify a feed as `resource.feed`. */
   feeds: Readonly<Record<string, Feed>>
   /** Single reads of the API that no feed sends. `parley doctor` checks them too. */
   unusedReads?: readonly UnusedRead[]

@@ -1,7 +1,7 @@
 import { ownerOf, TABLES } from '../catalog/catalog.ts'
 import { type DescribedTable, tableFromLines } from './described-table.ts'
 
-/** What occurs in columns whose values the API does not state. `store/reporting` counts it. */
+/** The values that occur in columns whose values the API does not state. `store/reporting` counts them. */
 
 export const COLUMN_VALUES: DescribedTable = tableFromLines(
   {
@@ -27,7 +27,7 @@ export const COLUMN_VALUES: DescribedTable = tableFromLines(
 export interface EnumeratedTable {
   table: string
   columns: readonly string[]
-  /** The tables of which a change may change the live rows. */
+  /** The tables whose changes may change which rows are live. */
   follows: readonly string[]
 }
 

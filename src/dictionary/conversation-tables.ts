@@ -61,7 +61,7 @@ const CONVERSATION = text(
   { isKey: true, refersTo: ['messages.header_message_id', 'meetings.id'] },
 )
 
-/** The conversation of a row of another table. */
+/** The columns by which a row of another table names its conversation. */
 const OF_CONVERSATION: Readonly<Record<'kind' | 'conversation_id', ColumnLine>> = {
   kind: ['text', KIND[1], { ...KIND[2], refersTo: ['conversations.kind'], resolves: true }],
   conversation_id: [
@@ -135,7 +135,7 @@ const RECORD_ACTIVITY_RECOUNTS: readonly Recount[] = [
   },
 ]
 
-/** In the order in which they explain each other. */
+/** The tables in an order in which each explains the next. */
 export const PEOPLE_TABLES: readonly DescribedTable[] = [
   tableFromLines(
     {

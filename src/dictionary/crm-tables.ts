@@ -77,7 +77,7 @@ export function describedCrmTables(object: CrmObjectDescription): DescribedTable
   ]
 }
 
-/** Names of objects are from the CRM. */
+/** A quoted name. Names from the CRM may contain the quotation mark. */
 const quoted = (name: string, mark: string): string => mark + name.replaceAll(mark, mark + mark) + mark
 
 /** A relation shows the name of the related row in place of its id. */
@@ -157,6 +157,6 @@ const DELETED: DescribedColumn = {
   onDelete: 'set',
 }
 
-/** A deleted record leaves the views. */
+/** The columns as in a view, which a deleted record leaves. */
 const leaving = (columns: readonly DescribedColumn[]): readonly DescribedColumn[] =>
   columns.map(column => ({ ...column, onDelete: 'row removed' }))

@@ -15,7 +15,7 @@ export interface DescribedColumn {
   nullMeaning: string
   /** Set where `nullMeaning` is the table's `nullMeans`: the table's own description explains it. */
   nullMeaningIsTables?: true
-  /** Values of CRM fields may not fit the kind, since people type them. */
+  /** True for CRM fields: people type their values, so a value may not fit the kind. */
   mayMisfit?: boolean
   /** The API field of the value, with `[]` after each list in its path; null for values that parley sets. */
   source: string | null
@@ -25,25 +25,28 @@ export interface DescribedColumn {
   example: string | null
   /** `table.column` of the rows that the value identifies. */
   refersTo: readonly string[]
-  /** Whether each value is promised to have such a row. Others may name rows that are not published or not read. */
+  /**
+   * Whether each value is promised to have a row in `refersTo`. Values of other columns may name rows that are not
+   * published or not read.
+   */
   resolves?: boolean
   /** All values that the column may hold. */
   values?: readonly string[]
-  /** What it holds after its row was deleted at the source; null where rows are not. */
+  /** What the column holds after its row was deleted at the source; null where rows are never deleted. */
   onDelete: ValueOnDelete | null
-  /** True for values that say who people are or what they wrote or said. Findings never show them. */
+  /** True for values that say who people are or what they wrote or said. Findings never show such values. */
   isContent?: boolean
 }
 
-/** A statement about a table that other tables must give as well: both have the same rows. */
+/** A test of a table: a query over the table must give the same rows as a query over the tables that it is made of. */
 export interface Recount {
   /** What is compared, as it follows the table's name: `has one row for each live copy`. */
   about: string
-  /** The columns of both statements, in their order; the first ones name a row. */
+  /** The columns of both queries, in the same order. The first columns identify a row. */
   columns: readonly string[]
   /** SQL over the table itself. */
   ours: string
-  /** SQL over the tables that it is made of. */
+  /** SQL over those other tables. */
   base: string
 }
 
@@ -63,9 +66,9 @@ export interface DescribedTable {
   newestBy?: string
   /** The column with the display name of a row. */
   label?: string
-  /** For a view that is only fast for one value of this column: its tests are those of the tables below it. */
+  /** For a view that is only fast for one value of this column. The view is not tested, but the tables below it are. */
   selectBy?: string
-  /** What its rows must be by other tables. */
+  /** Tests of the rows against other tables. */
   recounts?: readonly Recount[]
 }
 
@@ -75,7 +78,7 @@ export const MISSING = 'The API sent null or nothing.'
 export const MISSING_OR_MISFIT =
   'The API sent null or nothing, or a value that does not fit the column and is only in `crm_records.fields`.'
 
-/** Meanings of NULL that most columns have. They are explained once, not for each column. */
+/** Meanings of NULL that most columns have. Such a meaning is explained once, not for each column. */
 const USUAL: readonly string[] = [NEVER_NULL, MISSING, orPurged(MISSING), MISSING_OR_MISFIT]
 
 /** The text with a full stop, unless it already ends a sentence. */
@@ -127,7 +130,7 @@ export function tableFromLines(
     ...table
   }: Omit<DescribedTable, 'columns' | 'sortable'> &
     Partial<Pick<DescribedTable, 'sortable'>> & {
-      /** Of the columns that do not say it. Default: a row leaves a view, and nothing is deleted from a table. */
+      /** The value for columns without their own. Default: a row leaves a view, and no row of a table is deleted. */
       onDelete?: DescribedColumn['onDelete']
     },
   lines: Readonly<Record<string, ColumnLine>>,

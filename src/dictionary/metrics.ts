@@ -6,12 +6,12 @@ export interface Metric {
   /** A table or view for reports that is published. */
   dataset: string
   /**
-   * An aggregate that skips NULL. It runs unchanged in SQLite, DuckDB, Spark and Trino: days may be text or dates there
-   * and flags numbers or booleans, and whole numbers may divide without a remainder.
-   * @param of what stands for a value or `*` in an aggregate: the text itself, where `filter` is in WHERE
+   * An aggregate that skips NULL. It must run unchanged in SQLite, DuckDB, Spark and Trino. These differ: days are text
+   * or dates, flags are numbers or booleans, and a division of whole numbers may drop the remainder.
+   * @param of returns what stands in the aggregate for a value or `*`: the same text where `filter` is in WHERE
    */
   expression(of: (value: string) => string): string
-  /** Unknown is neither won nor open, so a filter names what counts. */
+  /** SQL condition of the rows that count. It names the outcomes that count, since unknown is neither won nor open. */
   filter: string
   unit: string
   isAdditive: boolean
@@ -22,7 +22,10 @@ export interface Metric {
 const MONEY = '`reporting.currency`'
 const SHARE = 'share'
 
-/** The mean of a condition: a double everywhere, and NULL without rows, where a division by their number fails in Trino. */
+/**
+ * The share of rows that meet a condition: a double everywhere, and NULL without rows, where Trino fails at a division
+ * by 0.
+ */
 const shareOf = (condition: string) => (of: (value: string) => string) =>
   `avg(${of(`CASE WHEN ${condition} THEN 1e0 ELSE 0e0 END`)})`
 

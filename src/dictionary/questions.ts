@@ -18,11 +18,11 @@ export interface Parameter {
   name: string
   /** Its SQL expression in the file. */
   value: string
-  /** What it means. Several parameters may share one sentence. */
+  /** What the parameter means. Several parameters may share one sentence. */
   about: string
 }
 
-/** Next to `src` and `dist`, in the package as well as in a clone. */
+/** The folder `drizzle` is next to `src` and `dist`, in the package as well as in a clone. */
 const FOLDER = new URL('../../drizzle/questions/', import.meta.url)
 
 const ENDING = '.sql'
@@ -47,7 +47,6 @@ export function questionFile(name: string): string {
 
 const PARAMETERS = /^WITH parameters AS \(SELECT (.*)\),?$/m
 
-/** Pure. */
 function questionOf(name: string, sql: string): Question {
   const [first = '', ...lines] = sql.split('\n')
   const meanings = new Map(

@@ -8,8 +8,8 @@ import { describedBookkeeping } from './sync-tables.ts'
 import { DEAL_VERSIONS, PEOPLE_VERSIONS } from './version-tables.ts'
 
 /**
- * Descriptions of the tables and views for reports: one name for what each workspace calls differently. `store/reporting`
- * makes them; the columns of its tables are created from these descriptions.
+ * Descriptions of the tables and views for reports, which give one name to what each workspace calls differently.
+ * `store/reporting` makes these tables and views, with the columns that are described here.
  */
 
 const STAGE_ID = 'f5d4b9e7-30b1-4280-8e6d-81a24d5e6f70'
@@ -69,7 +69,7 @@ const key = (about: string, example: string, more: NonNullable<ColumnLine[2]> = 
 
 const RECORD = { refersTo: ['crm_records.id'], resolves: true } as const
 
-/** The view has each live record of the object that the settings or a guess name. */
+/** The test that the view has each live record of the object that the settings or a guess name. */
 const liveRecords = (role: string): Recount => ({
   about: 'it has one row for each live record of the object',
   columns: [`${role}_id`],
@@ -96,7 +96,7 @@ const COMPANY: Readonly<Record<string, ColumnLine>> = {
   company: value('Name of the company.', 'Example Ltd'),
 }
 
-/** Tables that are computed from others, and computed again when these change. */
+/** Tables that are computed from others, and computed again when those change. */
 export const DERIVED_TABLES: readonly DescribedTable[] = [
   ...PEOPLE_TABLES,
   tableFromLines(
@@ -368,7 +368,7 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
 
 const sumOf = (about: string): ColumnLine => ['integer', about, { unit: 'conversations', example: '12' }]
 
-/** `deals` with what happened with each, for questions that ask for both. */
+/** `deals` with what happened with each deal, for questions about both. */
 export const DEAL_FACTS: DescribedTable = (() => {
   const facts = tableFromLines(
     {

@@ -69,7 +69,7 @@ export function resourceTables(): DescribedTable[] {
 
 /** Every table has a live view: without deleted rows and without the underscore columns. */
 export function liveViews(): DescribedTable[] {
-  // The content of a withheld row is purged like that of a deleted row, and a withheld row is live.
+  // A withheld row is live, and its content is purged like that of a deleted row.
   return [...TABLES.values()].map(placed =>
     liveViewOf(tableDescription(placed, { mayBePurged: placed.table.openWhen !== undefined })),
   )
@@ -133,7 +133,10 @@ function tableDescription(placed: PlacedTable, contents: Contents): DescribedTab
   }
 }
 
-/** A table that is merged from others says how many rows it was merged from, and so does the table of its parts. */
+/**
+ * The tests of a merged table and of its merged child table: the numbers of rows agree with the tables they are merged
+ * from.
+ */
 function recountsOf({ name }: Table): Recount[] {
   return CATALOG.flatMap(({ derivation }): Recount[] => {
     if (derivation === undefined) return []
@@ -211,14 +214,17 @@ function nullMeaningOf(
   return content && !table.content && mayBePurged ? orPurged(stated) : stated
 }
 
-/** The rows of a table with an owner come after the owner's row, which stays when it is deleted. */
+/**
+ * Whether the column has the owner's key. The owner's row is stored first and stays when deleted, so each value has its
+ * row.
+ */
 function isOwnersKey({ table, parent }: PlacedTable, name: string, { source }: Column): boolean {
   return Object.hasOwn(table.livesWith?.on ?? {}, name) || (parent !== undefined && source.from === 'parent')
 }
 
 /**
- * The rows of an entity stay when they are deleted, and so do the rows that belong to them, until their content is purged.
- * Only associations, and what is merged of live rows, are removed at once.
+ * The rows of an entity stay when they are deleted, and so do the rows that belong to them, until the content is
+ * purged. Only associations and rows merged from live rows are removed at once.
  */
 function onDeleteOf({ table }: PlacedTable, column: Parameters<typeof valueWhenPurged>[0]): ValueOnDelete {
   if (table.kind === 'link' && isRemovedAtOnce(table)) return 'row removed'
@@ -234,7 +240,10 @@ const isRemovedAtOnce = ({ name }: Table): boolean =>
       tables.some(({ cascades }) => cascades.some(({ table }) => table === name)),
   )
 
-/** In a table that is content as a whole, columns that only say which row it is are none. */
+/**
+ * Whether the column is content. In a table that is content as a whole, columns that only identify the row are not
+ * content.
+ */
 function isContent(table: Table, { content, source, hasIds, refersTo, values }: Column): boolean {
   if (content || !table.content) return content ?? false
   const isPlace = ['parent', 'position', 'request'].includes(source.from)

@@ -8,7 +8,10 @@ import { checkAccessLog } from './access-log-end.ts'
 import { checkEndpoints } from './endpoints.ts'
 import { createFinder, type Finding } from './finding.ts'
 
-/** For the checks of the API: connection, key, workspace, clock difference, every endpoint, and the access log. */
+/**
+ * What the checks of the API need. They test connection, key, workspace, clock difference, every endpoint, and the
+ * access log.
+ */
 export interface ApiContext {
   api: ApiReader
   access: ApiAccess
@@ -171,7 +174,7 @@ function workspaceFinding(
 
 const TOLERATED_MS = 30_000
 
-/** The `Date` header is cut to the second, so half a second is added. */
+/** How far the API's clock is ahead. The `Date` header is cut to the second, so half a second is added. */
 function clockDifference(replies: readonly ReaderReply<unknown>[]) {
   const line = createFinder('clock')
   const [ahead] = replies.flatMap(reply =>

@@ -85,7 +85,7 @@ function keysText(rows: number, keys: readonly string[]): string {
   return rows > keys.length ? `; the first: ${keys.join(', ')}` : `: ${keys.join(', ')}`
 }
 
-/** A reference that need not resolve, or a value that the API has not stated so far. */
+/** The text about references that need not resolve, or about values that the API has not stated so far. */
 function noteText(result: DataTestResult): string {
   const { test, rows, of } = result
   if (of === undefined) return `${unmetText(result)}; the API may have new ones`

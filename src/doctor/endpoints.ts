@@ -44,7 +44,10 @@ const DECLARED: readonly Endpoint[] = CATALOG.flatMap(({ name, feeds, unusedRead
   })),
 ])
 
-/** Two feeds may read the same endpoint. The feed that only reads it says what its refusals mean. */
+/**
+ * Two feeds may read the same endpoint. The last is kept: it says what refusals mean, while a list only confirms
+ * deletions there.
+ */
 const ENDPOINTS = DECLARED.filter(
   ({ route }, index) => DECLARED.findLastIndex(other => other.route === route) === index,
 )

@@ -11,11 +11,11 @@ export interface Finding {
   mark: 'ok' | 'note' | 'warning' | 'wrong'
   check: string
   found: string
-  /** What to do about it. */
+  /** What to do about the finding. */
   hint?: string
   /** Only with `wrong`: the exit status that a backfill would have. */
   status?: ExitStatus
-  /** Of `parley doctor --data`: the rows that it is about. */
+  /** Only of `parley doctor --data`: the rows that the finding is about. */
   data?: FoundRows
 }
 
@@ -24,13 +24,12 @@ export interface FoundRows {
   columns: readonly string[]
   /** How many rows do not meet the test. */
   rows: number
-  /** Of how many. */
+  /** How many rows were tested. */
   of?: number
-  /** The keys of the first ones. */
+  /** The keys of the first of these rows. */
   keys: readonly string[]
 }
 
-/** Functions that build the findings of one check. */
 export function createFinder(check: string) {
   return {
     ok: (found: string): Finding => ({ mark: 'ok', check, found }),

@@ -33,7 +33,7 @@ import { writeLockFindings, writerFinding } from './writer.ts'
 
 export interface MachineContext {
   database: string
-  /** From the settings; undefined unless id and address are valid. */
+  /** The workspace in the settings; undefined unless its id and address are valid. */
   workspace: WantedWorkspace | undefined
   mode: number
   /** Undefined when the database does not exist or cannot be opened. */
@@ -142,7 +142,7 @@ function nodeVersion({ version, engines, node }: MachineContext, line: Finder): 
   return [line.wrong(`${found}, expected Node ${engines}`, EXIT_STATUS.fault, `Install Node ${engines}.`)]
 }
 
-/** @param range alternatives such as `^20.19 || >=22`: at least that version, with a caret of the same major one */
+/** @param range alternatives such as `^20.19 || >=22`: at least that version, with a caret of the same major version */
 function isInRange(version: string, range: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   return range.split('||').some(alternative => {
@@ -260,7 +260,7 @@ function foreignTriggers(db: Sqlite, line: Finder, { database }: MachineContext)
   ]
 }
 
-/** @throws any error that is not a StopError */
+/** @throws the error when it is not a StopError */
 function stopFinding(line: Finder, error: unknown): Finding {
   if (!(error instanceof StopError)) throw error
   return line.wrong(error.message, error.exitStatus, error.hint ?? 'Check database.path.')
@@ -306,7 +306,10 @@ function schemaVersion(db: Sqlite, line: Finder, { version, database }: MachineC
   return [line.note(`older than parley ${version}`, hint)]
 }
 
-/** Migrations create indices only once. Without a unique one, writes fail; without another, reads are slow. */
+/**
+ * Finds missing indices: migrations create them only once. Without a unique index, writes fail; without any other,
+ * reads are slow.
+ */
 function missingIndices(db: Sqlite, line: Finder, database: string): Finding[] {
   const present = indicesOf(db)
   return [...ownIndices()].flatMap(([name, sql]) => {
@@ -328,7 +331,9 @@ function sqliteCommand(database: string, sql: string): string {
 const DAMAGED =
   'Stop the daemon if it runs. Then restore a snapshot with parley restore FILE, or move the file away and run parley backfill.'
 
-/** A fault of an index alone. A damaged page is another fault: SQLite can free none, so its tree cannot be built again. */
+/**
+ * A fault of an index alone, which REINDEX repairs. REINDEX cannot repair a damaged page, since SQLite cannot free it.
+ */
 const OF_INDEX = /^(?:wrong # of entries in|row \d+ missing from|non-unique entry in) index (\S+)$/
 
 function quickCheck(db: Sqlite, line: Finder, { database }: MachineContext): Finding[] {
@@ -369,7 +374,10 @@ function foreignKeys(db: Sqlite, line: Finder): Finding[] {
     : [line.ok('PRAGMA foreign_key_check found no error'), ...findings]
 }
 
-/** Without a known reader, a large WAL may also be that of a rebuild, which the next commit shrinks. */
+/**
+ * The size that is reported without a known reader. Below it, the WAL may be that of a rebuild, which the next commit
+ * shrinks.
+ */
 const VERY_LARGE_WAL = 2 * LARGE_WAL_BYTES
 
 function walSize({ database }: MachineContext, line: Finder): Finding[] {

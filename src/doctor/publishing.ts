@@ -26,13 +26,13 @@ import { createFinder, type Finding } from './finding.ts'
  */
 export interface PublishingContext {
   settings: TargetSettings
-  /** Of the warehouse; undefined when the database does not exist or cannot be read. */
+  /** The warehouse's identity; undefined when the database does not exist or cannot be read. */
   identity: string | undefined
   clock: Clock
   signal: AbortSignal
 }
 
-/** A target that needs longer is reported as one that does not answer. */
+/** A target that needs longer than this is reported as one that does not answer. */
 const LIMIT_MS = 15 * SECOND_MS
 
 export async function publishingFindings(context: PublishingContext): Promise<readonly Finding[]> {
@@ -70,12 +70,12 @@ export interface TargetFacts {
 }
 
 /**
- * @throws StopError 73 when the target cannot be reached or read, 78 without credentials; the reason of the signal once
- *   it is aborted
+ * @throws StopError (exit status 73) when the target cannot be reached or read, with 78 without credentials; the
+ *   signal's reason once the signal is aborted
  */
 async function targetFacts(target: PublishTarget, access: PublishingContext): Promise<TargetFacts> {
   const { location } = access.settings.publish
-  // Without waits, several tries take no longer than one.
+  // With 0 no try waits, so several tries take no longer than one.
   const reader = await openTargetReader(target, { ...access, location, random: () => 0 })
   try {
     const holds = await reader.holds()
@@ -150,12 +150,12 @@ const everyText = (every: Recurrence): string =>
 
 export interface FolderPlace {
   path: string
-  /** What exists of the path. */
+  /** The folder itself, or the nearest folder above it that exists. */
   existing: string
   isFolder: boolean
   /** Whether every user may replace its files: it is writable for all, without the sticky bit. */
   isOpen: boolean
-  /** The first place of those that a publication writes to that this user may not write. */
+  /** The first place that a publication writes to but this user may not write; undefined when there is none. */
   refused: string | undefined
   freeBytes: number
 }
@@ -216,7 +216,7 @@ export function writingFinding({ path, existing, isFolder, isOpen, refused }: Fo
 
 const COMFORTABLE_SPACE = 1024 ** 3
 
-/** Pure. */
+/** Whether the target's disk has enough space. Pure. */
 export function spaceFinding({ freeBytes, existing }: Pick<FolderPlace, 'freeBytes' | 'existing'>): Finding {
   const line = createFinder('publish disk space')
   const found = `${sizeText(freeBytes)} free at ${existing}`

@@ -7,7 +7,10 @@ import { reportProblems, storedReports } from '../store/reporting/report-setting
 import { waitingKeys } from '../store/reporting/waiting-keys.ts'
 import type { Finder, Finding } from './finding.ts'
 
-/** What the tables for reports are made of: settings that fit nothing in the CRM, guesses, and guesses that changed of late. */
+/**
+ * Findings about the tables for reports: settings that fit nothing in the CRM, guesses, and guesses that changed of
+ * late.
+ */
 export function reportFindings(db: Sqlite, line: Finder): Finding[] {
   const stored = storedReports(db)
   if (!stored) return []
@@ -64,7 +67,7 @@ export function reportFindings(db: Sqlite, line: Finder): Finding[] {
 const GUESSED =
   'To decide them yourself, put such lines under their sections in the settings file. "none" is for a field that there is not. parley init --stdout prints them with their reasons.'
 
-/** TOML: each section with its settings. */
+/** The guesses as lines of TOML: each section with its settings. */
 function settingLines(guesses: readonly GuessedSetting[]): string[] {
   const sections = [...new Set(guesses.map(({ key }) => sectionOf(key)))]
   return sections.flatMap(section => [

@@ -14,7 +14,7 @@ interface WriterContext {
 
 export interface RunningWriter {
   pid: number
-  /** Undefined when the process did not record itself, or that record cannot be read. */
+  /** The record that the process made of itself; undefined when there is none or it cannot be read. */
   recorded: Writer | undefined
 }
 
@@ -47,7 +47,9 @@ export function writerFinding({ database, db }: WriterContext, line: Finder): Fi
   return line.note(found, 'A backfill or daemon cannot start until it ends.')
 }
 
-/** Programs that keep parley from writing. The writer itself holds SQLite's lock for a moment at each commit. */
+/**
+ * Programs that keep parley from writing. The writer is left out: it holds SQLite's lock for a moment at each commit.
+ */
 export function writeLockFindings(database: string, line: Finder): Finding[] {
   const writers = (lockHolders(database, 'writer') ?? []).map(({ pid }) => pid)
   const others = (lockHolders(database, 'writing') ?? []).filter(({ pid }) => !writers.includes(pid))

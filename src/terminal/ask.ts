@@ -16,7 +16,7 @@ interface AskedLine {
   /** Prints the question, and what is typed unless it is a secret. */
   write(text: string): unknown
   isSecret: boolean
-  /** Aborting it has the effect of Ctrl-C. */
+  /** Aborting the signal has the effect of Ctrl-C. */
   signal: AbortSignal
 }
 

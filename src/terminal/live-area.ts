@@ -7,9 +7,7 @@ import { textWidth } from './text-width.ts'
 export interface LiveArea {
   /** Writes permanent lines, such as log lines, above the area. The text must end with a line feed. */
   write(text: string): void
-  /** Replaces the lines of the area. */
   draw(lines: readonly string[]): void
-  /** Removes the lines of the area. */
   clear(): void
   /** The width of a line in characters, and the number of lines that fit. */
   size(): { columns: number; rows: number }

@@ -21,7 +21,7 @@ export function table<Row>(columns: readonly TableColumn<Row>[], rows: readonly 
 }
 
 export interface RankedColumn<Row> extends TableColumn<Row> {
-  /** Optional columns have a rank. Those of lower rank get the available width first. */
+  /** Only optional columns have a rank. Columns of lower rank get the available width first. */
   rank?: number
 }
 

@@ -10,7 +10,7 @@ export function countText(value: number, one: string, many = `${one}s`): string 
   return `${wholeNumber(value)} ${value === 1 ? one : many}`
 }
 
-/** At most two decimals below 1, one below 10, none from 10 on: `0.03`, `4.2`, `45`. */
+/** A rate with at most two decimals below 1, one below 10, none from 10 on: `0.03`, `4.2`, `45`. */
 export function rateText(rate: number): string {
   if (rate >= 10) return wholeNumber(Math.round(rate))
   return String(Number(rate.toFixed(rate >= 1 ? 1 : 2)))
@@ -19,7 +19,7 @@ export function rateText(rate: number): string {
 const MONTH_MS = 30 * DAY_MS
 const YEAR_MS = 365 * DAY_MS
 
-/** The two largest units, such as `3 min 4 s`. Below a second: milliseconds. */
+/** A duration in its two largest units, such as `3 min 4 s`. Below a second: milliseconds. */
 export function durationText(ms: number): string {
   if (ms < SECOND_MS) return `${Math.round(ms)} ms`
   const parts: [number, string][] = [

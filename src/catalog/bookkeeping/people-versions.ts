@@ -1,8 +1,8 @@
 import { bookkeepingTable } from './table-declaration.ts'
 
 /**
- * Members and teams as they were at any time. The API stops publishing who leaves, so nothing could compute these rows
- * again: `store/reporting/people-versions.ts` writes them in the transaction that changes a member or a team.
+ * Members and teams as they were at any time. The API no longer returns members who have left, so these rows cannot be
+ * computed again: `store/reporting/people-versions.ts` writes them in the transaction that changes a member or a team.
  */
 
 const FROM = {

@@ -19,7 +19,7 @@ export interface BookkeepingColumn {
   unit?: string
   /** `table.column` of the rows that the value identifies. */
   refersTo?: readonly string[]
-  /** What it holds after its row was deleted at the source. Default: no row is. */
+  /** What the column holds after its row was deleted at the source. Default: no row is ever deleted. */
   onDelete?: ValueOnDelete
   /** A made-up value in its stored form. */
   example?: string
@@ -37,11 +37,12 @@ export interface BookkeepingTable {
   /** What the table holds, as a sentence. */
   about: string
   columns: Readonly<Record<string, BookkeepingColumn>>
-  /** Primary key. */
   key: readonly string[]
   /** `clustered`: WITHOUT ROWID, stored in the order of `key`. */
   storage: 'rowid' | 'clustered'
-  /** By name without the table's name: `by_feed` of `sync_segments` is the index `sync_segments_by_feed`. */
+  /**
+   * The indices by name, without the table's name: `by_feed` of `sync_segments` is the index `sync_segments_by_feed`.
+   */
   indices?: Readonly<Record<string, BookkeepingIndex>>
 }
 
@@ -64,6 +65,6 @@ type CellOf<C extends BookkeepingColumn> = C['kind'] extends 'integer' | 'real'
       ? C['values'][number]
       : string
 
-/** Whether analysts use the table, so that its columns are described. */
+/** Whether the columns are described, since analysts use the table. */
 export const isDescribed = ({ columns }: BookkeepingTable): boolean =>
   Object.values(columns).some(({ about }) => about !== undefined)

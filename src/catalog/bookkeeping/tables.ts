@@ -2,7 +2,7 @@ import { MEMBER_VERSION_TABLE, TEAM_VERSION_TABLE } from './people-versions.ts'
 import { type BookkeepingTable, bookkeepingTable } from './table-declaration.ts'
 import { VALUES_ON_DELETE } from './value-on-delete.ts'
 
-/** The tables in which parley keeps its own state. `store/` has their verbs. */
+/** The tables in which parley keeps its own state. Their verbs are in `store/`. */
 
 const META_TABLE = bookkeepingTable({
   name: 'sync_meta',
@@ -412,11 +412,14 @@ const CHANGED_PART_TABLE = bookkeepingTable({
   storage: 'clustered',
 })
 
-/** This table and `QUESTION_TABLE` explain the others. `store/views/` rewrites both when they are out of date. */
 const ON_DELETE_TEXT = Object.entries(VALUES_ON_DELETE)
   .map(([value, about]) => `\`${value}\`: ${about}`)
   .join('; ')
 
+/**
+ * This table and `QUESTION_TABLE` explain the others. `store/views/` rewrites the rows of both tables when the rows are
+ * out of date.
+ */
 export const DICTIONARY_TABLE = bookkeepingTable({
   name: 'data_dictionary',
   about:
@@ -497,7 +500,6 @@ export const QUESTION_TABLE = bookkeepingTable({
   storage: 'rowid',
 })
 
-/** All tables in which parley keeps its own state. */
 export const REPORT_SETTING_TABLE = bookkeepingTable({
   name: 'report_settings',
   about:
@@ -571,6 +573,7 @@ export const METRIC_TABLE = bookkeepingTable({
   storage: 'clustered',
 })
 
+/** All tables in which parley keeps its own state. */
 export const BOOKKEEPING: readonly BookkeepingTable[] = [
   META_TABLE,
   RESOURCE_TABLE,

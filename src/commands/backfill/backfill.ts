@@ -115,7 +115,7 @@ interface BackfillRun {
   log: Log
   area: LiveArea | undefined
   colour: boolean
-  /** Called when the summary is printed. */
+  /** Called after the summary was printed. */
   onSummary(): void
 }
 
@@ -183,7 +183,7 @@ async function runBackfill({
     if (isFinished && !signal.aborted) await updateReports()
     if (isFinished && !signal.aborted) {
       await maintainAfterBackfill({ store: app.store, clock, log, settings, signal }, backfill.serverTime())
-      // What was purged leaves the tables for reports too.
+      // Removes purged content from the tables for reports too.
       await updateReports()
     }
     const summary = summarize({ app, backfill, end, durationMs: clock.elapsed() - began })

@@ -39,7 +39,7 @@ export interface Overall {
   trouble: Unreachable | undefined
   /** End of the wait to confirm suspected deletions, in ms since the epoch; undefined when there is no wait. */
   confirmingUntil: number | undefined
-  /** In ms since the epoch. */
+  /** The present, in ms since the epoch. */
   now: number
   elapsedMs: number
   leftMs: number | undefined
@@ -52,7 +52,7 @@ export interface Screen {
   colour: boolean
 }
 
-/** Lines that fit on the screen. Resources that do not fit are only counted. */
+/** Draws lines that fit on the screen. Resources that do not fit are only counted. */
 export function drawBars(bars: readonly ResourceBar[], overall: Overall, picture: Screen): string[] {
   const footer = [
     ...totalLines(overall).map(line => line.slice(0, picture.columns)),
@@ -93,7 +93,7 @@ function drawBar(bar: ResourceBar, { name, share: shareWidth, rows }: ColumnWidt
   return [label, gauge(bar, width, picture.colour), ...numbers].join('  ')
 }
 
-/** Blank when the total is 0 or not known. */
+/** The bar of a resource; blank when its total is 0 or not known. */
 function gauge({ done, total }: ResourceBar, width: number, colour: boolean): string {
   if (total === undefined || total === 0) return ' '.repeat(width + 2)
   return progressBar(done / total, width, bar => (colour ? styledText('green', bar) : bar))

@@ -9,7 +9,6 @@ export interface ResourceOutlook {
   isFinished: boolean
   /** Whether each parent is finished or not read by this backfill, so that all items of the resource are known. */
   areParentsFinished: boolean
-  /** Requests sent for the resource so far. */
   requests: number
   workload: Workload
 }
@@ -54,12 +53,12 @@ export interface AnswerSample {
   answered: number
 }
 
-/** The rate is measured over this time. */
+/** The rate is measured over this time, in ms. */
 const WINDOW_MS = 60_000
-/** Samples over a shorter time give no rate. */
+/** Samples that span fewer ms give no rate. */
 const MIN_SPAN_MS = 3_000
 
-/** The samples of the last minute and the newest one before it. */
+/** The samples of the last minute and the newest sample before that minute. */
 export function withSample(samples: readonly AnswerSample[], sample: AnswerSample): AnswerSample[] {
   const all = [...samples, sample]
   const first = all.findLastIndex(({ at }) => at <= sample.at - WINDOW_MS)

@@ -13,7 +13,7 @@ const LIMIT_MS = 60_000
 /**
  * The last step of a backfill: nightly maintenance that is due, for installations without a daemon. It stops after a
  * minute, and the next run continues it. A failure is only a warning, since the backfill itself succeeded.
- * @param server the API's clock, in ms since the epoch
+ * @param server the time by the API's clock, in ms since the epoch
  */
 export async function maintainAfterBackfill(deps: MaintainDeps, server: number | undefined): Promise<void> {
   const { clock, log } = deps

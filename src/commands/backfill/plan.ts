@@ -30,7 +30,9 @@ export interface PlanRequest {
   isRenamed: boolean
 }
 
-/** The plan itself sends at most this many requests. Only the attempts of the last one may be more. */
+/**
+ * The plan itself sends at most this many requests. Only further attempts of the last request may exceed this limit.
+ */
 const MAX_REQUESTS = 60
 
 export async function showPlan(context: CommandContext, request: PlanRequest): Promise<ExitStatus> {
@@ -86,7 +88,7 @@ async function makePlan(
 interface Cost {
   requests: number
   certainty: Amount['certainty']
-  /** At the fastest rate; null when no rate is known. */
+  /** The time at the fastest rate; null when no rate is known. */
   seconds: number | null
   /** One estimate for each assumed rate, the slowest first; a single estimate when the API's limit is known. */
   estimates: readonly { per_second: number; seconds: number }[]

@@ -18,7 +18,6 @@ import {
 
 /** Shows the progress of a backfill: as bars on a terminal, otherwise as log lines. */
 export interface ProgressView {
-  /** Shows progress until the signal is aborted. */
   show(until: AbortSignal): Promise<void>
 }
 
@@ -27,19 +26,21 @@ export interface ProgressDeps {
   backfill: Backfill
   since: string | null
   log: Log
-  /** Draws bars here; undefined when standard error is not a terminal. */
+  /** Where bars are drawn; undefined when standard error is not a terminal. */
   area: LiveArea | undefined
   colour: boolean
   /** Aborted when the backfill is asked to stop. */
   stopping: AbortSignal
 }
 
-/** Time between two updates of the bars, and between two log lines. */
+/** Time between two updates of the bars, and between two log lines, in ms. */
 const REDRAW_MS = 200
 const LOG_MS = 30_000
-/** The rate is shown over this time. The time left follows from the rate of a minute, which changes less. */
+/**
+ * The shown rate is that of the last 10 s. The time left follows from the rate of the last minute, which changes less.
+ */
 const SHOWN_RATE_MS = 10_000
-/** Rows are counted at most this often, and counting takes at most this share of the time. */
+/** The remaining work is counted at most once a second, and counting takes at most this share of the time. */
 const COUNT_MS = 1000
 const COUNT_TIME_SHARE = 0.02
 
@@ -171,7 +172,7 @@ const NOTHING_LEFT: Workload = {}
 
 const currentInstant = (clock: Clock) => isoInstant(clock.now())
 
-/** Log lines, in place of bars. */
+/** Writes log lines in place of bars. */
 function createProgressLog({ log }: ProgressDeps) {
   const loggedResources = new Set<ResourceName>()
   return {

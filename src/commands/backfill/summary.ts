@@ -38,8 +38,8 @@ export interface SummaryDeps {
 }
 
 /**
- * Undefined when the database failed, when an error ended the run before any row was read, and after an error that is
- * not a ParleyError.
+ * @returns undefined when the database failed, when an error ended the run before any row was read, and after an error
+ *   that is not a ParleyError
  */
 export function summarize({ app, backfill, end, durationMs }: SummaryDeps): Summary | undefined {
   const error = 'error' in end ? end.error : undefined

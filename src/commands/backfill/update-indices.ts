@@ -13,7 +13,7 @@ export interface SearchUpdate {
   signal: AbortSignal
 }
 
-/** Work is done in batches of this length. The signal is checked between two batches. */
+/** Work is done in batches that take this many ms. The signal is checked between two batches. */
 const BATCH_MS = 200
 
 /**

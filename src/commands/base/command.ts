@@ -16,19 +16,21 @@ import type { Output } from '../../terminal/output.ts'
 export interface CommandContext {
   env: Environment
   cwd: string
-  /** Results. */
+  /** Where results go. */
   stdout: Output
-  /** Progress and logs. */
+  /** Where progress and logs go. */
   stderr: Output
-  /** Log lines. Default: standard error, written synchronously. */
+  /** Where log lines go. Default: standard error, written synchronously. */
   log?: { write(text: string): unknown }
-  /** For questions to a person. */
+  /** Where a person types answers to questions. */
   stdin: Keyboard
-  /** Aborted by the first SIGTERM or SIGINT. The reason is a StopError of status 75, which a command may throw. */
+  /** Aborted by the first SIGTERM or SIGINT. The reason is a StopError (exit status 75), which a command may throw. */
   signal: AbortSignal
-  /** Calls the listener on every such signal. Without a listener SIGHUP ends the process, and SIGUSR1 does nothing. */
+  /**
+   * Calls the listener on every signal of that name. Without a listener SIGHUP ends the process, and SIGUSR1 does
+   * nothing.
+   */
   onSignal(name: 'SIGHUP' | 'SIGUSR1', listener: () => void): void
-  /** The version of parley. */
   version: string
 }
 
@@ -37,28 +39,26 @@ export interface CommandInput<Options extends object> {
   args: readonly string[]
   /** The definition's options as parsed by commander. */
   options: Options
-  /** The settings given as flags. */
   flags: SettingFlags
 }
 
 /**
- * A command: data and one function. Heavy modules are imported inside `run`, so that help is quick.
- * `run` resolves to the exit status or throws. A StopError gives its own status, a RetryError or ResourceError 69, an
+ * A command: data and one function. Heavy modules are imported inside `run`, so that help is quick. `run` resolves to
+ * the exit status or throws. A thrown StopError has its own exit status, a RetryError or ResourceError gives 69, an
  * AbortError after a signal 75, and any other error 1.
  */
 export interface CommandDefinition<Options extends object = object> {
   /** The paragraph under the usage line. */
   description: string
   arguments?: readonly Argument[]
-  /** The settings that have a flag. When there are any, `--config` is added. */
+  /** The settings that the command takes as flags. When there are any, `--config` is added. */
   settings: readonly SettingKey[]
   options: readonly Option[]
-  /** Command lines, each with what it does. */
   examples: readonly (readonly [line: string, does: string])[]
   run(context: CommandContext, input: CommandInput<Options>): Promise<ExitStatus | CheckStatus>
 }
 
-/** The keys of all settings in these sections that have a flag. */
+/** The keys of all settings in these sections for which a flag exists. */
 export function settingsOfSections(...sections: readonly string[]): SettingKey[] {
   return SETTING_LIST.filter(
     ([key, { flag }]) => flag !== undefined && sections.includes(sectionOf(key)),
@@ -84,7 +84,6 @@ function addSettingFlags(command: Command, keys: readonly SettingKey[]): void {
   for (const key of keys) command.addOption(settingOption(key))
 }
 
-/** The values of these settings' flags as parsed by commander. */
 export function flagValues(command: Command, keys: readonly SettingKey[]): SettingFlags {
   const values = command.opts<Record<string, string | undefined>>()
   const flags = keys.map(key => [key, values[settingOption(key).attributeName()]])

@@ -1,7 +1,7 @@
 import { EXIT_STATUS, StopError } from '../../base/errors.ts'
 import { suggestion } from '../../base/nearest-name.ts'
 
-/** @throws StopError 64 that suggests the nearest name */
+/** @throws StopError (exit status 64) for an unknown name; the hint suggests the nearest name */
 export function parseResourceName<Name extends string>(name: string, names: readonly Name[]): Name {
   const found = names.find(known => known === name)
   if (found !== undefined) return found

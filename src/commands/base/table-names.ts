@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander'
 
-/** The value of an option with names of tables. */
+/** Parses the value of an option that names tables. */
 export function parseTableNames(text: string): readonly string[] {
   const names = text
     .split(',')

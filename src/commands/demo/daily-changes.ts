@@ -33,7 +33,7 @@ const FIXED_CHANGES: readonly DailyChange[] = [
   { everyDays: 30, change: { kind: 'hide', resource: 'members' } },
 ]
 
-/** The changes of a day; the first day is 1. Pure. */
+/** The changes of a day; the first day has number 1. Pure. */
 export function changesOf(day: number, messages: number): Change[] {
   const times = Math.max(1, Math.round(messages / 1000))
   const grown = CHANGES_PER_THOUSAND.map(happening => ({ ...happening, times }))
@@ -45,7 +45,7 @@ export function changesOf(day: number, messages: number): Change[] {
 /** A day has parts, each of which ends this many hours before midnight. */
 const HOURS_BEFORE_MIDNIGHT = [9, 6, 2.5, 0] as const
 
-/** The ends of a day's parts, in ms from its start. They vary by some minutes from day to day. Pure. */
+/** The ends of a day's parts, in ms from the start of the day. The ends vary by some minutes from day to day. Pure. */
 export function momentsOf(day: number): number[] {
   return HOURS_BEFORE_MIDNIGHT.map((hours, part) => {
     const minutes = part === HOURS_BEFORE_MIDNIGHT.length - 1 ? 0 : (day * 37 + part * 17) % 55
@@ -55,7 +55,7 @@ export function momentsOf(day: number): number[] {
 
 interface PassingDays {
   service: SimulatorAddress
-  /** The days that have passed before and after. */
+  /** How many days have passed before and after the call. */
   from: number
   to: number
   /** The number of e-mails in the workspace at the start. */
@@ -81,7 +81,7 @@ export async function passDays({ service, from, to, messages }: PassingDays): Pr
   }
 }
 
-/** The day on which the former stage is deleted. Closed deals keep it. */
+/** The number of the day on which the former stage is deleted. Closed deals keep that stage. */
 const STAGE_ENDS = 50
 
 async function endOfStage(service: SimulatorAddress): Promise<Change[]> {

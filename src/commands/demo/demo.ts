@@ -36,7 +36,7 @@ export interface DemoOptions {
 /** The simulator's rate limit. */
 const LIMIT: Limit = { rate: 400, burst: 100 }
 
-/** Confirms a deletion after three seconds instead of two minutes. */
+/** With this scale, a deletion is confirmed after three seconds instead of two minutes. */
 const INTERVAL_SCALE = '0.025'
 
 export const demoCommand: CommandDefinition<DemoOptions> = {
@@ -91,7 +91,7 @@ export const demoCommand: CommandDefinition<DemoOptions> = {
 const DAYS_BEFORE_BACKFILLS = [0, 15, 15, 15, 15, 15] as const
 const DAYS = DAYS_BEFORE_BACKFILLS.reduce<number>((sum, days) => sum + days, 0)
 
-/** The history before the demo. With the days that pass during the demo, it makes a year. */
+/** The history before the demo. With the days that pass during the demo, the history covers a year. */
 const HISTORY_DAYS = 290
 
 /** The workspace starts in the past and reaches the present during the demo. */
@@ -110,13 +110,13 @@ interface DemoBackfill {
   isBrief?: boolean
 }
 
-/** Confirms a deletion after half a second. */
+/** With these flags, a deletion is confirmed after half a second. */
 const BRIEF_FLAGS = [
   ...['--interval-scale', '0.004'],
   ...['--only', 'members,teams,activities,messages,crm_objects,crm_records'],
 ] as const
 
-/** Runs one backfill after another while the weeks pass, until one does not complete. */
+/** Runs one backfill after another while the weeks pass, until a backfill does not complete. */
 async function runBackfills(
   context: CommandContext,
   { file, service }: Pick<DemoBackfill, 'file' | 'service'>,
@@ -126,7 +126,7 @@ async function runBackfills(
   for (const days of DAYS_BEFORE_BACKFILLS) {
     if (day === 0 && days > 0) context.stderr.write(WEEKS_PASS)
     if (service) {
-      // A stopped demo has ended the simulator.
+      // A demo that is stopped ends the simulator, so `passDays` fails then.
       await passDays({ service, from: day, to: day + days, messages }).catch(error => {
         if (!context.signal.aborted) throw error
       })
@@ -188,7 +188,7 @@ function reportUnfinished({ stderr, signal }: CommandContext, status: ExitStatus
   return signal.aborted ? EXIT_STATUS.unfinished : status
 }
 
-/** The command that started this program. */
+/** The command of this program, as a person would type it. */
 function programCall(cwd: string): string {
   return basename(process.argv[1] ?? '') === 'parley' ? 'parley' : `node ${relative(cwd, CLI)}`
 }
@@ -258,7 +258,7 @@ For your own workspace:
 `
 }
 
-/** What a sales leader would ask first, of the questions that come with parley. */
+/** The questions that a sales leader would ask first, of those that come with parley. */
 const NAMES = [
   'commit-of-the-quarter',
   'win-rate',
@@ -286,7 +286,7 @@ const MODE = 0o600
 
 /**
  * Creates an empty warehouse that is marked as created by a demo. Replaces a file with that mark, or an empty database.
- * @throws StopError 64 when the file is any other database; the file is not changed
+ * @throws StopError (exit status 64) when the file is any other database; the file is not changed
  */
 async function createDemoDatabase(file: string, daysAgo: number): Promise<void> {
   const [{ readDatabase }, { lockDatabase }, { openStoreWhenFree }] = await Promise.all([

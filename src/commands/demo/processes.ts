@@ -9,14 +9,13 @@ import type { Environment } from '../../config/load-settings.ts'
 
 /** The processes of a demo: a simulator, and the real parley. */
 
-/** The size of the simulated workspace. */
 export interface DemoSizes {
   messages: number
   meetings: number
   deals: number
 }
 
-/** @throws StopError 64 unless the text is a number from 100 to 9999999 */
+/** @throws StopError (exit status 64) unless the text is a number from 100 to 9999999 */
 export function parseSizes(text: string): DemoSizes {
   const messages = Number(text)
   if (!/^\d{3,7}$/.test(text)) {
@@ -47,8 +46,8 @@ export const CLI = fileURLToPath(
 )
 
 /**
- * Children run in a separate process group, so that Ctrl-C reaches only this process, which then ends them in order.
- * The IPC channel ends a child when this process dies, even by SIGKILL.
+ * Children run in a separate process group, so that Ctrl-C reaches only this process, which then ends the children in
+ * order. The IPC channel ends a child when this process dies, even by SIGKILL.
  */
 const OWN_GROUP = { detached: true } as const
 
@@ -90,22 +89,21 @@ export async function controlSimulator(url: string, path: string, body?: unknown
   return response.json()
 }
 
-/** The file descriptor of standard error. */
 const STDERR = 2
 
 export interface ParleyStart {
   cwd: string
   env: Environment
   service: SimulatorAddress
-  /** The database. */
+  /** The database file. */
   file: string
-  /** Default: the same as standard error. */
+  /** Where standard output goes. Default: to standard error. */
   stdout?: 'pipe'
   /** By how many ms the process's clock is behind. Default 0. */
   behindMs?: number
 }
 
-/** The workspace has deals in three currencies, which reports add up in one. */
+/** The workspace has deals in three currencies, which reports convert to one currency. */
 const CURRENCIES = {
   PARLEY_REPORTING_CURRENCY: 'EUR',
   PARLEY_REPORTING_RATES: 'USD=0.9,JPY=0.006',
@@ -114,7 +112,6 @@ const CURRENCIES = {
 /** The module that sets the clock of a process back. */
 const PAST_CLOCK = new URL(`../../simulator/past-clock${extname(CLI)}`, import.meta.url)
 
-/** Starts a real parley command in a separate process. */
 export function startParley(
   args: readonly string[],
   { cwd, env, service, file, stdout, behindMs = 0 }: ParleyStart,

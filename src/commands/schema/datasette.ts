@@ -4,7 +4,7 @@ import { INTERNAL_TABLES, SEARCH_TABLES } from '../../dictionary/sync-tables.ts'
 
 /**
  * Metadata for Datasette (https://docs.datasette.io/en/stable/metadata.html). Datasette has no field for some facts,
- * such as the meaning of NULL. The descriptions contain them. Pure.
+ * such as the meaning of NULL. The descriptions contain these facts. Pure.
  * @param database the name that Datasette gives the database: `parley` for the file `parley.db`
  */
 export function datasetteMetadata(
@@ -30,7 +30,10 @@ export function datasetteMetadata(
   }
 }
 
-/** A question as a query with a field for each parameter. Fields are text. An empty one stands for the question's own value. */
+/**
+ * A question as a query with a field for each parameter. The value of a field is text; an empty field stands for the
+ * question's own value.
+ */
 function queryOf({ question, parameters, sql }: Question): object {
   const statement = sql.slice(sql.search(/^(WITH|SELECT)\b/m))
   return {

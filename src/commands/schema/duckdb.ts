@@ -17,7 +17,7 @@ import { liveViewOf } from '../../store/views/views.ts'
  * - A table is read through the attached file.
  * - A live view of a table that a resource declares has the same SQL as in the warehouse, over the typed views.
  * - SQLite itself runs the query for any other view, for a table that mixes numbers and text in a column, and for the
- *   derived tables, whose declared types the extension reads differently from version to version.
+ *   derived tables, whose declared types DuckDB's sqlite extension reads differently from version to version.
  */
 
 const ATTACHED = 'parley_file'
@@ -63,7 +63,7 @@ export function duckdbScript(file: string, tables: readonly DescribedTable[]): s
   return `${[...PREFACE, ...leftOut, '', ...attach, '', ...views].join('\n')}\n`
 }
 
-/** parley gives no other names, but earlier versions did. */
+/** Whether no name has a control character. Only earlier versions of parley gave such names. */
 const hasSafeNames = ({ name, columns }: DescribedTable): boolean =>
   [name, ...columns.map(column => column.name)].every(one => safeText(one) === one)
 
@@ -133,7 +133,7 @@ function sourceOf({ name, form, columns }: DescribedTable, exact: ReadonlyMap<st
   return `${query(cells.join(', '))} JOIN ${query(['"id"', ...digits].join(', '))} USING ("id")`
 }
 
-/** DuckDB gets the answers of SQLite as text, in which SQLite would give 15 digits of a double. */
+/** The cell in a query that SQLite runs. Its result is text, and SQLite's own text of a double has only 15 digits. */
 function sourceCell({ name, kind }: DescribedColumn): string {
   const column = quote(name)
   if (kind !== 'any' && kind !== 'real') return column

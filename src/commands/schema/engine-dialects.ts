@@ -9,7 +9,7 @@ export interface Dialect {
   preface: readonly string[]
   createView: string
   quote(name: string): string
-  /** Where an engine finds the published tables once it is connected as the page for engines says. */
+  /** The name of the catalogue in an engine that is connected as drizzle/engines.md says. */
   catalogue: string
   /** A published table as it stands in FROM, after the name of the catalogue. */
   table(name: string): string
@@ -21,7 +21,7 @@ const withSemicolon = (sql: string) => `${sql};`
 
 const inBackticks = (name: string) => `\`${name.replaceAll('`', '``')}\``
 const inDoubleQuotes = (name: string) => `"${name.replaceAll('"', '""')}"`
-/** To ClickHouse, a backslash in quotes is an escape. */
+/** In ClickHouse, a backslash in quotes is an escape. */
 const inEscapedBackticks = (name: string) => `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``
 
 export const DIALECTS: Readonly<Record<Engine, Dialect>> = {
@@ -59,10 +59,10 @@ export const DIALECTS: Readonly<Record<Engine, Dialect>> = {
 }
 
 /**
- * An SQL statement as the command line of Spark, `spark-sql`, must find it in a file. It splits the file at semicolons
- * outside quotes and comments, but does not know backticks: an apostrophe in the name of a CRM field would hide every
- * semicolon up to the next apostrophe. So a comment at the end closes what a name has opened, and a semicolon in a name
- * gets a backslash, which the command line removes. Pure.
+ * An SQL statement as Spark's command line `spark-sql` must find it in a file. `spark-sql` splits the file at
+ * semicolons outside quotes and comments, but does not know backticks: an apostrophe in the name of a CRM field would
+ * hide every semicolon up to the next apostrophe. So a comment at the end closes what a name has opened, and a
+ * semicolon in a name gets a backslash, which `spark-sql` removes. Pure.
  * @param sql one statement, without a semicolon at its end
  */
 export function sparkStatement(sql: string): string {
@@ -76,12 +76,12 @@ export function sparkStatement(sql: string): string {
   return `${written}${closing(state)};`
 }
 
-/** What the command line takes the next character to be in. */
+/** The kind of quotes or comment in which `spark-sql` takes the next character to be. */
 interface SplitState {
   inside: "'" | '"' | '--' | '/*' | undefined
-  /** Of comments in comments. */
+  /** How deep comments are nested. */
   depth: number
-  /** After a backslash. */
+  /** Whether a backslash precedes the next character. */
   isEscaped: boolean
 }
 

@@ -12,15 +12,14 @@ import { DIALECTS, type Dialect, type Engine } from './engine-dialects.ts'
 export interface PublishedWhere {
   /** Names of the tables that are published; undefined: all. */
   tables?: readonly string[] | undefined
-  /** As the engine knows it; undefined: as in the page for engines. */
+  /** The name of the catalogue in the engine; undefined: the name in drizzle/engines.md. */
   catalogue?: string | undefined
 }
 
 /**
- * SQL for the engines that read the tables of `parley publish`: a view `live_…` for each table, with the rows that are
- * not deleted and whose owner is not, and for each typed table of a CRM object also a view `labelled_…`. A view that
- * reads a table which is not published is left out. Pure.
- * @throws StopError 64 for a name that neither a table nor a CRM object can have
+ * SQL for the engines that read the tables of `parley publish`: a view `live_…` for each table, and for each typed
+ * table of a CRM object also a view `labelled_…`. A view that reads a table which is not published is left out. Pure.
+ * @throws StopError (exit status 64) for a name that neither a table nor a CRM object can have
  */
 export function engineViews(
   engine: Engine,
@@ -58,7 +57,8 @@ export function publishedNames(
   names: readonly string[] | undefined,
 ): ReadonlySet<string> {
   const typed = objects.map(({ table }) => ({ name: table, folder: folderOfTable(table) }))
-  // Without a warehouse, and before its records were read, an object has no table yet.
+  // Without a warehouse, and before its records were read, an object has no table yet, so every name that begins with
+  // `crm_` is accepted.
   const chosen = chosenTables([...declaredTables(), ...typed], names, name => /^crm_/i.test(name))
   return new Set(chosen.map(({ folder }) => folder))
 }
@@ -66,13 +66,13 @@ export function publishedNames(
 /** How an engine writes names. `table` is a published table as it stands in FROM. */
 type EngineNames = Pick<Dialect, 'quote' | 'table'>
 
-/** The tables that the view of a table reads. */
+/** The tables that the live view of a table reads. */
 function tablesOfLiveRows(placed: PlacedTable): readonly string[] {
   const owner = placed.table.kind === 'entity' ? undefined : ownerOf(placed)
   return [placed.table.name, ...(owner ? [owner.table] : [])]
 }
 
-/** Rows that are not deleted and whose owner is not, without the columns of parley. */
+/** The SQL of a live view: rows that are not deleted and whose owner's row is not, without parley's own columns. */
 function liveRows(placed: PlacedTable, names: EngineNames): string {
   const { table } = placed
   const columns = Object.keys(table.columns).filter(name => !name.startsWith('_'))
@@ -83,7 +83,7 @@ function liveRows(placed: PlacedTable, names: EngineNames): string {
   return owner ? `${select}\nWHERE ${ownerIsLive(owner, names)}` : select
 }
 
-/** IN instead of EXISTS: some engines have no correlated subqueries. */
+/** Whether the owner's row is live. IN replaces EXISTS: some engines have no correlated subqueries. */
 function ownerIsLive({ table, on }: LivesWith, names: EngineNames): string {
   const { openWhen } = tableNamed(table)
   const { quote } = names
@@ -119,11 +119,13 @@ function liveRecords({ table, fields }: CrmObjectDescription, names: EngineNames
 }
 
 interface NamesInViews extends EngineNames {
-  /** The published tables. */
   published: ReadonlySet<string>
 }
 
-/** With labels as column names, and names in place of ids. @param objects those whose tables are published */
+/**
+ * The SQL of a labelled view: labels as column names, names in place of ids.
+ * @param objects those with a published table
+ */
 function labelledRecords(
   { table, fields }: CrmObjectDescription,
   objects: readonly CrmObjectDescription[],
@@ -170,8 +172,8 @@ interface NamedRows {
 }
 
 /**
- * Undefined where no name is known. EngineNames of records are in the typed table of their object: engines differ in what they
- * read from the JSON of `crm_records`.
+ * Where the names for a relation are; undefined where no name is known. The names of records are in the typed table of
+ * their object: engines differ in what they read from the JSON of `crm_records`.
  */
 function namedRows(
   { isRelation, refersTo }: CrmFieldDescription,
@@ -187,7 +189,7 @@ function namedRows(
   return columns.length === 0 ? undefined : { table: folderOfTable(target), columns }
 }
 
-/** A join, since some engines have no correlated subqueries. */
+/** The join for the name of an id, since some engines have no correlated subqueries. */
 function nameJoin(
   id: string,
   from: NamedRows,
@@ -201,5 +203,7 @@ function nameJoin(
 
 const own = ({ quote }: EngineNames, column: string): string => `t.${quote(column)}`
 
-/** With an alias also where the name stays: ClickHouse would name a column of a view with a join `t.id`. */
+/**
+ * The value with an alias, even if the name stays: without one, ClickHouse names a column of a view with a join `t.id`.
+ */
 const aliased = ({ quote }: EngineNames, value: string, name: string): string => `${value} AS ${quote(name)}`

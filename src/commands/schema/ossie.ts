@@ -15,14 +15,14 @@ import { type PublishedWhere, publishedNames } from './engine-views.ts'
 
 /**
  * The published tables and views for reports as a semantic model of Apache Ossie (incubating), formerly Open Semantic
- * Interchange: https://github.com/apache/ossie. It is JSON, which every reader of YAML takes, and the only form that dbt reads.
- * Pure.
+ * Interchange: https://github.com/apache/ossie. The model is JSON, which every reader of YAML accepts and which is the
+ * only form that dbt reads. Pure.
  */
 
 /** The newest released version. The draft of 0.2.0 accepts the same content under its own number. */
 export const OSSIE_VERSION = '0.1.1'
 
-/** What they say is about parley, not about the workspace. */
+/** Tables that are left out, since they describe parley and not the workspace. */
 const ABOUT_PARLEY: readonly string[] = [
   ...[METRIC_TABLE, REPORT_SETTING_TABLE, REPORT_CHANGE_TABLE, COLUMN_VALUES].map(({ name }) => name),
 ]
@@ -36,7 +36,7 @@ const INSTRUCTIONS = [
   'Join conversations by kind and conversation_id together.',
 ]
 
-/** @throws StopError 64 for a name that neither a table nor a CRM object can have */
+/** @throws StopError (exit status 64) for a name that neither a table nor a CRM object can have */
 export function ossieModel({ tables: names, catalogue = DIALECTS.spark.catalogue }: PublishedWhere): object {
   const published = publishedNames([], names)
   const datasets = REPORT_TABLES.filter(
@@ -76,7 +76,7 @@ function datasetOf({ name, about, columns }: DescribedTable, source: string): ob
 const keyOf = (columns: readonly DescribedColumn[]): string[] =>
   columns.flatMap(({ name, isKey }) => (isKey ? name : []))
 
-/** A quantity is no dimension. */
+/** A column with a unit is a quantity and so no dimension. */
 function fieldOf(column: DescribedColumn): object {
   const { name, kind, unit } = column
   return {
@@ -89,7 +89,7 @@ function fieldOf(column: DescribedColumn): object {
 
 const inAnsi = (expression: string) => ({ dialects: [{ dialect: 'ANSI_SQL', expression }] })
 
-/** One for each key of another dataset that columns of this one name. */
+/** One relationship for each key of another dataset to which columns of this table refer. */
 function relationshipsOf(table: DescribedTable, datasets: ReadonlyMap<string, DescribedTable>): object[] {
   return referencesOf(table, datasets).flatMap(({ columns, targets }) => {
     const from = columns.map(({ name }) => name)
@@ -125,7 +125,7 @@ function metricOf(
   }
 }
 
-/** With the dataset before each of its columns, outside of quotes. */
+/** The SQL with the dataset's name before each of its columns, except inside quotes. */
 function qualified(sql: string, { name: dataset, columns }: DescribedTable): string {
   const names = new Set(columns.map(({ name }) => name))
   return sql.replace(/'[^']*'|\w+/g, word => (names.has(word) ? `${dataset}.${word}` : word))

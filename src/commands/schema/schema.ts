@@ -26,7 +26,7 @@ import { parseTableNames } from '../base/table-names.ts'
 import { ENGINES, type Engine } from './engine-dialects.ts'
 import type { PublishedWhere } from './engine-views.ts'
 
-/** What describes the published tables. */
+/** The output formats that describe the published tables. */
 const OF_PUBLISHED = [...ENGINES, 'ossie'] as const
 
 interface SchemaOptions extends Partial<Record<Engine, boolean>> {
@@ -140,7 +140,7 @@ async function answer({ all, name, options, path, published, stdout }: SchemaQue
   return `${(chosen ? tablePage(chosen, width) : listPage(all, width)).join('\n')}\n`
 }
 
-/** @throws StopError 64 */
+/** @throws StopError (exit status 64) for `--tables` or `--catalogue` without a format for published tables */
 function refuseWithoutEngine(options: SchemaOptions): void {
   const given = (['tables', 'catalogue'] as const).find(one => options[one] !== undefined)
   if (given === undefined || OF_PUBLISHED.some(format => options[format])) return
@@ -154,7 +154,7 @@ function refuseWithoutEngine(options: SchemaOptions): void {
   )
 }
 
-/** @throws StopError 64 for an unknown table, and for any table with the name of a format */
+/** @throws StopError (exit status 64) for an unknown table, and for any table together with an output format */
 function findTable(name: string, all: readonly DescribedTable[], options: SchemaOptions): DescribedTable {
   const format = (['datasette', 'duckdb', ...OF_PUBLISHED] as const).find(one => options[one])
   if (format !== undefined) {

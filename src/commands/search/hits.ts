@@ -81,7 +81,7 @@ function characterBoundary(text: string, at: number): number {
   return /[\udc00-\udfff]/.test(text[at] ?? '') ? at + 1 : at
 }
 
-/** `0:12:34` */
+/** An offset such as `0:12:34`. */
 export function offsetOf(seconds: number | null): string | null {
   if (seconds === null || seconds < 0) return null
   const whole = Math.floor(seconds)
@@ -119,7 +119,6 @@ function marked({ text, marks }: Snippet, colour: boolean): string {
 
 // ------------------------------------------------------------------------------------------------ JSON
 
-/** A hit in the output of `--json`. */
 export function hitJson({ snippet, ...hit }: Hit) {
   return { ...hit, snippet: snippet.text, marks: snippet.marks }
 }

@@ -77,7 +77,7 @@ export const searchCommand: CommandDefinition<SearchOptions> = {
 
 /**
  * @param options as of `runSearch`
- * @throws StopError (73) when there is no warehouse at this path, or it cannot be read
+ * @throws StopError (exit status 73) when there is no warehouse at this path, or the database cannot be read
  */
 async function searchAt(path: string, question: SearchQuestion, options: { run: boolean }) {
   const [{ runSearch }, { noWarehouseError, requireWarehouse }, { readDatabase }, { hasTable }] =
@@ -108,7 +108,7 @@ function countSentence(count: number, limit: number): string {
   return `The newest ${countText(count, 'hit')}. There may be more: raise --limit, or narrow the search with --from, --to and --kind.`
 }
 
-/** Far below the limits of SQLite. */
+/** The limits of a search, far below those of SQLite. */
 const MAX_CHARACTERS = 1000
 const MAX_TERMS = 30
 
@@ -148,7 +148,7 @@ function parseBounds(given: Pick<SearchOptions, 'from' | 'to'>): Pick<SearchQues
   )
 }
 
-/** A day given with `--to` is included, so its bound is the next day. */
+/** A day given with `--to` is included, so the bound is the start of the next day. */
 function parseBound(flag: '--from' | '--to', given: string | undefined): string | undefined {
   if (given === undefined) return undefined
   const at = instant.read(given, { cwd: '' })
@@ -161,7 +161,7 @@ function parseBound(flag: '--from' | '--to', given: string | undefined): string 
   return flag === '--to' && isDay(given) ? isoInstant(Date.parse(at) + DAY_MS) : at
 }
 
-/** The texts of all hits are in memory at once. */
+/** The limit bounds memory: the texts of all hits are in memory at once. */
 const MAX_HITS = 10_000
 
 function parseLimit(given: string): number {

@@ -96,7 +96,10 @@ function machineFor(name: string): HostFacts {
   }
 }
 
-/** Prints each step and, unless it is only a plan, runs it. @throws StopError when one fails: the rest is not run */
+/**
+ * Prints each step and runs it, unless only the plan is wanted.
+ * @throws StopError when a step fails; the rest is not run
+ */
 function runSteps(
   { stdout, env }: CommandContext,
   name: string,

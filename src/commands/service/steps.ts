@@ -2,27 +2,25 @@ import { dirname, join } from 'node:path'
 
 /** What the commands `parley service` find on the machine. */
 export interface HostFacts {
-  /** The folder of the program. */
   installation: string
-  /** Whether a package brought the units and the user. */
+  /** Whether a package installed the units and the user. */
   hasPackagedUnits: boolean
-  /** Whether systemd runs: in a root folder that is prepared for later it does not. */
+  /** Whether systemd runs. It does not run while the root folder of another machine is prepared. */
   isBooted: boolean
-  /** Whether the settings file of the workspace exists. */
   hasSettings: boolean
   /** Other workspaces that have a service. */
   others: readonly string[]
 }
 
-/** A command line, and what it does for people. */
+/** A command line, and what it does, described for people. */
 export interface Step {
   does: string
   argv: readonly string[]
-  /** Variables for it. */
+  /** Environment variables for the command. */
   env?: Readonly<Record<string, string>>
-  /** Whether its standard output is of no use here. */
+  /** Whether the standard output of the command is discarded. */
   isQuiet?: true
-  /** What to do when it fails, if its own message does not say so. */
+  /** What to do when the command fails, if its own message does not say so. */
   hint?: string
 }
 
@@ -43,12 +41,12 @@ const unitsOf = (name: string) => [`parley@${name}.service`, `parley-snapshot@${
 /** systemd keeps a link here for each service that starts at boot. */
 export const ENABLED_FOLDER = '/etc/systemd/system/multi-user.target.wants'
 
-/** The workspaces that have a service, by name. @param entries of `ENABLED_FOLDER` */
+/** The workspaces that have a service, by name. @param entries the entries of `ENABLED_FOLDER` */
 export function servicesIn(entries: readonly string[]): string[] {
   return entries.flatMap(entry => /^parley@(.+)\.service$/.exec(entry)?.[1] ?? []).sort()
 }
 
-/** What systemd/README.md tells a person to run for a new workspace, with the same paths. */
+/** The steps that systemd/README.md gives for a new workspace, with the same paths. */
 export function installSteps(
   name: string,
   given: { flags: readonly string[]; keyFile: string | undefined },
@@ -131,7 +129,7 @@ export function installSteps(
   ]
 }
 
-/** The reverse. Settings, key, warehouse, snapshots, user and group stay. */
+/** The reverse of `installSteps`. Settings, key, warehouse, snapshots, user and group stay. */
 export function uninstallSteps(name: string, machine: HostFacts): Step[] {
   return [
     {
@@ -160,7 +158,7 @@ export function commandLine({ argv, env = {} }: Step): string {
   ].join(' ')
 }
 
-/** Why a service of this program could not run, with what to do; undefined when it could. */
+/** Why a service of this program could not run, with what to do; undefined when the service could run. */
 export function obstacle(
   name: string,
   {
@@ -174,7 +172,7 @@ export function obstacle(
     isRoot: boolean
     installation: string
     hasSystemd: boolean
-    /** Where services find `node`; undefined when they do not. */
+    /** Where services find `node`; undefined when services do not find it. */
     node: string | undefined
   },
 ): { message: string; hint: string } | undefined {

@@ -32,25 +32,25 @@ export interface FleetMember {
   name: string
   /** Where its settings come from. */
   from: { flags: SettingFlags; env: Environment }
-  /** Its unit, for what a person should do. */
+  /** The systemd unit of the workspace, for advice to a person. */
   unit: string | undefined
 }
 
 export interface FleetRow {
   name: string
   settings: string
-  /** Null when the settings do not say where it is. */
+  /** The path of the database; null when the settings are unreadable. */
   database: string | null
   health: HealthVerdict
-  /** Of `parley status --check` for this workspace. */
+  /** The exit status of `parley status --check` for this workspace. */
   check: CheckStatus
-  /** As `parley status --json` prints it, but without the columns for which rows are counted; null when unreadable. */
+  /** The output of `parley status --json`, without the columns that need a count of rows; null when unreadable. */
   report: StatusReport<ResourceFacts> | null
 }
 
 /**
- * The services of this machine, or the settings files of a folder.
- * @throws StopError when there is none
+ * The workspaces that have a service on this machine, or a settings file in the folder.
+ * @throws StopError when there is no workspace
  */
 export function fleetMembers(folder: string | undefined, cwd: string): FleetMember[] {
   if (folder === undefined) {
@@ -72,7 +72,10 @@ const SERVICES_HINT =
 const noFleet = (message: string, hint: string) =>
   new StopError(message, { code: 'no-fleet', hint, exitStatus: EXIT_STATUS.databaseUnavailable })
 
-/** The unit sets the path, which wins over the settings. @param enabled the entries of `ENABLED_FOLDER` */
+/**
+ * The unit sets the path of the database, which wins over the settings.
+ * @param enabled the entries of `ENABLED_FOLDER`
+ */
 export const serviceMembers = (enabled: readonly string[]): FleetMember[] =>
   servicesIn(enabled).map(name => ({
     name,
@@ -98,7 +101,7 @@ function entriesOf(folder: string): string[] {
   }
 }
 
-/** The most serious first, then by name. A workspace that cannot be read is a row like the others. */
+/** The rows with the most serious first, then by name. A workspace that cannot be read is a row like the others. */
 export function readFleet(members: readonly FleetMember[], cwd: string, question: CheckQuestion): FleetRow[] {
   return members
     .map(member => readMember(member, cwd, question))
@@ -177,7 +180,7 @@ function unreadableProblem({ unit }: FleetMember, error: unknown): HealthProblem
           exitStatus: EXIT_STATUS.databaseUnavailable,
         })
   const problem = databaseProblem(known, { daemon: undefined, since: null })
-  // The usual advice is to create it by hand, but a service creates its warehouse itself.
+  // The usual advice is to create the warehouse by hand, but a service creates its warehouse itself.
   if (unit === undefined || known.code !== 'no-database') return problem
   return { ...problem, todo: `The service has not created it; systemctl status ${unit} says why.` }
 }
@@ -255,7 +258,7 @@ function fleetColumns(now: number): RankedColumn<FleetRow>[] {
   ]
 }
 
-/** Such as `3 ok, 1 unavailable` */
+/** Such as `3 ok, 1 unavailable`. */
 function stateCounts(resources: readonly Pick<ResourceFacts, 'state'>[]): string {
   const states = [...new Set(resources.map(({ state }) => state))].sort()
   const counts = states.map(state => `${resources.filter(row => row.state === state).length} ${state}`)

@@ -36,7 +36,8 @@ export function statusPage(report: StatusReport, { now, columns }: StatusPageOpt
   const width = columns ?? Number.POSITIVE_INFINITY
   const resources = failingFirst(report.resources)
   const { lines, left } = fitTable(resourceColumns(now), resources, width)
-  // For a resource in its first read, the state column says enough; why all are on hold is said once.
+  // For a resource in its first read, the state column says enough. Why all resources are on hold is said once, for
+  // all.
   const reasons = resources.flatMap(row =>
     row.reason === null || row.state === 'backfilling' || (row.state === 'on hold' && report.api !== null)
       ? []
@@ -87,7 +88,7 @@ function unreachableSentences({ api }: StatusReport, now: number): string[] {
   ]
 }
 
-/** When the resource is due; null when that is not known. While nothing is read, it is not known. */
+/** When the resource is due; null when that is not known, as while reading is on hold. */
 const nextDue = ({ state, next_run_at }: ResourceReport): string | null =>
   state === 'on hold' ? null : next_run_at
 

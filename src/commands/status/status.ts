@@ -24,7 +24,7 @@ import { parseResourceName } from '../base/resource-name.ts'
 import { statusPage } from './status-text.ts'
 
 export interface StatusOptions {
-  /** True without a folder. */
+  /** The folder of settings files; true for `--all` without a folder. */
   all?: string | true
   json?: boolean
   check?: boolean
@@ -140,7 +140,7 @@ function printResult(stdout: CommandContext['stdout'], read: () => CheckResult):
 
 const TIME_UNITS: Readonly<Record<string, number>> = { s: SECOND_MS, m: MINUTE_MS, h: HOUR_MS, d: DAY_MS }
 
-/** @returns milliseconds */
+/** @returns the time in milliseconds */
 function parseTime(text: string): number {
   const [, number = '', unit = ''] = /^([1-9]\d{0,5})([smhd])$/.exec(text) ?? []
   const unitMs = TIME_UNITS[unit]

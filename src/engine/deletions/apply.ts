@@ -143,7 +143,7 @@ const FINAL_PROBES = CATALOG.flatMap(listsOf).flatMap(({ resource, id, feed }) =
 // ---------------------------------------------------------------------------------------------- losses
 
 /** @returns the losses of the tables; empty when no row of the resource is suspected or confirmed */
-function lossesOf(context: EngineContext, resource: ResourceName): Loss[] {
+function lossesOf(context: EngineContext, resource: ResourceName): DeletionCounts[] {
   const { suspicions, state } = context.store
   const { deletedInRound } = state.get(resource)
   return tablesOfResource(resource).flatMap(table => {
@@ -175,7 +175,7 @@ const LIVE_LINKS: ReadonlyMap<string, readonly Dependant[]> = new Map(
 /**
  * The loss of another table: its rows that are deleted, or no longer count as live, together with the confirmed rows.
  */
-function cascadeLoss({ store }: EngineContext, table: Table, cascade: Dependant): Loss {
+function cascadeLoss({ store }: EngineContext, table: Table, cascade: Dependant): DeletionCounts {
   const gone = store.stored.countDependants(table.name, cascade)
   const before = store.state.get(ownerOf(cascade.table)).deletedInRound
   const confirmed = gone === 0 ? 0 : gone + before
