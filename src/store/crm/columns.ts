@@ -150,8 +150,9 @@ export function exactNames(all: readonly string[], numbers: readonly string[]): 
 }
 
 /**
- * Equal for names that an engine takes for the same. Those in Java compare each character by the lower case of its upper
- * case, and so take `ı`, `İ` and `I` for one letter. A character whose other case is several stays as it is.
+ * Returns the same text for names that a database engine may treat as equal. Engines in Java compare the lower case of
+ * each character's upper case, so `ı`, `İ` and `I` are one letter. A character whose upper case is several stays as it
+ * is.
  */
 const fold = (name: string): string =>
   [...name.toLowerCase().replaceAll('i\u0307', 'i')].map(foldCharacter).join('')

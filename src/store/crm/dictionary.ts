@@ -63,9 +63,11 @@ export function digestOf(value: unknown): string {
   return createHash('sha256').update(JSON.stringify(value)).digest('hex')
 }
 
-/** Keys in `sync_meta`: this prefix and the object's name. Their value is the digest of the object's dictionary rows. */
+/**
+ * Keys in `sync_meta`: this prefix and the object's name. Their value is the digest of the object's dictionary rows.
+ */
 const DIGEST_KEY_PREFIX = `${META.dictionary} `
-/** The first such key (included) and the first key after them (excluded). */
+/** The first of these keys (included) and the first key after them (excluded). */
 export const DIGEST_KEY_RANGE = [DIGEST_KEY_PREFIX, `${META.dictionary}!`] as const
 
 /** A statement that writes a row of the dictionary. */

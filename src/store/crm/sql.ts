@@ -23,7 +23,7 @@ export function namesInUse(db: Sqlite): Names {
   return createUniqueNames(db.prepare<unknown[], string>('SELECT name FROM sqlite_master').pluck().all())
 }
 
-/** A name that is free for a table and its views: the wanted one, else with a number appended. */
+/** A name that is free for a table and its views: the wanted name, else that name with a number appended. */
 export function freeName(db: Sqlite, wanted: string): string {
   const inUse = namesInUse(db)
   for (let number = 1; ; number += 1) {
@@ -45,7 +45,10 @@ export function labelledView(table: string): string {
   return `labelled_${table}`
 }
 
-/** Creates an empty table with its indices. @param finalName its name after the rename, used to name the indices */
+/**
+ * Creates an empty table with its indices.
+ * @param finalName the table's name after the rename, used to name the indices
+ */
 export function createTable(
   db: Sqlite,
   table: string,
@@ -81,7 +84,6 @@ export function dropTable(db: Sqlite, table: string): void {
   drop(db, `DROP TABLE IF EXISTS ${quote(table)}`)
 }
 
-/** Drops the views over a table. */
 export function dropViews(db: Sqlite, table: string): void {
   for (const view of [liveView(table), labelledView(table)]) drop(db, `DROP VIEW IF EXISTS ${quote(view)}`)
 }

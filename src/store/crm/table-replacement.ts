@@ -32,7 +32,6 @@ export interface CrmTableReplacement {
   plan(object: string): void
   /** Writes the names of an object's table and columns to `crm_objects`, `crm_fields`, the views and the dictionary. */
   publish(object: string): void
-  /** Drops all tables and views of an object. */
   drop(object: string): void
   /**
    * An object with a table to fill or to empty. Unless `all` is true, the first table of an object waits until the
@@ -173,7 +172,8 @@ function createPublisher({
       if (column !== published) setColumn.run(column, object, name)
     }
     const hasNewViews = made !== undefined && replaceViews(db, viewsOf(made.table, made.columns, fields))
-    // While the next table is being filled, the present one's dictionary texts change only together with its views.
+    // While the next table is being filled, the dictionary texts of the present table change only together with its
+    // views.
     if (made && next && !hasNewViews) return
     replaceViews(db, dependentViews())
     // A new table also changes the descriptions of relations to it, in all objects.

@@ -13,7 +13,7 @@ export interface TypedTable {
 export interface CrmTableState {
   /** The present table, which people read. */
   made?: TypedTable
-  /** The table that replaces `made` once it is complete. It holds every record up to the greatest id in it. */
+  /** The table that replaces `made` once it is complete. `next` holds every record up to the greatest id in it. */
   next?: TypedTable
   /** Replaced tables, which are emptied in batches before they are dropped: dropping a large table takes long. */
   leaving: readonly string[]
@@ -31,10 +31,10 @@ export interface CrmTableStates {
 }
 
 const PREFIX = 'crm_table '
-/** Key of a counter of writes. After a rollback it differs from the counter in memory, so the states are read again. */
+/** Key of a counter of writes. A rollback makes it differ from the counter in memory, so the states are read again. */
 const COUNT = 'crm_tables'
 
-/** The states by object, as a connection sees them that may only read. */
+/** The states by object, for a connection that may only read. */
 export const readCrmTableStates = (prepare: Prepare): ReadonlyMap<string, CrmTableState> =>
   statesReader(prepare)()
 
@@ -49,7 +49,7 @@ function statesReader(prepare: Prepare): () => Map<string, CrmTableState> {
     )
 }
 
-/** @param changes gets each table whose state changes, since it may have been replaced */
+/** @param changes gets each table whose state changes, since the table may have been replaced */
 export function createCrmTableStates(
   prepare: Prepare,
   changes: Pick<NotedChanges, 'wholeTable'>,

@@ -14,9 +14,9 @@ import { lastId } from './sql.ts'
 import type { CrmTableStates, TypedTable } from './table-state.ts'
 
 /**
- * Notes which CRM records and objects a transaction writes, and writes the records to typed tables. Temporary triggers of
- * this connection store the notes in temporary tables. Therefore a rollback removes the notes too, and other connections
- * have no such triggers.
+ * Notes which CRM records and objects a transaction writes, and writes the records to typed tables. Temporary triggers
+ * of this connection store the notes in temporary tables. Therefore a rollback removes the notes too, and other
+ * connections have no such triggers.
  */
 export interface CrmTableRows {
   put(table: TypedTable, record: CrmRow): void
@@ -44,7 +44,7 @@ export interface CrmRow {
 }
 
 interface NotedRecord extends CrmRow {
-  /** 1 when a table that is being filled, in the order of ids, is past this id. */
+  /** 1 when the table that is being filled, in the order of ids, has reached this id. */
   reached: number
   /** 0 when only `deletedAt` was written; `fields` is then null. */
   whole: number
@@ -110,7 +110,9 @@ export function createCrmTableRows({ db, prepare, states, changes }: CrmTableRow
      WHERE n.object = @object ORDER BY n.id`,
   )
   const clearing = ['noted_crm_records', 'noted_crm_objects'].map(table => prepare(`DELETE FROM ${table}`))
-  /** By `columns` array: each table has a separate array. A renamed table keeps it, so the name is compared too. */
+  /**
+   * By `columns` array: each table has a separate array. A renamed table keeps its array, so the name is compared too.
+   */
   const writers = new WeakMap<readonly CrmColumn[], { table: string; writer: CrmTableWriter }>()
   const writerOf = ({ table, columns }: TypedTable): CrmTableWriter => {
     const known = writers.get(columns)
@@ -152,7 +154,7 @@ function write(writer: CrmTableWriter, record: NotedRecord, values: CrmValues): 
 
 export type CrmValues = readonly (readonly [field: string, value: unknown])[]
 
-/** The values of a record. Empty when the text is not a JSON object: then only `crm_records` has them. */
+/** The values of a record. Empty when the text is not a JSON object: then only `crm_records` has the text. */
 export function valuesOf(json: string | null): CrmValues {
   if (json === null) return []
   try {

@@ -41,11 +41,13 @@ interface CrmTablesDeps {
   transaction(work: () => void): Promise<void>
   /** The views that depend on the names of typed tables and their columns. */
   dependentViews(): readonly View[]
-  /** Called inside the transaction. When that is rolled back, the change is made and reported again later. */
+  /**
+   * Called inside the transaction. When the transaction is rolled back, the change is made and reported again later.
+   */
   onChange?: ((change: TypedTableChange) => void) | undefined
 }
 
-/** How long one batch blocks the event loop. Checked after each record. */
+/** How long one batch may block the event loop. Checked after each record. */
 const BATCH_MS = 10
 /** As BATCH_MS, in `finish`, when nothing else waits for the event loop. */
 const LONG_BATCH_MS = 50
@@ -55,7 +57,7 @@ export function createCrmTables({ transaction, ...deps }: CrmTablesDeps): CrmTab
   let isFilling = false
   let isClosed = false
 
-  /** Ends after an error, such as a full disk. The next `follow` starts it again. */
+  /** Fills tables, and ends after an error, such as a full disk. The next `follow` starts it again. */
   const fillInBackground = async () => {
     if (isFilling) return
     isFilling = true
@@ -86,8 +88,8 @@ export function createCrmTables({ transaction, ...deps }: CrmTablesDeps): CrmTab
 }
 
 /**
- * The steps inside a transaction. Each has a savepoint: when a table causes an error, only that step is rolled back.
- * The tables of the object are then dropped.
+ * The steps inside a transaction. Each step has a savepoint: when a table causes an error, only that step is rolled
+ * back. The tables of the object are then dropped.
  */
 function createSteps({
   db,
@@ -157,8 +159,8 @@ function createSteps({
 }
 
 /**
- * Switches the typed tables off. Drops those of earlier processes, and removes their names from `crm_objects`,
- * `crm_fields`, the views and the dictionary. Returns CrmTables that do nothing.
+ * Switches the typed tables off. Drops the tables of earlier processes, and removes their names from
+ * `crm_objects`, `crm_fields`, the views and the dictionary. Returns CrmTables that do nothing.
  */
 export function disableCrmTables({
   db,
@@ -186,7 +188,7 @@ export interface TypedTableChange {
   reason: string
 }
 
-/** Undefined when the object has the same table as before, or had none. */
+/** @returns undefined when the object has the same table as before, or had none */
 function tableChange(
   before: CrmTableState | undefined,
   after: CrmTableState | undefined,
@@ -201,13 +203,13 @@ function tableChange(
   return { kind: 'replaced', table, reason: `the fields of its object have changed (${difference})` }
 }
 
-/** The reason has the code of the error alone, since its message may quote a value. */
+/** The reason contains only the error's code, since the error's message may quote a value. */
 function failedTable(object: string, state: CrmTableState | undefined, error: unknown): TypedTableChange {
   const reason = `writing it failed (${errorCode(error) ?? 'unknown error'})`
   return { kind: 'failed', table: state?.made?.table ?? nameFor(object), reason }
 }
 
-/** Undefined when the columns are the same: then another program has dropped the table. */
+/** @returns undefined when the columns are the same: then another program has dropped the table */
 function differenceOf(had: TypedTable, has: TypedTable): string | undefined {
   const earlier = new Map(had.columns.map(column => [column.column, JSON.stringify(column)]))
   const names = new Set(has.columns.map(({ column }) => column))

@@ -6,7 +6,7 @@ import { createDayBegin } from '../../base/time-zone.ts'
 export interface CalendarRules {
   /** An IANA name, such as `Asia/Tokyo`. */
   timeZone: string
-  /** 1 is Monday. */
+  /** ISO weekday on which a week begins; 1 is Monday. */
   weekStart: number
   /** The month in which the fiscal year begins, from 1 to 12. */
   fiscalYearStart: number
@@ -25,7 +25,7 @@ export interface CalendarDay {
   /** Days since 1970-01-01. */
   day_number: number
   utc_from: string
-  /** Exclusive. */
+  /** The first instant after the day. */
   utc_to: string
   week: string
   month: string
@@ -38,11 +38,11 @@ export interface CalendarDay {
   /** When work begins; null on a day without work. */
   work_from: string | null
   work_to: string | null
-  /** From the first of the days to this one. */
+  /** Working hours from the first day of the calendar to this day. */
   work_hours_before: number
 }
 
-/** @param first the first year; `last` the last one */
+/** @returns the days of the years from `first` to `last`, both included */
 export function calendarDays(
   rules: CalendarRules,
   { first, last }: { first: number; last: number },
@@ -56,7 +56,7 @@ export function calendarDays(
   for (let number = begin; number < end; number += 1) {
     const to = beginOf(number + 1)
     const day = dayOf(number, rules)
-    // From the end of the day: clocks are changed at night, before work begins.
+    // Counted back from the end of the day: clocks are changed at night, before work begins.
     const instant = (minute: number) =>
       day.is_workday === 0 ? null : isoInstant(to - DAY_MS + minute * MINUTE_MS)
     days.push({
@@ -100,14 +100,14 @@ function dayOf(number: number, rules: CalendarRules): Named {
   }
 }
 
-/** Instants as the calendar has them. */
+/** Converts instants to days and working hours of the calendar. */
 export interface LocalTime {
   /** When the first day begins, and when the last one has ended, in ms since the epoch. */
   from: number
   to: number
   /** Undefined for an instant outside of the calendar. */
   dayOf(ms: number): CalendarDay | undefined
-  /** Working hours from the first day of the calendar to the instant. Their difference is the working time between two. */
+  /** Working hours from the first day of the calendar to the instant. The difference of two results is working time. */
   workHoursTo(ms: number): number | null
 }
 

@@ -8,11 +8,11 @@ import { createDerivedRows, type DerivedRow } from './derivation.ts'
 import { foreignReportObjects } from './derived-tables.ts'
 
 /**
- * Keeps `column_values`. A table is counted again when it has changed since, in one scan for all its columns, and at most
- * once an hour: of 140,000 activities this takes a tenth of a second.
+ * Keeps `column_values` up to date. A table is counted again when it has changed since, in one scan for all its
+ * columns, and at most once an hour: for 140,000 activities a scan takes a tenth of a second.
  */
 export interface ColumnValues {
-  /** @returns when a table that it has left is counted, by `clock.elapsed`, in ms; Infinity when it has left none */
+  /** @returns when a postponed table may be counted, by `clock.elapsed`, in ms; Infinity when none was postponed */
   update(): Promise<number>
 }
 
@@ -23,7 +23,7 @@ interface ColumnValuesDeps {
   transaction<T>(work: () => T): Promise<T>
 }
 
-/** By table: the number of its last change when it was counted, and the columns that were. */
+/** By table: the number of the table's last change when it was counted, and the counted columns. */
 type Counted = Readonly<Record<string, string>>
 
 export function createColumnValues({ db, prepare, clock, transaction }: ColumnValuesDeps): ColumnValues {
@@ -42,7 +42,7 @@ export function createColumnValues({ db, prepare, clock, transaction }: ColumnVa
       let again = Number.POSITIVE_INFINITY
       if (!hasTable(db, COLUMN_VALUES.name) || foreignReportObjects(db).length > 0) return again
       const changes = lastChanges(prepare)
-      // The table is empty where this version has just made it.
+      // After this version has created the table, it is empty, so everything is counted.
       const isEmpty = prepare('SELECT 1 FROM column_values').get() === undefined
       const counted = isEmpty ? {} : (readNote<Counted>(meta.get, META.countedValues) ?? {})
       let note = counted
@@ -57,7 +57,7 @@ export function createColumnValues({ db, prepare, clock, transaction }: ColumnVa
         }
         const found = countValues(prepare, each)
         note = { ...note, [each.table]: state }
-        // A transaction for each table, so that the sync goes on between two.
+        // A transaction for each table, so that the sync goes on between two tables.
         await transaction(() => {
           values.replace([each.table], found)
           meta.set(META.countedValues, JSON.stringify(note))
@@ -79,7 +79,10 @@ function lastChanges(prepare: Prepare): ReadonlyMap<string, number> {
 const MOST_VALUES = 200
 const LONGEST = 100
 
-/** How many live rows have each value. A column that is no enumeration has no rows. */
+/**
+ * Counts the live rows with each value. Leaves out columns with more than MOST_VALUES values or with a longer value
+ * than LONGEST.
+ */
 function countValues(
   prepare: Prepare,
   { table, columns }: EnumeratedTable,

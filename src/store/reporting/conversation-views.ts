@@ -2,7 +2,7 @@ import { HOW, positionOf, ROLES } from './conversations.ts'
 import { AS_OF, TODAY } from './periods.ts'
 import { localDay } from './roles-in-table.ts'
 
-/** The views over what is derived from conversations, whose tables have internal numbers in place of long keys. */
+/** The views over the tables derived from conversations. These tables have internal numbers in place of long keys. */
 
 const HOW_NAME = `CAST(CASE p.how ${Object.entries(HOW)
   .map(([name, how]) => `WHEN ${how} THEN '${name}'`)
@@ -27,7 +27,7 @@ const SPEAKER_RATIO = `CASE WHEN c.kind = 'meeting' THEN (
           UNION ALL SELECT lower(trim(o.owner_email)) FROM meetings o
             WHERE o.id = s.meeting_id AND o.owner_name = s.speaker_name)) < 2) END`
 
-/** Working hours from the first day of the calendar to an instant. */
+/** SQL for the working hours from the first day of the calendar to an instant. */
 const workHoursTo = (instant: string) => `(SELECT d.work_hours_before
     + coalesce(max(0, julianday(min(d.work_to, n.instant)) - julianday(d.work_from)) * 24, 0)
   FROM (SELECT ${instant} AS instant) n JOIN calendar d ON d.day = ${localDay('n.instant')})`

@@ -3,16 +3,16 @@ import { createDerivedRows, type Deriving, listsBy, msOf, rowsFor } from './deri
 import type { Side } from './sides.ts'
 
 /**
- * Conversations, who takes part in them, and the CRM records that they belong to. E-mails and meetings are followed first,
- * then their people, then what their people say about them.
+ * Derives conversations, the people who take part in them, and the CRM records that they belong to. A function follows
+ * keys: it computes what is derived from the rows with these keys again.
  */
 
-/** In place of a time that is not known: before every other. */
+/** Stands for an unknown time, before every other time. */
 const NO_TIME = -1e15
 
 export const ROLES = { FROM: 1, TO: 2, CC: 3, BCC: 4, OWNER: 5, ATTENDEE: 6, SPEAKER: 7 } as const
 
-/** How a conversation belongs to a record. The greatest is the strongest. */
+/** How a conversation belongs to a record. The greatest value is the strongest. */
 export const HOW = { participant: 1, derived: 2, related: 3, direct: 4 } as const
 
 interface SourceConversation {
@@ -30,13 +30,13 @@ interface SourcePerson {
   address: string | null
   isNamed: number
   isInternal: number | null
-  /** 1 for who wrote the e-mail or spoke in the meeting. */
+  /** 1 when the person wrote the e-mail or spoke in the meeting. */
   hasSaid: number
   contact: string | null
 }
 
 interface SourceSpeaker {
-  /** Of the meeting. */
+  /** Id of the meeting. */
   id: string
   position: number
   hasSaid: number
@@ -52,7 +52,7 @@ const MAIL_PEOPLE = `SELECT p.header_message_id AS id, ${MAIL_ROLE} AS role, low
     trim(coalesce(p.display_name, '')) <> '' AS isNamed, NULL AS isInternal, p.role = 'FROM' AS hasSaid,
     nullif(p.contact_id, '') AS contact
   FROM json_each(:keys) k CROSS JOIN message_participants p ON p.header_message_id = k.value`
-/** A meeting without a time, such as one that was withheld from the first read on, has that of its activity. */
+/** A meeting without a time, such as one withheld from the first read on, gets the time of its activity. */
 const MEETINGS = `SELECT m.id, coalesce(m.start_time, (SELECT min(a.occurred_at) FROM activities a
       WHERE a.source_id = m.id AND a.source_type = 'MEETING' AND a._deleted_at IS NULL)) AS happenedAt, CASE WHEN m.access IS NOT 'withheld' THEN nullif(m.title, '') END AS title, 0 AS isGroup,
     CASE m.access WHEN 'open' THEN 1 WHEN 'withheld' THEN 0 END AS isReadable,
@@ -66,7 +66,7 @@ const MEETING_PEOPLE = `SELECT m.id, ${ROLES.OWNER} AS role, lower(trim(m.owner_
   FROM json_each(:keys) k CROSS JOIN meetings m ON m.id = k.value AND m.access IS NOT 'withheld'
   CROSS JOIN meeting_attendees a ON a.meeting_id = m.id`
 
-/** Speakers whom no name of the meeting matches. */
+/** Speakers whose name no owner or attendee with an address has. */
 const SPEAKERS = `SELECT m.id, s.position, coalesce(s.speaker_ratio > 0, 0) AS hasSaid
   FROM json_each(:keys) k CROSS JOIN meetings m ON m.id = k.value AND m.access = 'open'
   CROSS JOIN meeting_speakers s ON s.meeting_id = m.id
@@ -74,10 +74,10 @@ const SPEAKERS = `SELECT m.id, s.position, coalesce(s.speaker_ratio > 0, 0) AS h
     AND NOT EXISTS (SELECT 1 FROM meeting_attendees a
       WHERE a.meeting_id = s.meeting_id AND a.name = s.speaker_name AND trim(coalesce(a.email, '')) <> '')`
 
-/** Speakers have negative numbers in place of those of people. */
+/** Speakers have negative numbers in place of the internal numbers of people. */
 const speakerNumber = (position: number): number => -1 - position
 
-/** SQL for the place of the speaker whose number the column has. */
+/** SQL for the position of the speaker whose number is in the column. */
 export const positionOf = (column: string): string => `-1 - ${column}`
 
 function hasSpoken(meeting: string, name: string): string {
@@ -94,7 +94,7 @@ const BASE_COLUMNS = [
   ...(['is_readable', 'minutes'] as const),
 ]
 
-/** Follows e-mails or meetings: their own columns, and who takes part. */
+/** Follows e-mails or meetings: derives their own columns, and the people who take part. */
 export function createConversations(kind: 'mail' | 'meeting', derivation: Deriving) {
   const { prepare, waiting, time, localHour } = derivation
   const conversations = createDerivedRows(prepare, {
@@ -189,7 +189,7 @@ export function createConversations(kind: 'mail' | 'meeting', derivation: Derivi
       ...changed.map(({ conversation }) => conversation),
       ...come.map(row => numberOf(row.conversation_id)),
     ])
-    // A number that was only just given may belong to no conversation when its turn comes.
+    // A record that has just got its number may have no conversation. Following removes its row.
     waiting.add(
       'record',
       changed.map(({ contact }) => contact),
@@ -197,12 +197,12 @@ export function createConversations(kind: 'mail' | 'meeting', derivation: Derivi
   }
 }
 
-/** What follows SELECT for the addresses of people, and for the records of conversations. */
+/** SQL after SELECT: for the addresses of people, and for the records of conversations. */
 const ADDRESSES = 'p.person_id FROM json_each(:keys) k CROSS JOIN people p ON p._id = k.value'
 export const RECORDS =
   'r.record FROM json_each(:keys) k CROSS JOIN _record_conversations r ON r.conversation = k.value'
 
-/** Changes one row, or none. Its parameters are the number of a conversation, and 1 where both sides took part. */
+/** Changes one row or none. Parameters: the number of a conversation, and 1 when both sides took part, else 0. */
 export const SET_TWO_WAY =
   'UPDATE conversations SET _is_two_way = NOT _is_two_way WHERE _id = ? AND _is_two_way <> ?'
 
@@ -231,13 +231,13 @@ function greatest<T extends string | number>(one: T | null, other: T | null): T 
   return one > other ? one : other
 }
 
-/** SQL for pairs of name and internal number, by a JSON array of names, and to give numbers to names. */
+/** `find` returns pairs of name and internal number for a JSON array of names; `create` gives numbers to names. */
 const NUMBERS = {
   person: {
     find: 'SELECT p.person_id, p._id FROM json_each(?) k CROSS JOIN people p ON p.person_id = k.value',
     create: `INSERT INTO people (person_id, party_id, side, is_member_now) SELECT value, value, 'unknown', 0 FROM json_each(?)`,
   },
-  /** Of an object, which is the second parameter. */
+  /** The CRM object is the second parameter. */
   record: {
     find: 'SELECT r.record_id, r._id FROM json_each(?) k CROSS JOIN record_activity r ON r.object = ? AND r.record_id = k.value',
     create:
@@ -245,7 +245,7 @@ const NUMBERS = {
   },
 } as const
 
-/** Internal numbers by name, which are given to names that have none. */
+/** Returns internal numbers by name, and gives one to each name that has none. */
 function createNumbers(prepare: Prepare, of: keyof typeof NUMBERS) {
   const find = prepare<[string, number]>(NUMBERS[of].find).raw()
   const create = prepare(NUMBERS[of].create)
@@ -282,7 +282,7 @@ interface KnownConversation {
   number: number
   kind: 'mail' | 'meeting'
   isReadable: number | null
-  /** Side of the people without an address; null without any. */
+  /** Side of the people without an address; null when everyone has an address. */
   others: 'theirs' | 'unknown' | null
 }
 
@@ -307,7 +307,7 @@ const TAKING_PART = `SELECT x.conversation, x.role, p.person_id, p.side, p.conta
 
 const LINK_COLUMNS = `l.context_type AS object, l.context_id AS record_id, CASE l.origin WHEN 'DIRECT' THEN ${HOW.direct} ELSE ${HOW.derived} END AS how`
 
-/** All roads from a conversation to records, but those that only its people's addresses say. */
+/** SQL for all links from conversations to records, except those that follow only from people's addresses. */
 const LINKS = `SELECT c._id AS conversation, ${LINK_COLUMNS} FROM json_each(:keys) k
     CROSS JOIN conversations c ON c._id = k.value AND c.kind = 'mail'
     CROSS JOIN message_copies m ON m.mail_id = c.conversation_id
@@ -330,7 +330,10 @@ const LINKS = `SELECT c._id AS conversation, ${LINK_COLUMNS} FROM json_each(:key
     CROSS JOIN meetings m ON m.id = c.conversation_id AND m.access IS NOT 'withheld'
     CROSS JOIN meeting_attendees p ON p.meeting_id = m.id WHERE p.contact_id <> ''`
 
-/** SQL for the side of people without an address: those who are theirs, else those of whom nothing says that they are ours. */
+/**
+ * SQL for the side of people without an address: `theirs` if one is known to be theirs, else `unknown` unless all are
+ * ours.
+ */
 const OTHERS = `CASE c.kind
     WHEN 'mail' THEN (SELECT max('unknown') FROM message_participants p
       WHERE p.header_message_id = c.conversation_id AND trim(coalesce(p.handle, '')) = '')
@@ -343,7 +346,7 @@ const OTHERS = `CASE c.kind
           AND NOT EXISTS (SELECT 1 FROM meeting_attendees a WHERE a.meeting_id = s.meeting_id AND a.name = s.speaker_name) LIMIT 1))
     END`
 
-/** Follows the people of conversations: whose they are, and which records they belong to. */
+/** Follows conversations whose people have changed: derives their sides and their records. */
 export function createConversationPeople({ prepare, waiting, crm: { contactObject } }: Deriving) {
   const conversations = createDerivedRows(prepare, {
     table: 'conversations',
@@ -428,7 +431,7 @@ export function createConversationPeople({ prepare, waiting, crm: { contactObjec
   }
 }
 
-/** 1 with a person of theirs, 0 without; null where somebody may be theirs. */
+/** 1 when a person is theirs, 0 when no one is; null when a person may be theirs. */
 function isWithTheirs(sides: readonly Side[], areAllShown: boolean): 0 | 1 | null {
   if (sides.includes('theirs')) return 1
   return areAllShown && sides.length > 0 && !sides.includes('unknown') ? 0 : null

@@ -2,16 +2,16 @@ import type { StoredSettings } from './report-settings.ts'
 import { textLiteral } from './roles-in-table.ts'
 
 /**
- * SQL for what a deal is by the rules of every workspace, of today in `deals` and of any day in `deal_versions`: so both
- * mean the same.
+ * SQL for the columns that `deals` (today) and `deal_versions` (any day) share, so that the columns mean the same in
+ * both.
  */
 
-/** The roles of deals, with the pipeline of its stage for a deal that has none. @param roles a subquery of them */
+/** The roles of deals. A deal without a pipeline gets that of its stage. @param roles a subquery with the roles */
 export const withPipelines = (roles: string): string =>
   `(SELECT r.*, CAST(coalesce(r.pipeline, o.pipeline_id) AS TEXT) AS pipeline_id
     FROM ${roles} r LEFT JOIN stage_outcomes o ON o.stage_id = r.stage)`
 
-/** @returns the columns of the roles `x`, which are in the stage `s` of `stage_outcomes` */
+/** @returns SQL by column, over the roles `x` and the row `s` of `stage_outcomes` for the deal's stage */
 export const dealColumns = (settings: StoredSettings) => ({
   pipeline_id: 'x.pipeline_id',
   stage_id: 'CAST(x.stage AS TEXT)',
@@ -31,7 +31,7 @@ export const dealColumns = (settings: StoredSettings) => ({
         s.outcome, 'unknown') END AS TEXT)`,
 })
 
-/** The values of a deal's status by what they mean, as `report_settings` has them. */
+/** SQL for the outcome that a deal's status means, by the values in `report_settings`. */
 function statusOutcome(settings: StoredSettings): string {
   const stored = settings.get('crm.deal.status_values')
   const meanings: Record<string, readonly string[]> = stored ? JSON.parse(stored) : {}

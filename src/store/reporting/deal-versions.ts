@@ -20,8 +20,8 @@ import { localDay, type RecordSource, recordSource, roleValues } from './roles-i
 
 /**
  * Keeps `deal_versions`: each deal as it was between two changes that parley observed. The rows are computed from the
- * record and its changes, backwards from the present, by the rules of today. Only the outcome of a purged deal cannot be
- * computed again, so it stays as it is stored.
+ * record and its changes, backwards from the present, by the rules of today. Only the outcome of a purged deal cannot
+ * be computed again, so it stays as it is stored.
  */
 export interface DealVersions {
   /** Computes the versions of the deals that have changed since the last call, or of all when a rule has changed. */
@@ -34,7 +34,7 @@ interface DealVersionsDeps {
   transaction<T>(work: () => T): Promise<T>
 }
 
-/** How many deals one transaction computes: some hundredths of a second. */
+/** How many deals one transaction computes, which takes some hundredths of a second. */
 const DEALS_AT_ONCE = 50
 
 export function createDealVersions({ db, prepare, transaction }: DealVersionsDeps): DealVersions {
@@ -62,18 +62,18 @@ export function createDealVersions({ db, prepare, transaction }: DealVersionsDep
   }
 }
 
-/** From what the table was computed. */
+/** The inputs from which the table was computed. */
 interface Computed {
   /** Digest of the rules. */
   rules: string
-  /** The changes until here are in it. */
+  /** The table includes the changes up to this point. */
   point: ChangePoint | undefined
 }
 
 const allDeals = (db: Sqlite, { object }: RecordSource): string[] =>
   db.prepare<unknown[], string>('SELECT id FROM crm_records WHERE object = ? ORDER BY id').pluck().all(object)
 
-/** Undefined when all may have changed. Deals that share a note with a changed one are among them. */
+/** The changed deals, and deals that share a note with a changed deal. Undefined when all deals may have changed. */
 function changedDeals(db: Sqlite, { object, noted }: RecordSource, point: ChangePoint): string[] | undefined {
   const notes = changesSince(db, point)
   const parts = notes?.get(noted.table) ?? []
@@ -90,13 +90,14 @@ function changedDeals(db: Sqlite, { object, noted }: RecordSource, point: Change
     .flatMap(([id, cell]) => (changed.some(note => standsFor(note, cell)) ? [id] : []))
 }
 
-// ------------------------------------------------------------------------------------------------ the history of a deal
+// ------------------------------------------------------------------------------------------------ the history of a
+// deal
 
 interface DealRecord {
   id: string
   fields: string | null
   firstSeenAt: string
-  /** When its content last changed. */
+  /** When the content of the record last changed. */
   syncedAt: string
   deletedAt: string | null
 }
@@ -105,14 +106,14 @@ interface DealChange {
   field: string
   at: string
   old: string | null
-  /** 1 for a change whose values were purged: one that was never purged has at least one value. */
+  /** 1 for a change whose values were purged: any other change has at least one value. */
   isPurged: number
 }
 
 interface DealState {
   from: string
   to: string | null
-  /** `gone` after its deletion; `purged` where its values are not known any more. */
+  /** `gone` after the deal's deletion; `purged` when its values are no longer known. */
   kind: 'known' | 'purged' | 'gone'
   values: ReadonlyMap<string, unknown>
 }
@@ -120,9 +121,9 @@ interface DealState {
 const NO_VALUES: ReadonlyMap<string, unknown> = new Map()
 
 /**
- * What a deal was between its changes, the earliest first. The values are those of now, with one change after the other
- * taken back. Of a purged deal that came back, they are known from its return on. Pure.
- * @param changes the latest first
+ * The states of a deal between its changes, the earliest first. The values are the present ones, with one change after
+ * the other undone. The values of a purged deal that came back are known only from its return on. Pure.
+ * @param changes the changes, the latest first
  */
 export function dealStates(deal: DealRecord, changes: readonly DealChange[]): DealState[] {
   const { firstSeenAt, deletedAt } = deal
@@ -157,7 +158,7 @@ export function dealStates(deal: DealRecord, changes: readonly DealChange[]): De
 
 // ------------------------------------------------------------------------------------------------ rows
 
-/** What the columns of a version depend on. */
+/** The roles that the columns of a version depend on. */
 const ROLES = [
   ...['stage', 'pipeline', 'amount', 'currency', 'close_date', 'owner', 'forecast_category'],
   ...['is_closed', 'is_won', 'status'],
@@ -226,7 +227,7 @@ function cellIn(source: RecordSource, field: string, values: ReadonlyMap<string,
   return typeof cell === 'number' && Number.isSafeInteger(cell) ? BigInt(cell) : cell
 }
 
-/** The rows that the statement of `writeSql` uses. */
+/** The rows of other tables that the statement of `writeSql` uses. */
 function rulesOf(prepare: Prepare): unknown[] {
   return [
     prepare('SELECT stage_id, stage, pipeline_id, outcome, is_guessed FROM stage_outcomes').all(),

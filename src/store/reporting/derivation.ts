@@ -4,7 +4,7 @@ import type { LocalTime } from './calendar-days.ts'
 import type { Domains } from './sides.ts'
 import type { WaitingKeys } from './waiting-keys.ts'
 
-/** What the steps that follow changed keys share. */
+/** What the functions that follow changed keys share. */
 export interface Deriving {
   prepare: Prepare
   waiting: WaitingKeys
@@ -13,7 +13,10 @@ export interface Deriving {
   localHour(ms: number): number
   domains: Domains
   replyLimitDays: number
-  /** SQL for the contacts and companies whose ids are in a JSON array, undefined where the CRM has none; the object of contacts. */
+  /**
+   * SQL for the contacts and companies with the ids in a JSON array, undefined when the CRM has none; the contacts' CRM
+   * object.
+   */
   crm: { contacts: string | undefined; companies: string | undefined; contactObject: string }
 }
 
@@ -21,11 +24,11 @@ export interface Deriving {
 export const rowsFor = <Row>(prepare: Prepare, sql: string, keys: readonly DerivedCell[]): Row[] =>
   prepare<Row>(sql).all({ keys: JSON.stringify(keys) })
 
-/** Rows by what a function says of each; the last of several. */
+/** Rows by the key that `keyOf` returns; of several rows with one key, the last. */
 export const rowsBy = <Row, Key>(rows: readonly Row[], keyOf: (row: Row) => Key): Map<Key, Row> =>
   new Map(rows.map(row => [keyOf(row), row]))
 
-/** Lists of rows by what a function says of each. */
+/** Lists of rows by the key that `keyOf` returns. */
 export function listsBy<Row, Key>(rows: readonly Row[], keyOf: (row: Row) => Key): Map<Key, Row[]> {
   const lists = new Map<Key, Row[]>()
   for (const row of rows) {
@@ -36,7 +39,7 @@ export function listsBy<Row, Key>(rows: readonly Row[], keyOf: (row: Row) => Key
   return lists
 }
 
-/** Undefined for what is no instant. */
+/** Undefined when the text is not an instant. */
 export function msOf(instant: string | null): number | undefined {
   const ms = instant === null ? Number.NaN : Date.parse(instant)
   return Number.isNaN(ms) ? undefined : ms
@@ -49,14 +52,14 @@ export type DerivedRow<Column extends string> = Readonly<Record<Column, DerivedC
 interface DerivedTable<Column extends string> {
   table: string
   columns: readonly Column[]
-  /** Each row is known by them. */
+  /** The columns that identify a row. */
   key: readonly NoInfer<Column>[]
   scope: NoInfer<Column>
-  /** SQL about the row `t`, for a table that has rows of others too. */
+  /** SQL condition on the row `t`, for a table that has other rows too. */
   where?: string
 }
 
-/** Replaces rows of a derived table where they differ, so that a change of one row writes one. */
+/** Replaces rows of a derived table where they differ, so that a change of one row writes one row. */
 export function createDerivedRows<Column extends string>(
   prepare: Prepare,
   { table, columns, key, scope, where = 'true' }: DerivedTable<Column>,
@@ -72,8 +75,8 @@ export function createDerivedRows<Column extends string>(
   const keyOf = (row: DerivedRow<Column>) => JSON.stringify(key.map(column => row[column]))
   return {
     /**
-     * @param scopes values of the scope's column, of which the table then has exactly these rows
-     * @returns the rows that are gone and those that have come; a changed row is in both
+     * @param scopes values of the scope's column; afterwards the table has exactly `rows` with these values
+     * @returns the removed rows and the new rows; a changed row is in both
      */
     replace<Row extends DerivedRow<Column>>(scopes: readonly DerivedCell[], rows: readonly Row[]) {
       const stored = rowsBy(prepare<DerivedRow<Column>>(sql.read).all(JSON.stringify(scopes)), keyOf)

@@ -14,8 +14,9 @@ import type { Sqlite } from '../database/sqlite-types.ts'
 import { createMeta, META } from '../sync/meta.ts'
 
 /**
- * The derived tables for reports. They are created from their descriptions and dropped when these change, since their rows
- * are computed from other tables. They are not STRICT: declared types such as DATE and BOOLEAN are shown by many clients.
+ * The derived tables for reports. They are created from their descriptions and dropped when these change, since their
+ * rows are computed from other tables. They are not STRICT: declared types such as DATE and BOOLEAN are shown by many
+ * clients.
  */
 
 const TYPES: Readonly<Record<DescribedColumn['kind'], string>> = {
@@ -29,7 +30,9 @@ const TYPES: Readonly<Record<DescribedColumn['kind'], string>> = {
   any: 'ANY',
 }
 
-/** Tables that only parley uses. Numbers are those of `conversations`, `people` and `record_activity`. */
+/**
+ * Tables that only parley uses. The numbers in them are the `_id` of `conversations`, `people` and `record_activity`.
+ */
 const INTERNAL_TABLES = {
   _waiting_keys: `CREATE TABLE \`_waiting_keys\` ( /* Keys of changed rows that the tables for reports have not followed yet. */
 	\`kind\` INTEGER NOT NULL /* Kind of key, in the order in which they are followed. */,
@@ -77,13 +80,13 @@ const TABLES: ReadonlyMap<string, string> = new Map([
   ...Object.entries(INTERNAL_TABLES),
 ])
 
-/** They hold numbers of each other, so they are made together. */
+/** These tables hold internal numbers of each other, so they are created together. */
 const NUMBERED: readonly string[] = [
   ...['people', 'parties', 'conversations', 'record_activity'],
   ...Object.keys(INTERNAL_TABLES),
 ]
 
-/** What the tables are made of. When it changes, their rows are computed again. */
+/** The SQL of the numbered tables. When it changes, their rows are computed again. */
 export const DERIVED_SQL = NUMBERED.map(name => TABLES.get(name)).join('\n')
 
 /** By index: its table and columns. */
@@ -101,7 +104,7 @@ const INDICES = {
   _company_domains_by_domain: '_company_domains (domain) WHERE domain IS NOT NULL',
 } as const
 
-/** Those about conversations, and those about deals. The first need the second. */
+/** The tables and views about conversations, then those about deals. The former need the latter. */
 const CONVERSATIONS: readonly string[] = [
   ...NUMBERED,
   ...[DEAL_FACTS, ...CONVERSATION_VIEWS].map(({ name }) => name),
@@ -110,8 +113,8 @@ const NAMES = [...TABLES.keys(), ...REPORT_VIEWS.map(({ name }) => name)]
 const DEALS = NAMES.filter(name => !CONVERSATIONS.includes(name))
 
 /**
- * Creates the tables that are missing or have other columns in this version. Those about deals are all made or none, and
- * those about conversations too: none is made where somebody has used one of their names.
+ * Creates the tables that are missing or have other columns in this version. The tables about deals are all created or
+ * none, and so are those about conversations: none when a foreign table or view has a name.
  */
 export function ensureReportTables(db: Sqlite): void {
   const absent = absentReportObjects(db)
@@ -137,7 +140,7 @@ export function ensureReportTables(db: Sqlite): void {
   const areMade = outdated.length === 0 && left.length === 0 && indices.every(([name]) => present.has(name))
   if (areMade && (meta.get(META.reportObjects) ?? '[]') === names) return
   db.transaction(() => {
-    // They would not be followed any more, and keep what is purged.
+    // parley would no longer update these tables, so they would keep purged content.
     for (const name of left) drop(db, name)
     if (left.length > 0) meta.remove(META.reportRules)
     for (const [name, sql] of outdated) {
@@ -160,7 +163,7 @@ export function reportTablesIn(db: Sqlite): { deals: boolean; conversations: boo
   }
 }
 
-/** The tables and views that parley does not make, since somebody else has one of their names. */
+/** The tables and views that parley does not create, since a foreign table or view has one of the names. */
 export function absentReportObjects(db: Sqlite): ReadonlySet<string> {
   const foreign = foreignReportObjects(db)
   if (foreign.length === 0) return new Set()
@@ -168,7 +171,7 @@ export function absentReportObjects(db: Sqlite): ReadonlySet<string> {
   return new Set(isDeals ? NAMES : CONVERSATIONS)
 }
 
-/** The new table keeps what the old one says: a deleted stage, or a purged deal, has nothing that could say it again. */
+/** The new table keeps the old rows: those of a deleted stage or of a purged deal cannot be computed again. */
 function replaceTable(db: Sqlite, name: string, sql: string): void {
   const before = `sync_before_${name}`
   const wasThere = hasTable(db, name)
@@ -193,13 +196,13 @@ function drop(db: Sqlite, name: string): void {
   if (type === 'view' || type === 'table') db.exec(`DROP ${type} ${quote(name)}`)
 }
 
-/** Names of the tables and views for reports that parley has made. */
+/** Names of the tables and views for reports that parley has created. */
 function ownReportObjects(db: Sqlite): readonly string[] {
   const own: unknown = JSON.parse(createMeta(sql => db.prepare(sql)).get(META.reportObjects) ?? '[]')
   return Array.isArray(own) ? own.map(String) : []
 }
 
-/** The tables and views of other people that have names of those for reports. */
+/** Foreign tables and views: parley did not create them, but they have names of tables and views for reports. */
 export function foreignReportObjects(db: Sqlite): string[] {
   const known = ownReportObjects(db)
   const others = NAMES.filter(name => !known.includes(name))
@@ -213,7 +216,7 @@ export function foreignReportObjects(db: Sqlite): string[] {
     .all(JSON.stringify(others))
 }
 
-/** As the tables of migrations, which explain their columns too. A table with an `_id` is joined by it. */
+/** SQL with a comment for each column, as in migrations. A table with an `_id` is joined by this number. */
 function tableSql({ name, about, columns }: DescribedTable): string {
   const isNumbered = columns.some(column => column.name === '_id')
   const lines = columns.map(column => {

@@ -9,18 +9,18 @@ export interface FieldFacts extends CrmField {
   filled: number
 }
 
-/** The object of the CRM that holds some records, or the field that holds one of their roles. */
+/** The choice of a CRM object for a kind of records, or of a field for one of their roles. */
 export interface RoleChoice {
-  /** Its name; undefined when there is none. */
+  /** Name of the object or field; undefined when none was chosen. */
   value: string | undefined
   isGuessed: boolean
-  /** Why this one, or why none. */
+  /** Why this object or field was chosen, or why none was. */
   why: string
-  /** Whether a setting names one that does not exist. */
+  /** Whether a setting names an object or field that does not exist. */
   isMissing?: true
 }
 
-/** A setting may say that a role has no field, so that none is guessed. */
+/** A setting with this value says that a role has no field, so that none is guessed. */
 const NO_FIELD = 'none'
 
 export interface FieldQuestion {
@@ -29,7 +29,7 @@ export interface FieldQuestion {
   fields: readonly FieldFacts[]
   /** By role: the field that the settings name, or `NO_FIELD`. */
   set: Readonly<Record<string, string | undefined>>
-  /** By role: the field that was guessed before, and why. It is kept while it exists. */
+  /** By role: the field that was guessed before, and why. The guess is kept while the field exists. */
   before: Readonly<Record<string, { value: string; why: string } | undefined>>
   /** The names of the CRM objects that hold companies, stages and pipelines. */
   targets: Readonly<Record<NonNullable<Exclude<CrmRole['to'], 'members'>>, (object: string) => boolean>>
@@ -102,10 +102,11 @@ function kindOf({ type, isRelation }: FieldFacts): RoleKind {
   return form === 'date' || form === 'timestamp' ? 'day' : form
 }
 
-/** A name that fits better wins, but a field that few records have does not win over one that most have. */
+/** The name that fits best wins, among the fields with at least half as many values as the fullest field. */
 function bestOf(candidates: readonly FieldFacts[], role: CrmRole): FieldFacts | undefined {
   const named = candidates.filter(field => rankOf(field, role) >= 0)
-  // What points at a stage is the stage, whatever its name is. Members and companies may be pointed at for many reasons.
+  // The only relation to a stage, pipeline or company holds the role, whatever its name. Members are related for many
+  // reasons.
   const pointsThere = role.to === 'stage' || role.to === 'pipeline'
   const relations = candidates.filter(({ isRelation }) => isRelation)
   const shown =
@@ -122,7 +123,9 @@ function rankOf({ name, label }: FieldFacts, { names }: CrmRole): number {
   return rank >= 0 || label === null ? rank : known.indexOf(plain(label))
 }
 
-/** Without case, blanks and signs, and without the ending that Salesforce gives to fields of a workspace. */
+/**
+ * The name without case, spaces and punctuation, and without the ending that Salesforce gives to fields of a workspace.
+ */
 export const plain = (name: string): string =>
   name
     .normalize('NFKC')

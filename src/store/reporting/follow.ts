@@ -18,15 +18,17 @@ import { keyedRecords } from './views.ts'
 import { createWaitingKeys, followChanges, type KeyKind } from './waiting-keys.ts'
 
 /**
- * Keeps the tables that are derived from conversations as the rows that they are derived from. What is read of one row is
- * computed again when the row changes, in small transactions, and when the rules change, for all rows: a full build is all
- * keys.
+ * Keeps the tables that are derived from conversations up to date. To follow a key is to compute what is derived from
+ * its row again. The keys of changed rows are followed in small transactions. When a rule changes, all keys of the
+ * kinds that depend on it are followed.
  */
 
 /** How many keys the first transaction of a kind follows. A company may have tens of thousands of conversations. */
 const FIRST_STEP = 20
 const LARGEST_STEP = 2000
-/** Between them a transaction is neither so long that other writes wait, nor so short that pages are written often. */
+/**
+ * Within this range a transaction is neither so long that other writes wait, nor so short that pages are written often.
+ */
 const STEP_MS = { least: 50, most: 100 }
 
 /** How many keys the next transaction follows, by how long the last one took. Pure. */
@@ -49,10 +51,10 @@ export interface Rules {
   days: readonly CalendarDay[]
 }
 
-/** Raise the number when rows are derived in another way. */
+/** Raise the number in this text when rows are derived in another way. */
 const TABLES = createHash('sha256').update(`1 ${DERIVED_SQL}`).digest('hex')
 
-/** By what is computed again when it changes. */
+/** By rule: the kinds of keys that are followed again when the rule changes. */
 const FOLLOWS_RULE: Readonly<Record<string, readonly KeyKind[]>> = {
   tables: ['contact', 'company', 'mail', 'meeting', 'person', 'party', 'record'],
   zone: ['mail', 'meeting', 'thread'],
@@ -62,7 +64,7 @@ const FOLLOWS_RULE: Readonly<Record<string, readonly KeyKind[]>> = {
   companies: ['company'],
 }
 
-/** Whether the tables are kept: from the first time that they are computed. */
+/** Whether the tables are kept up to date, which begins when they are first computed. */
 export const isFollowing = (prepare: Prepare): boolean =>
   createMeta(prepare).get(META.reportRules) !== undefined
 

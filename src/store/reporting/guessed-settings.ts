@@ -3,10 +3,10 @@ import type { Sqlite } from '../database/sqlite-types.ts'
 import { reportTablesIn } from './derived-tables.ts'
 import { isNamed } from './stage-outcomes.ts'
 
-/** What the settings do not say about the CRM and the workspace, so that it is guessed. */
+/** What is guessed about the CRM and the workspace, because no setting says it. */
 
 export interface ReportGuess {
-  /** Of `report_settings`, or `outcome of PIPELINE / STAGE`. */
+  /** Name in `report_settings`, or `outcome of PIPELINE / STAGE`. */
   name: string
   value: string
   why: string
@@ -20,11 +20,11 @@ FROM stage_outcomes s LEFT JOIN pipelines p ON p.pipeline_id = s.pipeline_id
 WHERE s.is_guessed
 ORDER BY name`
 
-/** None where there are no tables for reports. */
+/** The guesses; none when there are no tables for reports. */
 export const readGuesses = (db: Sqlite): ReportGuess[] =>
   reportTablesIn(db).deals ? db.prepare<unknown[], ReportGuess>(GUESSES).all() : []
 
-/** A setting that would decide what is guessed. */
+/** A setting that would replace a guess. */
 export interface GuessedSetting {
   key: string
   /** As TOML. */
@@ -35,7 +35,7 @@ export interface GuessedSetting {
 /** A text or a list of texts is the same in TOML and in JSON whose control characters are escaped. */
 const toml = (value: unknown): string => jsonLine(value).trimEnd()
 
-/** Ordered by key, so that those of a section are together. */
+/** Ordered by key, so that the settings of a section are together. */
 export function guessedSettings(db: Sqlite): GuessedSetting[] {
   if (!reportTablesIn(db).deals) return []
   const fields = readGuesses(db)
@@ -57,7 +57,7 @@ interface NamedStage {
   is_guessed: number
 }
 
-/** `crm.deal.won` and `crm.deal.lost`. One that is set already has no line, which would be a second one. */
+/** `crm.deal.won` and `crm.deal.lost`. A setting that is already set is left out: the file would have it twice. */
 function stageSettings(db: Sqlite): GuessedSetting[] {
   const stages = db
     .prepare<unknown[], NamedStage>(
@@ -76,7 +76,7 @@ function stageSettings(db: Sqlite): GuessedSetting[] {
   })
 }
 
-/** `Pipeline/Stage` where it means no other stage, else the id. */
+/** `Pipeline/Stage` when it names no other stage, else the id. */
 function entryFor({ id, name, pipeline }: NamedStage, stages: readonly NamedStage[]): string {
   if (name === null) return id
   const entry = pipeline === null ? name : `${pipeline}/${name}`

@@ -4,7 +4,7 @@ import { listsBy } from './derivation.ts'
 
 export interface ThreadMail {
   id: number
-  /** Its Message-ID, which decides between e-mails of one instant. */
+  /** Message-ID, which decides the order of e-mails of one instant. */
   key: string
   /** In ms since the epoch. */
   at: number
@@ -19,15 +19,15 @@ export interface MailQuestion {
   lastAsked: ThreadMail
   /** Undefined while the other side has not answered. */
   answered: ThreadMail | undefined
-  /** False for e-mails to groups only, and where the answer is so late that it takes up an old conversation. */
+  /** False when all asking e-mails went to groups, or when the answer comes after more than `replyLimitDays`. */
   isCounted: boolean
 }
 
 type Run = Pick<MailQuestion, 'asked' | 'lastAsked'>
 
 /**
- * The runs of e-mails of one side that the other has not answered yet. A run begins with its first e-mail that is not to a
- * group, or with its first. An e-mail of the same instant is no answer.
+ * A question is a run of e-mails of one side until the other side answers. It begins with the first e-mail that is not
+ * to a group, else with the first e-mail. An e-mail of the same instant is no answer.
  * @param replyLimitDays an answer after more local days is not counted
  */
 export function mailQuestions(mails: readonly ThreadMail[], replyLimitDays: number): MailQuestion[] {

@@ -2,18 +2,21 @@ import type { NotedChanges } from '../changes/noted-changes.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 
 /**
- * Writes `member_versions` and `team_versions`: ends the versions that no longer say what `members` and `teams` do, and
- * begins those that are missing. So it does not matter which code has changed a member, and a second call writes nothing.
- * A version takes its time from its row, and never begins before the one that it follows, even after a clock was set back.
+ * Writes `member_versions` and `team_versions`: ends the versions that differ from `members` and `teams`, and begins
+ * the versions that are missing. So it does not matter which code has changed a member, and a second call writes
+ * nothing. A version takes its time from its row, and never begins before the end of the one before, even after a clock
+ * was set back.
  */
 export interface PeopleVersions {
   /** Call it as the last step of each transaction, before its notes are stored. */
   follow(changes: Pick<NotedChanges, 'isNoted'>): void
-  /** Compares everything: an earlier version of parley may have changed members and teams. Call it inside a transaction. */
+  /**
+   * Compares everything: an earlier version of parley may have changed members and teams. Call it inside a transaction.
+   */
   update(): void
 }
 
-/** The members as a version of each would say it. A former member keeps name and address until they are purged. */
+/** The members, with the columns of a version. A former member keeps name and address until they are purged. */
 const MEMBERS = `(SELECT id, name, email, _deleted_at IS NULL AS is_member, coalesce(_deleted_at, _synced_at) AS changed_at FROM members)`
 
 const END_MEMBERS = `
@@ -43,7 +46,7 @@ WHERE t._deleted_at IS NULL AND NOT EXISTS (SELECT 1 FROM team_versions v
   WHERE v.team_id = m.team_id AND v.member_id = m.member_id AND v.to_at IS NULL)
 ON CONFLICT DO UPDATE SET to_at = NULL, team = excluded.team`
 
-/** Someone who left a team in the instant in which parley read that the person had joined it. */
+/** Removes versions of people who left a team in the instant in which parley read that they had joined it. */
 const REMOVE_EMPTY = 'DELETE FROM team_versions WHERE to_at = from_at'
 
 export function createPeopleVersions(prepare: Prepare): PeopleVersions {

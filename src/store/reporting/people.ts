@@ -2,8 +2,8 @@ import { createDerivedRows, type Deriving, listsBy, rowsBy, rowsFor } from './de
 import { domainOf, isFreeMail, type Side, sideOf, strongestSide } from './sides.ts'
 
 /**
- * People by address, and the parties that they are: a member, else a contact, else an address. Each function follows keys of
- * one kind.
+ * Derives people, one for each address, and parties. The party of a person is a member, else a contact, else the
+ * address. Each function follows keys of one kind.
  */
 
 /** Contacts, as they were last read: their addresses, names and companies. */
@@ -60,7 +60,7 @@ interface Member {
   isMember: 0 | 1
 }
 
-/** Members by address. Of several with one address the present one counts, else the last who left. */
+/** Members by address. Of several with one address, the present member counts, else the member who left last. */
 const MEMBERS = `SELECT m.id, nullif(trim(m.name), '') AS name, lower(trim(m.email)) AS address, m._deleted_at IS NULL AS isMember
   FROM members m ORDER BY m._deleted_at IS NULL, m._deleted_at, m.id DESC`
 
@@ -75,8 +75,8 @@ interface Appearances {
 }
 
 /**
- * SQL for when an address appeared first and last within the calendar, and when it last did with a name, a contact and a
- * flag.
+ * SQL for when an address appeared first and last within the calendar, and when it last appeared with a
+ * name, with a contact and with a flag `is_internal`.
  */
 const appearances = ({ from, to }: Deriving['time']) => `SELECT p.person_id, p._id AS number,
     (SELECT x.happened_ms FROM _conversation_people x WHERE x.person = p._id AND x.happened_ms >= ${from} ORDER BY x.happened_ms LIMIT 1) AS first_at,
@@ -89,7 +89,7 @@ function last(condition: string): string {
   return `(SELECT x.happened_ms FROM _conversation_people x WHERE x.person = p._id AND x.${condition} ORDER BY x.happened_ms DESC LIMIT 1)`
 }
 
-/** Of several at one instant the greatest counts, so that the order of reading does not matter. */
+/** Of several values at one instant the greatest counts, so that the order of reading does not matter. */
 const CONTACT_AT = `SELECT max(r.record_id) FROM _conversation_people x JOIN record_activity r ON r._id = x.contact
   WHERE x.person = ? AND x.happened_ms = ?`
 const INTERNAL_AT =

@@ -1,9 +1,12 @@
 /**
- * The named periods. Periods of the calendar are numbered by their first day, so that the one before and the one after are
- * found without arithmetic on their names.
+ * The named periods. Periods of the calendar are numbered by their first day, so that the period before and the period
+ * after are found without arithmetic on their names.
  */
 
-/** By unit: its column in the calendar, and the fewest days that it has. One that is cut by an end of the calendar has fewer. */
+/**
+ * By unit: its column in the calendar, and the fewest days of a whole period. Shorter ones, cut by the calendar's ends,
+ * are left out.
+ */
 const UNITS = {
   week: ['week', 7],
   month: ['month', 28],
@@ -23,7 +26,7 @@ const rolling = (days: number) =>
     date(t.today, '-${2 * days - 1} days') AS previous_from_day, date(t.today, '-${days - 1} days') AS previous_to_day
   FROM today t`
 
-/** As many whole ones before the present one, for lines over time. */
+/** By unit: how many whole periods before the present one, for charts over time. */
 const LONG = { week: 12, month: 12 } as const
 
 const whole = ([unit, count]: readonly [string, number]) =>

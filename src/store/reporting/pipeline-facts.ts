@@ -12,7 +12,7 @@ import { type DealOutcome, outcomeOfName, type StageFacts } from './stage-outcom
 
 export interface DealFacts {
   groups: readonly DealGroup[]
-  /** The values of the deals' status, by what they mean. */
+  /** The values of the deals' status, by the outcome that they mean. */
   statusValues: Readonly<Record<string, readonly string[]>>
 }
 
@@ -29,7 +29,7 @@ interface DealGroup {
   most: number | null
 }
 
-/** A status that has more values than this says nothing of its deal. */
+/** A status field with more values than this is not used. */
 const MOST_VALUES = 200
 
 const NO_DEALS: DealFacts = { groups: [], statusValues: {} }
@@ -82,7 +82,7 @@ interface NamedRecord {
   name: string | null
   position: number | null
   probability: number | null
-  /** Of a stage: its pipeline. */
+  /** For a stage: the id of its pipeline. */
   parent: string | null
   isDeleted: number
 }
@@ -102,7 +102,10 @@ const POSITIONS = [
 const PROBABILITIES = CRM_ROLES.deal.probability.names.map(plain)
 const PIPELINES = ['pipeline', 'pipeline id', 'パイプライン'].map(plain)
 
-/** The records that a field of deals points at, deleted ones too. A field that points at nothing has its values as names. */
+/**
+ * The records that a field of deals points at, deleted ones too. For a field that is no relation, its values are the
+ * names.
+ */
 function recordsOf(
   prepare: Prepare,
   { source, field }: { source: RecordSource | undefined; field: string | undefined },
@@ -138,7 +141,7 @@ interface PipelineQuestion {
   facts: DealFacts
 }
 
-/** A stage with its pipeline: that of its record, else the only one of the deals in it. */
+/** A stage with its pipeline: the pipeline of its record, else the only pipeline of the deals in it. */
 export interface StageRecord extends NamedRecord {
   pipelineId: string | null
 }

@@ -31,7 +31,7 @@ const SUMS: Readonly<Record<string, string>> = {
   ...DAYS,
 }
 
-/** Persons of theirs who wrote an e-mail or spoke in a meeting of the record. */
+/** SQL for the number of people of theirs who wrote an e-mail or spoke in a meeting of the record. */
 const ENGAGED = `(SELECT count(DISTINCT h.party_id) FROM _record_conversations q
   CROSS JOIN _conversation_people x ON x.conversation = q.conversation AND x.has_said = 1
   CROSS JOIN people h ON h._id = x.person AND h.side = 'theirs' WHERE q.record = r._id)`
@@ -43,7 +43,7 @@ const ACTIVITY = `SELECT r._id, r.object, r.record_id, ${ENGAGED} AS engaged_peo
   CROSS JOIN _record_conversations p ON p.record = r._id CROSS JOIN conversations c ON c._id = p.conversation
   GROUP BY r._id`
 
-/** A record without conversations has no row. */
+/** Follows records. A record without conversations has no row. */
 export function createRecordActivity({ prepare }: Pick<Deriving, 'prepare'>) {
   const rows = createDerivedRows(prepare, {
     table: 'record_activity',

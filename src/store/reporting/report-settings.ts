@@ -6,12 +6,15 @@ import { createMeta, META } from '../sync/meta.ts'
 import type { CalendarRules } from './calendar-days.ts'
 import type { RoleChoice } from './field-guesses.ts'
 
-/** The settings for reports: what the settings file says, the rows of `report_settings`, and what `parley doctor` tells of them. */
+/**
+ * The settings for reports: what the settings file says, the rows of `report_settings`, and what `parley doctor` shows
+ * of them.
+ */
 
 /** What the settings say about the tables and views for reports. */
 export interface ReportConfig {
   calendar: CalendarRules
-  /** Undefined: they are guessed by the addresses of members. */
+  /** Undefined: the domains are guessed from the addresses of members. */
   internalDomains: readonly string[] | undefined
   partnerDomains: readonly string[]
   replyLimitDays: number
@@ -35,7 +38,7 @@ export interface ReportSetting {
   why: string
 }
 
-/** As the settings file has it. */
+/** A time of day as in the settings file. */
 const timeText = (minutes: number): string =>
   [Math.floor(minutes / 60), minutes % 60].map(part => String(part).padStart(2, '0')).join(':')
 const dayNamed = (weekday: number): string => WEEKDAYS[weekday - 1] ?? ''
@@ -95,7 +98,7 @@ export function reportSettings(
   ]
 }
 
-/** No setting: the values of a field change with the deals, so this is not noted as a change. */
+/** Not a setting of the file. Its value changes with the deals, so no change of it is recorded. */
 const STATUS_VALUES = 'crm.deal.status_values'
 
 /** Stores the rows of `report_settings`, and notes which values have changed. */
@@ -145,9 +148,9 @@ export const rolesOf = (settings: StoredSettings, object: RoleObject): Record<st
 }
 
 export interface StoredReports {
-  /** Of the last seven days. */
+  /** Changed settings of the last seven days. */
   changes: readonly { name: string; before: string | null; after: string | null }[]
-  /** Stages of deals of which nothing says whether they are open, won or lost, by name or else by id. */
+  /** Names, else ids, of stages with deals for which nothing says whether they mean open, won or lost. */
   unknownStages: readonly string[]
 }
 

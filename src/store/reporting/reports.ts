@@ -21,19 +21,21 @@ import { outcomesOf, type StageFacts } from './stage-outcomes.ts'
 import { reportViews } from './views.ts'
 import { followChanges } from './waiting-keys.ts'
 
-/** Keeps `report_settings` and the derived tables for reports as the CRM's metadata, its stages and the settings want them. */
+/**
+ * Keeps `report_settings` and the derived tables for reports consistent with the CRM's metadata, stages and settings.
+ */
 export interface Reports {
   /**
-   * Computes them again if anything has changed since the last call, or `config` is another object.
+   * Computes the tables again if anything has changed since the last call, or `config` is another object.
    * @returns settings that fit nothing in the CRM, each as a sentence; undefined when nothing was computed
    */
   update(config: ReportConfig): Promise<readonly string[] | undefined>
 }
 
-/** Of the years before it nothing is dated but by mistake, and the same of those after. */
+/** Dates before the first and after the last of these years are mistakes. */
 const YEARS = { first: 1970, last: 2100 }
 const YEARS_AHEAD = 2
-/** The fiscal year of the first row has one before it. */
+/** The calendar contains the fiscal year of the first row and the one before. */
 const YEARS_BEFORE = 2
 
 interface ReportsDeps {
@@ -42,7 +44,10 @@ interface ReportsDeps {
   clock: Pick<Clock, 'now' | 'elapsed'>
   changes: Pick<NotedChanges, 'wholeTable'>
   transaction<T>(work: () => T): Promise<T>
-  /** Number of transactions so far, these and those of others. While it stays, nothing is computed again. */
+  /**
+   * Number of all transactions so far, including those of other modules. While it stays the same, nothing is computed
+   * again.
+   */
   commits(): number
 }
 
@@ -82,7 +87,7 @@ export function createReports({ db, prepare, clock, changes, transaction, commit
       year,
       lastChangeOfRules(prepare),
     ])
-    // Without rules, everything is to be computed again.
+    // Without stored rules, everything is computed again.
     const isAsked = reportTablesIn(db).conversations && !isFollowing(prepare)
     if (inputs === done && !isAsked) return undefined
     const problems = await transaction(() => write(config, span))
@@ -92,7 +97,7 @@ export function createReports({ db, prepare, clock, changes, transaction, commit
   }
 
   const dataVersion = prepare<number>('PRAGMA data_version').pluck()
-  /** What was given, and what this and other connections had written, before the last update that has not failed. */
+  /** `given` of the last update that has not failed. */
   let before: readonly unknown[] | undefined
   let countAgainAt = Number.POSITIVE_INFINITY
 
@@ -124,10 +129,10 @@ const lastChangeOfRules = (prepare: Prepare): number =>
     ).pluck(),
   )
 
-/** The first and the last times of what happens, as texts that begin with the year. */
+/** The first and the last time of events, as texts that begin with the year. */
 type TimeRange = readonly [first: string | null, last: string | null]
 
-/** SQL: dates outside are mistakes, of which one must not hide the others. */
+/** SQL condition that leaves out mistaken dates, since a single one would decide the range. */
 const IS_POSSIBLE = `BETWEEN '${YEARS.first}' AND '${YEARS.last + 1}'`
 
 function spanOfRows(prepare: Prepare): TimeRange {
@@ -254,7 +259,7 @@ function findings(db: Sqlite, prepare: Prepare, config: ReportConfig) {
 
 const INTERNAL_DOMAINS = 'reporting.internal_domains'
 
-/** Those that were guessed before stay. */
+/** Domains that were guessed before stay. */
 function guessedDomains(prepare: Prepare): string[] {
   const addresses = prepare<string>("SELECT lower(trim(email)) FROM members WHERE trim(email) <> ''").pluck()
   return [...new Set([...storedGuess(prepare), ...guessDomains(addresses.all())])].sort()
@@ -314,8 +319,8 @@ function chooseObject(role: string, set: string | undefined, known: readonly Kno
 }
 
 /**
- * The fields of an object. How many records have a value is counted for those that may hold a role that has none yet: of
- * a million contacts this takes a second, and it follows each change of the CRM.
+ * The fields of an object. Records with a value are counted only for fields that may hold a role that has no field yet:
+ * for a million contacts the count takes a second, and it runs after each change of the CRM.
  * @param decided by role: the field that the settings or an earlier guess give it
  */
 function factsOf(

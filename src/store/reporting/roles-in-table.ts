@@ -5,20 +5,23 @@ import { hasTable } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 
-/** SQL for the values of roles in the live records of a CRM object: of its typed table, or of the JSON of its records. */
+/**
+ * SQL for the values of roles in the live records of a CRM object: from its typed table, or from the JSON of its
+ * records.
+ */
 
 export interface RecordSource {
   object: string
   /** SQL after FROM, with the records as `t`. */
   from: string
-  /** The same, of live records. */
+  /** The same, with live records only. */
   live: string
   /** SQL for the value of a field, of whatever type; undefined when records have no such field. */
   column(field: string): string | undefined
   formOf(field: string): ReturnType<typeof formOf> | 'relation'
-  /** An earlier value of a field, as its column would have it. */
+  /** An earlier value of a field, as the field's column would store it. */
   cell(field: string, value: unknown): CrmCell
-  /** The table of the records, and the column of it by which `NotedChanges` notes them. */
+  /** The table of the records, and the column by which `NotedChanges` identifies a record. */
   noted: { table: string; column: string }
 }
 
@@ -65,14 +68,14 @@ export function recordSource(db: Sqlite, object: string | null | undefined): Rec
   }
 }
 
-/** As `->>` takes a value out of the JSON of a record. */
+/** The cell that SQLite's `->>` returns for this value in the JSON of a record. */
 function jsonCell(value: unknown): CrmCell {
   if (value === null || value === undefined) return null
   if (typeof value === 'boolean') return Number(value)
   return cellOf(typeof value === 'number' ? 'number' : 'text', value)
 }
 
-/** SQL text. A NUL, at which SQLite ends a statement, matches nothing. */
+/** SQL text. A NUL, at which SQLite ends a statement, is replaced: the text then matches nothing. */
 export const textLiteral = (value: string): string =>
   `'${value.replaceAll("'", "''").replaceAll('\0', '\uFFFD')}'`
 
@@ -81,7 +84,7 @@ export const idIn = (value: string): string =>
   `CASE WHEN length(${value}) = 36 AND ${value} LIKE '________-____-____-____-____________' THEN lower(${value}) ELSE ${value} END`
 
 /**
- * SQL for the local day of an instant, which may be a query; NULL for one that the calendar does not have. The innermost
+ * SQL for the local day of an instant, which may be a query; NULL for an instant outside of the calendar. The innermost
  * query reads one row of the index: as a join it would read all days.
  */
 export const localDay = (instant: string): string =>
@@ -91,7 +94,10 @@ export const localDay = (instant: string): string =>
 
 const DAY_FORM = "'[0-9][0-9][0-9][0-9]-[0-1][0-9]-[0-3][0-9]*'"
 
-/** By role: SQL for its value, with the type that the role has in every workspace. NULL for a role without a field. */
+/**
+ * By role: SQL for the role's value, with the type that the role has in every workspace. NULL for a role without a
+ * field.
+ */
 export function roleValues<O extends RoleObject>(
   role: O,
   source: Pick<RecordSource, 'column' | 'formOf'> | undefined,

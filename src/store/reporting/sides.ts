@@ -6,10 +6,10 @@ export type Side = 'ours' | 'theirs' | 'partner' | 'unknown'
 
 /** What is known of the domains of addresses. */
 export interface Domains {
-  /** By the settings. */
+  /** Domains that the settings name. */
   ours: ReadonlySet<string>
   partners: ReadonlySet<string>
-  /** By the addresses of members. */
+  /** Domains guessed from the addresses of members. */
   guessed: ReadonlySet<string>
 }
 
@@ -18,13 +18,13 @@ export interface PersonFacts {
   domain: string | null
   /** Whether a member has the address, or had it. */
   isMember: boolean
-  /** What the last meeting with them says that says anything; null when none does. */
+  /** The flag of the last meeting with the person that has a flag; null when no meeting has one. */
   isInternal: boolean | null
 }
 
 /**
- * The member, then the settings, then the meeting, then the domain. While no domain is known to be ours, people whom
- * nothing else tells apart are unknown.
+ * Membership decides first, then the settings, then the meeting, then the guessed domains. While no domain is known to
+ * be ours, the side of everyone else is unknown.
  */
 export function sideOf({ domain, isMember, isInternal }: PersonFacts, known: Domains): Side {
   if (isMember) return 'ours'
@@ -56,7 +56,7 @@ const MORE_PROVIDERS = [
 
 const FREE_MAIL: ReadonlySet<string> = new Set([...freeMail, ...MORE_PROVIDERS])
 
-/** Whether people of many companies have addresses there. */
+/** Whether people of many companies have addresses at this domain. */
 export const isFreeMail = (domain: string): boolean => FREE_MAIL.has(domain)
 
 export function domainOf(address: string): string | null {
@@ -68,8 +68,8 @@ export function domainOf(address: string): string | null {
 const LEAST_MEMBERS = 2
 
 /**
- * The domains of the workspace: those of at least two members or of at least half of them, but none where many companies
- * have addresses. In alphabetical order.
+ * The domains of the workspace: those of at least two members or of at least half of them, but none at which many
+ * companies have addresses. In alphabetical order.
  */
 export function guessDomains(memberAddresses: readonly string[]): string[] {
   const counts = new Map<string, number>()

@@ -12,7 +12,9 @@ export interface StageFacts {
   position: number | null
   /** The probability of the stage itself, from 0 to 1. */
   chance: number | null
-  /** Live deals in the stage, and of how many of them their own fields say that they are open, closed, won or lost. */
+  /**
+   * Numbers of live deals in the stage: all, and those whose own fields say that they are open, closed, won or lost.
+   */
   deals: number
   open: number
   closed: number
@@ -42,8 +44,8 @@ export interface StageOutcomes {
 }
 
 /**
- * Names of stages, and values of a deal's status, by what they mean. They are compared as a whole: “NDA signed” and “Not
- * won” contain such words and mean something else.
+ * Names of stages, and values of a deal's status, by what they mean. Names are compared as a whole: “NDA signed” and
+ * “Not won” contain such words and mean something else.
  */
 const NAMES: Readonly<Record<Exclude<DealOutcome, 'unknown'>, readonly string[]>> = {
   won: [
@@ -156,7 +158,7 @@ function byOwnFacts(stage: StageFacts, stages: readonly StageFacts[]): StageOutc
   return undefined
 }
 
-/** A probability of 0 may be that of a deal that has just begun. */
+/** Whether all stages with a probability come before this one. A probability of 0 may be that of a new deal. */
 function isLast({ position, pipelineId }: StageFacts, stages: readonly StageFacts[]): boolean {
   const others = stages.filter(other => other.pipelineId === pipelineId && (other.probability?.most ?? 0) > 0)
   return (
@@ -165,8 +167,8 @@ function isLast({ position, pipelineId }: StageFacts, stages: readonly StageFact
 }
 
 /**
- * Where a pipeline has a stage for won and one for lost deals, the stages before them are of open ones. A name with a word
- * such as “lost” in it may be that of another end.
+ * When a pipeline has a stage for won deals and one for lost deals, the stages before these mean open. A stage whose
+ * name contains a word such as “lost” may be another end, so its outcome stays unknown.
  */
 function byPipeline(
   stage: StageFacts,

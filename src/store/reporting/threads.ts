@@ -86,7 +86,9 @@ const THREADS = `SELECT DISTINCT c._id, k.thread_id FROM json_each(:keys) j
 const MAILS_OF_THREADS = `SELECT DISTINCT k.thread_id, c._id FROM json_each(:keys) j CROSS JOIN message_copies k ON k.thread_id = j.value
   CROSS JOIN conversations c ON c.kind = 'mail' AND c.conversation_id = k.mail_id WHERE k._deleted_at IS NULL`
 
-/** Finds the e-mails that are connected by threads with some, as lists of connected ones. */
+/**
+ * Returns a function that finds all e-mails that threads connect to the given ones, one list for each connected group.
+ */
 function createConnected(prepare: Prepare): (numbers: readonly number[]) => number[][] {
   const add = <Key extends string | number, Value>(
     to: Map<Key, Value[]>,

@@ -2,7 +2,7 @@ import { hasColumn } from '../database/existing-tables.ts'
 import { quote } from '../database/sql.ts'
 import type { Sqlite } from '../database/sqlite-types.ts'
 
-/** Which content of the tables of versions is of which row, so that it is purged with that row. */
+/** The content of a table of versions that belongs to a row of another table, and is purged with that row. */
 export interface VersionContent {
   table: string
   /** The table of the row. */
@@ -14,7 +14,7 @@ export interface VersionContent {
   content: readonly string[]
 }
 
-/** The key of a version, its times and its outcome stay. */
+/** The purged columns. The key of a version, its times and its outcome stay. */
 const DEAL_CONTENT = [
   ...['pipeline_id', 'stage_id', 'stage', 'amount', 'currency', 'close_date', 'owner_id'],
   'forecast_category',
@@ -32,7 +32,7 @@ const VERSION_CONTENT: readonly VersionContent[] = [
   },
 ]
 
-/** Those that the file has: somebody else may have made a table with such a name. */
+/** The tables of versions that the file has with these columns: a foreign table may have the same name. */
 export const versionContents = (db: Sqlite): readonly VersionContent[] =>
   VERSION_CONTENT.filter(({ table, content }) => content.every(column => hasColumn(db, table, column)))
 

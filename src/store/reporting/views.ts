@@ -32,7 +32,10 @@ export function reportViews(db: Sqlite): readonly View[] {
   )
 }
 
-/** The records of an object with its roles as columns, as a subquery. It has no rows where no object holds them. */
+/**
+ * The records of an object with its roles as columns, as a subquery. The subquery has no rows when no object holds such
+ * records.
+ */
 function records(
   db: Sqlite,
   settings: StoredSettings,
@@ -65,7 +68,7 @@ function nameOf(
   return `(SELECT ${first} FROM ${source.from} AND t.id = ${id})`
 }
 
-/** The company of the record `x`, and its name. A field that points at no record has the name itself. */
+/** The company of the record `x`, and its name. A field that is no relation holds the name itself. */
 function companyColumns(
   db: Sqlite,
   settings: StoredSettings,
@@ -88,7 +91,7 @@ const OWNER_COLUMNS = `CAST(x.owner AS TEXT) AS owner_id,
 
 const OWNER_JOIN = 'LEFT JOIN members m ON m.id = x.owner'
 
-/** SQL for the factor by which an amount is multiplied. */
+/** SQL for the factor that converts an amount to the reporting currency. */
 function reportingFactor(settings: StoredSettings): string {
   const currency = settings.get('reporting.currency') ?? null
   const stored = settings.get('reporting.rates')
@@ -153,7 +156,7 @@ function domainIn(value: string): string {
 const NUMBERS_OF_DEALS = ['meetings', 'mails', 'mails_in', 'mails_out', 'engaged_people']
 const DAYS_OF_DEALS = ['first_meeting_day', 'last_day', 'last_theirs_day', 'last_two_way_day']
 
-/** Dates in `crm_record_changes` are JSON texts, which are ordered as the dates. */
+/** Dates in `crm_record_changes` are JSON texts, which sort like the dates. */
 function dealFactsView(settings: StoredSettings): string {
   const object = textLiteral(settings.get('crm.deal.object') ?? '')
   const closeDate = textLiteral(settings.get('crm.deal.close_date') ?? '')
@@ -178,8 +181,8 @@ ${OWNER_JOIN}`
 }
 
 /**
- * SQL for the addresses of contacts and the domains of companies whose ids are in the JSON array `:keys`. They are read by key, which
- * the views do not do.
+ * SQL for the addresses of contacts and the domains of companies whose ids are in the JSON array `:keys`. Unlike the
+ * views, this SQL reads them by key.
  */
 export function keyedRecords(db: Sqlite): Deriving['crm'] {
   const settings = storedSettings(db) ?? new Map()

@@ -7,7 +7,7 @@ import { onlyRow } from '../database/statements.ts'
  * connection add them in the transaction of the change, so a kill loses none.
  */
 
-/** In the order in which they are followed: what follows one kind of keys adds only keys of later kinds. */
+/** In the order in which they are followed: following one kind of keys adds only keys of later kinds. */
 export const KEY_KINDS = {
   contact: 1,
   company: 2,
@@ -30,15 +30,15 @@ type WaitingKey = string | number
 
 export interface WaitingKeys {
   add(kind: KeyKind, keys: readonly (WaitingKey | null)[]): void
-  /** @param select what follows SELECT, for keys of the kind by what the JSON array `:keys` has */
+  /** @param select SQL after SELECT that returns keys of the kind for the values in the JSON array `:keys` */
   addFrom(kind: KeyKind, select: string, keys: readonly (WaitingKey | null)[]): void
   isAny(): boolean
-  /** The first keys of the first kind that has any. @param most how many of a kind */
+  /** The first keys of the first kind that has any. @param most how many keys of a kind at most */
   next(most: (kind: KeyKind) => number): { kind: KeyKind; keys: WaitingKey[] } | undefined
   done(kind: KeyKind, keys: readonly WaitingKey[]): void
-  /** All keys of these kinds, of rows and of what is derived from them. */
+  /** Adds all keys of these kinds: those of source rows and those of derived rows. */
   addAll(kinds: readonly KeyKind[]): void
-  /** Conversations that were outside of the calendar, or are outside of these days. */
+  /** Adds the conversations that were outside of the calendar or are outside of these days. */
   addOutside(firstDay: string, lastDay: string): void
 }
 
@@ -103,7 +103,7 @@ type TriggerRow = 'NEW' | 'OLD'
 /** A table whose changes are followed, with SQL for the keys that a changed row adds. */
 interface FollowedTable {
   table: string
-  /** An update of other columns adds none. Undefined: each update does. */
+  /** An update of other columns adds no keys. Undefined: every update adds keys. */
   columns?: readonly string[]
   keys(row: TriggerRow): readonly string[]
 }
@@ -183,7 +183,6 @@ const SOURCES: readonly FollowedTable[] = [
   },
 ]
 
-/** How many keys wait. */
 export const waitingKeys = (db: Sqlite): number =>
   onlyRow(db.prepare<unknown[], number>('SELECT count(*) FROM _waiting_keys').pluck())
 
@@ -203,7 +202,7 @@ function triggersOf({ table, columns, keys }: FollowedTable): string[] {
   const trigger = (name: string, event: string, when: string, rows: readonly TriggerRow[]) => {
     const adds = rows
       .flatMap(keys)
-      // OR IGNORE would give way to the conflict clause of the statement that fires the trigger.
+      // OR IGNORE would be overridden by the conflict clause of the statement that fires the trigger.
       .map(select => `INSERT INTO _waiting_keys SELECT * FROM (${select}) WHERE true ON CONFLICT DO NOTHING;`)
     return `CREATE TEMP TRIGGER waiting_key_${table}_${name} AFTER ${event} ON main.${quote(table)}${when} BEGIN ${adds.join(' ')} END`
   }

@@ -8,7 +8,7 @@ export type PendingRule = NonNullable<ItemFeed['pending']>
 
 export interface PendingRow {
   key: string
-  /** Event time. */
+  /** The row's event time. */
   at: string | null
 }
 
@@ -19,18 +19,18 @@ export interface PendingRows {
   find(pending: PendingRule, key: string): PendingRow | undefined
   /** The number of pending rows, including rows with a task. */
   count(pending: PendingRule): number
-  /** The highest `_id` of the table; 0 when it is empty. */
+  /** The highest `_id` of the table; 0 for an empty table. */
   newestId(pending: PendingRule): number
-  /** The rows that `mayChange`, by a range of `_id`: above `after`, up to and including `upTo`. */
+  /** The rows that meet the condition `mayChange` and whose `_id` is above `after` and at most `upTo`. */
   read(pending: PendingRule, range: { after: number; upTo: number }): PendingRow[]
 }
 
 export interface PendingRange {
   /** Rows with a task of this feed are left out. */
   feed: string
-  /** Only rows with an event time after this one; null for any. */
+  /** Only rows with an event time after this instant; null for all rows. */
   after: string | null
-  /** Only rows with this event time, a later one or none; null for any. */
+  /** Only rows with this event time, with a later one or without any; null for all rows. */
   since: string | null
   limit: number
 }

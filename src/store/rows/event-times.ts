@@ -5,17 +5,20 @@ import { createUndatedRows, type TimeColumn, type UndatedRows } from './undated-
 
 /** Queries about the event times of a table's live rows. */
 export interface RowTimes extends UndatedRows {
-  /** Skips the `rows` newest rows before an instant, and returns the time of the next one; undefined when there is none. */
+  /**
+   * Skips the `rows` newest rows before an instant, and returns the time of the next row; undefined when no row is
+   * left.
+   */
   afterNewest(column: TimeColumn, rows: number, before: string | null): string | undefined
-  /** Whether more than `rows` rows have a time of `from` or later and before `to`. Reads at most one row more. */
+  /** Whether more than `rows` rows have a time of `from` or later and before `to`. Reads at most `rows` + 1 rows. */
   isMoreThan(column: TimeColumn, rows: number, span: { from: string; to: string | null }): boolean
   /** The number of rows with a time of `from` or later and before `to`. Null is unbounded. */
   count(column: TimeColumn, span: { from: string | null; to: string | null }): number
-  /** The latest time up to an instant, deleted rows included; null when there is none. */
+  /** The latest time up to an instant, deleted rows included; null when no row has such a time. */
   newest(column: TimeColumn, upTo: string): string | null
   /**
    * Live rows with a time in the span that were first stored before `known.before`. Rows first stored after `known.now`
-   * are included: a clock that was ahead stored them.
+   * are included too: the clock was ahead when they were stored.
    */
   within(column: TimeColumn, span: TimeSpan, known: { before: string; now: string }): TimedRow[]
   /** Live rows with a time in the span that have no task of the feed, in no particular order. */
@@ -43,7 +46,7 @@ export interface Unasked {
   keys: string
   /** Keys to leave out. */
   but: readonly string[]
-  /** Only rows first stored before `before`, or after `now`. A clock that was ahead stored the latter. */
+  /** Only rows first stored before `before`, or after `now`: the clock was ahead when the latter were stored. */
   before: string
   now: string
   limit: number

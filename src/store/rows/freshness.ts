@@ -10,15 +10,15 @@ export interface Freshness {
   prolong(ticket: number): void
   /** Whether a request that started later has already written this key. */
   isOutdated(ticket: number, table: string, key: string): boolean
-  /** False when outdated. Else true, and the key counts as written by this request. */
+  /** Returns false when the answer is outdated for this key. Else notes the write, and returns true. */
   admits(ticket: number, table: string, key: string): boolean
-  /** Makes all requests in flight outdated for this key: they started before its row was deleted. */
+  /** Makes all requests in flight outdated for this key: they started before the key's row was deleted. */
   close(table: string, key: string): void
 }
 
 export function createFreshness(): Freshness {
   let last = 0
-  /** By ticket: how many calls of `end` it still needs. */
+  /** By ticket: how many calls of `end` the ticket still needs. */
   const underWay = new Map<number, number>()
   const written = new Map<string, number>()
 

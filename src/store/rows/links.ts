@@ -5,7 +5,7 @@ import { keyOfValues, type RowKey } from '../deletions/suspicions.ts'
 
 /** The rows of link tables, which join two keys and have no content. */
 export interface Links {
-  /** Adds members of a scope; the table's key is the scope and the member. Returns how many are new. */
+  /** Adds members of a scope; the table's key is the scope and the member. Returns how many members are new. */
   addMembers(table: string, scope: string, keys: readonly string[]): number
   /** The associations of one record, in a table with the key columns object, record, other object, other record. */
   ofRecord(table: string, record: AssociatedRecord): AssociationsOfRecord

@@ -2,18 +2,18 @@ import type { Prepare } from '../database/sqlite-types.ts'
 import type { RowKey } from '../deletions/suspicions.ts'
 
 /**
- * Answers that are older than the stored row, by the API's own time of its last change. A replica that lags sends such
- * an answer once or for some minutes, and the stored row stays. An API that was restored from a backup sends them from
- * then on: the second such answer, long enough after the first, is believed.
+ * Answers that are older than the stored row, by the API's own time of the record's last change. A replica that lags
+ * sends such an answer once or for some minutes, and the stored row stays. An API that was restored from a backup sends
+ * such answers from then on. So a later older answer, long enough after the first, replaces the row.
  */
 export interface OlderAnswers {
-  /** Whether any row of the table had an older answer last. */
+  /** Whether the last answer for any row of the table was an older one. */
   hasAny(table: string): boolean
-  /** Notes an older answer. Returns whether the row had one before `since` and none other after it. */
+  /** Notes an older answer. Returns true when the row has had only older answers since an instant up to `since`. */
   isBelieved(row: RowKey, times: { now: string; since: string }): boolean
-  /** The row had an answer that is not older. */
+  /** Removes the note of a row whose answer was stored. */
   end(row: RowKey): void
-  /** Removes the notes from before an instant: of rows that no answer has shown since. */
+  /** Removes the notes from before an instant. No answer has contained their rows since. */
   forget(before: string): void
 }
 

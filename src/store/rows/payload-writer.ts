@@ -19,16 +19,16 @@ export interface Written {
   isReplaced: boolean
   /** Whether only fields without a column differ, such as a URL that the API signs again for each answer. */
   isExtraAlone: boolean
-  /** The columns that differ, when nothing else does; undefined when children or fields without a column do too. */
+  /** The columns that differ; undefined when children or fields without a column differ too. */
   onlyColumns?: readonly string[]
   /** The stored cells before the write, in column order; undefined for a new row. */
   before?: readonly Cell[]
 }
 
-/** `completed`: rows or values were only added. `replaced`: some were changed or removed. */
+/** `completed`: rows or values were only added. `replaced`: rows or values were changed or removed. */
 type Difference = 'none' | 'completed' | 'replaced'
 
-/** How the given rows differ from the stored ones, and whether only in fields without a column. */
+/** How the given rows differ from the stored ones, and whether they differ only in fields without a column. */
 interface Comparison {
   difference: Difference
   isExtraAlone: boolean
@@ -46,9 +46,9 @@ export interface WriterOptions {
 }
 
 /**
- * Stores a row. Returns undefined, and stores nothing, when the stored row is live and was changed later than the item
- * says.
- * @param mayBeOlder stores it in any case
+ * Stores a row. Returns undefined, and stores nothing, when the stored row is live and its time of last change is later
+ * than that of the item.
+ * @param mayBeOlder true to store an older item too
  */
 export type RowWriter = (
   item: ParsedItem,
@@ -159,8 +159,8 @@ function rowSql(table: Table, written: readonly string[]) {
 }
 
 /**
- * A writer for a child table. Its first key column repeats the root row's key. In a table without such a column, all
- * rows belong to the only root row.
+ * A writer for a child table. The first key column of the table repeats the root row's key. In a table without such a
+ * column, all rows belong to the only root row.
  */
 function createChildWriter(prepare: Prepare, table: Table): ChildWriter {
   const columns = Object.entries(table.columns)
@@ -247,8 +247,8 @@ function createExtras(table: Table, shown: ShownFields, by: ShownBy) {
       ? Object.entries(decodeJson(extra).value as object).filter(([name]) => !declaredFields(table).has(name))
       : []
   /**
-   * Whether the API has dropped a field that is missing from the answer. It has done so if this endpoint returned the
-   * field before. When a list has ever returned the field, only the answer of a list counts.
+   * Whether the API has dropped a field that is missing from the answer. It has if this endpoint returned the field
+   * before. But once a list has returned the field, only its absence from a list counts.
    */
   const isDropped = (field: string): boolean =>
     shown.has(table.name, by, field) && (by === 'list' || !shown.has(table.name, 'list', field))
@@ -261,7 +261,7 @@ function createExtras(table: Table, shown: ShownFields, by: ShownBy) {
         by,
         undeclared(given).map(([name]) => name),
       ),
-    /** The fields of this answer, and the stored fields that it lacks and that the API has not dropped. */
+    /** The fields of this answer, and the stored fields that the answer lacks and that the API has not dropped. */
     merged(stored: Cell, given: string | null): string | null {
       const kept = keptOf(stored)
       if (kept.length === 0) return given
@@ -306,7 +306,7 @@ export interface RowWriters {
   to(table: string, options?: WriterOptions): RowWriter
   /**
    * Replaces the rows of a child table that is read separately, such as a transcript, and updates the times of the row
-   * to which they belong. Returns false when nothing changed, or when that row is deleted or withheld.
+   * that owns them. Returns false when nothing changed, or when the owner is deleted or withheld.
    */
   replaceChildren(table: string, rootKey: string, rows: readonly ParsedRow[], now: string): boolean
 }

@@ -3,12 +3,12 @@ import type { Cell } from '../../declare/parsed-item.ts'
 import type { Column } from '../../declare/resource.ts'
 
 /**
- * Decides what sets `_changed_at`: a stored value that is replaced by another or removed. A value where there was none
- * completes the row and does not count. Pure.
+ * Decides what sets `_changed_at`: a stored value that is replaced by another value or removed. A value in place of
+ * null completes the row and does not count. Pure.
  */
 
 export function replacesCell(column: Pick<Column, 'kind' | 'source'>, stored: Cell, given: Cell): boolean {
-  // The cells from which it follows decide.
+  // This cell follows from other cells, which are compared themselves.
   if (column.source.from === 'row') return false
   if (stored === null || stored === given) return false
   if (column.kind !== 'json' || typeof stored !== 'string' || typeof given !== 'string') return true
@@ -16,8 +16,8 @@ export function replacesCell(column: Pick<Column, 'kind' | 'source'>, stored: Ce
 }
 
 /**
- * Whether a field without a column has another value than before. Removed and added fields do not count: a removed one
- * may have its own column since an upgrade, and an added one may be new in the API for all rows at once.
+ * Whether a field without a column has another value than before. Removed and added fields do not count: a removed
+ * field may have its own column since an upgrade, and an added field may be new in the API for all rows at once.
  */
 export function replacesExtra(stored: Cell, given: string | null): boolean {
   if (typeof stored !== 'string' || given === null) return false

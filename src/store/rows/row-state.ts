@@ -13,27 +13,27 @@ export type RowState = 'unknown' | 'open' | 'withheld' | 'deleted'
 
 /** Queries about the stored rows of any table. */
 export interface StoredRows {
-  /** @param row of an entity table */
+  /** @param row a row of an entity table */
   state(row: RowKey): RowState
   /** Whether a row with this key is stored, deleted or not. */
   has(table: string, key: readonly string[]): boolean
-  /** Those of these keys whose rows are deleted. `table` has one key column. */
+  /** The keys among `keys` whose rows are deleted. `table` has one key column. */
   deletedAmong(table: string, keys: readonly string[]): string[]
   /** Whether a live row of another table refers to this row, which need not be stored. `table` has one key column. */
   isNamed(row: Pick<RowKey, 'table' | 'key'>): boolean
   /** Whether an entity table has a live row with this key. */
   isLive(table: string, key: readonly unknown[]): boolean
-  /** Whether a table has live rows of a scope. The first column of the table's key has the scope. */
+  /** Whether a table has live rows of a scope, which is the first column of the table's key. */
   hasLiveOf(table: string, scope: string): boolean
   /** The values of a column of all live rows, sorted. */
   liveValues(table: string, column: string): string[]
-  /** The text in a column of a row; undefined when the row is not stored or has none. */
+  /** The text in a column of a row; undefined when the row is not stored or the column is null. */
   valueOf(row: RowKey, column: string): string | undefined
   /** The ids of the live rows that have this value in a column. */
   liveIdsWith(table: string, column: string, value: string): string[]
   /**
-   * The number of live rows that refer to the confirmed rows of `table` (store/deletions/suspicions.ts). A row that
-   * refers to two of them counts twice. `table` has one or two key columns.
+   * The number of live rows that refer to rows of `table` whose deletion is confirmed (store/deletions/suspicions.ts).
+   * A row that refers to two such rows counts twice. `table` has one or two key columns.
    * @param dependants the table that refers to `table`; `on` maps its columns to the key columns of `table`
    */
   countDependants(table: string, dependants: Dependants): number
@@ -44,7 +44,7 @@ export interface Dependants {
   on: Readonly<Record<string, string>>
 }
 
-/** By table: the columns of other tables that refer to the key of its rows. */
+/** By table: the columns of other tables that refer to the table's key. */
 const NAMED_BY: ReadonlyMap<string, readonly { table: Table; column: string }[]> = new Map(
   [...TABLES.values()].map(({ table: { name, key } }) => [
     name,
@@ -115,7 +115,7 @@ export function createStoredRows(prepare: Prepare): StoredRows {
       const refers = Object.entries(on).map(
         ([column, to]) => `d.${quote(column)} = a.${key.at(-1) === to ? 'key' : 'scope'}`,
       )
-      // CROSS JOIN, since SQLite might otherwise scan the whole other table.
+      // CROSS JOIN, since SQLite might otherwise scan the whole table of dependants.
       const count = prepare<number>(
         `SELECT count(*) FROM sync_suspicions a CROSS JOIN ${quote(table)} d ON ${refers.join(' AND ')}
          WHERE a.table_name = ? AND a.confirmed = 1 AND ${isLive(tableNamed(table))}`,

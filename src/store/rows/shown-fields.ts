@@ -5,8 +5,8 @@ import { createMeta, META, readNote } from '../sync/meta.ts'
 export type ShownBy = 'list' | 'single'
 
 /**
- * Remembers which fields without a column each endpoint has ever returned. When a field is missing from an answer, the
- * API has dropped it if this endpoint returned it before. If it never did, the missing field means nothing.
+ * Remembers which fields without a column each endpoint has ever returned. When a field is missing from an answer of an
+ * endpoint that returned it before, the API has dropped the field. Otherwise its absence means nothing.
  */
 export interface ShownFields {
   /** Adds fields. Call inside a transaction. */

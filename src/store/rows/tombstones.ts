@@ -12,7 +12,7 @@ import type { Group, MessageMerge } from './merge/messages.ts'
 export interface TombstoneDeps {
   prepare: Prepare
   suspicions: Pick<Suspicions, 'hasAny' | 'end'>
-  /** By table: how its rows are merged into another table. */
+  /** By table: how the table's rows are merged into another table. */
   merges: ReadonlyMap<string, Pick<Derivation, 'into' | 'groupBy'> & { merge: MessageMerge }>
   purgeQueue: PurgeQueue
   freshness: Freshness
@@ -20,11 +20,11 @@ export interface TombstoneDeps {
 
 export interface Tombstones {
   /**
-   * Marks rows as deleted, cascades included; rows of a link table are removed. Returns how many of the given rows were
-   * live before.
+   * Marks rows as deleted, and the rows that depend on them (cascades). Removes rows of a link table. Returns how many
+   * of the given rows were live before.
    */
   tombstone(table: string, keys: readonly (readonly string[])[], now: string): number
-  /** Marks rows as existing but not readable, and adds those that are not stored. Returns how many rows changed. */
+  /** Marks rows as existing but not readable, and adds the rows that are not stored. Returns how many rows changed. */
   withhold(table: string, keys: readonly (readonly string[])[], now: string): number
 }
 
@@ -88,7 +88,7 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
     return count
   }
 
-  /** Removes the tasks of a row: if it comes back, its first read must not wait for a task that was put off. */
+  /** Removes the tasks of a row: if the row comes back, its first read must not wait for a task that was put off. */
   const forgetFirstRead = (name: string, key: readonly string[]) => {
     for (const feed of FIRST_READS.get(name) ?? []) {
       prepare("DELETE FROM sync_tasks WHERE feed = ? AND scope = '' AND key = ?").run(feed, key.at(-1))
@@ -108,7 +108,7 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
   return { tombstone, withhold }
 }
 
-/** By table: the item feeds that read its pending rows. */
+/** By table: the item feeds that read the table's pending rows. */
 const FIRST_READS: ReadonlyMap<string, readonly string[]> = firstReads()
 
 function firstReads(): Map<string, string[]> {

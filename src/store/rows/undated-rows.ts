@@ -3,7 +3,7 @@ import type { ParsedRow } from '../../declare/parsed-item.ts'
 import { quote } from '../database/sql.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 
-/** The rows of a table that have no event time, and how they get one. */
+/** The rows of a table that have no event time: queries, and ways to complete or remove the rows. */
 export interface UndatedRows {
   /** Ids of live rows that have no time and that the pass has not seen. `known` as in `within` of `RowTimes`. */
   undated(column: TimeColumn, feed: string, known: { before: string; now: string }): string[]
@@ -11,12 +11,12 @@ export interface UndatedRows {
   hasUndated(column: TimeColumn): boolean
   /**
    * Gives a stored row without a time the key of the given row that equals it in all other fields. Storing the given
-   * row then completes the stored row. Only for tables whose key is a digest of the fields, in the first column.
+   * row then completes the stored row. Only for tables whose first column is the key, a digest of the fields.
    */
   completeUndated(column: TimeColumn, rows: readonly ParsedRow[]): void
   /**
-   * Removes rows without a time that were first stored after an instant, if an earlier row with a time equals them in
-   * all other fields. Scans the table for each row without a time.
+   * Removes each row without a time that was first stored after an instant, if an earlier stored row with a time equals
+   * it in all other fields. Scans the table for each row without a time.
    */
   removeUndatedCopies(column: TimeColumn, since: string): void
 }
@@ -45,7 +45,7 @@ export function createUndatedRows(prepare: Prepare): UndatedRows {
     completeUndated({ table, time }, rows) {
       const [key = '', ...others] = Object.keys(tableNamed(table).columns)
       const isEqual = others.filter(name => name !== time).map(name => `${quote(name)} IS @${name}`)
-      // Excludes the keys of the given rows: a stored row that was just given one of them still has no time, and would
+      // Excludes the keys of the given rows: a stored row that has just got such a key still has no time, and would
       // match again.
       const undated = `SELECT ${quote(key)} FROM ${quote(table)} WHERE ${quote(time)} IS NULL AND _deleted_at IS NULL
          AND ${quote(key)} NOT IN (SELECT value FROM json_each(@keys)) AND _extra IS @_extra

@@ -23,21 +23,21 @@ export interface WriteOptions {
   ticket: number
   now: string
   /**
-   * An item that is older than its stored row is believed if the row had such an item before this instant, and no other
-   * since. Default: never.
+   * An item that is older than its stored row is stored only if the row has had only such items since this instant or
+   * longer. Default: never.
    */
   olderSince?: string
   /** Columns that parley fills and for which the items have values. */
   filled?: readonly string[]
-  /** The kind of endpoint that sent the items; default a list. */
+  /** The kind of endpoint that sent the items. Default `list`. */
   shownBy?: ShownBy
   /** True: a live row keeps its columns from the list; only its fields without a column change. */
   keepsLive?: boolean
 }
 
 /**
- * Stores items of one table and returns the stored ones. Leaves out items that a later request has already written, items
- * that are older than their row, and items that belong to a deleted or withheld row.
+ * Stores items of one table and returns the stored ones. Leaves out items that a later request has already written,
+ * items that are older than their stored row, and items that belong to a deleted or withheld row.
  */
 export type Write = (table: string, items: readonly ParsedItem[], options: WriteOptions) => StoredItem[]
 
@@ -47,7 +47,7 @@ export interface WriteDeps {
   purgeQueue: PurgeQueue
   freshness: Freshness
   rows: RowWriters
-  /** By table. */
+  /** By table of the copies. */
   merges: ReadonlyMap<string, MergedTable>
   histories: ReadonlyMap<string, NoteRow>
   stored: Pick<StoredRows, 'isLive'>
@@ -113,7 +113,7 @@ export interface MergedTable {
   into: string
   /** The column in a copy's row that has the key of the merged row. */
   groupBy: string
-  /** Where that column is in the cells of a copy. */
+  /** Index of that column in the cells of a copy. */
   place: number
 }
 
@@ -162,7 +162,7 @@ function noteRow(note: NoteChanges, columns: readonly string[], column: string):
   }
 }
 
-/** Stores a row for each field of a record whose value differs between the JSON objects `before` and `after`. */
+/** Stores one row for each field whose value differs between the JSON objects `before` and `after` of a record. */
 type NoteChanges = (
   record: { object: string; id: string },
   before: string,
@@ -190,7 +190,7 @@ function createHistory(prepare: Prepare, { into }: History): NoteChanges {
 
 type FieldValues = ReadonlyMap<string, unknown>
 
-/** Empty when the JSON is not an object. */
+/** The fields of a JSON object; none for other JSON. */
 function fieldsOf(json: string): FieldValues {
   const { value } = decodeJson(json)
   return new Map(isJsonObject(value) ? Object.entries(value) : [])

@@ -17,7 +17,9 @@ export interface Arrivals {
 /** One row of `sync_arrivals`, without its resource. */
 export type LagBucket = Omit<RowOf<typeof ARRIVAL_TABLE>, 'resource'>
 
-/** A quantile is at most 10 % (below a second: one second) longer than the exact one, and never shorter. */
+/**
+ * A quantile is never shorter than the exact one, and at most 10 % longer (below a second: at most one second longer).
+ */
 export interface LagSummary {
   rows: number
   medianMs: number
@@ -43,7 +45,7 @@ export function createLagHistogram(prepare: Prepare): Arrivals {
   }
 }
 
-/** Number of the bucket of a lag: 0 for a lag below a second. Pure. */
+/** Number of the bucket of a lag: bucket 0 for a lag below a second. Pure. */
 export function bucketOf(lagMs: number): number {
   if (lagMs < SECOND) return 0
   return Math.min(1 + Math.floor(Math.log(lagMs / SECOND) / Math.log(GROWTH)), LAST_BUCKET)

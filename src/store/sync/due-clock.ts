@@ -3,25 +3,28 @@ import { META } from './meta.ts'
 import type { State } from './resource-state.ts'
 
 /**
- * The clock of due times: this machine's clock, and ahead of it by as much as that was ever set back. So it never goes
- * back, and a due time that was stored while the machine's clock was wrong comes no later than it should. A jump changes
- * one number in `sync_meta` and no due time.
+ * The clock of due times, or due clock. It is ahead of this machine's clock by as much as that clock was ever set back.
+ * So the due clock never goes back, and a due time that was stored while the machine's clock was wrong comes no later
+ * than it should. A jump changes one number in `sync_meta` and no due time.
  */
 export interface DueClock {
   /** Now, to compare with due times. */
   now(): string
-  /** The due time of a read that may be made in `ms`. Call it in the transaction that stores it. */
+  /** The due time of a read that may be made in `ms`. Call it in the transaction that stores the due time. */
   after(ms: number): string
   /** How long until a due time, in ms; 0 when it has passed. */
   waitMs(dueAt: string): number
-  /** Stores what the clocks show, so that a later process sees that the clock was set back. Call it in a transaction. */
+  /**
+   * Stores both clocks, so that a later process detects that the machine's clock was set back. Call it in a
+   * transaction.
+   */
   note(): void
 }
 
 /** A smaller step back is an ordinary correction of the clock. */
 const JUMP_MS = 5000
 
-/** Due times may be stored while the noted time is at most this old. The daemon notes it each minute. */
+/** Due times may be stored while the noted time is at most this old. The daemon notes the time each minute. */
 const MOST_NOTE_AGE_MS = 5 * MINUTE_MS
 
 export function createDueClock(clock: Clock, { meta, setMeta }: Pick<State, 'meta' | 'setMeta'>): DueClock {

@@ -4,13 +4,13 @@ import type { Sqlite } from '../database/sqlite-types.ts'
 import { resolvedPath } from '../disk/location.ts'
 
 /**
- * The folders that the warehouse was exported to, one value of `sync_meta` for each. They tell which exports may still
- * have content that was purged since.
+ * A folder that the warehouse was exported to, one value of `sync_meta` for each. The notes tell which exports may
+ * still have content that was purged since.
  */
 export interface ExportNote {
   /** An absolute path. */
   folder: string
-  /** Content that was purged by this instant is in no file of the export. Empty: unknown, or nothing was purged. */
+  /** Content purged by this instant is in no file of the export. Empty when it is unknown or nothing was purged. */
   purgedAt: string
 }
 
@@ -28,8 +28,8 @@ export function readExportNotes(db: Sqlite): ExportNote[] {
 
 /**
  * Stores a note, also while another process writes the warehouse. Keep a connection to the file open meanwhile, so that
- * its -wal and -shm files stay. Returns false where this is not possible: the user may only read the file, or it is
- * locked.
+ * its -wal and -shm files stay. Returns false where this is not possible: the user may only read the file, or the file
+ * is locked.
  */
 export function noteExport(path: string, { folder, purgedAt }: ExportNote): boolean {
   try {

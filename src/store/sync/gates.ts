@@ -6,24 +6,24 @@ import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 
 type GateRow = RowOf<typeof GATE_TABLE>
 
-/** What is closed, and why: a row of `sync_gates`. What is open has no row. */
+/** A closed gate, with its reason: a row of `sync_gates`. An open gate has no row. */
 export interface Gate<Kind extends GateRow['kind'] = GateRow['kind']>
   extends Omit<GateRow, 'resources' | 'kind'> {
   kind: Kind
-  /** The resources of which nothing, or not everything, is read meanwhile. */
+  /** The resources of which nothing, or not everything, is read while the gate is closed. */
   resources: readonly ResourceName[]
 }
 
-/** Why a feed, a scope of it or a route is closed that fails itself, though the API as a whole answers. */
+/** Why a feed, a scope of a feed or a route is closed: its own requests fail, though the API as a whole answers. */
 export const FAILURE_KINDS = ['failing', 'unavailable'] as const satisfies readonly GateRow['kind'][]
 export type FailureKind = (typeof FAILURE_KINDS)[number]
 /** Why the API as a whole, or a route with its own limit, is closed. */
 export type ApiGateKind = Exclude<GateRow['kind'], FailureKind>
 
 interface GateKind {
-  /** What it means, as the beginning of a sentence. */
+  /** What the kind means, as the beginning of a sentence. */
   is: string
-  /** The same before `since` or `for`. */
+  /** The same meaning, to stand before `since` or `for`. */
   hasBeen: string
   /** Whether the API or the access to it is at fault, and not only the number of requests. */
   isFault: boolean
@@ -48,19 +48,19 @@ export const GATE_KINDS: Readonly<Record<ApiGateKind, GateKind>> = {
   },
 }
 
-/** `what` of the gate before the whole API. */
+/** Value of `what` for the gate of the whole API. */
 export const API_GATE = 'api'
-/** Before the route in `what` of its gate, as in `route:/v1/meetings`. */
+/** Prefix of `what` for the gate of a route, as in `route:/v1/meetings`. */
 export const ROUTE_GATE = 'route:'
-/** Before the feed, and perhaps a scope of it, in `what` of its gate, as in `feed:crm_records.list/deal`. */
+/** Prefix of `what` for the gate of a feed or of a scope of a feed, as in `feed:crm_records.list/deal`. */
 export const FEED_GATE = 'feed:'
 
 const isFailure = (gate: Gate): gate is Gate<FailureKind> => FAILURE_KINDS.some(kind => kind === gate.kind)
 const isOfApi = (gate: Gate): gate is Gate<ApiGateKind> => !isFailure(gate)
 
-/** The gates behind which reads wait though nothing is wrong with them. */
+/** The gates whose waiting reads have not failed themselves. */
 export const apiGates = (gates: readonly Gate[]): Gate<ApiGateKind>[] => gates.filter(isOfApi)
-/** The gates of what has failed itself. */
+/** The gates of feeds, scopes and routes that fail themselves. */
 export const failureGates = (gates: readonly Gate[]): Gate<FailureKind>[] => gates.filter(isFailure)
 
 export interface Gates {
@@ -84,7 +84,7 @@ export function createGates(prepare: Prepare): Gates {
   }
 }
 
-/** Also of a database of an older version, which has no gates. */
+/** The closed gates. A database of an older version has none. */
 export function readGates(db: Sqlite): Gate[] {
   return hasTable(db, 'sync_gates') ? closedGates(sql => db.prepare(sql)) : []
 }
@@ -98,7 +98,7 @@ function closedGates(prepare: Prepare): Gate[] {
   return rows.map(row => ({ ...row, resources: namesIn(row.resources) }))
 }
 
-/** None when another program has damaged the list. */
+/** The resources in a JSON list; none when another program has damaged the list. */
 function namesIn(json: string): ResourceName[] {
   try {
     const names: unknown = JSON.parse(json)

@@ -38,7 +38,7 @@ export const META = {
   logHoldsPurged: 'log_holds_erased',
   /** Since when free space in the file may hold pieces of purged content. Stored in the transaction that purges. */
   fileHoldsPieces: 'file_holds_pieces',
-  /** By place: files that may hold purged content and snapshot folders that are unreadable, with paths and reasons. */
+  /** By place: files that may hold purged content, and unreadable snapshot folders, with paths and reasons. */
   purgeRemains: 'purge_remains',
   /** When parley last tried to rebuild the file on disk. */
   rebuildTriedAt: 'rebuild_tried_at',
@@ -105,7 +105,7 @@ export const NOTE_DAMAGED = 'note-damaged'
 
 /**
  * The content of a value that is stored as JSON; undefined where nothing or null is stored.
- * @throws StopError (73) when the value is not JSON
+ * @throws StopError with exit status 73 when the value is not JSON
  */
 export function readNote<T>(meta: (key: string) => string | undefined, key: string): T | undefined {
   const text = meta(key)

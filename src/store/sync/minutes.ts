@@ -6,7 +6,7 @@ import type { Prepare } from '../database/sqlite-types.ts'
 export type Minute = RowOf<typeof MINUTE_TABLE>
 
 export interface Minutes {
-  /** Adds to the row of the minute: a process that starts within a minute continues the row of the one before. */
+  /** Adds to the row of the minute: a process that starts within a minute continues the row of the process before. */
   add(minute: Minute): void
   /** Deletes the minutes before this instant. */
   forget(before: string): void

@@ -8,17 +8,17 @@ import type { Prepare, Sqlite } from '../database/sqlite-types.ts'
 
 export type PublicationAttempt = Omit<RowOf<typeof PUBLICATION_TABLE>, 'id'>
 
-/** What happened at one target. */
+/** The attempts to publish to one target. */
 export interface PublicationHistory {
   /** The newest complete publication. */
   last: PublicationAttempt | undefined
-  /** The failed attempts after it. */
+  /** The failed attempts after `last`. */
   failures: { since: string; times: number; newest: PublicationAttempt } | undefined
 }
 
 /** What the daemon stores in `sync_meta` about its publications. */
 export interface PublishingNote {
-  /** Without credentials. */
+  /** The target's address without credentials. */
   target: string
   /** When the daemon first had this target. */
   since: string
@@ -32,7 +32,7 @@ export interface PublishingNote {
 
 export interface Publications {
   add(attempt: PublicationAttempt): void
-  /** Deletes attempts that ended before this instant. The newest complete one of each target stays. */
+  /** Deletes attempts that ended before this instant. The newest complete publication to each target stays. */
   forget(before: string): void
 }
 
@@ -79,9 +79,9 @@ function withoutId({ id: _, ...attempt }: RowOf<typeof PUBLICATION_TABLE>): Publ
 }
 
 /**
- * Stores the attempt of a process that does not hold the lock of the warehouse, if it can. It waits a moment at most,
+ * Tries to store the attempt of a process that does not hold the lock of the warehouse. It waits a moment at most,
  * since the publication does not depend on the row. A copy of a warehouse is not changed.
- * @param reader an open connection to the same file, closed later: SQLite then keeps the -wal and -shm files
+ * @param reader an open connection to the same file. Close it only after this call: SQLite then keeps -wal and -shm
  */
 export function recordAttempt(reader: Sqlite, attempt: PublicationAttempt): void {
   const isWarehouse = reader.pragma('journal_mode', { simple: true }) === 'wal'
@@ -94,6 +94,6 @@ export function recordAttempt(reader: Sqlite, attempt: PublicationAttempt): void
       db.close()
     }
   } catch {
-    // Another process writes, the disk is full, or this user may only read.
+    // Not stored: another process writes, the disk is full, or this user may only read.
   }
 }

@@ -11,7 +11,9 @@ export interface ResourceState {
   resource: ResourceName
   /** Number of the current round; 0 before the first. */
   round: number
-  /** True while a round of a backfill has not ended. If the backfill is interrupted, the next one continues the round. */
+  /**
+   * True while a round of a backfill has not ended. If the backfill is interrupted, the next one continues the round.
+   */
   roundOpen: boolean
   roundStartedAt: string | null
   firstCompleteAt: string | null
@@ -30,7 +32,6 @@ export interface State extends ResourceHealth {
   hold(resource: ResourceName, since: string | null): void
   /** Counts deleted rows for the mass-deletion guard. */
   deleted(resource: ResourceName, rows: number, now: string): void
-  /** Resets the count of deleted rows. */
   forgetDeleted(resource: ResourceName): void
   nextRun(resource: ResourceName, at: string | null): void
   /** Whether the API has ever answered a request for this warehouse. */

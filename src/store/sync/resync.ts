@@ -10,10 +10,10 @@ import { createMeta, META } from './meta.ts'
 import type { Rounds } from './rounds.ts'
 import type { Segments } from './segments.ts'
 
-/** What was marked to be read or computed again. */
+/** A resource to be read again, or reports to be computed again. */
 export interface Marked {
   resource: Resyncable
-  /** Number of its single reads, one request each. */
+  /** Number of the resource's single reads, one request each. */
   reads: number
 }
 

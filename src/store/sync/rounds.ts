@@ -74,7 +74,7 @@ export function createRounds({ prepare, state, now }: RoundsDeps): Rounds {
     if (known !== undefined) return known
     const { round, heldRound, firstCompleteAt } = state.get(resource)
     const read = { round, isConfirming: heldRound === round, wasComplete: firstCompleteAt !== null }
-    // What a transaction has changed is cached only after the commit, since it may be rolled back.
+    // Nothing is cached inside a transaction, since its changes may be rolled back.
     if (!begin.database.inTransaction) cached.set(resource, read)
     return read
   }

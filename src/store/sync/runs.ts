@@ -3,7 +3,7 @@ import type { RUN_TABLE } from '../../catalog/bookkeeping/tables.ts'
 import type { ResourceName } from '../../declare/resource-names.ts'
 import type { Prepare } from '../database/sqlite-types.ts'
 
-/** The counts of a run, as `sync_runs` has them. */
+/** The counts of a run. `sync_runs` has all of them except `rowsNew`. */
 export interface RunCounts extends RowsWritten {
   requests: number
   throttled: number
@@ -13,7 +13,7 @@ export interface RunCounts extends RowsWritten {
 export interface RowsWritten {
   /** Rows that were new or had changed. */
   rowsChanged: number
-  /** Those of the changed rows that were not stored before. */
+  /** Rows among `rowsChanged` that were not stored before. */
   rowsNew: number
   rowsDeleted: number
 }

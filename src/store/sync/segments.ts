@@ -26,26 +26,28 @@ export interface Segment {
    * earlier round does not count for the current one.
    */
   passRound: number | null
-  /** What `wantedAt` was when the first page of the pass was requested: the want that its end meets. */
+  /** The value of `wantedAt` when the first page of the pass was requested. The end of the pass meets this want. */
   passWantedAt: string | null
   pages: number
   rows: number
   /** Event time of the last row that the pass has read, and the keys of the rows that it read with this time. */
   edgeAt: string | null
   edgeKeys: readonly string[]
-  /** The list's size as the pages of this pass state it; `SIZE_CHANGED` if they differ, null if none has stated it. */
+  /**
+   * The list's size as the pages of this pass state it; `SIZE_CHANGED` if pages differ, null if no page has stated it.
+   */
   totalSize: number | null
   /** How often this pass has restarted without progress. */
   restarts: number
   /** Start of the last pass that reached the end, by the server's clock. */
   listedAt: string | null
-  /** The round in which that pass began. */
+  /** The round in which the pass of `listedAt` began. */
   listedRound: number
-  /** For a period of a log: how many entries that pass read. */
+  /** For a period of a log: how many entries the pass of `listedAt` read. */
   listedRows: number | null
   /**
-   * True for a period of a log of which two passes, the later one long enough after its end, had as many entries. It is
-   * read again only when it is wanted.
+   * True for a period of a log that is final: two passes read the same number of entries, the later pass long enough
+   * after the period's end. A closed period is read again only when it is wanted.
    */
   closed: boolean
   /** Since when the list is unavailable. Meanwhile the resource can be complete without it. */
@@ -54,18 +56,20 @@ export interface Segment {
   attempts: number
   /** After a failure, the segment is not read before this time of the due clock. */
   retryAt: string | null
-  /** It is read at this time of the due clock, though its interval is not over. Only `want` and `met` change it. */
+  /** The segment is read at this time of the due clock, even within its interval. Only `want` and `met` change it. */
   wantedAt: string | null
-  /** Requests in a row that have failed and are soon made again. Only `tryAgain` and `settled` change it. */
+  /**
+   * Failed requests in a row, since the last one that was settled. Only `tryAgain`, `settled` and `retryNow` change it.
+   */
   tries: number
-  /** Meanwhile it is not read before this time of the due clock. */
+  /** After such a failed request, the segment is not read before this time of the due clock. */
   tryAt: string | null
   /** Duration of the latest pass that a single process read completely; null when there is none. */
   passMs: number | null
 }
 
 export interface Segments {
-  /** Newest first. */
+  /** Returns the newest segments first. */
   of(feed: string, scope?: string): Segment[]
   /** The segment as it is stored now; undefined when it was removed. */
   find(id: number): Segment | undefined
@@ -74,16 +78,18 @@ export interface Segments {
   remove(segment: Segment): void
   removeAll(feed: string): void
   /**
-   * Cuts a segment at an instant within it. The segment keeps the newer part. Returns the older part, which is a new
-   * segment, without a pass, and keeps the time when the whole was last listed. Both parts include the instant.
+   * Cuts a segment at an instant within it. The segment keeps the newer part. Returns the older part, a new segment
+   * without a pass, with the `listedAt` of the whole. Both parts include the instant.
    */
   cut(segment: Segment, at: string): Segment
   /**
-   * Makes a segment due at a time of the due clock, or earlier when it is wanted earlier. It is then read by a pass whose
-   * first page is requested later than this.
+   * Makes a segment due at a time of the due clock, or earlier when it is wanted earlier. Only a pass whose first page
+   * is requested after this call meets the want.
    */
   want(id: number, at: string): void
-  /** Ends the want that the segment's pass has met. A want that came since its first page was requested stays. */
+  /**
+   * Ends the want that the segment's pass has met. A want that came after the pass's first page was requested stays.
+   */
   met(segment: Pick<Segment, 'id' | 'passWantedAt'>): void
   /** Notes a failed request, which is made again at a time of the due clock. */
   tryAgain(id: number, at: string): void
@@ -91,15 +97,17 @@ export interface Segments {
   settled(id: number): void
   /** Ends the waits after failures. */
   retryNow(feed: string): void
-  /** Forgets what failures have made smaller, where no cursor needs its query. */
+  /** Forgets the smaller `limit` that failures have caused, where no cursor needs its query. */
   readWholePages(feed: string): void
-  /** Both, and forgets the failures where no cursor needs its query. */
+  /**
+   * Ends the waits of `retryAt`. Where no cursor needs its query, also forgets the failures and the smaller `limit`.
+   */
   retryWhole(feed: string): void
   /** Joins two neighbours and returns the result, which has the earlier `listedAt` of the two. */
   join(newer: Segment, older: Segment): Segment
   /**
    * The instant down to which the feed was listed without a gap, from its newest end. A segment that waits after a
-   * failure counts as listed. Null: the whole time axis; undefined: nothing.
+   * failure counts as listed. Null for the whole time axis; undefined when nothing was listed.
    */
   listedDownTo(feed: string): string | null | undefined
 }
@@ -189,7 +197,6 @@ export const NO_PASS = {
   totalSize: null,
 } satisfies Partial<Segment>
 
-/** The segments of a list, and the place of each by its id. */
 interface KnownList {
   segments: Segment[]
   places: ReadonlyMap<number, number>
@@ -231,9 +238,11 @@ export function createSegments(prepare: Prepare): Segments {
      WHERE feed = ? AND (retry_at IS NOT NULL OR tries > 0)`,
   )
 
-  /** Each look for due work reads the segments of every list, far more often than one is written. */
+  /**
+   * Cached lists: each look for due work reads the segments of every list, far more often than a segment is written.
+   */
   const known = new Map<string, KnownList>()
-  /** The segments that were written since, but neither added nor removed. */
+  /** Ids of segments that were changed, not added or removed, since the lists were cached. */
   const written = new Set<number>()
   const dataVersion = prepare<number>('PRAGMA data_version').pluck()
   let version: number | undefined
@@ -241,7 +250,7 @@ export function createSegments(prepare: Prepare): Segments {
     known.clear()
     written.clear()
   }
-  /** Reads again what was written. A list whose order has changed is forgotten. */
+  /** Reads the changed segments again. A list whose order has changed is forgotten. */
   const catchUp = () => {
     for (const id of written) {
       const now = find(id)
@@ -258,14 +267,14 @@ export function createSegments(prepare: Prepare): Segments {
 
   const segmentsOf = (feed: string, scope?: string): Segment[] => {
     const read = () => select.all(feed, scope ?? null).map(fromRow)
-    // The one segment of a scope among thousands is read at once.
+    // The segments of one scope are not cached: a feed may have thousands of scopes.
     if (scope !== undefined && scope !== '') return read()
     const { inTransaction } = select.database
     const before = version
     version = dataVersion.get()
-    // Another program has written.
+    // Another connection has written to the database.
     if (version !== before) forget()
-    // What a transaction has written, a rollback would undo.
+    // Not inside a transaction: a rollback would undo its writes.
     if (!inTransaction) catchUp()
     const name = scope === undefined ? feed : `${feed} `
     const list = known.get(name)
@@ -274,12 +283,12 @@ export function createSegments(prepare: Prepare): Segments {
     if (!inTransaction) known.set(name, knownList(segments))
     return [...segments]
   }
-  /** Every write that adds, removes or moves segments goes through this. */
+  /** Every write that adds, removes or moves segments goes through this function. */
   const writing = <T>(write: () => T): T => {
     forget()
     return write()
   }
-  /** And every other one through this. */
+  /** Every other write goes through this function. */
   const changing = (id: number, write: () => void): void => {
     written.add(id)
     write()
@@ -293,7 +302,7 @@ export function createSegments(prepare: Prepare): Segments {
   const save: Segments['save'] = segment => changing(segment.id, () => void update.run(toRow(segment)))
   const wantAt: Segments['want'] = (id, at) => {
     const before = find(id)?.wantedAt ?? null
-    // Another time than before, since a pass under way may be about to meet that.
+    // The new time differs from the stored one, which a pass under way may be about to meet.
     const next = before === null || before > at ? at : isoInstant(Date.parse(before) + 1)
     changing(id, () => void want.run(next, id))
   }

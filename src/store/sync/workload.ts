@@ -33,7 +33,7 @@ export interface WorkloadQuestion {
   readBefore: boolean
 }
 
-/** Some counts scan an index of all rows. Call it every few seconds at most, and less often when counting is slow. */
+/** Some counts scan an index of all rows. Call this every few seconds at most, and less often when counting is slow. */
 export type ReadWorkload = (question: WorkloadQuestion) => Workload
 
 export function createWorkload(prepare: Prepare): ReadWorkload {
@@ -43,7 +43,7 @@ export function createWorkload(prepare: Prepare): ReadWorkload {
        iif(count(nullif(total_size, ${SIZE_CHANGED})) = count(*), sum(total_size), NULL) AS size
      FROM sync_segments WHERE feed = @feed AND unavailable_since IS NULL`,
   )
-  /** By table: its number of rows at the first call. Later calls do not count it again. */
+  /** By table: the number of rows at the first call. Later calls do not count the rows again. */
   const known = new Map<string, number>()
 
   const rowsBefore = (table: string) => {

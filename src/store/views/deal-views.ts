@@ -4,8 +4,9 @@ import type { Sqlite } from '../database/sqlite-types.ts'
 import type { View } from './replace.ts'
 
 /**
- * Views about CRM deals. The stage history depends on the names of this workspace's CRM fields and tables. Their SQL is
- * valid in DuckDB as well, over an export, once `CREATE MACRO julianday(t) AS julian(CAST(t AS TIMESTAMP))` has run.
+ * Views about CRM deals. The stage history depends on the names of this workspace's CRM fields and tables. The SQL of
+ * the views is valid in DuckDB too, over an export, once `CREATE MACRO julianday(t) AS julian(CAST(t AS TIMESTAMP))`
+ * has run.
  */
 
 const DEAL = 'deal'
@@ -20,8 +21,9 @@ export function dealViews(db: Sqlite): readonly View[] {
 
 /**
  * One row per event of a deal. When several copies of an e-mail are linked to a deal, only the copy with the smallest
- * id has a row. An activity whose copy is not stored is no `message`: it may be of an e-mail that has a row. An activity with several links to a deal has one row, that of the DIRECT link if there is one. A deleted
- * deal has no rows. A deal without a stored record has rows for its activities.
+ * id has a row. An activity whose copy is not stored has the kind `activity`, since its e-mail may already have a row.
+ * An activity with several links to a deal has one row, that of the DIRECT link if there is one. A deleted deal has no
+ * rows. A deal without a stored record has rows for its activities.
  */
 const DEAL_TIMELINE = `
 SELECT l.context_id AS deal_id, a.occurred_at AS at,
@@ -64,9 +66,9 @@ interface Stages {
   field: string
   /** The typed table of deals. */
   deals: string
-  /** The column of `field` in that table. */
+  /** The column of `field` in the table `deals`. */
   column: string
-  /** SQL for the name of a stage. @param id SQL for its id */
+  /** SQL for the name of a stage. @param id SQL for the stage's id */
   name(id: string): string
 }
 
@@ -117,7 +119,7 @@ const idIn = (json: string) =>
 function stageHistory(stages: Stages | undefined): string {
   if (!stages) return NO_STAGES
   const field = `'${stages.field.replaceAll("'", "''")}'`
-  // A column, since the view would have no declared type with min().
+  // Selects the column itself: with min(), the column of the view would have no declared type.
   const firstChange = (after = '') =>
     `(SELECT n.observed_at FROM crm_record_changes n
     WHERE n.object = '${DEAL}' AND n.record_id = r.id AND n.field = ${field}${after} ORDER BY n.observed_at LIMIT 1)`

@@ -10,10 +10,12 @@ import { META } from '../sync/meta.ts'
  * uses an index and never scans a table of texts.
  */
 
-/** A column of a view has a declared type only by a cast, unless it is a column of a table. Clients of the file need it. */
+/**
+ * An expression in a view has a declared type only through a cast. Clients that read the file need the declared type.
+ */
 const asText = (value: string) => `CAST(${value} AS TEXT)`
 const asInteger = (value: string) => `CAST(${value} AS INTEGER)`
-/** SQLite declares a cast to INTEGER as NUM where UNION ALL stands between such casts themselves. */
+/** Without this outer SELECT, SQLite declares a cast to INTEGER as NUM under UNION ALL. */
 const asArm = (select: string) => `SELECT * FROM (${select})`
 
 /** `sync_status`: one row per resource. */
@@ -22,8 +24,8 @@ export function syncStatus(resources: readonly Resource[]): string {
 }
 
 /**
- * SQL of a value of the first closed gate before the resource: that of the API comes first. NULL when none is closed. A
- * gate of a feed or route that fails is left out, since the state of its resource shows the failure.
+ * SQL of a value of the resource's first closed gate; the gate of the API comes first. NULL when no gate is closed. The
+ * gate of a failing feed or route is left out, since the state of the resource shows the failure.
  */
 const closedGate = (value: string) => `(SELECT ${value} FROM sync_gates g
     WHERE r.unavailable_since IS NULL AND g.kind NOT IN (${FAILURE_KINDS.map(kind => `'${kind}'`)}) AND r.resource IN (SELECT value FROM json_each(iif(json_valid(g.resources), g.resources, '[]')))
@@ -79,7 +81,7 @@ FROM (
 ) w`
 }
 
-/** The first read of a row that is tried again has a task, and is among the pending rows. */
+/** Leaves out first reads that are tried again: they have a task, but their rows are counted among the pending rows. */
 const openTasks = ({ pending }: StatusSource) =>
   pending === undefined ? 'count(*)' : 'count(*) FILTER (WHERE waiting OR tries = 0)'
 
@@ -130,8 +132,8 @@ function newestOf({ table, where, newest }: StatusSource): string {
 const SEGMENTED: readonly Feed['mode'][] = ['timeline', 'snapshot', 'periodic']
 
 /**
- * The oldest `listed_at` of the resource's available segments. NULL while one of them was never read to its end. Where
- * the lists give only keys, their end says nothing of the rows, and the end of the last complete round does.
+ * The oldest `listed_at` of the resource's available segments. NULL while a segment was never read to its end. Where
+ * the lists give only keys, reading them says nothing about the rows, so the last complete round decides.
  */
 function completeAsOf(resource: Resource): string {
   const listed = feedsOf(resource).filter(({ feed }) => SEGMENTED.includes(feed.mode))
@@ -152,7 +154,6 @@ function completeAsOf(resource: Resource): string {
 
 interface CoverageSource {
   resource: Resource
-  /** `resource.feed` */
   feed: string
   mode: 'timeline' | 'periodic'
   table: string

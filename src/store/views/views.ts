@@ -7,9 +7,10 @@ import { replaceViews, type View } from './replace.ts'
 import { syncCoverage, syncStatus } from './sync.ts'
 
 /**
- * The views that the writer creates when it opens the file: one `live_…` for each table of the catalogue,
- * `transcript_words`, those of the sync's state (sync.ts) and of deals (deal-views.ts). The `live_…` and `labelled_…` views of
- * CRM objects are in `../crm/sql.ts`. Those and the deal views are replaced again when the CRM's fields change.
+ * The views that the writer creates when it opens the file: one `live_…` view for each table of the catalogue,
+ * `transcript_words`, and the views of the sync's state (sync.ts) and of deals (deal-views.ts). The `live_…` and
+ * `labelled_…` views of CRM objects are in `../crm/sql.ts`. The latter and the deal views are replaced again when the
+ * CRM's fields change.
  */
 
 /** Creates or replaces each of these views that is missing or differs from this version's. */
@@ -27,10 +28,10 @@ export function viewStatements(): readonly View[] {
   ]
 }
 
-/** Tables by their earlier names, for views and triggers of other people. */
+/** Tables by their earlier names, for views and triggers that parley did not create. */
 const EARLIER_NAMES = { sync_absences: 'sync_suspicions', sync_erasures: 'sync_purge_queue' }
 
-/** Its SQL is valid in DuckDB as well. */
+/** The SQL of this view is valid in DuckDB as well. */
 export const liveViewOf = (placed: PlacedTable): View => view(`live_${placed.table.name}`, liveRows(placed))
 
 const view = (name: string, select: string): View => ({
@@ -57,7 +58,7 @@ function liveOwner({ table, on }: LivesWith): string {
   return `SELECT 1 FROM ${quote(table)} o WHERE ${conditions.join(' AND ')}`
 }
 
-/** A time that is no number is NULL. */
+/** NULL when the time is not a number. */
 const timeOfWord = (index: number) =>
   `CAST(CASE WHEN json_type(w.value, '$[${index}]') IN ('integer', 'real') THEN json_extract(w.value, '$[${index}]') END AS REAL)`
 

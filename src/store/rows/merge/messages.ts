@@ -6,11 +6,11 @@ import { createPartsMerge } from './parts.ts'
 import { createMessageTexts, type MessageCopy, type TextResult } from './texts.ts'
 
 /**
- * Merges the live copies of an e-mail into one row, and chooses the copies whose texts are read next. The result depends on
- * the copies alone, not on the order in which they arrived.
+ * Merges the live copies of an e-mail into one row, and chooses the copies whose texts are read next. The result
+ * depends on the copies alone, not on the order in which they arrived.
  */
 export interface MessageMerge {
-  /** Merges these e-mails and their participants again. */
+  /** Merges these e-mails and the participants of their copies again. */
   refresh(groups: readonly Group[], now: string): void
   /** Stores the result of reading the text of a copy. Returns whether anything changed. */
   applyText(copyId: string, result: TextResult, now: string): boolean
@@ -40,7 +40,7 @@ export function createMessageMerge(prepare: Prepare, derivation: Derivation): Me
   const source = quote(derivation.from)
   const target = quote(derivation.into)
   const parts = createPartsMerge(prepare, derivation.parts)
-  // A sender may give all of its e-mails one Message-ID, and their texts may be as large as the file.
+  // Without the texts: a sender may give all e-mails one Message-ID, so the texts of one group may fill the memory.
   const copyColumns = Object.keys(tableNamed(derivation.from).columns).filter(name => name !== 'text')
   const copiesOf = prepare<MessageCopy>(
     `SELECT _id, ${copyColumns.map(quote).join(', ')}, text IS NOT NULL AS has_text

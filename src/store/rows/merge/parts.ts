@@ -5,16 +5,19 @@ import type { Derivation } from '../../../declare/resource.ts'
 import { isRow, placeholders, quote } from '../../database/sql.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
 
-/** Merges the child rows (parts) of copies: one row for each key, with each value from the first part that has one. */
+/**
+ * Merges the child rows (parts) of copies: one row for each key. Each value is that of the first part where it is not
+ * null.
+ */
 export interface PartsMerge {
-  /** Inserts the parts of a new merged row. @param owners keys of its copies, in canonical order */
+  /** Inserts the parts of a new merged row. @param owners keys of the row's copies, in canonical order */
   insert(key: string, owners: readonly string[]): void
   /** Updates the parts of a merged row. Writes only what differs. */
   refresh(key: string, owners: readonly string[]): PartsChange
   remove(key: string): void
 }
 
-/** `completed`: rows or values were only added. `replaced`: some were changed or removed. */
+/** `completed`: rows or values were only added. `replaced`: rows or values were changed or removed. */
 export type PartsChange = 'none' | 'completed' | 'replaced'
 
 export function createPartsMerge(prepare: Prepare, { from, into }: Derivation['parts']): PartsMerge {
@@ -73,7 +76,7 @@ export function createPartsMerge(prepare: Prepare, { from, into }: Derivation['p
   }
 }
 
-/** Merges parts by key, the first `keyLength` cells. Parts with a null in the key are left out. Pure. */
+/** Merges parts by their key, which is the first `keyLength` cells. Parts with a null in the key are left out. Pure. */
 function mergedParts(
   parts: readonly (readonly Cell[])[],
   keyLength: number,

@@ -4,17 +4,18 @@ import { isRow, quote } from '../../database/sql.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
 
 /**
- * The texts of an e-mail. Its sender is that of the first copy that has one. The copies of this sender are read in
- * canonical order until one has a text, which becomes the text of the e-mail. Every copy of another sender is read too,
- * and keeps its text itself: senders may repeat a Message-ID.
+ * The texts of an e-mail. The first copy that names a sender gives the sender of the e-mail. The copies that name no
+ * other sender are read in canonical order until one has a text, which becomes the text of the e-mail. Every copy that
+ * names another sender is read too, and its text stays in its own row: different senders may use the same Message-ID.
  */
 export interface MessageTexts {
   find(copyId: string): StoredCopy | undefined
   /** Stores the result of reading a copy. Returns whether anything changed. */
   store(copy: StoredCopy, result: TextResult, now: string): boolean
   /**
-   * Plans the copies to read next, and sets `_text_due` for them alone. Returns source and state of the merged text, and
-   * the text itself when it was stored with a copy so far. Call it before the merged row is written.
+   * Plans which copies are read next, and sets `_text_due` of those copies only. Returns the source and the state of
+   * the merged text, and the text itself when a copy's row has held it so far. Call it before the merged row is
+   * written.
    */
   plan(key: string, live: readonly MessageCopy[], from: number | null): MergedText
   /** Makes the text of a copy due again. */
@@ -25,7 +26,7 @@ export interface MessageCopy extends SourceRow {
   _id: number
   id: string
   text_state: string
-  /** 1 when the copy keeps a text itself. */
+  /** 1 when the copy's own row holds a text. */
   has_text: number
   _text_due: number | null
 }
@@ -35,10 +36,10 @@ type StoredCopy = Pick<MessageCopy, '_id' | 'text_state'> & { group: string }
 export type TextResult = { state: 'present'; text: string } | { state: 'empty' | 'gone' }
 
 export interface MergedText {
-  /** `_id` of the copy whose text it is; null when none is known. */
+  /** `_id` of the copy that has the text; null while no text is known. */
   from: number | null
   state: string | null
-  /** Undefined when the merged row has the text already. */
+  /** The text to write; undefined when the merged row has it already. */
   text?: string
 }
 
@@ -48,17 +49,17 @@ export interface CopyText extends Pick<MessageCopy, '_id' | 'text_state' | 'has_
 }
 
 export interface TextPlan {
-  /** `_id` of the copy whose text is that of the e-mail; null when none is known. */
+  /** `_id` of the copy whose text is that of the e-mail; null while no text is known. */
   from: number | null
   /** `_id` of the copies to read next. */
   due: ReadonlySet<number>
   /** `_id` of copies in state `present` whose text was not kept: they become `pending` again. */
   reset: ReadonlySet<number>
-  /** `_id` of the copies that keep their text themselves. */
+  /** `_id` of the copies of another sender, whose texts stay in their own rows. */
   apart: ReadonlySet<number>
 }
 
-/** Plans which copies are read next. Pure. @param copies the live ones of an e-mail, in canonical order */
+/** Plans which copies are read next. Pure. @param copies the live copies of an e-mail, in canonical order */
 export function planTexts(copies: readonly CopyText[], from: number | null): TextPlan {
   const isApart = apartTest(copies)
   const [apart, read] = [copies.filter(isApart), copies.filter(copy => !isApart(copy))]
@@ -79,7 +80,7 @@ const isUnread = ({ text_state: state }: CopyText) => state === 'pending' || sta
 
 const idsOf = (copies: readonly CopyText[]): ReadonlySet<number> => new Set(copies.map(({ _id }) => _id))
 
-/** Whether a copy has another sender than the first that has one. */
+/** Returns a predicate: whether a copy names another sender than that of the e-mail. */
 function apartTest(copies: readonly CopyText[]): (copy: CopyText) => boolean {
   const first = copies.find(({ sender }) => sender !== undefined)
   return ({ sender }) => sender !== undefined && sender !== first?.sender
@@ -98,7 +99,7 @@ export function createMessageTexts(
   const setDue = prepare(`UPDATE ${source} SET _text_due = ? WHERE _id = ?`)
   const setPending = prepare(`UPDATE ${source} SET text_state = 'pending', _text_due = 1 WHERE _id = ?`)
   const setState = prepare(`UPDATE ${source} SET text_state = ? WHERE _id = ? AND text_state <> ?`)
-  // A different text of the same copy is a change. A text of another copy completes the merge and is no change.
+  // A new text of the same copy sets `_changed_at`. A text of another copy completes the merge and does not set it.
   const setText = prepare(
     `UPDATE ${target} SET text = @text, _text_from = @copy, _synced_at = @now,
        _changed_at = iif(_text_from = @copy AND text IS NOT NULL, @now, _changed_at)
@@ -149,7 +150,7 @@ export function createMessageTexts(
     plan(key, live, from) {
       const plan = planTexts(withSenders(key, live), from)
       let text: string | undefined
-      // The text of a deleted copy stays with it until it is purged.
+      // The copy that the text came from is deleted: its row gets the text back, and keeps it until the row is purged.
       if (from !== null && !live.some(({ _id }) => _id === from)) takeText.run(key, from, 1)
       for (const copy of live) {
         const due = plan.due.has(copy._id) ? 1 : null
@@ -170,7 +171,9 @@ export function createMessageTexts(
   }
 }
 
-/** Returns a function that reads the senders of an e-mail's copies: one address, or several in the order of the alphabet. */
+/**
+ * Returns a function that maps the ids of an e-mail's copies to senders: one address each, or several in sorted order.
+ */
 function createSenders(prepare: Prepare, { from, groupBy, key, parts, sender }: Derivation) {
   const [owner = ''] = tableNamed(parts.from).key
   const [when, values] = [Object.keys(sender.when), Object.values(sender.when)]

@@ -16,7 +16,9 @@ export interface AssociationTasks {
   addRange(tasks: TasksOfRecords, range: RecordRange, options: { keys: string; dueAt: string }): void
   /** Removes the tasks of records that were deleted since an instant. */
   removeDeleted(tasks: TasksOfRecords, since: string): void
-  /** Removes up to `atMost` tasks of a scope, except those whose answer had rejects. Returns whether there may be more. */
+  /**
+   * Removes up to `atMost` tasks of a scope, except those whose answer had rejects. Returns whether there may be more.
+   */
   removeSome(scope: { feed: string; scope: string }, atMost: number): boolean
 }
 

@@ -32,9 +32,9 @@ export interface DueTasks {
   due(query: DueQuery): Task[]
   /** The tasks whose due time has come, in the order `first`. */
   dueBy(query: Omit<DueQuery, 'round' | 'everyRound'> & { first: TaskOrder }): Task[]
-  /** When the next task of a feed is read; in the past when one is due. */
+  /** When the next task of a feed is read; in the past when a task is due. */
   nextDue(feed: string, query: WaitQuery): string | undefined
-  /** When the first failed request of the feed is made again, of those that wait. */
+  /** When the first of the feed's failed requests that still wait is made again. */
   nextTry(feed: string, query: WaitQuery): string | undefined
   /** Whether a first read, or a read that `announce` or `demand` asked for, is due. */
   hasFirst(feed: string, now: string, exceptScopes: readonly string[], since: string | null): boolean
@@ -45,7 +45,7 @@ const ORDERS: Readonly<Record<TaskOrder, string>> = { newest: 'sort_at DESC', 'l
 const IS_ASKED = `(@since IS NULL OR sort_at IS NULL OR sort_at >= @since) AND (@keys IS NULL OR key GLOB @keys)
   AND scope NOT IN (SELECT value FROM json_each(@exceptScopes))`
 
-/** Whether a failed request is made again later than now. */
+/** SQL condition: a failed request of the task is made again later than now. */
 const IS_LATER = '(try_at IS NOT NULL AND try_at > @now)'
 
 /** The tasks in a range of one of the table's indices. */
@@ -55,7 +55,7 @@ const range = (index: 'by_due' | 'by_round' | 'open', condition: string): string
 
 /**
  * Ranges joined by UNION ALL: with OR, SQLite would scan every task of the feed. The plus hides the limit from SQLite's
- * planner. With `LIMIT @limit` it would compile the statement again at each use, which takes 40 µs in place of 6.
+ * planner. With `LIMIT @limit` it would compile the statement again at each use, which takes 40 µs in place of 6 µs.
  */
 const firstOf = (order: TaskOrder, ...ranges: readonly string[]): string =>
   `${ranges.join(' UNION ALL ')} ORDER BY ${ORDERS[order]} LIMIT +@limit`
@@ -100,7 +100,6 @@ export function createDueTasks(prepare: Prepare): DueTasks {
   }
 }
 
-/** The parameters of a query, with its defaults. */
 function parametersOf<Q extends TaskBounds & Pick<DueQuery, 'exceptScopes'>>(query: Q) {
   const { since = null, keys = null, exceptScopes = [] } = query
   return { ...query, since, keys, exceptScopes: JSON.stringify(exceptScopes) }

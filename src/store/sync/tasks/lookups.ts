@@ -15,7 +15,9 @@ export interface LookupTasks {
    * @param range rowids of the source greater than `after`, up to and including `upTo`
    */
   unknownKeys(table: string, source: LookupSource, range: { after: number; upTo: number }): string[]
-  /** Removes the feed's tasks for keys that the table has by now, or that no live row of the source refers to any more. */
+  /**
+   * Removes the feed's tasks for keys that the table has by now, or that no live row of the source refers to any more.
+   */
   removeSettled(feed: string, table: string, source: LookupSource): void
 }
 

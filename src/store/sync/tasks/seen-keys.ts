@@ -4,8 +4,8 @@ import { isLive, quote } from '../../database/sql.ts'
 import type { Prepare } from '../../database/sqlite-types.ts'
 
 /**
- * Keys that a pass over a list has seen, kept until the rows that it did not see are known. A list may have a million
- * rows, so every function but the first three handles a bounded number of keys.
+ * Keys that a pass over a list has seen, kept until the rows that the pass did not see are known. A list may have a
+ * million rows, so every function except `hasAtLeast` handles a bounded number of keys.
  */
 export interface Seen {
   note(feed: string, scope: string, key: string): void

@@ -1,7 +1,10 @@
 import type { RowOf } from '../../../catalog/bookkeeping/table-declaration.ts'
 import type { TASK_TABLE } from '../../../catalog/bookkeeping/tables.ts'
 
-/** A pending read of a single key: a first read, retry, probe or re-read. Stored, so that a restart loses none. */
+/**
+ * A pending read of a single key: a first read, retry, probe or re-read. The database stores it, so a restart loses
+ * none.
+ */
 export interface Task {
   feed: string
   scope: string
@@ -10,21 +13,21 @@ export interface Task {
   sortAt: string | null
   dueAt: string
   /**
-   * Consecutive answers that were not final yet. For a probe: how often it has found its row. For a read that follows a
-   * relation: the number of its step.
+   * Consecutive answers that were not final yet. For a probe: how often the probe has found its row. For a read that
+   * follows a relation: the number of the read's step.
    */
   attempts: number
   deadline: string | null
   waiting: boolean
   /** Consecutive failed requests. */
   failures: number
-  /** The round in which it was read last; 0 when it was never read, or is wanted again. */
+  /** The round in which the key was last read; 0 when it was never read or is wanted again; or `BY_DUE_TIME`. */
   round: number
   /** When a list or a webhook last named the key, noted at most once a day. Null when rows alone name it. */
   namedAt: string | null
-  /** Requests in a row that have failed and are soon made again. */
+  /** Failed requests in a row, each of which is soon made again. */
   tries: number
-  /** Meanwhile it is not read before this time of the due clock, though it is due. */
+  /** After such a failed request, the key is not read before this time of the due clock, though it is due. */
   tryAt: string | null
 }
 

@@ -8,7 +8,10 @@ export interface Tasks extends TaskDemands, DueTasks, TaskResults {
   find(task: TaskKey): Task | undefined
   /** The latest due time within a span, among these resources' probes and their tasks with `round` = `BY_DUE_TIME`. */
   latestAsked(resources: readonly string[], span: { after: string; upTo: string }): string | undefined
-  /** Keys without a scope whose last answer counts only if another one agrees. A backfill waits for their due time too. */
+  /**
+   * Keys without a scope whose last answer counts only if a second answer agrees. A backfill waits for their due time
+   * too.
+   */
   repeated(feed: string): string[]
   countDue(feed: string, now: string): number
   /** Whether the feed has a task, other than those whose last request failed. */
@@ -16,7 +19,7 @@ export interface Tasks extends TaskDemands, DueTasks, TaskResults {
   /** Number of tasks whose content the API has not finished. Leaves out tasks whose last request failed. */
   countWaiting(feed: string): number
   remove(task: TaskKey): void
-  /** Removes the tasks of these keys, or those of them for which `isToGo` is true. Returns the keys of the removed ones. */
+  /** Removes the tasks of these keys for which `isToGo` is true; default all. Returns the keys of the removed tasks. */
   removeAll(feed: string, scope: string, keys: readonly string[], isToGo?: (task: Task) => boolean): string[]
   /** Removes the tasks of a range whose keys are not among `keys`. */
   keepOnly(feed: string, scope: string, keys: readonly string[], range: KeyRange): void
@@ -80,7 +83,9 @@ export function createTasks(prepare: Prepare): Tasks {
 interface TaskDemands {
   /** Adds a first read. An existing task stays as it is. */
   add(task: TaskKey & { sortAt?: string | null; dueAt: string; attempts?: number }): void
-  /** The same for a key that a list has named. For a key that was never answered, it notes when. */
+  /**
+   * As `add`, for a key that a list has named. Also sets `namedAt` of a waiting task when it is before `unlessSince`.
+   */
   name(task: TaskKey & { sortAt?: string | null; dueAt: string; unlessSince: string }): void
   /** Makes a key due because of an event at `sortAt`. A task with the same or a later `sortAt` stays as it is. */
   announce(task: TaskKey & { sortAt: string | null; dueAt: string }): void
@@ -133,14 +138,17 @@ function createTaskDemands(prepare: Prepare): TaskDemands {
 interface TaskResults {
   /** Records that a key was read in a round, and when it is due again. */
   done(task: TaskKey, next: Reread): void
-  /** Notes a failed request, which is made again at a time of the due clock. The first read of a row, which is due at '', gets a task. */
+  /**
+   * Notes a failed request, which is made again at `times.at` of the due clock. A first read that has no task yet, with
+   * `dueAt` '', gets one.
+   */
   tryAgain(
     task: Pick<Task, 'feed' | 'scope' | 'key' | 'sortAt' | 'dueAt'>,
     times: { now: string; at: string },
   ): void
   /** Ends the tries of a key: its request was answered, or has failed for good. */
   settled(task: TaskKey): void
-  /** Makes the failed requests of a feed again at once, as if they were the first. */
+  /** Makes the failed requests of a feed due again at once, and resets their tries. */
   retryNow(feed: string): void
   /** Records one more failed request for a key in a round, and when it is due again. Leaves `attempts` unchanged. */
   putOff(task: TaskKey, next: Pick<Reread, 'round' | 'dueAt' | 'sortAt'>): void
