@@ -10,8 +10,8 @@ import { maintainSearch, type SearchDeps } from './search-maintenance.ts'
 import { makeSnapshots } from './snapshots.ts'
 
 /**
- * The work of a session next to reading the API: maintenance, snapshots, publications, full-text indices, the tables for reports, the clock, the learned
- * rate, and requests of other processes (`sync_requests`).
+ * The work of a session next to reading the API: maintenance, snapshots, publications, full-text indices, the tables
+ * for reports, the clock, the learned rate, and requests of other processes (`sync_requests`).
  */
 export interface BackgroundWork {
   /** Resolves after the signal, when all background work has ended. */

@@ -12,9 +12,9 @@ export function reportedState({ state, invalidSettings }: CurrentState): DaemonS
 export interface CurrentState {
   settings: ApiSettings
   state: DaemonState
-  /** Absent after a reload without an error. */
+  /** Why the last reload failed; absent after success. */
   invalidSettings?: NonNullable<DaemonState['invalid_settings']>
-  /** Undefined between two sessions, as is `session`. */
+  /** `app` and `session` are undefined between two sessions. */
   app?: App
   session?: Session
 }

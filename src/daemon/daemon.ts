@@ -66,7 +66,7 @@ import { readsFor } from './webhook-reads.ts'
 
 export interface DaemonParts {
   settings: ApiSettings
-  /** Reads the settings again. @throws StopError (78) */
+  /** Reads the settings again. @throws StopError (exit status 78) */
   reload(): ApiSettings
   /** Registers a listener for requests to reload the settings. */
   onReload(listener: () => void): void
@@ -77,11 +77,10 @@ export interface DaemonParts {
   clock: Clock
   pid: number
   version: string
-  /** Stops the daemon. */
   stop: AbortSignal
 }
 
-/** Runs until `stop`. @throws the error that it cannot recover from, usually a StopError */
+/** Runs until `stop`. @throws the error that the daemon cannot recover from, usually a StopError */
 export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
   const { clock, serviceManager, stop } = parts
   const current: CurrentState = { settings: parts.settings, state: runningState(clock) }
@@ -163,7 +162,7 @@ export async function runDaemon(parts: DaemonParts): Promise<ExitStatus> {
 
 /**
  * Waits until the time is over, a reload is requested or the daemon is stopped. While a refused key is waited out, a
- * reload with the same key does not end the wait: that would be the second try of this key, which ends the daemon.
+ * reload with the same key does not end the wait: the API would refuse the key again, and that ends the daemon.
  * @returns true when a person has replaced the refused key
  */
 async function waitForNextSession(
@@ -191,10 +190,10 @@ async function waitForNextSession(
 
 const ENDS = 'The daemon ends'
 
-/** The unit starts a daemon again after any other status. */
+/** The systemd unit starts a daemon again after any exit status but these. */
 const NOT_RESTARTED: readonly ExitStatus[] = [EXIT_STATUS.refused, EXIT_STATUS.settings]
 
-/** What the API grants or refuses access to. */
+/** The settings for which the API grants or refuses access. */
 const accessOf = ({ api }: ApiSettings) => JSON.stringify([api.baseUrl, api.workspaceId, api.key])
 
 function noteStopWhileWaiting(
@@ -207,7 +206,7 @@ function noteStopWhileWaiting(
   try {
     noteWhileWaiting(path, settings.api.workspaceId, (meta, db) => {
       meta.set(META.daemonState, JSON.stringify(stoppedState(clock)))
-      // They are no longer the reason why nothing is read.
+      // The gates are no longer the reason why nothing is read.
       clearGates(db)
     })
   } catch {
@@ -290,7 +289,7 @@ async function runSession({
     const running = current.state.state === 'running' ? current.state : runningState(clock)
     await note(running)
     current.state = running
-    // Whether there is access again, only an answer shows.
+    // Only an answer of the API shows whether access is back.
     if (waited && !isWithoutAccess(waited)) noteContinuation()
     serviceManager.ready('running')
     const show = (state: DaemonState) => {
@@ -464,7 +463,7 @@ async function startServer(
   }
 }
 
-/** Undefined unless both settings that the catalogue needs are set. */
+/** @returns undefined unless both settings that the catalogue needs are set */
 function servedCatalogue(parts: TargetCatalogueParts & { current: CurrentState }) {
   const { http, publish } = parts.current.settings
   if (http.catalogueToken === undefined) return undefined

@@ -21,7 +21,7 @@ export interface HookWatchParts {
   sources: Pick<ReportSources, 'status'>
 }
 
-/** Watches the report that `/status` answers. The lock of the database is held until it is closed. */
+/** Watches the report that `/status` answers. The daemon holds the database's lock until the watch is closed. */
 export function startHookWatch({ clock, log, env, current, sources }: HookWatchParts): HookWatch {
   return watchProblems({
     clock,

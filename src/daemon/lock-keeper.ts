@@ -5,7 +5,10 @@ import { type HeldLock, lockDatabase } from '../store/file/lock.ts'
 
 /** Holds the lock of one database, also between sessions. */
 export interface LockKeeper {
-  /** Takes this database's lock unless this process holds it. @throws StopError (75) when another process holds it */
+  /**
+   * Takes this database's lock unless this process holds it.
+   * @throws StopError (exit status 75) when another process holds it
+   */
   on(database: ApiSettings['database']): HeldLock
   release(): void
 }

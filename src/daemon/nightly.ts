@@ -18,10 +18,10 @@ export interface SessionControl {
 
 /** How often the clock is checked. One long timer would be late after the machine was suspended. */
 const LOOK_MS = MINUTE_MS
-/** The same before the first answer of the API, which tells its time. */
+/** The same before the API's first answer, which tells the API's time. */
 const LOOK_FIRST_MS = SECOND_MS
 /**
- * The wait after maintenance or cleaning, with or without an error. Both may leave work: the disk may be full, or a
+ * The wait after maintenance or cleaning, with or without an error. Either may leave work: the disk may be full, or a
  * reader may need the `-wal`.
  */
 const RETRY_MS = 10 * MINUTE_MS
@@ -49,7 +49,7 @@ export async function maintainNightly(
     'clocks-differ': async () => warn('clocks-differ'),
     unknown: async () => warn('unknown'),
   }
-  /** After a look: until this time, nothing falls due without a commit. */
+  /** The last check: until this time, nothing falls due without a commit. */
   let nothing = { commits: -1, until: 0 }
   while (!signal.aborted) {
     let waitMs = LOOK_MS

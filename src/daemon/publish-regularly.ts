@@ -29,7 +29,7 @@ const LOOK_MS = MINUTE_MS
 
 /**
  * Publishes to `publish.target` on the schedule of `publish.every` until the signal, each time in a child process. A
- * failure is logged, and the publication is tried again after a growing wait. The start of a session is a new try.
+ * failure is logged, and the publication is tried again after a growing wait. Each session begins with a new try.
  */
 export async function publishRegularly(duty: PublicationDuty): Promise<void> {
   const { clock, log, settings, signal, store } = duty
@@ -65,7 +65,7 @@ interface PublicationPlan {
   note(runningSince: string | null): Promise<void>
 }
 
-/** Knows the attempts of the session also where a full disk keeps them out of the database. */
+/** The plan also knows attempts of this session that a full disk keeps out of the database. */
 function createPlan({ store, clock }: PublicationDuty, every: Recurrence, target: string): PublicationPlan {
   const { last: newest, failures } = readPublications(store.db, target)
   const earlier = readNote<PublishingNote>(store.state.meta, META.publishing)
@@ -110,7 +110,7 @@ interface Published {
   outcome: PublishOutcome
 }
 
-/** Undefined after the signal. */
+/** @returns undefined after the signal */
 async function publish(
   { store, clock, settings, env, version, signal, program }: PublicationDuty,
   target: PublishTarget,

@@ -4,7 +4,7 @@ import { GATE_KINDS } from '../store/sync/gates.ts'
 import { dateTimeText } from '../terminal/wording.ts'
 import type { CurrentState } from './current-state.ts'
 
-/** Whether the warehouse follows the API now: `/readyz` and the metrics. */
+/** Whether the warehouse follows the API now, for `/readyz` and the metrics. */
 
 const TROUBLES: Readonly<Record<Unreachable['kind'], string>> = {
   silent: 'no request to the API succeeds',
@@ -13,7 +13,7 @@ const TROUBLES: Readonly<Record<Unreachable['kind'], string>> = {
   'day-used-up': 'the requests of this day are used up',
 }
 
-/** Undefined while the warehouse follows the API, else the reason for the operator. */
+/** @returns undefined while the warehouse follows the API, else the reason for the operator */
 export function readinessProblem({ state, session }: CurrentState): string | undefined {
   if (state.state !== 'running')
     return [`${state.state} since ${dateTimeText(state.since)}`, reasonOfState(state)]

@@ -8,9 +8,9 @@ export interface WaitBetweenSessions {
   ms: number
   /** The error's message. */
   reason: string
-  /** The error's. */
+  /** The hint of the error. */
   hint: string | undefined
-  /** The error's. */
+  /** The code of the error. */
   code: string
 }
 
@@ -31,8 +31,8 @@ export interface SessionEnd {
   /** Whether the API answered an earlier session or run on this warehouse. */
   wasAnsweredBefore: boolean
   /**
-   * Whether a refusal of the key is waited out once: since the last refusal the API has accepted a key, in this or an
-   * earlier session, or a person has replaced the key and asked for a reload.
+   * Whether a refusal of the key is waited out once. True if the API has accepted a key since the last refusal, in this
+   * or an earlier session, or if a person has replaced the key and asked for a reload.
    */
   isKeyTrusted: boolean
   /** Number of consecutive sessions that lost access, including this one. A session with an answer restarts it at 1. */
@@ -42,7 +42,7 @@ export interface SessionEnd {
 /** What the end of a session passes on to the next one, also after a reload without an error. */
 export type SessionsBefore = Pick<SessionEnd, 'wasAnsweredBefore' | 'isKeyTrusted' | 'timesLost'>
 
-/** Pure. */
+/** The input for the next session. Pure. */
 export function sessionsUntil(end: Omit<SessionEnd, 'error'> & { error?: unknown }): SessionsBefore {
   return {
     wasAnsweredBefore: end.wasAnswered || end.wasAnsweredBefore,
@@ -54,10 +54,12 @@ export function sessionsUntil(end: Omit<SessionEnd, 'error'> & { error?: unknown
 /** The wait before the next session. Access may return at any time, but each attempt costs one request per list. */
 const LOST_ACCESS_WAIT = { firstMs: MINUTE_MS, mostMs: 60 * MINUTE_MS }
 
-/** Codes of errors whose cause other people remove from the database, without a word to this process. */
+/**
+ * Codes of errors whose cause other people remove from the database. No one notifies this process, so it tries again.
+ */
 const OF_OTHERS = ['database-busy', FOREIGN_OBJECT]
 
-/** Pure. */
+/** Decides what the daemon does next. Pure. */
 export function recoveryFrom(end: SessionEnd): Recovery {
   const { error, hasStarted, wasAnswered } = end
   if (!(error instanceof StopError)) return { kind: 'end' }

@@ -6,7 +6,7 @@ import { SEARCH_BUILD_PACE } from '../retention/maintain.ts'
 import { buildSearch, createSearchIndices } from '../store/search/indices.ts'
 import type { OpenStore } from '../store/store.ts'
 
-/** Long enough for most new e-mails to get their text, so that they are indexed once and not twice. */
+/** The interval of updates: long enough for most new e-mails to get their text, so that they are indexed only once. */
 const UPDATE_MS = 30_000
 const LOADED_CHECK_MS = 1000
 

@@ -14,7 +14,9 @@ import type { Environment } from '../config/load-settings.ts'
  * the environment nothing is sent. Nothing throws: the first failure to send is logged as a warning.
  */
 export interface ServiceManager {
-  /** The daemon is ready, or ready again after `reloading`. `systemctl status` shows the first 200 characters of the text. */
+  /**
+   * The daemon is ready, or ready again after `reloading`. `systemctl status` shows the text's first 200 characters.
+   */
   ready(status: string): void
   /** The settings are being reloaded. systemd then waits for `ready`. */
   reloading(): void
@@ -84,7 +86,7 @@ const NO_SERVICE_MANAGER: ServiceManager = {
   close: async () => undefined,
 }
 
-/** In milliseconds; undefined when the watchdog is off or watches another process. */
+/** @returns the interval in ms; undefined when the watchdog is off or watches another process */
 function watchdogInterval(env: Environment): number | undefined {
   const { WATCHDOG_USEC: microseconds = '', WATCHDOG_PID: pid } = env
   if (pid && pid !== String(process.pid)) return undefined
@@ -116,7 +118,7 @@ function createSender(env: { NOTIFY_SOCKET: string; PATH: string }, log: Log) {
   }
 }
 
-/** Resolves to the reason for a failure, or to undefined. */
+/** @returns the reason for a failure; undefined after success */
 function notify(words: readonly string[], env: { NOTIFY_SOCKET: string; PATH: string }) {
   return new Promise<string | undefined>(resolve => {
     const options = { env, timeout: SEND_LIMIT_MS, killSignal: 'SIGKILL' } as const

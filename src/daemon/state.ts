@@ -3,7 +3,7 @@ import { EXIT_STATUS, exitStatusOf, ParleyError, reasonOf } from '../base/errors
 import type { DaemonState } from '../store/status/report.ts'
 import type { WaitBetweenSessions } from './recovery.ts'
 
-/** The states of the daemon, as it stores them for `parley status`. */
+/** The states of the daemon, as the daemon stores them for `parley status`. */
 
 export function runningState(clock: Clock): DaemonState {
   return { state: 'running', reason: null, since: isoInstant(clock.now()), until: null }

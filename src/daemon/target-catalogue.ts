@@ -11,7 +11,7 @@ export interface TargetCatalogue extends Catalogue {
 }
 
 export interface TargetCatalogueParts {
-  /** Its settings are replaced when they change. */
+  /** `settings` is replaced when the settings change. */
   current: { settings: TargetSettings }
   clock: Clock
   log: Log

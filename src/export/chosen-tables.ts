@@ -2,7 +2,7 @@ import { EXIT_STATUS, StopError } from '../base/errors.ts'
 import { suggestion } from '../base/nearest-name.ts'
 import { declaredTables, type ExportTable } from './export-tables.ts'
 
-/** Tables as people name them: by their name or by that of their folder. Pure. */
+/** Finds tables by the names that people use: the name of a table or of its folder. Pure. */
 
 /** The names of the tables that every warehouse has. */
 export const declaredTableNames = (): readonly string[] => declaredTables().map(({ name }) => name)
@@ -11,7 +11,7 @@ type NamedTable = Pick<ExportTable, 'name' | 'folder'>
 
 /**
  * @param isComing whether a name is accepted although no table has it yet
- * @throws StopError 64 for another name that no table has
+ * @throws StopError (exit status 64) for any other name that no table has
  */
 export function chosenTables<T extends NamedTable>(
   all: readonly T[],

@@ -40,7 +40,7 @@ function withDigits(described: readonly DescribedColumn[]): ExportColumn[] {
   })
 }
 
-/** How the values differ from those that the dictionary describes, as a sentence after its own. */
+/** How the values differ from the dictionary's description, as a sentence that follows the description. */
 const DIFFERENCES: Readonly<Partial<Record<ExportKind, string>>> = {
   number: ' Here it is a double, or NULL for a text that is no number.',
   instant: ' Here such a value is NULL.',

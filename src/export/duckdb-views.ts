@@ -6,11 +6,10 @@ import { liveViewOf } from '../store/views/views.ts'
 import type { ManifestTable } from './manifest.ts'
 
 /**
- * `views.sql`: an export as views in DuckDB, in which the questions of `parley_questions` run. No statement of it fails,
- * since some programs end a script at the first one that does: a view is created only if all that it reads is exported.
+ * `views.sql`: an export as views in DuckDB, in which the questions of `parley_questions` run. No statement of the
+ * script fails, since some programs stop at the first failure: a view is created only if all that it reads is exported.
  */
 
-/** The name of its file. */
 export const VIEWS_SCRIPT = 'views.sql'
 
 const PREFACE = [
@@ -41,14 +40,14 @@ export function duckdbViews(tables: readonly ManifestTable[], deals: readonly Vi
   return `${[...PREFACE, '', ...printed].join('\n')}\n`
 }
 
-/** After `--since`, files of earlier months may lack a column of a later version of parley. */
+/** Files may have different columns: after `--since`, earlier months may lack a column of a later version of parley. */
 function tableView({ table, files }: ManifestTable): string {
   const paths = files.map(({ path }) => literal(path)).join(', ')
   const read = `read_parquet([${paths}], hive_partitioning = false, union_by_name = true)`
   return `CREATE OR REPLACE VIEW ${quote(table)} AS SELECT * FROM ${read};`
 }
 
-/** The SQL of the warehouse for a declared table, which is valid in DuckDB as well. */
+/** For a declared table, the SQL of the warehouse is valid in DuckDB as well. */
 function liveView({ table, resource }: ManifestTable, exported: ReadonlySet<string>): string[] {
   const placed = TABLES.get(table)
   if (placed) return isWhole(placed, exported) ? [replacing(liveViewOf(placed))] : []

@@ -70,7 +70,10 @@ const VIEWS: Readonly<Record<string, string>> = {
   ),
 }
 
-/** The exported tables that this warehouse has, except the typed CRM tables. Somebody else may have names of those for reports. */
+/**
+ * The exported tables that this warehouse has, except the typed CRM tables. A table for reports is missing if another
+ * program's object has its name.
+ */
 export function presentTables(db: Sqlite): readonly ExportTable[] {
   const all = declaredTables()
   const absent = absentReportObjects(db)
@@ -100,7 +103,7 @@ function exportKind({ kind, mayMisfit }: DescribedColumn): ExportKind {
   return mayMisfit && kind === 'date' ? 'day' : kind
 }
 
-/** Undefined where the table or view is not exported. */
+/** @returns undefined where the table or view is not exported */
 function rowSourceOf(name: string): RowSource | undefined {
   const order = VIEWS[name]
   if (order !== undefined) return { from: `${quote(name)} t`, order }

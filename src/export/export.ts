@@ -24,8 +24,8 @@ import { targetError } from './target-folder.ts'
 
 /**
  * Exports the warehouse as of one instant: Parquet files and a manifest. Each file is replaced atomically (target.ts).
- * The manifest and `views.sql` are written after all files, and outdated files are removed last, so the export after a kill compares and
- * continues. table-export.ts decides which files to write, and parquet-file.ts writes one.
+ * The manifest and `views.sql` are written after all files, and outdated files are removed last, so an export after a
+ * kill compares and continues. table-export.ts decides which files to write, and parquet-file.ts writes one.
  */
 
 export interface ExportOptions {
@@ -56,7 +56,7 @@ export interface ExportProgress {
 
 export interface ExportSummary {
   exported_at: string
-  /** Of the warehouse; null while history is loading. */
+  /** The value for the whole warehouse; null while history is loading. */
   complete_as_of: string | null
   /** As in the manifest. */
   purged_at: string | null
@@ -66,17 +66,17 @@ export interface ExportSummary {
 
 export interface TableSummary {
   table: string
-  /** The whole table after this export. */
+  /** The next three numbers count the whole table. */
   rows: number
   bytes: number
   files: number
-  /** The part that this export wrote. */
+  /** The last three numbers count what this export wrote. */
   files_written: number
   rows_written: number
   bytes_written: number
 }
 
-/** @throws StopError 64 for an unknown table, 73 when something cannot be read or written */
+/** @throws StopError (exit status 64) for an unknown table, 73 when something cannot be read or written */
 export async function exportWarehouse(options: ExportOptions): Promise<ExportSummary> {
   const { db, target } = options
   if (appliedMigrations(db).length === 0) throw noWarehouseError(db.name)
@@ -151,7 +151,7 @@ async function exportInstant(options: ExportOptions): Promise<ExportSummary> {
   }
 }
 
-/** Files that the options leave out are as old as the earlier manifest says. */
+/** If files are left out, the earlier value stays, which holds for them. */
 function purgedAtOf(
   { db, tables, since }: ExportOptions,
   before: Pick<Manifest, 'purged_at'> | undefined,

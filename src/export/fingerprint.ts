@@ -7,8 +7,8 @@ import type { Sink } from './partitions.ts'
 
 /**
  * A digest of every cell of a file's rows, in order. It shows whether the file is still equal to the database.
- * Timestamps cannot show that: a purge and a new read of a transcript change cells but no timestamp. Of each cell the
- * digest has what the file keeps, so it can be computed from the file as well.
+ * Timestamps cannot show that: a purge and a new read of a transcript change cells but no timestamp. The digest covers
+ * each cell as the file keeps it, so it can be computed from the file as well.
  */
 export interface Fingerprint {
   /** The cells are in the order of `sourcesOf(columns)`. */
@@ -48,7 +48,7 @@ export function createFingerprint(columns: readonly ExportColumn[]): Fingerprint
   }
 }
 
-/** The digest's input for a cell. Type and text length are in it, so different rows never give the same input. */
+/** The digest's input for a cell. It includes type and text length, so different rows never give the same input. */
 function cellText(cell: StoredCell): string {
   if (cell === null) return '-'
   if (typeof cell === 'string') return `${cell.length}:${cell}`

@@ -6,7 +6,7 @@ import type { Mark } from './fingerprint.ts'
 import { PARQUET_TYPES } from './parquet-types.ts'
 
 export interface TargetFile extends Mark {
-  /** Relative to the target, with `/`. */
+  /** The path relative to the target, with `/`. */
   path: string
   /** `YYYY-MM`; null for rows without a time, undefined where the table has no partitions. */
   month: string | null | undefined
@@ -15,7 +15,6 @@ export interface TargetFile extends Mark {
 
 export const FORMAT = 'parley-parquet-1'
 
-/** The name of its file. */
 export const MANIFEST = 'manifest.json'
 
 /** `manifest.json`: the files of an export. The files that it lists for a table hold all rows of that table. */
@@ -29,8 +28,8 @@ export interface Manifest {
   /** The instant of this export. A file from an earlier export has an earlier `exported_at`. */
   exported_at: string
   /**
-   * Content that the warehouse had purged by this instant is in no file. Null where nothing was purged yet, and where
-   * that is not known, since files were left out.
+   * Content that the warehouse had purged by this instant is in no file. Null if nothing was purged yet, or if it is
+   * not known because files were left out.
    */
   purged_at: string | null
   /** State of the resources at the instant of this export, in the order of the catalogue. */

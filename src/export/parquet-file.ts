@@ -27,7 +27,7 @@ export interface ParquetFile {
 
 export interface WrittenFile extends Mark {
   bytes: number
-  /** Of the bytes, by `fileChecksum`. */
+  /** The `fileChecksum` of the file's bytes. */
   checksum: string
   /** By column, in the order of the table: how many cells are NULL in the file. */
   nulls: readonly number[]
@@ -46,7 +46,7 @@ export interface ParquetFileOptions {
   createdBy: string
   /** Default: `PARQUET_TYPES`. */
   types?: Readonly<Record<ExportKind, ParquetType>>
-  /** The field id of each column, for table formats that find columns by it. */
+  /** The field id of each column, for table formats that find columns by id. */
   fieldIds?: ReadonlyMap<string, number>
 }
 
@@ -157,7 +157,9 @@ function misfitError(table: string, column: string): StopError {
 
 /** Bytes to collect before they are written to the file. */
 const CHUNK_BYTES = 1 << 20
-/** The buffer grows from here: most files are small, and to clear a megabyte takes longer than to write them. */
+/**
+ * The first size of the buffer. Most files are small, and clearing a megabyte takes longer than writing a small file.
+ */
 const FIRST_BYTES = 1 << 14
 
 interface OpenFile {

@@ -22,19 +22,22 @@ export interface ParquetType {
   /** Name of the type in the manifest. */
   name: string
   element: Omit<SchemaElement, 'name'>
-  /** Undefined when the value does not fit the type. */
+  /** @returns undefined when the value does not fit the type */
   convert(cell: string | number | bigint): FileValue | undefined
   /** The cell that a value of a file stands for. Days count from 1970, as in the file. */
   restore(value: FileValue): StoredCell
-  /** Whether `restore` certainly gives this cell back. Undefined: look. It saves the conversion of most cells. */
+  /**
+   * Whether `restore` certainly gives this cell back, so that it need not be converted. Undefined: every cell is
+   * converted.
+   */
   isExact?(cell: string | number | bigint): boolean
 }
 
 export type FileValue = Exclude<ParquetCell, null>
 
 /**
- * What a reader of the file gets back of a cell. Cells that look alike in the file are the same for it: 1 and 1.0 in a
- * column of doubles, or two texts that do not fit a number.
+ * The cell that a reader of the file gets back. Cells that look alike in the file become equal: 1 and 1.0 in a column
+ * of doubles, or two texts that do not fit a number.
  */
 export function keptCell({
   kind,
@@ -87,7 +90,7 @@ const DATE = {
   restore: (value: FileValue) => new Date(Number(value) * DAY_MS).toISOString().slice(0, 10),
 } as const
 
-/** Of `2026-03-04T05:06:07.123Z`, the form of the warehouse, and of `2026-03-04`. */
+/** The lengths of `2026-03-04T05:06:07.123Z`, the form of the warehouse, and of `2026-03-04`. */
 const INSTANT_LENGTH = 24
 const DAY_LENGTH = 10
 
@@ -117,7 +120,7 @@ export const PARQUET_TYPES: Readonly<Record<ExportKind, ParquetType>> = {
     ...STRING,
     // The warehouse stores a number as text when a double would lose digits.
     convert: cell => (typeof cell === 'string' && NUMBER.test(cell) ? cell : undefined),
-    // Other texts are not in the file.
+    // Texts that are no number are not in the file.
     isExact: () => false,
   },
   boolean: {

@@ -1,7 +1,10 @@
 import type { Clock } from '../base/clock.ts'
 import type { StoredCell } from '../store/database/sqlite-types.ts'
 
-/** Passes the rows of a table to one sink for each partition, in turns, so that signals arrive meanwhile. */
+/**
+ * Passes the rows of a table to one sink for each partition. The event loop gets turns in between, so that signals
+ * arrive.
+ */
 
 /** A month or another division of a table; null for rows without a time, undefined where the table has no time. */
 export type Partition = string | null | undefined
@@ -14,7 +17,7 @@ export interface Sink<Result> {
 
 export interface PartitionReading {
   clock: Clock
-  /** Stops between two rows and throws the signal's reason. */
+  /** An abort stops between two rows and throws the signal's reason. */
   signal: AbortSignal
   /** Called from time to time with the number of rows read since the last call. */
   onRows(rows: number): void

@@ -24,7 +24,7 @@ export interface MonthRange {
 const afterMonth = (month: string): string => `${month}~`
 
 export interface RowQueries {
-  /** With two parameters where the table has a time: the start of the range, and the exclusive end, both as text. */
+  /** If the table has a time, two parameters: the start of the range, and the exclusive end, both as text. */
   withTime: string
   /** Undefined where the table has no time. */
   withoutTime: string | undefined

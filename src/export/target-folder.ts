@@ -12,19 +12,22 @@ import { type HeldLock, lockDatabase } from '../store/file/lock.ts'
 
 /** What a command does to the folder. */
 export interface FolderUse {
-  /** For messages, and the first word of error codes. */
+  /** The verb in messages, and the first word of error codes. */
   verb: 'export' | 'publish'
   /** The lock is `<lockedName>-lock`. It marks the folder as a target, and allows one process at a time. */
   lockedName: string
   /** What the folder may have in it, for a hint. */
   accepts: string
-  /** @throws StopError 64 when the folder has files of other programs */
+  /** @throws StopError (exit status 64) when the folder has files of other programs */
   refuseForeign(path: string): void
 }
 
 export const lockFile = ({ lockedName }: FolderUse): string => `${lockedName}-lock`
 
-/** @throws StopError 64 when the folder has other files, 73 when it cannot be used, 75 when another process uses it */
+/**
+ * @throws StopError (exit status 64) when the folder has other files, 73 when it cannot be used, 75 when another
+ * process uses it
+ */
 export function lockFolder(path: string, mode: number, clock: Clock, use: FolderUse): HeldLock {
   const { verb, lockedName, refuseForeign } = use
   const locked = join(path, lockedName)
@@ -57,8 +60,8 @@ const unlockableError = (path: string, verb: FolderUse['verb']): StopError =>
   )
 
 /**
- * Adds the path if the lock is no database. SQLite names no file and reports a folder as a missing permission. It has many
- * codes for a failed read, write or lock.
+ * Adds the lock's path if the lock is no database: SQLite names no file, and reports a folder as a missing permission.
+ * SQLite's many codes for a failed read, write or lock become EIO.
  */
 function lockCause(cause: unknown, path: string, use: FolderUse): unknown {
   if (errorCode(cause)?.startsWith('SQLITE_IOERR'))
@@ -147,7 +150,7 @@ const FAULTS: readonly TargetFault[] = [
   { codes: ['EIO'], says: 'reading or writing failed', hint: 'Check the disk.' },
 ]
 
-/** A file system error becomes a StopError (73). Any other error is returned unchanged. */
+/** A file system error becomes a StopError (exit status 73). Any other error is returned unchanged. */
 export function targetError(
   error: unknown,
   path: string,

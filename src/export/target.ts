@@ -10,7 +10,7 @@ import { type FolderUse, lockFile, lockFolder } from './target-folder.ts'
 /** The folder of an export. Files are written under a temporary name and then renamed. */
 export interface Target {
   path: string
-  /** All readable folders in it, whether or not parley created them. */
+  /** All readable folders in the target, whether or not parley created them. */
   folders(): string[]
   /** Complete files that parley wrote for this table. Removes incomplete files of a crash. */
   files(folder: string): TargetFile[]
@@ -23,7 +23,7 @@ export interface Target {
   remove(file: string): void
   /** Syncs changed folders to the disk, so that replaced files survive a crash of the machine. */
   syncFolders(): void
-  /** Undefined where there is no readable manifest. */
+  /** @returns undefined where there is no readable manifest */
   readManifest(): Manifest | undefined
   /** Atomically writes a text file next to the folders, unless it has this content. */
   writeText(name: string, text: string): void
@@ -47,7 +47,7 @@ export function filePath(folder: string, month: string | null | undefined): stri
 
 const temporaryName = (file: string): string => join(dirname(file), `.${basename(file)}.tmp`)
 
-/** A temporary name that nothing has any more, neither an incomplete file of a crash nor a link. */
+/** The temporary name of a file, after removing an incomplete file of a crash or a link with this name. */
 function freshName(file: string): string {
   rmSync(temporaryName(file), { force: true })
   return temporaryName(file)
@@ -55,8 +55,8 @@ function freshName(file: string): string {
 
 /**
  * @param mode file mode. Users who may read the files may also enter the folders.
- * @throws StopError 64 when the folder is not an export of parley, 73 when it cannot be used, 75 when another export is
- *   running
+ * @throws StopError (exit status 64) when the folder is not an export of parley, 73 when it cannot be used, 75 when
+ * another export is running
  */
 export function openTarget(path: string, mode: number, clock: Clock): Target {
   const lock = lockFolder(path, mode, clock, EXPORT_FOLDER)
@@ -116,10 +116,10 @@ function filesIn(path: string, folder: string): TargetFile[] {
   })
 }
 
-/** Undefined where there is no file of an export. */
+/** @returns undefined where there is no file of an export */
 function markAt(place: string) {
   const stats = lstatSync(place, { throwIfNoEntry: false })
-  // A read of a folder fails with an error that does not name it.
+  // Reading a folder would fail with an error that does not name the folder.
   if (stats?.isDirectory()) throw Object.assign(new Error('It is a folder'), { code: 'EISDIR', path: place })
   return stats?.isFile() ? readMark(place) : undefined
 }
@@ -139,7 +139,7 @@ function readManifest(path: string): Manifest | undefined {
     const manifest: unknown = JSON.parse(readFileSync(join(path, MANIFEST), 'utf8'))
     return isManifest(manifest) ? manifest : undefined
   } catch {
-    // The files have their own marks. Only their `exported_at` is lost.
+    // Every file has its own mark, so only the `exported_at` of the files is lost.
     return undefined
   }
 }

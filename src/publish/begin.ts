@@ -20,34 +20,34 @@ import { PARTS_PROPERTY, type PublishedState, type PublishedTarget, readTarget }
 import type { Storage } from './storage/storage.ts'
 
 /**
- * How publications to a target without a lock keep apart. A publication begins with a new version of the table
- * `publications`, which has the same rows and takes the number, and completes with another. Of two at the same time, the
- * one that began last can complete, since the version that the other one needs exists. The other one stops before its
- * next commit.
+ * How publications to a target without a lock keep apart. A publication begins by writing a new version of the table
+ * `publications`, with the same rows and its own number, and completes by writing another version. Of two publications
+ * at the same time, the one that began last can complete. The other one stops before its next commit, because the
+ * version that it would write exists.
  *
- * A publication that began and is not complete was interrupted, or is still running, and its commit to any table may be
- * on its way. So the next one gives every table a new version first. Then no such commit succeeds any more, and it
- * starts from tables that stay as it has read them. Only a table that the target does not have yet cannot be protected:
- * if such a commit creates it meanwhile, the publication fails there although it began last, and begins again.
+ * A publication that began and is not complete was interrupted, or still runs and may be about to commit. So the next
+ * one first gives every table a new version. After that no earlier commit succeeds, and the tables stay as they were
+ * read. A table that the target does not have yet cannot be protected: if an earlier publication creates it meanwhile,
+ * the next one fails there and begins again.
  */
 export interface BegunPublication {
   publication: number
-  /** As it is when the publication has begun. */
+  /** The target after the publication has begun. */
   target: PublishedTarget
-  /** For the commits to tables before the publication completes. They fail once another one has begun. */
+  /** The storage for commits until this publication completes. The commits fail once another publication has begun. */
   storage: Storage
-  /** Whether another publication that is stopped by now explains a failed commit, since none has begun after this one. */
+  /** Whether a publication that is stopped by now explains a failed commit: none has begun after this one. */
   mayBeginAgain(): Promise<boolean>
 }
 
 export interface Beginning {
   storage: Storage
   clock: Clock
-  /** Of a new table. */
+  /** The properties of a new table. */
   properties: Readonly<Record<string, string>>
 }
 
-/** @throws StopError 75 when another publication begins at the same time, or a listing is incomplete */
+/** @throws StopError (exit status 75) when another publication begins at the same time, or a listing is incomplete */
 export async function beginPublication(
   beginning: Beginning,
   target: PublishedTarget,
@@ -61,7 +61,7 @@ export async function beginPublication(
   if (!target.tables.has(PUBLICATIONS)) await refuseUnlisted(storage)
   const begun = beginOf(beginning, target, publication)
   await writeMetadata(storage, begun)
-  // Readers would see an empty table instead of none.
+  // A new table gets no hint: readers would see an empty table.
   if (begun.isHinted) await writeHint(storage, begun)
   return {
     publication,
@@ -72,8 +72,8 @@ export async function beginPublication(
 }
 
 /**
- * A publication that was interrupted after its last commit is complete, but a reader that goes by the hint of
- * `publications` does not see it. This publication expires snapshots as if all readers did.
+ * Writes the hint of `publications` if a publication was interrupted before it. Readers that follow the hint do not see
+ * that publication, but this one expires snapshots as if all readers saw it.
  */
 async function writeLostHint(storage: Storage, { tables }: PublishedTarget): Promise<void> {
   const publications = tables.get(PUBLICATIONS)
@@ -81,8 +81,8 @@ async function writeLostHint(storage: Storage, { tables }: PublishedTarget): Pro
 }
 
 /**
- * A listing decides what the target has. If it lacks objects, the target looks new, and a first publication would hide
- * all earlier ones. A single object is read consistently everywhere.
+ * Refuses a listing without the table `publications` if its hint exists. With an incomplete listing the target looks
+ * new, and a first publication would hide all earlier ones. The hint is reliable: a single object is read consistently.
  */
 async function refuseUnlisted(storage: Storage): Promise<void> {
   if ((await storage.read(hintPath(PUBLICATIONS))) === undefined) return
@@ -101,7 +101,7 @@ const newestNumber = ({ tables }: PublishedTarget): number =>
 const isSettled = (target: PublishedTarget): boolean =>
   newestNumber(target) === (rowsIn(target).at(-1)?.publication ?? 0)
 
-/** The table `publications` when a publication has begun. */
+/** The version of the table `publications` that begins a publication. */
 function beginOf(
   { storage, clock, properties }: Beginning,
   { tables }: PublishedTarget,
@@ -124,7 +124,7 @@ function beginOf(
   return { folder: PUBLICATIONS, metadata, version: 1, isHinted: false, parts: [] }
 }
 
-/** The same rows in a new version. */
+/** The next version of a table, with the same rows. */
 function newVersion(
   storage: Storage,
   clock: Clock,
@@ -135,7 +135,7 @@ function newVersion(
   return { folder, metadata: renewed(metadata, { number, at: clock.now(), replaces }), version: version + 1 }
 }
 
-/** How often a table is given a new version when the other publication is each time faster. */
+/** How often the tables are read and given new versions while another publication is faster each time. */
 const MOST_TRIES = 3
 /** How many tables get a new version at a time. */
 const MOST_WRITES = 8
@@ -168,8 +168,8 @@ const withTable = ({ paths, tables }: PublishedTarget, table: PublishedState): P
 })
 
 /**
- * The storage, whose commits fail as if their version existed once the table `publications` has a newer version than
- * this one, since then another publication has begun.
+ * The same storage, but its commits fail, as if their version existed, once `publications` has a newer version than
+ * `table`, since another publication has then begun.
  */
 export function stoppedAfter(storage: Storage, table: TableVersion): Storage {
   if (storage.isLocked) return storage

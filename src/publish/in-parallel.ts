@@ -1,7 +1,7 @@
 /**
- * Calls `work` for each item, with at most `most` calls in progress. Items may take time too; they are made one after the
- * other. The results are in the order of the items. After the first error no call begins, and it is thrown once the
- * calls in progress have ended.
+ * Calls `work` for each item, with at most `most` calls in progress. Items may take time too; they are made one after
+ * the other. The results are in the order of the items. After the first error no call begins, and the error is thrown
+ * once the calls in progress have ended.
  */
 export async function inParallel<Item, Result>(
   items: Iterable<Item> | AsyncIterable<Item>,

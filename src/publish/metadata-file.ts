@@ -4,13 +4,13 @@ import type { Storage } from './storage/storage.ts'
 import type { TargetContent } from './storage/target-reader.ts'
 
 /**
- * The files `vK.metadata.json` of a table, and `version-hint.text`, by which readers find the newest. A commit is the
- * appearance of the next version. A process that is killed before it writes the hint leaves an older hint, whose
- * version readers can still use.
+ * The files `vK.metadata.json` of a table, and `version-hint.text`, by which readers find the newest version. A commit
+ * creates the next version. A process that is killed before it writes the hint leaves an earlier hint, whose version
+ * readers can still use.
  */
 
 export interface TableVersion {
-  /** Of the table in the target. */
+  /** The folder of the table, relative to the target. */
   folder: string
   metadata: TableMetadata
   /** K of `vK.metadata.json`. */
@@ -25,7 +25,7 @@ export const metadataFolder = (folder: string): string => `${folder}/metadata`
 export const metadataPath = (folder: string, version: number): string =>
   `${metadataFolder(folder)}/v${version}.metadata.json`
 
-/** Undefined for other files. */
+/** @returns K of `vK.metadata.json`; undefined for other files */
 export function metadataVersion(path: string): number | undefined {
   const version = /^[^/]+\/metadata\/v(\d+)\.metadata\.json$/.exec(path)?.[1]
   return version === undefined ? undefined : Number(version)
@@ -37,12 +37,15 @@ export const hintPath = (folder: string): string => `${metadataFolder(folder)}/v
 export const metadataAddress = ({ location }: TargetContent, folder: string, version: number): string =>
   `${location}/${metadataPath(folder, version)}`
 
-/** The commit. The hint is to follow it. @throws StopError 75 when another process has written the version */
+/**
+ * Commits a version. The caller writes the hint afterwards.
+ * @throws StopError (exit status 75) when another process has written the version
+ */
 export async function writeMetadata(storage: Storage, table: TableVersion): Promise<void> {
   if (!(await writeMetadataIfAbsent(storage, table))) throw overtaken(storage)
 }
 
-/** As `writeMetadata`. @returns false when another process has written the version */
+/** Commits as `writeMetadata` does. @returns false when another process has written the version */
 export function writeMetadataIfAbsent(
   storage: Storage,
   { folder, metadata, version }: TableVersion,
@@ -51,7 +54,7 @@ export function writeMetadataIfAbsent(
   return storage.writeIfAbsent(metadataPath(folder, version), bytes)
 }
 
-/** Whether the hint names this version. It does not after an interruption before it was written. */
+/** Whether the hint names this version; after an interruption it may name an earlier one. */
 export async function isHinted(storage: TargetContent, folder: string, version: number): Promise<boolean> {
   return String(await storage.read(hintPath(folder))) === String(version)
 }

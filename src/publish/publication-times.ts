@@ -8,7 +8,7 @@ import type { Recurrence } from '../config/kinds.ts'
 export interface LastAttempts {
   /** When the newest complete publication started; undefined when there is none. */
   completeFrom: number | undefined
-  /** Failed attempts since then, and when the last of them ended. */
+  /** How many attempts have failed since `completeFrom`, and when the last of these attempts ended. */
   failures: number
   failedAt: number
 }
@@ -16,7 +16,10 @@ export interface LastAttempts {
 const FIRST_RETRY_MS = 30 * SECOND_MS
 const LONGEST_RETRY_MS = HOUR_MS
 
-/** The first publication, and one that was missed, is due now. A time in the future counts as now. */
+/**
+ * The first publication, and one that was missed, is due at once. A `completeFrom` or `failedAt` in the future counts
+ * as `now`.
+ */
 export function nextPublication(every: Recurrence, last: LastAttempts, now: number): number {
   const { completeFrom, failures, failedAt } = last
   const regular = completeFrom === undefined ? now : regularAfter(every, Math.min(completeFrom, now))
@@ -26,7 +29,7 @@ export function nextPublication(every: Recurrence, last: LastAttempts, now: numb
   return from + longestBackoffMs({ firstMs: Math.min(FIRST_RETRY_MS, mostMs), mostMs }, failures)
 }
 
-/** How much later than usual a publication may be: it takes some time, and a short fault ends by itself. */
+/** How much later than usual a publication may be: publishing takes some time, and a short fault ends by itself. */
 const LEAST_GRACE_MS = 15 * MINUTE_MS
 const MOST_GRACE_MS = HOUR_MS
 

@@ -6,30 +6,30 @@ import { FIRST_RANGE } from './row-ranges.ts'
 import type { Compared } from './where-to-look.ts'
 
 /**
- * The table `publications` of the target. It is written last, so the newest row names the newest complete publication,
- * with the snapshot of every table. A reader that reads all tables by these snapshots sees one instant.
+ * The table `publications` of the target. A publication writes it last, so the newest row names the newest complete
+ * publication, with the snapshot of every table. A reader that reads all tables by these snapshots sees one instant.
  */
 export interface PublicationRow {
   publication: number
   published_at: string
-  /** Everything that the API published before this instant is in it; null while history is loading. */
+  /** Everything that the API published before this instant is in the publication; null while history is loading. */
   complete_as_of: string | null
   fresh_as_of: string | null
   /** The identity of the warehouse. */
   warehouse: string
-  /** By folder of the table. */
+  /** The snapshot of each table, by the table's folder. */
   snapshots: Readonly<Record<string, number>>
 }
 
 export const PUBLICATIONS = 'publications'
 
-/** The property in which the table keeps its rows, so that they need not be read from a data file. */
+/** The property in which the table keeps its rows, so that no data file has to be read for them. */
 const ROWS_PROPERTY = 'parley.publications'
 
 /** The property with what the newest publication compared. */
 const COMPARED_PROPERTY = 'parley.compared'
 
-/** How many of the newest publications the table has at least. */
+/** The table keeps the newest `keep` publications, and never fewer than this number. */
 const MOST_ROWS = 100
 
 export const PUBLICATION_COLUMNS: Readonly<
@@ -64,13 +64,12 @@ export function earlierPublications(
 export const rowsIn = ({ tables }: PublishedTarget): readonly PublicationRow[] =>
   earlierPublications(tables.get(PUBLICATIONS))
 
-/** What the newest publication compared. */
 export function lastCompared(before: PublishedState | undefined): Compared | undefined {
   const text = before?.metadata.properties[COMPARED_PROPERTY]
   return text === undefined || text === '' ? undefined : JSON.parse(text)
 }
 
-/** The snapshots of a table that the newest publications show. */
+/** The snapshots of a table that the `newest` publications show. */
 export function snapshotsShown(
   rows: readonly PublicationRow[],
   folder: string,
@@ -82,11 +81,14 @@ export function snapshotsShown(
   )
 }
 
-/** The rows that the table keeps: those of readable publications, and some more for their times. */
+/**
+ * The rows that the table keeps: those of readable publications, and earlier ones, which only record when they were
+ * made.
+ */
 export const keptRows = (rows: readonly PublicationRow[], keep: number): readonly PublicationRow[] =>
   rows.slice(-Math.max(keep, MOST_ROWS))
 
-/** The table with these rows, and the properties that keep them and what was compared. */
+/** The table with these rows, and its properties with `rows` and `compared`. */
 export function publicationsTable(
   rows: readonly PublicationRow[],
   compared: Compared | undefined,

@@ -15,7 +15,7 @@ export interface OncePublishing {
   clock: Clock
   /** Version of this program. */
   version: string
-  /** Compares everything, also what is not noted as changed. */
+  /** Compares every row, including rows of which no change was noted. */
   full?: boolean
   signal: AbortSignal
   onProgress(progress: PublishProgress): void
@@ -25,7 +25,7 @@ export interface OncePublishing {
 
 export type PublishOutcome = { summary: PublishSummary } | { error: unknown }
 
-/** @throws StopError as `openDatabase`, `openTargetStorage`, `publishWarehouse` */
+/** @throws the StopErrors of `openDatabase`, `openTargetStorage` and `publishWarehouse` */
 export async function publishOnce({
   database,
   target,

@@ -16,7 +16,7 @@ export interface PublishInput {
   version: string
 }
 
-/** The answer of the child process. An error that parley did not raise on purpose has no message. */
+/** The answer of the child process. `fault`: the code or name of an error that parley did not raise on purpose. */
 export type PublishAnswer =
   | { summary: PublishSummary }
   | { failed: { message: string; code: string; hint: string | undefined; exitStatus: ExitStatus } }
@@ -34,12 +34,14 @@ export interface PublishProcess {
 const PROGRAM = new URL('./publish-worker.js', import.meta.url)
 
 /**
- * What requests to a bucket need: certificates, and what leads to credentials, with the programs that a profile may name.
- * Everything else of the environment may hold other secrets.
+ * The environment variables that the child process gets for a bucket: those for certificates and credentials, and
+ * `PATH` for programs that a profile may name. Other variables may hold secrets.
  */
 const PASSED = /^(NODE_EXTRA_CA_CERTS|HOME|PATH|AWS_\w+)$/
 
-/** @throws StopError as the publication, 1 after a fault of the program, 75 when the process ended without an answer */
+/**
+ * @throws StopError as the publication; exit status 1 after a fault of the program, 75 when the process gave no answer
+ */
 export async function runPublishProcess({
   input,
   env,

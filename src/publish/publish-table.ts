@@ -36,15 +36,15 @@ import { PURGED_PROPERTY } from './sweep.ts'
 import type { Looking } from './where-to-look.ts'
 
 /**
- * Brings one table of the target to its rows in the warehouse. Only parts whose digest differs are written. The commit
- * is one file, `vK.metadata.json`, which exists completely or not at all: until then readers see the earlier rows.
+ * Publishes one table. Its rows are divided into parts, months or ranges of keys, each of which is one data file. Only
+ * parts whose digest differs are written. The commit creates one file, `vK.metadata.json`, which exists completely or
+ * not at all; until then readers see the earlier rows.
  */
 
 export interface TablePublishing extends PartitionReading {
   db: Sqlite
   storage: Storage
   clock: Clock
-  /** The number of the publication. */
   publication: number
   /** File mode, where the target has modes. */
   mode: number
@@ -71,12 +71,12 @@ export interface TablePublication extends TableVersion {
   bytesWritten: number
 }
 
-/** A table whose files are written, and being uploaded where the target is not a folder. */
+/** A table whose files are written. In a target that is not a folder, they may still be uploading. */
 export interface WrittenTable {
   bytesWritten: number
   /** Whether `version-hint.text` names the version that `commit` returns. */
   isHinted: boolean
-  /** Makes the files what readers see, once `turn` is over. @throws the error of `turn` */
+  /** Commits the files, so that readers see them, as soon as `turn` has resolved. @throws the error of `turn` */
   commit(turn: Promise<unknown>): Promise<TablePublication>
 }
 
@@ -110,7 +110,7 @@ export async function writeTable(
   }
 }
 
-/** The schema of the table, which continues that of the target. */
+/** The schema of the table. Columns of the target keep their field ids. */
 export function evolve({ written, docs }: PublishedTable, before: PublishedState | undefined): EvolvedSchema {
   const columns = written.columns.map(({ name, kind }) => ({ name, kind, doc: docs.get(name) ?? '' }))
   return evolvedSchema(columns, before?.metadata.schemas ?? [], before?.metadata['last-column-id'] ?? 0)
@@ -138,7 +138,7 @@ async function allParts(writing: TableWriting): Promise<PublishedPart[]> {
   return [...(await readParts(writing, reader.rows('all'), part => fileSink(writing, part))).values()]
 }
 
-/** Writes the parts that differ. */
+/** Writes the parts that differ from the target. */
 async function changedParts(
   writing: TableWriting,
   { metadata, parts: known }: PublishedState,
@@ -158,12 +158,15 @@ async function changedParts(
   return now
 }
 
-/** A part as the warehouse has it now. `same`: the target has the same rows. Otherwise `mark` is what to write. */
+/**
+ * A part of the table in the warehouse. `same`: the published part, if its rows are equal. `mark`: the digest to
+ * publish.
+ */
 type ComparedPart = { part: PartName; same: PublishedPart } | { part: PartName; same: undefined; mark: Mark }
 
 /**
- * Compares digests. Returns all parts in their order. Those that are not looked at count as the same. A part without
- * rows is not in it.
+ * Compares the digests of the parts to look at. Other parts count as the same.
+ * @returns all parts that have rows, in their order
  */
 async function compareParts(
   writing: TableWriting,
@@ -194,7 +197,7 @@ async function writePart(
 ): Promise<PublishedPart> {
   const rows = reader.of(part, names)
   const written = (await readParts(writing, rows, () => fileSink(writing, part))).get(part)
-  // A view such as sync_status depends on the clock. In a table of one part, no row can be lost between two parts.
+  // A view may depend on the clock. In a table of one part, no row can be lost between two parts.
   if (written && (written.digest === mark.fingerprint || names.length === 1)) return written
   throw new StopError(`A part of ${writing.table.read.name} was read twice with different rows`, {
     code: 'publish-unstable',
@@ -211,7 +214,10 @@ function readParts<Result>(
   return readPartitions({ ...writing, isPartitioned: true }, rows, open)
 }
 
-/** The name has the publication, and is never used again: a file of an interrupted publication stays unreferenced. */
+/**
+ * Writes a part to a new file. The name has the number of the publication and is never used again, so a file of an
+ * interrupted publication stays unreferenced.
+ */
 function fileSink(writing: TableWriting, part: Partition): Sink<PublishedPart> {
   const { storage, table, evolved, publication, mode, createdBy } = writing
   const { read, written, partition } = table
@@ -299,7 +305,7 @@ async function commit(
   return committed
 }
 
-/** Returns the address of the list. */
+/** @returns the address of the manifest list */
 async function writeManifests(
   { storage, table, evolved, spec, publication }: TableWriting,
   files: readonly DataFile[],

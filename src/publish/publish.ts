@@ -31,9 +31,9 @@ import { expireSnapshots, hasStaleFiles, PURGED_PROPERTY, removeUncommitted, swe
 import { type Looking, partsToLookAt, type WhereToLook, whereToLook } from './where-to-look.ts'
 
 /**
- * Publishes the warehouse as of one instant: every table as an Iceberg table, those with the rows that others own first,
- * the table `publications` last. Interrupted at any instant, the target still shows the last complete publication there,
- * and the next publication begins with a new number and compares again.
+ * Publishes the warehouse as of one instant: every table as an Iceberg table. Tables whose rows belong to rows of other
+ * tables come first, the table `publications` last. If a publication is interrupted, the target still shows the last
+ * complete one, and the next one takes a new number and compares again.
  */
 export interface PublishOptions {
   /** Opened read-only. */
@@ -45,9 +45,9 @@ export interface PublishOptions {
   version: string
   /** How many publications stay readable. */
   keep: number
-  /** Names of the tables to publish, or of their folders. Tables of the target that are left out lose their rows. */
+  /** Names of the tables to publish, or of their folders. Tables of the target that are not named lose their rows. */
   tables?: readonly string[] | undefined
-  /** Compares everything, also what is not noted as changed. */
+  /** Compares every row, including rows of which no change was noted. */
   full: boolean
   signal: AbortSignal
   onProgress(progress: PublishProgress): void
@@ -64,14 +64,16 @@ export interface PublishProgress {
 export interface PublishSummary {
   publication: number
   published_at: string
-  /** As in the row of `publications`. */
+  /** As in the row of the table `publications`. */
   complete_as_of: string | null
   fresh_as_of: string | null
   tables: readonly Omit<TablePublication, 'metadata'>[]
   files_removed: number
 }
 
-/** @throws StopError 64 when the target has another warehouse, 73 when something cannot be read or written */
+/**
+ * @throws StopError (exit status 64) when the target has another warehouse, 73 when something cannot be read or written
+ */
 export async function publishWarehouse(options: PublishOptions): Promise<PublishSummary> {
   try {
     return await atOneInstant(options.db, () => publishInstant(options))
@@ -87,7 +89,8 @@ export async function atOneInstant<Result>(db: Sqlite, work: () => Promise<Resul
   db.pragma('temp_store = FILE')
   db.exec('BEGIN')
   try {
-    // The view counts all rows whenever it is read, and it depends on the clock. This copy of it goes with the rollback.
+    // The view `sync_status` counts all rows whenever it is read, and depends on the clock. The rollback removes this
+    // copy.
     db.exec('CREATE TEMP TABLE sync_status AS SELECT * FROM main.sync_status')
     return await work()
   } finally {
@@ -103,7 +106,9 @@ const PROPERTIES = {
   freshAsOf: 'parley.fresh-as-of',
 } as const
 
-/** How often a publication begins at most. It begins again when a commit of an earlier one arrived after it had begun. */
+/**
+ * How often a publication may begin. It begins again if an earlier publication's commit arrives after its beginning.
+ */
 const MOST_BEGINNINGS = 3
 
 async function publishInstant(options: PublishOptions): Promise<PublishSummary> {
@@ -189,8 +194,8 @@ async function publishTables(context: PublicationContext): Promise<TablePublicat
 }
 
 /**
- * Commits tables in the order of the calls. What comes before and after a commit, such as uploads, does not wait for those
- * of other tables. With another order, of two publications at the same time each could stop the other.
+ * Commits tables in the order of the calls. Only commits wait for each other; uploads and hints do not. Two
+ * publications that commit in different orders could stop each other.
  */
 function commitInTurn(storage: Storage): (table: WrittenTable) => Promise<TablePublication> {
   let last: Promise<unknown> = Promise.resolve()
@@ -203,13 +208,13 @@ function commitInTurn(storage: Storage): (table: WrittenTable) => Promise<TableP
   }
 }
 
-/** How many tables are on their way to the target at a time. Each takes a few round trips, one after the other. */
+/** How many tables are uploaded and committed at a time. Each takes a few round trips, one after the other. */
 const MOST_COMMITS = 8
 
-/** From this size on, the files of a table are uploaded before the next one is read, so that they use less space. */
+/** When a table wrote this many bytes, its files are uploaded before the next table is read, to save local space. */
 const LARGE_BYTES = 32 * 2 ** 20
 
-/** Reads one table after the other. */
+/** Writes the files of one table after the other. */
 async function* writeTables(
   context: PublicationContext,
   tables: readonly PublishedTable[],
@@ -227,8 +232,9 @@ async function* writeTables(
 }
 
 /**
- * A table is compared as a whole if the last complete publication does not show its snapshot, since it was then published
- * without being completed, or left out. So is a table without rows, which may have been dropped and have come back.
+ * Which parts of a table to compare. All, if the last complete publication does not show the current snapshot: the
+ * table was left out, or published without being completed. All, too, if the table has no rows in the target: it may
+ * have been dropped and have come back.
  */
 function lookAtOf({ options, target, looking }: PublicationContext, { read }: PublishedTable): Looking {
   const before = target.tables.get(read.folder)
@@ -237,7 +243,7 @@ function lookAtOf({ options, target, looking }: PublicationContext, { read }: Pu
   return looking.changed && isShown ? partsToLookAt(options.db, read, looking.changed) : 'all'
 }
 
-/** Completes the publication. */
+/** Completes the publication by writing the table `publications`. */
 async function publishRows(
   context: PublicationContext,
   rows: readonly PublicationRow[],
@@ -250,7 +256,6 @@ async function publishRows(
   return commitInTurn(context.options.storage)(written)
 }
 
-/** How many tables are swept at a time. */
 const MOST_SWEEPS = 16
 
 interface Completed {
@@ -261,7 +266,7 @@ interface Completed {
   rows: readonly PublicationRow[]
 }
 
-/** Returns the number of files that were removed. */
+/** Expires snapshots and sweeps the tables. @returns the number of removed files */
 async function removeExpired(
   { options, target, looking, publication }: PublicationContext,
   { published, completed, rows }: Completed,
@@ -280,14 +285,14 @@ async function removeExpired(
       : sweepTable(storage, swept, publication)
   }
   const removed = await inParallel(published, MOST_SWEEPS, remove)
-  // The expiry of its snapshots is a newer version, after which the storage is stopped.
+  // The expiry of the snapshots of `publications` writes a newer version, after which `storage` refuses commits.
   removed.push(await remove(completed))
   return removed.reduce((sum, files) => sum + files, 0)
 }
 
 const purgedAtIn = (db: Sqlite): string => readMeta(db, META.purgedAt) ?? ''
 
-/** @throws StopError 64 when the tables are those of another warehouse */
+/** @throws StopError (exit status 64) when the tables are those of another warehouse */
 export function refuseOtherWarehouse(
   storage: Pick<TargetContent, 'name'>,
   { tables }: PublishedTarget,

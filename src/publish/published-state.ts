@@ -7,9 +7,9 @@ import { readDecoded, type TargetContent } from './storage/target-reader.ts'
 
 /** What a target holds. */
 export interface PublishedTarget {
-  /** Every object of the target. */
+  /** The paths of all objects of the target. */
   paths: readonly string[]
-  /** By folder. */
+  /** The tables, by their folders. */
   tables: ReadonlyMap<string, PublishedState>
 }
 
@@ -22,10 +22,10 @@ export interface PublishedState extends TableVersion {
 }
 
 export interface PublishedPart {
-  /** A month, null for rows without a time, or the name of a range. */
+  /** A month, null for rows without a time, or a range of keys. Each part is one file. */
   part: string | null
   digest: string
-  /** Of the file's bytes. */
+  /** The checksum of the file's bytes. */
   checksum: string
   file: DataFile
   /** The file is not in the target, so the part has to be written again. */
@@ -35,13 +35,15 @@ export interface PublishedPart {
 /** The property in which a table keeps the digests of its parts, in the order of the parts. */
 export const PARTS_PROPERTY = 'parley.parts'
 
-/** An entry of the property. */
+/** An entry of `PARTS_PROPERTY`. */
 export type PartNote = readonly [part: string | null, digest: string, file: string, checksum: string]
 
 /** How many tables are read at a time. */
 const MOST_READS = 32
 
-/** @throws StopError 64 when the tables were published for another location, 73 when the target is damaged */
+/**
+ * @throws StopError (exit status 64) when the tables were published for another location, 73 when the target is damaged
+ */
 export async function readTarget(storage: TargetContent): Promise<PublishedTarget> {
   const paths = await storage.list('')
   const versions = new Map<string, number>()
@@ -73,7 +75,7 @@ async function readTable(
   }
 }
 
-/** The message of the parser would have a piece of the text, such as a key. */
+/** Throws without the parser's message, which would quote a piece of the text, such as the key of a row. */
 function parsed<Value>(text: string, name: string): Value {
   try {
     return JSON.parse(text) as Value
@@ -105,7 +107,7 @@ export const partNotes = ({ properties }: Pick<TableMetadata, 'properties'>): re
   parsed<readonly PartNote[]>(properties[PARTS_PROPERTY] ?? '', PARTS_PROPERTY)
 
 export interface SnapshotFiles {
-  /** Addresses, as readers find them. */
+  /** The addresses of the manifests, as readers find them. */
   manifests: readonly string[]
   files: readonly DataFile[]
 }
@@ -137,7 +139,7 @@ async function decoded<Value>(
   return value
 }
 
-/** The path in the target of a file that metadata names by its location. */
+/** The path in the target of a file that metadata names by its address. */
 export function pathIn({ location }: Pick<TargetContent, 'location'>, address: string): string {
   if (address.startsWith(`${location}/`)) return address.slice(location.length + 1)
   throw new Error(`${address} is not below ${location}`)
@@ -152,7 +154,7 @@ function elsewhere({ name, location }: TargetContent, metadata: TableMetadata, f
   })
 }
 
-/** An error with a code, such as a StopError or a missing permission, is returned unchanged. */
+/** The StopError for a damaged table. A cause with a code, such as a missing permission, is returned unchanged. */
 export function damaged({ name }: Pick<TargetContent, 'name'>, folder: string, cause: unknown): unknown {
   if (errorCode(cause) !== undefined) return cause
   const reason = cause instanceof Error ? cause.message : String(cause)

@@ -10,18 +10,17 @@ import { columnsWithFields, namesForReaders, type PartitionColumn } from './iceb
 import type { TableMetadata } from './iceberg/metadata.ts'
 import { createPartReader, type PartName, type PartReader } from './row-ranges.ts'
 
-/** The tables of a publication, derived from those of an export. */
+/** A table of a publication, derived from a table of an export. */
 export interface PublishedTable {
-  /** As it is read from the warehouse. */
+  /** The table as it is read from the warehouse. */
   read: ExportTable
-  /** As its files are written: with an added column for the partition where the table has no time column. */
+  /** The table as its files are written: with a column for the partition if its time is in another table. */
   written: ExportTable
   partition: PartitionColumn | undefined
-  /** Whether rows of other tables belong to its rows. A reader that finds a row here also finds those. */
+  /** Whether other tables have rows that belong to its rows. A reader that finds a row here also finds those rows. */
   isOwner: boolean
   /** @param known the parts of the last publication */
   reader(db: Sqlite, known: readonly PartName[]): PartReader
-  /** What each column means. */
   docs: ReadonlyMap<string, string>
 }
 
@@ -32,9 +31,9 @@ const OWNERS_MONTH_DOC =
   'The month of the time of the row that owns this one, such as the meeting of a transcript entry: the partition.'
 
 /**
- * Rows that other rows own come first: a reader then finds no owner without its rows.
- * @param names of the tables to publish; undefined: all
- * @throws StopError 64 for a name that is neither of a table nor of one to come
+ * Tables whose rows belong to rows of other tables come first, so that a reader finds no owner without its rows.
+ * @param names the tables to publish; undefined: all
+ * @throws StopError (exit status 64) for a name that no table has or may get
  */
 export function publishedTables(
   db: Sqlite,
@@ -47,8 +46,8 @@ export function publishedTables(
 const tablesIn = (db: Sqlite): readonly ExportTable[] => [...presentTables(db), ...exportedCrmTables(db)]
 
 /**
- * Whether a table may appear under a name: the typed table of a CRM object appears once its records were read. Until the
- * list of objects was read to its end, any name with `crm_` may be one of them.
+ * Whether a table may appear under a name: the typed table of a CRM object appears once its records were read. Until
+ * the list of objects was read to its end, any name that begins with `crm_` may get a table.
  */
 function isComingIn(db: Sqlite): (name: string) => boolean {
   if (!areObjectsKnown(db)) return name => /^crm_/i.test(name)
@@ -62,7 +61,7 @@ const areObjectsKnown = (db: Sqlite): boolean =>
     .prepare("SELECT 1 FROM sync_resources WHERE resource = 'crm_objects' AND first_complete_at IS NOT NULL")
     .get() !== undefined
 
-/** Those of the names that no table has. */
+/** @returns the names that no table has */
 export function namesWithoutTable(db: Sqlite, names: readonly string[]): readonly string[] {
   const all = tablesIn(db)
   return names.filter(name => chosenTable(name, all) === undefined)
@@ -104,8 +103,8 @@ function columnsForReaders(columns: readonly ExportColumn[]): ExportColumn[] {
 }
 
 /**
- * A table that the target has and that is no longer published, such as that of a CRM object that was deleted. It is
- * published without rows, so that it does not look alive, and its files go with the publications that show them.
+ * A table of the target that is no longer published, such as that of a deleted CRM object. It is published without
+ * rows, so that it does not look current. Its files go with the publications that show them.
  */
 export function droppedTable(folder: string, metadata: TableMetadata): PublishedTable {
   const schema = metadata.schemas.find(one => one['schema-id'] === metadata['current-schema-id'])
@@ -129,7 +128,7 @@ export function droppedTable(folder: string, metadata: TableMetadata): Published
   }
 }
 
-/** The digest of every part of a table that has rows among those given, in the order of the parts. */
+/** The digest of every part that has some of the given rows, in the order of the parts. */
 export function readPartDigests(
   reading: PartitionReading,
   { read }: PublishedTable,

@@ -9,17 +9,19 @@ import type { Sqlite, StoredCell } from '../store/database/sqlite-types.ts'
  * range keeps its bounds, so a changed row changes one file.
  */
 export interface PartReader {
-  /** The rows of some parts, given in their order. The last cell of each row is its part, which may be a new one. */
+  /**
+   * The rows of `parts`, which are in order. The last cell of each row names its part, which is new after a range was
+   * cut.
+   */
   rows(parts: Parts): Iterable<StoredCell[]>
-  /** The rows of one of these parts, in the same form. */
+  /** The rows of one part. `parts`: all parts in order, since the next one ends a range. */
   of(part: PartName, parts: readonly PartName[]): Iterable<StoredCell[]>
   /** The parts in which rows may have changed, in their order. @param notes as in `sync_changed_parts` */
   noted(notes: readonly string[]): Parts
-  /** The order of two parts. */
   compare(one: PartName, other: PartName): number
 }
 
-/** A month, null for rows without a time, or a range. */
+/** A month, null for rows without a time, or a range of keys. */
 export type PartName = string | null
 
 export type Parts = 'all' | readonly PartName[]
@@ -60,7 +62,8 @@ function monthReader(db: Sqlite, table: ExportTable, known: readonly PartName[])
       if (notes.length === 0) return []
       if (notes.includes(WHOLE)) return 'all'
       const months = notes.map(note => (note === NO_TIME ? null : note))
-      // A new owner gives the rows a time that were stored before it. Only its month is noted then.
+      // A row stored before its owner has no time. The new owner gives it one, but only the month of that time is
+      // noted.
       const parts = new Set(known.includes(null) ? [...months, null] : months)
       return [...parts].toSorted(compareMonths)
     },
@@ -76,7 +79,7 @@ function compareMonths(one: PartName, other: PartName): number {
 
 /**
  * The name of a range is its lower bound: the key of its first row, as JSON. Keys are unique. No range begins at a key
- * with a NULL, with which SQL cannot compare.
+ * with a NULL, because SQL cannot compare with NULL.
  */
 function rangeReader(
   db: Sqlite,
@@ -127,7 +130,7 @@ interface KeyedRow {
   key: readonly StoredCell[]
 }
 
-/** Reads the rows from one key, included, to another, excluded. */
+/** Reads the rows from the key `lower`, included, to the key `upper`, excluded. */
 function createKeyReader(db: Sqlite, table: ExportTable) {
   const { from, order } = table.rows
   const cells = sourcesOf(table.columns).map(column => `t.${quote(column)}`)
@@ -147,13 +150,15 @@ function createKeyReader(db: Sqlite, table: ExportTable) {
   }
 }
 
-/** The key at which a range begins. Undefined where there is none: before the first range and after the last. */
+/**
+ * The key at which a range begins or ends. Undefined: the first range has no lower bound, and the last no upper bound.
+ */
 type Bound = readonly StoredCell[] | undefined
 
 const lowerOf = (range: PartName | undefined): Bound =>
   range == null || range === FIRST_RANGE ? undefined : keyOf(range)
 
-/** Whether a range may hold keys that begin as a note says. */
+/** Whether a range may hold keys that begin with a note. */
 function mayHold(
   [lower, upper]: readonly [lower: Bound, upper: Bound],
   noted: readonly NotedCell[],
@@ -163,7 +168,7 @@ function mayHold(
 
 type NotedCell = string | number
 
-/** Whether a key comes before all keys that begin as a note says (-1), after all of them (1), or neither (0). */
+/** Where a key is: before all keys that begin with the note (-1), after all of them (1), or neither (0). */
 function placeOf(key: readonly StoredCell[], noted: readonly NotedCell[]): number {
   for (const [place, cell] of noted.entries()) {
     const mine = key[place] ?? null
@@ -174,7 +179,7 @@ function placeOf(key: readonly StoredCell[], noted: readonly NotedCell[]): numbe
   return 0
 }
 
-/** A number is written as a list, so that it cannot be confused with a text. */
+/** An integer is written as a list, so that it cannot be confused with a text. */
 function rangeName(key: readonly StoredCell[]): string {
   return JSON.stringify(key.map(cell => (typeof cell === 'bigint' ? [String(cell)] : cell)))
 }
@@ -184,7 +189,7 @@ function keyOf(range: string): StoredCell[] {
   return parts.map(part => (Array.isArray(part) ? BigInt(part[0]) : part))
 }
 
-/** In the order of SQLite: NULL, then numbers, then texts by their bytes. */
+/** Compares two keys in the order of SQLite: NULL, then numbers, then texts by their bytes. */
 function compareKeys(key: readonly StoredCell[], other: readonly StoredCell[]): number {
   for (const [place, cell] of key.entries()) {
     const order = compared(cell, other[place] ?? null)

@@ -20,7 +20,7 @@ import type { Storage } from './storage/storage.ts'
  * of the last complete one stay, since readers may use them.
  */
 
-/** The property that holds when content of the warehouse had last been purged, as of the newest snapshot. */
+/** The property with the instant at which content of the warehouse was last purged before the newest snapshot. */
 export const PURGED_PROPERTY = 'parley.purged-at'
 
 export interface Expiry {
@@ -33,8 +33,8 @@ export interface Expiry {
 }
 
 /**
- * Earlier snapshots may hold purged content, also where the purge changed no row of this table: the row may have
- * changed before. After a purge, only the current snapshot stays.
+ * Expires the snapshots that are not kept. After a purge, only the current snapshot stays: earlier ones may hold purged
+ * content, even if the purge changed no row of this table, since the row may have changed before.
  */
 export async function expireSnapshots(
   { storage, clock, kept, purgedAt }: Expiry,
@@ -58,17 +58,19 @@ export async function expireSnapshots(
 
 /**
  * Removes the files of a table that no kept snapshot names: those of expired snapshots and of interrupted publications.
- * Returns their number. The process that has published the table may call it, once it does not publish the table.
+ * Only the process that published the table may call this, after its last commit to the table.
  *
- * Without a lock, as on S3, another process may be publishing at the same time, and its new files are not named by any
- * snapshot yet. So three rules hold:
+ * Without a lock, as on S3, another process may be publishing, and no snapshot names its new files yet. So three rules
+ * hold:
  * - If another process has published the table since, that process sweeps it.
- * - Files of earlier publications, and earlier versions of the metadata, are removed at once, since they may hold content
- *   that was purged. A snapshot that has expired named them, or a publication wrote them that was interrupted or stopped
- *   when this one began, and can commit them no more.
+ * - Files of earlier publications, and earlier versions of the metadata, are removed at once, since they may hold
+ *   purged content. No commit can name them any more: an expired snapshot named them, or their publication was
+ *   interrupted or stopped.
  * - Files of later publications are removed once they are settled: on S3 after a day. A publication whose upload of one
- *   table takes longer than that must be the only one for its target.
+ *   table takes longer must be the only one for its target.
+ *
  * @param publication the number of the publication that sweeps
+ * @returns the number of removed files
  */
 export async function sweepTable(
   storage: Storage,
@@ -85,7 +87,7 @@ export async function sweepTable(
   return removeAll(storage, await removable(storage, { folder, paths: unneeded, isEarlier }))
 }
 
-/** The paths of earlier publications, and the others that are settled. */
+/** @returns the paths of files of earlier publications, and of other files that are settled */
 async function removable(
   storage: Storage,
   {
@@ -100,8 +102,8 @@ async function removable(
 }
 
 /**
- * Whether a table has metadata or manifests that it does not need, by their names alone. A sweep that was interrupted
- * leaves some of them, since it removes data files first. Data files of interrupted publications are not seen.
+ * Whether a table has metadata or manifests that it does not need, by file names alone. An interrupted sweep leaves
+ * such files, since it removes data files first. Data files of interrupted publications are not seen.
  */
 export function hasStaleFiles(
   paths: readonly string[],
@@ -115,18 +117,18 @@ export function hasStaleFiles(
     manifests.length > MANIFESTS_OF_SNAPSHOT * kept.size ||
     manifests.some(path => !kept.has(Number(/\/(\d+)-[^/]+$/.exec(path)?.[1]))) ||
     inside.some(path => (metadataVersion(path) ?? version) < oldest) ||
-    // Left by a write of the hint or the metadata that was interrupted.
+    // An interrupted write of the hint or of the metadata leaves a temporary file.
     inside.some(path => !/\.avro$|\.metadata\.json$/.test(path) && path !== hintPath(folder))
   )
 }
 
-/** A manifest, and the list of manifests. */
+/** Each snapshot has a manifest and a manifest list. */
 const MANIFESTS_OF_SNAPSHOT = 2
 
 /**
- * The listed files that the table needs. A file has the number of the publication that wrote it in its name, which is
- * also the id of the snapshot that added it. A later snapshot names it only as long as each one before does. So if the
- * snapshot is not kept, the next kept one decides, and few lists are read, however many snapshots are kept.
+ * The listed files that the table needs. A file name has the number of the publication that wrote the file, which is
+ * also the id of the snapshot that added it. If that snapshot is kept, the file is needed. If not, the next kept
+ * snapshot decides, since no later one names a file that an earlier one dropped. So few manifest lists are read.
  */
 async function filesOfTable(
   storage: Storage,
@@ -159,11 +161,12 @@ async function filesOfSnapshot(storage: Storage, manifestList: string): Promise<
 }
 
 /**
- * Removes what interrupted publications wrote and did not commit. It is done before a publication writes, so that
- * repeated interruptions, such as those of a full disk, do not add up. A table that the target does not have yet may
- * still be created by a publication that this one has stopped, so its files must be settled, or wait for the sweep.
- * Returns the number of files.
+ * Removes the files that interrupted publications wrote and did not commit. This is done before a publication writes,
+ * so that repeated interruptions, such as by a full disk, do not add up. A publication that this one has stopped may
+ * still create a table that the target does not have yet. So files of such a table must be settled, or wait for the
+ * sweep.
  * @param publication the number of the publication that has begun
+ * @returns the number of removed files
  */
 export async function removeUncommitted(
   storage: Storage,
@@ -176,13 +179,13 @@ export async function removeUncommitted(
   return removeAll(storage, await removable(storage, { folder: '', paths: uncommitted, isEarlier }))
 }
 
-/** The number of the publication that wrote a file of data or a manifest, which is in its name. */
+/** The publication number in the name of a data file or a manifest; undefined for other files. */
 export function publicationOf(path: string): number | undefined {
   const number = /^[^/]+\/(?:data|metadata)\/(\d+)-[^/]+\.(?:parquet|avro)$/.exec(path)?.[1]
   return number === undefined ? undefined : Number(number)
 }
 
-/** A file is removed before the one that names it, so that an interrupted sweep can be continued. */
+/** A file is removed before the file that names it, so that an interrupted sweep can be continued. */
 const REMOVAL_ORDER = ['.parquet', '-manifest.avro', '-snapshot.avro']
 
 function removalRank(path: string): number {

@@ -12,15 +12,15 @@ import type { Sqlite } from '../store/database/sqlite-types.ts'
 import { appliedMigrations } from '../store/migrations/journal.ts'
 
 /**
- * Decides which parts of the tables a publication compares with their digests: those that the writer has noted as
- * changed since the last complete publication. Everything is compared once a day, after a migration, with another version
- * of this program, and where the warehouse is not the one that was published, such as a restored copy. This also finds
+ * Decides which parts of the tables (months or ranges of keys) a publication compares by their digests: those noted as
+ * changed since the last complete publication. Everything is compared once a day, after a migration, by another version
+ * of this program, and if the warehouse is not the one that was published, such as a restored copy. This also finds
  * what other programs have changed.
  */
 
 /** What a complete publication compared. The target keeps it. */
 export interface Compared {
-  /** The warehouse as it was published. */
+  /** The state of the warehouse that was published. */
   point: ChangePoint
   /** When everything was last compared. */
   fullAt: string
@@ -30,14 +30,14 @@ export interface Compared {
 }
 
 export interface WhereToLook {
-  /** Undefined: everything. */
+  /** Undefined: everything is compared. */
   changed: ChangedParts | undefined
-  /** What the target is to keep. Undefined where the warehouse has no point yet. */
+  /** What the target keeps. Undefined while the warehouse has no `ChangePoint`. */
   compared: Compared | undefined
 }
 
 export interface Look {
-  /** What the target has kept. */
+  /** What the last complete publication compared. */
   before: Compared | undefined
   /** The instant of this publication. */
   at: string
@@ -55,7 +55,7 @@ export function whereToLook(db: Sqlite, { before, at, version, full }: Look): Wh
   return { changed, compared: point && { point, fullAt, version, migration } }
 }
 
-/** A clock that was set back counts as a day. */
+/** If the clock was set back, a day counts as over. */
 function isFullDue(
   before: Compared,
   { at, version, migration }: Pick<Compared, 'version' | 'migration'> & { at: string },
@@ -68,8 +68,8 @@ function isFullDue(
 export type Looking = 'all' | readonly string[]
 
 /**
- * A view is compared as a whole when one of the tables that it reads has changed, or may have: of those of parley's state no
- * changes are noted, and by them views know the time.
+ * A view is compared as a whole if a table that it reads has or may have changed. Changes of the tables of parley's
+ * state, from which views take the time, are not noted, so a view that reads one of them is always compared.
  */
 export function partsToLookAt(
   db: Sqlite,
@@ -96,7 +96,7 @@ function tablesReadBy(db: Sqlite, view: string): string[] {
   const steps = db
     .prepare<unknown[], { opcode: string; p2: number; p3: number }>(`EXPLAIN SELECT * FROM ${quote(view)}`)
     .all()
-  // The first database is that of the file, the second has temporary tables.
+  // p3 is the number of the database: 0 is the file, 1 has the temporary tables.
   return steps.flatMap(({ opcode, p2, p3 }) =>
     opcode === 'OpenRead' && p3 === 0 ? (tables.get(p2) ?? []) : [],
   )

@@ -13,7 +13,7 @@ export type ChartPanel = BarPanel | LinePanel
 export interface BarPanel {
   kind: 'bars'
   title: string
-  /** Of the parts of each bar; one for bars without parts. */
+  /** The names of the parts of each bar; one name for bars without parts. */
   parts: readonly string[]
   bars: readonly { label: string; values: readonly number[]; text: string }[]
 }
@@ -22,7 +22,7 @@ export interface LinePanel {
   kind: 'lines'
   title: string
   unit: string
-  /** In order, with the same distance between any two. */
+  /** The labels of the points, in order and at equal distances. */
   points: readonly string[]
   /** Null where there is no value: the line has a gap. */
   lines: readonly { name: string; values: readonly (number | null)[] }[]
@@ -42,7 +42,7 @@ ${names.length > 1 && legend(names, panel.kind)}</figure>
 `
 }
 
-/** A sum of parts and a line have these colours; further ones begin again. */
+/** The number of colours for parts and lines. After the last colour, the first one follows. */
 export const COLOURS = 6
 
 const colourOf = (place: number) => place % COLOURS
@@ -65,9 +65,9 @@ const per = (share: number): string => `${Math.round(share * 10_000) / 100}%`
 
 const BAR_STEP = 38
 const BAR_HEIGHT = 12
-/** Of the width. The rest is for what stands at the bars. */
+/** The bars' share of the width. The rest is for the text at each bar. */
 const BAR_SHARE = 0.7
-/** In columns of a terminal, which are about as wide as a letter. */
+/** The longest label in columns of a terminal, which are about as wide as a letter. */
 const LABEL_WIDTH = 40
 
 function drawnBars({ bars }: BarPanel): Drawn {
@@ -138,7 +138,7 @@ function runsOf(values: readonly (number | null)[]): (readonly [at: number, valu
   return runs.filter(({ length }) => length > 1)
 }
 
-/** The end of an axis: at least the value, and with a half of few digits. */
+/** The end of an axis: a number that is at least the value, and whose half has few digits. */
 function roundedUp(value: number): number {
   if (value <= 0) return 1
   const size = 10 ** Math.floor(Math.log10(value))
@@ -146,11 +146,11 @@ function roundedUp(value: number): number {
   return steps.map(step => step * size).find(step => step >= value) ?? 10 * size
 }
 
-/** Below 1,000 with at most one decimal. */
+/** A number as text: below 1,000 with at most one decimal, else without. */
 export const numberText = (value: number): string =>
   wholeNumber(Math.abs(value) < 1000 ? Math.round(value * 10) / 10 : Math.round(value))
 
-/** For those who do not see the chart. The table has all numbers. */
+/** The text for people who do not see the chart. The table has all numbers. */
 function descriptionOf(panel: ChartPanel): string {
   if (panel.kind === 'bars') {
     const named = panel.bars.slice(0, MOST_NAMED).map(({ label, text }) => `${label}: ${text}`)

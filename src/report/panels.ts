@@ -1,15 +1,15 @@
 import { type BarPanel, type ChartPanel, COLOURS, type LinePanel } from './chart.ts'
 import type { BarsPlan, ChartPlan, LinesPlan, ReportRow } from './sections.ts'
 
-/** From the rows of a question to what is drawn of them. Pure. */
+/** Turns the rows of a question into what is drawn. Pure. */
 
-/** None where there is nothing to draw. */
+/** @returns an empty list where there is nothing to draw */
 export function panelsOf(plan: ChartPlan, rows: readonly ReportRow[]): ChartPanel[] {
   if (rows.length === 0) return []
   return plan.kind === 'bars' ? barPanels(plan, rows) : [linePanel(plan, rows)]
 }
 
-/** More would not fit a page. The table has the others. */
+/** More bars would not fit a page. The table has the other rows. */
 const MOST_BARS = 15
 
 function barPanels(plan: BarsPlan, all: readonly ReportRow[]): BarPanel[] {

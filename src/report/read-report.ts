@@ -19,17 +19,17 @@ import {
 import { META, readMeta, readNote } from '../store/sync/meta.ts'
 import { REPORT_SECTIONS, type ReportRow, type SectionPlan } from './sections.ts'
 
-/** What `parley report --json` prints. It is read in one transaction, so that all figures are of one instant. */
+/** What `parley report --json` prints. All figures are read in one transaction, so they are of one instant. */
 export interface ReportFigures {
   /** Null until the first rows are stored. */
   workspace: string | null
   made_at: string
   /** Null while history is loading. */
   complete_as_of: string | null
-  /** Of the days in it; null where there are no tables for reports. */
+  /** The time zone of the days in the report; null where there are no tables for reports. */
   time_zone: string | null
   tables: ReportTablesState
-  /** What the settings do not say, with the reason for the guess. */
+  /** Guesses at what the settings do not say, each with its reason. */
   guesses: readonly ReportGuess[]
   sections: readonly ReportSection[]
 }
@@ -37,7 +37,7 @@ export interface ReportFigures {
 /** `up to date`, or why some figures may be missing or late. */
 export interface ReportTablesState {
   state: 'up to date' | 'behind' | 'missing'
-  /** Changes that are not in them yet. */
+  /** The number of changes that are not in the tables yet. */
   waiting: number
   /** Sentences for people. */
   notes: readonly string[]
@@ -49,7 +49,7 @@ export interface ReportSection {
   /** The question in words. */
   asks: string
   title: string
-  /** The main figure; null where there is none. */
+  /** A sentence with the main figure; null where there is none. */
   sentence: string | null
   /** Why there are no rows, and what to do; null where the question was answered. */
   missing: string | null
@@ -61,10 +61,7 @@ export interface ReportSection {
   sql: string
 }
 
-/**
- * @param now ms since the epoch
- * @throws StopError (73) when there is no warehouse
- */
+/** @param now ms since the epoch @throws StopError (exit status 73) when there is no warehouse */
 export function readReport(db: Sqlite, now: number): ReportFigures {
   if (!isWarehouse(db)) throw noWarehouseError(db.name)
   const questions = new Map(readQuestions().map(question => [question.name, question]))
@@ -115,7 +112,7 @@ function notesOf(db: Sqlite, { notes }: SectionPlan, rows: readonly ReportRow[])
   })
 }
 
-/** Why a part of the tables for reports is not there; undefined where it is. */
+/** Why the tables for deals or conversations are missing; undefined where they exist. */
 type Absences = Readonly<Record<SectionPlan['reads'], string | undefined>>
 
 function absences(db: Sqlite): Absences {

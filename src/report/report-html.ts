@@ -7,7 +7,7 @@ import type { ReportFigures, ReportSection } from './read-report.ts'
 import { REPORT_SECTIONS, type ReportRow } from './sections.ts'
 import { STYLE } from './style.ts'
 
-/** By it parley knows a file that it may replace by a later report. */
+/** The mark of a report, by which parley knows that a later report may replace the file. */
 const GENERATOR = 'parley report'
 
 export const isReport = (html: string): boolean =>
@@ -102,7 +102,7 @@ ${rows.length > 0 && scroll(title, table(caption, shown, rows.slice(0, MOST_ROWS
 `
 }
 
-/** A file with thousands of rows would be slow to open. */
+/** More rows would make the file slow to open. */
 const MOST_ROWS = 100
 
 const scroll = (label: string, content: Html): Html =>
@@ -121,7 +121,7 @@ ${rows.map(
 </table>`
 }
 
-/** Numbers are to the right, and days are not broken. */
+/** The class of a cell: numbers are aligned right, and days are not broken. */
 function kindOf(rows: readonly ReportRow[], column: string): Html | '' {
   const known = rows.map(row => row[column]).find(value => value != null)
   if (typeof known === 'number' && !isFlag(column)) return html` class="number"`

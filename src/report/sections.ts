@@ -18,8 +18,8 @@ export interface SectionPlan {
 }
 
 /**
- * Something that is unknown or not counted: a number in the rows, or one that other SQL counts. The SQL may have a second
- * column, of how many.
+ * Something that is unknown or not counted: a number in the rows, or one that other SQL counts. A second column of the
+ * SQL is the total `of`.
  */
 export type NotePlan = { says(count: number, of: number): string } & (
   | { count(rows: readonly ReportRow[]): number }
@@ -34,13 +34,13 @@ export interface BarsPlan {
   title: string
   label: readonly string[]
   panel?: string
-  /** By column: the name of this part of a bar. */
+  /** The names of the parts of a bar, by column. */
   parts: Readonly<Record<string, string>>
   /** The column of the whole bar, where the parts do not fill it, and the name of the rest. */
   whole?: { column: string; rest: string }
-  /** Follows the label, in brackets. */
+  /** A text that follows the label, in brackets. */
   detail?(row: ReportRow): string
-  /** What stands at the bar. */
+  /** The text at the bar. */
   text(row: ReportRow): string
   /** Which rows are drawn. */
   has(row: ReportRow): boolean
@@ -54,7 +54,7 @@ export interface LinesPlan {
   series?: string
   /** By column, or by value of `series`: the name of the line. A value that is not here is its own name. */
   names: Readonly<Record<string, string>>
-  /** With `series`: the column. */
+  /** The column with the values of a `series`. */
   value?: string
   unit: string
 }

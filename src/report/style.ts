@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 
-/** The style of a report. It stands in the file, so that the report needs no other. */
+/** The style of a report. The file of the report has it, so that no other file is needed. */
 
 /** The colours of parts and lines, on the background of a section: at least 3:1 in both modes. */
 export const LIGHT = {

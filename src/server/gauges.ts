@@ -39,7 +39,7 @@ export type PublicationFigures = Pick<PublicationReport, 'is_late' | 'last' | 'f
 export interface Figures {
   version: string
   workspace: WorkspaceFigures | undefined
-  /** The time by this machine's clock, and `serverNow` the time by the API's clock, both in ms since the epoch. */
+  /** `now` is the time by this machine's clock, `serverNow` by the API's clock, both in ms since the epoch. */
   now: number
   serverNow: number
   rate: RateFigures | undefined
@@ -80,7 +80,7 @@ const fromRate = (value: (rate: RateFigures, figures: Figures) => number) => (fi
 const fromDatabase = (value: (database: DatabaseFigures) => number) => (figures: Figures) =>
   figures.database === undefined ? [] : [[value(figures.database)] as const]
 
-/** From the last complete publication; no value before it. */
+/** A gauge of the last complete publication; no value before the first one. */
 const fromPublication =
   (value: (last: NonNullable<PublicationFigures['last']>, figures: Figures) => number | undefined) =>
   (figures: Figures): readonly GaugeValue[] => {

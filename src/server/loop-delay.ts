@@ -13,7 +13,7 @@ export interface LoopDelayMonitor {
   stop(): void
 }
 
-/** Each run of the timer wakes the process. At 20 ms that was three quarters of the processor time of an idle daemon. */
+/** Each run of the timer wakes the process. Runs every 20 ms took three quarters of an idle daemon's processor time. */
 const RESOLUTION_MS = 100
 
 export function startLoopDelayMonitor(): LoopDelayMonitor {

@@ -81,10 +81,10 @@ const NUDGE_REFUSALS = ['wrong-secret', 'too-many', 'bad-body'] as const
 
 const COUNTS_CACHE_MS = 15_000
 
-/** In seconds: from a quick response to the default of `api.timeout_seconds`. */
+/** Upper bounds in seconds: from a quick response to the default of `api.timeout_seconds`. */
 const DURATION_BUCKETS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 
-/** In seconds: from a single row to a noticeable pause. A page should take 0.05 at most. */
+/** Upper bounds in seconds: from a single row to a noticeable pause. A page should take 0.05 s at most. */
 const TRANSACTION_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5]
 
 export function createMetrics({ clock, sources }: MetricsOptions): Metrics {

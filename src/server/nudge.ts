@@ -1,7 +1,8 @@
 /**
  * Finds the rows that a webhook of the product is about. The API's description (section Events) does not specify the
  * body, and the sender is not trusted. So any JSON is accepted, nothing in it is stored, and the work on it is limited.
- * A webhook only decides what is read from the API next: daemon/webhook-reads.ts.
+ * A webhook only decides what is read from the API next: daemon/webhook-reads.ts. A thing is what an id in the body
+ * names, such as a meeting.
  */
 
 /** The rows and lists to read now because of a webhook. */
@@ -72,7 +73,7 @@ export function readNudge(body: unknown): Nudge {
   }
 }
 
-/** Any field at the top, or of the payload, may hold the kind. */
+/** The kind of a webhook. Any field at the top or of the payload may hold it. */
 function kindOf(body: unknown): NudgeKind {
   const top = entriesOf(body)
   const payloads = top.flatMap(([name, value]) => (PAYLOAD_FIELDS.includes(name) ? entriesOf(value) : []))

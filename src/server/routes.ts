@@ -16,7 +16,6 @@ export interface PageAnswer {
   html: string
 }
 
-/** What the status server's routes need. */
 export interface Answers {
   /** Undefined: there is no `/nudge`. */
   nudgeSecret: string | undefined
@@ -28,9 +27,8 @@ export interface Answers {
   stuck(): string | undefined
   /** Undefined while the warehouse follows the API, else the reason for the operator. */
   ready(): string | undefined
-  /** What `parley status --json` prints, or a promise of it. */
+  /** What `parley status --json` prints, or a promise of that. */
   status(): unknown
-  /** The page for people. */
   page(): Promise<PageAnswer>
   /** The report for people; undefined: there is no `/report`. */
   report: ServedReport | undefined
@@ -40,7 +38,7 @@ export interface Answers {
 
 export interface ServedReport {
   html(): Promise<string>
-  /** Its Content-Security-Policy. */
+  /** The Content-Security-Policy of the report. */
   policy: string
 }
 
@@ -57,13 +55,13 @@ const BAD_BODIES: Readonly<Record<number, string>> = {
   415: 'Expected a body of the content type application/json',
 }
 
-/** Paths that ask for no token: probes of other programs, and webhooks, which have a secret of their own. */
+/** Whether a path needs no token: probes of other programs, and webhooks, which have a separate secret. */
 export function isOpenPath(url: string): boolean {
   const path = url.replace(/\?.*$/s, '')
   return path === '/livez' || path === '/readyz' || NUDGE_PATH.test(path)
 }
 
-/** The paths that have content, which are asked for the token wherever the server listens. */
+/** Whether a path has content. Such a path needs the token also where the server listens on a socket. */
 export const isContentPath = (url: string): boolean => url.replace(/\?.*$/s, '') === '/report'
 
 /** Neither the log nor a response repeats the path of a request: it may contain the secret. */
@@ -182,7 +180,9 @@ function givenSecret({ headers, params }: FastifyRequest): string | undefined {
   return (params as { secret?: string }).secret
 }
 
-/** Undefined when the body is not JSON. The error of `JSON.parse` is dropped, since it would quote the body. */
+/**
+ * @returns undefined when the body is not JSON. The error of `JSON.parse` is dropped, since it would quote the body.
+ */
 function parseBody(body: string): unknown {
   try {
     return JSON.parse(body)

@@ -46,7 +46,7 @@ const PART_BYTES = 512
 const MAX_ENCODED_SECRET_LENGTH = 600
 const SOCKET_MODE = 0o660
 
-/** Nothing but the server's own files is loaded, and nothing is stored or told to other sites. */
+/** Browsers load only the server's own files, store nothing, and tell other sites nothing. */
 const SAFE_HEADERS = {
   'cache-control': 'no-store',
   'x-content-type-options': 'nosniff',
@@ -77,9 +77,9 @@ const ADVICE: Readonly<Record<string, string>> = {
 type Listening = Exclude<Listen, { at: 'off' }>
 
 /**
- * Serves until it is closed. When listening fails, it logs a warning and returns a server without an address.
- * Routes: `GET` `/` (the page), `/livez`, `/readyz`, `/metrics`, `/status` and `/report`; `POST` `/nudge` and `/nudge/SECRET`; the
- * catalogue of published tables below `/iceberg`.
+ * Serves until it is closed. When listening fails, it logs a warning and returns a server without an address. Routes:
+ * `GET` `/` (the page), `/livez`, `/readyz`, `/metrics`, `/status` and `/report`; `POST` `/nudge` and `/nudge/SECRET`;
+ * the catalogue of published tables below `/iceberg`.
  */
 export async function startStatusServer(deps: StatusServerDeps): Promise<StatusServer> {
   const { listen, log } = deps
@@ -147,9 +147,9 @@ function listensOnLoopback({ server }: FastifyInstance): boolean {
 }
 
 /**
- * A server that bounds what clients can hold that do not read. A connection that asks again before its answer is sent is
- * closed: the answers to pipelined requests would wait in memory. A connection beyond the hundredth takes the place
- * of the one whose last request is the oldest, so that no client keeps the others out.
+ * A server that bounds what it holds for clients that do not read. A connection with a request before its last answer
+ * is sent is closed: answers to pipelined requests would wait in memory. A connection beyond the hundredth replaces the
+ * one with the oldest last request, so that no client keeps the others out.
  */
 function createBoundedServer(answer: RequestListener, options: ServerOptions): Server {
   const byLastRequest = new Set<Socket>()
@@ -176,8 +176,8 @@ function createBoundedServer(answer: RequestListener, options: ServerOptions): S
 }
 
 /**
- * Node creates all requests of a chunk at once, also when the first of them closes the connection: a chunk of 64 KiB may
- * hold a thousand. So it gets one part of the chunk after another, and none of a closed connection.
+ * Node creates all requests of a chunk at once, even if the first of them closes the connection, and a chunk of 64 KiB
+ * may hold a thousand. So Node gets each chunk in small pieces, and no piece once the connection is closed.
  */
 function readInParts(socket: Socket): void {
   const push = socket.push.bind(socket)
@@ -191,7 +191,10 @@ function readInParts(socket: Socket): void {
   }
 }
 
-/** A page of another site may only link to the page and the report. Otherwise it could find out that parley runs here. */
+/**
+ * Whether a page of another site sent a request other than a link to the page or the report. An answer would show that
+ * parley runs here.
+ */
 function isFromAnotherSite({ url, headers }: IncomingMessage): boolean {
   const isLink = (url === '/' || url === '/report') && headers['sec-fetch-mode'] === 'navigate'
   return headers['sec-fetch-site'] === 'cross-site' && !isLink
@@ -230,7 +233,7 @@ async function createApp(deps: StatusServerDeps): Promise<FastifyInstance> {
   if (token !== undefined) {
     const hasToken = createTokenCheck(token)
     const guesses = createAllowance({ ...WRONG_TOKENS, clock: deps.clock })
-    // The permissions of a socket decide who may ask for what has no content.
+    // The permissions of a socket already protect the paths without content.
     const isOpen = listen.at === 'port' ? isOpenPath : (url: string) => !isContentPath(url)
     app.addHook('onRequest', async (request, reply) => {
       if (isOpen(request.url) || hasToken(request.headers.authorization)) return undefined

@@ -11,25 +11,25 @@ import {
 } from './complete-publication.ts'
 
 /**
- * What a catalogue says about a target. It looks for a new publication only when it is asked, and at most every few
- * seconds. The metadata of a table is read once for each publication.
+ * What a catalogue says about a target. The catalogue looks for a new publication only when a caller asks, and at most
+ * every few seconds. The metadata of a table is read once for each publication.
  */
 export interface Catalogue {
   /** @throws StopError when there is no complete publication, or the target cannot be read in time */
   publication(): Promise<PublicationSummary>
-  /** Undefined when the last complete publication has no such table. @throws StopError as above */
+  /** @returns undefined when the last complete publication has no such table @throws StopError as `publication` */
   table(name: string): Promise<ShownTable | undefined>
 }
 
 export interface PublicationSummary {
   tables: readonly string[]
-  /** What the publication shows, by names for readers. */
+  /** The number and the instants of the publication, by names for readers. */
   properties: Readonly<Record<string, string>>
 }
 
-/** How long a look counts, also one that failed. */
+/** How long the result of a look is used, even of a failed one. */
 const LOOK_MS = 2 * SECOND_MS
-/** After this time a request is refused. What it waited for goes on, and later requests use its result. */
+/** After this time a request is refused. The read that it waited for goes on, and later requests use the result. */
 const MOST_WAIT_MS = 10 * SECOND_MS
 
 interface TargetLook {
@@ -39,7 +39,7 @@ interface TargetLook {
 }
 
 interface ReadTables {
-  /** The tag of the publication that they belong to. */
+  /** The tag of the publication that the tables belong to. */
   of: string
   tables: Map<string, Promise<ShownTable | undefined>>
 }
@@ -74,7 +74,7 @@ export function createCatalogue(target: Pick<TargetContent, 'read'>, clock: Cloc
     if (!foldersOfPublication(shown).includes(name)) return undefined
     const found = await tableOf(shown, name)
     if (found) return found
-    // A later publication has been completed since the look.
+    // The metadata is gone: a later publication was completed. Look again.
     look = undefined
     const later = await publication()
     if (!foldersOfPublication(later).includes(name)) return undefined

@@ -5,13 +5,13 @@ import { earlierPublications, PUBLICATIONS, type PublicationRow } from '../publi
 import { readDecoded, type TargetContent } from '../storage/target-reader.ts'
 
 /**
- * Finds what a target shows: the tables of its last complete publication. A table may be ahead of it already, when the
- * next publication is in progress or was interrupted. Then an earlier version of its metadata is the right one. That
- * file exists, since a sweep follows only after a complete publication.
+ * Finds what a target shows: the tables of its last complete publication. A table may be ahead of it when the next
+ * publication is in progress or was interrupted. Then an earlier version of the table's metadata is the right one. Its
+ * file exists, since only a complete publication is followed by a sweep.
  */
 
 export interface CompletePublication extends PublicationRow {
-  /** Of the table `publications`, which changes with every publication. */
+  /** The tag of the table `publications`, which changes with every publication. */
   tag: string
 }
 
@@ -19,19 +19,22 @@ export interface CompletePublication extends PublicationRow {
 export interface ShownTable {
   /** Differs for each version, and for a table that was published again from the start. */
   tag: string
-  /** Of the metadata file, as readers find it. */
+  /** The address of the metadata file, as readers find it. */
   address: string
-  /** The metadata file. */
+  /** The text of the metadata file. */
   metadata: string
 }
 
 type MetadataReader = Pick<TargetContent, 'read'>
 
-/** Undefined when the target has none yet. @throws StopError 73 when the target cannot be read */
+/**
+ * @returns undefined when the target has no complete publication yet
+ * @throws StopError (exit status 73) when the target cannot be read
+ */
 export async function readLastPublication(target: MetadataReader): Promise<CompletePublication | undefined> {
   let newest: StoredVersion | undefined
   let next = await readHintedVersion(target, PUBLICATIONS)
-  // The hint is written after the version that it names.
+  // A newer version may exist: the hint is written after its version.
   while (next) {
     newest = next
     next = await readVersion(target, PUBLICATIONS, newest.version + 1)
@@ -47,7 +50,7 @@ export const foldersOfPublication = ({ snapshots }: PublicationRow): readonly st
 /**
  * The newest metadata of a table whose current snapshot is that of the publication. Undefined when the publication has
  * no such table, or when its metadata was removed because a later publication is complete.
- * @throws StopError 73 when the target cannot be read
+ * @throws StopError (exit status 73) when the target cannot be read
  */
 export async function readShownTable(
   target: MetadataReader,
@@ -86,11 +89,14 @@ interface StoredVersion {
   text: string
 }
 
-/** Half of a hint, which storage may have sent as if it were all, is a number too. Its version is gone, or earlier. */
+/**
+ * Reads the version that the hint names. Storage may send only the first digits of a hint. If their version is missing,
+ * the hint is read again; from an earlier version the callers go on.
+ */
 async function readHintedVersion(target: MetadataReader, folder: string): Promise<StoredVersion | undefined> {
   const read = async () => {
     const hint = String((await target.read(hintPath(folder))) ?? '')
-    // The first version can be there without a hint.
+    // The first version can exist without a hint.
     return readVersion(target, folder, /^\d{1,15}$/.test(hint) ? Number(hint) : 1)
   }
   return (await read()) ?? (await read())
@@ -109,7 +115,7 @@ async function readVersion(
     })
   } catch (error) {
     if (error instanceof StopError) throw error
-    // The message of the parser would have a piece of the text, such as a key.
+    // The parser's message would quote a piece of the text, such as the key of a row.
     throw new StopError(`${path} in the target of the publications is not valid JSON`, {
       code: 'publish-damaged',
       hint: 'Publish to an empty folder or prefix, or restore the file.',

@@ -28,7 +28,7 @@ export async function encodeAvroFile(
   return Buffer.concat(parts)
 }
 
-/** The records of a file that has its schema in its header. Those of an incomplete file may be missing. */
+/** Decodes the records of a file by the schema in its header. If the file is incomplete, records may be missing. */
 export async function decodeAvroFile<Decoded>(bytes: Buffer): Promise<Decoded[]> {
   const decoder = new avro.streams.BlockDecoder({ parseHook: schema => typeOf(JSON.stringify(schema)) })
   const records: Decoded[] = []
@@ -39,7 +39,10 @@ export async function decodeAvroFile<Decoded>(bytes: Buffer): Promise<Decoded[]>
   return records
 }
 
-/** By the text of the schema. The files of all tables have a handful of schemas, and to compile one takes milliseconds. */
+/**
+ * The types by the text of their schema. The files of all tables have a handful of schemas, and compiling one takes
+ * milliseconds.
+ */
 const types = new Map<string, Type>()
 
 function typeOf(schema: string): Type {

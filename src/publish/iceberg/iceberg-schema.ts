@@ -8,8 +8,8 @@ import {
 import { createUniqueNames } from '../../store/crm/columns.ts'
 
 /**
- * The schema of an Iceberg table: which column has which field id and type, and by which its files are divided. A column
- * keeps its id, so files of earlier schemas stay readable. An id never changes its type. Pure.
+ * The schema of an Iceberg table: the field id and the type of each column, and the column by which the files are
+ * partitioned. A column keeps its id, so files of earlier schemas stay readable. An id never changes its type. Pure.
  */
 
 export type IcebergType = 'string' | 'long' | 'double' | 'boolean' | 'timestamptz' | 'date'
@@ -20,7 +20,6 @@ export interface IcebergField {
   /** Always false: some readers refuse required columns without further statistics. */
   required: false
   type: IcebergType
-  /** What the column means. */
   doc?: string
 }
 
@@ -57,7 +56,6 @@ const MICROSECONDS = {
   logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MICROS' },
 } as const
 
-/** The types of the data files. */
 export const ICEBERG_PARQUET_TYPES: Readonly<Record<ExportKind, ParquetType>> = {
   ...PARQUET_TYPES,
   timestamp: inMicroseconds(PARQUET_TYPES.timestamp),
@@ -68,7 +66,7 @@ function inMicroseconds({ convert, restore }: ParquetType): ParquetType {
   return {
     name: 'TIMESTAMP(MICROS, UTC)',
     element: MICROSECONDS,
-    // Digits below the millisecond are never written, so a value that has some stands for no cell of the warehouse.
+    // parley writes no digits below the millisecond, so a value that has some must not equal a cell of the warehouse.
     restore: value => (isWholeMillisecond(value) ? restore(value / 1000n) : `${value} µs`),
     convert: cell => {
       const milliseconds = convert(cell)
@@ -102,14 +100,13 @@ export function namesForReaders(names: readonly string[]): string[] {
 
 export interface EvolvedSchema {
   schema: IcebergSchema
-  /** The highest id that was ever given. */
+  /** The highest field id that was ever given. */
   lastColumnId: number
 }
 
 /**
- * The schema for these columns. Columns that an earlier schema had keep its ids. A schema that is equal to an earlier
- * one is that schema.
- * @param earlier every schema of the table, oldest first; empty for a new table
+ * The schema for these columns. A column keeps its id of an earlier schema if the type is the same. If the fields equal
+ * those of an earlier schema, that schema is returned.
  */
 export function evolvedSchema(
   columns: readonly DocumentedColumn[],
@@ -140,12 +137,12 @@ const KINDS: Readonly<Record<IcebergType, ExportKind>> = {
   date: 'date',
 }
 
-/** Columns whose schema has these fields again. */
+/** Columns from which `evolvedSchema` makes these fields again. */
 export function columnsWithFields(fields: readonly IcebergField[]): DocumentedColumn[] {
   return fields.map(({ name, type, doc = '' }) => ({ name, kind: KINDS[type], doc }))
 }
 
-/** `month` of an instant, `identity` of a text such as `2026-03`. */
+/** `transform`: `month` for an instant, `identity` for a text such as `2026-03`. */
 export interface PartitionField {
   'source-id': number
   'field-id': number

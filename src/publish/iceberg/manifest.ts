@@ -6,15 +6,14 @@ import type { IcebergSchema, PartitionField, PartitionSpec } from './iceberg-sch
  * specification, format version 2.
  */
 
-/** A data file of a snapshot. */
 export interface DataFile {
-  /** As readers find it. */
+  /** The address, as readers find it. */
   path: string
   /** The value of the partition; undefined in a table that is not partitioned. */
   partition: number | string | null | undefined
   rows: number
   bytes: number
-  /** By field id. */
+  /** The NULLs of each column, by field id. */
   nulls: ReadonlyMap<number, number>
   /** The sequence number of the snapshot that added the file. */
   sequence: number
@@ -112,7 +111,7 @@ const avroName = (name: string): string => name.replaceAll(/[^A-Za-z0-9_]/g, '_'
 export interface ManifestContext {
   schema: IcebergSchema
   spec: PartitionSpec
-  /** The snapshot that the manifest is written for. Also its sequence number. */
+  /** The snapshot that the manifest is written for, and the sequence number. */
   snapshotId: number
 }
 
@@ -141,7 +140,7 @@ function entryOf(file: DataFile, { spec, schema, snapshotId }: ManifestContext):
   return {
     status: isNew ? ADDED : EXISTING,
     snapshot_id: addedBy,
-    // A new entry inherits the number of its snapshot.
+    // Null: a new entry inherits the sequence number of its snapshot.
     sequence_number: isNew ? null : sequence,
     file_sequence_number: isNew ? null : sequence,
     data_file: {
@@ -215,7 +214,7 @@ export interface ListedManifest {
   bytes: number
 }
 
-/** The bytes of the list of a snapshot's manifests, of which there is one. */
+/** The bytes of a snapshot's manifest list, which names one manifest. */
 export function encodeManifestList(
   { path, bytes }: ListedManifest,
   files: readonly DataFile[],

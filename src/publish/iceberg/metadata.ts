@@ -41,10 +41,10 @@ export interface TableSnapshot {
   'schema-id': number
 }
 
-/** The id in a table without a snapshot. */
+/** `current-snapshot-id` of a table without a snapshot. */
 const NO_SNAPSHOT = -1
 
-/** The partition id before the first one. */
+/** `last-partition-id` of a table without partition fields. */
 const NO_PARTITION_ID = 999
 
 export interface NewTable {
@@ -93,7 +93,6 @@ export interface TableCommit {
 /** How many earlier metadata files stay, as readers may just be using them. */
 const EARLIER_METADATA = 5
 
-/** The metadata after a commit. */
 export function afterCommit(
   table: TableMetadata,
   { snapshot, evolved, properties, kept, replaces }: TableCommit,
@@ -123,7 +122,7 @@ export interface TableExpiry {
   replaces: string
 }
 
-/** The metadata after all other snapshots expired. The rows stay. */
+/** The metadata after all but the current and the kept snapshots have expired. The rows stay. */
 export function afterExpiry(
   table: TableMetadata,
   { kept, properties, at, replaces }: TableExpiry,
@@ -136,13 +135,13 @@ export function afterExpiry(
 }
 
 export interface Renewal {
-  /** Of the publication up to which numbers are taken. */
+  /** The highest publication number that is taken. */
   number: number
   at: number
   replaces: TableCommit['replaces']
 }
 
-/** The same rows and snapshots in new metadata. */
+/** New metadata with the same rows and snapshots. */
 export function renewed(table: TableMetadata, { number, at, replaces }: Renewal): TableMetadata {
   const replaced =
     replaces === undefined ? [] : [{ 'timestamp-ms': table['last-updated-ms'], 'metadata-file': replaces }]
@@ -166,12 +165,12 @@ function withSnapshots(table: TableMetadata, ids: ReadonlySet<number>): TableMet
       ...kept.map(one => [tagOf(one['snapshot-id']), { 'snapshot-id': one['snapshot-id'], type: 'tag' }]),
     ]),
     snapshots: kept.map(one => withoutLostParent(one, isKept)),
-    // Entries before a snapshot that is gone would be wrong by the specification.
+    // By the specification, entries before that of an expired snapshot would be wrong.
     'snapshot-log': log.slice(log.findLastIndex(entry => !isKept(entry['snapshot-id'])) + 1),
   }
 }
 
-/** The instant for the next metadata. Readers refuse instants that go back, as they do when a clock is set back. */
+/** The instant for the next metadata, never before the last one: readers refuse that, and a clock may be set back. */
 export const nextInstant = (table: TableMetadata, now: number): number =>
   Math.max(now, table['last-updated-ms'])
 

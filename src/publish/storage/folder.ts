@@ -25,12 +25,13 @@ const FOLDER: FolderUse = {
   refuseForeign,
 }
 
-/** Files with this prefix were being written when the process was killed. */
+/** The prefix of files that are being written. A process that is killed leaves them. */
 const TEMPORARY = '.tmp-'
 
 /**
  * A folder as a target. Each write reaches the disk before the next commit (`writeIfAbsent`) is visible.
- * @throws StopError 64 when the folder has other files, 73 when it cannot be used, 75 when another process publishes
+ * @throws StopError (exit status 64) when the folder has other files, 73 when it cannot be used, 75 when another
+ * process publishes
  */
 export function openFolder({ path, location, mode, clock }: FolderOptions): Storage {
   const lock = lockFolder(path, mode, clock, FOLDER)
@@ -97,7 +98,7 @@ export function openFolder({ path, location, mode, clock }: FolderOptions): Stor
   }
 }
 
-/** The folders of a place in a target. */
+/** Creates a folder of a target and its parents. */
 function makeFolders(folder: string, mode: number, target: string): void {
   if (folder === target) return
   makeFolders(dirname(folder), mode, target)

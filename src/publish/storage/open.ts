@@ -9,7 +9,7 @@ import type { BucketCredentials } from './s3-client.ts'
 import type { Storage } from './storage.ts'
 import { folderReader, type TargetReader } from './target-reader.ts'
 
-/** Opens the target of a publication, whatever it is. */
+/** Opens the target of a publication: a folder or a bucket. */
 
 export type PublishTarget = { readonly by: 'folder'; readonly path: string } | BucketTarget
 
@@ -22,7 +22,7 @@ export const TARGET_SECRETS = {
   s3: ['publish.s3_secret_access_key', 'publish.s3_session_token', 'api.proxy'],
 } as const
 
-/** @throws StopError 64 when the text is neither a folder nor `s3://bucket/prefix` */
+/** @throws StopError (exit status 64) when the text is neither a folder nor `s3://bucket/prefix` */
 export function parseTarget(text: string, cwd: string): PublishTarget {
   const [, bucket, prefix = ''] = /^s3:\/\/([a-z\d][a-z\d.-]{1,61}[a-z\d])(?:\/+(.*?))?\/*$/.exec(text) ?? []
   const isUsable = prefix === '' || prefix.split('/').every(isUsablePart)
@@ -38,7 +38,7 @@ export function parseTarget(text: string, cwd: string): PublishTarget {
   })
 }
 
-/** URLs drop parts of dots, and readers of Iceberg take `?` and `#` for the end of a path. */
+/** URLs drop path parts of dots, and readers of Iceberg take `?` and `#` for the end of a path. */
 const isUsablePart = (part: string): boolean => !/^\.{0,2}$|[?#\\\p{C}]/u.test(part)
 
 /** The target as messages and `sync_publications` name it, without credentials. */
@@ -47,7 +47,7 @@ export function targetName(target: PublishTarget): string {
   return target.prefix === '' ? `s3://${target.bucket}` : `s3://${target.bucket}/${target.prefix}`
 }
 
-/** Without a password that a URL may contain, and cut. */
+/** Cuts the text, and removes a password that a URL may contain. */
 const shown = (text: string): string => text.replace(/\/\/[^/]*@/, '//…@').slice(0, 200)
 
 /** The settings that a target needs. They are plain data and may contain secrets. */
@@ -55,7 +55,7 @@ export type TargetSettings = Pick<Settings, 'publish' | 'database' | 'proxies'>
 
 export interface OpenTargetOptions {
   settings: TargetSettings
-  /** Where readers find the target; undefined: where it is. */
+  /** Where readers find the target; undefined: at its path or `s3://` URL. */
   location: string | undefined
   clock: Clock
   signal: AbortSignal
@@ -63,7 +63,10 @@ export interface OpenTargetOptions {
   random?: () => number
 }
 
-/** @throws StopError 64 when the target has other content, 73 when it cannot be used, 75 when it is locked, 78 without credentials */
+/**
+ * @throws StopError (exit status 64) when the target has other content, 73 when it cannot be used, 75 when it is
+ * locked, 78 without credentials
+ */
 export async function openTargetStorage(target: PublishTarget, options: OpenTargetOptions): Promise<Storage> {
   if (target.by === 'folder') {
     const { settings, location, clock } = options
@@ -74,7 +77,7 @@ export async function openTargetStorage(target: PublishTarget, options: OpenTarg
   return openS3(bucketOptions(target, options))
 }
 
-/** Opens the target to read it while publications go on. @throws StopError 78 without credentials */
+/** Opens the target to read it while publications go on. @throws StopError (exit status 78) without credentials */
 export async function openTargetReader(
   target: PublishTarget,
   options: OpenTargetOptions,
@@ -95,7 +98,10 @@ function bucketOptions(
   return { ...client, prefix, location, temporary: tmpdir(), clock, signal, random }
 }
 
-/** Undefined when the settings have none. @throws StopError 78 when they have some of it */
+/**
+ * @returns undefined when the settings have no credentials
+ * @throws StopError (exit status 78) when they have only some of them
+ */
 function bucketCredentials({
   s3AccessKeyId: accessKeyId,
   s3SecretAccessKey: secretAccessKey,

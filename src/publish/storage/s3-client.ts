@@ -18,25 +18,25 @@ import { NO_PROXIES, type ProxyRules } from '../../base/proxies.ts'
 import { type BucketFailure, credentialsError, failureOf, isTemporary, plainHttpError } from './s3-faults.ts'
 
 /**
- * One bucket, through the S3 client of AWS, which finds credentials and the address of the API, signs requests and reads
- * answers. This file adds what the client lacks. A try ends when nothing was sent or received for a time, its answer counts only as a
- * whole, and it is repeated also when its body is a file; a wait before the next try ends with the signal. Redirects
- * are not followed: another address may belong to someone else.
+ * One bucket, through the S3 client of AWS, which finds credentials and the address of the API, signs requests and
+ * reads answers. This file adds what the client lacks. An attempt ends when nothing was sent or received for a time,
+ * and is repeated even if its body is a file. Only a whole answer counts. The wait before the next attempt ends with
+ * the signal. Redirects are not followed: another address may belong to someone else.
  */
 export interface BucketClient {
-  /** @param range a part of the object, which is empty behind its end */
+  /** @param range the bytes to read; refused with 416 behind the end of the object */
   get(key: string, range?: ByteRange): Promise<BucketAnswer<Buffer>>
-  /** @param ifAbsent refused with 412 where there is such an object, with 409 while another process writes it */
+  /** @param ifAbsent S3 refuses the object with 412 if it exists, with 409 while another process writes it */
   put(key: string, content: ObjectContent, ifAbsent?: boolean): Promise<BucketAnswer<unknown>>
   remove(key: string): Promise<BucketAnswer<unknown>>
-  /** The output is undefined when it is not that of an S3 API. */
+  /** The output is undefined when the answer is not that of an S3 API. */
   list(below: string, most: number, token: string | undefined): Promise<BucketAnswer<ListedPage | undefined>>
   /** The address of the API, as far as it is known. */
   url(): string
   close(): void
 }
 
-/** The last of at most `ATTEMPTS` answers. Every verb throws the reason of the signal once it is aborted. */
+/** The last of at most `ATTEMPTS` answers. Once the signal is aborted, every verb throws the signal's reason. */
 export type BucketAnswer<Output> = { output: Output } | BucketFailure
 
 export interface ByteRange {
@@ -48,16 +48,16 @@ export type ObjectContent = Buffer | FileContent
 
 export interface FileContent {
   bytes: number
-  /** In hex. S3 refuses content that differs. */
+  /** In hex. S3 refuses content with another digest. */
   sha256: string
-  /** For one try. */
+  /** Opens the content for one attempt. */
   read(): Readable
 }
 
 export interface ListedPage {
-  /** `ageMs`: by the clock of the server; 0 when that is unknown. */
+  /** `ageMs`: by the clock of the server; 0 when the age is unknown. */
   objects: readonly { key: string; ageMs: number }[]
-  /** For the next page; undefined after the last one. */
+  /** The token that asks for the next page; undefined after the last page. */
   token: string | undefined
 }
 
@@ -72,13 +72,13 @@ export interface BucketClientOptions {
   /** The address of the API without the bucket; undefined: as the client of AWS finds it. */
   endpoint: string | undefined
   region: string
-  /** Undefined: as the endpoint needs it. */
+  /** Undefined: path style if `endpoint` is set. */
   pathStyle: boolean | undefined
   /** Undefined: those of the environment, profile or role that the client of AWS finds. */
   credentials: BucketCredentials | undefined
   /** How messages name the target. */
   name: string
-  /** Default: none. */
+  /** Default: no proxies. */
   proxies?: ProxyRules
   clock: Clock
   /** Stops every request and every wait. */
@@ -89,12 +89,12 @@ export interface BucketClientOptions {
 
 const ATTEMPTS = 6
 const BACKOFF: Backoff = { firstMs: 500, mostMs: 30 * SECOND_MS, jitter: 1 }
-/** Requests in progress. Most are small, so each takes about one round trip. */
+/** How many requests may be in progress. Most are small, so each takes about one round trip. */
 const CONNECTIONS = 32
 const CONNECT_TIMEOUT_MS = 10 * SECOND_MS
-/** A request of which nothing was sent or received for this time is given up, at the latest after twice the time. */
+/** A request is given up when nothing was sent or received for this time, at the latest after twice the time. */
 const IDLE_TIMEOUT_MS = 60 * SECOND_MS
-/** What is read into memory is metadata, or a piece of a file. */
+/** Only metadata and pieces of files are read into memory. */
 const MAX_BODY_BYTES = 256 * 2 ** 20
 
 // The client would print that versions of 2027 need a newer Node. The version here is pinned.
@@ -105,7 +105,7 @@ const SILENT = { trace() {}, debug() {}, info() {}, warn() {}, error() {} }
 
 export function createBucketClient(options: BucketClientOptions): BucketClient {
   const { bucket: Bucket, endpoint, region, pathStyle, credentials, clock, signal, random, name } = options
-  // Each of many requests may wait for its next try.
+  // Many requests may wait for their next attempt, each with a listener.
   setMaxListeners(0, signal)
   const connections = createConnections(options)
   const client = new S3Client({
@@ -115,7 +115,7 @@ export function createBucketClient(options: BucketClientOptions): BucketClient {
     ...(credentials && { credentials: withoutUndefined(credentials) }),
     requestHandler: { ...connections, updateHttpClientConfig() {}, httpHandlerConfigs: () => ({}) },
     maxAttempts: 1,
-    // Checksums of the newest kind, which other storage than AWS may refuse.
+    // Storage other than AWS may refuse newer checksums.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     expectContinueHeader: false,
@@ -128,7 +128,7 @@ export function createBucketClient(options: BucketClientOptions): BucketClient {
       await client.config.credentials()
     } catch (error) {
       if (error instanceof StopError) throw error
-      // Credentials may come from a service such as STS, which may be out of reach as the bucket may be.
+      // Credentials may come from a service such as STS. If the service is out of reach, its error is thrown.
       const loss = connections.lastLoss()
       throw loss === before ? credentialsError(name) : loss
     }
@@ -158,7 +158,7 @@ export function createBucketClient(options: BucketClientOptions): BucketClient {
         const command = new GetObjectCommand({ Bucket, Key, ...(Range !== undefined && { Range }) })
         const { Body, ContentRange, $metadata } = await client.send(command)
         const bytes = Buffer.from((await Body?.transformToByteArray()) ?? [])
-        // A server without ranges sends the whole object.
+        // A server that does not support ranges sends the whole object.
         if (range && $metadata.httpStatusCode === 200)
           return bytes.subarray(range.from, range.from + range.bytes)
         refuseShort(bytes, ContentRange)
@@ -177,7 +177,7 @@ export function createBucketClient(options: BucketClientOptions): BucketClient {
           ContentLength,
           ...condition,
         })
-        // The client computes the digest of content in memory only.
+        // The client computes the digest only of content in memory.
         command.middlewareStack.add(
           next => args => {
             Object.assign((args.request as HandledRequest).headers, { 'x-amz-content-sha256': sha256 })
@@ -206,7 +206,7 @@ function withoutUndefined({ sessionToken, ...key }: BucketCredentials) {
   return sessionToken === undefined ? key : { ...key, sessionToken }
 }
 
-/** A body that ends early is an answer that was lost, also where the server does not announce its length. */
+/** Treats a body that ends early as a lost answer, even if the server does not announce the length. */
 function refuseShort(bytes: Buffer, contentRange: string | undefined): void {
   const [, from, to] = /^bytes (\d+)-(\d+)\//.exec(contentRange ?? '')?.map(Number) ?? []
   if (from === undefined || to === undefined || bytes.length === to - from + 1) return
@@ -219,7 +219,7 @@ function listedPage(
 ): ListedPage | undefined {
   const { Name, KeyCount, Contents = [], EncodingType, IsTruncated = false } = listing
   const token = IsTruncated ? listing.NextContinuationToken : undefined
-  // Every listing has its name, and one with more objects says how to get them.
+  // Every listing of S3 has a name or a count, and a truncated one has a token.
   if ((Name === undefined && KeyCount === undefined) || (IsTruncated && !token)) return undefined
   const objects = Contents.map(({ Key, LastModified }) => ({
     key: decodedKey(Key, EncodingType === 'url'),
@@ -260,9 +260,9 @@ interface HandledResponse {
 /** How the client of AWS sends requests: those to the bucket, and those for credentials, such as to STS. */
 interface Connections {
   handle(request: HandledRequest): Promise<{ response: HandledResponse }>
-  /** To which the newest request went. */
+  /** The origin to which the newest request went. */
   origin(): string | undefined
-  /** In the newest answer that had it, in ms since the epoch. */
+  /** The server's time in the newest answer that had a date, in ms since the epoch. */
   serverTime(): number | undefined
   /** The error of the newest request that got no complete answer. */
   lastLoss(): unknown
@@ -282,7 +282,7 @@ function createConnections({
   const poolOf = (to: string): HttpPool => {
     // The bucket may be the first part of the host, as in bucket.localhost.
     const server = to.replace(`//${bucket}.`, '//')
-    // The answer has the signature of the request only, but the content and a session token are not encrypted.
+    // A request has a signature instead of the secret key, but its content and a session token would not be encrypted.
     if (isReadableOnTheWay(server)) throw plainHttpError(to)
     const pool = pools.get(to) ?? openPool(to, isLoopbackUrl(server) ? NO_PROXIES : proxies)
     pools.set(to, pool)
@@ -330,7 +330,7 @@ const openPool = (origin: string, proxies: ProxyRules): HttpPool =>
     connections: CONNECTIONS,
     proxies,
     connectMs: CONNECT_TIMEOUT_MS,
-    // The idle limit replaces both. It also sees a request of which the body cannot be sent.
+    // The idle limit replaces both timeouts. It also ends a request whose body cannot be sent.
     headersTimeout: 0,
     bodyTimeout: 0,
   })
@@ -342,7 +342,7 @@ function targetOf({ path, query = {} }: HandledRequest): string {
   return pairs.length === 0 ? path : `${path}?${pairs.join('&')}`
 }
 
-/** As the signature wants it: everything but unreserved characters is encoded. */
+/** Encodes everything but unreserved characters, as the signature requires. */
 const encodedText = (text: string): string =>
   encodeURIComponent(text).replace(
     /[!'()*]/g,
@@ -359,7 +359,7 @@ function answerOf({ statusCode, headers }: Dispatcher.ResponseData, content: Buf
   return { statusCode, headers: Object.fromEntries(flat), body: Readable.from([content]) }
 }
 
-/** Returning early destroys the connection, so that the rest is never received. */
+/** An error here destroys the connection, so that the rest is never received. */
 async function readContent({ body }: Dispatcher.ResponseData, limit: IdleLimit): Promise<Buffer> {
   const chunks: Buffer[] = []
   let bytes = 0
@@ -379,7 +379,7 @@ async function* watched<Chunk>(chunks: AsyncIterable<Chunk>, limit: IdleLimit) {
 }
 
 interface IdleLimit {
-  /** Aborted when nothing has happened for the time, or with the signal of the caller. */
+  /** Aborted when `restart` was not called for `IDLE_TIMEOUT_MS`, or with the caller's signal. */
   signal: AbortSignal
   restart(): void
   hasExpired(): boolean

@@ -12,17 +12,17 @@ export interface BucketRefusal {
   code: BucketErrorCode | undefined
   /** The region of the bucket, if the answer names it. */
   region: string | undefined
-  /** The clock of this machine was wrong. The next request is signed with the time of the server. */
+  /** True: the clock of this machine was wrong, and the next request is signed with the time of the server. */
   isClockCorrected: boolean
 }
 
-/** A request without a complete answer. It may have had its effect. */
+/** A request without a complete answer. The request may have taken effect. */
 export interface LostAnswer {
   /** An error code such as `ECONNREFUSED`, or a few words. */
   lost: string
 }
 
-/** The codes that may be shown. */
+/** The error codes that messages may show. */
 const KNOWN_CODES = [
   'AccessDenied',
   'AllAccessDisabled',
@@ -60,7 +60,7 @@ const KNOWN_CODES = [
 
 export type BucketErrorCode = (typeof KNOWN_CODES)[number]
 
-/** Codes that a later try may not get, although their status says that the request was wrong. */
+/** Codes of temporary failures, although their status says that the request was wrong. */
 const TEMPORARY_CODES: readonly (string | undefined)[] = [
   'ConditionalRequestConflict',
   'IncompleteBody',
@@ -96,7 +96,7 @@ function lostReason(error: unknown): string {
   return code !== undefined && /^[A-Z][A-Z\d_]{2,60}$/.test(code) ? code : 'the connection failed'
 }
 
-/** Whether the same request may succeed later. A 501 says that it never will. */
+/** Whether the same request may succeed later. Status 501 says that it never will. */
 export function isTemporary(failure: BucketFailure): boolean {
   if ('lost' in failure) return true
   const { status, code, isClockCorrected } = failure
@@ -120,7 +120,7 @@ interface BucketFault {
   hint: string
 }
 
-/** The error for an answer that was not wanted, with what to do. It has no text of the answer. */
+/** The error for a failure, with a hint. It has no text of the answer. */
 export const bucketError = (words: BucketWords, answer: BucketFailure): StopError =>
   faultError(faultOf(words, answer))
 
@@ -225,7 +225,7 @@ function byStatus({ name, url }: BucketWords, { status }: BucketRefusal): Bucket
   }
 }
 
-/** For an answer with a 2xx that S3 would not give. */
+/** The error for an answer with a 2xx status that S3 would not give. */
 export const noBucketError = ({ url }: BucketWords): StopError =>
   faultError({
     code: 'publish-no-api',
@@ -252,7 +252,9 @@ export function credentialsError(name: string): StopError {
   )
 }
 
-/** For an address that does not come from `publish.s3_endpoint`, which is checked where settings are read. */
+/**
+ * The error for an address from other settings than `publish.s3_endpoint`, which is checked where settings are read.
+ */
 export function plainHttpError(url: string): StopError {
   return new StopError(`${url} is plain http, which is accepted for this machine only`, {
     code: 'bad-settings',

@@ -14,14 +14,14 @@ import { openStoredFile, type StoredFile } from './target-reader.ts'
 /** Local files of a bucket: those that wait for their upload, those that are downloaded, and the folder that has them. */
 
 export interface TemporaryFiles {
-  /** The folder in which a new folder is created that only this user can read. */
+  /** The parent of a new folder that only this user can read. */
   temporary: string
   clock: Clock
 }
 
 /**
- * Uploads of local files. A file is being written, waits, is uploaded, and is removed then. After the first error
- * nothing more is uploaded, and every verb but `close` throws it.
+ * Uploads of local files. A file is written, waits, is uploaded, and is then removed. After the first error no other
+ * file is uploaded, and every verb but `close` throws that error.
  */
 export interface Uploads {
   begin(path: string): FileInProgress
@@ -36,7 +36,7 @@ export interface UploadsOptions extends TemporaryFiles {
 
 const AT_ONCE = 8
 
-/** @throws StopError 73 when the folder cannot be created */
+/** @throws StopError (exit status 73) when the folder cannot be created */
 export function createUploads({ temporary, clock, put }: UploadsOptions): Uploads {
   const folder = createTemporaryFolder(temporary, clock)
   const queue = new PQueue({ concurrency: AT_ONCE })
@@ -80,7 +80,7 @@ export function createUploads({ temporary, clock, put }: UploadsOptions): Upload
 const CHUNK_BYTES = 256 * 1024
 
 async function fileContent(file: string): Promise<FileContent> {
-  // Opened with the first chunk: nothing would handle an error of a request that was stopped before.
+  // The first chunk opens the file: nothing would handle a stream error of a request that was stopped before.
   const chunks = async function* (): AsyncGenerator<Buffer> {
     yield* createReadStream(file, { highWaterMark: CHUNK_BYTES })
   }
@@ -96,21 +96,24 @@ async function fileContent(file: string): Promise<FileContent> {
 export const MAX_OBJECT_BYTES = 5 * 2 ** 30
 
 /**
- * Downloads of objects that may not fit into memory. Each is a temporary file while it is open, so that it can be read
- * in any order and is transferred once. The folder is created with the first one.
+ * Downloads of objects that may not fit into memory. An open object is a temporary file, so that it can be read in any
+ * order and is transferred once. The folder for these files is created with the first download.
  */
 export interface Downloads {
-  /** Undefined where there is no such object. @throws StopError 73 */
+  /**
+   * @returns undefined where there is no such object
+   * @throws StopError (exit status 73) when it cannot be downloaded
+   */
   open(path: string): Promise<StoredFile | undefined>
   close(): void
 }
 
 export interface DownloadsOptions extends TemporaryFiles {
-  /** Fewer bytes than asked for at the end of the object. Undefined where there is no such object. */
+  /** @returns fewer bytes than asked for at the end of the object; undefined where there is no such object */
   readRange(path: string, from: number, bytes: number): Promise<Buffer | undefined>
 }
 
-/** What one request asks for. */
+/** How many bytes one request asks for. */
 const PIECE_BYTES = 8 * 2 ** 20
 
 export function createDownloads({ temporary, clock, readRange }: DownloadsOptions): Downloads {
@@ -154,8 +157,8 @@ interface TemporaryFolder {
 }
 
 /**
- * Creates a folder in `parent` that only this user can read. A lock next to it, which the system releases at the end of
- * the process, says that it is in use. Folders that killed processes have left are removed.
+ * Creates a folder in `parent` that only this user can read. A lock next to the folder, which the system releases at
+ * the end of the process, says that the folder is in use. Folders that killed processes have left are removed.
  */
 function createTemporaryFolder(parent: string, clock: Clock): TemporaryFolder {
   try {
@@ -188,7 +191,7 @@ function removeLeftFolders(parent: string, clock: Clock): void {
   }
 }
 
-/** Undefined when another process uses the folder. */
+/** @returns undefined when another process uses the folder */
 function tryLock(path: string, clock: Clock): HeldLock | undefined {
   try {
     return lockFolder(path, clock)

@@ -28,13 +28,13 @@ export interface S3Options extends BucketClientOptions, TemporaryFiles {
 /** The first object of a target. It marks the prefix as one that parley publishes to. */
 const MARK = '.parley-publish'
 
-/** How old an object is before no publication in progress counts on it. */
+/** An object of this age is settled: no publication in progress is about to use it. */
 const SETTLED_MS = DAY_MS
 
 /**
  * A prefix of a bucket as a target. There is no lock: `writeIfAbsent` decides between two processes that publish at the
  * same time.
- * @throws StopError 64 when the prefix has other objects, 73 when the bucket cannot be used
+ * @throws StopError (exit status 64) when the prefix has other objects, 73 when the bucket cannot be used
  */
 export async function openS3(options: S3Options): Promise<Storage> {
   const { name, location, signal } = options
@@ -95,14 +95,14 @@ export function openS3Reader(options: S3Options): TargetReader {
   }
 }
 
-/** The objects below the prefix, by their paths in the target. Each verb throws a StopError of status 73. */
+/** The objects below the prefix, by their paths in the target. Each verb throws a StopError with exit status 73. */
 interface Objects {
   words(): BucketWords
   read(path: string): Promise<Buffer | undefined>
-  /** The bytes from a place on, fewer than asked for at the end. Undefined where there is no such object. */
+  /** @returns the bytes from a place on, fewer than asked for at the end; undefined where there is no such object */
   readRange(path: string, from: number, bytes: number): Promise<Buffer | undefined>
   put(path: string, content: ObjectContent): Promise<void>
-  /** @returns whether it was written */
+  /** @returns whether the object was written */
   putIfAbsent(path: string, bytes: Buffer): Promise<boolean>
   /** As `putIfAbsent`, for content that no other process writes. @returns whether the object is ours */
   putOwn(path: string, bytes: Buffer): Promise<boolean>
@@ -119,7 +119,7 @@ const MAX_PAGE = 1000
 function objectsOf(options: S3Options, bucket: BucketClient): Objects {
   const prefix = options.prefix === '' ? '' : `${options.prefix}/`
   const words = (): BucketWords => ({ ...options, url: bucket.url() })
-  /** Returns the status, if it is an expected one. */
+  /** @returns an expected status @throws the error for any other failure */
   const refuse = (failure: BucketFailure, ...expected: number[]): number => {
     if ('lost' in failure || failure.code === 'NoSuchBucket' || !expected.includes(failure.status))
       throw bucketError(words(), failure)
@@ -181,9 +181,9 @@ function objectsOf(options: S3Options, bucket: BucketClient): Objects {
 }
 
 /**
- * Refuses a prefix with other objects, of which a sweep could remove some, and marks a new one. The mark is the first
- * object, so it exists when others of parley do. Writing it also shows whether the server honours If-None-Match: a
- * server that ignores it would let two publications mix.
+ * Refuses a prefix with other objects, some of which a sweep could remove, and marks a new prefix. The mark is the
+ * first object, so it exists if parley wrote any. Writing it twice shows whether the server honours If-None-Match: a
+ * server that ignores the header would let two publications mix.
  */
 async function claimPrefix(objects: Objects, name: string): Promise<void> {
   if ((await contentOf(objects)) === 'others') throw foreignError(name)

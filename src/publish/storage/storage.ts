@@ -2,11 +2,11 @@ import type { TargetContent } from './target-reader.ts'
 
 /** Where a publication is stored: a folder or a bucket. */
 export interface Storage extends TargetContent {
-  /** Whether a lock keeps the publications of other processes away while it is open. */
+  /** Whether a lock keeps the publications of other processes away while the storage is open. */
   readonly isLocked: boolean
-  /** Writes an object of which no other has the name. It is complete once the promise resolves, and never partial. */
+  /** Writes an object under a new name. The object is complete once the promise resolves, and never partial. */
   write(path: string, bytes: Buffer): Promise<void>
-  /** Writes an object unless one of this name exists. @returns whether it was written */
+  /** Writes an object unless an object with this name exists. @returns whether it was written */
   writeIfAbsent(path: string, bytes: Buffer): Promise<boolean>
   /** Replaces an object atomically. */
   replace(path: string, bytes: Buffer): Promise<void>
@@ -15,8 +15,8 @@ export interface Storage extends TargetContent {
   /** Resolves when every file that has ended before this call is an object of the target. */
   uploaded(): Promise<void>
   /**
-   * Those of the listed objects that no publication of another process can be about to use: all of them where a lock keeps other
-   * processes away, else those that are older than a day.
+   * The listed objects that no publication of another process can be about to use: all of them if a lock keeps other
+   * processes away, otherwise those that are older than a day.
    */
   settled(folder: string): Promise<readonly string[]>
   /** Removes an object, if it exists. */
@@ -27,9 +27,9 @@ export interface Storage extends TargetContent {
 }
 
 export interface FileInProgress {
-  /** Where to write it on this machine. */
+  /** The path of the local file to write. */
   file: string
-  /** The file is complete, and synced to the disk. */
+  /** Called when the file is complete and synced to the disk. */
   end(): void
   abandon(): void
 }

@@ -9,15 +9,19 @@ export interface TargetContent {
   readonly name: string
   /** The target as readers find it, without a slash at the end. */
   readonly location: string
-  /** Undefined where there is no such object. @throws StopError 73 when the target cannot be read */
+  /**
+   * @returns undefined where there is no such object
+   * @throws StopError (exit status 73) when the target cannot be read
+   */
   read(path: string): Promise<Buffer | undefined>
-  /** The paths of all objects below a folder of the target; of the whole target for an empty text. */
+  /** The paths of all objects below a folder of the target; for an empty text, of the whole target. */
   list(folder: string): Promise<readonly string[]>
 }
 
 /**
- * Reads and decodes an object. One that cannot be decoded is read once more: storage may have sent half of it as if it
- * were all. Undefined where there is no such object. @throws the error of the second decoding
+ * Reads and decodes an object. After a failed decoding the object is read again: storage may have sent only half of it.
+ * @returns undefined where there is no such object
+ * @throws the error of the second decoding
  */
 export async function readDecoded<Value>(
   { read }: Pick<TargetContent, 'read'>,
@@ -35,16 +39,16 @@ export async function readDecoded<Value>(
 
 /** A target that is only read: nothing is locked, marked or written, so publications go on at the same time. */
 export interface TargetReader extends TargetContent {
-  /** `ours`: parley publish has marked the target. It refuses a target with other objects and no mark. */
+  /** `ours`: parley publish has marked the target. `others`: it has objects but no mark, and is refused. */
   holds(): Promise<'nothing' | 'ours' | 'others'>
-  /** Opens an object that may not fit into memory. Undefined where there is no such object. */
+  /** Opens an object that may not fit into memory. @returns undefined where there is no such object */
   open(path: string): Promise<StoredFile | undefined>
   close(): void
 }
 
 export interface StoredFile {
   readonly bytes: number
-  /** @throws StopError 73 when the range cannot be read */
+  /** @throws StopError (exit status 73) when the range cannot be read */
   read(from: number, to: number): Promise<Buffer>
   close(): Promise<void>
 }
@@ -79,7 +83,7 @@ export function folderReader(path: string, location?: string): TargetReader {
   }
 }
 
-/** The lock of a folder marks it as a target: this name with `-lock`. */
+/** The lock file of a folder, which is named so with `-lock`, marks the folder as a target. */
 export const FOLDER_MARK = '.parley-publish'
 
 /** Readers take the path as it is: a space is a space, not %20. */

@@ -14,21 +14,20 @@ export type VerifyFaultKind =
 export interface VerifyFault {
   /** The folder of the table. */
   table: string
-  /** A month or a range of keys; null for rows without a time, and where the fault is not about one part. */
+  /** A month or a range of keys; null for rows without a time, and if the fault is not in one part. */
   part: string | null
-  /** As its path in the target. */
+  /** The path of the file in the target. */
   file: string
   kind: VerifyFaultKind
   /** What was expected and what was found. */
   message: string
-  /** What to do. */
   hint: string
 }
 
-/** Without what to do, which follows from its kind. */
+/** A fault without its hint, which follows from the kind. */
 export type FoundFault = Omit<VerifyFault, 'hint'>
 
-/** Faults that the next publication mends by itself. */
+/** Whether the next publication mends the fault by itself. */
 export const isMendedByPublishing = ({ kind }: Pick<VerifyFault, 'kind'>): boolean =>
   kind === 'erased' || kind === 'leftover'
 

@@ -14,13 +14,13 @@ import type { NamedFile } from './verify-file.ts'
 /** Finds the files that the snapshots of a table name, and what is noted about them. */
 
 export interface NamedFiles {
-  /** Each file once. */
+  /** Each named data file once. */
   files: NamedFile[]
-  /** The addresses of those of the last complete publication. */
+  /** The addresses of the data files of the last complete publication. */
   shownPaths: ReadonlySet<string>
-  /** The paths of these files, and of the metadata and manifests. */
+  /** The paths of `files`, the metadata, the hint and the manifests. */
   paths: ReadonlySet<string>
-  /** Snapshots whose files cannot be found. */
+  /** Missing snapshots, and snapshots whose files cannot be found. */
   faults: FoundFault[]
 }
 
@@ -62,7 +62,7 @@ export async function namedFiles(
   }
 }
 
-/** The paths of the files and lists of manifests of all snapshots, as far as they can be read. */
+/** The paths of the manifest lists of all snapshots, and of the data files that can be found by them. */
 export async function namedPaths(
   storage: TargetContent,
   { metadata }: Pick<PublishedState, 'metadata'>,
@@ -75,7 +75,7 @@ export async function namedPaths(
 
 const reasonOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-/** What this version of the metadata and the kept earlier ones note about files. */
+/** What this version of the metadata, and the earlier ones that were kept, note about files. */
 async function notesByFile(
   storage: TargetContent,
   metadata: TableMetadata,

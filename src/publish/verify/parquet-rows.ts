@@ -5,7 +5,10 @@ import type { StoredFile } from '../storage/target-reader.ts'
 
 /** Reads Parquet files by another library than the one that writes them. Only this file loads hyparquet. */
 
-/** Values as the file has them: instants and days stay numbers, so that no digit is lost, and U+FEFF at a text's start stays. */
+/**
+ * Values as the file has them: instants and days stay numbers, so that no digit is lost, and a text keeps U+FEFF at its
+ * start.
+ */
 const RAW_VALUES = {
   timestampFromMilliseconds: (value: bigint) => value,
   timestampFromMicroseconds: (value: bigint) => value,
@@ -15,7 +18,7 @@ const RAW_VALUES = {
     bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8'),
 }
 
-/** Snappy, in which earlier versions wrote, is built in. A damaged page must not fill the memory. */
+/** Snappy, which earlier versions wrote, is built in. The limit keeps a damaged page from filling the memory. */
 const COMPRESSORS = {
   GZIP: (page: Uint8Array, bytes: number) => gunzipSync(page, { maxOutputLength: Math.max(1, bytes) }),
 }
@@ -24,19 +27,19 @@ export interface ParquetContent {
   columns: readonly { name: string; id: number | undefined }[]
   /**
    * The rows, one group at a time; only that group is in memory.
-   * @param names of the columns whose cells each row has; undefined: NULL in place of a cell
+   * @param names the column of each cell of a row; undefined: the cell is NULL
    */
   groups(names: readonly (string | undefined)[]): AsyncGenerator<readonly ParquetCell[][]>
 }
 
-/** Both it and `groups` throw an Error when the file cannot be decoded. */
+/** @throws Error when the file cannot be decoded; `groups` throws it too */
 export async function openParquet(stored: StoredFile): Promise<ParquetContent> {
   const file = {
     byteLength: stored.bytes,
     slice: async (from: number, to = stored.bytes) => Uint8Array.from(await stored.read(from, to)).buffer,
   }
   const metadata = await parquetMetadataAsync(file)
-  // The first element is the row.
+  // The first element of the schema is the row itself.
   const columns = metadata.schema.slice(1).map(({ name, field_id: id }) => ({ name, id }))
   return {
     columns,

@@ -15,7 +15,7 @@ import type { StoredFile, TargetReader } from '../storage/target-reader.ts'
 import type { FoundFault } from './fault.ts'
 import { openParquet, type ParquetContent } from './parquet-rows.ts'
 
-/** Checks one data file: that it is whole, that its values are those that were published, and that none was purged. */
+/** Checks one data file: it must be whole, have the values that were published, and have no content that was purged. */
 
 export interface NamedFile {
   file: DataFile
@@ -34,7 +34,7 @@ export interface FileCheck {
 
 export type FileFault = Pick<FoundFault, 'kind' | 'message'>
 
-/** The first sign of damage, and content that was purged. */
+/** @returns the first sign of damage, and content that was purged */
 export async function fileFaults(check: FileCheck, named: NamedFile): Promise<FileFault[]> {
   const stored = await check.storage.open(pathIn(check.storage, named.file.path))
   if (stored === undefined) return [{ kind: 'missing', message: 'The file is missing' }]
@@ -62,7 +62,7 @@ async function storedFaults(check: FileCheck, named: NamedFile, stored: StoredFi
 interface Content {
   rows: number
   digest: string
-  /** Rows whose column of the partition does not have the file's partition. */
+  /** Rows with another value in the partition column than the partition of the file. */
   strays: number
   erased: number
 }
@@ -94,14 +94,14 @@ async function checksumOf(stored: StoredFile, signal: AbortSignal): Promise<stri
   return checksum.value()
 }
 
-/** Undefined when the file cannot be decoded. */
+/** @returns undefined when the file cannot be decoded */
 function readContent(
   check: FileCheck,
   { file, schema }: NamedFile,
   stored: StoredFile,
 ): Promise<Content | undefined> {
   const columns = columnsWithFields(schema.fields)
-  // The digest is that of the warehouse's columns. The month of the owner is only in the file.
+  // The digest covers the columns of the warehouse. The month of the owner is only in the file.
   const monthAt = columns.findIndex(({ name }) => name === OWNERS_MONTH)
   return decoded(check, async () => {
     const digest = createFingerprint(columns.filter((_, place) => place !== monthAt))
@@ -120,16 +120,16 @@ function readContent(
   })
 }
 
-/** Of a file that no snapshot names: it may be gone, or still being written. */
+/** A file that no snapshot names. It may be gone, or still being written. */
 export interface UnnamedFile {
   path: string
-  /** Of the table. Any other column of the file has content, of which only NULL is told apart. */
+  /** The columns of the table. Other columns of the file are read as text, because only their NULLs matter. */
   columns: readonly ExportColumn[]
-  /** @param columns those of the file */
+  /** @param columns the names of the file's columns */
   purgedContent(columns: readonly string[]): PurgedContentTest | undefined
 }
 
-/** How many rows have content that was purged. A file that cannot be read has none. */
+/** How many rows have content that was purged; 0 for a file that is missing or cannot be decoded. */
 export async function erasedRows(
   check: Omit<FileCheck, 'purgedContent'>,
   { path, columns, purgedContent }: UnnamedFile,
@@ -153,7 +153,7 @@ export async function erasedRows(
   }
 }
 
-/** Undefined when the file cannot be decoded. Errors of the target and of the warehouse are thrown. */
+/** @returns undefined when the file cannot be decoded @throws errors of the target and of the warehouse */
 async function decoded<Result>(
   { signal }: Pick<FileCheck, 'signal'>,
   decode: () => Promise<Result>,

@@ -12,14 +12,14 @@ import { namedFiles } from './named-files.ts'
 import { erasedRows, fileFaults } from './verify-file.ts'
 
 /**
- * Checks one table of a target: every file that a snapshot names, and its parts against the warehouse. Of files that no
- * snapshot names, only purged content is a fault: a publication that was interrupted has left them, or one in progress
- * is writing them.
+ * Checks one table of a target: every file that a snapshot names, and the parts (months or ranges of keys) against the
+ * warehouse. In a file that no snapshot names, only purged content is a fault: an interrupted publication has left the
+ * file, or one in progress is writing it.
  */
 
 export interface TableCheck extends PartitionReading {
   storage: TargetReader
-  /** The warehouse, and its table of this folder, if it still has one. Undefined: the target is checked alone. */
+  /** The warehouse, and its table with this folder, if there still is one. Undefined: the target is checked alone. */
   warehouse: { db: Sqlite; table: PublishedTable | undefined } | undefined
   /** The snapshot that the last complete publication shows. */
   shown: number | undefined
@@ -29,7 +29,7 @@ export interface TableCheck extends PartitionReading {
 
 export interface TableVerification {
   folder: string
-  /** Of the last complete publication. */
+  /** `rows`, `bytes` and `files` are those of the last complete publication. */
   rows: number
   bytes: number
   files: number
@@ -37,7 +37,7 @@ export interface TableVerification {
   earlier_files: number
   /** Files that no snapshot names, manifests and metadata included. */
   unnamed_files: number
-  /** Parts that differ from the warehouse: they changed since, and the next publication writes them. */
+  /** Parts that differ because the warehouse has changed since. The next publication writes them. */
   parts_changed: number
 }
 
@@ -77,7 +77,7 @@ export async function verifyTable(check: TableCheck, state: PublishedState): Pro
   }
 }
 
-/** Checks what was written of a table that no publication has committed. */
+/** Checks the files of a table that no publication has committed. */
 export async function verifyUncommitted(check: TableCheck, folder: string): Promise<TableFindings> {
   const { present } = check
   return {
@@ -120,7 +120,7 @@ async function unnamedFaults(
   return faults
 }
 
-/** The test of a schema, whose columns may be fewer than those of today. */
+/** The tests by schema: an earlier schema may have fewer columns. */
 function purgedContentTests({
   warehouse,
 }: TableCheck): (schema: IcebergSchema) => PurgedContentTest | undefined {
@@ -147,7 +147,7 @@ async function changedParts(check: TableCheck, { parts }: PublishedState): Promi
   return differences(parts, await readPartDigests(check, table, reader.rows('all')))
 }
 
-/** How many parts differ. Equal digests mean equal rows, and as many of them. */
+/** How many parts differ. Equal digests mean the same rows in the same number. */
 export function differences(
   parts: readonly Pick<PublishedPart, 'part' | 'digest'>[],
   warehouse: ReadonlyMap<Partition, Mark>,

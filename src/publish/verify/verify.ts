@@ -15,11 +15,11 @@ import { namedPaths } from './named-files.ts'
 import { type TableFindings, type TableVerification, verifyTable, verifyUncommitted } from './verify-table.ts'
 
 /**
- * Checks the last complete publication of a target, and the files of all snapshots that are still there. It reads every
- * file, one at a time, and changes nothing, so publications may go on meanwhile. A file must have the size, the rows and
- * the values that were published: the digest of a part is computed again from the values of its file. No file must
- * have content that the warehouse has purged, not even one that no snapshot names. A part that differs from the warehouse has changed since: that is no
- * fault.
+ * Checks the last complete publication of a target, and the files of all snapshots that still exist. It reads every
+ * file, one at a time, and changes nothing, so publications may go on. A file must have the size, rows and values that
+ * were published: the digest of its part (a month or a range of keys) is computed again. No file, not even one that no
+ * snapshot names, may have content that the warehouse has purged. A part that differs from the warehouse is no fault:
+ * the warehouse has changed since.
  */
 export interface VerifyOptions {
   /** Opened read-only. Undefined: the target is checked alone. */
@@ -39,12 +39,15 @@ export interface VerifySummary {
   faults: readonly VerifyFault[]
 }
 
-/** @throws StopError 64 when the target has nothing published or another warehouse, 73 when it cannot be read */
+/**
+ * @throws StopError (exit status 64) when the target has nothing published or another warehouse, 73 when it cannot be
+ * read
+ */
 export async function verifyTarget(options: VerifyOptions): Promise<VerifySummary> {
   const { db, storage } = options
   // A folder of something else may have millions of files, so nothing is listed before a publication is found.
   if ((await readLastPublication(storage)) === undefined) throw nothingPublished(storage)
-  // The warehouse is read as of a later instant. So a row that it has purged was not published again in these files.
+  // The target is read first. In the other order, a row that was purged and came back could be published in between.
   const target = await readTarget(storage)
   return db ? atOneInstant(db, () => verifyFiles(options, target)) : verifyFiles(options, target)
 }
@@ -105,7 +108,7 @@ async function verifyTables(
   return verified
 }
 
-/** Without those of files that another publication has released meanwhile, and that may be gone. */
+/** The faults without those of files that another publication has released meanwhile: such files may be gone. */
 async function lastingFaults(
   storage: TargetReader,
   { tables }: PublishedTarget,

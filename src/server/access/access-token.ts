@@ -2,7 +2,7 @@ import { isLoopback } from '../../base/loopback.ts'
 import type { Listen } from '../../config/kinds.ts'
 import { createSecretCheck } from './secret-check.ts'
 
-/** What a response of status 401 asks for. Browsers then ask for a name and a password; any name will do. */
+/** The header of a response with status 401. Browsers then ask for a name and a password; any name will do. */
 export const ASK_FOR_TOKEN = { 'www-authenticate': 'Basic realm="parley", charset="UTF-8"' }
 
 /** Whether other machines may reach the address, so that the server asks for a token there or does not run. */
@@ -10,7 +10,10 @@ export function needsToken(listen: Listen): listen is Extract<Listen, { at: 'por
   return listen.at === 'port' && !isLoopback(listen.host)
 }
 
-/** Returns whether an `Authorization` header has the token, as `Bearer` or as the password of `Basic`. */
+/**
+ * The returned function says whether an `Authorization` header has the token, as `Bearer` or as the password of
+ * `Basic`.
+ */
 export function createTokenCheck(token: string): (header: string | undefined) => boolean {
   const isToken = createSecretCheck(token)
   return header => isToken(tokenIn(header ?? ''))

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 
-/** Returns whether a text is the secret. The time that this takes reveals nothing about the secret. */
+/** The returned function says whether a text is the secret. The time that it takes reveals nothing about the secret. */
 export function createSecretCheck(secret: string): (given: string | undefined) => boolean {
   const wanted = digest(secret)
   return given => timingSafeEqual(digest(given ?? ''), wanted)

@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 
 /** A token bucket: limits how often something may happen per second, with a burst after a pause. */
 export interface Allowance {
-  /** Takes one token. False when none is left. */
+  /** Takes one token. @returns false when no token is left */
   take(): boolean
 }
 
@@ -12,7 +12,7 @@ export interface AllowanceOptions {
   clock: Clock
 }
 
-/** For requests without the right token. */
+/** The limit of requests without the right access token. */
 export const WRONG_TOKENS = { perSecond: 10, burst: 50 }
 
 export function createAllowance({ perSecond, burst, clock }: AllowanceOptions): Allowance {

@@ -7,24 +7,24 @@ import { StopError } from '../../base/errors.ts'
 
 /** What the catalogue shows. */
 export interface ServedCatalogue {
-  /** @throws StopError when that cannot be told now */
+  /** @throws StopError when the target has no publication or cannot be read in time */
   publication(): Promise<{ tables: readonly string[]; properties: Readonly<Record<string, string>> }>
-  /** Undefined when there is no such table. @throws StopError as above */
+  /** @returns undefined when there is no such table @throws StopError as `publication` */
   table(name: string): Promise<ServedTable | undefined>
 }
 
 export interface ServedTable {
-  /** Differs for each content of the metadata. */
+  /** A text that differs for each content of the metadata. */
   tag: string
-  /** Of the metadata file, as readers find it. */
+  /** The address of the metadata file, as readers find it. */
   address: string
-  /** The metadata file, which is JSON. */
+  /** The text of the metadata file, which is JSON. */
   metadata: string
 }
 
 export interface CatalogueRequest {
   method: string
-  /** With the query, such as `/iceberg/v1/namespaces`. */
+  /** The path with the query, such as `/iceberg/v1/namespaces`. */
   url: string
   ifNoneMatch: string | undefined
 }
@@ -52,7 +52,7 @@ export function errorAnswer(status: number, type: string, message: string): Cata
 export const isTokenRequest = ({ method, url }: Pick<CatalogueRequest, 'method' | 'url'>): boolean =>
   method === 'POST' && /^\/iceberg\/v1\/oauth\/tokens(?:\?|$)/.test(url)
 
-/** By RFC 6749, section 5.2. Clients show the description. */
+/** The refusal by RFC 6749, section 5.2. Clients show the description. */
 export const NO_TOKENS: CatalogueAnswer = {
   status: 400,
   body: JSON.stringify({
@@ -97,10 +97,10 @@ interface RoutedRequest {
 }
 
 interface CatalogueRoute {
-  /** After `/v1/`. A part in braces is variable. */
+  /** The path after `/v1/`. A part in braces is variable. */
   path: string
   get?(asked: RoutedRequest): Promise<CatalogueAnswer>
-  /** The methods that the configuration tells to clients. */
+  /** The methods that the answer to `config` lists. */
   told: readonly string[]
 }
 

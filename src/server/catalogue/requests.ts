@@ -43,7 +43,7 @@ export function addCatalogue(
       return errorAnswer(500, 'InternalServerError', 'Internal error; see the log of the daemon')
     }
   }
-  // As a hook it also answers paths and methods that have no route, and reads no body.
+  // A hook also answers paths and methods that have no route, and reads no body.
   app.addHook('onRequest', async (request, reply) =>
     isCataloguePath(request.url) ? send(reply, await answer(request)) : undefined,
   )

@@ -57,7 +57,7 @@ ${rows.map(heatRow)}</svg>
 </section>`
 }
 
-/** Short, since ten years have a thousand cells. The table has their numbers, and `live.js` names a cell from it. */
+/** The markup is short, since ten years have a thousand cells. `live.js` names a cell by the numbers in the table. */
 function heatRow({ cells }: CoverageGrid['rows'][number], line: number): Html {
   return html`<g transform="translate(0 ${lineY(line)})">${cells.map(heatCell)}</g>
 `
@@ -69,7 +69,7 @@ function heatCell({ state }: CoverageCell, column: number): Html {
   return html`<use href="#cell-${state}" x="${column * CELL}"/>`
 }
 
-/** A label is as wide as three months, so the first month has none when a year begins before that. */
+/** A label is as wide as three months, so the first month has no label when a year begins within that width. */
 const LABEL_MONTHS = 3
 
 function yearLabel(months: readonly string[], column: number): Html | false {
@@ -83,7 +83,7 @@ function yearLabel(months: readonly string[], column: number): Html | false {
   )
 }
 
-/** Rows, and after a stroke what is missing or suspected. */
+/** The number of rows, then missing texts after `−` and suspected deletions after `?`. */
 function tableText(cell: CoverageCell | undefined): string {
   if (cell === undefined) return ''
   const { state, rows, missing, suspected } = cell

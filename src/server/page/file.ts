@@ -35,7 +35,7 @@ export function fileSection({
 
 const REPORT_LINK = html`<a href="report">pipeline, activity, reply times and more</a>`
 
-/** What reports rest on is explained in the report, or by a command. */
+/** The report, or a command, explains what reports rest on. */
 function guessesText(guesses: number, hasReport: boolean): Html {
   const count = countText(guesses, 'guess', 'guesses')
   return hasReport

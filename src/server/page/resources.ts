@@ -29,7 +29,7 @@ ${report.resources.map(row => resourceRow(row, runs.get(row.resource) ?? [], { n
 
 const RUN_NAMES = ['complete', 'failed', 'stopped', 'interrupted', 'unavailable', 'running'] as const
 
-/** The outcome of a run, or that it has none yet. */
+/** The outcome of a run; `running` while it has none. */
 type RunName = (typeof RUN_NAMES)[number]
 
 const runName = ({ outcome }: RecentRun): RunName => outcome ?? 'running'
@@ -71,12 +71,12 @@ function stateNote(
     return html`<small><progress max="${total}" value="${done}" aria-label="${resource}">${share}</progress> ${share}</small>`
   }
   if (heldSince !== null) return html`<small>deletions are held back</small>`
-  // Why nothing at all is read is said once for all resources.
+  // While the API is closed, the page gives the reason once for all resources.
   if (reason === null || state === 'backfilling' || (state === 'on hold' && isApiClosed)) return false
   return html`<small>${foreign(reason)}</small>`
 }
 
-/** Drawn in a square of 8. Each outcome has a different shape, so that colour is never the only difference. */
+/** Paths in a square of 8 units. Each outcome has a different shape, so that colour is never the only difference. */
 const RUN_SHAPES = {
   complete: 'M1 0h6v8h-6z',
   failed: 'M0 1l1-1 3 3 3-3 1 1-3 3 3 3-1 1-3-3-3 3-1-1 3-3z',
@@ -86,7 +86,7 @@ const RUN_SHAPES = {
   running: 'M4 0l4 4-4 4-4-4z',
 } as const satisfies Record<RunName, string>
 
-/** The shape that the strips repeat, drawn in the legend. */
+/** The shape in the legend, which the strips of runs repeat. */
 const legendShape = (name: RunName) =>
   html`<svg viewBox="0 0 8 8" width="10" height="10" aria-hidden="true"><path id="run-${name}" class="run ${name}" d="${RUN_SHAPES[name]}"/></svg>`
 

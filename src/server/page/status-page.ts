@@ -12,7 +12,7 @@ import { foreign, shortInstant } from './wording.ts'
 
 /** The page of the status server: names, counts and times, never content. Pure. */
 
-/** The parts that the page's own module replaces when they change have an `id`. */
+/** Elements that `live.js` replaces when they change have an `id`. */
 export function statusPageHtml(view: PageView): string {
   const { report, overview, verdict, problems, at } = view
   const { workspaceId } = view

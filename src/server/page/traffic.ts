@@ -8,7 +8,7 @@ import { shortInstant } from './wording.ts'
 interface Period {
   name: keyof TrafficHistory
   label: string
-  /** Where the chart begins. */
+  /** The label at the start of the chart. */
   begin: string
   unit: string
   minutes: number
@@ -83,7 +83,7 @@ ${spans.filter(({ minutes: seen }) => seen > 0).map(spanRow)}</tbody></table>
 `
 }
 
-/** Short, since the three tables have 240 rows. */
+/** The markup is short, since the three tables have 240 rows. */
 function spanRow(span: TrafficSpan): Html {
   const counts = [span.requests, span.throttled, span.errors, span.rows, span.in_flight]
   const cells = [

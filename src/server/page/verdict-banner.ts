@@ -32,7 +32,7 @@ function loadingBar(loading: LoadingProgress): Html {
   return html`<progress max="100" value="${value}" aria-label="Loading history">${value} %</progress>`
 }
 
-/** The banner shows the first problem. */
+/** All problems but the first, which the banner shows. */
 export function problemsSection(problems: readonly HealthProblem[], now: number): Html {
   const others = problems.slice(1)
   if (others.length === 0) return html`<section id="problems" hidden></section>`
