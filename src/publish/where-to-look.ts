@@ -85,7 +85,7 @@ export function partsToLookAt(
   return tablesReadBy(db, name).some(table => changed.has(table) || !noted.has(table)) ? 'all' : []
 }
 
-/** The tables that SQLite opens for a view, through other views too. */
+/** The tables that SQLite opens for a view of the file, through other views too. A copy may have the view's name. */
 function tablesReadBy(db: Sqlite, view: string): string[] {
   const tables = new Map(
     db
@@ -94,7 +94,9 @@ function tablesReadBy(db: Sqlite, view: string): string[] {
       .all(),
   )
   const steps = db
-    .prepare<unknown[], { opcode: string; p2: number; p3: number }>(`EXPLAIN SELECT * FROM ${quote(view)}`)
+    .prepare<unknown[], { opcode: string; p2: number; p3: number }>(
+      `EXPLAIN SELECT * FROM main.${quote(view)}`,
+    )
     .all()
   // p3 is the number of the database: 0 is the file, 1 has the temporary tables.
   return steps.flatMap(({ opcode, p2, p3 }) =>

@@ -22,6 +22,24 @@ test('what another program changes is published when everything is compared', as
   expect(await rowsOf(lake, 'members')).toMatchObject([{ name: 'by hand' }])
 })
 
+test('the state of a resource is published when it has changed, though no row has', async () => {
+  const store = temporaryStore()
+  store.put('members', [{ id: 'm', name: 'M' }])
+  const lake = await newLake()
+  await publishTo(store.path, lake)
+  const reject = {
+    resource: 'members',
+    feed: 'members.list',
+    scope: '',
+    item: { id: 7 },
+    reason: 'no text',
+  } as const
+  store.rejects.note(reject, '2026-03-04T12:00:00.000Z')
+  await publishTo(store.path, lake)
+  const published = await rowsOf(lake, 'sync_status')
+  expect(published.find(({ resource }) => resource === 'members')).toMatchObject({ rejected: 1n })
+})
+
 test('the publication of an unchanged warehouse lists no folder of a table, and reads each table once', async () => {
   const store = temporaryStore()
   store.put('members', [{ id: 'm', name: 'M' }])
