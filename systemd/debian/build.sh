@@ -40,7 +40,7 @@ npm_config_nodedir=$headers with_node 20 node "$program/src/store/database/node-
 
 # What only a build needs, and what modules bring for their own developers.
 rm "$program/package-lock.json" "$program/node_modules/.package-lock.json"
-rm -r "$program/node_modules"/{.bin,@types,undici-types}
+rm -r "$program/node_modules/.bin"
 sqlite=$program/node_modules/better-sqlite3
 find "$sqlite/prebuilds" -mindepth 1 -maxdepth 1 ! -name "$prebuilt*" -exec rm -r {} +
 modules=$program/$compiled
