@@ -145,8 +145,8 @@ export const MUTANTS: readonly Mutant[] = [
     does: 'reads transcripts hourly, however old',
     life: life({ resources: MEETINGS, restDays: 2 }),
     file: 'engine/modes/items/item-handler.ts',
-    from: 'return Math.max(rereadAfterMs(context, happenedAt), DAY)',
-    to: 'return HOUR',
+    from: 'return Math.max(rereadAfterMs(context, happenedAt), DAY_MS)',
+    to: 'return HOUR_MS',
   },
   {
     does: 'reads no text a second time',
@@ -234,8 +234,8 @@ export const MUTANTS: readonly Mutant[] = [
     does: 'reads whole lists twelve times as often',
     life: life({ resources: ['members'], restDays: 2 }),
     file: 'engine/context/intervals.ts',
-    from: 'snapshot: 6 * HOUR,',
-    to: 'snapshot: HOUR / 2,',
+    from: 'snapshot: 6 * HOUR_MS,',
+    to: 'snapshot: HOUR_MS / 2,',
   },
   {
     does: 'does not follow a change that an event has told of',
