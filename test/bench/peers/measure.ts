@@ -40,14 +40,13 @@ export interface PeersOptions {
   messages: number
 }
 
-/** The load under a limit has so many messages. */
-export const MOST_LIMITED = 5000
+/** The most messages of the workspace with a limit. */
+const MOST_LIMITED = 5000
 export const LIMIT = { kind: 'token-bucket', rate: 10, burst: 10 } as const
 
-const LATE = 60
 const WEEK = [
   { kind: 'publish', resource: 'messages', count: 200 },
-  { kind: 'publishLate', resource: 'messages', count: LATE },
+  { kind: 'publishLate', resource: 'messages', count: 60 },
   { kind: 'edit', resource: 'messages', count: 60 },
   { kind: 'delete', resource: 'messages', count: 60 },
   { kind: 'edit', resource: 'members', count: 2 },
