@@ -138,7 +138,7 @@ const FAULTS: readonly TargetFault[] = [
     codes: ['ELOOP'],
     says: 'a symbolic link is in the way',
     isAtPath: true,
-    hint: 'Remove the link, or choose another folder. The folder itself may be a link, but no file or folder inside it, since another user may have put a link there.',
+    hint: 'The folder itself may be a link, but nothing inside it, where another user may have put one. Remove the link, or choose another folder.',
   },
   {
     codes: ['ENOENT'],
