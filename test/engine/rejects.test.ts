@@ -72,3 +72,39 @@ test.each([
     )
   },
 )
+
+test.each([
+  ['members', 'members', '/v1/members', 'id'],
+  ['meetings of a collection', 'collection_meetings', '/v1/meetings', 'meeting_id'],
+] as const)(
+  'no row of %s counts as missing while the list has items without an id, since one may be that row',
+  async (_, table, path, id) => {
+    const api = await startScriptedApi()
+    api.on('/v1/collections', () => v1Page([{ id: 'c' }]))
+    const [first, second, unnamed, third] = [{ [id]: 'a' }, { [id]: 'b' }, { key: 'b' }, { [id]: 'c' }]
+    let pages = [[first], [second]]
+    api.on(path, ({ query }) => {
+      const page = Number(query['page'] ?? 1)
+      const pagination = { page, limit: 1, total_pages: pages.length }
+      return { body: { data: pages[page - 1], pagination } }
+    })
+    const trial = await startTrial(api)
+    const live = async () => {
+      for (let run = 0; run < 4; run += 1) {
+        trial.moveClock(DAY)
+        await trial.run(['collections', table])
+      }
+      return trial.column(`SELECT ${id} FROM ${table === 'members' ? 'live_members' : table} ORDER BY ${id}`)
+    }
+    expect(await live()).toEqual(['a', 'b'])
+    for (const order of [
+      [unnamed, first],
+      [first, unnamed],
+    ]) {
+      pages = order.map(item => [item])
+      expect(await live()).toEqual(['a', 'b'])
+    }
+    pages = [[first], [third]]
+    expect(await live()).toEqual(['a', 'c'])
+  },
+)

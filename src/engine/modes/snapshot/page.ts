@@ -70,10 +70,11 @@ export function snapshotSteps(
   const { resource, id, feed } = reads
   return {
     ...storingSteps(context, reads),
-    findMissingRows({ parsed, segment: { scope } }) {
+    findMissingRows({ page, parsed, segment: { scope } }) {
       const keys = parsed.keys.map(({ key }) => key)
       if (isOfRows(feed)) endProbes(context, { resource, probe: `${id}.probe`, scope }, keys)
       for (const key of keys) context.store.seen.note(id, scope, key)
+      if (keys.length < page.items.length) context.store.seen.noteUnnamed(id, scope)
     },
     advance: read => advance(context, reads, read),
   }

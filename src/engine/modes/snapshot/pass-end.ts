@@ -98,12 +98,16 @@ function denyUnseen(context: EngineContext, ended: EndedPass, range: KeyRange, b
   return suspected + denyByPass(context, ended, others)
 }
 
-/** Denies the rows with these keys. The pass confirms only suspicions that are older than its start. */
+/**
+ * Denies the rows with these keys, unless the list has shown items without an id, which may be these rows. The pass
+ * confirms only suspicions that are older than its start.
+ */
 function denyByPass(
   context: EngineContext,
-  { feed: { table }, pass }: EndedPass,
+  { id, feed: { table }, pass }: EndedPass,
   keys: readonly string[],
 ): number {
+  if (context.store.seen.hasUnnamed(id, pass.scope)) return 0
   // Rows of a table with one key column have no scope, even if the list has one.
   const scope = tableNamed(table).key.length > 1 ? pass.scope : ''
   let suspected = 0

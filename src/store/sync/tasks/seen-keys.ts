@@ -9,6 +9,9 @@ import type { Prepare } from '../../database/sqlite-types.ts'
  */
 export interface Seen {
   note(feed: string, scope: string, key: string): void
+  /** Notes that the pass has seen items without an id: any row that it did not see may be one of them. */
+  noteUnnamed(feed: string, scope: string): void
+  hasUnnamed(feed: string, scope: string): boolean
   hasAny(feed: string, scope: string): boolean
   /** Whether the pass has seen at least `count` keys. */
   hasAtLeast(feed: string, scope: string, count: number): boolean
@@ -32,8 +35,12 @@ export interface KeyRange {
   upTo: string | undefined
 }
 
+/** Stands for items without an id: no key of a row is empty. */
+const UNNAMED = ''
+
 export function createSeen(prepare: Prepare): Seen {
   const note = prepare('INSERT OR IGNORE INTO sync_seen (feed, scope, key) VALUES (?, ?, ?)')
+  const one = prepare('SELECT 1 FROM sync_seen WHERE feed = ? AND scope = ? AND key = ?')
   const any = prepare('SELECT 1 FROM sync_seen WHERE feed = ? AND scope = ? LIMIT 1')
   const nth = prepare('SELECT 1 FROM sync_seen WHERE feed = ? AND scope = ? LIMIT 1 OFFSET ?')
   const forget = prepare(
@@ -44,6 +51,10 @@ export function createSeen(prepare: Prepare): Seen {
     note: (feed, scope, key) => {
       note.run(feed, scope, key)
     },
+    noteUnnamed: (feed, scope) => {
+      note.run(feed, scope, UNNAMED)
+    },
+    hasUnnamed: (feed, scope) => one.get(feed, scope, UNNAMED) !== undefined,
     hasAny: (feed, scope) => any.get(feed, scope) !== undefined,
     hasAtLeast: (feed, scope, count) => count <= 0 || nth.get(feed, scope, count - 1) !== undefined,
     forget: (feed, scope, atMost) => forget.run({ feed, scope, atMost }).changes === atMost,
