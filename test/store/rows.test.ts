@@ -611,3 +611,19 @@ test('a text whose request started before an unchanged list was stored is stored
   expect(store.putAs('message_copies', [copy], list)).toHaveLength(1)
   expect(store.putAs('message_copies', [copy], single, { keepsLive: true })).toHaveLength(1)
 })
+
+test.each([
+  ['deleted', 'tombstone'],
+  ['withheld', 'withhold'],
+] as const)(
+  'a row that was %s takes no answer whose request started before that, and takes a later one',
+  (_, verb) => {
+    const store = temporaryStore()
+    const meeting = { meeting_id: 'm', title: 'x' }
+    store.put('meetings', [meeting])
+    const earlier = store.freshness.begin()
+    store[verb]('meetings', [['m']], LATER)
+    expect(store.putAs('meetings', [meeting], earlier)).toEqual([])
+    expect(store.putAs('meetings', [meeting], store.freshness.begin())).toHaveLength(1)
+  },
+)

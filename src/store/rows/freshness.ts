@@ -12,7 +12,7 @@ export interface Freshness {
   isOutdated(ticket: number, table: string, key: string): boolean
   /** Returns false when the answer is outdated for this key. Else notes the write, and returns true. */
   admits(ticket: number, table: string, key: string): boolean
-  /** Makes all requests in flight outdated for this key: they started before the key's row was deleted. */
+  /** Makes all requests in flight outdated for this key: they started before the key's row was deleted or withheld. */
   close(table: string, key: string): void
 }
 

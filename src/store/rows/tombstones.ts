@@ -83,6 +83,7 @@ export function createTombstones(deps: TombstoneDeps): Tombstones {
       if (mark.run({ key, now }).changes === 0) continue
       count += 1
       purgeQueue.note(name, [key], now)
+      freshness.close(name, key)
       for (const cascade of table.cascades) apply(cascade, onlyRow(find, key), now)
     }
     return count
