@@ -411,7 +411,7 @@ export async function live(life: Life): Promise<Lived> {
       await does[deed.kind](deed as never)
     }
     while (findings.length === 0 && undos[0] !== undefined)
-      await pass(Math.max(0, undos.at(-1)?.at ?? 0) - machine.now() + 1)
+      await pass(Math.max(0, (undos.at(-1)?.at ?? 0) - machine.now()) + 1)
     const rest: Sizes[] = []
     const step = life.restDays < 1 ? SHORT_REST_DAYS : 1
     for (let day = step; findings.length === 0; day += step) {
