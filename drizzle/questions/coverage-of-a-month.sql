@@ -8,11 +8,9 @@
 -- that the API does not have ready yet, such as the summary of a meeting, do not count as missing.
 WITH parameters AS (SELECT 'last month' AS period),
 asked AS (
-  SELECT f.utc_from AS since, t.utc_from AS ended
+  SELECT p.utc_from AS since, p.utc_to AS ended
   FROM parameters
   JOIN periods p USING (period)
-  JOIN calendar f ON f.day = p.from_day
-  JOIN calendar t ON t.day = p.to_day
 ),
 -- A meeting whose detail was not read may have no time yet: it may belong to this month.
 meetings_to_read AS (

@@ -24,7 +24,5 @@ withdrawn AS (
 SELECT w.found_out, w.what, w.name, w.id
 FROM parameters
 JOIN periods p USING (period)
-JOIN calendar f ON f.day = p.from_day
-JOIN calendar t ON t.day = p.to_day
-JOIN withdrawn w ON w.found_out >= f.utc_from AND w.found_out < t.utc_from
+JOIN withdrawn w ON w.found_out >= p.utc_from AND w.found_out < p.utc_to
 ORDER BY w.found_out DESC, w.what, w.id;

@@ -232,7 +232,7 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
       area: 'reports',
       onDelete: null,
       about:
-        'One named period, with its days: `last 7 days`, `last 30 days`, `last 90 days`, `last 365 days` (today is the last of them), `last 12 weeks` and `last 12 months` (whole ones), and `this`, `last` and `next` `week`, `month`, `quarter`, `fiscal quarter`, `year` and `fiscal year`. The only place that knows which day it is.',
+        'One named period, with its days: `last 7 days`, `last 30 days`, `last 90 days`, `last 365 days` (today is the last of them), `last 12 weeks`, `last 12 months`, `last 4 quarters` and `last 4 fiscal quarters` (whole ones), and `this`, `last` and `next` `week`, `month`, `quarter`, `fiscal quarter`, `year` and `fiscal year`. The only place that knows which day it is.',
     },
     {
       period: ['text', 'Name of the period.', { isKey: true, example: 'last quarter' }],
@@ -251,6 +251,8 @@ const DEAL_VIEWS: readonly DescribedTable[] = [
       ),
       today_number: ['integer', '`calendar.day_number` of today.', { unit: 'days', example: '20516' }],
       clock_day: day('The local day by the clock of the machine that reads this.'),
+      utc_from: ['timestamp', 'When its first day begins.', { example: '2026-03-31T15:00:00.000Z' }],
+      utc_to: ['timestamp', 'When its last day is over.', { example: '2026-06-30T15:00:00.000Z' }],
     },
   ),
   tableFromLines(

@@ -438,12 +438,23 @@ describe('the view periods', () => {
   })
 
   test.each([
+    ['UTC', '2026-03-01T00:00:00.000Z', '2026-04-01T00:00:00.000Z'],
+    ['Asia/Tokyo', '2026-02-28T15:00:00.000Z', '2026-03-31T15:00:00.000Z'],
+    ['America/New_York', '2026-03-01T05:00:00.000Z', '2026-04-01T04:00:00.000Z'],
+  ])('the bounds of March in %s are %s and %s', async (zone, from, to) => {
+    const found = await periods('2026-03-15T12:00:00.000Z', { PARLEY_REPORTING_TIME_ZONE: zone })
+    expect(found.get('this month')?.slice(-2)).toEqual([from, to])
+  })
+
+  test.each([
     ['this week', ['2026-02-23', '2026-03-02', '2026-02-16', '2026-02-23']],
     ['last month', ['2026-01-01', '2026-02-01', '2025-12-01', '2026-01-01']],
     ['next quarter', ['2026-04-01', '2026-07-01', '2026-01-01', '2026-04-01']],
     ['this fiscal quarter', ['2026-01-01', '2026-04-01', '2025-10-01', '2026-01-01']],
     ['this fiscal year', ['2025-04-01', '2026-04-01', '2024-04-01', '2025-04-01']],
     ['next year', ['2027-01-01', '2028-01-01', '2026-01-01', '2027-01-01']],
+    ['last 4 quarters', ['2025-01-01', '2026-01-01', '2024-01-01', '2025-01-01']],
+    ['last 4 fiscal quarters', ['2025-01-01', '2026-01-01', '2024-01-01', '2025-01-01']],
   ])('%s is %j', async (period, days) => {
     const found = await periods('2026-02-28T12:00:00.000Z', { PARLEY_REPORTING_FISCAL_YEAR_START: '4' })
     expect(found.get(period)?.slice(0, 4)).toEqual(days)

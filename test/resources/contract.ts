@@ -98,7 +98,8 @@ export const REPORT_TABLES: Readonly<Record<string, string>> = {
     'deal_id deal company_id company pipeline_id pipeline pipeline_kind stage_id stage stage_position owner_id owner owner_state amount currency amount_reporting created_day close_date closed_day closed_from days_to_close probability forecast_category deal_type lost_reason next_step outcome meetings mails mails_in mails_out engaged_people first_meeting_day last_day last_theirs_day last_two_way_day days_silent slips is_past_close_date',
   companies: 'company_id company domain owner_id owner owner_state',
   contacts: 'contact_id contact email company_id company owner_id owner owner_state is_opted_out',
-  periods: 'period from_day to_day previous_from_day previous_to_day today today_number clock_day',
+  periods:
+    'period from_day to_day previous_from_day previous_to_day today today_number clock_day utc_from utc_to',
   pipelines: 'pipeline_id pipeline kind position is_percent',
   stage_outcomes: 'stage_id stage pipeline_id position probability outcome is_guessed why',
   column_values: 'table_name column_name value rows',

@@ -27,7 +27,7 @@ const rolling = (days: number) =>
   FROM today t`
 
 /** By unit: how many whole periods before the present one, for charts over time. */
-const LONG = { week: 12, month: 12 } as const
+const LONG = { week: 12, month: 12, quarter: 4, 'fiscal quarter': 4 } as const
 
 const whole = ([unit, count]: readonly [string, number]) =>
   `SELECT 'last ${count} ${unit}s', f.from_day, s.from_day, b.from_day, f.from_day
@@ -69,5 +69,9 @@ named AS (
 )
 SELECT CAST(n.period AS TEXT) AS period, CAST(n.from_day AS TEXT) AS from_day, CAST(n.to_day AS TEXT) AS to_day,
   CAST(n.previous_from_day AS TEXT) AS previous_from_day, CAST(n.previous_to_day AS TEXT) AS previous_to_day,
-  CAST(t.today AS TEXT) AS today, CAST(c.day_number AS INTEGER) AS today_number, CAST(t.clock_day AS TEXT) AS clock_day
-FROM named n CROSS JOIN today t LEFT JOIN calendar c ON c.day = t.today`
+  CAST(t.today AS TEXT) AS today, CAST(c.day_number AS INTEGER) AS today_number, CAST(t.clock_day AS TEXT) AS clock_day,
+  CAST(f.utc_from AS TEXT) AS utc_from, CAST(l.utc_to AS TEXT) AS utc_to
+FROM named n CROSS JOIN today t
+LEFT JOIN calendar c ON c.day = t.today
+LEFT JOIN calendar f ON f.day = n.from_day
+LEFT JOIN calendar l ON l.day = date(n.to_day, '-1 day')`
